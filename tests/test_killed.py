@@ -20,7 +20,7 @@ import pytest
 
 from tests.stand_in import NOW, a_run, a_version, drawn
 from tracegen.contract.errors import StoreError
-from tracegen.contract.matrix import Cell, matrix_from
+from tracegen.contract.matrix import MatrixCell, matrix_from
 from tracegen.contract.model import Experiment, Run, Slot
 from tracegen.measure.runs import matrix_runs, remote
 from tracegen.measure.runs.cluster import Cluster
@@ -89,7 +89,7 @@ def a_place(kind: str, folder: Path) -> Machines:
         def room(self) -> int:
             return 1
 
-        def submit(self, cell: Cell, slot: Slot) -> Future[remote.Made]:
+        def submit(self, cell: MatrixCell, slot: Slot) -> Future[remote.Made]:
             job: Future[remote.Made] = Future()
             needs = remote.Needs(resources.program_hash(), cell.experiment.model)
             job.set_result(remote.make("node7", cell.experiment, slot, needs))

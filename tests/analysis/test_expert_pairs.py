@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 from scipy.optimize import brentq
@@ -18,7 +17,6 @@ from tracegen.analysis.expert_pairs import (
     LEAST_ROWS,
     N_BLOCKS,
     SHOWN,
-    _held,
     chernoff,
     expected_together,
     pairs,
@@ -141,9 +139,3 @@ def test_what_cannot_be_told_is_empty() -> None:
         assert made.strongest.empty and (made.n_tested, made.n_pairs, made.n_unusual) == (0, 0, 0)
     rare = pairs(chosen_of(even(1, 60, 1, 64, 2)), {0: 64})
     assert rare.strongest.empty and (rare.n_tested, rare.n_pairs) == (0, 64 * 63 // 2)
-
-
-def test_many_held_at_once_are_those_held_one_by_one() -> None:
-    ps = np.random.default_rng(1).random(50) ** 3
-    assert _held(ps) == pytest.approx(chance.held(ps.tolist()))
-    assert isinstance(pairs(chosen_of(even(1, 60, 1, 8, 2)), {0: 8}).strongest, pd.DataFrame)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.ring_pages import FORMATS, ISSUE, Event, Page, ring
 from tracegen.contract.errors import TraceFormatError
-from tracegen.readers.requests.ring import Events, read_layout, read_ring
+from tracegen.readers.requests.ring import RingEvents, read_layout, read_ring
 
 SOON = st.integers(0, (1 << 27) - 1)  # gaps that fit in the head of an entry
 PAYLOAD = st.tuples(st.binary(min_size=4, max_size=4), st.integers(1, 40)).map(lambda parts: parts[0] * parts[1])
@@ -40,7 +40,7 @@ print fmt: "field of no event;"
 """
 
 
-def listed(events: Events) -> list[tuple[int, bytes]]:
+def listed(events: RingEvents) -> list[tuple[int, bytes]]:
     """Time and payload of each event."""
     rows = zip(events.time_ns.tolist(), events.begin.tolist(), events.size.tolist(), strict=True)
     return [(time, bytes(events.data[begin : begin + size])) for time, begin, size in rows]

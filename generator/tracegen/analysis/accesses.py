@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis.axis import repeated
 from tracegen.analysis.extents import DIMENSIONS, content_bytes, stretches
 from tracegen.contract.tables import SLOTS
 
@@ -160,9 +161,8 @@ def _units_apart(rows: pd.DataFrame) -> pd.DataFrame:
     apart = (rows["stride"] != rows["unit_bytes"]).to_numpy(bool) & (rows["n_units"] > 1).to_numpy(bool)
     if not apart.any():
         return rows
-    n = rows.loc[apart, "n_units"].to_numpy("int64")
-    each = rows[apart].loc[np.repeat(rows.index[apart], n)]
-    place = np.arange(len(each)) - np.repeat(np.cumsum(n) - n, n)
+    row, place = repeated(rows.loc[apart, "n_units"].to_numpy("int64"))
+    each = rows[apart].iloc[row]
     each = each.assign(first_unit=each["first_unit"] + place, n_units=1)
     return pd.concat([rows[~apart], each], ignore_index=True)
 
@@ -218,7 +218,8 @@ def placed(tables: Tables, pass_ids: Iterable[int] | None = None) -> pd.DataFram
     ran = ops.loc[ops["state"].isin(["executed", "fused"]), ["pass_id", "node", "fused_into"]]
     ran = _fused_until(ran).merge(where, on="pass_id")
     rows = ran.merge(operands(tables), on=["graph", "node"])
-    handed_on = _handed_on(rows)
+    # results of all nodes of a fused kernel but the last never reach memory
+    handed_on = ((rows["source"] >= rows["fused_from"]) & (rows["source"] < rows["fused_until"])).to_numpy(bool)
     rows.loc[handed_on, "used_bytes"] = 0
     rows.loc[handed_on, "selects"] = np.nan
     rows = rows.drop(columns=["fused_from", "fused_until"])
@@ -241,7 +242,8 @@ def _fused_until(ops: pd.DataFrame) -> pd.DataFrame:
     return ops[["pass_id", "node"]].assign(fused_from=begin, fused_until=last.astype("int32"))
 
 
-def _handed_on(rows: pd.DataFrame) -> np.ndarray:
-    """Which operands never reach memory: results of all nodes of a fused kernel but the last. One bool per row."""
-    source = rows["source"]
-    return ((source >= rows["fused_from"]) & (source < rows["fused_until"])).to_numpy(bool)
+def kernels(tables: Tables, rows: pd.DataFrame) -> np.ndarray:
+    """The node whose kernel did the work of each op (pass_id, node): that into which it was fused, else its own."""
+    fused = tables["ops"][["pass_id", "node", "fused_into"]].dropna().astype("int64")
+    into = rows[["pass_id", "node"]].astype("int64").merge(fused, on=["pass_id", "node"], how="left")["fused_into"]
+    return into.fillna(rows["node"].reset_index(drop=True)).to_numpy("int64")

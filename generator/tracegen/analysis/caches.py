@@ -79,43 +79,6 @@ def lfu(items: Items, size: int) -> int:
     return hits
 
 
-def belady(items: Items, size: int, *, bypass: bool = True) -> int:
-    """Hits of a cache of `size` items that drops what will not be used for longest.
-
-    With `bypass` it need not take in what it missed; without, it must, as in Belady's paper.
-    """
-    next_use = _next_use(np.asarray(items, dtype=np.int64)).tolist()
-    n = len(items)
-    held: dict[int, int] = {}  # item that will be used again -> its next use
-    heap: list[int] = []  # minus the next use; outdated entries are passed over
-    dead = hits = 0  # dead: held, and never used again
-    for item, following in zip(items, next_use, strict=True):
-        hit = item in held
-        hits += hit
-        if not bypass and not hit and len(held) + dead >= size:
-            if dead:
-                dead -= 1
-            else:
-                _drop_farthest(held, heap, items)
-        if following == n:
-            held.pop(item, None)
-            dead += not bypass
-            continue
-        held[item] = following
-        heapq.heappush(heap, -following)
-        if len(held) + dead > size:
-            _drop_farthest(held, heap, items)
-    return hits
-
-
-def _drop_farthest(held: dict[int, int], heap: list[int], items: Items) -> None:
-    while True:
-        farthest = -heapq.heappop(heap)
-        if held.get(items[farthest]) == farthest:
-            del held[items[farthest]]
-            return
-
-
 def _next_use(items: np.ndarray) -> np.ndarray:
     """For each use, the place of the next use of the same item; the number of uses where there is none."""
     previous = previous_use(items)
@@ -245,11 +208,6 @@ class HitRates:
         """The uses that are not the first ones."""
         return self.n_uses - self.n_granules
 
-    @property
-    def sampling_error(self) -> float:
-        """The largest of `errors`; 0 if all granules were simulated."""
-        return max(self.errors.values(), default=0.0)
-
 
 def hit_rates(
     items: np.ndarray, *, most: int = MOST_USES, n_sizes: int = N_SIZES, most_stays: int = MOST_STAYS
@@ -268,7 +226,7 @@ def hit_rates(
         return HitRates(bare[0], bare[1], bare[2], len(items), n)
     sizes = np.unique(np.geomspace(max(1, n / 128), n, n_sizes).round().astype("int64"))
     distances = np.sort(stack_distances(codes))[n:]
-    free = _static_hits(counts)
+    free = np.concatenate(([0], np.cumsum(np.sort(counts - 1)[::-1])))  # by how many of the most used items it holds
     share, parts = _samples(codes, names, counts, most)
     sample, apart = parts[0].tolist(), stays(codes, most=most_stays)
     counted: dict[str, Callable[[int], float]] = {
@@ -340,11 +298,6 @@ def _errors(
         of = [[_rate(simulate, half.tolist(), _scaled(int(size), n, half)) for size in sizes] for half in halves]
         errors[policy] = float((known + np.abs(np.array(of) - rates[policy]).max(axis=0)).max())
     return errors
-
-
-def _static_hits(counts: np.ndarray) -> np.ndarray:
-    """Hits among repeated uses of a cache that holds the k most used items, for each k from 0; its items came free."""
-    return np.concatenate(([0], np.cumsum(np.sort(counts - 1)[::-1])))
 
 
 def _smallest(rate: Callable[[int], float], sizes: np.ndarray, rates: np.ndarray, target: float) -> tuple[int, int]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import accumulate
 
 import numpy as np
 
@@ -34,14 +33,23 @@ def range_95(drawn: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def held(ps: Sequence[float]) -> list[float]:
+def held(ps: Sequence[float] | Floats) -> Floats:
     """The p of many tests, adjusted for their number by Holm's step-down method; in the order given."""
-    order = sorted(range(len(ps)), key=lambda place: ps[place])
-    adjusted = accumulate((min(1.0, ps[place] * (len(ps) - rank)) for rank, place in enumerate(order)), max)
-    made = [1.0] * len(ps)
-    for place, p in zip(order, adjusted, strict=True):
-        made[place] = p
+    given = np.asarray(ps, dtype=np.float64)
+    order = np.argsort(given, kind="stable")
+    made = np.empty_like(given)
+    made[order] = np.maximum.accumulate(np.minimum(1.0, given[order] * np.arange(len(given), 0, -1)))
     return made
+
+
+def around_mean(values: Floats, n_parts: int) -> float:
+    """Half the 95 % interval of the mean of values that resemble their neighbours, from the means of so many parts.
+
+    The parts follow each other (batch means; Student's t).
+    """
+    parts = np.array([part.mean() for part in np.array_split(values, n_parts)])
+    around: float = t_95(n_parts) * float(parts.std(ddof=1)) / n_parts**0.5
+    return around
 
 
 @cache

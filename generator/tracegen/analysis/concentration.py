@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis.accesses import Tables
+from tracegen.analysis.accesses import Tables, kernels
 from tracegen.analysis.pieces import overlaps
 
 MEASURES = ("touched_bytes", "n_accesses", "work_ns")
@@ -37,7 +37,7 @@ def piece_use(tables: Tables, used: pd.DataFrame, accesses: pd.DataFrame, cut: p
     row, piece, share = overlaps(low, high, begin, end)
     op = accesses[["pass_id", "node"]].iloc[row].assign(piece=piece, touched_bytes=share)
     parts = op.groupby(["pass_id", "node", "piece"], as_index=False)[["touched_bytes"]].sum()
-    parts["kernel"] = _kernels(tables, parts)
+    parts["kernel"] = kernels(tables, parts)
     spans = tables["spans"].groupby(["pass_id", "node"], as_index=False)[["work_ns"]].sum(min_count=1)
     parts = parts.merge(spans.rename(columns={"node": "kernel"}), on=["pass_id", "kernel"], how="left")
     of_op = parts.groupby(["pass_id", "kernel"])["touched_bytes"].transform("sum")
@@ -54,13 +54,6 @@ def piece_use(tables: Tables, used: pd.DataFrame, accesses: pd.DataFrame, cut: p
     return table.assign(**{name: sums[name].to_numpy() for name in MEASURES}).astype(
         {"touched_bytes": "int64", "n_accesses": "int64", "work_ns": "Float64"}
     )
-
-
-def _kernels(tables: Tables, parts: pd.DataFrame) -> np.ndarray:
-    """The node whose time holds that of each part's op: the first node of a fused kernel, else the op itself."""
-    fused = tables["ops"][["pass_id", "node", "fused_into"]].dropna(subset=["fused_into"])
-    into = parts[["pass_id", "node"]].merge(fused, on=["pass_id", "node"], how="left")["fused_into"]
-    return into.astype("Int64").fillna(parts["node"].astype("Int64")).to_numpy("int64")
 
 
 def thinned(points: pd.DataFrame, most: int = 400) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
@@ -67,9 +67,13 @@ def group_use(use: pd.DataFrame, group_of: Mapping[str, str]) -> pd.DataFrame:
     Columns: group, n_tensors, size_bytes, touched_bytes, mapped_bytes and copied_bytes (these two may count the same
     byte). A value is null where it is null for one tensor of the group. Groups without tensors have no row.
     """
-    group = use["component"].astype("object").map(group_of).rename("group")
-    grouped = use.groupby(group)
-    table = grouped[["size_bytes", "touched_bytes", "mapped_bytes", "copied_bytes"]].sum(skipna=False)
+    return summed_by_group(use, group_of, ("size_bytes", "touched_bytes", "mapped_bytes", "copied_bytes"))
+
+
+def summed_by_group(tensors: pd.DataFrame, group_of: Mapping[str, str], columns: Sequence[str]) -> pd.DataFrame:
+    """Columns of a table of tensors by group of components: group, n_tensors, and their sums, as in `group_use`."""
+    grouped = tensors.groupby(tensors["component"].astype("object").map(group_of).rename("group"))
+    table = grouped[list(columns)].sum(skipna=False)
     table.insert(0, "n_tensors", grouped.size())
     return table.reindex([name for name in dict.fromkeys(group_of.values()) if name in table.index]).reset_index()
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis import accesses
+from tracegen.analysis import accesses, axis
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.behind import behind_ns
-from tracegen.analysis.passes import measured
+from tracegen.analysis.passes import measured, of_kind
 
 # Part of a pass -> what pages call it. The parts of a pass add up to its duration.
 PARTS = {
@@ -117,10 +117,9 @@ def by_layer(tables: Tables, kind: str, group_of: Mapping[str, str]) -> pd.DataF
     ns_per_pass (float64: the mean over the threads of each pass and over the passes). Page faults of bytes between
     tensors are left out.
     """
-    passes = measured(tables)
-    of_kind = passes.loc[(passes["kind"] == kind).to_numpy(bool), "pass_id"]
+    pass_ids = of_kind(measured(tables), kind)["pass_id"]
     rows = placed(tables)
-    rows = rows[rows["pass_id"].isin(of_kind).to_numpy(bool)].dropna(subset=["tensor"])
+    rows = rows[rows["pass_id"].isin(pass_ids).to_numpy(bool)].dropna(subset=["tensor"])
     about = tables["tensors"].set_index("tensor")[["layer", "component"]]
     n_threads = tables["spans"].groupby("pass_id")["thread"].nunique()
     table = pd.DataFrame(
@@ -128,7 +127,7 @@ def by_layer(tables: Tables, kind: str, group_of: Mapping[str, str]) -> pd.DataF
             "layer": rows["tensor"].map(about["layer"]).astype("Int32"),
             "group": rows["tensor"].map(about["component"]).astype("object").map(group_of),
             "waited_ns": rows["waited_ns"],
-            "ns_per_pass": rows["waited_ns"] / rows["pass_id"].map(n_threads).astype("float64") / max(len(of_kind), 1),
+            "ns_per_pass": rows["waited_ns"] / rows["pass_id"].map(n_threads).astype("float64") / max(len(pass_ids), 1),
         }
     )
     return table.groupby(["layer", "group"], dropna=False)[["waited_ns", "ns_per_pass"]].sum().reset_index()
@@ -163,10 +162,8 @@ def by_piece(tables: Tables, cut: pd.DataFrame) -> pd.DataFrame:
     was not seen count 0.
     """
     faults = tables["faults"].dropna(subset=["pass_id", "file", "offset"])
-    axis = faults["file"].map(tables["files"].set_index("file")["axis_begin"]).to_numpy("int64")
-    at = axis + faults["offset"].to_numpy("int64")
-    piece = np.searchsorted(cut["begin"].to_numpy("int64"), at, "right") - 1
-    inside = (piece >= 0) & (at < cut["end"].to_numpy("int64")[np.maximum(piece, 0)])
+    at = faults["file"].map(axis.begins(tables)).to_numpy("int64") + faults["offset"].to_numpy("int64")
+    piece = axis.holding(cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64"), at)
     found = pd.DataFrame(
         {
             "pass_id": faults["pass_id"].to_numpy("int64"),
@@ -174,7 +171,7 @@ def by_piece(tables: Tables, cut: pd.DataFrame) -> pd.DataFrame:
             "waited_ns": faults["duration_ns"].fillna(0).to_numpy("int64"),
         }
     )
-    kept: pd.DataFrame = found[inside]
+    kept: pd.DataFrame = found[piece >= 0]
     return kept.groupby(["pass_id", "piece"], as_index=False)[["waited_ns"]].sum()
 
 
@@ -185,9 +182,8 @@ def _tensor_at(tensors: pd.DataFrame, file: np.ndarray, offset: np.ndarray) -> p
         part = part.sort_values("offset")
         begin, size = part["offset"].to_numpy("int64"), part["size_bytes"].to_numpy("int64")
         rows = np.flatnonzero(file == number)
-        at = np.searchsorted(begin, offset[rows], "right") - 1
-        inside = (at >= 0) & (offset[rows] < begin[at] + size[at])
-        found[rows[inside]] = part["tensor"].to_numpy("int64")[at[inside]]
+        at = axis.holding(begin, begin + size, offset[rows])
+        found[rows[at >= 0]] = part["tensor"].to_numpy("int64")[at[at >= 0]]
     return pd.arrays.IntegerArray(np.maximum(found, 0), found < 0)
 
 
@@ -203,13 +199,14 @@ def outside_touched(tables: Tables) -> tuple[int, int]:
         return 0, 0
     pass_ids = faults["pass_id"].unique()
     rows = accesses.placed(tables, pass_ids)
-    unknown = _at_the_kernel(tables, accesses.unseen(tables, rows=rows))[["pass_id", "node"]].drop_duplicates()
+    unknown = accesses.unseen(tables, rows=rows)[["pass_id", "node"]]
+    unknown = unknown.assign(node=accesses.kernels(tables, unknown)).drop_duplicates()
     faults = faults.astype({"pass_id": "int64", "node": "int64", "file": "int64", "offset": "int64"})
     known = faults.merge(unknown.astype("int64").assign(unknown=True), on=["pass_id", "node"], how="left")
     faults = faults[known["unknown"].isna().to_numpy(bool)]
     touched = accesses.ranges(tables, rows=rows)
-    touched = _at_the_kernel(tables, touched[(touched["memory"] == "disk").to_numpy(bool)])
-    touched = touched.astype({"pass_id": "int64", "node": "int64"})
+    touched = touched[(touched["memory"] == "disk").to_numpy(bool)]
+    touched = touched.assign(node=accesses.kernels(tables, touched)).astype({"pass_id": "int64", "node": "int64"})
     touched = touched.sort_values(["pass_id", "node", "file", "begin"])
     keys = ["pass_id", "node", "file"]
     number = touched.groupby(keys, sort=False).ngroup().to_numpy()
@@ -221,16 +218,7 @@ def outside_touched(tables: Tables) -> tuple[int, int]:
     end = np.maximum.accumulate(number * step + touched["end"].to_numpy("int64"))
     there = ~np.isnan(group)
     at = np.where(there, group, 0).astype("int64") * step + offset
-    place = np.searchsorted(begin, at, "right") - 1
-    inside = there & (place >= 0) & (at < end[np.maximum(place, 0)])
-    return len(faults), int((~inside).sum())
-
-
-def _at_the_kernel(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
-    """`rows` with the node whose kernel did the work: that into which a node was fused, else its own."""
-    ops = tables["ops"][["pass_id", "node", "fused_into"]].dropna().astype("int64")
-    kernel = rows[["pass_id", "node"]].astype("int64").merge(ops, on=["pass_id", "node"], how="left")["fused_into"]
-    return rows.assign(node=kernel.fillna(rows["node"].reset_index(drop=True)).astype("int64").to_numpy())
+    return len(faults), int((~there | (axis.holding(begin, end, at) < 0)).sum())
 
 
 FACTOR = 4  # between one step of colour and the next
@@ -244,15 +232,14 @@ def cells(tables: Tables, rows: pd.DataFrame, n_bins: int, n_steps: int) -> tupl
     of the row). The last step (n_steps - 1) ends at the longest time, and each step ends at FACTOR times the end of the
     step before; the first holds all that is shorter. Stretches without a page fault have no row.
     """
-    files = tables["files"].set_index("file")
     faults = placed(tables)
     faults = faults[faults["file"].notna().to_numpy(bool)]
     names = ["row", "step", "begin", "end", "waited_ns"]
-    total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
+    total = axis.length(tables)
     if not total or faults.empty:
         return pd.DataFrame({name: pd.Series(dtype="int64") for name in names}), 0.0
     width = -(-total // n_bins)
-    place = faults["file"].map(files["axis_begin"]).to_numpy("int64") + faults["offset"].to_numpy("int64")
+    place = faults["file"].map(axis.begins(tables)).to_numpy("int64") + faults["offset"].to_numpy("int64")
     faults = faults.assign(bin=place // width).merge(rows[["pass_id", "row", "n_passes"]], on="pass_id")
     mean = faults.groupby(["row", "n_passes", "bin"])["waited_ns"].sum().reset_index()
     mean["waited_ns"] = mean["waited_ns"] / mean["n_passes"]

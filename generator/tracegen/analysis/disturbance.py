@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pandas as pd
-
 from tracegen.analysis.accesses import Tables
-from tracegen.analysis.passes import measured
+from tracegen.analysis.passes import measured, of_kind
 
 # A pass stood still if its threads were blocked for this share of it and this long; waking threads takes less.
 STOOD_SHARE, STOOD_NS = 0.1, 20_000_000
@@ -20,8 +18,8 @@ class Disturbance:
     The first five values are of the measured passes whose run delay was recorded: `run_delay_ns` is thread time spent
     runnable without a processor, `thread_ns` all thread time (threads times the time over which the kernel counted:
     the pass and the moments just before and after it), `worst_share` their ratio in the worst pass.
-    `n_blocked` measured passes stood still (STOOD_SHARE, STOOD_NS): no thread ran or waited for a processor, for
-    `blocked_ns` in total. In `n_stopped` of them (`stopped_ns`) nothing was read and no page fault began a read: they
+    `n_blocked` measured passes stood still (STOOD_SHARE, STOOD_NS): no thread ran or waited for a processor. In
+    `n_stopped` of them (`stopped_ns`) nothing was read and no page fault began a read: they
     did not wait for the disk.
     """
 
@@ -31,7 +29,6 @@ class Disturbance:
     run_delay_ns: int | None
     worst_share: float | None
     n_blocked: int
-    blocked_ns: int
     n_stopped: int
     stopped_ns: int
 
@@ -60,7 +57,6 @@ def disturbance(tables: Tables) -> Disturbance:
         run_delay_ns=int(delay.sum()) if len(known) else None,
         worst_share=float((delay / thread_ns.where(thread_ns > 0)).max()) if len(known) else None,
         n_blocked=int(stood.sum()),
-        blocked_ns=int(blocked[stood].sum()),
         n_stopped=int(stopped.sum()),
         stopped_ns=int(blocked[stopped].sum()),
     )
@@ -68,8 +64,7 @@ def disturbance(tables: Tables) -> Disturbance:
 
 def token_skew(tables: Tables) -> tuple[float, int] | None:
     """The mean duration of generate passes divided by the median, and their number; None for fewer than three."""
-    passes: pd.DataFrame = measured(tables)
-    times = passes.loc[(passes["kind"] == "generate").to_numpy(bool), "duration_ns"].dropna().astype("float64")
+    times = of_kind(measured(tables), "generate")["duration_ns"].dropna().astype("float64")
     if len(times) < 3 or not times.median():
         return None
     return float(times.mean() / times.median()), len(times)

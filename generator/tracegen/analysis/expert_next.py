@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis import chance
-from tracegen.analysis.expert_rows import Group, Layer, groups
+from tracegen.analysis.expert_rows import Layer, SameRows, groups
 
 LEARNED = 0.8  # of the token rows
 N_PARTS = 10
@@ -70,11 +70,11 @@ def told(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
 _OTHERS = ("most", "before", "even")
 
 
-def _in_order(group: Group) -> Group:
+def _in_order(group: SameRows) -> SameRows:
     """The group with its rows in order of evaluation, so that the scored ones are the last."""
     order = np.lexsort([group.rows[name].to_numpy() for name in ("row", "pass_id")])
     layers = tuple(Layer(of.layer, of.n_chosen, of.chose[order]) for of in group.layers)
-    return Group(group.rows.iloc[order].reset_index(drop=True), layers)
+    return SameRows(group.rows.iloc[order].reset_index(drop=True), layers)
 
 
 def _pair(a: Layer, b: Layer, who: np.ndarray, n_learned: int) -> tuple[np.ndarray, dict[str, float]]:
@@ -124,8 +124,7 @@ def _record(shared: np.ndarray, others: Mapping[str, float], n_learned: int) -> 
     shares = shifted / n_choices
     low, high = chance.range_95(shares)
     share, mean = float(of_row.mean()), float(shares.mean())
-    parts = np.array([part.mean() for part in np.array_split(of_row, N_PARTS)])
-    around = chance.t_95(N_PARTS) * float(parts.std(ddof=1)) / N_PARTS**0.5
+    around = chance.around_mean(of_row, N_PARTS)
     as_far = np.abs(shares - mean) >= abs(share - mean) - _TIE
     return {
         "n_learned": n_learned, "n_rows": n, "n_choices": round(n_choices), "n_told": round(float(shared.trace())),

@@ -75,20 +75,12 @@ def pairs(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> Pairs:
     if not tables:
         return Pairs(pd.DataFrame({name: pd.Series(dtype=of) for name, of in TYPES.items()}), 0, n_pairs, 0)
     table = pd.concat(tables, ignore_index=True)
-    table["p_held"] = _held(table["p"].to_numpy())
+    table["p_held"] = chance.held(table["p"].to_numpy())
     table["unusual"] = (table["p_held"] < chance.LEVEL) & (table["lift"] >= LEAST_LIFT)
     order = ["unusual", "p", "layer", "a", "b"]
     least = table[table["p"] < chance.LEVEL].sort_values(order, ascending=[False, *[True] * 4], ignore_index=True)
     strongest = least.head(SHOWN)
     return Pairs(strongest[COLUMNS].astype(TYPES), len(table), n_pairs, int(table["unusual"].sum()))
-
-
-def _held(ps: np.ndarray) -> np.ndarray:
-    """`chance.held` as arrays: a layer of 128 experts has 8,128 pairs."""
-    order = np.argsort(ps, kind="stable")
-    made = np.empty_like(ps)
-    made[order] = np.maximum.accumulate(np.minimum(1.0, ps[order] * np.arange(len(ps), 0, -1)))
-    return made
 
 
 def _of_layer(layer: Layer) -> pd.DataFrame:

@@ -13,14 +13,12 @@ only be too large: (1 + permutations with at least the observed distance) / (1 +
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pandas as pd
 
 from tracegen.analysis import chance, experts
 from tracegen.analysis.accesses import Tables
-from tracegen.analysis.expert_rows import Group, groups
+from tracegen.analysis.expert_rows import SameRows, groups, over_layers
 
 BLOCK, LEAST_BLOCKS = 8, 5
 MOST_ROWS = 1_000  # of a phase; of more the last of the prompt and the first generated
@@ -43,13 +41,11 @@ def phases(tables: Tables) -> pd.DataFrame:
     rows = pd.concat([_in_line(of, phase) for phase, of in both.items()], ignore_index=True)
     rows = rows[rows["layer"].isin(common)]
     generate = set(both["generate"]["pass_id"].tolist())
-    made = [_group(group, generate) for group in groups(rows, _sizes(tables, both))] if len(rows) else []
+    sizes = experts.sizes(tables, pd.concat(list(both.values()), ignore_index=True))
+    made = [_group(group, generate) for group in groups(rows, sizes)] if len(rows) else []
     if not made:
         return pd.DataFrame({name: pd.Series(dtype="Float64") for name in COLUMNS}).astype(_TYPES)
-    layers = pd.concat([part.iloc[1:] for part in made], ignore_index=True).sort_values("layer")
-    layers["p_held"] = chance.held(layers["p"].tolist())
-    overall = made[0].iloc[:1]
-    return pd.concat([overall.assign(p_held=overall["p"]), layers], ignore_index=True)[COLUMNS].astype(_TYPES)
+    return over_layers(made, COLUMNS).astype(_TYPES)
 
 
 def _in_line(rows: pd.DataFrame, phase: str) -> pd.DataFrame:
@@ -60,11 +56,7 @@ def _in_line(rows: pd.DataFrame, phase: str) -> pd.DataFrame:
     return rows.merge(kept, on=["pass_id", "row"])
 
 
-def _sizes(tables: Tables, both: Mapping[str, pd.DataFrame]) -> dict[int, int]:
-    return experts.sizes(tables, pd.concat(list(both.values()), ignore_index=True))
-
-
-def _group(group: Group, generate: set[int]) -> pd.DataFrame:
+def _group(group: SameRows, generate: set[int]) -> pd.DataFrame:
     """The rows of one group: over its layers, then each layer."""
     is_generate = group.rows["pass_id"].isin(generate).to_numpy()
     n_generate, n_prompt = int(is_generate.sum()), int((~is_generate).sum())

@@ -1,17 +1,19 @@
 """The choices of experts as arrays, a layer at a time: what tests by permutation shuffle.
 
 A token's choices in different layers depend on each other, so a permutation moves whole tokens, with all their layers.
-That takes layers in which the same token rows chose: they make up a `Group`. Most runs have one; the last layer of a
+That takes layers in which the same token rows chose: they make up `SameRows`. Most runs have one; the last layer of a
 prompt has a group of its own, for llama.cpp computes it only for the rows whose output is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+
+from tracegen.analysis import chance
 
 Chose = np.ndarray  # bool
 
@@ -36,14 +38,14 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Group:
+class SameRows:
     """Layers in which the same token rows chose. `rows`: pass_id, row, who (the sequence, -1: not known), in order."""
 
     rows: pd.DataFrame
     layers: tuple[Layer, ...]
 
 
-def groups(chosen: pd.DataFrame, sizes: Mapping[int, int], most: int | None = None) -> list[Group]:
+def groups(chosen: pd.DataFrame, sizes: Mapping[int, int], most: int | None = None) -> list[SameRows]:
     """The choices by groups of layers with the same token rows, the group of most layers first.
 
     `chosen` has the columns of the table `routing`; `sizes` the number of experts of each layer. Rows are in order of
@@ -67,5 +69,16 @@ def groups(chosen: pd.DataFrame, sizes: Mapping[int, int], most: int | None = No
             continue
         tokens, chose = tokens[:most], chose[:most]
         found.setdefault(tokens.tobytes(), (every.iloc[tokens], []))[1].append(Layer(layer, int(n_chosen[0]), chose))
-    made = [Group(tokens, tuple(layers)) for tokens, layers in found.values()]
+    made = [SameRows(tokens, tuple(layers)) for tokens, layers in found.values()]
     return sorted(made, key=lambda group: (-len(group.layers), -len(group.rows), group.layers[0].layer))
+
+
+def over_layers(made: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
+    """One table of tests by layer from those of groups of layers, each with a first row over all layers of its group.
+
+    The first group's such row stays, its p_held is its p; that of the layers is held against all layers.
+    """
+    layers = pd.concat([part.iloc[1:] for part in made], ignore_index=True).sort_values("layer")
+    layers["p_held"] = chance.held(layers["p"].to_numpy("float64"))
+    overall = made[0].iloc[:1]
+    return pd.concat([overall.assign(p_held=overall["p"]), layers], ignore_index=True)[list(columns)]

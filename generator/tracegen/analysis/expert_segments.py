@@ -29,7 +29,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis.expert_rows import Group, groups
+from tracegen.analysis.expert_rows import SameRows, groups
 
 LENGTHS = (4, 16, 64, 256)  # token rows of a segment, those of the paper
 SIZES = (1, 2)  # ρ: experts in the cache, divided by those that a row chooses
@@ -80,14 +80,14 @@ def _beside(name: str, values: Sequence[float]) -> dict[str, float]:
     }  # fmt: skip
 
 
-def _alike(found: list[Group]) -> Group | None:
+def _alike(found: list[SameRows]) -> SameRows | None:
     """The largest group, of its layers those with the commonest number of experts and choices; None without any."""
     if not found:
         return None
     shapes = [(layer.n_experts, layer.n_chosen) for layer in found[0].layers]
     commonest = max(shapes, key=shapes.count)
     layers = tuple(layer for layer, shape in zip(found[0].layers, shapes, strict=True) if shape == commonest)
-    return Group(found[0].rows, layers)
+    return SameRows(found[0].rows, layers)
 
 
 def _shuffles(who: Rows) -> list[Rows]:

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis import chance
-from tracegen.analysis.expert_rows import Group, groups
+from tracegen.analysis.expert_rows import SameRows, groups, over_layers
 
 N_PARTS = 10
 LEAST_PAIRS = 2 * N_PARTS  # of neighbours, for an interval
@@ -42,23 +42,16 @@ def stickiness(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
     has those in which the same rows chose, if they are most. No rows where no layer can be tested: see
     `expert_rows.groups`.
     """
-    made = []
-    for group in groups(chosen, sizes, MOST_ROWS):
-        made.append(_group(group))
-    made = [part for part in made if len(part)]
+    made = [part for part in map(_group, groups(chosen, sizes, MOST_ROWS)) if len(part)]
     if not made:
         return pd.DataFrame({name: pd.Series(dtype="Float64") for name in COLUMNS}).astype(_TYPES)
-    layers = pd.concat([part[part["layer"].notna()] for part in made], ignore_index=True).sort_values("layer")
-    layers["p_held"] = chance.held(layers["p"].tolist())
-    overall = made[0][made[0]["layer"].isna()]
-    table = pd.concat([overall.assign(p_held=overall["p"]), layers], ignore_index=True)
-    return table[COLUMNS].astype(_TYPES)
+    return over_layers(made, COLUMNS).astype(_TYPES)
 
 
 _TYPES = {name: "Int64" if name == "layer" or name.startswith("n_") else "Float64" for name in COLUMNS}
 
 
-def _group(group: Group) -> pd.DataFrame:
+def _group(group: SameRows) -> pd.DataFrame:
     """The rows of one group: over its layers (layer null), and each layer."""
     who = group.rows["who"].to_numpy()
     follows = who[1:] == who[:-1]
@@ -93,10 +86,7 @@ def _record(
     of_pair = again.sum(axis=0) / k.sum()
     share = float(again.sum()) / n_choices
     low, high = chance.range_95(drawn)
-    around = None
-    if n_pairs >= LEAST_PAIRS:
-        parts = np.array([part.mean() for part in np.array_split(of_pair, N_PARTS)])
-        around = chance.t_95(N_PARTS) * float(parts.std(ddof=1)) / N_PARTS**0.5
+    around = chance.around_mean(of_pair, N_PARTS) if n_pairs >= LEAST_PAIRS else None
     shuffled = expected / n_choices
     return {
         "layer": layer, "n_layers": n_layers, "n_pairs": n_pairs, "n_choices": n_choices, "n_again": int(again.sum()),

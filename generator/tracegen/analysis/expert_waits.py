@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
-from tracegen.analysis import disk_waits
+from tracegen.analysis import axis, disk_waits
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.pieces import pieces
 
@@ -22,11 +21,9 @@ def by_expert(tables: Tables) -> pd.DataFrame:
     whole = int(faults["waited_ns"].sum())
     faults = faults[faults["file"].notna().to_numpy(bool)]
     parts = pieces(tables)
-    axis = tables["files"].set_index("file")["axis_begin"]
-    place = faults["file"].map(axis).fillna(0).to_numpy("int64") + faults["offset"].to_numpy("int64")
-    at = np.searchsorted(parts["begin"].to_numpy("int64"), place, side="right") - 1
+    place = faults["file"].map(axis.begins(tables)).fillna(0).to_numpy("int64") + faults["offset"].to_numpy("int64")
+    at = axis.holding(parts["begin"].to_numpy("int64"), parts["end"].to_numpy("int64"), place)
     inside = at >= 0
-    inside[inside] = place[inside] < parts["end"].to_numpy("int64")[at[inside]]
     hit = parts.iloc[at[inside]].reset_index(drop=True)
     layer = tables["tensors"].set_index("tensor")["layer"]
     rows = faults[inside].reset_index(drop=True).assign(expert=hit["expert"], layer=hit["tensor"].map(layer))

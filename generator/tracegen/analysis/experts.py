@@ -11,7 +11,7 @@ import pandas as pd
 
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.held import held
-from tracegen.analysis.passes import measured
+from tracegen.analysis.passes import measured, of_kind
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ def generated(tables: Tables) -> pd.DataFrame:
 
 def of_phase(tables: Tables, phase: str) -> pd.DataFrame:
     """The choices of the token rows of passes of a kind, `generate` or `prompt`: see `generated`."""
-    passes = measured(tables)
-    of_kind = passes.loc[(passes["kind"] == phase).to_numpy(bool), "pass_id"]
     routing = tables["routing"]
-    rows = routing[routing["pass_id"].isin(of_kind)].astype({"layer": "int64", "expert": "int64"})
+    rows = routing[routing["pass_id"].isin(of_kind(measured(tables), phase)["pass_id"])].astype(
+        {"layer": "int64", "expert": "int64"}
+    )
     rows = rows.merge(held(tables), on=["pass_id", "row"], how="left")
     return rows.sort_values(["layer", "pass_id", "row", "rank"], ignore_index=True)
 

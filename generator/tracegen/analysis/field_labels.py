@@ -63,7 +63,11 @@ def ways(sizes: Sequence[int]) -> int:
 
 def least_p(sizes: Sequence[int], size: int, *, n_tested: int) -> float:
     """The least p of a field of `size` prompts, if `n_tested` fields of this size are tested together."""
-    least = n_tested / comb(sum(sizes), size)
+    return countable(n_tested / comb(sum(sizes), size), sizes)
+
+
+def countable(least: float, sizes: Sequence[int]) -> float:
+    """The least p that the ways to deal prompts to fields of these sizes can show, where all ways have this one."""
     return least if ways(sizes) <= MOST_EXACT else max(least, 1 / (1 + chance.DRAWS))
 
 

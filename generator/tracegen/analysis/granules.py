@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis.axis import repeated
+
 SIZES = (4096, 131072, 2097152)  # bytes: a page, what a disk is usually asked for at once, a huge page
 LEAST = 1000  # granules in all files, if that is possible
 
@@ -26,9 +28,8 @@ def granule_uses(accesses: pd.DataFrame, size_bytes: int, chosen: np.ndarray | N
     beyond = (accesses["end"].to_numpy("int64") - 1) // size_bytes + 1
     if chosen is not None:  # places in `chosen`
         first, beyond = np.searchsorted(chosen, first), np.searchsorted(chosen, beyond)
-    n = beyond - first
-    row = np.repeat(np.arange(len(accesses)), n)
-    granule = first[row] + np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
+    row, number = repeated(beyond - first)
+    granule = first[row] + number
     granule = granule if chosen is None else chosen[granule]
     pass_id, node = (accesses[name].to_numpy("int64")[row] for name in ("pass_id", "node"))
     op = np.cumsum((np.diff(pass_id, prepend=-1) != 0) | (np.diff(node, prepend=-1) != 0))

@@ -12,20 +12,20 @@ import pandas as pd
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.node_means import node_means, population
 from tracegen.analysis.operations import op_rows
-from tracegen.analysis.passes import measured
+from tracegen.analysis.passes import measured, of_kind
 
 Change = Literal["same", "changed", "moved", "new", "gone"]
 COMPARED = ("dtype", "shape", "op_params", "operands")  # what makes a node that has its counterpart "changed"
 COLUMNS = [
     "change", "op", "name", "layer", "component", "node_a", "node_b", "what", "ns_a", "ns_b", "touched_a", "touched_b",
 ]  # fmt: skip
-_NUMBER = re.compile(r"(?:node|leaf)_[0-9]+")
+_NUMBER = re.compile(r"(?:node|leaf)_[0-9]+")  # of nodes that nobody named, as ggml gives it
 
 
 def typical_graph(tables: Tables) -> int | None:
     """The graph that most generate passes ran, else most measured passes; the lowest of several, None without any."""
     passes = measured(tables).dropna(subset=["graph"])
-    generate = passes[(passes["kind"] == "generate").fillna(False).to_numpy(bool)]
+    generate = of_kind(passes, "generate")
     graphs = (generate if len(generate) else passes)["graph"].astype("int64")
     counts = graphs.value_counts()
     return int(counts[counts == counts.max()].index.min()) if len(counts) else None
@@ -39,7 +39,9 @@ def nodes_of(tables: Tables, graph: int) -> pd.DataFrame:
     """
     nodes = tables["graph_nodes"]
     every = nodes[(nodes["graph"] == graph).to_numpy(bool)].astype({"op": "object", "dtype": "object"})
-    label = {n: _label(name) for n, name in zip(every["node"].tolist(), every["name"].tolist(), strict=True)}
+    label = {
+        n: _NUMBER.sub("unnamed", name) for n, name in zip(every["node"].tolist(), every["name"].tolist(), strict=True)
+    }
     edges = tables["graph_edges"]
     edges = edges[(edges["graph"] == graph).to_numpy(bool)].sort_values(["target", "slot"])
     operands: dict[int, list[str]] = {}
@@ -71,7 +73,8 @@ def graph_difference(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for j, node in enumerate(right):
         other = left[counterpart[j]] if j in counterpart else None
-        what = _what(other, node) if other else ""
+        differ = [name for name in COMPARED if other and other[name] != node[name]]
+        what = "; ".join(f"{name}: {other[name]} → {node[name]}" for name in differ) if other else ""
         change: Change = "new" if other is None else "moved" if j in moved else "changed" if what else "same"
         rows.append(((j, -1), _row(change, other, node, what)))
     after = {i: j for j, i in partner.items()}
@@ -105,18 +108,8 @@ def _moved(a: Sequence[_Key], b: Sequence[_Key], partner: Mapping[int, int]) -> 
     return {j: free[key].pop() for j, key in enumerate(b) if j not in partner and free.get(key)}
 
 
-def _what(a: _Node, b: _Node) -> str:
-    """Which of COMPARED differ between two nodes, and their values."""
-    return "; ".join(f"{name}: {a[name]} → {b[name]}" for name in COMPARED if a[name] != b[name])
-
-
 def _row(change: Change, a: _Node | None, b: _Node | None, what: str) -> tuple[Any, ...]:
     node = b or a or {}
     numbers = (a and a["node"], b and b["node"])
     costs = [side and side[column] for column in ("duration_ns", "touched_bytes") for side in (a, b)]
     return (change, node["op"], node["name"], node["layer"], node["component"], *numbers, what, *costs)
-
-
-def _label(name: str) -> str:
-    """A name without the number that ggml gives to nodes nobody named."""
-    return _NUMBER.sub("unnamed", name)

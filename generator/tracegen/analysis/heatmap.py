@@ -7,9 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis import axis
 from tracegen.analysis.accesses import Tables, ranges
+from tracegen.analysis.coverage import union
 from tracegen.analysis.passes import OUTSIDE, labels
-from tracegen.analysis.pieces import bytes_in, pieces, union
+from tracegen.analysis.pieces import bytes_in, pieces
 
 MOST_ROWS, LEAST_ROWS = 240, 60  # of the heatmap of shares: more passes share rows
 MOST_RANGES = 24_000  # of the file, in all rows of a drawing: above it, rows are fewer
@@ -25,20 +27,14 @@ def file_cells(
     (of the stretch, on the axis), touched_bytes. A byte that two ops touch counts twice.
     Stretches that a pass did not touch have no row. `used`: the result of `ranges`, if the caller has it already.
     """
-    files = tables["files"]
     names = ["pass_id", "memory", "bin", "begin", "end", "touched_bytes"]
-    total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
+    total = axis.length(tables)
     used = ranges(tables, pass_ids) if used is None else used
     if total == 0 or used.empty:
         return pd.DataFrame({name: pd.Series(dtype="int64") for name in names})
     width = -(-total // n_bins)
-    axis = used["file"].map(files.set_index("file")["axis_begin"]).to_numpy("int64")
-    begin, end = used["begin"].to_numpy() + axis, used["end"].to_numpy() + axis
-    first, last = begin // width, np.maximum(end - 1, begin) // width
-    count = last - first + 1
-    row = np.repeat(np.arange(len(used)), count)
-    place = first[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    share = np.minimum(end[row], (place + 1) * width) - np.maximum(begin[row], place * width)
+    flat = axis.on_axis(tables, used)
+    row, place, share = axis.in_bins(flat["begin"].to_numpy("int64"), flat["end"].to_numpy("int64"), width)
     cells = pd.DataFrame(
         {
             "pass_id": used["pass_id"].to_numpy()[row],
@@ -62,7 +58,7 @@ def places(tables: Tables, n_columns: int, cut: pd.DataFrame | None = None) -> p
     `cut`: the result of `pieces`, if the caller has it already.
     """
     files, cut = tables["files"], pieces(tables) if cut is None else cut
-    total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
+    total = axis.length(tables)
     begin, end = cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64")
     wide = (end - begin) * n_columns > 2 * total
     columns = np.array([i * total // n_columns for i in range(n_columns + 1)], dtype="int64")
@@ -105,17 +101,18 @@ def shares(
     (touched_bytes of size_bytes, mean of the passes, 0 to 1). A cell that no pass of its row touched has no line.
     `max_rows` as in `display_rows`. `used`: the result of `ranges`, `cut`: that of `pieces`, if the caller has them.
     """
-    files, rows = tables["files"].set_index("file")["axis_begin"], display_rows(tables, max_rows)
+    rows = display_rows(tables, max_rows)
     used = ranges(tables) if used is None else used
     cells = places(tables, n_columns, cut)
     begin, end = cells["begin"].to_numpy("int64"), cells["end"].to_numpy("int64")
-    start = used["file"].map(files).fillna(0).astype("int64")
-    flat = used[["pass_id", "memory"]].assign(begin=used["begin"] + start, end=used["end"] + start)
-    touched = bytes_in(union(flat), begin, end).rename(columns={"bytes": "touched_bytes", "place": "cell"})
-    copied = bytes_in(union(flat[(flat["memory"] == "copied").to_numpy(bool)]), begin, end)
-    both = touched.merge(
-        copied.rename(columns={"bytes": "copied_bytes", "place": "cell"}), on=["pass_id", "cell"], how="left"
-    )
+    flat = axis.on_axis(tables, used)
+    touched, copied = (
+        bytes_in(union(some, "pass_id"), begin, end).rename(columns={"bytes": name, "place": "cell"})
+        for name, some in (
+            ("touched_bytes", flat), ("copied_bytes", flat[(flat["memory"] == "copied").to_numpy(bool)]),
+        )
+    )  # fmt: skip
+    both = touched.merge(copied, on=["pass_id", "cell"], how="left")
     both["copied_bytes"] = both["copied_bytes"].fillna(0).astype("int64")
     both = both.merge(rows[["pass_id", "row"]], on="pass_id")
     sums = both.groupby(["row", "cell"], as_index=False)[["touched_bytes", "copied_bytes"]].sum()
@@ -189,43 +186,12 @@ def rows_that_fit(used: pd.DataFrame) -> int:
     return MOST_ROWS if each.empty else int(min(max(MOST_RANGES // each.median(), LEAST_ROWS), MOST_ROWS))
 
 
-def row_means(cells: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """Cells averaged over the passes of their row: row, memory, bin, begin, end, touched_bytes."""
-    merged = cells.merge(rows[["pass_id", "row", "n_passes"]], on="pass_id")
-    keys = ["row", "memory", "bin", "begin", "end"]
-    share = merged.assign(touched_bytes=merged["touched_bytes"] / merged["n_passes"])
-    return share.groupby(keys)["touched_bytes"].sum().reset_index()
-
-
-def joined_cells(cells: pd.DataFrame, rows: pd.DataFrame, n_steps: int) -> pd.DataFrame:
-    """Cells averaged over the passes of a row, rounded to `n_steps` equal steps; neighbours of one step are joined.
-
-    Columns: row, memory, step (0 … n_steps-1), begin, end (bytes on the disk axis), touched_bytes (mean per cell
-    and pass). Step s holds the values in (s, s+1] / n_steps of the largest cell.
-    """
-    mean = row_means(cells, rows).rename(columns={"touched_bytes": "value"})
-    if mean.empty:
-        return pd.DataFrame({n: [] for n in ("row", "memory", "step", "begin", "end", "touched_bytes")})
-    top = float(mean["value"].max())
-    mean["step"] = np.clip(np.ceil(mean["value"] / top * n_steps).astype(int) - 1, 0, n_steps - 1)
-    mean = mean.sort_values(["row", "memory", "bin"], ignore_index=True)
-    same = ["row", "memory", "step"]
-    change = (mean[same] != mean[same].shift()).any(axis=1) | (mean["begin"] != mean["end"].shift())
-    joined = mean.groupby(change.cumsum()).agg(
-        row=("row", "first"), memory=("memory", "first"), step=("step", "first"),
-        begin=("begin", "min"), end=("end", "max"), touched_bytes=("value", "mean"),
-    )  # fmt: skip
-    return joined.reset_index(drop=True)
-
-
 def bands(tables: Tables, key: str) -> pd.DataFrame:
     """Where layers or components lie on the disk axis: neighbouring tensors with equal `key` are joined.
 
     Columns: `key` (null where tensors have none), begin, end (bytes on the axis), n_tensors.
     """
-    files = tables["files"].set_index("file")["axis_begin"]
-    tensors = tables["tensors"]
-    begin = tensors["offset"] + tensors["file"].map(files).fillna(0).astype("int64")
+    tensors, begin = tables["tensors"], axis.tensor_begins(tables)
     rows = tensors.assign(begin=begin, end=begin + tensors["size_bytes"]).sort_values("begin", ignore_index=True)
     value = rows[key].astype("object").where(rows[key].notna(), None)
     shown = value.map(str)

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis import axis
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.coverage import summed_by_group
 from tracegen.analysis.passes import measured
 
 BLOCKS = (4096, 131072, 2097152)  # bytes: a page, what read-ahead asks for, a huge page
@@ -34,13 +36,14 @@ def by_tensor(tables: Tables, used: pd.DataFrame, unseen: pd.DataFrame, page_byt
     run did not record it, or had no load; what needs the touched bytes is null where the trace does not hold them.
     """
     tensors = tables["tensors"]
-    axis = tables["files"].set_index("file")["axis_begin"]
-    begin = (tensors["offset"] + tensors["file"].map(axis)).to_numpy("int64")
+    begin = axis.tensor_begins(tables)
     counted = set(measured(tables)["pass_id"])
-    rows = used[used["pass_id"].isin(counted)]
-    sets = {kind: _on_axis(rows[(rows["memory"] == kind).to_numpy(bool)], axis) for kind in ("disk", "copied")}
+    rows = axis.on_axis(tables, used[used["pass_id"].isin(counted) & (used["end"] > used["begin"])])
+    sets = {kind: _ranges(rows[(rows["memory"] == kind).to_numpy(bool)]) for kind in ("disk", "copied")}
     loads, last = _observed(tables)
-    sets |= {"loaded": _resident(tables, loads, page_bytes), "resident": _resident(tables, last, page_bytes)}
+    runs = axis.resident(tables, page_bytes)
+    for name, pass_id in (("loaded", loads), ("resident", last)):
+        sets[name] = _ranges(runs[runs["pass_id"] == (-1 if pass_id is None else pass_id)])
     parts = segments(sets, np.concatenate([begin, begin + tensors["size_bytes"].to_numpy("int64")]))
     at = np.searchsorted(np.sort(begin), parts["begin"].to_numpy(), "right") - 1
     tensor = tensors["tensor"].to_numpy()[np.argsort(begin, kind="stable")][at]
@@ -76,10 +79,7 @@ def by_group(ledger: pd.DataFrame, group_of: Mapping[str, str]) -> pd.DataFrame:
 
     A sum is null where it is null for one tensor of the group. Groups without tensors have no row.
     """
-    grouped = ledger.groupby(ledger["component"].astype("object").map(group_of).rename("group"))
-    table = grouped[list(SUMS)].sum(skipna=False)
-    table.insert(0, "n_tensors", grouped.size())
-    return table.reindex([name for name in dict.fromkeys(group_of.values()) if name in table.index]).reset_index()
+    return summed_by_group(ledger, group_of, SUMS)
 
 
 def segments(sets: Mapping[str, Ranges], edges: np.ndarray) -> pd.DataFrame:
@@ -124,10 +124,8 @@ def blocks(accesses: pd.DataFrame, disk_bytes: int | None = None) -> pd.DataFram
     return whole[names].sort_values(["pass_id", "block_bytes"], ignore_index=True)
 
 
-def _on_axis(rows: pd.DataFrame, axis: pd.Series) -> Ranges:
-    rows = rows[rows["end"] > rows["begin"]]
-    start = rows["file"].map(axis).to_numpy("int64")
-    return rows["begin"].to_numpy("int64") + start, rows["end"].to_numpy("int64") + start
+def _ranges(rows: pd.DataFrame) -> Ranges:
+    return rows["begin"].to_numpy("int64"), rows["end"].to_numpy("int64")
 
 
 def _observed(tables: Tables) -> tuple[int | None, int | None]:
@@ -138,12 +136,3 @@ def _observed(tables: Tables) -> tuple[int | None, int | None]:
     ended = passes[passes["end_ns"].notna()]
     loads, others = ended[ended["kind"] == "load"], ended[ended["kind"] != "load"]
     return tuple(int(rows["pass_id"].max()) if len(rows) else None for rows in (loads, others))  # type: ignore[return-value]
-
-
-def _resident(tables: Tables, pass_id: int | None, page_bytes: int) -> Ranges:
-    runs, files = tables["residency"], tables["files"].set_index("file")
-    runs = runs[runs["pass_id"] == (-1 if pass_id is None else pass_id)]
-    first = runs["file"].map(files["axis_begin"]).to_numpy("int64")
-    last = first + runs["file"].map(files["size_bytes"]).to_numpy("int64")
-    begin = first + runs["first_page"].to_numpy("int64") * page_bytes
-    return begin, np.minimum(begin + runs["n_pages"].to_numpy("int64") * page_bytes, last)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
-from tracegen.analysis.passes import measured
+from tracegen.analysis.passes import measured, of_kind
 from tracegen.contract.tables import MEMORY_KINDS
 
 
@@ -38,7 +38,7 @@ def population(tables: Tables, graphs: Sequence[int]) -> Population:
     """The measured generate passes that ran one of `graphs`; if there is none, all measured passes that did."""
     users = measured(tables)
     users = users[users["graph"].isin(list(graphs)).to_numpy(bool)]
-    generate = users[(users["kind"] == "generate").fillna(False).to_numpy(bool)]
+    generate = of_kind(users, "generate")
     chosen = generate if len(generate) else users
     return Population(tuple(int(i) for i in chosen["pass_id"]), len(generate) > 0)
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.axis import on_axis
 from tracegen.analysis.passes import measured
 
 TOLERANCES = (0, 4096, 131072, 2097152)  # bytes that may lie between two accesses that still count as one read
@@ -33,8 +34,7 @@ def disk_accesses(tables: Tables, used: pd.DataFrame) -> pd.DataFrame:
     of_disk = (used["memory"] == "disk").to_numpy(bool) & (used["end"] > used["begin"]).to_numpy(bool)
     known = used["file"].isin(tables["files"]["file"]).to_numpy(bool)
     rows = used[of_disk & known & used["pass_id"].isin(measured(tables)["pass_id"]).to_numpy(bool)]
-    axis = rows["file"].map(tables["files"].set_index("file")["axis_begin"]).astype("int64")
-    rows = rows.assign(begin=rows["begin"] + axis, end=rows["end"] + axis)
+    rows = on_axis(tables, rows)
     return rows[list(_ACCESS)].sort_values(["pass_id", "node", "slot", "begin"], ignore_index=True)
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 
 from tracegen.analysis import file_order
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.axis import begins
 
 ALIKE = ("dtype", "ne0", "ne1", "ne2", "ne3", "size_bytes")  # what two tensors of one name must share
 
@@ -42,7 +43,7 @@ def placed(tables: Tables, accesses: pd.DataFrame, same: pd.DataFrame, offsets: 
     number = same.set_index("tensor_run")["tensor"].astype("int64")
     run = tables["tensors"]
     run = run[run["tensor"].isin(number.index)]
-    axis = run["file"].map(tables["files"].set_index("file")["axis_begin"]).astype("int64")
+    axis = run["file"].map(begins(tables)).astype("int64")
     today = run.assign(offset=run["offset"].astype("int64") + axis)
     new = pd.Series(run["tensor"].map(number).map(offsets).to_numpy("int64"), index=run["tensor"].to_numpy())
     kept = accesses[accesses["tensor"].isin(number.index).to_numpy(bool)]

@@ -24,6 +24,11 @@ def measured(tables: Tables) -> pd.DataFrame:
     return inside.sort_values("pass_id", ignore_index=True)
 
 
+def of_kind(passes: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Those of the passes that are of a kind; a pass of unknown kind is not."""
+    return passes[(passes["kind"] == kind).fillna(False).to_numpy(bool)]
+
+
 def labels(tables: Tables) -> dict[int, str]:
     """The name of each pass on pages: `token 3`, `prompt, ubatch 0`, `warm-up`, `load`; unique within a run."""
     passes = tables["passes"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis import axis
 from tracegen.analysis.accesses import Tables, placed
+from tracegen.analysis.coverage import union
 
 
 def pieces(tables: Tables) -> pd.DataFrame:
@@ -15,12 +17,10 @@ def pieces(tables: Tables) -> pd.DataFrame:
     one piece. Bytes outside all tensors (header, padding) belong to no piece.
     """
     tensors = tables["tensors"]
-    axis = tensors["file"].map(tables["files"].set_index("file")["axis_begin"]).fillna(0).astype("int64")
-    begin, size = (tensors["offset"] + axis).to_numpy("int64"), tensors["size_bytes"].to_numpy("int64")
+    begin, size = axis.tensor_begins(tables), tensors["size_bytes"].to_numpy("int64")
     each = tensors["tensor"].map(_expert_bytes(tables)).fillna(0).to_numpy("int64")
     n = np.where(each > 0, np.maximum(size // np.maximum(each, 1), 1), 1)
-    row = np.repeat(np.arange(len(tensors)), n)
-    number = np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
+    row, number = axis.repeated(n)
     start = begin[row] + number * each[row]
     last = number == n[row] - 1
     table = pd.DataFrame(
@@ -55,8 +55,8 @@ def overlaps(
     """
     first = np.searchsorted(end, low, "right")
     count = np.maximum(np.searchsorted(begin, high, "left") - first, 0)
-    row = np.repeat(np.arange(len(low)), count)
-    place = first[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    row, number = axis.repeated(count)
+    place = first[row] + number
     return row, place, np.minimum(high[row], end[place]) - np.maximum(low[row], begin[place])
 
 
@@ -71,9 +71,8 @@ def piece_use(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.DataF
     used = used[used["end"] > used["begin"]]
     if used.empty or cut.empty:
         return pd.DataFrame({name: pd.Series(dtype="object" if name == "memory" else "Int64") for name in names})
-    axis = used["file"].map(tables["files"].set_index("file")["axis_begin"]).to_numpy("int64")
-    begin, end = used["begin"].to_numpy("int64") + axis, used["end"].to_numpy("int64") + axis
-    row, piece, share = overlaps(begin, end, cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64"))
+    flat = axis.on_axis(tables, used)
+    row, piece, share = overlaps(*(of[name].to_numpy("int64") for of in (flat, cut) for name in ("begin", "end")))
     parts = pd.DataFrame(
         {
             "pass_id": used["pass_id"].to_numpy()[row],
@@ -96,15 +95,6 @@ def piece_use(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.DataF
     return table[names]
 
 
-def union(used: pd.DataFrame) -> pd.DataFrame:
-    """The ranges (pass_id, begin, end) of each pass as ranges that do not overlap or touch."""
-    used = used[used["end"] > used["begin"]].sort_values(["pass_id", "begin"], kind="stable", ignore_index=True)
-    reached = used.groupby("pass_id")["end"].cummax().shift()
-    change = (used["pass_id"] != used["pass_id"].shift()) | (used["begin"] > reached)
-    grouped = used.groupby(change.cumsum())
-    return grouped.agg(pass_id=("pass_id", "first"), begin=("begin", "min"), end=("end", "max")).reset_index(drop=True)
-
-
 def bytes_in(ranges_: pd.DataFrame, begin: np.ndarray, end: np.ndarray) -> pd.DataFrame:
     """Bytes of the ranges (pass_id, begin, end) in places: pass_id, place (number), bytes. Places do not overlap."""
     low, high = ranges_["begin"].to_numpy("int64"), ranges_["end"].to_numpy("int64")
@@ -118,7 +108,6 @@ def piece_bytes(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.Dat
 
     `used` is the result of `accesses.ranges`, `cut` that of `pieces`.
     """
-    start = used["file"].map(tables["files"].set_index("file")["axis_begin"]).fillna(0).astype("int64")
-    flat = used[["pass_id"]].assign(begin=used["begin"] + start, end=used["end"] + start)
-    table = bytes_in(union(flat), cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64"))
+    flat = union(axis.on_axis(tables, used), "pass_id")
+    table = bytes_in(flat, cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64"))
     return table.rename(columns={"place": "piece", "bytes": "used_bytes"})

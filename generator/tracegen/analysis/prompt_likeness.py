@@ -15,8 +15,7 @@ from math import factorial, prod
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis import chance
-from tracegen.analysis.field_labels import MOST_EXACT, labelings, ways
+from tracegen.analysis.field_labels import countable, labelings, ways
 from tracegen.analysis.prompt_choices import Counts, counted
 
 _TIE = 1e-9
@@ -57,9 +56,10 @@ def likeness(choices: pd.DataFrame) -> Likeness | None:
     effects = means[:, 1] - means[:, 0]
     p = float((effects >= effects[0] - _TIE).mean())
     same_mean, different_mean = means[0].tolist()
-    return Likeness(
-        same_mean, different_mean, n_same, n_different, float(effects[0]), p, _least_p(counts.sizes)
-    )  # fmt: skip
+    # fields of one size may swap all their prompts: then the same pairs are of one field
+    alike = prod(factorial(counts.sizes.count(size)) for size in set(counts.sizes))
+    least = countable(alike / ways(counts.sizes), counts.sizes)
+    return Likeness(same_mean, different_mean, n_same, n_different, float(effects[0]), p, least)
 
 
 def _distances(counts: Counts) -> np.ndarray:
@@ -70,10 +70,3 @@ def _distances(counts: Counts) -> np.ndarray:
     shares = counts.chosen / totals[:, column]
     found = [np.abs(shares - of).sum(axis=1) / 2 / len(layers) for of in shares]
     return np.array(found)
-
-
-def _least_p(sizes: list[int]) -> float:
-    """Fields of one size may swap all their prompts: then the same pairs are of one field."""
-    alike = prod(factorial(sizes.count(size)) for size in set(sizes))
-    least = alike / ways(sizes)
-    return least if ways(sizes) <= MOST_EXACT else max(least, 1 / (1 + chance.DRAWS))

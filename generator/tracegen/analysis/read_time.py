@@ -28,11 +28,6 @@ class ReadTime:
     r_squared: float | None = None
     n_measured: int = 0
 
-    @property
-    def is_measured(self) -> bool:
-        """Whether the values come from measurements of the run's device."""
-        return self.r_squared is not None
-
     def ns(self, reads: float, n_bytes: float) -> float:
         """The time of so many reads, one after the other, of together `n_bytes`, in ns."""
         return reads * self.latency_ns + n_bytes / self.bytes_per_second * 1e9

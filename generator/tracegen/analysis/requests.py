@@ -26,7 +26,6 @@ def by_pass(tables: Tables) -> pd.DataFrame:
     requests = tables["requests"]
     ended = requests.dropna(subset=["duration_ns"])
     begin = ended["issue_ns"].to_numpy("int64")
-    busy = _Busy(begin, begin + ended["duration_ns"].to_numpy("int64"))
     passes = measured(tables).dropna(subset=["end_ns"])
     groups = requests.groupby("pass_id")
     ahead = requests[(requests["kind"] == "ahead").to_numpy(bool)].groupby("pass_id")["file_bytes"].sum()
@@ -38,7 +37,8 @@ def by_pass(tables: Tables) -> pd.DataFrame:
     counts = ["n_requests", "read_bytes", "model_bytes", "ahead_bytes"]
     table[counts] = table[counts].fillna(0).astype("int64")
     edges = passes[["begin_ns", "end_ns"]].to_numpy("int64")
-    table["busy_ns"], under_way = (of(edges[:, 1]) - of(edges[:, 0]) for of in (busy.busy_until, busy.sum_until))
+    until = _under_way(begin, begin + ended["duration_ns"].to_numpy("int64"), edges)
+    table["busy_ns"], under_way = (of[:, 1] - of[:, 0] for of in until)
     some, any_busy = table["n_requests"] > 0, table["busy_ns"] > 0
     table["mean_depth"] = (under_way / table["busy_ns"].where(any_busy)).astype("Float64")
     table["mean_bytes"] = (table["read_bytes"] / table["n_requests"].where(some)).astype("Float64")
@@ -47,35 +47,23 @@ def by_pass(tables: Tables) -> pd.DataFrame:
     return table
 
 
-class _Busy:
-    """When requests were under way: sums of time until any moment."""
-
-    def __init__(self, begin: np.ndarray, end: np.ndarray) -> None:
-        self._times = np.concatenate([begin, end])
-        order = np.argsort(self._times, kind="stable")
-        self._times = self._times[order]
-        steps = np.where(order < len(begin), 1, -1)
-        depth = np.concatenate([[0], np.cumsum(steps)])  # before each time, and after the last
-        length = np.diff(self._times, prepend=self._times[:1])
-        self._depth = depth
-        self._busy = np.cumsum(length * (depth[:-1] > 0))
-        self._sum = np.cumsum(length * depth[:-1])
-
-    def busy_until(self, moment: np.ndarray) -> np.ndarray:
-        """Time until each moment with at least one request under way, ns."""
-        return self._until(moment, self._busy, self._depth > 0)
-
-    def sum_until(self, moment: np.ndarray) -> np.ndarray:
-        """The same, each request counted: the sum of their durations until then, ns."""
-        return self._until(moment, self._sum, self._depth)
-
-    def _until(self, moment: np.ndarray, sums: np.ndarray, depth: np.ndarray) -> np.ndarray:
-        if not len(self._times):
-            return np.zeros(len(moment), np.int64)
-        at = np.searchsorted(self._times, moment, side="right")
-        before = np.clip(at - 1, 0, None)
-        since = np.where(at > 0, moment - self._times[before], 0)
-        return np.asarray(np.where(at > 0, sums[before], 0) + since * depth[at], np.int64)
+def _under_way(begin: np.ndarray, end: np.ndarray, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Until each moment: the time with at least one request under way, and the sum of the durations until then, ns."""
+    times = np.concatenate([begin, end])
+    if not len(times):
+        return np.zeros_like(moments), np.zeros_like(moments)
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    steps = np.where(order < len(begin), 1, -1)
+    depth = np.concatenate([[0], np.cumsum(steps)])  # before each time, and after the last
+    length = np.diff(times, prepend=times[:1])
+    at = np.searchsorted(times, moments, side="right")
+    before = np.clip(at - 1, 0, None)
+    since = np.where(at > 0, moments - times[before], 0)
+    busy, summed = (
+        np.where(at > 0, np.cumsum(length * of[:-1])[before], 0) + since * of[at] for of in (depth > 0, depth)
+    )
+    return busy, summed
 
 
 def by_kind(tables: Tables) -> pd.DataFrame:

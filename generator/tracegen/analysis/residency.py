@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis import axis
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.heatmap import display_rows
 from tracegen.analysis.passes import labels
@@ -36,17 +37,14 @@ def resident_cells(tables: Tables, page_bytes: int, n_bins: int) -> pd.DataFrame
     begin, end (of the stretch, bytes on the axis), resident_bytes. A pass after which nothing was in memory has no
     rows; any other pass has a row for every stretch.
     """
-    files, runs = tables["files"].set_index("file"), tables["residency"]
+    runs = axis.resident(tables, page_bytes)
     names = ["pass_id", "bin", "begin", "end", "resident_bytes"]
-    total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
+    total = axis.length(tables)
     if total == 0 or runs.empty:
         return pd.DataFrame({name: pd.Series(dtype="int64") for name in names})
     width = -(-total // n_bins)
     edges = np.append(np.arange(0, total, width), total)
-    first = runs["file"].map(files["axis_begin"]).to_numpy("int64")
-    last = first + runs["file"].map(files["size_bytes"]).to_numpy("int64")
-    begin = first + runs["first_page"].to_numpy("int64") * page_bytes
-    end = np.minimum(begin + runs["n_pages"].to_numpy("int64") * page_bytes, last)  # the last page reaches beyond
+    begin, end = runs["begin"].to_numpy("int64"), runs["end"].to_numpy("int64")
     order = np.lexsort((begin, runs["pass_id"].to_numpy()))
     passes, first_run = np.unique(runs["pass_id"].to_numpy()[order], return_index=True)
     parts = zip(np.split(begin[order], first_run[1:]), np.split(end[order], first_run[1:]), strict=True)

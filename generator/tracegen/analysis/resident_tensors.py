@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 
+from tracegen.analysis import axis
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.pieces import bytes_in
 
@@ -20,18 +20,14 @@ def resident_tensors(tables: Tables, page_bytes: int) -> pd.DataFrame:
     was in memory has rows with 0. No rows if the run did not look.
     """
     tensors, looked = tables["tensors"], tables["residency"]
-    axis = tables["files"].set_index("file")["axis_begin"]
     if looked.empty or tensors.empty:
         return pd.DataFrame({name: pd.Series(dtype="int64") for name in COLUMNS})
-    start = (tensors["offset"] + tensors["file"].map(axis)).astype("int64")
+    start = axis.tensor_begins(tables)
     placed = pd.DataFrame({"tensor": tensors["tensor"], "begin": start, "end": start + tensors["size_bytes"]})
     placed = placed.sort_values("begin", kind="stable")
-    start = looked["file"].map(axis).astype("int64")
-    begin = start + looked["first_page"].astype("int64") * page_bytes
-    beyond = start + looked["file"].map(tables["files"].set_index("file")["size_bytes"]).astype("int64")
-    end = np.minimum(begin + looked["n_pages"].astype("int64") * page_bytes, beyond)  # the last page reaches beyond
-    runs = pd.DataFrame({"pass_id": looked["pass_id"], "begin": begin, "end": end})
-    found = bytes_in(runs, placed["begin"].to_numpy("int64"), placed["end"].to_numpy("int64"))
+    found = bytes_in(
+        axis.resident(tables, page_bytes), placed["begin"].to_numpy("int64"), placed["end"].to_numpy("int64")
+    )
     found["tensor"] = placed["tensor"].to_numpy()[found["place"]]
     ended = tables["passes"].loc[tables["passes"]["end_ns"].notna(), "pass_id"].sort_values()
     every = pd.MultiIndex.from_product([ended.astype("int64"), tensors["tensor"].astype("int64")])

@@ -119,7 +119,7 @@ def holm(differences: Sequence[Difference], level: float = LEVEL) -> list[Differ
     """
     rows = list(differences)
     tested = [place for place, row in enumerate(rows) if not _too_few(row)]
-    ps_held = dict(zip(tested, held([rows[place].p for place in tested]), strict=True))
+    ps_held = dict(zip(tested, held([rows[place].p for place in tested]).tolist(), strict=True))
     return [
         judged(replace(row, p_held=ps_held.get(place, row.p), level=level), len(tested) or len(rows))
         for place, row in enumerate(rows)

@@ -148,18 +148,13 @@ def _effects(chosen: np.ndarray, rows: np.ndarray, places: np.ndarray, tested: n
     share = shares[at]
     other = (of.sum(axis=0) - of[at]) / (n.sum(axis=0) - n[at])
     alone = chosen / rows
-    least_prompt = np.array([_least_of(alone, places == field) for field in tested])
+    prompts = [np.flatnonzero(places == field) for field in tested]
+    least_prompt = np.array([mine[alone[mine].argmin(axis=0)] for mine in prompts])
     least = np.take_along_axis(alone, least_prompt, axis=0)
     second, first = np.argsort(shares, axis=0, kind="stable")[-2:]
     highest = np.where(first == at[:, None], second, first)  # of the other fields
     most_other = np.take_along_axis(shares, highest, axis=0)
     return _Effects(share, other, share - other, least, least_prompt, most_other, present[highest])
-
-
-def _least_of(alone: np.ndarray, mine: np.ndarray) -> np.ndarray:
-    """By column: which of the prompts `mine` has the least share."""
-    place: np.ndarray = np.flatnonzero(mine)[alone[mine].argmin(axis=0)]
-    return place
 
 
 def _left_out(counts: Counts, tested: np.ndarray, whole: _Effects) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

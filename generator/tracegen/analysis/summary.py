@@ -11,12 +11,12 @@ import pandas as pd
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.coverage import tensor_bytes, touched_file_bytes
 from tracegen.analysis.passes import measured
-from tracegen.analysis.speed import speed_of, total
+from tracegen.analysis.speed import Speed, speed_of, total
 from tracegen.contract.tables import MEMORY_KINDS
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Speed):
     """Key figures; None where the trace does not say. Times in ns, sizes in bytes, rates in tokens per second.
 
     `…_token_bytes` are medians over generate passes of the bytes touched: in each kind of memory, of weights (mapped
@@ -27,16 +27,10 @@ class Summary:
     n_generate_passes: int
     n_other_passes: int
     n_outside: int
-    prompt_tokens: int | None
     generated_tokens: int | None
-    prompt_ns: int | None
-    generate_ns: int | None
-    prompt_rate: float | None
-    generate_rate: float | None
     generate_token_bytes: dict[str, int | None]
     weight_token_bytes: int | None
     touched_token_bytes: int | None
-    prompt_bytes: dict[str, int | None]
     ops_per_token: int | None
     file_bytes: int
     weight_bytes: int | None
@@ -44,10 +38,7 @@ class Summary:
     touched_weight_bytes: int | None
     touched_disk_bytes: int | None
     n_never_touched: int | None
-    major_faults: int | None
-    read_bytes: int | None
     read_bytes_outside: int | None
-    involuntary_switches: int | None
 
     @property
     def touched_share(self) -> float | None:
@@ -89,7 +80,6 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
     outside = every[~every["pass_id"].isin(passes["pass_id"])]
     prompt, generate = passes[passes["kind"] == "prompt"], passes[passes["kind"] == "generate"]
     sizes = pass_bytes(passes, ops).set_index("pass_id")
-    speed = speed_of(passes)
     executed = ops[(ops["state"] == "executed") & ops["pass_id"].isin(generate["pass_id"])]
     counts = executed.groupby("pass_id").size()
     known = len(passes) > 0 and len(ops) > 0 and len(tables["files"]) > 0
@@ -97,20 +87,15 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
     disk, all_seen = (used["memory"] == "disk").to_numpy(bool), known and unseen.empty
     named = set(used["tensor"].dropna()) | set(unseen["tensor"].dropna())
     return Summary(
+        **vars(speed_of(passes)),
         n_prompt_passes=len(prompt),
         n_generate_passes=len(generate),
         n_other_passes=len(passes) - len(prompt) - len(generate),
         n_outside=len(tables["passes"]) - len(passes),
-        prompt_tokens=speed.prompt_tokens,
         generated_tokens=None if _several_tokens(passes) else int(passes["produced_token"].notna().sum()),
-        prompt_ns=speed.prompt_ns,
-        generate_ns=speed.generate_ns,
-        prompt_rate=speed.prompt_rate,
-        generate_rate=speed.generate_rate,
         generate_token_bytes={m: median_bytes(sizes, [m], generate) for m in MEMORY_KINDS},
         weight_token_bytes=median_bytes(sizes, ["disk", "copied"], generate),
         touched_token_bytes=median_bytes(sizes, MEMORY_KINDS, generate),
-        prompt_bytes={m: total(sizes.loc[prompt["pass_id"], f"{m}_bytes"]) for m in MEMORY_KINDS},
         ops_per_token=median_low(counts.tolist()) if len(counts) else None,
         file_bytes=files,
         weight_bytes=tensor_bytes(tables),
@@ -118,10 +103,7 @@ def summarise(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, unseen: pd.
         touched_weight_bytes=touched_file_bytes(used[used["tensor"].notna().to_numpy(bool)]) if all_seen else None,
         touched_disk_bytes=touched_file_bytes(used[disk]) if all_seen else None,
         n_never_touched=int((~tables["tensors"]["tensor"].isin(named)).sum()) if known else None,
-        major_faults=speed.major_faults,
-        read_bytes=speed.read_bytes,
         read_bytes_outside=total(outside["read_bytes"]),
-        involuntary_switches=total(passes["involuntary_switches"]),
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.axis import in_bins, repeated
 
 STATES = ("work", "waiting inside", "waiting after")
 DISK, DEVICE = "waiting for the disk", "device busy"
@@ -80,8 +81,7 @@ def _cut(rows: pd.DataFrame, edges: np.ndarray) -> pd.DataFrame:
     begin, end = rows["begin_ns"].to_numpy("int64"), rows["end_ns"].to_numpy("int64")
     first, last = np.searchsorted(edges, begin, side="right"), np.searchsorted(edges, end, side="left")
     n = last - first + 1
-    row = np.repeat(np.arange(len(rows)), n)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
+    row, place = repeated(n)
     parts = rows.iloc[row].copy()
     inner = np.append(edges, 0)  # not used where a part begins or ends with its row
     parts["begin_ns"] = np.where(place == 0, begin[row], inner[np.clip(first[row] + place - 1, 0, len(edges))])
@@ -114,12 +114,7 @@ def _busy(requests: pd.DataFrame, begin_ns: int, length_ns: int) -> pd.DataFrame
 def _binned(rows: pd.DataFrame, n_bins: int) -> tuple[pd.DataFrame, int]:
     """Equal bins with the (state, component) that took most time in each, neighbours joined; and their width in ns."""
     width = -(-int(rows["end_ns"].max()) // n_bins)
-    begin, end = rows["begin_ns"].to_numpy("int64"), rows["end_ns"].to_numpy("int64")
-    first, last = begin // width, (end - 1) // width
-    count = last - first + 1
-    row = np.repeat(np.arange(len(rows)), count)
-    place = first[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    share = np.minimum(end[row], (place + 1) * width) - np.maximum(begin[row], place * width)
+    row, place, share = in_bins(rows["begin_ns"].to_numpy("int64"), rows["end_ns"].to_numpy("int64"), width)
     parts = rows.iloc[row][["thread", "state", "component"]].assign(bin=place, share=share)
     sums = parts.groupby(["thread", "bin", "state", "component"], dropna=False)["share"].sum().reset_index()
     lanes = sums.sort_values(["thread", "bin", "share"], kind="stable").groupby(["thread", "bin"], dropna=False)

@@ -14,14 +14,18 @@ PHASES = ("prompt", "generate")
 SUMS = ("duration_ns", "work_ns", "barrier_ns", "wait_ns")
 
 
+def phases(passes: pd.DataFrame) -> pd.Series:
+    """The kind of each prompt and generate pass, by pass_id."""
+    return passes.loc[passes["kind"].isin(PHASES)].set_index("pass_id")["kind"].astype("object")
+
+
 def timed_ops(tables: Tables, ops: pd.DataFrame) -> pd.DataFrame:
     """Executed ops of prompt and generate passes, with `phase`.
 
     `duration_ns` is wall time, first thread's begin to last thread's end; work_ns,
     barrier_ns and wait_ns are sums over threads.
     """
-    passes = measured(tables)
-    phase = passes.loc[passes["kind"].isin(PHASES)].set_index("pass_id")["kind"].astype("object")
+    phase = phases(measured(tables))
     rows = ops[(ops["state"] == "executed") & ops["pass_id"].isin(phase.index)]
     return rows.assign(phase=rows["pass_id"].map(phase))
 
@@ -33,8 +37,7 @@ def outside(tables: Tables, parts: pd.DataFrame | None = None) -> pd.DataFrame:
     add up to the duration of the passes. `parts`: the result of `pass_parts`, if the caller has it already.
     """
     rows = pass_parts(tables) if parts is None else parts
-    passes = measured(tables)
-    phase = passes.loc[passes["kind"].isin(PHASES)].set_index("pass_id")["kind"].astype("object")
+    phase = phases(measured(tables))
     rows = rows[rows["pass_id"].isin(phase.index)]
     sums = rows.groupby(rows["pass_id"].map(phase).rename("phase"))[list(OUTSIDE_OPS)].sum()
     table = sums.rename(columns=OUTSIDE_OPS).melt(var_name="part", value_name="duration_ns", ignore_index=False)

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis import file_order
+from tracegen.analysis import axis, file_order
 from tracegen.analysis.accesses import Tables
-from tracegen.analysis.passes import measured
+from tracegen.analysis.passes import measured, of_kind
 from tracegen.analysis.read_time import ReadTime
 from tracegen.analysis.stack_distance import stack_distances
 
@@ -54,7 +54,7 @@ def scored(tables: Tables) -> Scored:
     any, all are scored.
     """
     passes = measured(tables)
-    generate = passes.loc[(passes["kind"] == "generate").to_numpy(bool), "pass_id"].tolist()
+    generate = of_kind(passes, "generate")["pass_id"].tolist()
     every = passes["pass_id"].tolist()
     if len(generate) < LEAST:
         return Scored(frozenset(every), frozenset(generate or every), False)
@@ -78,8 +78,8 @@ def parts(tables: Tables, accesses: pd.DataFrame, most: int = MOST_PARTS) -> pd.
         n = np.searchsorted(edges, end, "left") - first
         if n.sum() <= most:
             break
-    row = np.repeat(np.arange(len(accesses)), n)
-    part = first[row] + np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
+    row, number = axis.repeated(n)
+    part = first[row] + number
     found = accesses[["pass_id", "tensor", "layer"]].iloc[row].reset_index(drop=True)
     of = accesses[["pass_id", "node", "slot"]].astype({"slot": "object"})
     operand = (of != of.shift()).any(axis=1).to_numpy(bool).cumsum()
@@ -90,19 +90,10 @@ def parts(tables: Tables, accesses: pd.DataFrame, most: int = MOST_PARTS) -> pd.
 def _edges(tables: Tables) -> np.ndarray:
     """Where tensors and experts begin and end on the disk axis, bytes."""
     tensors = tables["tensors"]
-    start = _starts(tables).reindex(tensors["tensor"]).to_numpy("int64")
-    size = tensors["size_bytes"].to_numpy("int64")
+    start, size = axis.tensor_begins(tables), tensors["size_bytes"].to_numpy("int64")
     n = _stacked(tensors)
-    row = np.repeat(np.arange(len(tensors)), n)
-    number = np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
+    row, number = axis.repeated(n)
     return np.concatenate([start[row] + number * (size // n)[row], start + size])
-
-
-def _starts(tables: Tables) -> pd.Series:
-    """Where each tensor begins on the disk axis, bytes, by tensor number."""
-    axis = tables["files"].set_index("file")["axis_begin"]
-    tensors = tables["tensors"].set_index("tensor")
-    return (tensors["offset"] + tensors["file"].map(axis)).rename("start")
 
 
 def _stacked(tensors: pd.DataFrame) -> np.ndarray:
@@ -168,7 +159,8 @@ def _of_experts(tables: Tables, used: pd.DataFrame, slots: dict[int, np.ndarray]
     tensors = tables["tensors"].set_index("tensor", drop=False)
     many = pd.Series(_stacked(tensors), index=tensors.index).reindex(used["tensor"]).to_numpy("int64")
     one = tensors["size_bytes"].reindex(used["tensor"]).to_numpy("int64") // many
-    inside = used["begin"].to_numpy("int64") - _starts(tables).reindex(used["tensor"]).to_numpy("int64")
+    start = pd.Series(axis.tensor_begins(tables), index=tensors.index)
+    inside = used["begin"].to_numpy("int64") - start.reindex(used["tensor"]).to_numpy("int64")
     expert = inside // np.maximum(one, 1)
     layer = used["layer"].fillna(-1).to_numpy("int64")
     place = expert.copy()

@@ -243,7 +243,7 @@ def _compared(
         return row
     if not comparable:
         return replace(row, state="not comparable")
-    several = _several_cells(a, b)
+    several = any(len(list(side.series)) > 1 for side in (a, b))
     tested = paired and _in_pairs(a, b) and len(a.of) >= LEAST_PAIRS and (enough or several)
     values_a, values_b = evenly(row.values_a), evenly(row.values_b)
     if tested and several and min(*values_a, *values_b) > 0:
@@ -277,10 +277,6 @@ def of_ratios(a: Sequence[float], b: Sequence[float], *, paired: bool = True, ma
             for name, end in (("shift", found.shift), ("low", found.low), ("high", found.high))}  # fmt: skip
     ends["relative"] = math.expm1(found.shift)
     return judged(replace(found, median_a=middle, median_b=median(b), **ends))  # type: ignore[arg-type]
-
-
-def _several_cells(a: _Values, b: _Values) -> bool:
-    return len(list(a.series)) > 1 or len(list(b.series)) > 1
 
 
 def _in_pairs(a: _Values, b: _Values) -> bool:

@@ -49,7 +49,11 @@ def factors_of(cells: Sequence[Side]) -> dict[str, list[str]]:
 
 def _effect(cells: Sequence[Side], factor: str, a: str, b: str, margin: float) -> Effect | None:
     """The comparison of the cells that differ in this factor alone; None if there are none."""
-    of = {value: {_others(cell, factor): cell for cell in cells if _value(cell, factor) == value} for value in (a, b)}
+    of: dict[str, dict[tuple[tuple[str, str], ...], Side]] = {a: {}, b: {}}
+    for cell in cells:
+        factors = dict(cell.runs[0].factors)
+        if (value := factors.pop(factor, "")) in of:
+            of[value][tuple(factors.items())] = cell
     both = sorted(set(of[a]) & set(of[b]))
     if not both:
         return None
@@ -65,14 +69,6 @@ def _effect(cells: Sequence[Side], factor: str, a: str, b: str, margin: float) -
 def _joined(name: str, cells: Sequence[Side]) -> Side:
     runs = sorted((run for cell in cells for run in cell.runs), key=lambda run: run.created)
     return Side(name, tuple(runs), tuple(line for cell in cells for line in cell.left_out))
-
-
-def _value(cell: Side, factor: str) -> str:
-    return cell.runs[0].factors.get(factor, "")
-
-
-def _others(cell: Side, factor: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value) for name, value in cell.runs[0].factors.items() if name != factor)
 
 
 def by_size(text: str) -> tuple[int, float, str]:

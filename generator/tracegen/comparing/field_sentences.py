@@ -10,6 +10,7 @@ from tracegen.report.words import expert_chance_sentences
 RANDOM = (
     "With random weights the field of a text means nothing to the model: what is found here is no domain expertise."
 )
+MOST_TOLD = 3  # specialists
 HIDDEN = "The names of prompts are private here, and with them their fields."
 
 
@@ -66,7 +67,7 @@ def why_none(
 Told = tuple[int, int, str, float, float]  # layer, expert, field, effect, p
 
 
-def specialists(found: Sequence[Told], best: Told | None, *, n: str, reason: str, level: float, most: int = 3) -> str:
+def specialists(found: Sequence[Told], best: Told | None, *, n: str, reason: str, level: float) -> str:
     """The finding: which experts belong to a field, none, or why nobody can know (`reason`).
 
     `best`: the largest effect, if any was counted.
@@ -79,9 +80,9 @@ def specialists(found: Sequence[Told], best: Told | None, *, n: str, reason: str
             "No expert is shown to belong to a field: none is chosen more by every prompt of a field, whichever prompt "
             f"is left out, with p below {level:g} ({n}).{largest}"
         )
-    more = f"; and {q.count(len(found) - most)} more" if len(found) > most else ""
+    more = f"; and {q.count(len(found) - MOST_TOLD)} more" if len(found) > MOST_TOLD else ""
     first = "One expert belongs" if len(found) == 1 else f"{q.count(len(found))} experts belong"
-    return f"{first} to a field: {'; '.join(_expert(of) for of in found[:most])}{more} ({n})."
+    return f"{first} to a field: {'; '.join(_expert(of) for of in found[:MOST_TOLD])}{more} ({n})."
 
 
 def _expert(of: Told) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -71,7 +71,7 @@ def fields_of(sides: Sequence[Side]) -> Fields | None:
         varying=tuple(prompt for prompt, side in cells.items() if _varies(side)),
         repeated=any(len(side.runs) > 1 for side in cells.values()),
         random=any(side.typical.fact("model", "random_weights") is True for side in cells.values()),
-        hidden=any(_is_private(side.typical.facts) for side in cells.values()),
+        hidden=any(side.typical.fact("settings", "private") is True for side in cells.values()),
     )  # fmt: skip
 
 
@@ -87,8 +87,3 @@ def _varies(side: Side) -> bool:
     of = [run.measures for run in side.runs]
     chosen = [m.loc[m["by"] == "expert", ["item", "value"]].set_index("item")["value"].to_dict() for m in of]
     return any(other != chosen[0] for other in chosen[1:])
-
-
-def _is_private(facts: Mapping[str, object]) -> bool:
-    settings = facts.get("settings")
-    return isinstance(settings, Mapping) and settings.get("private") is True

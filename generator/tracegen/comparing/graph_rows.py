@@ -19,7 +19,9 @@ def graph_rows(nodes: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     or those between two layers; rows that follow each other with the same operations and changes are joined, and named
     by their first and last layer; the names are those of the first. Columns: COLUMNS.
     """
-    blocks = [(layer, list(of)) for layer, of in groupby(nodes.to_dict("records"), key=lambda node: _layer(node))]
+    layers = (None if pd.isna(layer) else int(layer) for layer in nodes["layer"])
+    rows_of = groupby(zip(layers, nodes.to_dict("records"), strict=True), key=lambda pair: pair[0])
+    blocks = [(layer, [node for _, node in of]) for layer, of in rows_of]
     joined: list[tuple[list[int | None], list[Any]]] = []
     for layer, of in blocks:
         if joined and layer is not None and joined[-1][0][0] is not None and _what(joined[-1][1]) == _what(of):
@@ -47,10 +49,6 @@ def _names(rows: list[list[int | None]]) -> Iterator[str]:
             )
         else:
             yield f"layer {layers[0]}" if len(layers) == 1 else f"layers {layers[0]} to {layers[-1]}"
-
-
-def _layer(node: Any) -> int | None:
-    return None if pd.isna(node["layer"]) else int(node["layer"])
 
 
 def _what(of: list[Any]) -> list[tuple[object, object]]:

@@ -9,7 +9,7 @@ from itertools import combinations
 from tracegen.analysis.significance import MARGIN, Difference, holm
 from tracegen.comparing.comparison import evenly, of_ratios
 from tracegen.comparing.effects import factors_of
-from tracegen.comparing.side import Machine, Measured, Side, machines_of
+from tracegen.comparing.side import Machine, Side, machines_of
 
 PHASES = ("generate", "prompt")
 _Place = tuple[tuple[str, str], ...]
@@ -70,7 +70,7 @@ def _speeds(cells: Sequence[Side], phase: str) -> dict[_Key, dict[_Place, float]
     runs = [run for cell in cells for run in cell.runs]
     of: dict[_Key, dict[_Place, float]] = {}
     for run, machine in zip(runs, machines_of(runs), strict=True):
-        speed = _speed(run, phase)
+        speed = run.value(phase, "speed")
         if speed is not None and speed > 0 and run.matrix:
             place = tuple(sorted(run.factors.items()))
             of.setdefault((run.matrix, run.round, machine), {})[place] = speed
@@ -92,9 +92,3 @@ def _ratios(
             known = [speed for speed in four if speed is not None]
             if len(known) == 4:
                 yield known[1] / known[0], known[3] / known[2]
-
-
-def _speed(run: Measured, phase: str) -> float | None:
-    m = run.measures
-    rows = m[(m["by"] == "run") & (m["phase"] == phase) & (m["what"] == "speed")]
-    return float(rows["value"].iloc[0]) if len(rows) else None

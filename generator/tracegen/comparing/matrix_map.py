@@ -7,23 +7,23 @@ from typing import Any
 
 import pandas as pd
 
+from tracegen.analysis import axis
 from tracegen.charts import compared_maps as maps
-from tracegen.charts import svg, theme
+from tracegen.charts import theme
 from tracegen.comparing import places
+from tracegen.comparing.page import MAP, PageFigures
 from tracegen.comparing.sentences import short_cell
 from tracegen.comparing.side import Side
 from tracegen.contract import quantities as q
-from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.views import FigureView
 
 MOST = 24  # cells
-TITLE = "Which bytes of the model file does a token use?"
 
 
-def map_of_cells(sides: Sequence[Side], collector: Collector) -> FigureView:
+def map_of_cells(sides: Sequence[Side], drawn: PageFigures) -> FigureView:
     """The map of the cells whose model file is that of the first; all have one scale."""
     first = sides[0].typical.tables()
-    total = int((first["files"]["axis_begin"] + first["files"]["size_bytes"]).max()) if len(first["files"]) else 0
+    total = axis.length(first)
     widths = {width: maps.names_px([_name(side, width) for side in sides], width) for width in theme.WIDTHS}
     found: dict[int, list[pd.DataFrame]] = {width: [] for width in theme.WIDTHS}
     lanes: list[Side] = []
@@ -39,7 +39,7 @@ def map_of_cells(sides: Sequence[Side], collector: Collector) -> FigureView:
     rows = {width: pd.concat(of) if of else pd.DataFrame() for width, of in found.items()}
     if rows[theme.WIDTH].empty:
         reason = "No generate pass used a byte of the file." if lanes else "The first cell has no model file."
-        return FigureView("map", TITLE, "", TITLE, None, reason)
+        return drawn.nothing("map", MAP, reason)
     caption = (
         "The model file from its first to its last byte, in the typical run of each cell. Colour: how much of the "
         "bytes at that place a token used, in the mean over generate passes; striped where it used a copy in memory."
@@ -51,8 +51,7 @@ def map_of_cells(sides: Sequence[Side], collector: Collector) -> FigureView:
     def chart(width: int) -> Any:
         return maps.many(rows[width], [_name(side, width) for side in lanes], total, width=width)
 
-    drawing = svg.draw_layouts(chart, "map", TITLE, collector.executor)
-    return collector.drawn("map", "overview", TITLE, caption, TITLE, drawing, rows[theme.WIDTH], file="cells-map")
+    return drawn.figure("map", MAP, caption, rows[theme.WIDTH], chart, file="cells-map")
 
 
 def _name(side: Side, width: int) -> str:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from tracegen.analysis.significance import MARGIN, Difference
 from tracegen.charts import compared as charts
-from tracegen.charts import svg, theme
+from tracegen.charts import theme
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Compared, evenly, of_ratios
 from tracegen.comparing.effects import Effect, effects, factors_of
@@ -22,7 +22,7 @@ from tracegen.comparing.fields import fields_of
 from tracegen.comparing.interactions import Interaction, interactions
 from tracegen.comparing.matrix_map import map_of_cells
 from tracegen.comparing.measures import AFTER_LOADING, UNTIL_FIRST_TOKEN
-from tracegen.comparing.page import collector_of, comparison_page, rendered, report
+from tracegen.comparing.page import PageFigures, collector_of, comparison_page, rendered, report
 from tracegen.comparing.side import Measured, Side
 from tracegen.contract import quantities as q
 from tracegen.report.figures.cells import Cell, Head, cells, number
@@ -33,12 +33,12 @@ from tracegen.report.pages.views import FigureView, TableView
 SUMMARY = "Every cell of the matrix on one scale, and what each factor changes."
 # Measures of the table of cells: phase, what, head, unit
 SHOWN = (
-    ("generate", "speed", "Generation"),
-    ("prompt", "speed", "Prompt"),
-    ("", UNTIL_FIRST_TOKEN, "To the first token"),
-    ("", AFTER_LOADING, "From the disk"),
-    ("generate", "weights touched by a token, mapped", "Mapped, by a token"),
-    ("", "most that buffers held", "In buffers"),
+    ("generate", "speed", "Generation", "tokens/s"),
+    ("prompt", "speed", "Prompt", "tokens/s"),
+    ("", UNTIL_FIRST_TOKEN, "To the first token", "ns"),
+    ("", AFTER_LOADING, "From the disk", "bytes"),
+    ("generate", "weights touched by a token, mapped", "Mapped, by a token", "bytes"),
+    ("", "most that buffers held", "In buffers", "bytes"),
 )
 
 
@@ -57,6 +57,7 @@ def render_matrix(
     `executor`, if given, draws charts in another process meanwhile.
     """
     collector = collector_of(sides, executor)
+    drawn = PageFigures(collector, "overview")
     found = effects(sides, margin) if found is None else found
     pages = [
         comparison_page(collector, effect.comparison, f"effect-{n}", effect.name) for n, effect in enumerate(found, 1)
@@ -76,8 +77,8 @@ def render_matrix(
         "n": f"{q.counted(len(sides), 'cell')}, {q.counted(sum(len(s.runs) for s in sides), 'usable run')}",
         "left_out": [f"{run} is left out: {why}" for side in sides for run, why in side.left_out],
         "cells": _cells(sides, collector, links or {}),
-        "figure": _figure(sides, collector),
-        "map": map_of_cells(sides, collector),
+        "figure": _figure(sides, drawn),
+        "map": map_of_cells(sides, drawn),
         "within": _within(found, collector),
         "interactions": _interactions(joint, collector),
         "fields": findings(fields) if fields and fields.named else [],
@@ -119,29 +120,21 @@ def _machines(runs: Sequence[Measured]) -> str:
     return f"{len(counts)} machines: {'; '.join(named)}. Times are compared between runs of one machine."
 
 
-def _values(runs: Sequence[Measured], phase: str, what: str) -> tuple[list[float], str]:
-    """The values of a key figure in the order of the runs, and its unit; runs without it are left out."""
-    values, unit = [], ""
-    for run in runs:
-        m = run.measures
-        rows = m[(m["by"] == "run") & (m["phase"] == phase) & (m["what"] == what)]
-        if len(rows):
-            values.append(float(rows["value"].iloc[0]))
-            unit = str(rows["unit"].iloc[0])
-    return values, unit
+def _values(runs: Sequence[Measured], phase: str, what: str) -> list[float]:
+    """The values of a key figure in the order of the runs; runs without it are left out."""
+    return [value for run in runs if (value := run.value(phase, what)) is not None]
 
 
 def _cells(sides: Sequence[Side], collector: Collector, links: Mapping[str, str]) -> TableView:
     """Median and range of some key figures of each cell; each column has one unit."""
-    of = {shown: [_values(side.runs, *shown[:2]) for side in sides] for shown in SHOWN}
     heads, columns, data = [], [], []
-    for (phase, what, label), cells_of in of.items():
-        unit = next((unit for _, unit in cells_of if unit), "")
-        size, name = charts.scaled([value for values, _ in cells_of for value in values], unit)
+    for phase, what, label, unit in SHOWN:
+        of = [_values(side.runs, phase, what) for side in sides]
+        size, name = charts.scaled([value for values in of for value in values], unit if any(of) else "")
         heads.append(Head(label, name, number=True))
-        columns.append([_range([value / size for value in values]) for values, _ in cells_of])
+        columns.append([_range([value / size for value in values]) for values in of])
         data += [(side.name, phase, what, unit, value)
-                 for side, (values, _) in zip(sides, cells_of, strict=True) for value in values]  # fmt: skip
+                 for side, values in zip(sides, of, strict=True) for value in values]  # fmt: skip
     factors = factors_of(sides)
     rows = []
     for i, side in enumerate(sides):
@@ -165,21 +158,20 @@ def _range(values: Sequence[float]) -> Cell:
     return number(middle if least == most else f"{middle} ({least} to {most})")
 
 
-def _figure(sides: Sequence[Side], collector: Collector) -> FigureView:
-    phase = "generate" if any(_values(side.runs, "generate", "speed")[0] for side in sides) else "prompt"
-    rows = [(side.name, value) for side in sides for value in _values(side.runs, phase, "speed")[0]]
+def _figure(sides: Sequence[Side], drawn: PageFigures) -> FigureView:
+    phase = "generate" if any(_values(side.runs, "generate", "speed") for side in sides) else "prompt"
+    rows = [(side.name, value) for side in sides for value in _values(side.runs, phase, "speed")]
     data = pd.DataFrame(rows, columns=["cell", "value"])
     title = f"Speed of every run, {say.PHASES[phase]}"
     if data.empty:
-        return FigureView("cells", title, "", title, None, "No run has a time.")
+        return drawn.nothing("cells", title, "No run has a time.")
     caption = "Each dot is a run, the line is the median of a cell; all cells have one scale."
 
     def chart(width: int) -> Any:
         rows = data.assign(cell=data["cell"].map(say.short_cell)) if theme.narrow(width) else data
         return charts.cells(rows, "tokens/s", width=width)
 
-    drawing = svg.draw_layouts(chart, "cells", title, collector.executor)
-    return collector.drawn("cells", "overview", title, caption, title, drawing, data, file="cells-speed")
+    return drawn.figure("cells", title, caption, data, chart, file="cells-speed")
 
 
 def _within(found: Sequence[Effect], collector: Collector) -> TableView:
@@ -192,8 +184,10 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
                 continue
             row = _by_ratio(row)
             finding = say.state(row, comparison.margin)
+            of = row.difference
+            p = q.p_value(of.p_held) if of and of.low is not None else ""
             values = [number("" if row.several else say.value(side, row.unit)) for side in (row.a, row.b)]
-            rows.append(cells(effect.name, others, *values, number(say.share(row.relative)), number(_p(row)), finding))
+            rows.append(cells(effect.name, others, *values, number(say.share(row.relative)), number(p), finding))
             data.append((effect.factor, effect.a, effect.b, others, row.a, row.b, row.relative, row.state))
     columns = ["factor", "from", "to", "where", "a", "b", "relative", "state"]
     csv = collector.csv("effects", pd.DataFrame(data, columns=columns))
@@ -265,7 +259,3 @@ def _by_ratio(row: Compared) -> Compared:
         return row
     found = of_ratios(evenly(row.values_a), evenly(row.values_b), paired=of.paired, margin=of.margin)
     return replace(row, difference=replace(of, relative=found.relative))
-
-
-def _p(row: Compared) -> str:
-    return q.p_value(row.difference.p_held) if row.difference and row.difference.low is not None else ""

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from tracegen.analysis import buffers, timing
+from tracegen.analysis.passes import of_kind
 from tracegen.charts import theme
 from tracegen.report.figures import shared_times
 from tracegen.report.figures.context import Context
@@ -62,8 +63,8 @@ def measures(context: Context) -> pd.DataFrame:
 
 def _key_figures(context: Context) -> Iterator[_Row]:
     s = context.summary
-    generate = (context.measured["kind"] == "generate").fillna(False).to_numpy(bool)
-    times = context.measured.loc[generate, "duration_ns"].dropna().astype("float64")
+    generate = of_kind(context.measured, "generate")
+    times = generate["duration_ns"].dropna().astype("float64")
     timed: tuple[tuple[str, str, str, float | None], ...] = (
         ("generate", "speed", "tokens/s", s.generate_rate),
         ("prompt", "speed", "tokens/s", s.prompt_rate),
@@ -76,25 +77,12 @@ def _key_figures(context: Context) -> Iterator[_Row]:
         yield phase, "run", "", what, "timed", unit, _number(value)
     yield from _start(context)
     if context.run.has_faults:
-        split = context.disk_split[context.disk_split["pass_id"].isin(context.measured["pass_id"][generate])]
-        yield (
-            "generate",
-            "run",
-            "",
-            "waiting for the disk in operations, of a token",
-            "timed",
-            "ns",
-            _number(split["disk_ns"].mean()),
-        )
-        yield (
-            "generate",
-            "run",
-            "",
-            "waiting behind other threads’ page faults, of a token",
-            "timed",
-            "ns",
-            _number(split["behind_ns"].mean()),
-        )
+        split = context.disk_split[context.disk_split["pass_id"].isin(generate["pass_id"])]
+        for column, what in (
+            ("disk_ns", "waiting for the disk in operations, of a token"),
+            ("behind_ns", "waiting behind other threads’ page faults, of a token"),
+        ):
+            yield "generate", "run", "", what, "timed", "ns", _number(split[column].mean())
     counted: tuple[tuple[str, str, str, float | None], ...] = (
         ("prompt", "tokens", "", s.prompt_tokens),
         ("generate", "tokens", "", s.generated_tokens),
@@ -123,9 +111,9 @@ def _start(context: Context) -> Iterator[_Row]:
     first = passes[kinds.isin(["load", "warmup", "prompt"]).to_numpy(bool)]
     times = (first["end_ns"] - first["begin_ns"]).astype("Float64")
     together = None if times.isna().any() or not (kinds == "prompt").any() else float(times.sum())
-    yield "", "run", "", "loading the model", "timed", "ns", _known(times[load.index].iloc[0])
+    yield "", "run", "", "loading the model", "timed", "ns", _number(times[load.index].iloc[0])
     yield "", "run", "", UNTIL_FIRST_TOKEN, "timed", "ns", _number(together)
-    yield "", "run", "", WHILE_LOADING, "timed", "bytes", _known(load["read_bytes"].iloc[0])
+    yield "", "run", "", WHILE_LOADING, "timed", "bytes", _number(load["read_bytes"].iloc[0])
 
 
 def _times(context: Context) -> Iterator[_Row]:
@@ -151,8 +139,7 @@ def _layers(context: Context) -> Iterator[_Row]:
 
 def _bytes(context: Context) -> Iterator[_Row]:
     """Bytes touched in the mean of a phase's passes, by part of the model and by layer; each operand counts."""
-    passes = context.measured[context.measured["kind"].isin(timing.PHASES)]
-    phases = passes.set_index("pass_id")["kind"].astype("object")
+    phases = timing.phases(context.measured)
     ran = context.ops[context.ops["state"].isin(["executed", "fused"]) & context.ops["pass_id"].isin(phases.index)]
     rows = ran.assign(
         phase=ran["pass_id"].map(phases),
@@ -191,9 +178,5 @@ def _layer(number: Any) -> str:
     return "in no layer" if pd.isna(number) else f"layer {int(number)}"
 
 
-def _known(value: Any) -> float:
+def _number(value: Any) -> float:
     return float("nan") if pd.isna(value) else float(value)
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else float(value)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import pandas as pd
 
+from tracegen.analysis import axis
 from tracegen.analysis.graph_difference import COLUMNS, graph_difference, nodes_of, typical_graph
-from tracegen.analysis.passes import measured
+from tracegen.analysis.passes import measured, of_kind
 from tracegen.charts import compared as charts
 from tracegen.charts import compared_graph as graph_chart
 from tracegen.charts import compared_maps as maps
@@ -33,6 +34,7 @@ from tracegen.report.pages.render import assets, environment_of
 from tracegen.report.pages.views import FigureView
 
 SUMMARY = "What differs between two sets of runs, by how much, and how sure that is."
+MAP = "Which bytes of the model file does a token use?"
 _DOTS = (
     ("generate", "speed"),
     ("prompt", "speed"),
@@ -61,13 +63,13 @@ def comparison_page(collector: Collector, comparison: Comparison, key: str, titl
         return collector.csv(f"{prefix}{name}", data)
 
     typical = comparison.a.typical, comparison.b.typical
-    nodes = _nodes(*typical)
+    nodes, drawn = _nodes(*typical), PageFigures(collector, key, prefix)
     figures = {
-        "runs": _dots(collector, comparison, f"{prefix}runs", key),
-        "components": _components(collector, comparison, f"{prefix}components", key),
-        "map": _map(collector, comparison, f"{prefix}map", key, *typical),
-        "tokens": _tokens(collector, comparison, f"{prefix}tokens", key, *typical),
-        "graph": _graph(collector, comparison, f"{prefix}graph", key, nodes),
+        "runs": _dots(drawn, comparison),
+        "components": _components(drawn, comparison),
+        "map": _map(drawn, comparison, *typical),
+        "tokens": _tokens(drawn, comparison, *typical),
+        "graph": _graph(drawn, comparison, nodes),
     }
     held = [
         tables.conditions(differing(comparison.a, comparison.b), keep),
@@ -109,6 +111,30 @@ def collector_of(sides: Sequence[Side], executor: Executor | None = None) -> Col
     return Collector(Run("comparison", 0, newest, (), {}), {}, "", None, executor)
 
 
+@dataclass(frozen=True)
+class PageFigures:
+    """Makes the figures of a page: the key of the page, and what stands before the keys of its figures."""
+
+    collector: Collector
+    page: str
+    prefix: str = ""
+
+    def figure(
+        self, key: str, title: str, caption: str, data: pd.DataFrame, chart: Callable[[int], Any], *, reason: str = "",
+        alt: str = "", file: str = "",
+    ) -> FigureView:  # fmt: skip
+        """The figure with the drawing that `chart` makes for each width; `reason`: why there is nothing to draw."""
+        if reason:
+            return self.nothing(key, title, reason, caption)
+        key, alt = f"{self.prefix}{key}", alt or title
+        drawing = svg.draw_layouts(chart, key, alt, self.collector.executor)
+        return self.collector.drawn(key, self.page, title, caption, alt, drawing, data, file=file)
+
+    def nothing(self, key: str, title: str, reason: str, caption: str = "") -> FigureView:
+        """The figure without a drawing, and why."""
+        return FigureView(f"{self.prefix}{key}", title, caption, title, None, reason)
+
+
 def _side(letter: str, side: Side) -> dict[str, Any]:
     names = [run.name for run in side.runs]
     return {
@@ -136,7 +162,7 @@ def _nodes_of(run: Measured) -> pd.DataFrame | None:
     return None if graph is None else nodes_of(tables, graph)
 
 
-def _dots(collector: Collector, comparison: Comparison, key: str, page: str) -> FigureView:
+def _dots(drawn: PageFigures, comparison: Comparison) -> FigureView:
     rows = []
     for phase, what in _DOTS:
         row = comparison.named(phase, "run", "", what)
@@ -146,20 +172,19 @@ def _dots(collector: Collector, comparison: Comparison, key: str, page: str) -> 
         for letter, values in (("A", row.values_a), ("B", row.values_b)):
             rows += [(say.name(row), unit, letter, value / size) for value in values]
     data = pd.DataFrame(rows, columns=["measure", "unit", "side", "value"])
-    title = "Every run"
     caption = (
         "Each dot is a run, the line is the median of a side. Scales do not begin at zero, so that runs can be told "
         f"apart. A: {comparison.a.name}, n = {len(comparison.a.runs)}; B: {comparison.b.name}, "
         f"n = {len(comparison.b.runs)}."
     )
-    if data.empty:
-        return FigureView(key, title, caption, title, None, "No time was recorded on either side.")
+    reason = "No time was recorded on either side." if data.empty else ""
     alt = f"The runs of both sides: {'; '.join(dict.fromkeys(data['measure']))}"
-    drawing = svg.draw_layouts(lambda width: charts.dots(data, width=width), key, alt, collector.executor)
-    return collector.drawn(key, page, title, caption, alt, drawing, data)
+    return drawn.figure(
+        "runs", "Every run", caption, data, lambda width: charts.dots(data, width=width), reason=reason, alt=alt
+    )
 
 
-def _components(collector: Collector, comparison: Comparison, key: str, page: str) -> FigureView:
+def _components(drawn: PageFigures, comparison: Comparison) -> FigureView:
     phase = "generate" if comparison.named("generate", "run", "", "speed") else "prompt"
     of = [row for row in comparison.of("timed", "component") if row.phase == phase]
     size, unit = charts.scaled([v for row in of for v in (*row.values_a, *row.values_b)], "ns")
@@ -175,24 +200,19 @@ def _components(collector: Collector, comparison: Comparison, key: str, page: st
         "Wall time of operations, the median over the runs of a side; time between operations is left out. "
         f"A: {comparison.a.name}; B: {comparison.b.name}."
     )
-    if data.empty:
-        return FigureView(key, title, caption, title, None, "No operation with a time was recorded.")
-    drawing = svg.draw_layouts(
-        lambda width: charts.pairs(data, f"{unit} per token row", width=width), key, title, collector.executor
-    )
-    return collector.drawn(key, page, title, caption, title, drawing, data)
+    reason = "No operation with a time was recorded." if data.empty else ""
+    chart = partial(charts.pairs, data, f"{unit} per token row")
+    return drawn.figure("components", title, caption, data, lambda width: chart(width=width), reason=reason)
 
 
-def _map(collector: Collector, comparison: Comparison, key: str, page: str, a: Measured, b: Measured) -> FigureView:
-    title = "Which bytes of the model file does a token use?"
-    files = a.tables()["files"]
+def _map(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measured) -> FigureView:
     if not places.same_files(a.tables(), b.tables()):
-        return FigureView(key, title, "", title, None, "The model files differ: their places cannot be compared.")
-    total = int((files["axis_begin"] + files["size_bytes"]).max())
+        return drawn.nothing("map", MAP, "The model files differ: their places cannot be compared.")
+    total = axis.length(a.tables())
     used = places.Used(a, b)
     data = used.shares(maps.track_px(theme.WIDTH))
     if data.empty:
-        return FigureView(key, title, "", title, None, "No generate pass used a byte of the file on either side.")
+        return drawn.nothing("map", MAP, "No generate pass used a byte of the file on either side.")
     copied = [float((data[f"copied_{side}"] * (data["end"] - data["begin"])).sum()) for side in "ab"]
     copies = f": {q.size(copied[0])} a token in A, {q.size(copied[1])} in B" if any(copied) else ""
     differs = float(((data["b"] - data["a"]).abs() * (data["end"] - data["begin"])).sum())
@@ -202,17 +222,16 @@ def _map(collector: Collector, comparison: Comparison, key: str, page: str, a: M
         f"Below, where B used more or less than A: in all {q.size(differs)} a token. A: {comparison.a.name}; B: "
         f"{comparison.b.name}."
     )
-    drawing = svg.draw_layouts(
-        lambda width: maps.chart(used.shares(maps.track_px(width)), total, width=width), key, title, collector.executor
+    return drawn.figure(
+        "map", MAP, caption, data, lambda width: maps.chart(used.shares(maps.track_px(width)), total, width=width)
     )
-    return collector.drawn(key, page, title, caption, title, drawing, data)
 
 
-def _graph(collector: Collector, comparison: Comparison, key: str, page: str, nodes: pd.DataFrame) -> FigureView:
+def _graph(drawn: PageFigures, comparison: Comparison, nodes: pd.DataFrame) -> FigureView:
     title = "Where do the graphs differ?"
     if (nodes["change"] == "same").all():
         of = f"Nowhere: all {len(nodes)} operations of a token are the same, in the same order."
-        return FigureView(key, title, "", title, None, of if len(nodes) else "At least one side has no graph.")
+        return drawn.nothing("graph", title, of if len(nodes) else "At least one side has no graph.")
     data, left_out = graph_rows(nodes)
     caption = (
         "The operations of a token in their order, a row for each layer; layers with the same operations and "
@@ -220,11 +239,10 @@ def _graph(collector: Collector, comparison: Comparison, key: str, page: str, no
         f"{comparison.a.name}; B: {comparison.b.name}."
     )
     caption += f" {q.counted(left_out, 'more row')} not drawn; the CSV of the table below has all." if left_out else ""
-    drawing = svg.draw_layouts(lambda width: graph_chart.chart(data, width=width), key, title, collector.executor)
-    return collector.drawn(key, page, title, caption, title, drawing, data)
+    return drawn.figure("graph", title, caption, data, lambda width: graph_chart.chart(data, width=width))
 
 
-def _tokens(collector: Collector, comparison: Comparison, key: str, page: str, a: Measured, b: Measured) -> FigureView:
+def _tokens(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measured) -> FigureView:
     title = "How long did the tokens take?"
     rows = []
     for letter, of in (("A", a), ("B", b)):
@@ -232,17 +250,14 @@ def _tokens(collector: Collector, comparison: Comparison, key: str, page: str, a
         rows += [(letter, ns, (i + 1) / len(ordered)) for i, ns in enumerate(ordered)]
     data = pd.DataFrame(rows, columns=["side", "duration_ns", "share"])
     if data.empty:
-        return FigureView(key, title, "", title, None, "No run has a generate pass with a time.")
+        return drawn.nothing("tokens", title, "No run has a generate pass with a time.")
     caption = (
         "The share of generated tokens that took at most so long, in the typical run of each side: the further to the "
         f"left, the faster. A: {comparison.a.name}; B: {comparison.b.name}."
     )
-    drawing = svg.draw_layouts(lambda width: charts.curves(data, width=width), key, title, collector.executor)
-    return collector.drawn(key, page, title, caption, title, drawing, data)
+    return drawn.figure("tokens", title, caption, data, lambda width: charts.curves(data, width=width))
 
 
 def _times(run: Measured) -> list[float]:
     """How long the generated tokens of a run took, the shortest time first."""
-    passes = measured(run.tables())
-    times = passes.loc[(passes["kind"] == "generate").fillna(False).to_numpy(bool), "duration_ns"].dropna()
-    return sorted(times.astype("float64"))
+    return sorted(of_kind(measured(run.tables()), "generate")["duration_ns"].dropna().astype("float64"))

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracegen.analysis import heatmap, pieces
 from tracegen.analysis.accesses import ranges
-from tracegen.analysis.passes import measured
+from tracegen.analysis.passes import measured, of_kind
 from tracegen.comparing.comparison import Compared
 from tracegen.comparing.recent import RECENT
 from tracegen.comparing.side import Measured
@@ -74,8 +74,7 @@ def _generated(run: Measured) -> pd.DataFrame:
 
 
 def _generate(tables: Tables) -> pd.Series:
-    passes = measured(tables)
-    return passes.loc[(passes["kind"] == "generate").fillna(False).to_numpy(bool), "pass_id"]
+    return of_kind(measured(tables), "generate")["pass_id"]
 
 
 def expert_distances(rows: list[Compared]) -> pd.DataFrame:

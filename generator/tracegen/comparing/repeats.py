@@ -10,7 +10,6 @@ import pandas as pd
 
 from tracegen.comparing.measures import COLUMNS
 from tracegen.comparing.side import Side
-from tracegen.contract.errors import StoreError
 from tracegen.contract.text import without_controls
 from tracegen.storing import store
 
@@ -66,7 +65,8 @@ def _facts_by_run(
     table = _read(folder, RUNS, manifest, dict.fromkeys(_RUN_COLUMNS, "str"))
     found: dict[str, Mapping[str, Any]] = {}
     for row in table.to_dict("records"):
-        host = {key: _host_fact(key, row[f"host_{key}"]) for key in HOST}
+        told = {key: row[f"host_{key}"] or None for key in HOST}
+        host = {key: int(text) if text and key in ("cores", "memory_bytes") else text for key, text in told.items()}
         own = {**facts, "host": {**facts.get("host", {}), **host}}
         if row["round"] and isinstance(facts.get("slot"), Mapping):
             own["slot"] = {**facts["slot"], "round": int(row["round"])}
@@ -74,12 +74,5 @@ def _facts_by_run(
     return found
 
 
-def _host_fact(key: str, text: str) -> str | int | None:
-    return int(text) if text and key in ("cores", "memory_bytes") else text or None
-
-
 def _read(folder: Path, name: str, manifest: Mapping[str, Mapping[str, Any]], types: dict[str, str]) -> pd.DataFrame:
-    path = folder / name
-    if not path.is_file() or store.sha256_of(path) != manifest[name]["sha256"]:
-        raise StoreError(f"{path}: is missing or has changed since it was published; restore it from a copy")
-    return pd.read_csv(path, keep_default_na=False, dtype=types)
+    return pd.read_csv(store.published_file(folder, name, manifest), keep_default_na=False, dtype=types)

@@ -45,6 +45,12 @@ class Measured:
             value = value.get(step) if isinstance(value, Mapping) else None
         return value
 
+    def value(self, phase: str, what: str) -> float | None:
+        """The value of a key figure; None if the run has none."""
+        m = self.measures
+        rows = m[(m["by"] == "run") & (m["phase"] == phase) & (m["what"] == what)]
+        return float(rows["value"].iloc[0]) if len(rows) else None
+
     @property
     def matrix(self) -> str:
         """The matrix that the run belongs to; empty outside of one."""
@@ -78,7 +84,7 @@ class Side:
     @cached_property
     def typical(self) -> Measured:
         """The run of median speed of generation, the slower of two; the first if no run has one."""
-        speeds = {run.name: speed for run in self.runs if (speed := _speed(run)) is not None}
+        speeds = {run.name: speed for run in self.runs if (speed := run.value("generate", "speed")) is not None}
         if not speeds:
             return self.runs[0]
         middle = median_low(speeds.values())
@@ -93,9 +99,3 @@ def machines_of(runs: Sequence[Measured]) -> list[Machine]:
     known = all(run.fact("host", "id") is not None for run in runs)
     keys = ("cpu", "cores", "memory_bytes", *(("id",) if known else ()))
     return [tuple(run.fact("host", key) for key in keys) for run in runs]
-
-
-def _speed(run: Measured) -> float | None:
-    m = run.measures
-    rows = m[(m["by"] == "run") & (m["phase"] == "generate") & (m["what"] == "speed")]
-    return float(rows["value"].iloc[0]) if len(rows) else None

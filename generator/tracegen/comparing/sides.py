@@ -57,7 +57,7 @@ def side_of(text: str, experiments: Path = EXPERIMENTS) -> Side:
     if "@" in text:
         raise SettingsError(f"{text}: names no version; write NAME@v2")
     newest = run_folder(text, experiments)
-    return side(text, [newest] if _names_a_run(text) else _series(newest))
+    return side(text, [newest] if "/" in text or (Path(text) / store.RUN_FILE).is_file() else _series(newest))
 
 
 def cells_of(name: str, experiments: Path = EXPERIMENTS) -> list[Side]:
@@ -161,10 +161,6 @@ def _published(folder: Path) -> Side:
     return Side(version.citation, tuple(found))
 
 
-def _names_a_run(text: str) -> bool:
-    return (Path(text) / store.RUN_FILE).is_file() or "/" in text
-
-
 def _series(newest: Path) -> list[Path]:
     """The folders of the series that the newest run belongs to; of it alone if it belongs to none."""
     first = (store.read_run(newest).facts.get("repetition") or {}).get("first_run")
@@ -192,16 +188,15 @@ def _slots(name: str, experiments: Path) -> list[tuple[Path, Mapping[str, Any]]]
 
 def _cell(text: str, name: str, factors: str, experiments: Path) -> Side:
     """The runs of the cell with these factors, in any order; each of them must be named."""
+    wanted = {part.strip() for part in factors.split(",")}
     if not store.run_folders(experiments / name) and not (Path(name) / "runs").is_dir():
         published = {cell.name: cell for cell in newest_published_cells(name, experiments)}
-        named = {part.strip() for part in factors.split(",")}
-        found = [of for of in published.values() if set(_factors(of.runs[0].factors).split(", ")) >= named]
+        found = [of for of in published.values() if set(_factors(of.runs[0].factors).split(", ")) >= wanted]
         if len(found) == 1:
             return found[0]
         if published:
             raise SettingsError(f"{text}: names no cell, or several; cells of {name}: {'; '.join(_short(published))}")
     cells = _cells(name, experiments)
-    wanted = {part.strip() for part in factors.split(",")}
     matching = [known for known in cells if set(known.split(", ")) >= wanted]
     if len(matching) != 1:
         problem = "names several cells" if matching else "there is no such cell"

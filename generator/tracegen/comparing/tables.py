@@ -184,32 +184,18 @@ def measures_table(rows: Iterable[Compared]) -> pd.DataFrame:
     table = []
     for row in rows:
         d = row.difference
-        sure = (d.low, d.high, d.p, d.p_held) if d else (None,) * 4
+        sure = {name: getattr(d, name) for name in ("low", "high", "p", "p_held", "margin", "runs_needed")} if d else {}
         ends = (d.ends or (None, None)) if d else (None, None)
-        n = (len(row.values_a), len(row.values_b))
         table.append(
-            (
-                row.phase,
-                row.by,
-                row.item,
-                row.what,
-                row.unit,
-                row.a,
-                row.b,
-                row.change,
-                row.relative,
-                *sure,
-                *n,
-                row.state,
-                *ends,
-                d.margin if d else None,
-                d.runs_needed if d else None,
-            )
-        )
-    sure_of = ["low", "high", "p", "p_held"]
-    added = ["relative_low", "relative_high", "margin", "runs_needed"]
-    columns = ["phase", "by", "item", "what", "unit", "a", "b", "change", "relative", *sure_of, "n_a", "n_b", "state"]
-    return pd.DataFrame(table, columns=[*columns, *added]).astype({"runs_needed": "Int64"})
+            {name: getattr(row, name) for name in _OF_ROW} | sure
+            | {"n_a": len(row.values_a), "n_b": len(row.values_b), "relative_low": ends[0], "relative_high": ends[1]}
+        )  # fmt: skip
+    columns = [*_OF_ROW[:-1], "low", "high", "p", "p_held", "n_a", "n_b", "state", "relative_low", "relative_high",
+               "margin", "runs_needed"]  # fmt: skip
+    return pd.DataFrame(table, columns=columns).astype({"runs_needed": "Int64"})
+
+
+_OF_ROW = ("phase", "by", "item", "what", "unit", "a", "b", "change", "relative", "state")
 
 
 def _timed_row(row: Compared, margin: float) -> tuple[Cell, ...]:

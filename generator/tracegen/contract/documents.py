@@ -119,17 +119,15 @@ def parse_json(
     return document
 
 
-def read_toml(path: Path, error: type[TracegenError] = SettingsError) -> dict[str, Any]:
-    """The TOML document in a file. Raises OSError, and `error` as `parse_toml` does."""
-    return parse_toml(content(path, MOST_TOML, error, "write a regular, smaller file"), str(path), error)
+def read_toml(path: Path) -> dict[str, Any]:
+    """The TOML document in a file. Raises OSError, and SettingsError as `parse_toml` does."""
+    return parse_toml(content(path, MOST_TOML, SettingsError, "write a regular, smaller file"), str(path))
 
 
-def parse_toml(
-    data: str | bytes, where: str, error: type[TracegenError] = SettingsError, *, most_bytes: int = MOST_TOML
-) -> dict[str, Any]:
+def parse_toml(data: str | bytes, where: str, error: type[TracegenError] = SettingsError) -> dict[str, Any]:
     """A TOML document in UTF-8; a byte order mark at its begin is passed over.
 
-    Raises `error`, which names `where` and the line, for what is no TOML, has more than `most_bytes`, nests too deep,
+    Raises `error`, which names `where` and the line, for what is no TOML, is larger than MOST_TOML, nests too deep,
     or holds a number of too many digits or a key of too many parts.
     """
 
@@ -137,8 +135,8 @@ def parse_toml(
         raise error(f"{where}: cannot be read: {why}{'' if at is None else _line(plain, at)}; make it smaller")
 
     plain = _plain(data)
-    if len(plain) > most_bytes:
-        refuse(f"has {len(plain):,} bytes, but at most {most_bytes:,} are read")
+    if len(plain) > MOST_TOML:
+        refuse(f"has {len(plain):,} bytes, but at most {MOST_TOML:,} are read")
     _look(plain, _TOML_TOKEN, MOST_TABLES, refuse)
     try:
         return tomllib.loads(plain.decode())

@@ -26,7 +26,7 @@ from tracegen.contract import documents
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import Experiment, Slot
 from tracegen.contract.setting_keys import FACTORS, KEYS, MATRIX, MOST_CELLS, MOST_RUNS
-from tracegen.contract.settings import experiment_from, key_problems, raise_problems, read_settings, shown
+from tracegen.contract.settings import check_repeat, experiment_from, key_problems, raise_problems, read_settings, shown
 from tracegen.contract.text import visible
 
 _SHORT = 40  # characters of a value in the name of a cell
@@ -35,7 +35,7 @@ _PART = re.compile(r"\w(?:[\w .+-]*\w)?")
 
 
 @dataclass(frozen=True)
-class Cell:
+class MatrixCell:
     """A combination: the value of each factor in words, and the experiment with these settings.
 
     `program`: the folder of the llama.cpp to run, None for the usual one.
@@ -66,7 +66,7 @@ class Matrix:
     """The cells of an experiment, how many runs each has, and the seed of their order."""
 
     name: str
-    cells: tuple[Cell, ...]
+    cells: tuple[MatrixCell, ...]
     repeat: int
     order: int
 
@@ -76,17 +76,17 @@ class Matrix:
         return _hash([[_settings(cell) for cell in self.cells], self.repeat, self.order])
 
     @property
-    def plan(self) -> list[tuple[Cell, Slot]]:
+    def plan(self) -> list[tuple[MatrixCell, Slot]]:
         """Every run in its order, of a matrix that has no run yet: each round has every cell once."""
         return self.plan_after(())
 
-    def plan_after(self, drawn: Sequence[Drawn]) -> list[tuple[Cell, Slot]]:
+    def plan_after(self, drawn: Sequence[Drawn]) -> list[tuple[MatrixCell, Slot]]:
         """Every run in its order, of a matrix that grew: the rounds that were drawn before stay as they were.
 
         Each round after them has every cell that has fewer than `repeat` runs in the rounds before it. The order of a
         round is shuffled with the seed and depends on its cells and its number alone.
         """
-        rounds: list[list[Cell]] = []
+        rounds: list[list[MatrixCell]] = []
         for past in drawn:
             rounds += self._more_rounds(rounds, past.cells, past.repeat)[: past.rounds - len(rounds)]
         rounds += self._more_rounds(rounds, frozenset(cell.name for cell in self.cells), self.repeat)
@@ -97,11 +97,13 @@ class Matrix:
             for n, (turn, cell) in enumerate(places, 1)
         ]  # fmt: skip
 
-    def hash_of(self, cell: Cell) -> str:
+    def hash_of(self, cell: MatrixCell) -> str:
         """A hash of the settings of a cell and of the seed of the order: runs of one hash repeat each other."""
         return _hash([_settings(cell), self.order])
 
-    def _more_rounds(self, rounds: Sequence[Sequence[Cell]], names: Set[str], repeat: int) -> list[list[Cell]]:
+    def _more_rounds(
+        self, rounds: Sequence[Sequence[MatrixCell]], names: Set[str], repeat: int
+    ) -> list[list[MatrixCell]]:
         """The rounds after these that the cells with these names need for `repeat` runs each."""
         of = Counter(cell.name for cells in rounds for cell in cells)
         lacking = {cell.name: repeat - of[cell.name] for cell in self.cells if cell.name in names}
@@ -113,7 +115,7 @@ class Matrix:
         return more
 
 
-def _settings(cell: Cell) -> list[object]:
+def _settings(cell: MatrixCell) -> list[object]:
     return [cell.program, asdict(replace(cell.experiment, question="", tags=()))]
 
 
@@ -160,8 +162,7 @@ def with_repeat(matrix: Matrix, repeat: int | None) -> Matrix:
     """The matrix with so many runs of each cell; unchanged for None. Raises SettingsError if they are too many."""
     if repeat is None:
         return matrix
-    if not MATRIX["repeat"].holds(repeat):
-        raise SettingsError(f"--repeat: is {repeat}; must be {MATRIX['repeat'].allowed}")
+    check_repeat(repeat)
     if (n := len(matrix.cells) * repeat) > MOST_RUNS:
         most = f"a matrix has at most {MOST_RUNS:,} runs"
         raise_problems([f"matrix: {len(matrix.cells)} cells of {repeat} runs are {n} runs; {most}"])
@@ -279,7 +280,7 @@ def _cells(
     words: Mapping[str, list[str]],
     chosen: Sequence[tuple[int, ...]],
     folder: Path,
-) -> Iterator[Cell]:
+) -> Iterator[MatrixCell]:
     """Every cell, checked as an experiment of its own; a problem of several cells is said once, for the first."""
     problems: dict[str, str] = {}
     cells = []
@@ -295,7 +296,7 @@ def _cells(
             mapping.pop("prompt", None)
         try:
             experiment = experiment_from(name, mapping, folder)
-            cells.append(Cell(factors, experiment, None if program is None else str(folder / str(program))))
+            cells.append(MatrixCell(factors, experiment, None if program is None else str(folder / str(program))))
         except SettingsError as error:
             where = ", ".join(f"{key}={word}" for key, word in factors)
             for line in str(error).split("\n")[1:]:

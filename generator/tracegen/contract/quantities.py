@@ -6,24 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.contract.text import UNKNOWN, ended, percent_of, printable, sized, three
-
-__all__ = [
-    "UNKNOWN",
-    "count",
-    "counted",
-    "decimal",
-    "duration",
-    "ended",
-    "known",
-    "parameters",
-    "percent",
-    "printable",
-    "rate",
-    "size",
-    "three",
-    "yes_no",
-]
+from tracegen.contract.text import UNKNOWN as UNKNOWN
+from tracegen.contract.text import ended as ended
+from tracegen.contract.text import percent_of, sized
+from tracegen.contract.text import printable as printable
+from tracegen.contract.text import three as three
 
 NONE = "none"
 NOT_APPLICABLE = "not applicable"

@@ -257,12 +257,11 @@ _NO_FACTORS = ("question", "private", "repeat", "limits", "matrix", "tags")
 FACTORS = (*(key for key in KEYS if key not in _NO_FACTORS), "llama_cpp")
 
 
-def _are_values(value: object) -> bool:
-    return isinstance(value, list) and 0 < len(value) <= MOST_CELLS
-
-
 def _values(meaning: str, example: str) -> Setting:
-    return Setting("list", f"a list of 1 to {MOST_CELLS} values", _are_values, meaning, example)
+    def holds(value: object) -> bool:
+        return isinstance(value, list) and 0 < len(value) <= MOST_CELLS
+
+    return Setting("list", f"a list of 1 to {MOST_CELLS} values", holds, meaning, example)
 
 
 MATRIX: Mapping[str, Setting] = {

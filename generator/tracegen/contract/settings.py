@@ -24,35 +24,28 @@ from tracegen.contract.setting_keys import KEYS, LIMITS, REQUIRED, Setting
 from tracegen.contract.withheld import words
 
 # Flags of llama.cpp that tracegen sets itself, or that would prevent an unattended run -> why they are refused
+_SET_BY = {
+    "model": ("-m", "--model"), "tokens": ("-n", "--predict", "--n-predict"), "seed": ("-s", "--seed"),
+    "threads": ("-t", "--threads"), "context": ("-c", "--ctx-size"), "ubatch": ("-ub", "--ubatch-size"),
+    "warmup": ("--warmup", "--no-warmup"), "repack": ("--repack", "-nr", "--no-repack"),
+    "mmap": ("--mmap", "--no-mmap", "-lm", "--load-mode"), "flash_attention": ("-fa", "--flash-attn"),
+}  # fmt: skip
 OWN_FLAGS: Mapping[str, str] = {
-    **dict.fromkeys(("-m", "--model"), "the key `model` sets it"),
+    **{flag: f"the key `{key}` sets it" for key, flags in _SET_BY.items() for flag in flags},
     **dict.fromkeys(
         ("-mu", "--model-url", "-hf", "-hfr", "--hf-repo", "-hff", "--hf-file", "-dr", "--docker-repo"),
         "the key `model` names a file, and nothing is downloaded",
     ),
     **dict.fromkeys(
-        ("-p", "--prompt", "-f", "--file", "-bf", "--binary-file"),
-        "the key `prompt` (or `prompt_file`) sets it",
-    ),
-    **dict.fromkeys(("-n", "--predict", "--n-predict"), "the key `tokens` sets it"),
-    **dict.fromkeys(("-s", "--seed"), "the key `seed` sets it"),
-    **dict.fromkeys(("-t", "--threads"), "the key `threads` sets it"),
-    **dict.fromkeys(("-c", "--ctx-size"), "the key `context` sets it"),
-    **dict.fromkeys(("-ub", "--ubatch-size"), "the key `ubatch` sets it"),
-    **dict.fromkeys(("--warmup", "--no-warmup"), "the key `warmup` sets it"),
-    **dict.fromkeys(("--repack", "-nr", "--no-repack"), "the key `repack` sets it"),
-    **dict.fromkeys(("--mmap", "--no-mmap", "-lm", "--load-mode"), "the key `mmap` sets it"),
-    **dict.fromkeys(("-fa", "--flash-attn"), "the key `flash_attention` sets it"),
-    **dict.fromkeys(
-        ("-cnv", "--conversation", "-no-cnv", "--no-conversation", "-st", "--single-turn"),
-        "a run has no conversation: it ends after `tokens` tokens",
+        ("-p", "--prompt", "-f", "--file", "-bf", "--binary-file"), "the key `prompt` (or `prompt_file`) sets it"
     ),
     **dict.fromkeys(
-        ("-i", "--interactive", "-if", "--interactive-first"),
+        ("-cnv", "--conversation", "-no-cnv", "--no-conversation", "-st", "--single-turn", "-i", "--interactive",
+         "-if", "--interactive-first"),
         "a run has no conversation: it ends after `tokens` tokens",
     ),
-    **dict.fromkeys(("--ignore-eos",), "tracegen sets it, so that `tokens` holds"),
-    **dict.fromkeys(("--log-disable",), "llama.cpp writes the generated text as part of its log"),
+    "--ignore-eos": "tracegen sets it, so that `tokens` holds",
+    "--log-disable": "llama.cpp writes the generated text as part of its log",
     **dict.fromkeys(("-h", "--help", "--usage", "--version"), "llama.cpp would not run the model"),
 }  # fmt: skip
 
@@ -113,9 +106,14 @@ def with_repeat(experiment: Experiment, repeat: int | None) -> Experiment:
     """The experiment with `repeat` runs instead of its own setting, unless None. Raises SettingsError."""
     if repeat is None:
         return experiment
+    check_repeat(repeat)
+    return replace(experiment, repeat=repeat)
+
+
+def check_repeat(repeat: int) -> None:
+    """Raise SettingsError when nothing can be run so often."""
     if not KEYS["repeat"].holds(repeat):
         raise SettingsError(f"--repeat: is {repeat}; must be {KEYS['repeat'].allowed}")
-    return replace(experiment, repeat=repeat)
 
 
 def check_name(name: str) -> str:

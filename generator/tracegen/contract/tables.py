@@ -10,6 +10,7 @@ is null. Times are integer nanoseconds of CLOCK_MONOTONIC.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -75,525 +76,307 @@ class Table:
     added: int = 0  # number of the extension that added the table; a run stored before it has the table without rows
 
 
-def _c(name: str, dtype: str, meaning: str, unit: str = "", values: tuple[str, ...] = ()) -> Column:
-    return Column(name, dtype, unit, meaning, values)
+# A table: name (key columns) +number of the extension that added it: what a row is. A column: name, type, unit: meaning
+# = the values allowed, or the name of their list. A line that is indented further goes on with the one before.
+_CONTRACT = """
+files (file): A model file (one split of a GGUF model).
+    file int32: number of the file in this run
+    model int32: number of the model that the file belongs to
+    split_index int32: place of the file among the splits of its model, from 0
+    path string: file name as published (no folders)
+    size_bytes int64 bytes: size of the file
+    sha256 string?: hash of the whole file
+    axis_begin int64 bytes: begin of the file on the disk axis, which joins all files of the run
+
+contexts (context): A llama.cpp context.
+    context int32: number of the context in this run
+    model Int32: number of the model that the context runs
+    n_ctx Int64 tokens: context size
+    n_batch Int64 tokens: largest logical batch
+    n_ubatch Int64 tokens: largest physical batch
+    type_k string?: dtype of the K cache
+    type_v string?: dtype of the V cache
+    n_threads Int32: threads for one-token passes
+
+passes (pass_id): One evaluation of a graph (one ubatch), or one model load.
+    pass_id int32: number of the pass, in order of begin
+    context Int32: the context that ran it; null for a load
+    call Int32: number of the llama_decode or llama_encode call that the pass belongs to
+    ubatch Int32: number of the ubatch inside its call, from 0
+    kind category?: what the pass was for = PASS_KINDS
+    kind_basis category?: how the kind is known = recorded, inferred
+    n_tokens Int32 tokens: token rows evaluated
+    n_sequences Int32: distinct sequences in the ubatch
+    n_outputs Int32 rows: token rows for which logits were requested
+    position_begin Int32: position of the first token row in its sequence
+    produced_token Int32: k: the logits of this pass gave generated token k
+    graph Int32: the graph that was evaluated; null for a load
+    placement Int32: placement of the tensors during the pass; null for a load
+    begin_ns int64 ns: start of the evaluation
+    end_ns Int64 ns: end of the evaluation; null when the trace ends before it
+    minor_faults Int64: page faults that started no read, of the whole process; some may have waited for a read in
+        progress
+    major_faults Int64: page faults that started a read and waited for it, of the whole process
+    voluntary_switches Int64: context switches because a thread waited, of the whole process
+    involuntary_switches Int64: context switches because the kernel preempted a thread, of the whole process
+    read_bytes Int64 bytes: bytes that the kernel read from the disk for the process, including read-ahead
+    run_delay_ns Int64 ns: time that threads were runnable but had no processor, sum over the recording threads; a wait
+        counts in the pass in which it ends
+    cpu_ns Int64 ns: time on a processor, sum over the recording threads
+    blocked_ns Int64 ns: time neither running nor runnable (waiting for a disk, or stopped), minimum over the recording
+        threads
+    counted_ns Int64 ns: time over which run_delay_ns, cpu_ns and blocked_ns count: from just before the pass to just
+        after it
+    other_faults Int64: page faults of recording threads outside the model files: buffers, the stack
+    other_fault_ns Int64 ns: time in these page faults, sum over threads
+    lost_faults Int64 events: begins and ends of page faults that the kernel had no room to record
+    claimed_token_id Int64: the token number a foreign trace claims
+    claimed_phase string?: the phase a foreign trace claims
+
+tokens (pass_id, row): One token row of a pass: what llama.cpp put into the ubatch.
+    pass_id int32: the pass
+    row int32: row in the ubatch, from 0
+    token_id Int32: id in the vocabulary; null when embeddings were the input
+    position Int32: position in the sequence
+    sequence Int32: llama.cpp's sequence number
+    output boolean: whether logits were requested for this row
+    generated_token Int32: k: the row holds generated token k; null: the row holds a token of the prompt, or it is
+        unknown
+
+graphs (graph): A distinct computation graph, with shapes.
+    graph int32: number of the graph in this run
+    topology string: hash of the graph without its sizes; graphs with equal hashes share one drawing
+    n_nodes int32: number of nodes, without leaves
+    n_leafs Int32: number of leaves: weights, inputs, constants; null where operands were not recorded
+
+graph_nodes (graph, node): A node or leaf of a graph: everything static about an op.
+    graph int32: the graph
+    node int32: ggml's number; leaves follow the nodes
+    kind category: whether the node computes = op, noop, leaf
+    op category: ggml's name of the operation; NONE for a leaf
+    name string: full name of the tensor that the node produces
+    layer Int32: layer; null when the node belongs to none
+    component category: part of the model = COMPONENTS
+    dtype category?: ggml type of the result
+    ne0 Int64 elements: elements in dimension 0 (ggml order: 0 is contiguous)
+    ne1 Int64 elements: elements in dimension 1 (ggml order: 0 is contiguous)
+    ne2 Int64 elements: elements in dimension 2 (ggml order: 0 is contiguous)
+    ne3 Int64 elements: elements in dimension 3 (ggml order: 0 is contiguous)
+    nb0 Int64 bytes: stride of dimension 0
+    nb1 Int64 bytes: stride of dimension 1
+    nb2 Int64 bytes: stride of dimension 2
+    nb3 Int64 bytes: stride of dimension 3
+    size_bytes Int64 bytes: extent of the result (ggml_nbytes)
+    op_params string?: ggml's op parameters, hexadecimal, trailing zeros cut
+    compute bool: whether ggml is to compute the node; false: the state of its ops is off
+    view_of Int32: the node whose memory this node views; null: the node has its own memory
+    view_offset_bytes int64 bytes: offset into the viewed node
+
+graph_edges (graph, target, slot): An operand: node `target` reads `source` in its slot.
+    graph int32: the graph
+    source int32: node or leaf that is read
+    target int32: node that reads it
+    slot category: operand position = OPERANDS
+
+ops (pass_id, node): One graph node in one pass.
+    pass_id int32: the pass
+    node int32: the node, in the pass's graph
+    state category?: what happened to the op; null when the trace does not say = OP_STATES
+    fused_into Int32: for a fused op, the node whose kernel computed it
+    backend category?: backend that ran the op
+    split Int32: number of the scheduler's split in the pass
+    n_threads Int32: threads that took part
+    begin_ns Int64 ns: begin of the first thread
+    end_ns Int64 ns: end of the last thread, without the wait after it
+    time_basis category?: how the times are known = measured, gap to next, graph only, split
+
+spans (pass_id, node, thread): The part of one thread in one op: work, waiting inside the op, and waiting after it.
+    pass_id int32: the pass
+    node int32: the node
+    thread int32: number of the thread in its pool, from 0
+    begin_ns int64 ns: begin on this thread
+    work_ns int64 ns: time in the op without barriers, waiting for a page or a processor included
+    barrier_ns int64 ns: waiting at barriers inside the op
+    wait_ns int64 ns: time from the end of the op to the thread's next op: waiting at the barrier; with one thread, the
+        overhead between ops
+    fault_ns Int64 ns: the part of work_ns in page faults of model files: the thread waited for the page, or mapped it;
+        null: page faults were not recorded
+
+splits (pass_id, split) +1: A part of a pass that the scheduler gave to one backend; no rows when the CPU ran all passes
+        without splits.
+    pass_id int32: the pass
+    split int32: number of the split in the pass, in order
+    backend string: backend that ran the split
+    n_nodes int32: number of nodes of the graph in the split
+    begin_ns int64 ns: when the scheduler gave the split to the backend
+    end_ns int64 ns: when the backend returned: it had computed the split if it is the CPU or BLAS; any other may only
+        have taken it
+    by_op bool: whether its ops were timed one by one, as only those of the CPU backend are
+
+copies (pass_id, copy) +1: A tensor that was copied from one backend to another for a split.
+    pass_id int32: the pass
+    copy int32: number of the copy in the pass, in order
+    split int32: the split that reads the copy
+    tensor string: name of the tensor
+    source string: backend from which the tensor was copied
+    target string: backend of the split
+    size_bytes int64 bytes: bytes copied; of stacked experts, only those that the split uses
+    begin_ns int64 ns: begin of the copy, including the wait for both backends
+    end_ns int64 ns: end of the copy
+
+placements (placement, node): Where the tensor of a node or leaf lay in memory. An operand lies where the tensor of its
+        source lies.
+    placement int32: number of the placement
+    graph int32: the graph whose tensors are placed
+    node int32: node or leaf
+    tensor Int32: the tensor of the model file that holds these bytes, if any
+    memory category?: kind of memory = MEMORY_KINDS
+    file Int32: file in which the bytes lie (disk), or from which they were copied (copied)
+    origin_offset Int64 bytes: offset of the first byte in that file
+    buffer_id Int32: the runtime buffer in which the tensor lies (copied, buffer)
+    buffer_offset Int64 bytes: offset of the first byte in that buffer
+    address UInt64: virtual address in the traced process
+    size_bytes Int64 bytes: extent of the tensor (ggml_nbytes)
+
+touches (pass_id, node, slot, first_unit): Which rows, columns or experts of an operand an op touched; neighbours are
+        joined into one run of units.
+    pass_id int32: the pass
+    node int32: the node
+    slot category: operand position of the touched tensor = SLOTS
+    unit category: whether rows, columns or experts are counted = UNITS
+    first_unit int64: first row, column or expert of the run of units
+    n_units int64: length of the run of units
+    basis category: how the touch is known = measured, estimated
+
+routing (pass_id, layer, row, rank): An expert that a token row chose in a layer. There is one row per choice, not one
+        per weight tensor.
+    pass_id int32: the pass
+    layer int32: layer
+    row int32: token row in the ubatch, from 0
+    sequence Int32: llama.cpp's sequence number of that row
+    rank int32: place in llama.cpp's order of choice, from 0; if the router chooses with a bias (deepseek2, glm4moe),
+        the first expert does not always have the largest weight
+    expert int32: number of the expert
+    weight Float64: weight of the expert's output; null when llama.cpp has none
+
+tensors (tensor): A tensor of the GGUF file(s).
+    tensor int32: number of the tensor: by file, then by offset
+    name string: full name
+    file int32: file that holds the tensor
+    offset int64 bytes: absolute offset in that file
+    size_bytes int64 bytes: size
+    dtype category?: ggml type
+    ne0 Int64 elements: elements in dimension 0 (ggml order: 0 is contiguous)
+    ne1 Int64 elements: elements in dimension 1 (ggml order: 0 is contiguous)
+    ne2 Int64 elements: elements in dimension 2 (ggml order: 0 is contiguous)
+    ne3 Int64 elements: elements in dimension 3 (ggml order: 0 is contiguous)
+    layer Int32: layer; null when the tensor belongs to none
+    component category: part of the model = COMPONENTS
+    n_experts Int32: number of experts that the tensor stacks; null when it stacks none
+
+buffers (buffer_id, event): The begin or the end of a runtime allocation.
+    time_ns int64 ns: time of the event
+    event category: what happened = alloc, free
+    buffer_id int32: number of the buffer in this run, never reused
+    address UInt64: virtual address of the first byte; null when not recorded
+    name string?: name of the buffer type; of an imported trace that of the buffer or of its tensor
+    backend string?: backend that the buffer belongs to
+    usage category?: what the buffer is for; mapped: it views the mapped model file, and is no allocation = any,
+        weights, compute, work, mapped
+    layer Int32: layer, if the buffer belongs to a single one
+    size_bytes int64 bytes: size
+
+residency (pass_id, file, first_page): Pages of a file that were in memory at the end of a pass; neighbours are joined
+        into one run of pages.
+    pass_id int32: the pass
+    file int32: the file
+    first_page int64: first page of the run of pages
+    n_pages int64 pages: length of the run of pages
+
+faults (fault) +2: A page fault of a thread that computes or loads, on a byte of a mapped model file.
+    fault int32: number of the fault, in order of begin
+    pass_id Int32: the pass or load; null between passes, or where several ran at once
+    node Int32: the op in which it lies by its time; null outside operations
+    thread Int32: number of the thread in its pool; null: it took no part in a graph then
+    file Int32: file of the byte; null: a file that no model lists
+    offset Int64 bytes: offset of the byte in that file
+    kind category?: major: the fault began a read; minor: it did not, the page was in memory or already on its way;
+        null: its end was not recorded = minor, major
+    begin_ns int64 ns: begin
+    duration_ns Int64 ns: until the page was mapped; null: its end was not recorded
+
+requests (request) +3: A read that the kernel asked of a device that holds model files, whoever wanted it.
+    request int32: number of the request, in order of issue
+    pass_id Int32: the pass or load in which it was issued; null between passes, or where several ran
+    device string: number of the device: major:minor
+    place int64 bytes: first byte on the device
+    size_bytes int64 bytes: bytes that were read
+    file Int32: model file that the first byte belongs to; null: none, it was read for something else
+    offset Int64 bytes: offset of the first byte in that file
+    file_bytes int64 bytes: how many of the bytes belong to that file, from this offset on
+    kind category: ahead: read-ahead, of pages that were not asked for yet; read: of pages that were = read, ahead
+    issue_ns int64 ns: when the request was handed to the device
+    duration_ns Int64 ns: until the device had completed it; null: not while it was recorded
+
+barriers (pass_id, node, thread, barrier) +4: A wait of a thread at a barrier inside an op. Recorded where page faults
+        are.
+    pass_id int32: the pass
+    node int32: the node
+    thread int32: number of the thread in its pool
+    barrier int32: number of the barrier inside the op, in order: that of one number is one for all
+    begin_ns int64 ns: when the thread came to the barrier
+    duration_ns int64 ns: until it went on: the last thread had come
+
+device (pass_id, device) +2: What a disk that holds model files did during a load or a pass, as the kernel counts it:
+        the whole device (or partition, where its name says so), with what other programs asked of it.
+    pass_id int32: the pass or load
+    device string: the kernel's name of the device, as in /sys/dev/block
+    n_reads int64 requests: reads that were completed
+    read_bytes int64 bytes: bytes of these reads
+    read_ns int64 ns: time of these reads from request to completion, sum over requests; the kernel counts whole
+        milliseconds
+    n_writes int64 requests: writes that were completed
+    written_bytes int64 bytes: bytes of these writes
+    busy_ns int64 ns: time with at least one request under way; the kernel counts it in its clock ticks (1 to 10 ms)
+    in_flight int64 requests: requests under way at the end
+    counted_ns int64 ns: time over which it was counted: from just before the pass to just after it
+
+cache (pass_id, file) +2: How much of a model file was in the kernel's page cache when a load or a pass had ended,
+        mapped or not; asked together with residency. Pages of memory: host.page_bytes of the run, usually 4,096 bytes.
+    pass_id int32: the pass or load
+    file int32: the file
+    cached_pages int64 pages: pages in memory, or on their way there
+    dirty_pages int64 pages: of these, pages that differ from the disk
+    evicted_pages int64 pages: pages that the kernel dropped for want of memory, as far as it remembers them
+    recently_evicted_pages int64 pages: of these, pages dropped so recently that the kernel would count reading them
+        again as lack of memory
+"""
+_LISTS: Mapping[str, tuple[str, ...]] = {
+    "PASS_KINDS": PASS_KINDS, "OP_STATES": OP_STATES, "MEMORY_KINDS": MEMORY_KINDS, "UNITS": UNITS,
+    "COMPONENTS": COMPONENTS, "SLOTS": SLOTS, "OPERANDS": SLOTS[1:],
+}  # fmt: skip
+_TABLE = re.compile(r"(?P<name>\w+) \((?P<key>[\w, ]+)\)(?: \+(?P<added>[0-9]+))?: (?P<meaning>.+)")
+_COLUMN = re.compile(r"    (?P<name>\w+) (?P<dtype>[\w?]+)(?: (?P<unit>\w+))?: (?P<meaning>.+?)(?: = (?P<values>.+))?")
 
 
-_SHAPE = tuple(
-    _c(f"ne{i}", "Int64", f"elements in dimension {i} (ggml order: 0 is contiguous)", "elements") for i in range(4)
-)
-_STRIDES = tuple(_c(f"nb{i}", "Int64", f"stride of dimension {i}", "bytes") for i in range(4))
+def _table(text: str) -> Table:
+    """The table that is described in lines of _CONTRACT."""
+    head, *lines = text.replace("\n        ", " ").split("\n")
+    of = _TABLE.fullmatch(head)
+    assert of is not None, head
+    return Table(
+        of["name"], of["meaning"], tuple(of["key"].split(", ")), tuple(map(_column, lines)), int(of["added"] or 0)
+    )
 
-FILES = Table(
-    "files",
-    "A model file (one split of a GGUF model).",
-    ("file",),
-    (
-        _c("file", "int32", "number of the file in this run"),
-        _c("model", "int32", "number of the model that the file belongs to"),
-        _c("split_index", "int32", "place of the file among the splits of its model, from 0"),
-        _c("path", "string", "file name as published (no folders)"),
-        _c("size_bytes", "int64", "size of the file", "bytes"),
-        _c("sha256", "string?", "hash of the whole file"),
-        _c("axis_begin", "int64", "begin of the file on the disk axis, which joins all files of the run", "bytes"),
-    ),
-)
 
-CONTEXTS = Table(
-    "contexts",
-    "A llama.cpp context.",
-    ("context",),
-    (
-        _c("context", "int32", "number of the context in this run"),
-        _c("model", "Int32", "number of the model that the context runs"),
-        _c("n_ctx", "Int64", "context size", "tokens"),
-        _c("n_batch", "Int64", "largest logical batch", "tokens"),
-        _c("n_ubatch", "Int64", "largest physical batch", "tokens"),
-        _c("type_k", "string?", "dtype of the K cache"),
-        _c("type_v", "string?", "dtype of the V cache"),
-        _c("n_threads", "Int32", "threads for one-token passes"),
-    ),
-)
+def _column(line: str) -> Column:
+    of = _COLUMN.fullmatch(line)
+    assert of is not None, line
+    values = () if of["values"] is None else _LISTS.get(of["values"]) or tuple(of["values"].split(", "))
+    return Column(of["name"], of["dtype"], of["unit"] or "", of["meaning"], values)
 
-PASSES = Table(
-    "passes",
-    "One evaluation of a graph (one ubatch), or one model load.",
-    ("pass_id",),
-    (
-        _c("pass_id", "int32", "number of the pass, in order of begin"),
-        _c("context", "Int32", "the context that ran it; null for a load"),
-        _c("call", "Int32", "number of the llama_decode or llama_encode call that the pass belongs to"),
-        _c("ubatch", "Int32", "number of the ubatch inside its call, from 0"),
-        _c("kind", "category?", "what the pass was for", values=PASS_KINDS),
-        _c("kind_basis", "category?", "how the kind is known", values=("recorded", "inferred")),
-        _c("n_tokens", "Int32", "token rows evaluated", "tokens"),
-        _c("n_sequences", "Int32", "distinct sequences in the ubatch"),
-        _c("n_outputs", "Int32", "token rows for which logits were requested", "rows"),
-        _c("position_begin", "Int32", "position of the first token row in its sequence"),
-        _c("produced_token", "Int32", "k: the logits of this pass gave generated token k"),
-        _c("graph", "Int32", "the graph that was evaluated; null for a load"),
-        _c("placement", "Int32", "placement of the tensors during the pass; null for a load"),
-        _c("begin_ns", "int64", "start of the evaluation", "ns"),
-        _c("end_ns", "Int64", "end of the evaluation; null when the trace ends before it", "ns"),
-        _c(
-            "minor_faults",
-            "Int64",
-            "page faults that started no read, of the whole process; some may have waited for a read in progress",
-        ),
-        _c("major_faults", "Int64", "page faults that started a read and waited for it, of the whole process"),
-        _c("voluntary_switches", "Int64", "context switches because a thread waited, of the whole process"),
-        _c(
-            "involuntary_switches",
-            "Int64",
-            "context switches because the kernel preempted a thread, of the whole process",
-        ),
-        _c(
-            "read_bytes",
-            "Int64",
-            "bytes that the kernel read from the disk for the process, including read-ahead",
-            "bytes",
-        ),
-        _c(
-            "run_delay_ns",
-            "Int64",
-            "time that threads were runnable but had no processor, sum over the recording threads; a wait counts in "
-            "the pass in which it ends",
-            "ns",
-        ),
-        _c("cpu_ns", "Int64", "time on a processor, sum over the recording threads", "ns"),
-        _c(
-            "blocked_ns",
-            "Int64",
-            "time neither running nor runnable (waiting for a disk, or stopped), minimum over the recording threads",
-            "ns",
-        ),
-        _c(
-            "counted_ns",
-            "Int64",
-            "time over which run_delay_ns, cpu_ns and blocked_ns count: from just before the pass to just after it",
-            "ns",
-        ),
-        _c("other_faults", "Int64", "page faults of recording threads outside the model files: buffers, the stack"),
-        _c("other_fault_ns", "Int64", "time in these page faults, sum over threads", "ns"),
-        _c("lost_faults", "Int64", "begins and ends of page faults that the kernel had no room to record", "events"),
-        _c("claimed_token_id", "Int64", "the token number a foreign trace claims"),
-        _c("claimed_phase", "string?", "the phase a foreign trace claims"),
-    ),
-)
 
-TOKENS = Table(
-    "tokens",
-    "One token row of a pass: what llama.cpp put into the ubatch.",
-    ("pass_id", "row"),
-    (
-        _c("pass_id", "int32", "the pass"),
-        _c("row", "int32", "row in the ubatch, from 0"),
-        _c("token_id", "Int32", "id in the vocabulary; null when embeddings were the input"),
-        _c("position", "Int32", "position in the sequence"),
-        _c("sequence", "Int32", "llama.cpp's sequence number"),
-        _c("output", "boolean", "whether logits were requested for this row"),
-        _c(
-            "generated_token",
-            "Int32",
-            "k: the row holds generated token k; null: the row holds a token of the prompt, or it is unknown",
-        ),
-    ),
-)
-
-GRAPHS = Table(
-    "graphs",
-    "A distinct computation graph, with shapes.",
-    ("graph",),
-    (
-        _c("graph", "int32", "number of the graph in this run"),
-        _c("topology", "string", "hash of the graph without its sizes; graphs with equal hashes share one drawing"),
-        _c("n_nodes", "int32", "number of nodes, without leaves"),
-        _c("n_leafs", "Int32", "number of leaves: weights, inputs, constants; null where operands were not recorded"),
-    ),
-)
-
-GRAPH_NODES = Table(
-    "graph_nodes",
-    "A node or leaf of a graph: everything static about an op.",
-    ("graph", "node"),
-    (
-        _c("graph", "int32", "the graph"),
-        _c("node", "int32", "ggml's number; leaves follow the nodes"),
-        _c("kind", "category", "whether the node computes", values=("op", "noop", "leaf")),
-        _c("op", "category", "ggml's name of the operation; NONE for a leaf"),
-        _c("name", "string", "full name of the tensor that the node produces"),
-        _c("layer", "Int32", "layer; null when the node belongs to none", ""),
-        _c("component", "category", "part of the model", values=COMPONENTS),
-        _c("dtype", "category?", "ggml type of the result"),
-        *_SHAPE,
-        *_STRIDES,
-        _c("size_bytes", "Int64", "extent of the result (ggml_nbytes)", "bytes"),
-        _c("op_params", "string?", "ggml's op parameters, hexadecimal, trailing zeros cut"),
-        _c("compute", "bool", "whether ggml is to compute the node; false: the state of its ops is off"),
-        _c("view_of", "Int32", "the node whose memory this node views; null: the node has its own memory"),
-        _c("view_offset_bytes", "int64", "offset into the viewed node", "bytes"),
-    ),
-)
-
-GRAPH_EDGES = Table(
-    "graph_edges",
-    "An operand: node `target` reads `source` in its slot.",
-    ("graph", "target", "slot"),
-    (
-        _c("graph", "int32", "the graph"),
-        _c("source", "int32", "node or leaf that is read"),
-        _c("target", "int32", "node that reads it"),
-        _c("slot", "category", "operand position", values=SLOTS[1:]),
-    ),
-)
-
-OPS = Table(
-    "ops",
-    "One graph node in one pass.",
-    ("pass_id", "node"),
-    (
-        _c("pass_id", "int32", "the pass"),
-        _c("node", "int32", "the node, in the pass's graph"),
-        _c(
-            "state",
-            "category?",
-            "what happened to the op; null when the trace does not say",
-            values=OP_STATES,
-        ),
-        _c("fused_into", "Int32", "for a fused op, the node whose kernel computed it"),
-        _c("backend", "category?", "backend that ran the op"),
-        _c("split", "Int32", "number of the scheduler's split in the pass"),
-        _c("n_threads", "Int32", "threads that took part"),
-        _c("begin_ns", "Int64", "begin of the first thread", "ns"),
-        _c("end_ns", "Int64", "end of the last thread, without the wait after it", "ns"),
-        _c(
-            "time_basis",
-            "category?",
-            "how the times are known",
-            values=("measured", "gap to next", "graph only", "split"),
-        ),
-    ),
-)
-
-SPLITS = Table(
-    "splits",
-    "A part of a pass that the scheduler gave to one backend; no rows when the CPU ran all passes without splits.",
-    ("pass_id", "split"),
-    (
-        _c("pass_id", "int32", "the pass"),
-        _c("split", "int32", "number of the split in the pass, in order"),
-        _c("backend", "string", "backend that ran the split"),
-        _c("n_nodes", "int32", "number of nodes of the graph in the split"),
-        _c("begin_ns", "int64", "when the scheduler gave the split to the backend", "ns"),
-        _c(
-            "end_ns",
-            "int64",
-            "when the backend returned: it had computed the split if it is the CPU or BLAS; "
-            "any other may only have taken it",
-            "ns",
-        ),
-        _c("by_op", "bool", "whether its ops were timed one by one, as only those of the CPU backend are"),
-    ),
-    added=1,
-)
-
-COPIES = Table(
-    "copies",
-    "A tensor that was copied from one backend to another for a split.",
-    ("pass_id", "copy"),
-    (
-        _c("pass_id", "int32", "the pass"),
-        _c("copy", "int32", "number of the copy in the pass, in order"),
-        _c("split", "int32", "the split that reads the copy"),
-        _c("tensor", "string", "name of the tensor"),
-        _c("source", "string", "backend from which the tensor was copied"),
-        _c("target", "string", "backend of the split"),
-        _c("size_bytes", "int64", "bytes copied; of stacked experts, only those that the split uses", "bytes"),
-        _c("begin_ns", "int64", "begin of the copy, including the wait for both backends", "ns"),
-        _c("end_ns", "int64", "end of the copy", "ns"),
-    ),
-    added=1,
-)
-
-SPANS = Table(
-    "spans",
-    "The part of one thread in one op: work, waiting inside the op, and waiting after it.",
-    ("pass_id", "node", "thread"),
-    (
-        _c("pass_id", "int32", "the pass"),
-        _c("node", "int32", "the node"),
-        _c("thread", "int32", "number of the thread in its pool, from 0"),
-        _c("begin_ns", "int64", "begin on this thread", "ns"),
-        _c("work_ns", "int64", "time in the op without barriers, waiting for a page or a processor included", "ns"),
-        _c("barrier_ns", "int64", "waiting at barriers inside the op", "ns"),
-        _c(
-            "wait_ns",
-            "int64",
-            "time from the end of the op to the thread's next op: waiting at the barrier; with one thread, the "
-            "overhead between ops",
-            "ns",
-        ),
-        _c(
-            "fault_ns",
-            "Int64",
-            "the part of work_ns in page faults of model files: the thread waited for the page, or mapped it; null: "
-            "page faults were not recorded",
-            "ns",
-        ),
-    ),
-)
-
-FAULTS = Table(
-    "faults",
-    "A page fault of a thread that computes or loads, on a byte of a mapped model file.",
-    ("fault",),
-    (
-        _c("fault", "int32", "number of the fault, in order of begin"),
-        _c("pass_id", "Int32", "the pass or load; null between passes, or where several ran at once"),
-        _c("node", "Int32", "the op in which it lies by its time; null outside operations"),
-        _c("thread", "Int32", "number of the thread in its pool; null: it took no part in a graph then"),
-        _c("file", "Int32", "file of the byte; null: a file that no model lists"),
-        _c("offset", "Int64", "offset of the byte in that file", "bytes"),
-        _c(
-            "kind",
-            "category?",
-            "major: the fault began a read; minor: it did not, the page was in memory or already on its way; null: its "
-            "end was not recorded",
-            values=("minor", "major"),
-        ),
-        _c("begin_ns", "int64", "begin", "ns"),
-        _c("duration_ns", "Int64", "until the page was mapped; null: its end was not recorded", "ns"),
-    ),
-    added=2,
-)
-
-REQUESTS = Table(
-    "requests",
-    "A read that the kernel asked of a device that holds model files, whoever wanted it.",
-    ("request",),
-    (
-        _c("request", "int32", "number of the request, in order of issue"),
-        _c("pass_id", "Int32", "the pass or load in which it was issued; null between passes, or where several ran"),
-        _c("device", "string", "number of the device: major:minor"),
-        _c("place", "int64", "first byte on the device", "bytes"),
-        _c("size_bytes", "int64", "bytes that were read", "bytes"),
-        _c("file", "Int32", "model file that the first byte belongs to; null: none, it was read for something else"),
-        _c("offset", "Int64", "offset of the first byte in that file", "bytes"),
-        _c("file_bytes", "int64", "how many of the bytes belong to that file, from this offset on", "bytes"),
-        _c(
-            "kind",
-            "category",
-            "ahead: read-ahead, of pages that were not asked for yet; read: of pages that were",
-            values=("read", "ahead"),
-        ),
-        _c("issue_ns", "int64", "when the request was handed to the device", "ns"),
-        _c("duration_ns", "Int64", "until the device had completed it; null: not while it was recorded", "ns"),
-    ),
-    added=3,
-)
-
-BARRIERS = Table(
-    "barriers",
-    "A wait of a thread at a barrier inside an op. Recorded where page faults are.",
-    ("pass_id", "node", "thread", "barrier"),
-    (
-        _c("pass_id", "int32", "the pass"),
-        _c("node", "int32", "the node"),
-        _c("thread", "int32", "number of the thread in its pool"),
-        _c("barrier", "int32", "number of the barrier inside the op, in order: that of one number is one for all"),
-        _c("begin_ns", "int64", "when the thread came to the barrier", "ns"),
-        _c("duration_ns", "int64", "until it went on: the last thread had come", "ns"),
-    ),
-    added=4,
-)
-
-PLACEMENTS = Table(
-    "placements",
-    "Where the tensor of a node or leaf lay in memory. An operand lies where the tensor of its source lies.",
-    ("placement", "node"),
-    (
-        _c("placement", "int32", "number of the placement"),
-        _c("graph", "int32", "the graph whose tensors are placed"),
-        _c("node", "int32", "node or leaf"),
-        _c("tensor", "Int32", "the tensor of the model file that holds these bytes, if any"),
-        _c("memory", "category?", "kind of memory", values=MEMORY_KINDS),
-        _c("file", "Int32", "file in which the bytes lie (disk), or from which they were copied (copied)"),
-        _c("origin_offset", "Int64", "offset of the first byte in that file", "bytes"),
-        _c("buffer_id", "Int32", "the runtime buffer in which the tensor lies (copied, buffer)"),
-        _c("buffer_offset", "Int64", "offset of the first byte in that buffer", "bytes"),
-        _c("address", "UInt64", "virtual address in the traced process"),
-        _c("size_bytes", "Int64", "extent of the tensor (ggml_nbytes)", "bytes"),
-    ),
-)
-
-TOUCHES = Table(
-    "touches",
-    "Which rows, columns or experts of an operand an op touched; neighbours are joined into one run of units.",
-    ("pass_id", "node", "slot", "first_unit"),
-    (
-        _c("pass_id", "int32", "the pass"),
-        _c("node", "int32", "the node"),
-        _c("slot", "category", "operand position of the touched tensor", values=SLOTS),
-        _c("unit", "category", "whether rows, columns or experts are counted", values=UNITS),
-        _c("first_unit", "int64", "first row, column or expert of the run of units"),
-        _c("n_units", "int64", "length of the run of units"),
-        _c("basis", "category", "how the touch is known", values=("measured", "estimated")),
-    ),
-)
-
-ROUTING = Table(
-    "routing",
-    "An expert that a token row chose in a layer. There is one row per choice, not one per weight tensor.",
-    ("pass_id", "layer", "row", "rank"),
-    (
-        _c("pass_id", "int32", "the pass"),
-        _c("layer", "int32", "layer"),
-        _c("row", "int32", "token row in the ubatch, from 0"),
-        _c("sequence", "Int32", "llama.cpp's sequence number of that row"),
-        _c(
-            "rank",
-            "int32",
-            "place in llama.cpp's order of choice, from 0; if the router chooses with a bias (deepseek2, glm4moe), the "
-            "first expert does not always have the largest weight",
-        ),
-        _c("expert", "int32", "number of the expert"),
-        _c("weight", "Float64", "weight of the expert's output; null when llama.cpp has none"),
-    ),
-)
-
-TENSORS = Table(
-    "tensors",
-    "A tensor of the GGUF file(s).",
-    ("tensor",),
-    (
-        _c("tensor", "int32", "number of the tensor: by file, then by offset"),
-        _c("name", "string", "full name"),
-        _c("file", "int32", "file that holds the tensor"),
-        _c("offset", "int64", "absolute offset in that file", "bytes"),
-        _c("size_bytes", "int64", "size", "bytes"),
-        _c("dtype", "category?", "ggml type"),
-        *_SHAPE,
-        _c("layer", "Int32", "layer; null when the tensor belongs to none"),
-        _c("component", "category", "part of the model", values=COMPONENTS),
-        _c("n_experts", "Int32", "number of experts that the tensor stacks; null when it stacks none"),
-    ),
-)
-
-BUFFERS = Table(
-    "buffers",
-    "The begin or the end of a runtime allocation.",
-    ("buffer_id", "event"),
-    (
-        _c("time_ns", "int64", "time of the event", "ns"),
-        _c("event", "category", "what happened", values=("alloc", "free")),
-        _c("buffer_id", "int32", "number of the buffer in this run, never reused"),
-        _c("address", "UInt64", "virtual address of the first byte; null when not recorded"),
-        _c("name", "string?", "name of the buffer type; of an imported trace that of the buffer or of its tensor"),
-        _c("backend", "string?", "backend that the buffer belongs to"),
-        _c(
-            "usage",
-            "category?",
-            "what the buffer is for; mapped: it views the mapped model file, and is no allocation",
-            values=("any", "weights", "compute", "work", "mapped"),
-        ),
-        _c("layer", "Int32", "layer, if the buffer belongs to a single one"),
-        _c("size_bytes", "int64", "size", "bytes"),
-    ),
-)
-
-RESIDENCY = Table(
-    "residency",
-    "Pages of a file that were in memory at the end of a pass; neighbours are joined into one run of pages.",
-    ("pass_id", "file", "first_page"),
-    (
-        _c("pass_id", "int32", "the pass"),
-        _c("file", "int32", "the file"),
-        _c("first_page", "int64", "first page of the run of pages"),
-        _c("n_pages", "int64", "length of the run of pages", "pages"),
-    ),
-)
-
-DEVICE = Table(
-    "device",
-    "What a disk that holds model files did during a load or a pass, as the kernel counts it: the whole "
-    "device (or partition, where its name says so), with what other programs asked of it.",
-    ("pass_id", "device"),
-    (
-        _c("pass_id", "int32", "the pass or load"),
-        _c("device", "string", "the kernel's name of the device, as in /sys/dev/block"),
-        _c("n_reads", "int64", "reads that were completed", "requests"),
-        _c("read_bytes", "int64", "bytes of these reads", "bytes"),
-        _c(
-            "read_ns",
-            "int64",
-            "time of these reads from request to completion, sum over requests; the kernel counts whole milliseconds",
-            "ns",
-        ),
-        _c("n_writes", "int64", "writes that were completed", "requests"),
-        _c("written_bytes", "int64", "bytes of these writes", "bytes"),
-        _c(
-            "busy_ns",
-            "int64",
-            "time with at least one request under way; the kernel counts it in its clock ticks (1 to 10 ms)",
-            "ns",
-        ),
-        _c("in_flight", "int64", "requests under way at the end", "requests"),
-        _c("counted_ns", "int64", "time over which it was counted: from just before the pass to just after it", "ns"),
-    ),
-    added=2,
-)
-
-CACHE = Table(
-    "cache",
-    "How much of a model file was in the kernel's page cache when a load or a pass had ended, mapped or not; asked "
-    "together with residency. "
-    "Pages of memory: host.page_bytes of the run, usually 4,096 bytes.",
-    ("pass_id", "file"),
-    (
-        _c("pass_id", "int32", "the pass or load"),
-        _c("file", "int32", "the file"),
-        _c("cached_pages", "int64", "pages in memory, or on their way there", "pages"),
-        _c("dirty_pages", "int64", "of these, pages that differ from the disk", "pages"),
-        _c(
-            "evicted_pages",
-            "int64",
-            "pages that the kernel dropped for want of memory, as far as it remembers them",
-            "pages",
-        ),
-        _c(
-            "recently_evicted_pages",
-            "int64",
-            "of these, pages dropped so recently that the kernel would count reading them again as lack of memory",
-            "pages",
-        ),
-    ),
-    added=2,
-)
-
-TABLES: tuple[Table, ...] = (
-    FILES,
-    CONTEXTS,
-    PASSES,
-    TOKENS,
-    GRAPHS,
-    GRAPH_NODES,
-    GRAPH_EDGES,
-    OPS,
-    SPANS,
-    SPLITS,
-    COPIES,
-    PLACEMENTS,
-    TOUCHES,
-    ROUTING,
-    TENSORS,
-    BUFFERS,
-    RESIDENCY,
-    FAULTS,
-    REQUESTS,
-    BARRIERS,
-    DEVICE,
-    CACHE,
-)
+TABLES: tuple[Table, ...] = tuple(map(_table, _CONTRACT.strip().split("\n\n")))
 BY_NAME: Mapping[str, Table] = {table.name: table for table in TABLES}
 
 

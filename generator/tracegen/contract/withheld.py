@@ -105,10 +105,15 @@ def secret_values(command: Sequence[str], variables: Mapping[str, str]) -> tuple
     return tuple(sorted(kept, key=lambda value: (-len(value), value)))
 
 
-def text(value: str, secrets: Iterable[str] = ()) -> str:
-    """A text without users and passwords of URLs, tokens, private keys, and these secrets."""
+def _hidden(value: str, secrets: Iterable[str]) -> str:
     for secret in secrets:
         value = value.replace(secret, WITHHELD)
+    return value
+
+
+def text(value: str, secrets: Iterable[str] = ()) -> str:
+    """A text without users and passwords of URLs, tokens, private keys, and these secrets."""
+    value = _hidden(value, secrets)
     if not _MARKS.search(value):
         return value
     if "://" in value:
@@ -213,9 +218,7 @@ def facts(known: Mapping[str, Any], secrets: Sequence[str] = ()) -> dict[str, An
         return text(value, secrets)
 
     def hide(value: str) -> str:
-        for secret in secrets:
-            value = value.replace(secret, WITHHELD)
-        return value
+        return _hidden(value, secrets)
 
     def group(name: str, value: Any) -> Any:
         if name == "command" and isinstance(value, (list, tuple)):
@@ -257,11 +260,10 @@ def _factor(key: str, value: Any, clean: Callable[[str], str], hide: Callable[[s
 def _model(model: Any, clean: Callable[[str], str]) -> Any:
     if not isinstance(model, Mapping):
         return _below(model, clean)
-    kept = {str(key): _below(value, clean) for key, value in model.items() if key != "metadata"}
-    if "metadata" in model:
-        known = model["metadata"]
-        kept["metadata"] = metadata(known) if isinstance(known, Mapping) else known
-    return {key: kept[key] for key in map(str, model)}
+    kept = {str(key): value if key == "metadata" else _below(value, clean) for key, value in model.items()}
+    if isinstance(known := kept.get("metadata"), Mapping):
+        kept["metadata"] = metadata(known)
+    return kept
 
 
 def exposed(command: str, variables: Mapping[str, str], other: Iterable[str] = ()) -> list[str]:

@@ -16,6 +16,7 @@ import pandas as pd
 
 from tracegen.contract.errors import SettingsError
 from tracegen.export.format import Format, Source
+from tracegen.export.keys import packed, packed_pairs, rows_of
 from tracegen.readers.foreign.ggmlviz import events as layout
 from tracegen.readers.foreign.op_numbers import NEWEST, number_of
 from tracegen.storing.progress import Progress
@@ -68,7 +69,7 @@ def _computed(source: Source, passes: pd.DataFrame, left_out: dict[str, int]) ->
     left_out |= {f"operations without times ({state})": int(n) for state, n in untimed.items()}
     of_pass = np.searchsorted(passes["pass_id"].to_numpy(), timed["pass_id"].to_numpy())
     graph = passes["graph"].to_numpy(np.int64)
-    nodes, names = _nodes(source, graph[of_pass] << 32 | timed["node"].to_numpy(np.int64))
+    nodes, names = _nodes(source, packed(graph[of_pass], timed["node"]))
     n_ops = np.bincount(of_pass, minlength=len(passes))
     ended = passes["end_ns"].notna().to_numpy(bool)
     n_records = 1 + 2 * n_ops + ended
@@ -104,9 +105,7 @@ def _nodes(source: Source, wanted: np.ndarray) -> tuple[Mapping[str, np.ndarray]
     Raises SettingsError for an operation that the newest table does not have.
     """
     table = source.table("graph_nodes")
-    key = table["graph"].to_numpy(np.int64) << 32 | table["node"].to_numpy(np.int64)
-    order = np.argsort(key, kind="stable")
-    row = order[np.searchsorted(key[order], wanted)] if len(wanted) else np.zeros(0, np.int64)
+    row = rows_of(packed(table["graph"], table["node"]), wanted)
     op = table["op"].astype("category").iloc[row].cat.remove_unused_categories()
     numbers = {text: number_of(text) for text in op.cat.categories}
     unknown = sorted(text for text, number in numbers.items() if number is None)
@@ -131,14 +130,9 @@ def _begins(source: Source, timed: pd.DataFrame) -> np.ndarray:
     begins = timed["begin_ns"].to_numpy(np.int64).copy()
     spans = source.table("spans")
     spans = spans[(spans["thread"] == 0).to_numpy(bool)]
-    if spans.empty or timed.empty:
-        return begins
-    of_spans, of_ops = (
-        table["pass_id"].to_numpy(np.int64) << 32 | table["node"].to_numpy(np.int64) for table in (spans, timed)
-    )
-    order = np.argsort(of_spans, kind="stable")
-    at = order[np.searchsorted(of_spans[order], of_ops).clip(max=len(order) - 1)]
-    return np.where(of_spans[at] == of_ops, spans["begin_ns"].to_numpy(np.int64)[at], begins)
+    at = rows_of(packed_pairs(spans), packed_pairs(timed))
+    begins[at >= 0] = spans["begin_ns"].to_numpy(np.int64)[at[at >= 0]]
+    return begins
 
 
 def _n_nodes(source: Source, graph: np.ndarray) -> np.ndarray:

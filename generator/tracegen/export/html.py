@@ -70,14 +70,10 @@ def _of_run(source: Source) -> _Overview:
     store.verify_run(source.folder)
     run, form = source.run, public_form(source.run, source.folder)
     report = render_report(form.run, form.tables(source.tables), address=source.name, citable=None)
-    facts: dict[str, Any] = {
-        "status": "draft",
-        "reason": "",
-        "successor": "",
-        "created": run.created,
-        "verdict": run.verdict,
-    }
-    facts |= {"generator": "", "errata": ()}
+    facts = {
+        "status": "draft", "reason": "", "successor": "", "created": run.created, "verdict": run.verdict,
+        "generator": "", "errata": (),
+    }  # fmt: skip
     return _Overview(report.title, report.pages[0].body, report.assets[STYLE].decode(), facts)
 
 
@@ -92,10 +88,8 @@ def _of_version(folder: Path) -> _Overview:
     ledger = versions.read_ledger(experiment)
     published = {one.version.number: one for one in versions.read_published(experiment, None)} if ledger else {}
     known = published.get(number)
-    for path in ("index.html", document["assets"][STYLE]):
-        file = folder / path
-        if not file.is_file() or store.sha256_of(file) != document["manifest"][path]["sha256"]:
-            raise StoreError(f"{file}: is missing or has changed since it was published; restore it from a copy")
+    store.published_file(folder, "index.html", document["manifest"])
+    style = store.published_file(folder, document["assets"][STYLE], document["manifest"]).read_text(encoding="utf-8")
     facts = {
         "status": known.version.status if known else "current",
         "reason": known.reason if known else "",
@@ -105,7 +99,6 @@ def _of_version(folder: Path) -> _Overview:
         "generator": str(document.get("generator") or "an unknown tracegen"),
         "errata": errata.errata_of(str(document.get("generator", "")), "overview", created=str(document["created"])),
     }
-    style = (folder / document["assets"][STYLE]).read_text(encoding="utf-8")
     return _Overview(document["title"], bundle.body("index.html").decode(), style, facts)
 
 

@@ -15,6 +15,7 @@ WITHOUT = frozenset(
 LEFT_OUT = frozenset({"tg-scripted", "tg-needs-scripts", "tg-links"})
 # Class of links that only point, and say nothing as text.
 POINTING = "tg-figure-of"
+PAGE = "index.html"  # the name by which a body links to itself
 VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 # What pages say of links that are text now.
 SAYS_SO = (
@@ -26,11 +27,11 @@ _ADDRESS = re.compile(r"""\s(?:xlink:)?href\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)""")
 _BESIDE = re.compile(r'''\sdata-targets="[^"]*"''')  # a script's file beside the page
 
 
-def unlinked(body: str, page: str = "index.html") -> str:
-    """The body of a page without links to other files. `page`: the name by which the body links to itself."""
-    known = _Rewriter(page, frozenset())
+def unlinked(body: str) -> str:
+    """The body of a page without links to other files."""
+    known = _Rewriter(frozenset())
     known.feed(body)
-    rewriter = _Rewriter(page, frozenset(known.ids))
+    rewriter = _Rewriter(frozenset(known.ids))
     rewriter.feed(body)
     rewriter.close()
     text = "".join(rewriter.text)
@@ -42,11 +43,11 @@ def unlinked(body: str, page: str = "index.html") -> str:
 class _Rewriter(HTMLParser):
     """Copies HTML as it stands, but for links and for what is left out; `ids` are the anchors that it leaves."""
 
-    def __init__(self, page: str, anchors: frozenset[str]) -> None:
+    def __init__(self, anchors: frozenset[str]) -> None:
         super().__init__(convert_charrefs=False)
         self.text: list[str] = []
         self.ids: set[str] = set()
-        self._page, self._anchors = page, anchors
+        self._anchors = anchors
         self._ends: list[str] = []  # how each open link ends
         self._outside: tuple[str, int] | None = None  # the tag that is left out, and how many of it are open
         self._drawings = 0
@@ -123,4 +124,4 @@ class _Rewriter(HTMLParser):
     def _target(self, given: dict[str, str]) -> str | None:
         """The anchor on this page to which a link leads; None if it leads elsewhere."""
         path, _, anchor = given.get("href", given.get("xlink:href", "")).partition("#")
-        return anchor if path in ("", self._page) and anchor in self._anchors else None
+        return anchor if path in ("", PAGE) and anchor in self._anchors else None

@@ -81,10 +81,7 @@ class Bundle:
 
     def file(self, path: str) -> Path:
         """A file that the manifest lists. Raises StoreError when it is missing or has changed."""
-        file = self.folder / path
-        if not file.is_file() or store.sha256_of(file) != self.document["manifest"][path]["sha256"]:
-            raise StoreError(f"{file}: is missing or has changed since it was published; restore it from a copy")
-        return file
+        return store.published_file(self.folder, path, self.document["manifest"])
 
     def body(self, path: str) -> bytes:
         """The body of the page at `path`, byte for byte as published."""

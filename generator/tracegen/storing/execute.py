@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TextIO
+from typing import IO, Any, TextIO
 
 from tracegen.contract.errors import EnvironmentFailure
 from tracegen.contract.text import visible
 from tracegen.storing.interrupts import noticed_interrupts
 
 _PR_SET_PDEATHSIG = 1
-_NOT_SETTLED = "its processors, priority or memory limit could not be set"
 
 
 @dataclass(frozen=True)
@@ -70,21 +69,16 @@ def run_program(
     """
     begin = time.monotonic()
     with noticed_interrupts() as interrupts, stdout.open("wb") as out, stderr.open("wb") as err:
-        try:
-            child = subprocess.Popen(
-                list(command),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err if stderr != stdout else out,
-                env={**os.environ, **(environment or {})},
-                cwd=cwd,
-                start_new_session=True,
-                preexec_fn=ending_with_this_thread(before),
-            )
-        except OSError as error:
-            raise EnvironmentFailure(f"{command[0]}: cannot be started: {error.strerror}") from error
-        except subprocess.SubprocessError as error:
-            raise EnvironmentFailure(f"{command[0]}: {_NOT_SETTLED}: {error}") from error
+        child = _begun(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err if stderr != stdout else out,
+            env={**os.environ, **(environment or {})},
+            cwd=cwd,
+            start_new_session=True,
+            preexec_fn=ending_with_this_thread(before),
+        )
         try:
             while True:
                 try:
@@ -103,6 +97,17 @@ def run_program(
     if interrupts.count:
         raise KeyboardInterrupt
     return Completed(status, time.monotonic() - begin)
+
+
+def _begun(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
+    """The program, begun. Raises EnvironmentFailure when it cannot be started."""
+    try:
+        return subprocess.Popen(list(command), **how)
+    except OSError as error:
+        raise EnvironmentFailure(f"{command[0]}: cannot be started: {error.strerror}") from error
+    except subprocess.SubprocessError as error:
+        settled = "its processors, priority or memory limit could not be set"
+        raise EnvironmentFailure(f"{command[0]}: {settled}: {error}") from error
 
 
 def ending_with_this_thread(before: Callable[[], object] | None) -> Callable[[], None]:
@@ -141,20 +146,15 @@ class Beside:
         self._begin = time.monotonic()
         self._interactive = interactive
         keyboard = sys.stdin is not None and sys.stdin.isatty()
-        try:
-            self._child = subprocess.Popen(
-                list(command),
-                stdin=subprocess.DEVNULL if keyboard and not interactive else None,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env={**os.environ, **environment},
-                start_new_session=not interactive,
-                preexec_fn=before,
-            )
-        except OSError as error:
-            raise EnvironmentFailure(f"{command[0]}: cannot be started: {error.strerror}") from error
-        except subprocess.SubprocessError as error:
-            raise EnvironmentFailure(f"{command[0]}: {_NOT_SETTLED}: {error}") from error
+        self._child = _begun(
+            command,
+            stdin=subprocess.DEVNULL if keyboard and not interactive else None,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **environment},
+            start_new_session=not interactive,
+            preexec_fn=before,
+        )
         pipes = ((self._child.stdout, stdout, sys.stdout), (self._child.stderr, stderr, sys.stderr))
         self._lost: list[OSError] = []
         self._copiers = [threading.Thread(target=_copy, args=(*pipe, self._lost), daemon=True) for pipe in pipes]
@@ -242,10 +242,7 @@ def started(command: Sequence[str], stdin_bytes: bytes) -> Iterator[subprocess.P
     with tempfile.TemporaryFile() as stdin:
         stdin.write(stdin_bytes)
         stdin.seek(0)
-        try:
-            child = subprocess.Popen(list(command), stdin=stdin, stdout=subprocess.PIPE, start_new_session=True)
-        except OSError as error:
-            raise EnvironmentFailure(f"{command[0]}: cannot be started: {error.strerror}") from error
+        child = _begun(command, stdin=stdin, stdout=subprocess.PIPE, start_new_session=True)
     try:
         yield child
     finally:

@@ -105,7 +105,7 @@ def _remove_if_left(part: Path) -> None:
         own = os.fstat(descriptor).st_uid == os.geteuid()
         if not (own and locks.taken(descriptor) and locks.is_at(part, descriptor)):
             return
-        size = _size(part)
+        size = sum(path.lstat().st_size for path in (part, *part.rglob("*")) if not path.is_dir())
         if part.is_dir():
             shutil.rmtree(part)
         else:
@@ -115,8 +115,3 @@ def _remove_if_left(part: Path) -> None:
     if size:  # a new part that is not locked yet is empty: whoever makes it, makes another one
         shown = "".join(c if c.isprintable() else "\ufffd" for c in str(part))
         print(f"removed {shown}, {size:,} bytes: left by a tracegen that was killed", file=sys.stderr)
-
-
-def _size(part: Path) -> int:
-    """The bytes of a file, or of all files below a folder."""
-    return sum(path.lstat().st_size for path in (part, *part.rglob("*")) if not path.is_dir())

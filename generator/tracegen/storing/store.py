@@ -145,6 +145,14 @@ def manifest_of(folder: Path, leave_out: tuple[str, ...]) -> dict[str, dict[str,
     }
 
 
+def published_file(folder: Path, name: str, manifest: Mapping[str, Mapping[str, object]]) -> Path:
+    """The path of a file of a published bundle. Raises StoreError when it is missing, or not as the manifest has it."""
+    path = folder / name
+    if not path.is_file() or sha256_of(path) != manifest[name]["sha256"]:
+        raise StoreError(f"{path}: is missing or has changed since it was published; restore it from a copy")
+    return path
+
+
 def verify_manifest(folder: Path, manifest: Mapping[str, Mapping[str, object]], leave_out: tuple[str, ...]) -> None:
     """Raise StoreError for the first file below `folder` that is missing, has changed, or is not in the manifest."""
     for name, entry in manifest.items():

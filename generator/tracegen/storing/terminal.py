@@ -29,12 +29,12 @@ def print_pairs(pairs: Mapping[str, str], console: Console | None = None) -> Non
     (console or Console(highlight=False)).print(table)
 
 
-def print_table(columns: Mapping[str, Sequence[str]], numbers: Sequence[str], console: Console | None = None) -> bool:
+def print_table(columns: Mapping[str, Sequence[str]], numbers: Sequence[str]) -> bool:
     """Print a table of texts; the columns in `numbers` are aligned to the right.
 
     Returns False, and prints nothing, when the table is wider than the terminal.
     """
-    console = console or Console(highlight=False)
+    console = Console(highlight=False)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for name in columns:
         table.add_column(Text(name), justify="right" if name in numbers else "left", no_wrap=True)

@@ -164,7 +164,7 @@ def test_the_dumps_of_the_samples_are_whole() -> None:
 
 def test_sizes_that_reach_into_the_next_tensor_are_those_that_fit() -> None:
     listed = memory_map.read_csv("a.csv", CSV)
-    assert listed.n_inflated == 1 and not listed.from_begin
+    assert listed.n_inflated == 1
     assert listed.tensors[0] == MapTensor("token_embd.weight", 0, 1088, (32, 32))  # Q8_0: 32 rows of 34 bytes
 
 
@@ -187,7 +187,7 @@ def test_the_sizes_of_the_sample_are_those_of_its_dump() -> None:
 def test_experts_of_a_stack_are_one_tensor() -> None:
     listed = memory_map.read_json_map("m", MAP)
     assert listed.tensors[0] == MapTensor("blk.0.ffn_up_exps.weight", 32, 64, (4, 2, 2), 2)
-    assert listed.size_bytes == 999 and listed.from_begin and listed.model == "m"
+    assert listed.size_bytes == 999 and listed.model == "m"
 
 
 def test_a_log_keeps_numbers_beyond_a_float_and_names_with_quotes() -> None:

@@ -26,7 +26,7 @@ from tracegen.contract.errors import SettingsError, TraceFormatError
 from tracegen.contract.model import Check
 from tracegen.contract.tables import check
 from tracegen.readers.foreign import ggmlviz
-from tracegen.readers.foreign.ggmlviz.events import Events, decode
+from tracegen.readers.foreign.ggmlviz.events import VizEvents, decode
 from tracegen.readers.foreign.ggmlviz.graphs import graph_records
 from tracegen.readers.foreign.trace import ForeignTrace
 
@@ -69,7 +69,7 @@ def refused(data: bytes, **more: Any) -> str:
     return str(raised.value)
 
 
-def as_event(events: Events, i: int) -> dict[str, Any]:
+def as_event(events: VizEvents, i: int) -> dict[str, Any]:
     """An event in the words of expected.json."""
     kind, label = int(events.type[i]), int(events.label[i])
     event: dict[str, Any] = dict(

@@ -29,14 +29,8 @@ class Beside:
 
     def passes(self, passes: pd.DataFrame) -> np.ndarray:
         """Passes and loads; one whose end is unknown has no end."""
-        words = self._words
-        fields: list[Column] = [
-            words.names(passes["kind"], "pass"),
-            Same(words.category("pass")),
-            words.texts("kind_basis", passes["kind_basis"]),
-        ]
-        for name in ("pass_id", "context", "n_tokens", "n_outputs", "produced_token", "graph"):
-            fields += words.integers(name, passes[name])
+        integer = ("pass_id", "context", "n_tokens", "n_outputs", "produced_token", "graph")
+        fields = self._fields("pass", "pass", passes["kind"], passes, texts=("kind_basis",), integer=integer)
         return self._drawn("passes", passes, integers(passes["begin_ns"]), integers(passes["end_ns"], OPEN), fields)
 
     def splits(self, splits: pd.DataFrame) -> np.ndarray:
@@ -44,36 +38,25 @@ class Beside:
 
         Of a backend that may return before it has computed, the slice is the hand-over: its name says `submitted to`.
         """
-        words, handed = self._words, submitted(splits)
-        backend = splits["backend"].astype(object)
+        handed, backend = submitted(splits), splits["backend"].astype(object)
         named = backend.where(~handed, "submitted to " + backend)
-        fields: list[Column] = [words.names(named, "split"), Same(words.category("split"))]
-        fields += [words.texts("backend", splits["backend"])]
-        for name in ("pass_id", "split", "n_nodes"):
-            fields += words.integers(name, splits[name])
-        fields += words.integers("by_op", splits["by_op"].to_numpy(np.int64))
-        fields += words.integers("submitted", handed.astype(np.int64))
+        told = splits.assign(by_op=splits["by_op"].astype("int64"), submitted=handed.astype(np.int64))
+        integer = ("pass_id", "split", "n_nodes", "by_op", "submitted")
+        fields = self._fields("split", "split", named, told, texts=("backend",), integer=integer)
         return self._drawn("splits", splits, integers(splits["begin_ns"]), integers(splits["end_ns"]), fields)
 
     def copies(self, copies: pd.DataFrame) -> np.ndarray:
         """Copies of tensors from one backend to another."""
-        words = self._words
-        fields: list[Column] = [words.names(copies["tensor"], "copy"), Same(words.category("copy"))]
-        for name in ("pass_id", "split", "size_bytes"):
-            fields += words.integers(name, copies[name])
-        fields += [words.texts(name, copies[name]) for name in ("source", "target")]
+        fields = self._fields("copy", "copy", copies["tensor"], copies, integer=("pass_id", "split", "size_bytes"))
+        fields += [self._words.texts(name, copies[name]) for name in ("source", "target")]
         return self._drawn("copies", copies, integers(copies["begin_ns"]), integers(copies["end_ns"]), fields)
 
     def requests(self, requests: pd.DataFrame) -> np.ndarray:
         """Reads of devices; one whose completion was not recorded is an instant."""
-        words = self._words
-        fields: list[Column] = [
-            words.names(requests["kind"].astype("string").replace("ahead", "read ahead"), "read"),
-            Same(words.category("request")),
-            words.texts("file", requests["file"].map(self._files)),
-        ]
-        for name in ("pass_id", "place", "size_bytes", "offset", "file_bytes"):
-            fields += words.integers(name, requests[name])
+        named = requests["kind"].astype("string").replace("ahead", "read ahead")
+        told = requests.assign(file=requests["file"].map(self._files))
+        integer = ("pass_id", "place", "size_bytes", "offset", "file_bytes")
+        fields = self._fields("request", "read", named, told, texts=("file",), integer=integer)
         begin = integers(requests["issue_ns"])
         return self._drawn("requests", requests, begin, _end(requests, begin), fields, requests["device"])
 
@@ -94,6 +77,16 @@ class Beside:
         return self._drawn(
             "barriers", barriers, begin, _end(barriers, begin), fields, self._operations.labels(barriers)
         )
+
+    def _fields(
+        self, category: str, unknown: str, named: pd.Series, table: pd.DataFrame, *, texts: Sequence[str] = (),
+        integer: Sequence[str] = (),
+    ) -> list[Column]:  # fmt: skip
+        """Name (`unknown` where it is null), category, and columns of the table as arguments."""
+        words = self._words
+        fields: list[Column] = [words.names(named, unknown), Same(words.category(category))]
+        fields += [words.texts(name, table[name]) for name in texts]
+        return fields + [column for name in integer for column in words.integers(name, table[name])]
 
     def _drawn(
         self, name: str, table: pd.DataFrame, begin: np.ndarray, end: np.ndarray, fields: Sequence[Column],
@@ -131,7 +124,7 @@ def _end(table: pd.DataFrame, begin: np.ndarray) -> np.ndarray:
     return np.where(known, begin + integers(table["duration_ns"]), INSTANTLY)
 
 
-class Buffers:
+class BufferCounters:
     """The bytes that are allocated, as counters: for each backend those of its buffers, and those it views in files."""
 
     def __init__(self, source: Source, tracks: Tracks) -> None:

@@ -105,19 +105,3 @@ def refuse_backwards(name: str, table: pd.DataFrame, begin: np.ndarray, end: np.
     if len(wrong):
         row = int(table.index[wrong[0]])
         raise TableError(f"table {name}: row {row} ends before it begins, which no timeline can show; export csv")
-
-
-def packed(first: pd.Series | np.ndarray, second: pd.Series | np.ndarray) -> np.ndarray:
-    """Two columns of int32 as one of int64, which is sorted where both are and none is negative."""
-    return np.asarray(first, np.int64) << 32 | (np.asarray(second, np.int64) & 0xFFFF_FFFF)
-
-
-def rows_of(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The row of `keys` that holds each wanted value; -1 where none does."""
-    if not len(keys):
-        return np.full(len(wanted), -1, np.int64)
-    order = None if (keys[1:] >= keys[:-1]).all() else np.argsort(keys, kind="stable")
-    held = keys if order is None else keys[order]
-    at = np.minimum(np.searchsorted(held, wanted), len(held) - 1)
-    rows = at if order is None else order[at]
-    return np.where(held[at] == wanted, rows, -1)

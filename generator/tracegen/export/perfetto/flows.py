@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tracegen.export.perfetto.chunks import packed, rows_of
+from tracegen.export.keys import packed, rows_of
 from tracegen.export.perfetto.packets import FLOW, LAST_OF_FLOW
 from tracegen.export.protobuf import Ragged, fixed64s
 

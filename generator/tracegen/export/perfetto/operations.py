@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from tracegen.export.format import Source
+from tracegen.export.keys import packed, packed_pairs, rows_of
 from tracegen.export.perfetto import packets
-from tracegen.export.perfetto.chunks import Chunk, integers, packed, refuse_backwards, rows_of
+from tracegen.export.perfetto.chunks import Chunk, integers, refuse_backwards
 from tracegen.export.perfetto.flows import Flows
 from tracegen.export.perfetto.packets import SLICE_BEGIN, SLICE_END, Words
 from tracegen.export.perfetto.tracks import Tracks
@@ -229,11 +230,6 @@ def _static(nodes: pd.DataFrame, words: Words) -> list[bytes]:
 def file_names(source: Source) -> dict[int, str]:
     """The path of each model file."""
     return dict(source.table("files")[["file", "path"]].itertuples(index=False))
-
-
-def packed_pairs(table: pd.DataFrame) -> np.ndarray:
-    """Pass and node of each row as one number."""
-    return packed(table["pass_id"], table["node"])
 
 
 def _inside(outer: _Outer, faults: pd.DataFrame, barriers: pd.DataFrame) -> tuple[Inner, np.ndarray]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tracegen.export.format import Format, Source
 from tracegen.export.perfetto import packets
-from tracegen.export.perfetto.beside import Beside, Buffers
+from tracegen.export.perfetto.beside import Beside, BufferCounters
 from tracegen.export.perfetto.chunks import Chunk, chunks
 from tracegen.export.perfetto.operations import Operations
 from tracegen.export.perfetto.packets import Words
@@ -42,7 +42,7 @@ class _File:
 class _Writer:
     """Writes chunk after chunk, and begins a new file where one would exceed the limit."""
 
-    def __init__(self, folder: Path, limit: int, words: Words, tracks: Tracks, buffers: Buffers) -> None:
+    def __init__(self, folder: Path, limit: int, words: Words, tracks: Tracks, buffers: BufferCounters) -> None:
         self._folder, self._limit = folder, limit
         self._words, self._tracks, self._buffers = words, tracks, buffers
         self.files: list[_File] = []
@@ -90,7 +90,7 @@ def write(source: Source, folder: Path, limit: int = LIMIT_BYTES) -> None:
     words, tracks = Words(), Tracks(source.name)
     operations = Operations(source, words, tracks)
     beside = Beside(source, words, tracks, operations)
-    buffers = Buffers(source, tracks)
+    buffers = BufferCounters(source, tracks)
     writer = _Writer(folder, limit, words, tracks, buffers)
     try:
         for chunk in chunks(source, min(_CHUNK_ROWS, max(limit // _ROW_BYTES, 1))):
@@ -101,7 +101,7 @@ def write(source: Source, folder: Path, limit: int = LIMIT_BYTES) -> None:
     _name(source, folder, writer.files)
 
 
-def _parts(chunk: Chunk, operations: Operations, beside: Beside, buffers: Buffers) -> list[np.ndarray]:
+def _parts(chunk: Chunk, operations: Operations, beside: Beside, buffers: BufferCounters) -> list[np.ndarray]:
     """The packets of a chunk, in pieces."""
     tables = chunk.tables
     of_threads, faults, barriers = operations.encoded(chunk)

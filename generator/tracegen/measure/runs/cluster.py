@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, StoreError
-from tracegen.contract.matrix import Cell
+from tracegen.contract.matrix import MatrixCell
 from tracegen.contract.model import NAMED_MODELS, Run, Slot
 from tracegen.contract.text import printable
 from tracegen.measure.runs import remote
@@ -128,7 +128,7 @@ class Cluster:
             if machine:
                 self._machines[address] = machine
 
-    def submit(self, cell: Cell, slot: Slot) -> Future[remote.Made]:
+    def submit(self, cell: MatrixCell, slot: Slot) -> Future[remote.Made]:
         """Begin a run: on the machine of its round, if that is there."""
         if slot.round not in self._homes:
             begun = self._begun.get(slot.round)

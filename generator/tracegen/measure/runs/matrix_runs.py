@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any, Protocol
 
 from tracegen.contract.errors import SettingsError, TracegenError
-from tracegen.contract.matrix import Cell, Matrix
+from tracegen.contract.matrix import Matrix, MatrixCell
 from tracegen.contract.model import Run, Slot
 from tracegen.measure.runs.matrix_stored import cell_name, held
 from tracegen.measure.runs.measure import measure
@@ -32,7 +32,7 @@ class Machines(Protocol):
     def room(self) -> int:
         """How many runs can be made at once now, one on each machine."""
 
-    def submit(self, cell: Cell, slot: Slot) -> Future[Any]:
+    def submit(self, cell: MatrixCell, slot: Slot) -> Future[Any]:
         """Begin a run."""
 
     def take(self, job: Future[Any], outcome: Outcome) -> Run:
@@ -50,7 +50,7 @@ class Here:
         """One."""
         return 1
 
-    def submit(self, cell: Cell, slot: Slot) -> Future[Run]:
+    def submit(self, cell: MatrixCell, slot: Slot) -> Future[Run]:
         """Make a run in this thread, so that signals reach it; its TracegenError is kept for `take`."""
         job: Future[Run] = Future()
         program = cell.program or self._program
@@ -74,8 +74,8 @@ class Todo:
 
     name: str
     stored: list[Run]
-    missing: list[tuple[Cell, Slot]]
-    joined: list[Cell] = field(default_factory=list)
+    missing: list[tuple[MatrixCell, Slot]]
+    joined: list[MatrixCell] = field(default_factory=list)
 
     @property
     def seconds(self) -> float | None:
@@ -94,7 +94,7 @@ class Todo:
 class Outcome:
     """One run that was made, or why it could not be made; `tries` of it failed."""
 
-    cell: Cell
+    cell: MatrixCell
     slot: Slot
     run: Run | None = None
     problems: list[str] = field(default_factory=list)

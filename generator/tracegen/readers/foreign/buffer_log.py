@@ -24,7 +24,7 @@ _TEXT = re.compile(r'"(name|backend)":"(.*?)"(?=,"|$)')
 
 
 @dataclass(frozen=True)
-class Buffers:
+class BufferLog:
     """The log: the table `buffers`, its checks, and the address of each buffer that the trace calls by its number."""
 
     table: pd.DataFrame
@@ -39,7 +39,7 @@ def looks_like(head: bytes) -> bool:
     return begin.startswith(b'{"timestamp_ms"') or (begin.startswith(b"{") and b'"timeline"' in head[:65536])
 
 
-def read_buffers(name: str, data: bytes) -> Buffers:
+def read_buffers(name: str, data: bytes) -> BufferLog:
     """Read a log of any variant. Raises TraceFormatError with file and line."""
     if data.lstrip().startswith(b'{"timestamp_ms"'):
         events = [
@@ -98,7 +98,7 @@ def _event(where: str, time: str, event: str, numbers: dict[str, int], texts: di
     }  # fmt: skip
 
 
-def _buffers(events: Iterable[dict[str, Any]]) -> Buffers:
+def _buffers(events: Iterable[dict[str, Any]]) -> BufferLog:
     live: dict[int, dict[str, Any]] = {}
     rows: list[dict[str, Any]] = []
     numbers: dict[int, int] = {}
@@ -133,7 +133,7 @@ def _buffers(events: Iterable[dict[str, Any]]) -> Buffers:
     whole = found(
         "buffers_whole", "warning" if partial else "passed", f"{what}{n_free} frees", follows if partial else ""
     )
-    return Buffers(table, (balance, whole), numbers, begins)
+    return BufferLog(table, (balance, whole), numbers, begins)
 
 
 def _row(event: dict[str, Any], number: int) -> dict[str, Any]:

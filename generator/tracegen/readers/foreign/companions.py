@@ -10,7 +10,7 @@ import pandas as pd
 
 from tracegen.contract import tables as contract
 from tracegen.contract.naming import component_of, layer_of
-from tracegen.readers.foreign.buffer_log import Buffers
+from tracegen.readers.foreign.buffer_log import BufferLog
 from tracegen.readers.foreign.dot import DotGraph
 from tracegen.readers.foreign.memory_map import MapTensor, MemoryMap
 from tracegen.readers.gguf.file import Model
@@ -21,7 +21,7 @@ class Companions:
     """Dumps of graphs by file name, the log of buffers, and the model: its file, or else a list of its tensors."""
 
     dumps: Mapping[str, DotGraph] = field(default_factory=dict)
-    buffers: Buffers | None = None
+    buffers: BufferLog | None = None
     map: MemoryMap | None = None
     model: Model | None = None
 

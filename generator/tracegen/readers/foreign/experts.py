@@ -62,7 +62,10 @@ def expert_tables(
     n_choosing = n_known = n_whole = n_all = n_lacking = 0  # n_lacking: in passes of one token
     reused = set()
     whole = [bool(of) and all(op.n_all for op in of) for of in choosing]  # graphs whose routers chose all experts
-    every = [_all_touched(of) for of in choosing]
+    every = [
+        np.array([(0, op.node, op.slot, 0, op.n_all, ESTIMATED) for op in of], np.int64).reshape(-1, 6)
+        for of in choosing
+    ]
     blocks: list[np.ndarray] = []
     named = dict(zip(trace.expert_at.tolist(), range(len(trace.expert_at)), strict=True))
     for pass_id, number in enumerate(graph):
@@ -126,11 +129,6 @@ def _check(key: str, lacking: int, n_choosing: int, n_all: int, known: bool, n_r
     if not lacking:  # the sums are right, but not those of a usual prompt
         key = "experts_prompt"
     return found(key, "warning" if lacking or n_reused else "passed", told, "; ".join(why))
-
-
-def _all_touched(ops: Sequence[_Choosing]) -> np.ndarray:
-    """The rows of `_touches` of a pass (0) whose operations chose all experts."""
-    return np.array([(0, op.node, op.slot, 0, op.n_all, ESTIMATED) for op in ops], np.int64).reshape(-1, 6)
 
 
 def _touches(rows: np.ndarray) -> pd.DataFrame:

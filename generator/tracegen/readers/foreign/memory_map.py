@@ -46,14 +46,12 @@ class MapTensor:
 
 @dataclass(frozen=True)
 class MemoryMap:
-    """The tensors by offset. `n_inflated`: sizes that reached into the next tensor and were cut to what fits;
-    `from_begin`: offsets count from the begin of the file, not of its data section."""
+    """The tensors by offset. `n_inflated`: sizes that reached into the next tensor and were cut to what fits."""
 
     model: str
     tensors: tuple[MapTensor, ...]
     size_bytes: int
     n_inflated: int
-    from_begin: bool
 
 
 def looks_like_csv(head: bytes) -> bool:
@@ -123,7 +121,7 @@ def _map(name: str, model: str, tensors: Iterable[MapTensor], size: int | None) 
         fitted.append(tensor)
     if n_inflated:  # the last one has no neighbour that shows its size
         fitted[-1] = replace(fitted[-1], size_bytes=_fitted(fitted[-1], fitted[-1].size_bytes).size_bytes)
-    return MemoryMap(model, tuple(fitted), max(size or 0, fitted[-1].end), n_inflated, ordered[0].offset > 0)
+    return MemoryMap(model, tuple(fitted), max(size or 0, fitted[-1].end), n_inflated)
 
 
 def _fitted(tensor: MapTensor, room: int) -> MapTensor:

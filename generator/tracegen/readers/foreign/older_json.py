@@ -16,9 +16,8 @@ from tracegen.contract.errors import TraceFormatError
 from tracegen.contract.ggml_types import BLOCKS
 from tracegen.readers.foreign.dot import DotGraph, DotNode, op_of
 from tracegen.readers.foreign.memory_map import parse_json
-from tracegen.readers.foreign.ops import Described, Operand, OpTrace
+from tracegen.readers.foreign.ops import PHASES, Described, Operand, OpTrace
 
-PHASES = ("PROMPT", "GENERATE")
 MEMORY = {"DISK": "disk", "BUFFER": "buffer"}
 NO_LAYER = 65535
 _LARGEST = 1 << 64

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,16 +11,16 @@ import pandas as pd
 from tracegen.contract.model import Check
 from tracegen.contract.naming import layer_of
 from tracegen.readers.foreign.companions import Companions
+from tracegen.readers.foreign.distinct import RestoredRun
 from tracegen.readers.foreign.faults import found
-from tracegen.readers.foreign.ops import Described, OpTrace
-
-if TYPE_CHECKING:
-    from tracegen.readers.foreign.restore import Run
+from tracegen.readers.foreign.ops import PHASES, Described, OpTrace
 
 Tables = Mapping[str, pd.DataFrame]
 
 
-def checks(trace: OpTrace, run: Run, tables: Tables, companions: Companions, shift: int | None) -> list[Check | None]:
+def checks(
+    trace: OpTrace, run: RestoredRun, tables: Tables, companions: Companions, shift: int | None
+) -> list[Check | None]:
     """What was found of each fault, in the order of the verdict; None where a fault cannot be in this trace."""
     described = [trace.describe(number) for number in range(int(trace.which.max()) + 1)]
     often = np.bincount(trace.which, minlength=len(described))
@@ -44,7 +43,7 @@ def checks(trace: OpTrace, run: Run, tables: Tables, companions: Companions, shi
     ]
 
 
-def complete(run: Run, cut_at: int | None) -> Check:
+def complete(run: RestoredRun, cut_at: int | None) -> Check:
     """Whether a record is cut, or the last pass ends before the others of its graph do."""
     if cut_at is not None:
         return found("trace_complete", False, f"the record at byte {cut_at:,} is cut", "the file was copied in part")
@@ -67,9 +66,9 @@ def _monotone(trace: OpTrace) -> Check:
     return found("monotone_time", back == 0, f"{back:,}")
 
 
-def _nodes(run: Run, tables: Tables) -> Check:
+def _nodes(run: RestoredRun, tables: Tables) -> Check:
     """Which nodes the trace says nothing of; only a dump of the graph lists those that were not recorded."""
-    if {each.op for ops in run.ops for each in ops} == {"MUL_MAT"}:
+    if run.only_products:
         return found(
             "nodes_accounted", False, "MUL_MAT only: no other operation is in the trace",
             "the recorder saw no other; their times and bytes are in no sum",
@@ -101,7 +100,7 @@ def _nodes(run: Run, tables: Tables) -> Check:
     )  # fmt: skip
 
 
-def _op_times(trace: OpTrace, run: Run) -> Check:
+def _op_times(trace: OpTrace, run: RestoredRun) -> Check:
     n = len(run.passes.begin)
     return found(
         "op_times", "warning", "begins only: the time of an operation is the gap to the next record",
@@ -122,14 +121,14 @@ def _op_names(described: list[Described]) -> Check:
     return found("op_names", good, told, "" if good else "the names come from another table than the numbers")
 
 
-def _first_op(described: list[Described], run: Run, trace: OpTrace) -> Check:
+def _first_op(described: list[Described], run: RestoredRun, trace: OpTrace) -> Check:
     first = sorted({described[number].op for number in trace.which[run.passes.begin]})
     if first == ["MUL_MAT"] and {each.op for each in described} == {"MUL_MAT"}:
         return found("first_op", "not checked", "MUL_MAT", "the recorder knew no other operation")
     return found("first_op", first == ["GET_ROWS"], ", ".join(first))
 
 
-def _kinds(run: Run) -> Check:
+def _kinds(run: RestoredRun) -> Check:
     kinds = Counter("unknown" if kind is None else kind for kind in run.passes.kinds)
     told = "inferred: " + ", ".join(f"{n} {'warm-up' if kind == 'warmup' else kind}" for kind, n in kinds.items())
     detail = "inferred from the numbers of token rows; the load was not recorded"
@@ -144,10 +143,7 @@ def _kinds(run: Run) -> Check:
     return found("pass_kinds", "warning" if unknown else "passed", told, detail)
 
 
-PHASES = ("PROMPT", "GENERATE")
-
-
-def _claims(trace: OpTrace, run: Run, layers: str) -> Check | None:
+def _claims(trace: OpTrace, run: RestoredRun, layers: str) -> Check | None:
     """Phase and token number as claimed, against the passes that were found; `layers` says what was found of these."""
     if (trace.phase < 0).all() and (trace.token < 0).all() and not layers:
         return None
@@ -191,7 +187,7 @@ def _layers(described: list[Described], often: np.ndarray) -> str:
     return f"{wrong:,} of {total:,} records claim another layer than their names" if wrong else ""
 
 
-def _names(described: list[Described], often: np.ndarray, trace: OpTrace, run: Run) -> Check | None:
+def _names(described: list[Described], often: np.ndarray, trace: OpTrace, run: RestoredRun) -> Check | None:
     if not any(trace.room):
         if not any(each.operands and each.operands[0].name for each in described):
             return found("names_whole", "warning", "no names at all", "operations and tensors cannot be told by name")
@@ -210,24 +206,23 @@ def _names(described: list[Described], often: np.ndarray, trace: OpTrace, run: R
     )  # fmt: skip
 
 
-def _operands(described: list[Described], often: np.ndarray, trace: OpTrace, run: Run) -> Check | None:
+def _operands(described: list[Described], often: np.ndarray, trace: OpTrace, run: RestoredRun) -> Check | None:
     if not trace.most_operands or trace.most_operands < 4:
         return None
-    full = Counter(
-        {each.op: int(n) for each, n in zip(described, often, strict=True) if len(each.operands) >= trace.most_operands}
-    )
-    n = sum(int(k) for each, k in zip(described, often, strict=True) if len(each.operands) >= trace.most_operands)
+    full = [len(each.operands) >= trace.most_operands for each in described]
+    n = int(often[full].sum())
     if not n:
         return found("operands_whole", True, f"0 of {len(trace):,}")
+    names = ", ".join(sorted({each.op for each, is_full in zip(described, full, strict=True) if is_full}))
     if all(graph.dumped for graph in run.graphs):
-        return _lost_operands(run, trace, ", ".join(sorted(full)), n)
+        return _lost_operands(run, trace, names, n)
     return found(
-        "operands_whole", "warning", f"{n:,} operations have {trace.most_operands}: {', '.join(sorted(full))}",
+        "operands_whole", "warning", f"{n:,} operations have {trace.most_operands}: {names}",
         f"the recorder had room for {trace.most_operands}; a fifth operand, as attention sinks, would be lost",
     )  # fmt: skip
 
 
-def _lost_operands(run: Run, trace: OpTrace, names: str, n: int) -> Check:
+def _lost_operands(run: RestoredRun, trace: OpTrace, names: str, n: int) -> Check:
     """With dumps of all graphs it is known how many operands were lost."""
     lost = sum(
         max(len(graph.nodes[at].operands) - len(each.operands), 0)
@@ -335,8 +330,8 @@ def _tiles(tables: Tables, companions: Companions) -> Check | None:
     return found("tensors_tile_file", overlaps == 0, f"{overlaps:,} overlaps")
 
 
-def _graphs(run: Run, companions: Companions) -> Check:
-    if {each.op for ops in run.ops for each in ops} == {"MUL_MAT"}:
+def _graphs(run: RestoredRun, companions: Companions) -> Check:
+    if run.only_products:
         return found(
             "graphs_joined", False, "MUL_MAT only: no graph can be put together", "each operation stands alone"
         )

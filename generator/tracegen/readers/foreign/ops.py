@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+PHASES = ("PROMPT", "GENERATE")  # what the numbers of OpTrace.phase mean
+
 
 @dataclass(frozen=True)
 class Operand:

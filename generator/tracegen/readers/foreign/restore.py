@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -13,31 +12,12 @@ from tracegen.contract.errors import TraceFormatError
 from tracegen.contract.model import Check
 from tracegen.readers.foreign import op_checks
 from tracegen.readers.foreign.companions import Companions, Weights, weights_of
+from tracegen.readers.foreign.distinct import RestoredRun, distinct
 from tracegen.readers.foreign.experts import expert_tables
-from tracegen.readers.foreign.graphs import Graph, Node, agreement, graph_of, joined
-from tracegen.readers.foreign.ops import Described, OpTrace
-from tracegen.readers.foreign.passes import Restored, restore_passes
+from tracegen.readers.foreign.graphs import Graph, Node
+from tracegen.readers.foreign.ops import PHASES, OpTrace
+from tracegen.readers.foreign.passes import restore_passes
 from tracegen.readers.foreign.trace import ForeignTrace
-
-PHASES = ("PROMPT", "GENERATE")
-
-
-@dataclass(frozen=True)
-class Run:
-    """The passes, the distinct graphs with an example of each, and which of them each pass evaluated.
-
-    `graph` and `placement` have a number for each pass; `example` has the pass in which each placement was seen first,
-    and `graph_of` the graph of each placement. `dump` names the file from which a graph was taken, None: from none.
-    """
-
-    passes: Restored
-    graphs: tuple[Graph, ...]
-    ops: tuple[tuple[Described, ...], ...]
-    dump: tuple[str | None, ...]
-    graph: tuple[int, ...]
-    placement: tuple[int, ...]
-    example: tuple[int, ...]
-    graph_of: tuple[int, ...]
 
 
 def restore(
@@ -51,7 +31,7 @@ def restore(
         raise TraceFormatError(f"{name}: holds no operation")
     passes = restore_passes(trace)
     weights, shift = weights_of(companions, _recorded(trace, companions.names()))
-    run = _distinct(trace, passes, companions, tuple(weights.by_name))
+    run = distinct(trace, passes, companions, tuple(weights.by_name))
     tables = {"files": weights.files, "tensors": weights.tensors}
     tables["passes"] = _passes(trace, run)
     tables["tensors"] = _typed(tables["tensors"], run.graphs)
@@ -68,7 +48,7 @@ def restore(
     checks += [*op_checks.checks(trace, run, tables, companions, shift), experts]
     if companions.buffers is not None:
         checks += companions.buffers.checks
-    tables |= {table.name: contract.frame(table.name) for table in contract.TABLES if table.name not in tables}
+    tables = contract.empty() | tables
     facts = {
         "n_records": len(trace), "partial_records": passes.partial, "n_passes": len(passes.begin),
         "graphs_from": [dump for dump in run.dump if dump is not None],
@@ -90,61 +70,14 @@ def _recorded(trace: OpTrace, listed: Collection[str]) -> dict[str, tuple[int, i
     return known
 
 
-def _distinct(trace: OpTrace, passes: Restored, companions: Companions, weights: Sequence[str]) -> Run:
-    """Which passes evaluated the same graph, and which of these had their tensors at the same places."""
-    shapes: dict[tuple[object, ...], int] = {}
-    codes = np.empty(int(trace.which.max()) + 1, np.int32)
-    for number in range(len(codes)):
-        each = trace.describe(number)
-        key = (each.op, each.name, tuple((o.name or o.address, o.size_bytes) for o in each.operands))
-        codes[number] = shapes.setdefault(key, len(shapes))
-    of_graph: dict[bytes, int] = {}
-    of_placement: dict[bytes, int] = {}
-    graph, placement, graph_of_placement = [], [], []
-    example: list[int] = []  # a pass of each placement
-    first: list[int] = []  # a pass of each graph
-    for i, (begin, end) in enumerate(zip(passes.begin.tolist(), passes.end.tolist(), strict=True)):
-        which = trace.which[begin:end]
-        number = of_graph.setdefault(codes[which].tobytes(), len(of_graph))
-        if number == len(first):
-            first.append(i)
-        place = of_placement.setdefault(which.tobytes(), len(of_placement))
-        if place == len(example):
-            example.append(i)
-            graph_of_placement.append(number)
-        graph.append(number)
-        placement.append(place)
-    graphs, ops, dumps = [], [], []
-    for i in first:
-        described = trace.description(int(passes.begin[i]), int(passes.end[i]))
-        found = _dumped(described, companions, trace.room)
-        graphs.append(found[1] if found else graph_of(described, trace.room, weights))
-        dumps.append(found[0] if found else None)
-        ops.append(tuple(described))
-    return Run(
-        passes, tuple(graphs), tuple(ops), tuple(dumps), tuple(graph), tuple(placement), tuple(example),
-        tuple(graph_of_placement),
-    )  # fmt: skip
-
-
-def _dumped(ops: Sequence[Described], companions: Companions, room: tuple[int, int]) -> tuple[str, Graph] | None:
-    """The dump that holds the operations of a pass, and its name: of several the one whose sizes agree most often."""
-    best: tuple[int, str, Graph] | None = None
-    for name, dump in companions.dumps.items():
-        graph = joined(ops, dump, room)
-        if graph is not None:
-            agreeing = agreement(ops, dump, graph)
-            best = (agreeing, name, graph) if best is None or agreeing > best[0] else best
-    return None if best is None else best[1:]
-
-
-def _passes(trace: OpTrace, run: Run) -> pd.DataFrame:
+def _passes(trace: OpTrace, run: RestoredRun) -> pd.DataFrame:
     """The table `passes`. When a pass ended is not recorded: its last operation has a begin only."""
     passes = run.passes
     n = len(passes.begin)
-    begins = passes.begin
-    tokens = [_one(trace.token[b:e]) for b, e in zip(passes.begin, passes.end, strict=True)]
-    phases = [_one(trace.phase[b:e]) for b, e in zip(passes.begin, passes.end, strict=True)]
+    tokens, phases = (
+        [_one(column[b:e]) for b, e in zip(passes.begin, passes.end, strict=True)]
+        for column in (trace.token, trace.phase)
+    )
     return contract.frame(
         "passes",
         {
@@ -155,7 +88,7 @@ def _passes(trace: OpTrace, run: Run) -> pd.DataFrame:
             "produced_token": pd.array(passes.produced, "Int32"),
             "graph": pd.array(run.graph, "Int32"),
             "placement": pd.array(run.placement, "Int32"),
-            "begin_ns": trace.time_ns[begins],
+            "begin_ns": trace.time_ns[passes.begin],
             "claimed_token_id": pd.array([None if token == -1 else token for token in tokens], "Int64"),
             "claimed_phase": [PHASES[phase] if phase is not None and 0 <= phase <= 1 else None for phase in phases],
         },
@@ -178,7 +111,7 @@ def _one(values: np.ndarray) -> int | None:
     return first if (values == first).all() else None
 
 
-def _graph_tables(run: Run, weights: Weights) -> dict[str, pd.DataFrame]:
+def _graph_tables(run: RestoredRun, weights: Weights) -> dict[str, pd.DataFrame]:
     graphs, nodes, edges = [], [], []
     held = weights.tensors[["ne0", "ne1", "ne2", "ne3", "dtype"]].itertuples(index=False)
     shapes = dict(zip(weights.tensors["name"].astype(str), held, strict=True))
@@ -208,7 +141,7 @@ def _graph_tables(run: Run, weights: Weights) -> dict[str, pd.DataFrame]:
     }
 
 
-def _ops(trace: OpTrace, run: Run) -> pd.DataFrame:
+def _ops(trace: OpTrace, run: RestoredRun) -> pd.DataFrame:
     """The table `ops`: recorded operations end where the next one begins; views are noop; the others have no state."""
     parts, states, begins, ends = [], [], [], []
     per_graph = [_states(graph) for graph in run.graphs]
@@ -254,7 +187,7 @@ def _known(values: np.ndarray) -> pd.arrays.IntegerArray:
     return pd.arrays.IntegerArray(np.maximum(values, 0), values < 0)
 
 
-def _placements(trace: OpTrace, run: Run, weights: Weights, companions: Companions) -> pd.DataFrame:
+def _placements(trace: OpTrace, run: RestoredRun, weights: Weights, companions: Companions) -> pd.DataFrame:
     """The table `placements`: where the operands lay. The place of a result that nothing read is not recorded."""
     rows: list[dict[str, object]] = []
     numbers = companions.buffers.numbers if companions.buffers else {}

@@ -117,7 +117,11 @@ def tensor_table(files: Sequence[GgufFile]) -> pd.DataFrame:
 
     Raises ModelFormatError when a name occurs twice.
     """
-    placed = [(i, t) for i, file in enumerate(files) for t in sorted(file.tensors, key=_place)]
+    placed = [
+        (i, t)
+        for i, file in enumerate(files)
+        for t in sorted(file.tensors, key=lambda tensor: (tensor.offset, tensor.name))
+    ]
     places: dict[str, int] = {}
     for i, tensor in placed:
         if tensor.name in places:
@@ -140,10 +144,6 @@ def tensor_table(files: Sequence[GgufFile]) -> pd.DataFrame:
     for axis in range(4):
         columns[f"ne{axis}"] = [t.shape[axis] for _, t in placed]
     return tables.frame("tensors", columns)
-
-
-def _place(tensor: TensorInfo) -> tuple[int, str]:
-    return tensor.offset, tensor.name
 
 
 def _experts_in(tensor: TensorInfo) -> int | None:

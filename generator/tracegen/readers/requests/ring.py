@@ -29,7 +29,7 @@ _Rows = tuple["array[int]", "array[int]", "array[int]"]  # time, begin and size 
 
 
 @dataclass(frozen=True)
-class Layout:
+class EventFormat:
     """The layout of an event: its number, and its fields as (offset, NumPy type)."""
 
     number: int
@@ -37,7 +37,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Events:
+class RingEvents:
     """The entries of a processor: time (ns), and where in `data` the bytes of each begin and how many there are."""
 
     data: np.ndarray
@@ -45,7 +45,7 @@ class Events:
     begin: np.ndarray
     size: np.ndarray
 
-    def of(self, layout: Layout, *names: str) -> tuple[np.ndarray, ...]:
+    def of(self, layout: EventFormat, *names: str) -> tuple[np.ndarray, ...]:
         """Times and fields of the events with this layout. Raises TraceFormatError when one is cut short."""
         (number,) = self._values(np.arange(len(self.begin)), ((0, "<u2"),))
         here = np.flatnonzero(number == layout.number)
@@ -62,7 +62,7 @@ class Events:
         return values
 
 
-def read_layout(name: str, text: str) -> Layout:
+def read_layout(name: str, text: str) -> EventFormat:
     """The layout of an event from the text of its `format` file. Raises TraceFormatError."""
     number = _ID.search(text)
     if number is None:
@@ -73,10 +73,10 @@ def read_layout(name: str, text: str) -> Layout:
         kind = f"S{int(size)}" if declared.startswith("char ") else _DTYPES.get((signed, int(size)))
         if kind is not None and 0 < int(size) <= _MOST and int(offset) <= _MOST:
             fields[word] = (int(offset), kind)
-    return Layout(int(number[1]), fields)
+    return EventFormat(int(number[1]), fields)
 
 
-def read_ring(name: str, content: bytes) -> tuple[Events, int]:
+def read_ring(name: str, content: bytes) -> tuple[RingEvents, int]:
     """The events of a processor, and how many the kernel says are missing. Raises TraceFormatError.
 
     `content` is a row of pages, each cut behind its last event.
@@ -93,7 +93,7 @@ def read_ring(name: str, content: bytes) -> tuple[Events, int]:
         lost += bool(commit & _LOST)
         _read_page(name, content, begin, end, time_ns, rows)
         at = end
-    return Events(np.frombuffer(content, np.uint8), *(np.asarray(row) for row in rows)), lost
+    return RingEvents(np.frombuffer(content, np.uint8), *(np.asarray(row) for row in rows)), lost
 
 
 def _read_page(name: str, content: bytes, at: int, end: int, now: int, rows: _Rows) -> None:

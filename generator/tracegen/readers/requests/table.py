@@ -12,7 +12,7 @@ import pandas as pd
 from tracegen.contract import documents
 from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
-from tracegen.readers.requests.ring import Layout, read_layout, read_ring
+from tracegen.readers.requests.ring import EventFormat, read_layout, read_ring
 
 SECTOR = 512
 STATE = "state.json"
@@ -115,7 +115,7 @@ def _reads(folder: Path) -> tuple[pd.DataFrame, int]:
     return _pairs(pd.concat(parts, ignore_index=True)), lost
 
 
-def _layout(path: Path) -> Layout:
+def _layout(path: Path) -> EventFormat:
     """The layout of an event with all fields that are used. Raises TraceFormatError."""
     try:
         layout = read_layout(path.name, path.read_text(encoding="utf-8"))
@@ -143,7 +143,7 @@ def _content(path: Path) -> bytes:
     return bytes(content)
 
 
-def _columns(layout: Layout, values: tuple[np.ndarray, ...], is_end: int) -> pd.DataFrame:
+def _columns(layout: EventFormat, values: tuple[np.ndarray, ...], is_end: int) -> pd.DataFrame:
     time_ns, dev, sector, n_sectors, rwbs = values
     return pd.DataFrame(
         {
@@ -188,7 +188,7 @@ class _Places:
 
     def __init__(self, files: Sequence[Mapping[str, Any]], sizes: Sequence[int]) -> None:
         rows = [
-            (_kernel_number(*file["device"]), place, min(size, sizes[number] - offset), number, offset)
+            ((file["device"][0] << 20) | file["device"][1], place, min(size, sizes[number] - offset), number, offset)
             for number, file in enumerate(files)
             if file["refused"] is None
             for offset, place, size in file["extents"]
@@ -209,11 +209,6 @@ class _Places:
             here, at, into = here[inside], at[inside], into[inside]
             file[here], offset[here], rest[here] = extents[at, 3], extents[at, 4] + into, extents[at, 2] - into
         return file, offset, rest
-
-
-def _kernel_number(major: int, minor: int) -> int:
-    """The number of a device as the kernel's events have it."""
-    return (major << 20) | minor
 
 
 def _table(reads: pd.DataFrame, places: _Places, passes: pd.DataFrame) -> pd.DataFrame:

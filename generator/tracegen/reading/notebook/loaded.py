@@ -146,9 +146,7 @@ def load_version(folder: Path, only: Collection[str] = tuple(BY_NAME)) -> Loaded
     others = [name for name in (CHECKS, run_file.PATH) if name in manifest]
     wanted = [f"{DOWNLOADS}/{name}.parquet" for name in held if name in only] + others
     for name in wanted:
-        path = folder / name
-        if not path.is_file() or store.sha256_of(path) != manifest[name]["sha256"]:
-            raise StoreError(f"{path}: is missing or has changed since it was published; restore it from a copy")
+        store.published_file(folder, name, manifest)
     # A version published before some tables existed has no rows for them: they are empty.
     extension = max((BY_NAME[name].added for name in held), default=0)
     if held:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +83,7 @@ def print_table(table: pd.DataFrame, as_json: bool) -> None:
         return
     shown = table.astype(object).where(table.notna(), "–")
     for column in shown.columns:
-        shown[column] = _visible(shown[column])
+        shown[column] = [visible(str(value)) for value in shown[column]]
     if sys.stdout.isatty() and len(shown):
         from tracegen.storing import terminal
 
@@ -91,7 +91,3 @@ def print_table(table: pd.DataFrame, as_json: bool) -> None:
         if terminal.print_table({str(name): list(shown[name]) for name in shown.columns}, numbers):
             return
     print(shown.to_string(index=False) if len(shown) else "none recorded")
-
-
-def _visible(values: Iterable[object]) -> list[str]:
-    return [visible(str(value)) for value in values]

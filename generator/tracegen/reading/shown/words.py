@@ -20,7 +20,11 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
     of_text = NOT_APPLICABLE if embedded else None  # what stands for figures of prompt and tokens that are not there
     return {
         "run": figures["run"],
-        **({"repetition": _repetition(series)} if (series := figures.get("repetition")) else {}),
+        **(
+            {"repetition": f"{of['number']} of {of['of']}; the first is {of['first_run']}"}
+            if (of := figures.get("repetition"))
+            else {}
+        ),
         "model": _model(figures["model"]),
         **{f"model {number}": _model(model) for number, model in enumerate(more, 2)},
         "passes": ", ".join(f"{n} {kind}" for kind, n in figures["passes"].items()),
@@ -35,7 +39,11 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
             for key, size in figures.items()
             if key.endswith(PER_TOKEN)
         },
-        **(_per_pass(embedded) if embedded else {}),
+        **{
+            f"touched per pass: {of}": _size(embedded[f"{key}_bytes"])
+            for of, key in (("weights", "weight"), ("in total", "touched"))
+            if embedded
+        },
         "read from the disk by measured passes": _size(figures["read_bytes"]),
         "file used at least once": _share(figures["touched_share"], figures["file_bytes"]),
         "weights used at least once": _percent(figures["touched_weight_share"]),
@@ -54,14 +62,6 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
-def _per_pass(embedded: Mapping[str, Any]) -> dict[str, object]:
-    """The bytes that a pass of a run of embeddings touches, in words."""
-    return {
-        "touched per pass: weights": _size(embedded["weight_bytes"]),
-        "touched per pass: in total": _size(embedded["touched_bytes"]),
-    }
-
-
 def _model(model: Mapping[str, Any]) -> str | None:
     """A model in words: `moe.gguf, llama, 26.3 MiB (random weights)`."""
     if model["file"] is None:
@@ -70,11 +70,6 @@ def _model(model: Mapping[str, Any]) -> str | None:
     architecture = model["architecture"] or "architecture not recorded"
     size = "size not recorded" if model["size_bytes"] is None else f"{model['size_bytes'] / 2**20:.1f} MiB"
     return f"{Path(model['file']).name}, {architecture}, {size}{weights}"
-
-
-def _repetition(series: Mapping[str, Any]) -> str:
-    """The place in a series, in words: `2 of 5; the first is run-003`."""
-    return f"{series['number']} of {series['of']}; the first is {series['first_run']}"
 
 
 def _limit(limit: Mapping[str, Any]) -> str:

@@ -12,11 +12,11 @@ from tracegen.contract.model import Check
 from tracegen.contract.naming import layer_of
 from tracegen.readers.foreign.faults import found
 from tracegen.readers.foreign.ggmlviz.dialects import BUFFER_ALLOC, BUFFER_FREE, MEMORY
-from tracegen.readers.foreign.ggmlviz.events import TENSOR_ALLOC, TENSOR_FREE, Events
+from tracegen.readers.foreign.ggmlviz.events import TENSOR_ALLOC, TENSOR_FREE, VizEvents
 
 
 @dataclass(frozen=True)
-class Buffers:
+class VizBuffers:
     """The table, and how its events balance: `n_replaced` were allocated again while live, `n_unknown` frees had no
     live pointer, `n_left` buffers were never freed. `n_inside` events of tensors lie in backend buffers: they are in
     no row, as their bytes would count twice.
@@ -54,7 +54,7 @@ class Buffers:
         return balance, inside
 
 
-def buffers_of(events: Events, dialect: str) -> Buffers:
+def buffers_of(events: VizEvents, dialect: str) -> VizBuffers:
     """The buffers of a trace: those of backends where they are recorded, otherwise the tensors that were allocated."""
     of_tensors = np.flatnonzero((events.type == TENSOR_ALLOC) | (events.type == TENSOR_FREE))
     of_backends = of_tensors[:0]
@@ -70,7 +70,7 @@ def buffers_of(events: Events, dialect: str) -> Buffers:
     allocs = np.flatnonzero(is_alloc)
     ended = same[allocs + 1]
     ends = np.where(ended, at[np.where(ended, allocs + 1, 0)], -1)
-    return Buffers(
+    return VizBuffers(
         _table(events, at[allocs], ends),
         n_allocs=len(allocs),
         n_frees=int((~is_alloc).sum()),
@@ -81,7 +81,7 @@ def buffers_of(events: Events, dialect: str) -> Buffers:
     )
 
 
-def _table(events: Events, begins: np.ndarray, ends: np.ndarray) -> pd.DataFrame:
+def _table(events: VizEvents, begins: np.ndarray, ends: np.ndarray) -> pd.DataFrame:
     """The table of buffers that begin and end (-1: never) with these events, numbered in the order of their records.
 
     A pointer tells buffers apart, but not where the bytes lie: of a tensor it is the address of its description.

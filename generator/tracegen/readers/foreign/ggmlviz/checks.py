@@ -8,7 +8,7 @@ from tracegen.contract.model import Check
 from tracegen.readers.foreign.faults import found
 from tracegen.readers.foreign.ggmlviz.events import LONGEST_LABEL
 from tracegen.readers.foreign.ggmlviz.findings import Found
-from tracegen.readers.foreign.ggmlviz.operations import Operations
+from tracegen.readers.foreign.ggmlviz.operations import VizOperations
 from tracegen.readers.foreign.op_numbers import NOOPS
 
 
@@ -103,7 +103,7 @@ def _op_times(of: Found) -> Check:
     return found("op_times", "warning" if missing else "passed", finding, detail)
 
 
-def _why_overlapping(operations: Operations) -> str:
+def _why_overlapping(operations: VizOperations) -> str:
     if operations.n_batched == operations.n_passes:
         return (
             "all operations of a graph begin before the first one ends: the recorder saw the graph's begin and end only"

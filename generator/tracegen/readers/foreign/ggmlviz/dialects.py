@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tracegen.contract.errors import TraceFormatError
-from tracegen.readers.foreign.ggmlviz.events import Events
+from tracegen.readers.foreign.ggmlviz.events import VizEvents
 
 _COMMON = ("graph_begin", "graph_end", "op_begin", "op_end", "tensor_alloc", "tensor_free")
 MAIN, MEMORY, EITHER = "main", "memory-visualization", "main or memory-visualization"
@@ -21,7 +21,7 @@ TYPES = {
 BUFFER_ALLOC, BUFFER_FREE = 6, 7
 
 
-def dialect_of(name: str, events: Events) -> str:
+def dialect_of(name: str, events: VizEvents) -> str:
     """The dialect, by what the records hold; EITHER where no record differs between them.
 
     Raises TraceFormatError where the records fit both or neither.
@@ -45,7 +45,7 @@ def dialect_of(name: str, events: Events) -> str:
     )
 
 
-def counts_by_type(events: Events, dialect: str) -> dict[str, int]:
+def counts_by_type(events: VizEvents, dialect: str) -> dict[str, int]:
     """How many events of each type there are, for those that there are."""
     names = TYPES[dialect]
     counts = np.bincount(events.type, minlength=len(names)).tolist()

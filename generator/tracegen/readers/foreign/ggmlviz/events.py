@@ -53,7 +53,7 @@ _MOST = 1 << 63  # times and sizes are below it
 
 
 @dataclass(frozen=True)
-class Events:
+class VizEvents:
     """The events of a file in the order of their records, one array per field; 0 where a type has no such field.
 
     `label` indexes `labels` (-1: none). A file that was cut ends at the byte `truncated_at` (None: it is whole), with
@@ -77,7 +77,7 @@ class Events:
     n_left: int = 0
 
 
-def decode(name: str, data: bytes) -> Events:
+def decode(name: str, data: bytes) -> VizEvents:
     """The events of a file. Raises TraceFormatError naming file, offset, what was expected and what was found."""
     _check_header(name, data)
     at, offsets, codes, texts = _walk(data)
@@ -99,7 +99,7 @@ def decode(name: str, data: bytes) -> Events:
     times = records["time_ns"].copy()
     for what, values in (("time", times), ("size", sizes)):
         _refuse_where(name, values >= _MOST, f"a {what} below 2^63", offset, values)
-    return Events(
+    return VizEvents(
         offset, kind, times.view(np.int64), records["thread"].copy(), records["pointer"].copy(),
         np.where(is_graph, records["n_nodes"], 0), np.where(is_graph, records["n_threads"], 0),
         np.where(is_op, records["op"], 0), sizes.view(np.int64), backend, label,

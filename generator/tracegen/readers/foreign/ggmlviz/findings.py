@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracegen.readers.foreign.ggmlviz.buffer_table import Buffers, buffers_of
+from tracegen.readers.foreign.ggmlviz.buffer_table import VizBuffers, buffers_of
 from tracegen.readers.foreign.ggmlviz.dialects import dialect_of
-from tracegen.readers.foreign.ggmlviz.events import OP_BEGIN, OP_END, Events
+from tracegen.readers.foreign.ggmlviz.events import OP_BEGIN, OP_END, VizEvents
 from tracegen.readers.foreign.ggmlviz.graphs import GraphRecords, graph_records, kept_operations
-from tracegen.readers.foreign.ggmlviz.operations import Operations, operations_of
+from tracegen.readers.foreign.ggmlviz.operations import VizOperations, operations_of
 from tracegen.readers.foreign.op_names import OpTable, table_of
 
 
@@ -22,18 +22,18 @@ class Found:
     records of operations that lie in no graph.
     """
 
-    events: Events
+    events: VizEvents
     dialect: str
     graphs: GraphRecords
     passes: np.ndarray
-    operations: Operations
+    operations: VizOperations
     n_outside: int
     op_table: OpTable | None
     wanted: bool
-    buffers: Buffers
+    buffers: VizBuffers
 
 
-def find(name: str, events: Events, op_table: str | None) -> Found:
+def find(name: str, events: VizEvents, op_table: str | None) -> Found:
     """Read the events of the file `name`. Raises TraceFormatError where dialect or table of operations is undecided."""
     dialect = dialect_of(name, events)
     table = _op_table(name, events, op_table)
@@ -48,7 +48,7 @@ def find(name: str, events: Events, op_table: str | None) -> Found:
     return Found(events, dialect, graphs, passes, operations, n_outside, table, op_table is not None, buffers)
 
 
-def _op_table(name: str, events: Events, wanted: str | None) -> OpTable | None:
+def _op_table(name: str, events: VizEvents, wanted: str | None) -> OpTable | None:
     """The table that names the operations; None when there are none."""
     at = np.flatnonzero((events.type == OP_BEGIN) | (events.type == OP_END))
     if not len(at):

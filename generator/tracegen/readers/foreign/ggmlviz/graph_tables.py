@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
-from tracegen.contract.naming import Place, place_of, settle_layers
+from tracegen.contract.naming import places_of
 from tracegen.readers.foreign.op_numbers import NOOPS
 
 _COMPONENT = {component: code for code, component in enumerate(contract.COMPONENTS)}
@@ -51,17 +51,19 @@ def graph_tables(nodes: Nodes) -> tuple[dict[str, pd.DataFrame], np.ndarray]:
         of_pass[i] = graphs.setdefault((topology, _digest(nodes.size[begin:end])), len(graphs))
         if of_pass[i] == len(firsts):
             firsts.append(i)
-    placed = _Places(nodes)
-    topology_of = [topology for topology, _ in graphs]
-    hashes = [placed.topology(topology, *_range(nodes, i)) for topology, i in zip(topology_of, firsts, strict=True)]
+    placed: dict[int, _Topology] = {}
+    for (number, _), i in zip(graphs, firsts, strict=True):
+        if number not in placed:
+            placed[number] = _topology(nodes, *_range(nodes, i))
+    topology_of = [placed[number] for number, _ in graphs]
     columns = {
         "graph": np.arange(len(firsts), dtype=np.int32),
-        "topology": np.array(hashes, object),
-        "n_nodes": np.array([placed.n[topology] for topology in topology_of], np.int32),
+        "topology": np.array([topology.hash for topology in topology_of], object),
+        "n_nodes": np.array([len(topology.layer) for topology in topology_of], np.int32),
     }
     tables = {
         "graphs": contract.frame("graphs", columns),
-        "graph_nodes": _graph_nodes(nodes, placed, topology_of, firsts),
+        "graph_nodes": _graph_nodes(nodes, topology_of, firsts),
     }
     return tables, of_pass
 
@@ -77,49 +79,37 @@ def _range(nodes: Nodes, index: int) -> tuple[int, int]:
     return int(nodes.begin[index]), int(nodes.begin[index + 1])
 
 
-class _Places:
-    """Layer (-1: none) and component of the nodes of each topology, which are found once."""
+@dataclass(frozen=True)
+class _Topology:
+    """A sequence of named operations: its hash, and layer (-1: none) and component (code) of each node."""
 
-    def __init__(self, nodes: Nodes) -> None:
-        self._nodes = nodes
-        self._of_node: dict[tuple[int, int], Place] = {}
-        self._hash: dict[int, str] = {}
-        self.n: dict[int, int] = {}
-        self.layer: dict[int, np.ndarray] = {}
-        self.component: dict[int, np.ndarray] = {}
-
-    def topology(self, number: int, begin: int, end: int) -> str:
-        """The hash of the topology whose nodes are these rows; their places are found with it."""
-        if number not in self._hash:
-            op, label = self._nodes.op[begin:end].tolist(), self._nodes.label[begin:end].tolist()
-            ops = [self._nodes.op_names[code] for code in op]
-            names = [self._nodes.labels[code] if code >= 0 else "" for code in label]
-            digest = hashlib.sha256(str(len(ops)).encode())
-            for texts in (ops, names):
-                digest.update("\0".join(texts).encode())
-            self._hash[number], self.n[number] = digest.hexdigest()[:16], len(ops)
-            places = [self._place(*row) for row in zip(op, label, ops, names, strict=True)]
-            layers = settle_layers(names, [layer for layer, _ in places])
-            self.layer[number] = np.array([-1 if layer is None else layer for layer in layers], np.int32)
-            self.component[number] = np.array([_COMPONENT[component] for _, component in places], np.int8)
-        return self._hash[number]
-
-    def _place(self, op: int, label: int, op_name: str, name: str) -> Place:
-        """Layer and component of a node by name and operation alone, as no operands are recorded."""
-        if (op, label) not in self._of_node:
-            self._of_node[op, label] = place_of(op_name, name, ())
-        return self._of_node[op, label]
+    hash: str
+    layer: np.ndarray
+    component: np.ndarray
 
 
-def _graph_nodes(nodes: Nodes, placed: _Places, topologies: list[int], firsts: list[int]) -> pd.DataFrame:
+def _topology(nodes: Nodes, begin: int, end: int) -> _Topology:
+    """The topology whose nodes are these rows; no operands are recorded, so that name and operation alone tell."""
+    ops = [nodes.op_names[code] for code in nodes.op[begin:end].tolist()]
+    names = [nodes.labels[code] if code >= 0 else "" for code in nodes.label[begin:end].tolist()]
+    digest = hashlib.sha256(str(len(ops)).encode())
+    for texts in (ops, names):
+        digest.update("\0".join(texts).encode())
+    places = places_of(ops, names, [()] * len(ops), len(ops))
+    layer = np.array([-1 if layer is None else layer for layer, _ in places], np.int32)
+    component = np.array([_COMPONENT[component] for _, component in places], np.int8)
+    return _Topology(digest.hexdigest()[:16], layer, component)
+
+
+def _graph_nodes(nodes: Nodes, topologies: list[_Topology], firsts: list[int]) -> pd.DataFrame:
     if not firsts:
         return contract.frame("graph_nodes")
     ranges = [_range(nodes, first) for first in firsts]
     sizes = np.array([end - begin for begin, end in ranges])
     rows = np.concatenate([np.arange(begin, end) for begin, end in ranges])
     label, op = nodes.label[rows], nodes.op[rows].astype(np.int64)
-    layer = np.concatenate([placed.layer[topology] for topology in topologies])
-    component = np.concatenate([placed.component[topology] for topology in topologies])
+    layer = np.concatenate([topology.layer for topology in topologies])
+    component = np.concatenate([topology.component for topology in topologies])
     n = len(rows)
     columns: Mapping[str, object] = {
         "graph": np.repeat(np.arange(len(firsts), dtype=np.int32), sizes),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracegen.readers.foreign.ggmlviz.events import GRAPH_BEGIN, GRAPH_END, OP_BEGIN, OP_END, Events
+from tracegen.readers.foreign.ggmlviz.events import GRAPH_BEGIN, GRAPH_END, OP_BEGIN, OP_END, VizEvents
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class _Thread:
             del self._of_backend[record.pointer, record.backend]
 
 
-def graph_records(events: Events) -> GraphRecords:
+def graph_records(events: VizEvents) -> GraphRecords:
     """Pair begins and ends of graphs on each thread, and find the owners of operations."""
     at = np.flatnonzero(events.type <= GRAPH_END)
     begin, end, depth, root = array("i"), array("i"), array("i"), array("i")
@@ -106,7 +106,7 @@ def graph_records(events: Events) -> GraphRecords:
     return GraphRecords(begins, ends, depths, roots, _owners(events, at, top, only), n_unopened)
 
 
-def _rows(events: Events, at: np.ndarray) -> Iterator[tuple[int, ...]]:
+def _rows(events: VizEvents, at: np.ndarray) -> Iterator[tuple[int, ...]]:
     """Place, type, thread, pointer, backend and n_nodes of the events `at`; few at a time are Python numbers."""
     columns = (events.type, events.thread, events.pointer, events.backend, events.n_nodes)
     for first in range(0, len(at), 1 << 16):
@@ -114,7 +114,7 @@ def _rows(events: Events, at: np.ndarray) -> Iterator[tuple[int, ...]]:
         yield from zip(part.tolist(), *(column[part].tolist() for column in columns), strict=True)
 
 
-def _owners(events: Events, graphs: np.ndarray, top: np.ndarray, only: np.ndarray) -> np.ndarray:
+def _owners(events: VizEvents, graphs: np.ndarray, top: np.ndarray, only: np.ndarray) -> np.ndarray:
     """The owner of each event; `top` and `only` are the open record after each graph event in `graphs`.
 
     `top` is the innermost of its thread. A thread without graphs of its own works for the thread that alone has one
@@ -137,7 +137,7 @@ def _owners(events: Events, graphs: np.ndarray, top: np.ndarray, only: np.ndarra
     return owner
 
 
-def kept_operations(events: Events, graphs: GraphRecords) -> tuple[np.ndarray, np.ndarray, int]:
+def kept_operations(events: VizEvents, graphs: GraphRecords) -> tuple[np.ndarray, np.ndarray, int]:
     """Which records of operations count, the outermost graph record of each, and how many lie in no graph.
 
     Where a graph was recorded at several nested levels, only those of the outermost level that has any count.

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracegen.readers.foreign.ggmlviz.events import OP_BEGIN, Events
+from tracegen.readers.foreign.ggmlviz.events import OP_BEGIN, VizEvents
 
 
 @dataclass(frozen=True)
-class Operations:
+class VizOperations:
     """One row per operation, by pass and in the order of the begins.
 
     `begin` and `end` are places in the events (end -1: none was recorded), `measured` tells whether the times of both
@@ -29,7 +29,7 @@ class Operations:
     n_passes: int
 
 
-def operations_of(events: Events, at: np.ndarray, pass_id: np.ndarray) -> Operations:
+def operations_of(events: VizEvents, at: np.ndarray, pass_id: np.ndarray) -> VizOperations:
     """Pair begins and ends of the records of operations at these places, which belong to these passes."""
     order = np.argsort(pass_id, kind="stable")
     at, pass_id = at[order], pass_id[order]
@@ -53,7 +53,7 @@ def operations_of(events: Events, at: np.ndarray, pass_id: np.ndarray) -> Operat
     n_passes = len(np.unique(of_pass))
     n_overlapping = n_passes - len(np.unique(of_pass[apart]))
     n_batched = _batched(begins, of_pass, ends, pass_id[ends])
-    return Operations(of_pass, begin_at, end_at, measured, n_unopened, n_overlapping, n_batched, n_passes)
+    return VizOperations(of_pass, begin_at, end_at, measured, n_unopened, n_overlapping, n_batched, n_passes)
 
 
 def _batched(begins: np.ndarray, of_begins: np.ndarray, ends: np.ndarray, of_ends: np.ndarray) -> int:

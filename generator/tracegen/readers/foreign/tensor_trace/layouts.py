@@ -47,7 +47,7 @@ _V4 = [
 
 
 @dataclass(frozen=True)
-class Layout:
+class RecordLayout:
     """A layout of records: its name, its dtype, and where the bytes end that are the same each time an op runs."""
 
     key: str
@@ -73,14 +73,14 @@ class Layout:
 
 
 LAYOUTS = (
-    Layout("64 bytes a record (v1)", np.dtype(_ONE), 64),
-    Layout("128 bytes a record (v2)", np.dtype([*_ONE, ("name", "S64")]), 128),
-    Layout("256 bytes a record (v3)", np.dtype(_V3), 256),
-    Layout("1,024 bytes a record (v4)", np.dtype(_V4), 792),
+    RecordLayout("64 bytes a record (v1)", np.dtype(_ONE), 64),
+    RecordLayout("128 bytes a record (v2)", np.dtype([*_ONE, ("name", "S64")]), 128),
+    RecordLayout("256 bytes a record (v3)", np.dtype(_V3), 256),
+    RecordLayout("1,024 bytes a record (v4)", np.dtype(_V4), 792),
 )
 
 
-def layout_of(name: str, head: bytes) -> Layout:
+def layout_of(name: str, head: bytes) -> RecordLayout:
     """The layout of a file that begins with `head`. Raises TraceFormatError unless exactly one fits."""
     fits = {layout.key: _fits(layout, head) for layout in LAYOUTS}
     winners = [layout for layout in LAYOUTS if fits[layout.key] == 1]
@@ -91,7 +91,7 @@ def layout_of(name: str, head: bytes) -> Layout:
     raise TraceFormatError(f"{name}: {what}, so it is not read ({tried}); name a file of such a trace")
 
 
-def _fits(layout: Layout, head: bytes) -> float:
+def _fits(layout: RecordLayout, head: bytes) -> float:
     """The share of the first records that could be records of this layout, until the first empty one; 0 if none."""
     whole = len(head) // layout.size_bytes
     records = np.frombuffer(head, layout.record, min(whole, SAMPLE))

@@ -14,7 +14,7 @@ import numpy as np
 
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.foreign.source import SourceFile
-from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, MEMORY, OPS, SAMPLE, Layout, layout_of
+from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, MEMORY, OPS, SAMPLE, RecordLayout, layout_of
 
 PIECE = 16 << 20  # bytes that are read at a time
 MOST_PLACE = 1 << 62  # bytes: no file is larger
@@ -31,7 +31,7 @@ class Records:
     `cut_at`: where a record is cut, None: nowhere.
     """
 
-    layout: Layout
+    layout: RecordLayout
     time_ns: np.ndarray
     token: np.ndarray
     phase: np.ndarray
@@ -43,11 +43,6 @@ class Records:
     n_experts: np.ndarray
     n_later: int
     cut_at: int | None
-
-    @property
-    def data_bytes(self) -> int:
-        """Bytes of the records."""
-        return len(self.time_ns) * self.layout.size_bytes
 
 
 def read_records(file: SourceFile, progress: Progress = lambda done, total: None) -> Records:
@@ -97,7 +92,7 @@ def read_records(file: SourceFile, progress: Progress = lambda done, total: None
 class _Gathered:
     """The records that were read so far."""
 
-    def __init__(self, name: str, layout: Layout) -> None:
+    def __init__(self, name: str, layout: RecordLayout) -> None:
         self.name, self.layout, self.n = name, layout, 0
         words = layout.size_bytes // 8
         draw = np.random.default_rng()
