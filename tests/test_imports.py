@@ -40,8 +40,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in names}
 # Rooms that must not know each other, whatever their floors.
 ALONE = {"analysis": {"readers", "storing"}, "charts": {"readers", "storing"}}
-# Modules of the site that name the class of what gather.py makes of their results.
-WITHOUT_TYPES = {"cards", "trend"}
 
 
 def modules() -> list[Path]:
@@ -58,11 +56,8 @@ def name_of(path: Path) -> str:
 
 
 def imported(path: Path) -> set[str]:
-    """What a module imports of tracegen, also inside functions and for type checkers; but see WITHOUT_TYPES."""
+    """What a module imports of tracegen, also inside functions and for type checkers."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and path.stem in WITHOUT_TYPES:
-            node.body = []
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "tracegen":

@@ -242,6 +242,11 @@ def test_version_1_limits_where_it_has_the_memory_controller(fake: Fake) -> None
         (limit.folder / "memory.memsw.failcnt").write_text("15\n")
         (limit.folder / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n")
         assert limit.read() == Limited(1 << 28, 1 << 28, 0, 260_000_000, 17, None, 1)
+        for name in ("memory.failcnt", "memory.memsw.failcnt"):
+            (limit.folder / name).write_text("0\n")
+        assert limit.read().times_reached == 0  # of a peak below the limit
+        (limit.folder / "memory.max_usage_in_bytes").write_text(f"{1 << 28}\n")
+        assert limit.read().times_reached is None  # the kernel does not count
         assert pressure.cause(-9).startswith("needed more memory than memory_limit_gb allows (268435456 bytes)")
     assert fake.folders() == [] and [path for path, _ in fake.written] == [
         "tracegen-run-/memory.limit_in_bytes", "tracegen-run-/memory.memsw.limit_in_bytes",

@@ -73,14 +73,17 @@ class Limit:
         """Version 1 counts memory and swap together, and does not say how often no memory could be freed."""
         limit = number_of(self.folder / "memory.limit_in_bytes")
         with_swap = number_of(self.folder / "memory.memsw.limit_in_bytes")
+        peak = number_of(self.folder / "memory.max_usage_in_bytes")
         # the kernel asks the limit with swap first, and where that refuses does not ask the other
-        reached = [number_of(self.folder / f"memory.{part}failcnt") for part in ("", "memsw.")]
+        counts = [number_of(self.folder / f"memory.{part}failcnt") for part in ("", "memsw.")]
+        reached = sum(count or 0 for count in counts)
+        told = reached > 0 or (peak is not None and limit is not None and peak < limit)  # Linux 6.18 counts none
         return Limited(
             asked_bytes=self.asked_bytes,
             limit_bytes=limit,
             swap_limit_bytes=None if limit is None or with_swap is None else with_swap - limit,
-            peak_bytes=number_of(self.folder / "memory.max_usage_in_bytes"),
-            times_reached=None if reached[0] is None else reached[0] + (reached[1] or 0),
+            peak_bytes=peak,
+            times_reached=reached if told else None,
             times_out_of_memory=None,
             processes_killed=field_of(self.folder / "memory.oom_control", "oom_kill"),
         )
