@@ -98,9 +98,6 @@ def test_killed_again_and_again(networks: list[Network], prototype: Path, tmp_pa
             assert stored_before.items() <= stored.items(), "a run that was stored is gone, or was made again"
             stored_before = stored
         last = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240)
-        assert not list((tmp_path / "cluster" / "cache").glob("*/tracegen/cluster/*/*/runs/*")), (
-            "a run stays on a worker"
-        )
     finally:
         workers.close()
     assert last.returncode == 0, last.stderr

@@ -9,6 +9,7 @@ import hashlib
 import json
 import logging
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -102,6 +103,8 @@ def test_each_run_is_made_once_and_a_round_on_one_machine(
     machines: Machines, dask: Callable[..., SpecCluster], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     matrix, folder = a_matrix(tmp_path, threads=[1, 2], repeat=3)
+    of_a_killed_worker = tmp_path / "cache" / "tracegen" / "cluster" / socket.gethostname() / "left" / "runs"
+    of_a_killed_worker.mkdir(parents=True)
     outcomes = all_of(matrix, folder, dask(1, 1))
     assert len(outcomes) == len(machines.calls) == 6 and all(of.usable and not of.problems for of in outcomes)
     at = {turn: {worker for worker, of, _ in machines.calls if of == turn} for turn in (1, 2, 3)}
