@@ -36,11 +36,11 @@ class Workers:
         self.processes.append(process)
         return process
 
-    def worker(self, *more: str, resource: bool = True, before: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+    def worker(self, *more: str, before: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         """Start a worker; `before`: words in front of its command, such as `ip netns exec NAME`."""
         name = f"w{len(self.processes)}"
         options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(self.folder / name)]
-        options += ["--resources", "tracegen=1"] if resource else []
+        options += ["--resources", "tracegen=1"]
         cache = {"XDG_CACHE_HOME": str(self.folder / "cache" / name)}
         return self.start("dask_worker", f"tcp://{self.address}", *options, *more, environment=cache, before=before)
 

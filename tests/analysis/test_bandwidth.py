@@ -14,7 +14,7 @@ import pytest
 from tests.builders import scaled_case
 from tracegen.analysis import accesses, bandwidth, operations, timing
 from tracegen.contract.model import Check, Run
-from tracegen.measure.capture import memory_rate
+from tracegen.measure.capture import locked, memory_rate
 from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.context import Context
 from tracegen.report.words import bandwidth_sentences as say
@@ -178,17 +178,9 @@ def test_without_room_nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setattr(memory_rate, "available_bytes", lambda: 100 << 20)
     assert memory_rate.measure(64 << 20) is None
     assert memory_rate.memory_rate(tmp_path / "rate.json") is None and not list(tmp_path.iterdir())
-    monkeypatch.setattr(memory_rate, "available_bytes", lambda: None)
+    monkeypatch.setattr(locked, "PROC", tmp_path)
+    monkeypatch.setattr(memory_rate, "available_bytes", locked.available_bytes)
     assert memory_rate.measure() is None
-
-
-def test_the_kernel_s_estimate_of_free_memory(tmp_path: Path) -> None:
-    path = tmp_path / "meminfo"
-    path.write_text("MemTotal: 9 kB\nMemAvailable:   12 kB\n")
-    assert memory_rate.available_bytes(path) == 12 * 1024
-    path.write_text("MemTotal: 9 kB\n")
-    assert memory_rate.available_bytes(path) is None and memory_rate.available_bytes(tmp_path / "none") is None
-    assert np.isfinite(memory_rate.available_bytes() or 0)
 
 
 @pytest.mark.parametrize(

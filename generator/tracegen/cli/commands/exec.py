@@ -106,7 +106,7 @@ def command(
         raise SettingsError(f"--mlock-gb: is {mlock_gb}; must be {KEYS['mlock_gb'].allowed}")
     observation = Observation(
         check_name(name), program, question, after, for_s, passes, limit,
-        private or privacy.asked_for(EXPERIMENTS / name), interactive, attach, mlock_gb, faults, disk,
+        private or privacy.asked_for(EXPERIMENTS / name), interactive, attach, faults, disk, mlock_gb,
     )  # fmt: skip
     refuse_same_name(EXPERIMENTS / observation.name)
     if (EXPERIMENTS / observation.name / "experiment.toml").is_file():

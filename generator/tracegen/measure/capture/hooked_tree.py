@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -20,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.measure.capture.hook_record import Record, git_state, parse_record
 from tracegen.measure.capture.hooks import Hook, apply_hooks, parse_hooks, remove_hooks
+from tracegen.storing import parts
 from tracegen.storing.resources import package_version
 
 SOURCES = "ggml/src/tensor-trace"
@@ -253,12 +253,12 @@ def _read(tree: Path, file: str) -> bytes | None:
 
     Raises SettingsError for a link, a path outside the tree, or a file that cannot be read.
     """
-    parts = PurePosixPath(file).parts
-    if not parts or parts[0] == "/" or ".." in parts:
+    names = PurePosixPath(file).parts
+    if not names or names[0] == "/" or ".." in names:
         raise SettingsError(f"{file!r}: lies outside the tree; the list of hooks was changed, restore it")
     path = tree
-    for part in parts:
-        path = path / part
+    for name in names:
+        path = path / name
         if path.is_symlink():
             raise SettingsError(f"{path}: is a symbolic link, so its target would change; put a copy there")
     try:
@@ -282,19 +282,13 @@ def _write(path: Path, content: bytes | None) -> None:
     if content is None:
         path.unlink(missing_ok=True)
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
     mode = path.stat().st_mode & 0o7777 if path.exists() else 0o644
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
+    with parts.new_file(path.parent) as (part, descriptor):
+        with open(descriptor, "wb", closefd=False) as stream:
             stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(name, mode)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        os.fsync(descriptor)
+        os.chmod(part, mode)
+        os.replace(part, path)
 
 
 def _restored(tree: Path, change: Change) -> bool:

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from tracegen.contract import documents
-from tracegen.contract.errors import StoreError
+from tracegen.contract.errors import EnvironmentFailure, StoreError
 from tracegen.measure.capture.last_level_cache import last_level_cache_bytes
+from tracegen.measure.capture.locked import available_bytes
 from tracegen.measure.capture.machine import machine_id
 from tracegen.storing import store
 from tracegen.storing.resources import cache_folder
@@ -62,8 +63,10 @@ def measure(array_bytes: int = ARRAY_BYTES) -> dict[str, Any] | None:
 
     None without room, and where other programs took the processors each time.
     """
-    free = available_bytes()
-    if free is None or free < ROOM * array_bytes:
+    try:
+        if available_bytes() < ROOM * array_bytes:
+            return None
+    except EnvironmentFailure:  # the kernel does not say
         return None
     numbers = np.arange(array_bytes // 8, dtype=np.int64)  # written, for pages of zeros are one page in memory
     n_processors = len(os.sched_getaffinity(0))
@@ -93,15 +96,6 @@ def _read(numbers: np.ndarray) -> float:
     begin, own = time.perf_counter(), time.thread_time()
     np.add.reduce(numbers)  # NumPy gives up the interpreter's lock meanwhile
     return (time.thread_time() - own) / (time.perf_counter() - begin)
-
-
-def available_bytes(path: Path = Path("/proc/meminfo")) -> int | None:
-    """Memory that programs can still get, as the kernel estimates it; None where it does not say."""
-    with suppress(OSError, ValueError, IndexError):
-        for line in path.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    return None
 
 
 def _remembered(path: Path, host: dict[str, Any]) -> dict[str, Any] | None:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tracegen.measure.capture.cgroup import number_of, text_of
+
 _FIEMAP, _FIEMAP_HEADER = 0xC020660B, struct.Struct("=QQIIII")  # <linux/fiemap.h>
 
 
@@ -99,17 +101,12 @@ def _block(device: int) -> Path | None:
 
 
 def _text(folder: Path | None, name: str) -> str | None:
-    if folder is None:
-        return None
-    try:
-        return (folder / name).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return None
+    text = text_of(folder / name) if folder else None
+    return None if text is None else text.strip()
 
 
 def _number(folder: Path | None, name: str) -> int | None:
-    text = _text(folder, name)
-    return int(text) if text and text.isdigit() else None
+    return number_of(folder / name) if folder else None
 
 
 def _chosen(text: str | None) -> str | None:

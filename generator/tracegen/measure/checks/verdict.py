@@ -34,30 +34,16 @@ def checks_of(evidence: Evidence) -> tuple[Check, ...]:
 def all_checks() -> tuple[Check, ...]:
     """All checks of a run without any record: the reference page takes their keys, titles and limits."""
     counts = (
-        "dropped",
-        "skipped_passes",
-        "unsealed_chunks",
-        "open_computes",
-        "not_monotone",
-        "zero_records",
-        "clock_uneven_ns",
-    )
-    trace: dict[str, Any] = dict.fromkeys((*counts, "n_ops_short_of_threads", "n_segments", "n_misnamed"), 0)
-    trace |= {"hook_ns": {}, "copy_ns": {}, "hooks_inside": True, "processors_allowed": None}
-    trace |= {
-        "faults_recorded": True,
-        "faults_refused": None,
-        "requests_recorded": True,
-        "requests_refused": None,
-        "requests_unplaced": None,
-        "requests_lost": 0,
-        "dropped_why": None,
-        "faults_lost": 0,
-        "threads_without_faults": 0,
-        "ended": False,
-        "run_id": "",
-        "clock": None,
-    }
+        "dropped", "skipped_passes", "unsealed_chunks", "open_computes", "not_monotone", "zero_records",
+        "clock_uneven_ns", "n_ops_short_of_threads", "n_segments", "n_misnamed", "requests_lost", "faults_lost",
+        "threads_without_faults",
+    )  # fmt: skip
+    unknown = (
+        "processors_allowed", "faults_refused", "requests_refused", "requests_unplaced", "dropped_why", "clock",
+    )  # fmt: skip
+    trace: dict[str, Any] = {**dict.fromkeys(counts, 0), **dict.fromkeys(unknown)}
+    trace |= {"hook_ns": {}, "copy_ns": {}, "hooks_inside": True, "run_id": "", "ended": False}
+    trace |= {"faults_recorded": True, "requests_recorded": True}
     trace |= dict.fromkeys(("event_cost_ns", "clock_read_ns"), float("nan"))
     return checks_of(Evidence(empty(), trace, {}))
 

@@ -14,7 +14,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -26,14 +26,13 @@ from tracegen.contract.text import printable
 from tracegen.measure.runs import remote
 from tracegen.measure.runs.matrix_runs import Outcome, Todo
 from tracegen.measure.runs.measure import model_path
-from tracegen.measure.runs.recording import FAILED, KEPT, RUNS, keep_failed
+from tracegen.measure.runs.placing import FAILED, KEPT, RUNS, keep_failed, place
 from tracegen.readers.gguf.file import read_model
 from tracegen.storing import resources, store
 from tracegen.storing.progress import Progress
 
 SCHEME = "dask://"
 RESOURCE = {"tracegen": 1}
-RETRIES = 1  # by Dask, of a task that fails for another reason than the run
 _ADDRESS = re.compile(r"dask://(?:[^\s/:\[\]]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
 TIMEOUT_S = 15.0  # for the scheduler to answer
 PATIENCE_S = 60.0  # for a worker to come when there is none
@@ -63,7 +62,7 @@ def cluster(
             f"`dask scheduler`, and on each machine `{_START}`"
         ) from error
     try:
-        yield Cluster(client, address, folder, progress, plan, program)
+        yield Cluster(client, folder, progress, plan, program)
     finally:
         client.close(timeout=TIMEOUT_S)
 
@@ -71,17 +70,15 @@ def cluster(
 class Cluster:
     """The machines of a scheduler, as `matrix_runs.carry_out` has runs made on them."""
 
-    def __init__(
-        self, client: Any, address: str, folder: Path, progress: Progress, plan: Todo, program: str | None
-    ) -> None:
+    def __init__(self, client: Any, folder: Path, progress: Progress, plan: Todo, program: str | None) -> None:
         """Contact no worker yet. `program`: llama.cpp, where a cell names none. Raises TracegenError as for a run."""
-        self._client, self._address, self._folder, self._progress = client, address, folder, progress
-        self._executor = client.get_executor(resources=RESOURCE, retries=RETRIES, pure=False)
+        self._client, self._folder, self._progress, self._program = client, folder, progress, program
+        # Dask retries what fails for another reason than the run, whose errors are results
+        self._executor: Executor = client.get_executor(resources=RESOURCE, retries=1, pure=False)
         self._begun = {run.facts["slot"]["round"]: run.facts.get("host", {}).get("id") for run in plan.stored}
         self._homes: dict[int, Any] = {}  # by the round
         self._machines: dict[str, str] = {}  # of each worker that was looked at
         self._seen = time.monotonic()  # when there was a worker
-        self._program = program
         asked = dict.fromkeys((cell.experiment.model, cell.program or program) for cell, _ in plan.missing)
         self._needs = {of: self._needs_of(*of) for of in asked}
 
@@ -105,7 +102,7 @@ class Cluster:
         try:
             known = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"]
         except Exception as error:  # Dask raises several kinds
-            raise EnvironmentFailure(f"{self._address}: the scheduler has vanished; start it, run again") from error
+            raise EnvironmentFailure("--executor: the scheduler has vanished; start it, run again") from error
         there = {at: worker["host"] for at, worker in known.items() if worker["resources"].get("tracegen", 0) >= 1}
         if new := sorted(there.keys() - self._machines.keys()):
             self._look_at(new)
@@ -131,13 +128,11 @@ class Cluster:
     def submit(self, cell: MatrixCell, slot: Slot) -> Future[remote.Made]:
         """Begin a run: on the machine of its round, if that is there."""
         if slot.round not in self._homes:
-            begun = self._begun.get(slot.round)
-            at = [address for address, machine in self._machines.items() if machine == begun]
+            at = [at for at, machine in self._machines.items() if machine == self._begun.get(slot.round)]
             where = {"workers": at, "allow_other_workers": True} if at else {"resources": RESOURCE}
             self._homes[slot.round] = self._client.submit(socket.gethostname, pure=False, **where)
         home, needs = self._homes[slot.round], self._needs[cell.experiment.model, cell.program or self._program]
-        job: Future[remote.Made] = self._executor.submit(remote.make, home, cell.experiment, slot, needs)
-        return job
+        return self._executor.submit(remote.make, home, cell.experiment, slot, needs)
 
     def take(self, job: Future[remote.Made], outcome: Outcome) -> Run:
         """Verify the run that came back, and store it. Raises TracegenError with what failed on the machine."""
@@ -157,12 +152,8 @@ class Cluster:
             of = run.facts.get("slot", {})
             if (run.experiment, of.get("number")) != (outcome.cell.experiment.name, slot.number):
                 raise StoreError(f"{on}: another run came back than was asked for; nothing was stored")
-            target = store.place_numbered(
-                part, folder, lambda number: store.write_run_file(part, replace(run, number=number)),
-                after=store.last_published_run(self._folder),
-            )  # fmt: skip
-        self._progress.say(f"run {slot.number} of {slot.of} was made {on}")
-        return store.read_run(target)
+            self._progress.say(f"run {slot.number} of {slot.of} was made {on}")
+            return place(part, folder, run, store.last_published_run(self._folder))
 
 
 def write(files: Mapping[str, bytes], target: Path) -> None:

@@ -25,6 +25,12 @@ from tracegen.storing import store
 from tracegen.storing.execute import output_of
 from tracegen.storing.resources import package_version
 
+DESCRIBED = ("architecture", "name", "n_layers", "n_experts", "n_experts_used", "random_weights", "metadata")
+MODEL_FACTS = (
+    "file", "sha256", "architecture", "name", "size_bytes", "n_files", "n_tensors", "n_layers", "n_experts",
+    "n_experts_used", "random_weights", "origin", "licence", "metadata",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Captured:
@@ -56,27 +62,20 @@ class Captured:
 def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[str, Any]:
     """The content of `raw/model.json`: with it the trace can be read again without the model files."""
     files, tensors = join_models(models)
-    described = [
-        {
-            "architecture": model.architecture,
-            "name": model.name,
-            "n_layers": model.n_layers,
-            "n_experts": model.n_experts,
-            "n_experts_used": model.n_experts_used,
-            "random_weights": model.random_weights,
-            "metadata": model.metadata,
-        }
-        for model in models
-    ]
     return {
         "schema": store.SCHEMA,
-        "models": described,
+        "models": [described(model) for model in models],
         "loads": {str(load): model for load, model in loads.items()},
         "data_begin": [begin for model in models for begin in model.data_begin],
         "alignment": [alignment for model in models for alignment in model.alignment],
         "files": documents.parse_json(files.to_json(orient="records"), "a table"),
         "tensors": documents.parse_json(tensors.to_json(orient="records"), "a table"),
     }
+
+
+def described(model: Model) -> dict[str, Any]:
+    """What a model's first file says of it."""
+    return {name: getattr(model, name) for name in DESCRIBED}
 
 
 def text_facts(captured: Captured, trace: NativeTrace) -> dict[str, Any]:
@@ -122,7 +121,7 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
     facts = trace.facts
     host = facts["host"]
     assert isinstance(host, dict)
-    models = [_model_facts(model) for model in captured.models] or [dict.fromkeys(_MODEL_FACTS)]
+    models = [_model_facts(model) for model in captured.models] or [dict.fromkeys(MODEL_FACTS)]
     return {
         "settings": dict(captured.settings),
         **({"repetition": asdict(captured.repetition)} if captured.repetition else {}),
@@ -184,33 +183,22 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
     }  # fmt: skip
 
 
-_MODEL_FACTS = (
-    "file", "sha256", "architecture", "name", "size_bytes", "n_files", "n_tensors", "n_layers", "n_experts",
-    "n_experts_used", "random_weights", "origin", "licence", "metadata",
-)  # fmt: skip
-
-
 def _model_facts(model: Model) -> dict[str, Any]:
     """The facts of a model; `origin` and `licence` are those of a trained model of tracegen, or as its file says."""
     sha256 = _text_or_none(model.files["sha256"].iloc[0])
-    known = model.metadata.get("general.organization"), model.metadata.get("general.license")
-    origin, licence = origin_of(sha256) or (text if isinstance(text, str) else None for text in known)
-    return {
+    stated = model.metadata.get("general.organization"), model.metadata.get("general.license")
+    origin, licence = origin_of(sha256) or (text if isinstance(text, str) else None for text in stated)
+    known = {
         "file": str(model.paths[0]),
         "sha256": sha256,
-        "architecture": model.architecture,
-        "name": model.name,
         "size_bytes": int(model.files["size_bytes"].sum()),
         "n_files": len(model.files),
         "n_tensors": len(model.tensors),
-        "n_layers": model.n_layers,
-        "n_experts": model.n_experts,
-        "n_experts_used": model.n_experts_used,
-        "random_weights": model.random_weights,
         "origin": origin,
         "licence": licence,
-        "metadata": model.metadata,
+        **described(model),
     }
+    return {name: known[name] for name in MODEL_FACTS}
 
 
 def _finite(value: object) -> float | None:

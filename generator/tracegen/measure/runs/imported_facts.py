@@ -11,6 +11,7 @@ import pandas as pd
 
 from tracegen.contract import documents
 from tracegen.contract.tables import frame
+from tracegen.measure.runs.facts import DESCRIBED, MODEL_FACTS, described
 from tracegen.readers.foreign.trace import ForeignTrace
 from tracegen.readers.gguf.file import Model
 from tracegen.storing.resources import package_version
@@ -23,9 +24,7 @@ def model_document(model: Model | None) -> dict[str, Any] | None:
     if model is None:
         return None
     return {
-        "file": str(model.paths[0]), "architecture": model.architecture, "name": model.name,
-        "n_layers": model.n_layers, "n_experts": model.n_experts, "n_experts_used": model.n_experts_used,
-        "random_weights": model.random_weights, "metadata": model.metadata,
+        "file": str(model.paths[0]), **described(model),
         "data_begin": list(model.data_begin), "alignment": list(model.alignment),
         "files": documents.parse_json(model.files.to_json(orient="records"), "a table"),
         "tensors": documents.parse_json(model.tensors.to_json(orient="records"), "a table"),
@@ -37,10 +36,9 @@ def model_of(document: Mapping[str, Any] | None) -> Model | None:
     if document is None:
         return None
     return Model(
-        (Path(document["file"]),), frame("files", document["files"]), frame("tensors", document["tensors"]),
-        document["metadata"], tuple(document["data_begin"]), tuple(document["alignment"]), document["architecture"],
-        document["name"], document["n_layers"], document["n_experts"], document["n_experts_used"],
-        document["random_weights"],
+        paths=(Path(document["file"]),), files=frame("files", document["files"]),
+        tensors=frame("tensors", document["tensors"]), data_begin=tuple(document["data_begin"]),
+        alignment=tuple(document["alignment"]), **{name: document[name] for name in DESCRIBED},
     )  # fmt: skip
 
 
@@ -55,17 +53,14 @@ def facts_of(
 ) -> dict[str, Any]:
     """The facts of an imported run; what such a trace does not hold is null."""
     files = trace.tables["files"]
-    described: dict[str, Any] = dict.fromkeys(
-        ("file", "sha256", "architecture", "name", "size_bytes", "n_files", "n_tensors", "n_layers", "n_experts",
-         "n_experts_used", "random_weights", "metadata")
-    )  # fmt: skip
+    known: dict[str, Any] = dict.fromkeys(MODEL_FACTS)
     if model is not None:
-        described = {key: document["model"].get(key) for key in described}
-        described |= {"sha256": hashes[0] if hashes else None, "n_files": len(model.files)}
+        known = {key: document["model"].get(key) for key in known}
+        known |= {"sha256": hashes[0] if hashes else None, "n_files": len(model.files)}
     if len(files):
-        described |= {"size_bytes": int(files["size_bytes"].sum()), "n_tensors": len(trace.tables["tensors"])}
-        described["file"] = described["file"] or str(files["path"].iloc[0])
-        described["n_experts"] = described["n_experts"] or experts_of(trace)
+        known |= {"size_bytes": int(files["size_bytes"].sum()), "n_tensors": len(trace.tables["tensors"])}
+        known["file"] = known["file"] or str(files["path"].iloc[0])
+        known["n_experts"] = known["n_experts"] or experts_of(trace)
     return {
         "imported": {
             "format": trace.format, "identity": document["identity"], "op_table": document["op_table"],
@@ -77,7 +72,7 @@ def facts_of(
         "text": {"prompt": None, "generated": None, "token_ids": None, "pieces": None, "private": False},
         "llama_cpp": {},
         "conditions": {},
-        "model": described,
+        "model": known,
         "more_models": [],
         "host": {},
         "trace": {"reader": VERSION, "bytes": sum(entry["kept_bytes"] for entry in document["files"])},

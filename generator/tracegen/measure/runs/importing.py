@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +27,7 @@ from tracegen.measure.runs.import_reading import read_trace
 from tracegen.measure.runs.import_source import Import, default_name
 from tracegen.measure.runs.imported_facts import VERSION, experts_of, facts_of, model_document, model_of
 from tracegen.measure.runs.kept_source import keep_all, names_of, unpacked
+from tracegen.measure.runs.placing import RUNS, now, place, update
 from tracegen.readers.foreign.folder import TRACES, Found
 from tracegen.readers.foreign.trace import ForeignTrace
 from tracegen.readers.gguf.file import Model
@@ -66,14 +65,14 @@ def import_run(
     try:
         return _import_run(name, folder, wanted, progress, hashes)
     except BaseException:
-        for empty in (folder / "runs", folder):  # made for this run; what holds anything stays
+        for empty in (folder / RUNS, folder):  # made for this run; what holds anything stays
             with suppress(OSError):
                 empty.rmdir()
         raise
 
 
 def _import_run(name: str, folder: Path, wanted: Import, progress: Progress, hashes: Sequence[str]) -> tuple[Run, bool]:
-    runs, published = folder / "runs", store.last_published_run(folder)
+    runs, published = folder / RUNS, store.last_published_run(folder)
     with store.part_folder(runs) as part, ThreadPoolExecutor(2) as beside:
         source = part / "raw" / "source"
         source.mkdir(parents=True)
@@ -96,12 +95,10 @@ def _import_run(name: str, folder: Path, wanted: Import, progress: Progress, has
             store.write_text(part / "raw" / IMPORT_FILE, json.dumps(document, indent=1) + "\n")
             store.write_tables(part / "tables", trace.tables, VERSION)
             checks = checks_of_import(_evidence(trace, wanted.model), trace.checks)
-            run = Run(name, 0, _now(), checks, facts_of(trace, wanted.model, document, hashes))
-            target = store.place_numbered(
-                part, runs, lambda number: store.write_run_file(part, replace(run, number=number)), after=published
-            )
+            run = Run(name, 0, now(), checks, facts_of(trace, wanted.model, document, hashes))
+            placed = place(part, runs, run, published)
         progress.done()
-    return store.read_run(target), False
+    return placed, False
 
 
 def read_again(folder: Path, run: Run) -> Run:
@@ -118,13 +115,7 @@ def read_again(folder: Path, run: Run) -> Run:
         trace = read_trace(wanted, files, progress)
         progress.done()
     checks = checks_of_import(_evidence(trace, model), trace.checks)
-    with store.part_folder(folder.parent) as part:
-        store.write_tables(part / "tables", trace.tables, VERSION)
-        for path in sorted((part / "tables").iterdir()):
-            os.replace(path, folder / "tables" / path.name)
-    updated = replace(run, checks=checks)
-    store.write_run_file(folder, updated)
-    return updated
+    return update(run, trace.tables, VERSION, checks)
 
 
 def as_run(wanted: Import, progress: Progress) -> tuple[Run, Mapping[str, pd.DataFrame]]:
@@ -140,7 +131,7 @@ def as_run(wanted: Import, progress: Progress) -> tuple[Run, Mapping[str, pd.Dat
     ]
     document = {"identity": None, "op_table": wanted.op_table, "files": entries, "model": model_document(wanted.model)}
     name = default_name([wanted.trace[0].path])
-    return Run(name, 0, _now(), checks, facts_of(trace, wanted.model, document, ())), trace.tables
+    return Run(name, 0, now(), checks, facts_of(trace, wanted.model, document, ())), trace.tables
 
 
 def _identity(entries: Sequence[Mapping[str, Any]], wanted: Import) -> str:
@@ -173,7 +164,3 @@ def _evidence(trace: ForeignTrace, model: Model | None) -> Evidence:
 def _seen_experts(trace: ForeignTrace) -> int | None:
     """1 where a graph chooses experts, though nobody says of how many; None where none does."""
     return 1 if (trace.tables["graph_nodes"]["op"] == "MUL_MAT_ID").any() else None
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +35,7 @@ from tracegen.storing.interrupts import Interrupts, noticed_interrupts
 from tracegen.storing.progress import Progress
 
 PATIENCE_S = 10.0  # how long closing the trace may take, and then the end of the program
+_NO_SETTINGS = ("name", "command", "interactive")  # of an observation
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ class Observation:
     private: bool = False
     interactive: bool = False
     attach: bool = False
-    mlock_gb: float | None = None
     faults: bool = False
     disk: bool = False
+    mlock_gb: float | None = None
 
 
 def observe(observation: Observation, folder: Path, progress: Progress, programs: str | None = None) -> Run:
@@ -205,18 +206,8 @@ def _environment(observation: Observation, trace: Path) -> dict[str, str]:
 
 def _settings(observation: Observation) -> Mapping[str, object]:
     """The settings as used in the run, for run.json."""
-    return {
-        "question": observation.question,
-        "after_s": observation.after_s,
-        "for_s": observation.for_s,
-        "passes": observation.passes,
-        "max_trace_bytes": observation.max_trace_bytes,
-        "private": observation.private,
-        "attach": observation.attach,
-        "faults": observation.faults,
-        "disk": observation.disk,
-        "mlock_gb": "none" if observation.mlock_gb is None else observation.mlock_gb,
-    }
+    settings = {name: value for name, value in asdict(observation).items() if name not in _NO_SETTINGS}
+    return {**settings, "mlock_gb": "none" if observation.mlock_gb is None else observation.mlock_gb}
 
 
 def _close_trace(child: Beside, folder: Path, interrupts: Interrupts) -> None:

@@ -6,12 +6,9 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +21,7 @@ from tracegen.measure.checks.evidence import Evidence
 from tracegen.measure.checks.verdict import checks_of
 from tracegen.measure.runs import importing
 from tracegen.measure.runs.facts import Captured, facts_of, model_document
+from tracegen.measure.runs.placing import FAILED, KEPT, RUNS, keep_failed, now, place, update
 from tracegen.readers.gguf.header import alignment_in
 from tracegen.readers.native.segments import NO_SPACE, WHY_DROPPED, segment_files
 from tracegen.readers.native.trace import VERSION, ModelTables, NativeTrace, read_trace
@@ -32,8 +30,6 @@ from tracegen.storing import store
 from tracegen.storing.execute import last_lines
 from tracegen.storing.progress import Progress
 
-RUNS, FAILED = "runs", "failed"
-KEPT = "what was captured is kept in"
 _LEAST_ROOM = 64 << 10  # bytes that the tracer's first files need; with less, the program's output is lost too
 _MODELS: Mapping[str, Any] = {
     shapes.NEEDED: ("files", "tensors"), "models": [{"metadata": {}}], "loads": {shapes.ANY: int},
@@ -99,10 +95,7 @@ def record(
             store.write_tables(part / "tables", trace.tables, VERSION)
             facts = withheld.facts(facts_of(captured, trace, timings), secrets)
             stages.end()
-            run = Run(name, 0, _now(), checks, {**facts, "stages": stages.done})
-            target = store.place_numbered(
-                part, runs, lambda number: store.write_run_file(part, _with_number(run, number)), after=published
-            )
+            return place(part, runs, Run(name, 0, now(), checks, {**facts, "stages": stages.done}), published)
         except BaseException as error:
             failed_folder = keep_failed(part, folder / FAILED)
             reported = _disk_failure(error, runs) if isinstance(error, OSError) else error
@@ -112,7 +105,6 @@ def record(
             if reported is not error:
                 raise reported from error
             raise
-    return store.read_run(target)
 
 
 def _withhold(raw: Path, secrets: Sequence[str]) -> None:
@@ -124,15 +116,6 @@ def _withhold(raw: Path, secrets: Sequence[str]) -> None:
             kept = kept.replace(secret.encode(errors="surrogateescape"), withheld.WITHHELD.encode())
         if kept != content:
             path.write_bytes(kept)
-
-
-def _with_number(run: Run, number: int) -> Run:
-    """The run with its number. The first run of a series becomes the `first_run` of its own repetition."""
-    numbered = replace(run, number=number)
-    series = numbered.facts.get("repetition")
-    if series is None or series["first_run"] is not None:
-        return numbered
-    return replace(numbered, facts={**numbered.facts, "repetition": {**series, "first_run": numbered.name}})
 
 
 def _disk_failure(error: OSError, runs: Path) -> EnvironmentFailure:
@@ -205,19 +188,6 @@ def _refuse_residency(captured: Captured, trace: NativeTrace) -> None:
             f"{refused}: you may not write it, so the kernel does not say which of its pages are in memory; make a "
             "copy of your own, or remove `residency`"
         )
-
-
-def keep_failed(part: Path, failed: Path) -> Path | None:
-    """Move the folder of a failed run into `failed`, so that its log can be read; None when nothing was moved."""
-    if not any(part.rglob("*.txt")):
-        return None
-    target = failed / f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
-    try:
-        failed.mkdir(parents=True, exist_ok=True)
-        os.rename(part, target)
-    except OSError:
-        return None
-    return target
 
 
 def _timings(raw: Path, counted: bool) -> dict[str, float | int | None]:
@@ -299,14 +269,7 @@ def read_again(folder: Path) -> Run:
     timings = _timings(raw, facts.get("counted", True))
     status, stopped = facts["exit_status"], facts.get("stopped", False)
     checks = checks_of(_evidence(trace, timings, document, facts["settings"], status, stopped))
-    with store.part_folder(folder.parent) as part:
-        store.write_tables(part / "tables", trace.tables, VERSION)
-        (folder / "tables").mkdir(exist_ok=True)
-        for path in sorted((part / "tables").iterdir()):
-            os.replace(path, folder / "tables" / path.name)
-    updated = replace(run, checks=checks)
-    store.write_run_file(folder, updated)
-    return updated
+    return update(run, trace.tables, VERSION, checks)
 
 
 def _verify_evidence(folder: Path) -> None:
@@ -317,7 +280,3 @@ def _verify_evidence(folder: Path) -> None:
             f"{folder}: its manifest lists no evidence (raw/), so it cannot be read anew; restore run.json"
         )
     store.verify_manifest(folder / "raw", {n.removeprefix("raw/"): e for n, e in evidence.items()}, leave_out=())
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

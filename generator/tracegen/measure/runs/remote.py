@@ -16,7 +16,7 @@ from tracegen.contract.model import Experiment, Slot
 from tracegen.measure.capture.hashing import hash_files
 from tracegen.measure.capture.machine import kernel_id, machine_id
 from tracegen.measure.runs.measure import measure
-from tracegen.measure.runs.recording import KEPT
+from tracegen.measure.runs.placing import KEPT
 from tracegen.storing import locks, resources
 from tracegen.storing.progress import Progress
 
