@@ -53,7 +53,7 @@ def _row(r: Mapping[Any, Any]) -> tuple[Cell, ...]:
 
 def _content(context: Context) -> Rows:
     """A row for each layer and phase, those over all layers first."""
-    table = context.expert_balance
+    table = expert_balance.balance(context.tables)
     ordered = table.assign(at=table["layer"].fillna(-1)).sort_values(["at", "phase"], ignore_index=True)
     told = table[(table["phase"] == "generate") & table["layer"].isna()].to_dict("records")
     ends = [_known(told[0][name]) if told else None for name in ("entropy", "entropy_low", "entropy_high")]
