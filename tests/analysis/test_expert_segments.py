@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.analysis.routed import chosen_of, even, sticky, uneven
 from tests.recompute.plain.experts import best_segment_routing, segment_cache
 from tracegen.analysis.expert_segments import COLUMNS, DRAWS, LENGTHS, MOST_ROWS, segments
-from tracegen.report.figures.experts_segments import EXPERTS_SEGMENTS
+from tracegen.report.figures.expert_chance import EXPERTS_SEGMENTS
 
 
 @settings(max_examples=20, deadline=None)

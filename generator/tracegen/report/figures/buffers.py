@@ -1,4 +1,4 @@
-"""What the runtime's buffers hold."""
+"""What the runtime’s buffers hold, and held at most."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from tracegen.analysis import buffers
 from tracegen.charts import buffers as buffers_chart
 from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
+from tracegen.report.figures.cells import Head, cells, number, size
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Content, Figure
+from tracegen.report.figures.figure import Content, Figure, Rows, Table
 
 
-def _content(context: Context) -> Content:
+def _buffers(context: Context) -> Content:
     """What the runtime's buffers held over the life of the process."""
     level = buffers.occupancy(context.tables)
     passes = context.tables["passes"]
@@ -37,7 +38,7 @@ BUFFERS = Figure(
     section="kinds",
     title="How much do the runtime's buffers hold?",
     needs=(needs.EVIDENCE, needs.BALANCE, needs.ALL_BUFFERS, needs.WHOLE),
-    content=_content,
+    content=_buffers,
     explanation=Explanation(
         "Bytes allocated by the runtime and not yet freed, by what the buffer holds.",
         "All allocations and frees since the trace began, load and warm-up included. The mapped model file takes no "
@@ -50,5 +51,35 @@ level = buffers.occupancy(run.tables)
 begin = min([*level["time_ns"].head(1), *run.passes["begin_ns"].head(1)])
 data = level.assign(time_ns=level["time_ns"] - begin)
 """,
+    ),
+)
+
+
+def _buffer_peaks(context: Context) -> Rows:
+    peaks = buffers.peaks(context.tables)
+    rows = [
+        cells(str(r["group"]), number(q.count(r["n_buffers"])), size(r["peak_bytes"])) for r in peaks.to_dict("records")
+    ]
+    return Rows(
+        caption="Peak of the bytes allocated at one time, per group.",
+        head=(Head("Group"), Head("Allocations", number=True), Head("Peak", "MiB", True)),
+        rows=rows,
+        data=peaks,
+        empty="The trace holds no allocation.",
+    )
+
+
+BUFFER_PEAKS = Table(
+    key="buffer-peaks",
+    page="memory",
+    section="kinds",
+    title="How much did each kind of buffer hold at most?",
+    needs=(needs.EVIDENCE, needs.BALANCE, needs.ALL_BUFFERS, needs.WHOLE),
+    content=_buffer_peaks,
+    explanation=Explanation(
+        "The largest number of bytes that the buffers of a group held at one time, and the number of allocations.",
+        "All allocations and frees of the run, load and warm-up included.",
+        "The groups may peak at different times, so the sum of their peaks may be more than the run ever held.",
+        code="from tracegen.analysis import buffers\ndata = buffers.peaks(run.tables)",
     ),
 )

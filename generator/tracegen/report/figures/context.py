@@ -134,9 +134,7 @@ class Context:
     # Of a run whose passes give embeddings: its bytes, else None. Tokens of prompts that the KV cache held before, None
     # where that is unknown.
     embeddings = _kept(lambda c: embeddings.embeddings(c.tables, c.ops))
-    reused_tokens = _kept(
-        lambda c: reused_prefix.reused_tokens(c.tables, whole=c.fact("trace", "skipped_passes") == 0)
-    )
+    reused_tokens = _kept(lambda c: reused_prefix.reused_tokens(c.tables, whole=c.fact("trace", "skipped_passes") == 0))
 
     @cached_property
     def _accesses(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:

@@ -13,22 +13,18 @@ from tracegen.analysis import passes, routing, timing, weights
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
-from tracegen.report.figures.biggest_tensors import BIGGEST_TENSORS
-from tracegen.report.figures.buffer_peaks import BUFFER_PEAKS
+from tracegen.report.figures.buffers import BUFFER_PEAKS
 from tracegen.report.figures.cells import size
 from tracegen.report.figures.disk import DISK
-from tracegen.report.figures.disk_device import DISK_DEVICE
-from tracegen.report.figures.disk_requests import DISK_REQUESTS
-from tracegen.report.figures.disk_sizes import DISK_SIZES
-from tracegen.report.figures.disk_split import DISK_SPLIT
-from tracegen.report.figures.disk_tensors import DISK_TENSORS
-from tracegen.report.figures.experts_load import EXPERTS_LOAD
+from tracegen.report.figures.disk_reads import DISK_DEVICE, DISK_REQUESTS, DISK_SIZES
+from tracegen.report.figures.disk_waits import DISK_SPLIT, DISK_TENSORS
+from tracegen.report.figures.expert_shares import EXPERTS_LOAD
 from tracegen.report.figures.figure import Part, Table
 from tracegen.report.figures.needs import Need
-from tracegen.report.figures.op_kinds import OP_KINDS
 from tracegen.report.figures.residency import RESIDENCY
 from tracegen.report.figures.shared_experts import no_choice
-from tracegen.report.figures.tensor_groups import TENSOR_GROUPS
+from tracegen.report.figures.tensors import BIGGEST_TENSORS, TENSOR_GROUPS
+from tracegen.report.figures.times import OP_KINDS
 from tracegen.report.figures.top_operations import TOP_OPERATIONS
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.facts import text_of

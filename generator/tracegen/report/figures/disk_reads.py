@@ -1,0 +1,355 @@
+"""What the storage device did and was asked to read, beside what it can do."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from tracegen.analysis import device, requests
+from tracegen.contract import quantities as q
+from tracegen.report.figures import needs
+from tracegen.report.figures.cells import Cell, Head, cells, number, share
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.explanation import Explanation
+from tracegen.report.figures.figure import Rows, Table, When
+from tracegen.report.figures.shared_disk import PHASES, REQUESTED, told_phase
+from tracegen.report.words import disk_sentences as say
+
+MOST_DEVICE = 40
+COUNTED = When(
+    "a run that recorded page faults, where the kernel counts the device's requests",
+    lambda context: context.run.has_faults and not context.tables["device"].empty,
+)
+
+
+def _disk_device(context: Context) -> Rows:
+    """One row for each pass: how long it was, and what the device read meanwhile."""
+    page = context.fact("host", "page_bytes") or 4096
+    table = device.by_pass(context.tables, page)
+    size = int(context.tables["files"]["size_bytes"].sum())
+    waited = context.disk_split.set_index("pass_id")["disk_ns"]
+    digits = _digits(table.head(MOST_DEVICE)["duration_ns"])
+    rows = [
+        cells(
+            context.labels[r["pass_id"]],
+            number(q.decimal(r["duration_ns"] / 1e6, digits)),
+            number(q.decimal(waited.get(r["pass_id"], 0) / 1e6, digits)),
+            number(q.percent(r["busy_share"])),
+            number(q.count(r["n_reads"])),
+            number(q.decimal(r["read_bytes"] / 2**20, 1)),
+            number(q.decimal(r["bytes_per_read"] / 2**10, 0) if q.known(r["bytes_per_read"]) else ""),
+            number(q.decimal(r["bytes_per_second"] / 2**20, 0) if q.known(r["bytes_per_second"]) else ""),
+            number(q.percent(min(r["cached_bytes"] / size, 1)) if q.known(r["cached_bytes"]) and size else ""),
+            number(q.percent(r["evicted_bytes"] / size) if q.known(r["evicted_bytes"]) and size else ""),
+        )
+        for r in table.head(MOST_DEVICE).to_dict("records")
+    ]
+    head = (
+        Head("Pass"),
+        Head("Duration", "ms", True),
+        Head("Waiting for the disk", "ms", True),
+        Head("Device busy", number=True),
+        Head("Reads", number=True),
+        Head("Read", "MiB", True),
+        Head("Mean read", "KiB", True),
+        Head("Rate", "MiB/s", True),
+        Head("File in memory", number=True),
+        Head("Dropped", number=True),
+    )
+    return Rows(
+        title=_title(table, context),
+        caption=f"The first {len(rows)} of {q.counted(len(table), 'measured pass')}. Reads, bytes and busy time are "
+        "the kernel’s counters of the whole device, with what other programs asked of it. Waiting is the mean over "
+        "threads. The last two columns are shares of the model files after the pass, where residency was recorded: "
+        "what was in the page cache, and what had been there and was dropped. The CSV has all passes.",
+        head=head,
+        rows=rows,
+        data=table,
+        empty="" if len(table) else "The device was not counted over any measured pass.",
+        numbers={"page_bytes": page},
+    )
+
+
+def _digits(duration_ns: pd.Series) -> int:
+    """Decimals of milliseconds that show three digits of the shortest pass; at least one."""
+    shortest = float(duration_ns.min()) / 1e6 if len(duration_ns) else 1.0
+    return 1 if shortest >= 10 else 2 if shortest >= 1 else 3
+
+
+def _title(table: pd.DataFrame, context: Context) -> str:
+    """How busy the device was in generate passes; empty without any."""
+    generate = table[(table["pass_id"].map(context.kinds) == "generate").to_numpy(bool)]
+    if generate.empty or not generate["counted_ns"].sum():
+        return ""
+    counted = generate["counted_ns"].astype(float)
+    busy = float((generate["busy_share"].astype(float) * counted).sum() / counted.sum())
+    return f"The device was busy for {q.percent(busy)} of the time of generate passes"
+
+
+DISK_DEVICE = Table(
+    key="disk-device",
+    page="disk",
+    section="split",
+    title="What did the device do meanwhile?",
+    needs=(*needs.TIMES, needs.FAULTS),
+    when=COUNTED,
+    content=_disk_device,
+    explanation=Explanation(
+        "What the kernel counted for the device that holds the model files, from just before each pass to just after "
+        "it (/sys/block), and how much of the files was in memory then (cachestat).",
+        "Measured passes that ended. Busy means that at least one request was under way. The kernel counts that in "
+        "ticks of 1 to 10 ms, so the share is rough for short passes.",
+        "A device that is idle while threads compute could be reading what they need next. A device that is busy all "
+        "the time is the limit; `tracegen device` measures what it can do.",
+        code="""
+from tracegen.analysis import device
+data = device.by_pass(run.tables, page_bytes=$page_bytes)
+""",
+    ),
+)
+
+
+MOST_REQUESTS = 40
+USE = ["page_bytes_read", "now_bytes", "later_bytes", "never_bytes", "again_bytes"]
+
+
+def _disk_requests(context: Context) -> Rows:
+    """One row for each measured pass: what was read, and what became of it."""
+    table = context.disk_requests
+
+    def mib(value: object) -> Cell:
+        return number(q.decimal(float(value) / 2**20, 1) if q.known(value) else "")  # type: ignore[arg-type]
+
+    rows = [
+        cells(
+            context.labels[r["pass_id"]],
+            number(q.count(r["n_requests"])),
+            mib(r["model_bytes"]),
+            mib(r["ahead_bytes"]),
+            mib(r["now_bytes"]),
+            mib(r["later_bytes"]),
+            mib(r["never_bytes"]),
+            mib(r["again_bytes"]),
+            mib(r["read_bytes"] - r["model_bytes"]),
+        )
+        for r in table.head(MOST_REQUESTS).to_dict("records")
+    ]
+    head = (
+        Head("Pass"),
+        Head("Requests", number=True),
+        Head("Read of the model", "MiB", True),
+        Head("of it read-ahead", "MiB", True),
+        Head("used in the pass", "MiB", True),
+        Head("used later", "MiB", True),
+        Head("never used", "MiB", True),
+        Head("read again", "MiB", True),
+        Head("Read of other files", "MiB", True),
+    )
+    kind = table["pass_id"].map(context.kinds)
+    sums = {phase: table.loc[(kind == phase).to_numpy(bool), USE].astype(float).sum() for phase in PHASES}
+    phase = told_phase({phase: float(rows["page_bytes_read"]) for phase, rows in sums.items()})
+    return Rows(
+        title=say.requests_title(dict(sums[phase]), phase),
+        caption=f"The first {len(rows)} of {q.counted(len(table), 'measured pass')}. A request belongs to the pass in "
+        "which it was issued. Its pages were used in that pass, or first in a later one, or by no operation until the "
+        "run ended. Pages are read again when they were dropped from memory. The CSV has all passes.",
+        head=head,
+        rows=rows,
+        data=table,
+        empty="" if len(table) else "No measured pass has an end.",
+        numbers={"page_bytes": context.fact("host", "page_bytes") or 4096},
+    )
+
+
+DISK_REQUESTS = Table(
+    key="disk-requests",
+    page="disk",
+    section="split",
+    title="What was read, and was it used?",
+    needs=(*needs.TIMES, needs.PLACES, needs.REQUESTS),
+    when=REQUESTED,
+    content=_disk_requests,
+    explanation=Explanation(
+        "Each read that the kernel handed to the device that holds the model (block_rq_issue, block_rq_complete), "
+        "mapped to the model file through the places that the file system gives it (FIEMAP).",
+        "Reads that were issued during measured passes. Reads of other files on the same device stand in the last "
+        "column; those of other devices are left out.",
+        "Whether bytes are used is known in whole pages, from the tensors, rows and experts that operations touched. "
+        "Read-ahead reads pages that nobody has asked for yet. Bytes that are never used cost bandwidth; bytes "
+        "that were read before cost the memory that they no longer had.",
+        code="""
+from tracegen.analysis import requests
+data = requests.by_pass(run.tables).merge(
+    requests.use_by_pass(run.tables, page_bytes=$page_bytes), on="pass_id", how="left"
+)
+""",
+    ),
+)
+
+
+def _disk_sizes(context: Context) -> Rows:
+    """Rows of the run's phases, and rows of what was measured on the device before."""
+    table, measured = requests.by_kind(context.tables), _measured(context)
+    phases = table.to_dict("records")
+    rows = [_cells(f"{r['kind']} passes", r) for r in phases] + [_cells(str(r["what"]), r) for r in measured]
+    refused = context.fact("device", "refused")
+    ceiling = max((r["bytes_per_second"] for r in measured), default=0.0)
+    phase = told_phase({str(row["kind"]): float(row["read_bytes"]) for row in phases})
+    rates = {str(row["kind"]): row["bytes_per_second"] for row in phases if q.known(row["bytes_per_second"])}
+    if measured:
+        note = (
+            "The lower rows were measured just before the run, on the model file, past the page cache. "
+            "The CSV has the upper rows."
+        )
+    elif refused:
+        note = f"What the device can do was not measured: {q.printable(str(refused))}."
+    else:
+        note = "What the device can do was not measured."
+    return Rows(
+        title=say.sizes_title(float(rates.get(phase, 0.0)), phase, ceiling),
+        caption="The upper rows are the requests of this run, with those of other programs; rate and queue depth are "
+        f"means over the time in which at least one request was under way. {note}",
+        head=(
+            Head("What"),
+            Head("Requests", number=True),
+            Head("Mean size", "KiB", True),
+            Head("Queue depth", number=True),
+            Head("Rate", "MiB/s", True),
+            Head("Median duration", "µs", True),
+        ),
+        rows=rows,
+        data=table,
+        empty="" if rows else "No request was issued in a measured pass.",
+    )
+
+
+def _cells(what: str, row: Mapping[Hashable, Any]) -> tuple[Cell, ...]:
+    def shown(value: object, scale: float, digits: int) -> Cell:
+        return number(q.decimal(float(value) / scale, digits) if q.known(value) else "")  # type: ignore[arg-type]
+
+    return cells(
+        what,
+        number(q.count(row["n_requests"])),
+        shown(row["mean_bytes"], 2**10, 0),
+        shown(row["mean_depth"], 1, 1),
+        shown(row["bytes_per_second"], 2**20, 0),
+        shown(row["median_ns"], 1e3, 0),
+    )
+
+
+def _measured(context: Context) -> list[dict[Hashable, Any]]:
+    """What `tracegen device` measured before the run."""
+    return [
+        {
+            "what": f"device: {m['pattern']}",
+            "n_requests": m["reads"],
+            "mean_bytes": m["block_bytes"],
+            "mean_depth": m["queue_depth"],
+            "bytes_per_second": m["bytes_per_second"],
+            "median_ns": m["latency_median_ns"],
+        }
+        for m in context.fact("device", "measurements") or ()
+    ]
+
+
+DISK_SIZES = Table(
+    key="disk-sizes",
+    page="disk",
+    section="split",
+    title="How near does the device come to what it can do?",
+    needs=(*needs.TIMES, needs.REQUESTS),
+    when=REQUESTED,
+    content=_disk_sizes,
+    explanation=Explanation(
+        "The requests of this run by phase, and reads of known size and queue depth that `tracegen device` made on the "
+        "same file.",
+        "Requests that were issued during prompt and generate passes, whoever wanted them. A request is as large as "
+        "the kernel made it: it joins neighbouring pages, and splits what exceeds the largest request of the device.",
+        "A device that can read faster than it was asked to is not the limit: larger or more requests at a time would "
+        "use it better. A virtual disk may slow down after some GiB, so one measurement is no ceiling for all times.",
+        code="""
+from tracegen.analysis import requests
+data = requests.by_kind(run.tables)
+""",
+    ),
+)
+
+
+def _disk_read_sizes(context: Context) -> Rows:
+    """One row for each class of size."""
+    table = requests.by_size(context.tables)
+    read, n = int(table["read_bytes"].sum()), int(table["n_requests"].sum())
+    rows = [
+        cells(
+            _name(r["most_bytes"]),
+            number(q.count(r["n_requests"])),
+            share(r["n_requests"], n),
+            number(q.decimal(r["read_bytes"] / 2**20, 1)),
+            share(r["read_bytes"], read),
+            number(q.decimal(r["median_ns"] / 1e3, 0) if q.known(r["median_ns"]) else ""),
+        )
+        for r in table.to_dict("records")
+    ]
+    middle = int((table["read_bytes"].cumsum() * 2 >= read).to_numpy().argmax()) if read else 0
+    below, above = table.iloc[:middle], table.iloc[middle:]
+    title = (
+        say.read_sizes_title(
+            _size(int(below["most_bytes"].iloc[-1])),
+            int(above["read_bytes"].sum()) / read,
+            int(above["n_requests"].sum()) / n,
+        )
+        if middle
+        else ""
+    )
+    return Rows(
+        title=title,
+        caption="Requests of measured passes by size, with those of other programs: each row has those that are larger "
+        "than the row above allows. The median duration is from issue to completion.",
+        head=(
+            Head("Size"),
+            Head("Requests", number=True),
+            Head("of all", number=True),
+            Head("Read", "MiB", True),
+            Head("of all", number=True),
+            Head("Median duration", "µs", True),
+        ),
+        rows=rows,
+        data=table,
+        empty="" if rows else "No request was issued in a measured pass.",
+    )
+
+
+def _name(most_bytes: object) -> str:
+    """`up to 16 KiB`; for the class without an upper end: `over 4 MiB`."""
+    if not q.known(most_bytes):
+        return f"over {_size(requests.SIZES[-1])}"
+    return f"up to {_size(int(str(most_bytes)))}"
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes >> 20} MiB" if n_bytes >= 1 << 20 else f"{n_bytes >> 10} KiB"
+
+
+DISK_READ_SIZES = Table(
+    key="disk-read-sizes",
+    page="disk",
+    section="split",
+    title="How large are the reads?",
+    needs=(*needs.TIMES, needs.REQUESTS),
+    when=REQUESTED,
+    content=_disk_read_sizes,
+    explanation=Explanation(
+        "How many requests of each size the device was given, and how much was read with them.",
+        "Requests that were issued during measured passes, whoever wanted them. The kernel joins neighbouring pages to "
+        "one request, and splits what exceeds the largest request of the device.",
+        "Many small requests cost a device more than few large ones of the same sum: compare with what was measured on "
+        "the device above. Read-ahead makes requests larger where a file is read in order, and small where operations "
+        "jump in it.",
+        code="""
+from tracegen.analysis import requests
+data = requests.by_size(run.tables)
+""",
+    ),
+)

@@ -1,0 +1,240 @@
+"""How evenly the choices of a layer are shared among its experts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from tracegen.analysis import expert_balance, routing
+from tracegen.charts import by_layer, expert_load
+from tracegen.contract import quantities as q
+from tracegen.report.figures import needs, shared_experts
+from tracegen.report.figures.cells import Cell, Head, applicable, between, cells, number, share
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.explanation import Explanation
+from tracegen.report.figures.figure import Content, Figure, Rows, Table, Values
+from tracegen.report.figures.shared_experts import WITH_EXPERTS
+from tracegen.report.words import expert_chance_sentences as chance_say
+from tracegen.report.words import expert_sentences as say
+
+
+def _experts_load(context: Context) -> Content:
+    """How evenly the choices of a layer are shared among its experts."""
+    choice, empty = context.choice, shared_experts.no_choice(context)
+    ranked = routing.ranked(choice.counts)
+    title = "How evenly are the choices shared?"
+    if not empty:
+        share, even = routing.most_chosen(ranked)
+        title = say.load_title(
+            share=share, even=even, layers=shared_experts.layers(context), chance=context.choice_by_chance
+        )
+    caption = say.load_caption(
+        n_layers=len(shared_experts.layers(context)), n_rows=choice.n_rows, sizes_differ=ranked["even"].nunique() > 1
+    )
+    return Content(
+        title=title,
+        caption=caption,
+        alt=f"Share of choices by place of the expert in its layer. {q.ended(title)}",
+        chart=lambda width: expert_load.chart(ranked, width=width),
+        data=ranked,
+        values=_values(choice.counts),
+        empty=empty,
+    )
+
+
+def _values(counts: pd.DataFrame) -> Values:
+    """The most chosen expert of each layer (of equals, the first), and its share of the layer's choices."""
+    values: dict[str, tuple[object, str, str]] = {}
+    for layer, rows in counts.groupby("layer"):
+        experts, chosen = rows["expert"].astype(int).tolist(), rows["n_tokens"].astype(int).tolist()
+        if sum(chosen):
+            best = experts[chosen.index(max(chosen))]
+            share = max(chosen) / sum(chosen)
+            values[f"most_chosen_expert_layer_{layer}"] = (best, "1", f"expert {best}")
+            values[f"most_chosen_expert_share_layer_{layer}"] = (share, "1", q.percent(share))
+    return values
+
+
+EXPERTS_LOAD = Figure(
+    key="experts-load",
+    page="experts",
+    section="shares",
+    title="How evenly are the choices shared?",
+    needs=needs.CHOICES,
+    when=WITH_EXPERTS,
+    content=_experts_load,
+    explanation=Explanation(
+        "The share of a layer’s choices that its most chosen expert gets, its second, and so on.",
+        f"{shared_experts.GENERATED} An expert of a layer counts once for each token row that chose it there.",
+        "Ticks near the dashed line mean an even choice. A steep begin means that few experts get most of the choices; "
+        "a long bar means that layers differ. A place can hold another expert in every layer.",
+        code=shared_experts.COUNTS + "data = routing.ranked(counts)",
+    ),
+)
+
+
+def _experts_cover(context: Context) -> Content:
+    """How few experts of each layer make up most of its choices."""
+    per_layer, empty = context.expert_layers, shared_experts.no_choice(context)
+    names = {f"needed_{round(100 * part)}": f"{round(100 * part)} %" for part in reversed(routing.COVERED)}
+    rows = per_layer.melt("layer", list(names), "needed", "value")
+    rows = rows.assign(series=rows["needed"].map(names))
+    title = "How many experts make up most of the choices?"
+    if not empty:
+        needed, sizes = ([int(n) for n in per_layer[name]] for name in ("needed_80", "n_experts"))
+        title = say.cover_title(needed=needed, sizes=sizes, layers=shared_experts.layers(context))
+    return Content(
+        title=title,
+        caption=say.cover_caption(n_layers=len(per_layer), n_rows=context.choice.n_rows),
+        alt=f"Experts needed per layer for three shares of the choices. {q.ended(title)}",
+        chart=lambda width: by_layer.lines(rows, list(names.values()), "experts", width=width),
+        data=per_layer,
+        empty=empty,
+    )
+
+
+EXPERTS_COVER = Figure(
+    key="experts-cover",
+    page="experts",
+    section="shares",
+    title="How many experts make up most of the choices?",
+    needs=needs.CHOICES,
+    when=WITH_EXPERTS,
+    content=_experts_cover,
+    explanation=Explanation(
+        "The fewest experts of a layer that together make up 50, 80 and 95 % of its choices.",
+        shared_experts.GENERATED,
+        "Low lines are good for a cache: that many experts per layer, held in memory, serve that share of the choices. "
+        "The number does not say when they are chosen: for this see the figure of experts chosen again.",
+        code=shared_experts.COUNTS + "data = routing.layers(counts)",
+    ),
+)
+
+
+def _experts_layers(context: Context) -> Rows:
+    """How uneven the choice is in each layer, and how few experts make up most of it."""
+    per_layer = context.expert_layers
+    rows = [
+        cells(
+            number(q.count(r["layer"])),
+            number(q.count(r["n_experts"])),
+            number(q.count(r["n_choices"])),
+            number(q.count(r["most_chosen"])),
+            share(r["most_share"], 1),
+            number(q.count(r["n_never"])),
+            Cell(q.decimal(r["unevenness"], 2), number=True),
+            *(number(q.count(r[name])) for name in ("needed_50", "needed_80", "needed_95")),
+        )
+        for r in per_layer.to_dict("records")
+    ]
+    head = ("Layer", "Experts", "Choices", "Most chosen", "Its share", "Never chosen", "Unevenness", "For 50 %")
+    return Rows(
+        caption="Choices: token rows of generate passes times the experts that each chooses. Unevenness: standard "
+        "deviation of the experts’ counts divided by their mean; 0 is even. For 50, 80, 95 %: the fewest experts that "
+        "make up this share of the choices. Prompt and warm-up are left out.",
+        head=[Head(name, number=True) for name in (*head, "For 80 %", "For 95 %")],
+        rows=rows,
+        data=per_layer,
+        empty=shared_experts.no_choice(context),
+    )
+
+
+EXPERTS_LAYERS = Table(
+    key="experts-layers",
+    page="experts",
+    section="tables",
+    title="How uneven is the choice in each layer?",
+    needs=needs.CHOICES,
+    when=WITH_EXPERTS,
+    content=_experts_layers,
+    explanation=Explanation(
+        "How the choices of each layer are shared among its experts.",
+        f"{shared_experts.GENERATED} Choices are token rows times the experts that each chooses.",
+        "Unevenness 0 is an even choice; at 1 the standard deviation of the counts equals their mean. If several "
+        "experts are chosen equally often, the table names the one with the lowest number.",
+        code=shared_experts.COUNTS + "data = routing.layers(counts)",
+    ),
+)
+
+
+HEAD = (
+    Head("Layer", number=True),
+    Head("Phase"),
+    Head("Token rows", number=True),
+    Head("Experts used", number=True),
+    Head("Entropy", number=True),
+    Head("by chance", number=True),
+    Head("Gini", number=True),
+    Head("by chance", number=True),
+    Head("Largest load", number=True),
+    Head("by chance", number=True),
+)
+
+
+def _row(r: Mapping[Any, Any]) -> tuple[Cell, ...]:
+    """A row of the table from a row of the data."""
+
+    def two(value: Any) -> str:
+        return q.decimal(value, 2)
+
+    sizes = r["n_experts"] * r["n_layers"] if q.known(r["n_experts"]) else None
+    used = q.count(r["n_used"]) + (f" of {q.count(sizes)}" if sizes else "") if q.known(r["n_used"]) else None
+    return cells(
+        number(q.count(r["layer"]) if q.known(r["layer"]) else "all"),
+        "prompt" if r["phase"] == "prompt" else "generation",
+        number(q.count(r["n_rows"])),
+        number(used or q.NOT_APPLICABLE),
+        applicable(r["entropy"], q.percent),
+        between(r["entropy_low"], r["entropy_high"], q.percent),
+        applicable(r["gini"], two),
+        between(r["gini_low"], r["gini_high"], two),
+        applicable(r["largest"], two),
+        between(r["largest_low"], r["largest_high"], two),
+    )
+
+
+def _experts_balance(context: Context) -> Rows:
+    """A row for each layer and phase, those over all layers first."""
+    table = expert_balance.balance(context.tables)
+    ordered = table.assign(at=table["layer"].fillna(-1)).sort_values(["at", "phase"], ignore_index=True)
+    told = table[(table["phase"] == "generate") & table["layer"].isna()].to_dict("records")
+    ends = [_known(told[0][name]) if told else None for name in ("entropy", "entropy_low", "entropy_high")]
+    return Rows(
+        title=chance_say.balance_title(*ends),
+        caption="Entropy of the experts’ shares of the choices, of log₂ E: 100 % is even. Gini: 0 is even. Largest "
+        "load: token rows of the most chosen expert, divided by those of an even choice. By chance: 95 % of "
+        f"{expert_balance.DRAWS} simulations of as many rows that each choose k of E experts at random, whichever the "
+        "rows before chose. All layers: means, and the sum of used experts. Warm-up is left out.",
+        head=HEAD,
+        rows=[_row(r) for r in ordered.to_dict("records")] if not shared_experts.no_choice(context) else [],
+        data=table,
+        empty=shared_experts.no_choice(context),
+    )
+
+
+def _known(value: Any) -> float | None:
+    return float(value) if q.known(value) else None
+
+
+EXPERTS_BALANCE = Table(
+    key="experts-balance",
+    page="experts",
+    section="tables",
+    title="How evenly are the experts chosen?",
+    needs=needs.CHOICES,
+    when=WITH_EXPERTS,
+    content=_experts_balance,
+    explanation=Explanation(
+        "How evenly the choices of a layer fall on its experts, in generation and in the prompt, beside what random "
+        "choice would give.",
+        "Token rows of generate passes, and of passes of the prompt; warm-up is left out. With k experts per row and n "
+        "rows, an even choice gives each expert n k / E. The last layer of a prompt has fewer rows: llama.cpp computes "
+        "it only where an output is asked for.",
+        "A few rows look uneven even where all experts are alike: only what lies outside “by chance” says something of "
+        "the router. Tokens in a row resemble each other, so that stickiness alone can lead outside too. Not "
+        "applicable: a layer in which every row chooses all experts.",
+        code="from tracegen.analysis import expert_balance\ndata = expert_balance.balance(run.tables)",
+    ),
+)

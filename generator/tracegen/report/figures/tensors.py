@@ -1,0 +1,169 @@
+"""How much of each part of the model, and of its tensors, was touched."""
+
+from __future__ import annotations
+
+from tracegen.analysis import coverage
+from tracegen.charts import theme
+from tracegen.contract import quantities as q
+from tracegen.report.figures import needs, shared_memory
+from tracegen.report.figures.cells import Cell, Head, cells, number, share, size
+from tracegen.report.figures.context import OUTSIDE, Context
+from tracegen.report.figures.explanation import Explanation
+from tracegen.report.figures.figure import Rows, Table
+from tracegen.report.words import sentences, terms
+
+
+def _tensor_groups(context: Context) -> Rows:
+    data = coverage.group_use(context.tensor_use, theme.GROUP_OF)
+    rows = [
+        cells(
+            Cell(r["group"], dot=r["group"]),
+            number(q.count(r["n_tensors"])),
+            size(r["size_bytes"]),
+            size(r["mapped_bytes"]),
+            size(r["copied_bytes"]),
+            share(r["touched_bytes"], r["size_bytes"]),
+        )
+        for r in data.to_dict("records")
+    ]
+    if len(rows) and context.summary.header_bytes:
+        rows.append(
+            cells("header and padding", number(q.count(0)), size(context.summary.header_bytes), *[Cell("")] * 3)
+        )
+    head = (
+        Head("Group"),
+        Head("Tensors", number=True),
+        Head("Size", "MiB", True),
+        Head("Touched, mapped", "MiB", True),
+        Head("Touched, copied", "MiB", True),
+        Head("Touched at least once", number=True),
+    )
+    return Rows(
+        caption=f"Bytes of tensors in the file, and how many of them at least one of "
+        f"{q.counted(len(context.measured), 'measured pass')} touched; each byte counts once. Header and padding are "
+        f"what the files hold beside tensors: no operation reads them. {shared_memory.bounds(context)}",
+        head=head,
+        rows=rows,
+        data=data,
+        empty="The trace names no tensor.",
+    )
+
+
+TENSOR_GROUPS = Table(
+    key="tensor-groups",
+    page="memory",
+    section="kinds",
+    title="How much of each part of the model is touched?",
+    needs=(*needs.BYTES, needs.WHOLE),
+    content=_tensor_groups,
+    explanation=Explanation(
+        f"Bytes of the tensors of each component group, and how many of them were touched at least once. "
+        f"{shared_memory.TOUCHED}",
+        f"{shared_memory.MEASURED} Each byte counts once, however often it was touched.",
+        "Below 100 %, tokens left something untouched: rows of the embedding, experts, or whole tensors.",
+        code="from tracegen.charts import theme\n"
+        + shared_memory.USE
+        + "data = coverage.group_use(use, theme.GROUP_OF)",
+    ),
+)
+
+
+def _biggest_tensors(context: Context) -> Rows:
+    use = context.tensor_use.sort_values(["size_bytes", "tensor"], ascending=[False, True])
+    rows = [
+        cells(
+            Cell(q.printable(r["name"]), code=True),
+            Cell(str(r["component"]), dot=theme.group(r["component"])),
+            Cell(str(r["dtype"]) if q.known(r["dtype"]) else "unknown", code=True),
+            number(q.count(r["offset"])),
+            size(r["size_bytes"]),
+            terms.memory_name(r["memory"]) if q.known(r["memory"]) else "never touched",
+            share(r["touched_bytes"], r["size_bytes"]),
+        )
+        for r in use.head(15).to_dict("records")
+    ]
+    head = (
+        Head("Tensor"),
+        Head("Component"),
+        Head("Type"),
+        Head("Offset", "bytes", True),
+        Head("Size", "MiB", True),
+        Head("Memory"),
+        Head("Touched at least once", number=True),
+    )
+    return Rows(
+        caption=f"The {len(rows)} largest of {len(use)} tensors; offset in the tensor's own file; share of bytes "
+        f"that a measured pass touched. The CSV has all tensors. {shared_memory.bounds(context)}",
+        head=head,
+        rows=rows,
+        data=use,
+        file="tensors-use",
+        empty="The trace names no tensor.",
+    )
+
+
+BIGGEST_TENSORS = Table(
+    key="biggest-tensors",
+    page="memory",
+    section="kinds",
+    title="Which tensors are biggest?",
+    needs=(*needs.BYTES, needs.WHOLE),
+    content=_biggest_tensors,
+    explanation=Explanation(
+        "Every tensor with its place in its file, and the share of its bytes that was touched. "
+        f"{shared_memory.TOUCHED}",
+        f"{shared_memory.MEASURED} The page lists 15 tensors; the CSV has all.",
+        "Memory is where operations touched the tensor: mapped is in the mapped model file, copied is in a copy made "
+        "at load.",
+        code=shared_memory.USE + 'data = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
+    ),
+)
+
+
+def _never_touched(context: Context) -> Rows:
+    use = context.tensor_use
+    never = use[use["n_passes"] == 0].sort_values(["size_bytes", "tensor"], ascending=[False, True])
+    summary = sentences.never_touched(len(never), len(use), int(never["size_bytes"].sum()))
+    beside = sentences.header(context.summary.header_bytes, context.summary.file_bytes)
+    rows = [
+        cells(
+            Cell(q.printable(r["name"]), code=True),
+            Cell(str(r["component"]), dot=theme.group(r["component"])),
+            number(q.count(r["offset"])),
+            size(r["size_bytes"]),
+        )
+        for r in never.head(200).to_dict("records")
+    ]
+    cut = f" The first 200 of {len(never)}; the CSV has all." if len(never) > 200 else ""
+    nothing = (
+        "No pass was measured."
+        if not len(context.measured)
+        else "Every tensor was touched."
+        if len(use)
+        else "The trace names no tensor."
+    )
+    return Rows(
+        caption=f"{summary}{beside}{cut} {OUTSIDE}",
+        head=(Head("Tensor"), Head("Component"), Head("Offset", "bytes", True), Head("Size", "MiB", True)),
+        rows=rows,
+        data=never,
+        empty=nothing,
+    )
+
+
+NEVER_TOUCHED = Table(
+    key="never-touched",
+    page="memory",
+    section="kinds",
+    title="Which tensors were never touched?",
+    needs=(*needs.BYTES, needs.WHOLE),
+    content=_never_touched,
+    explanation=Explanation(
+        "Tensors of the file of which no operation touched a byte.",
+        shared_memory.MEASURED,
+        "Expect small tables that llama.cpp reads at load. Experts that no token chose are listed only if each expert "
+        "is a tensor of its own.",
+        code=shared_memory.USE
+        + 'use = use[use["n_passes"] == 0]\ndata = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
+    ),
+)
