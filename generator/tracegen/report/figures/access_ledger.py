@@ -7,8 +7,9 @@ import pandas as pd
 from tracegen.analysis import ledger
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access, shared_memory
-from tracegen.report.figures.cells import Cell, Head, cells, number, size
+from tracegen.report.figures.cells import Cell, Head, cells, size
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Rows, Table
@@ -23,26 +24,19 @@ def _access_blocks(context: Context) -> Rows:
     data = ledger.blocks(context.disk_accesses, int(context.tables["files"]["size_bytes"].sum()))
     of = data[data["pass_id"].isin(told)]
     medians = of.groupby("block_bytes")[["touched_bytes", "in_blocks_bytes"]].median().reset_index()
-    rows = [
-        cells(
-            q.size(r["block_bytes"]),
-            size(r["touched_bytes"]),
-            size(r["in_blocks_bytes"]),
-            number(q.decimal(r["in_blocks_bytes"] / r["touched_bytes"], 2)),
-        )
-        for r in medians.to_dict("records")
-    ]
+    head, rows = col.laid_out(
+        medians,
+        col.text("Block", lambda r: q.size(r["block_bytes"])),
+        col.size("Touched by a pass", "touched_bytes"),
+        col.size("In whole blocks", "in_blocks_bytes"),
+        col.number("Times", lambda r: q.decimal(r["in_blocks_bytes"] / r["touched_bytes"], 2)),
+    )
     return Rows(
         title=_title(medians.iloc[-1].astype(float), phase) if len(medians) else "",
         caption="Different bytes of the mapped files that a pass touched, and those of the whole blocks in which they "
         f"lie; blocks begin at multiples of their size. Medians over {q.counted(len(told), f'{phase} pass')}."
         f"{shared_access.left_out(context)}",
-        head=(
-            Head("Block"),
-            Head("Touched by a pass", "MiB", True),
-            Head("In whole blocks", "MiB", True),
-            Head("Times", number=True),
-        ),
+        head=head,
         rows=rows,
         data=data,
         empty=shared_access.nothing(context) or "No prompt or generate pass touched the mapped file.",

@@ -7,6 +7,7 @@ import pandas as pd
 from tracegen.analysis import order
 from tracegen.charts import access_distances, access_path
 from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access
 from tracegen.report.figures.cells import Head, cells, number, share, size
 from tracegen.report.figures.context import Context
@@ -168,27 +169,20 @@ def _access_reads(context: Context) -> Rows:
         return Rows(caption="", head=(), rows=[], empty=empty)
     table = order.reads(told)
     median = {int(t): float(n) for t, n in zip(table["tolerance_bytes"], table["reads"], strict=True)}
-    rows = [
-        cells(
-            "nothing" if r["tolerance_bytes"] == 0 else q.size(r["tolerance_bytes"]),
-            number(q.decimal(r["reads"])),
-            share(r["sequential_share"], 1),
-            size(r["mean_bytes"]),
-        )
-        for r in table.to_dict("records")
-    ]
+    head, rows = col.laid_out(
+        table,
+        col.text("At most between", lambda r: q.size(r["tolerance_bytes"]) if r["tolerance_bytes"] else "nothing"),
+        col.decimal("Reads of a pass", "reads", 1),
+        col.share("Sequential steps", "sequential_share"),
+        col.size("Mean size of a read", "mean_bytes"),
+    )
     return Rows(
         title=say.reads_title(float(told["n_accesses"].median()), median, phase),
         caption=f"Accesses that follow each other with at most so many bytes between are joined into one read. "
         "Sequential: the share of steps that are joined. Reads: the median of a pass; size: the mean, without the "
         f"bytes between. "
         f"n = {q.counted(len(told), f'{phase} pass')}.{shared_access.left_out(context)}",
-        head=(
-            Head("At most between"),
-            Head("Reads of a pass", number=True),
-            Head("Sequential steps", number=True),
-            Head("Mean size of a read", "MiB", True),
-        ),
+        head=head,
         rows=rows,
         data=table,
         numbers={"phase": phase},

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tracegen.analysis import buffers
 from tracegen.charts import buffers as buffers_chart
 from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs
-from tracegen.report.figures.cells import Head, cells, number, size
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Content, Figure, Rows, Table
@@ -57,12 +57,15 @@ data = level.assign(time_ns=level["time_ns"] - begin)
 
 def _buffer_peaks(context: Context) -> Rows:
     peaks = buffers.peaks(context.tables)
-    rows = [
-        cells(str(r["group"]), number(q.count(r["n_buffers"])), size(r["peak_bytes"])) for r in peaks.to_dict("records")
-    ]
+    head, rows = col.laid_out(
+        peaks,
+        col.text("Group", lambda r: str(r["group"])),
+        col.count("Allocations", "n_buffers"),
+        col.size("Peak", "peak_bytes"),
+    )
     return Rows(
         caption="Peak of the bytes allocated at one time, per group.",
-        head=(Head("Group"), Head("Allocations", number=True), Head("Peak", "MiB", True)),
+        head=head,
         rows=rows,
         data=peaks,
         empty="The trace holds no allocation.",

@@ -10,8 +10,9 @@ from tracegen.charts import cache_rates
 from tracegen.charts import working_set as working_set_chart
 from tracegen.contract import quantities as q
 from tracegen.contract.text import without_controls
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access
-from tracegen.report.figures.cells import Head, cells, number, size
+from tracegen.report.figures.cells import Head, cells, size
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Content, Figure, Rows, Table, Values
@@ -240,16 +241,15 @@ def _reuse(context: Context) -> Rows:
         return Rows(caption="", head=(), rows=[], empty=empty)
     of = reuse.by_kind(context.disk_accesses, context.pieces)
     data = reuse.table(of)
-    rows = [
-        cells(
-            say.ITEMS[str(r["kind"])],
-            number(q.count(r["n_items"])),
-            number(q.count(r["n_again"])),
-            *(number(q.count(r[f"passes_{name}"]) if r["n_again"] else q.UNKNOWN) for name in ("50", "90")),
-            *(size(r[f"lru_bytes_{name}"]) for name in ("50", "90", "99")),
-        )
-        for r in data.to_dict("records")
-    ]
+    head, rows = col.laid_out(
+        data,
+        col.text("Item", lambda r: say.ITEMS[str(r["kind"])]),
+        col.count("Used", "n_items"),
+        col.count("Repeated uses", "n_again"),
+        col.number("Passes between, median", lambda r: q.count(r["passes_50"]) if r["n_again"] else q.UNKNOWN),
+        col.number("90 % within", lambda r: q.count(r["passes_90"]) if r["n_again"] else q.UNKNOWN),
+        *(col.size(f"LRU for {part} %", f"lru_bytes_{part}") for part in (50, 90, 99)),
+    )
     told = of.get("expert", of["tensor"])
     sampled = [say.sampled_granules(kind, r.sampled, r.error) for kind, r in of.items() if r.sampled < 1]
     return Rows(
@@ -259,14 +259,7 @@ def _reuse(context: Context) -> Rows:
         "used for longest."
         f"{''.join(sampled)} {FILE} has each tensor and expert. "
         f"n = {q.counted(context.disk_accesses['pass_id'].nunique(), 'pass')}.{shared_access.left_out(context)}",
-        head=(
-            Head("Item"),
-            Head("Used", number=True),
-            Head("Repeated uses", number=True),
-            Head("Passes between, median", number=True),
-            Head("90 % within", number=True),
-            *(Head(f"LRU for {share}", "MiB", True) for share in ("50 %", "90 %", "99 %")),
-        ),
+        head=head,
         rows=rows if data["n_again"].sum() else [],
         data=data,
         empty=say.NO_REPEAT,

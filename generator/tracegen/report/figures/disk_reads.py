@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import Any
 
 import pandas as pd
 
 from tracegen.analysis import device, requests
 from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs
-from tracegen.report.figures.cells import Cell, Head, cells, number, share
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Rows, Table, When
@@ -31,32 +31,24 @@ def _disk_device(context: Context) -> Rows:
     size = int(context.tables["files"]["size_bytes"].sum())
     waited = context.disk_split.set_index("pass_id")["disk_ns"]
     digits = _digits(table.head(MOST_DEVICE)["duration_ns"])
-    rows = [
-        cells(
-            context.labels[r["pass_id"]],
-            number(q.decimal(r["duration_ns"] / 1e6, digits)),
-            number(q.decimal(waited.get(r["pass_id"], 0) / 1e6, digits)),
-            number(q.percent(r["busy_share"])),
-            number(q.count(r["n_reads"])),
-            number(q.decimal(r["read_bytes"] / 2**20, 1)),
-            number(q.decimal(r["bytes_per_read"] / 2**10, 0) if q.known(r["bytes_per_read"]) else ""),
-            number(q.decimal(r["bytes_per_second"] / 2**20, 0) if q.known(r["bytes_per_second"]) else ""),
-            number(q.percent(min(r["cached_bytes"] / size, 1)) if q.known(r["cached_bytes"]) and size else ""),
-            number(q.percent(r["evicted_bytes"] / size) if q.known(r["evicted_bytes"]) and size else ""),
-        )
-        for r in table.head(MOST_DEVICE).to_dict("records")
-    ]
-    head = (
-        Head("Pass"),
-        Head("Duration", "ms", True),
-        Head("Waiting for the disk", "ms", True),
-        Head("Device busy", number=True),
-        Head("Reads", number=True),
-        Head("Read", "MiB", True),
-        Head("Mean read", "KiB", True),
-        Head("Rate", "MiB/s", True),
-        Head("File in memory", number=True),
-        Head("Dropped", number=True),
+    head, rows = col.laid_out(
+        table.head(MOST_DEVICE),
+        col.text("Pass", lambda r: context.labels[r["pass_id"]]),
+        col.decimal("Duration", "duration_ns", digits, "ms", 1e6),
+        col.number("Waiting for the disk", lambda r: q.decimal(waited.get(r["pass_id"], 0) / 1e6, digits), "ms"),
+        col.percent("Device busy", "busy_share"),
+        col.count("Reads", "n_reads"),
+        col.decimal("Read", "read_bytes", 1, "MiB", 2**20),
+        col.decimal("Mean read", "bytes_per_read", 0, "KiB", 2**10),
+        col.decimal("Rate", "bytes_per_second", 0, "MiB/s", 2**20),
+        col.number(
+            "File in memory",
+            lambda r: q.percent(min(r["cached_bytes"] / size, 1)) if q.known(r["cached_bytes"]) and size else "",
+        ),
+        col.number(
+            "Dropped",
+            lambda r: q.percent(r["evicted_bytes"] / size) if q.known(r["evicted_bytes"]) and size else "",
+        ),
     )
     return Rows(
         title=_title(table, context),
@@ -113,39 +105,22 @@ data = device.by_pass(run.tables, page_bytes=$page_bytes)
 
 MOST_REQUESTS = 40
 USE = ["page_bytes_read", "now_bytes", "later_bytes", "never_bytes", "again_bytes"]
+READ = {
+    "model_bytes": "Read of the model", "ahead_bytes": "of it read-ahead", "now_bytes": "used in the pass",
+    "later_bytes": "used later", "never_bytes": "never used", "again_bytes": "read again",
+    "other_bytes": "Read of other files",
+}  # fmt: skip
 
 
 def _disk_requests(context: Context) -> Rows:
     """One row for each measured pass: what was read, and what became of it."""
     table = context.disk_requests
 
-    def mib(value: object) -> Cell:
-        return number(q.decimal(float(value) / 2**20, 1) if q.known(value) else "")  # type: ignore[arg-type]
-
-    rows = [
-        cells(
-            context.labels[r["pass_id"]],
-            number(q.count(r["n_requests"])),
-            mib(r["model_bytes"]),
-            mib(r["ahead_bytes"]),
-            mib(r["now_bytes"]),
-            mib(r["later_bytes"]),
-            mib(r["never_bytes"]),
-            mib(r["again_bytes"]),
-            mib(r["read_bytes"] - r["model_bytes"]),
-        )
-        for r in table.head(MOST_REQUESTS).to_dict("records")
-    ]
-    head = (
-        Head("Pass"),
-        Head("Requests", number=True),
-        Head("Read of the model", "MiB", True),
-        Head("of it read-ahead", "MiB", True),
-        Head("used in the pass", "MiB", True),
-        Head("used later", "MiB", True),
-        Head("never used", "MiB", True),
-        Head("read again", "MiB", True),
-        Head("Read of other files", "MiB", True),
+    head, rows = col.laid_out(
+        table.assign(other_bytes=table["read_bytes"] - table["model_bytes"]).head(MOST_REQUESTS),
+        col.text("Pass", lambda r: context.labels[r["pass_id"]]),
+        col.count("Requests", "n_requests"),
+        *(col.decimal(label, name, 1, "MiB", 2**20) for name, label in READ.items()),
     )
     kind = table["pass_id"].map(context.kinds)
     sums = {phase: table.loc[(kind == phase).to_numpy(bool), USE].astype(float).sum() for phase in PHASES}
@@ -193,7 +168,15 @@ def _disk_sizes(context: Context) -> Rows:
     """Rows of the run's phases, and rows of what was measured on the device before."""
     table, measured = requests.by_kind(context.tables), _measured(context)
     phases = table.to_dict("records")
-    rows = [_cells(f"{r['kind']} passes", r) for r in phases] + [_cells(str(r["what"]), r) for r in measured]
+    head, rows = col.laid_out(
+        [*(row | {"what": f"{row['kind']} passes"} for row in phases), *measured],
+        col.text("What", lambda r: r["what"]),
+        col.count("Requests", "n_requests"),
+        col.decimal("Mean size", "mean_bytes", 0, "KiB", 2**10),
+        col.decimal("Queue depth", "mean_depth", 1),
+        col.decimal("Rate", "bytes_per_second", 0, "MiB/s", 2**20),
+        col.decimal("Median duration", "median_ns", 0, "µs", 1e3),
+    )
     refused = context.fact("device", "refused")
     ceiling = max((r["bytes_per_second"] for r in measured), default=0.0)
     phase = told_phase({str(row["kind"]): float(row["read_bytes"]) for row in phases})
@@ -211,31 +194,10 @@ def _disk_sizes(context: Context) -> Rows:
         title=say.sizes_title(float(rates.get(phase, 0.0)), phase, ceiling),
         caption="The upper rows are the requests of this run, with those of other programs; rate and queue depth are "
         f"means over the time in which at least one request was under way. {note}",
-        head=(
-            Head("What"),
-            Head("Requests", number=True),
-            Head("Mean size", "KiB", True),
-            Head("Queue depth", number=True),
-            Head("Rate", "MiB/s", True),
-            Head("Median duration", "µs", True),
-        ),
+        head=head,
         rows=rows,
         data=table,
         empty="" if rows else "No request was issued in a measured pass.",
-    )
-
-
-def _cells(what: str, row: Mapping[Hashable, Any]) -> tuple[Cell, ...]:
-    def shown(value: object, scale: float, digits: int) -> Cell:
-        return number(q.decimal(float(value) / scale, digits) if q.known(value) else "")  # type: ignore[arg-type]
-
-    return cells(
-        what,
-        number(q.count(row["n_requests"])),
-        shown(row["mean_bytes"], 2**10, 0),
-        shown(row["mean_depth"], 1, 1),
-        shown(row["bytes_per_second"], 2**20, 0),
-        shown(row["median_ns"], 1e3, 0),
     )
 
 
@@ -281,17 +243,15 @@ def _disk_read_sizes(context: Context) -> Rows:
     """One row for each class of size."""
     table = requests.by_size(context.tables)
     read, n = int(table["read_bytes"].sum()), int(table["n_requests"].sum())
-    rows = [
-        cells(
-            _name(r["most_bytes"]),
-            number(q.count(r["n_requests"])),
-            share(r["n_requests"], n),
-            number(q.decimal(r["read_bytes"] / 2**20, 1)),
-            share(r["read_bytes"], read),
-            number(q.decimal(r["median_ns"] / 1e3, 0) if q.known(r["median_ns"]) else ""),
-        )
-        for r in table.to_dict("records")
-    ]
+    head, rows = col.laid_out(
+        table,
+        col.text("Size", lambda r: _name(r["most_bytes"])),
+        col.count("Requests", "n_requests"),
+        col.share("of all", "n_requests", n),
+        col.decimal("Read", "read_bytes", 1, "MiB", 2**20),
+        col.share("of all", "read_bytes", read),
+        col.decimal("Median duration", "median_ns", 0, "µs", 1e3),
+    )
     middle = int((table["read_bytes"].cumsum() * 2 >= read).to_numpy().argmax()) if read else 0
     below, above = table.iloc[:middle], table.iloc[middle:]
     title = (
@@ -307,14 +267,7 @@ def _disk_read_sizes(context: Context) -> Rows:
         title=title,
         caption="Requests of measured passes by size, with those of other programs: each row has those that are larger "
         "than the row above allows. The median duration is from issue to completion.",
-        head=(
-            Head("Size"),
-            Head("Requests", number=True),
-            Head("of all", number=True),
-            Head("Read", "MiB", True),
-            Head("of all", number=True),
-            Head("Median duration", "µs", True),
-        ),
+        head=head,
         rows=rows,
         data=table,
         empty="" if rows else "No request was issued in a measured pass.",

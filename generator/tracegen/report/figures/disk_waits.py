@@ -8,8 +8,8 @@ from tracegen.analysis import disk_waits, expert_waits, heatmap
 from tracegen.charts import disk_map, disk_split, layers, theme
 from tracegen.charts.heatmap import Axis
 from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs
-from tracegen.report.figures.cells import Cell, Head, cells, number, share
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Content, Figure, Rows, Table, When
@@ -192,30 +192,17 @@ def _disk_tensors(context: Context) -> Rows:
     """The tensors whose bytes were missing, longest waiting first."""
     found = disk_waits.by_tensor(context.tables)
     whole = int(found["waited_ns"].sum())
-    rows = [
-        cells(
-            Cell(q.printable(r["name"]), code=True) if q.known(r["name"]) else "between tensors",
-            Cell(str(r["component"]), dot=theme.group(r["component"])) if q.known(r["component"]) else "",
-            number(q.count(r["layer"]) if q.known(r["layer"]) else ""),
-            number(q.count(r["n_faults"])),
-            number(q.count(r["n_major"])),
-            number(q.count(r["n_pages"])),
-            number(q.decimal(r["waited_ns"] / 1e6, 3)),
-            share(r["waited_ns"], whole),
-            f"{q.printable(r['op'])} ({q.percent(r['op_share'])})" if q.known(r["op"]) else "between operations",
-        )
-        for r in found.head(MOST_TENSORS).to_dict("records")
-    ]
-    head = (
-        Head("Tensor"),
-        Head("Component"),
-        Head("Layer", number=True),
-        Head("Page faults", number=True),
-        Head("of them major", number=True),
-        Head("Pages", number=True),
-        Head("Waited", "ms", True),
-        Head("Share of waiting", number=True),
-        Head("Used in"),
+    head, rows = col.laid_out(
+        found.head(MOST_TENSORS),
+        col.name("Tensor", "name", "between tensors"),
+        col.component(),
+        col.number("Layer", lambda r: q.count(r["layer"]) if q.known(r["layer"]) else ""),
+        col.count("Page faults", "n_faults"),
+        col.count("of them major", "n_major"),
+        col.count("Pages", "n_pages"),
+        col.decimal("Waited", "waited_ns", 3, "ms", 1e6),
+        col.share("Share of waiting", "waited_ns", whole),
+        col.text("Used in", _used_in),
     )
     named = found.dropna(subset=["component"])
     title = ""
@@ -242,6 +229,10 @@ def _disk_tensors(context: Context) -> Rows:
         data=found,
         empty="" if len(found) else "No measured pass had a page fault of the model file.",
     )
+
+
+def _used_in(r: col.Row) -> str:
+    return f"{q.printable(r['op'])} ({q.percent(r['op_share'])})" if q.known(r["op"]) else "between operations"
 
 
 DISK_TENSORS = Table(
@@ -275,34 +266,24 @@ WITH_BOTH = When(
 def _disk_experts(context: Context) -> Rows:
     """The experts whose bytes were missing, longest waiting first."""
     table = expert_waits.by_expert(context.tables)
-    rows = [
-        cells(
-            number(q.count(r["layer"])),
-            number(q.count(r["expert"])),
-            number(q.count(r["n_passes"])),
-            number(q.count(r["n_faults"])),
-            number(q.count(r["n_major"])),
-            number(q.decimal(r["waited_ns"] / 1e6, 3)),
-            share(r["waited_ns"], int(table["waited_ns"].sum())),
-        )
-        for r in table.head(MOST_EXPERTS).to_dict("records")
-    ]
     waited = int(table["waited_ns"].sum())
+    head, rows = col.laid_out(
+        table.head(MOST_EXPERTS),
+        col.count("Layer", "layer"),
+        col.count("Expert", "expert"),
+        col.count("Passes", "n_passes"),
+        col.count("Page faults", "n_faults"),
+        col.count("of them major", "n_major"),
+        col.decimal("Waited", "waited_ns", 3, "ms", 1e6),
+        col.share("Share of waiting for experts", "waited_ns", waited),
+    )
     half = int((table["waited_ns"].cumsum() < waited / 2).sum()) + 1 if waited else 0
     return Rows(
         title=say.experts_title(float(table["share"].sum()), half, len(table)),
         caption=f"The {len(rows)} of {q.counted(len(table), 'expert')} whose bytes threads waited for longest; "
         "each with all its tensors in its layer; time is summed over threads and measured passes. Passes: "
         "in how many an expert was waited for. The CSV has all of them.",
-        head=(
-            Head("Layer", number=True),
-            Head("Expert", number=True),
-            Head("Passes", number=True),
-            Head("Page faults", number=True),
-            Head("of them major", number=True),
-            Head("Waited", "ms", True),
-            Head("Share of waiting for experts", number=True),
-        ),
+        head=head,
         rows=rows,
         data=table,
         empty="" if len(table) else "No measured pass had a page fault on bytes of an expert.",

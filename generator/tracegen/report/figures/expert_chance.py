@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import comb
-from typing import Any
 
 import pandas as pd
 
@@ -21,8 +19,9 @@ from tracegen.analysis import (
 )
 from tracegen.charts import by_layer
 from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_experts
-from tracegen.report.figures.cells import Cell, Head, between, cells, number, share
+from tracegen.report.figures.cells import between
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Content, Figure, Rows, Table
@@ -98,22 +97,19 @@ EXPERTS_STICKY = Figure(
 def _experts_again(context: Context) -> Rows:
     """How many of a token's experts the token before had chosen too."""
     again = routing.reuse(context.chosen, context.choice.counts)
-    rows = [
-        cells(
-            number(q.count(r["layer"])),
-            number(q.count(r["n_tokens"])),
-            number(q.count(r["n_choices"])),
-            number(q.count(r["n_again"])),
-            share(r["share"], 1),
-            Cell(q.percent(r["even"]), number=True),
-        )
-        for r in again.to_dict("records")
-    ]
-    head = ("Layer", "Tokens", "Choices", "Chosen before", "Share", "Even choice")
+    head, rows = col.laid_out(
+        again,
+        col.count("Layer", "layer"),
+        col.count("Tokens", "n_tokens"),
+        col.count("Choices", "n_choices"),
+        col.count("Chosen before", "n_again"),
+        col.share("Share", "share"),
+        col.percent("Even choice", "even"),
+    )
     return Rows(
         caption="Tokens: rows of generated tokens with another one before them in their sequence. Chosen before: "
         "choices of an expert that the token before had chosen in the same layer.",
-        head=[Head(name, number=True) for name in head],
+        head=head,
         rows=rows,
         data=again,
         empty=shared_experts.no_choice(context) or expert_sentences.NO_PAIR,
@@ -140,28 +136,6 @@ EXPERTS_AGAIN = Table(
 
 QUESTION_SEGMENTS = "How long do the same experts serve?"
 TOLD = 16  # the title tells segments of this length, or of the longest below
-HEAD = tuple(
-    Head(name, number=True)
-    for name in (
-        "Tokens in a row", "Segments", "SRP", "shuffled", "Experts taken / k", "SCH, k cached", "shuffled",
-        "SCH, 2k cached", "shuffled",
-    )
-)  # fmt: skip
-
-
-def _row(r: Mapping[Any, Any]) -> tuple[Cell, ...]:
-    """A row of the table from a row of the data."""
-    return cells(
-        number(q.count(r["length"])),
-        number(q.count(r["n_segments"])),
-        share(r["srp"], 1),
-        Cell(q.percent(r["srp_shuffled"]), number=True),
-        number(q.decimal(r["srp_size"], 1)),
-        share(r["sch_1"], 1),
-        Cell(q.percent(r["sch_1_shuffled"]), number=True),
-        share(r["sch_2"], 1),
-        Cell(q.percent(r["sch_2_shuffled"]), number=True),
-    )
 
 
 def _experts_segments(context: Context) -> Rows:
@@ -174,6 +148,18 @@ def _experts_segments(context: Context) -> Rows:
         title = say.segments_title(
             length=int(r["length"]), srp=float(r["srp"]), low=float(r["srp_low"]), high=float(r["srp_high"])
         )
+    head, rows = col.laid_out(
+        table,
+        col.count("Tokens in a row", "length"),
+        col.count("Segments", "n_segments"),
+        col.share("SRP", "srp"),
+        col.percent("shuffled", "srp_shuffled"),
+        col.decimal("Experts taken / k", "srp_size", 1),
+        col.share("SCH, k cached", "sch_1"),
+        col.percent("shuffled", "sch_1_shuffled"),
+        col.share("SCH, 2k cached", "sch_2"),
+        col.percent("shuffled", "sch_2_shuffled"),
+    )
     n_rows, n_layers = (int(table[name].iloc[0]) if len(table) else 0 for name in ("n_rows", "n_layers"))
     return Rows(
         title=title,
@@ -181,8 +167,8 @@ def _experts_segments(context: Context) -> Rows:
             n_rows=n_rows, n_layers=n_layers, draws=expert_segments.DRAWS,
             cut=shared_experts.first_rows(context, expert_segments.MOST_ROWS),
         ),
-        head=HEAD,
-        rows=[_row(r) for r in table.to_dict("records")],
+        head=head,
+        rows=rows,
         data=table,
         empty=shared_experts.untested(context)
         or ("" if len(table) else f"No sequence has {expert_segments.LENGTHS[0]} generated tokens in a row."),
@@ -290,37 +276,25 @@ def _experts_pairs(context: Context) -> Rows:
     found = expert_pairs.pairs(context.chosen, context.expert_sizes)
     listed = found.strongest[found.strongest["unusual"].to_numpy(bool)].head(SHOWN)
     choice = context.choice
-    rows = [
-        cells(
-            number(q.count(r["layer"])),
-            f"{r['a']} and {r['b']}",
-            number(q.count(r["n_rows"])),
-            number(f"{q.count(r['n_a'])} and {q.count(r['n_b'])}"),
-            number(q.count(r["together"])),
-            number(q.decimal(r["expected"], 1)),
-            number(q.decimal(r["lift"], 2)),
-            between(r["low"], r["high"], lambda value: q.decimal(value, 2)),
-            number(q.p_value(r["p_held"])),
-        )
-        for r in listed.to_dict("records")
-    ]
+    head, rows = col.laid_out(
+        listed,
+        col.count("Layer", "layer"),
+        col.text("Experts", lambda r: f"{r['a']} and {r['b']}"),
+        col.count("Token rows", "n_rows"),
+        col.number("Chose each", lambda r: f"{q.count(r['n_a'])} and {q.count(r['n_b'])}"),
+        col.count("Together", "together"),
+        col.decimal("Expected", "expected", 1),
+        col.decimal("Lift", "lift", 2),
+        col.number("95 % interval", lambda r: between(r["low"], r["high"], lambda value: q.decimal(value, 2))),
+        col.number("p (Holm)", lambda r: q.p_value(r["p_held"])),
+    )
     return Rows(
         title=say.pairs_title(found.n_unusual),
         caption=say.pairs_caption(
             n_tested=found.n_tested, n_shown=len(rows), n_unusual=found.n_unusual,
             least_rows=expert_pairs.LEAST_ROWS, least_lift=expert_pairs.LEAST_LIFT,
         ),
-        head=(
-            Head("Layer", number=True),
-            Head("Experts"),
-            Head("Token rows", number=True),
-            Head("Chose each", number=True),
-            Head("Together", number=True),
-            Head("Expected", number=True),
-            Head("Lift", number=True),
-            Head("95 % interval", number=True),
-            Head("p (Holm)", number=True),
-        ),
+        head=head,
         rows=rows,
         data=found.strongest,
         empty=shared_experts.untested(context)
@@ -362,18 +336,16 @@ def _experts_phases(context: Context) -> Rows:
     """A row over all layers, and one for each."""
     table = expert_phases.phases(context.tables)
     records = table.to_dict("records")
-    rows = [
-        cells(
-            number(q.count(r["layer"]) if q.known(r["layer"]) else f"all {q.count(r['n_layers'])}"),
-            number(q.count(r["n_prompt"])),
-            number(q.count(r["n_generate"])),
-            share(r["distance"], 1),
-            number(f"below {q.percent(r['high'])}"),
-            number(say.points(r["effect"])),
-            number(q.p_value(r["p_held"])),
-        )
-        for r in records
-    ]
+    head, rows = col.laid_out(
+        records,
+        col.number("Layer", lambda r: q.count(r["layer"]) if q.known(r["layer"]) else f"all {q.count(r['n_layers'])}"),
+        col.count("Prompt rows", "n_prompt"),
+        col.count("Generated rows", "n_generate"),
+        col.share("Distance", "distance"),
+        col.number("Dealt at random", lambda r: f"below {q.percent(r['high'])}"),
+        col.number("Effect", lambda r: say.points(r["effect"]), "points"),
+        col.number("p", lambda r: q.p_value(r["p_held"])),
+    )
     title, block, cut = "", expert_phases.BLOCK, ""
     if records:
         r = records[0]
@@ -389,15 +361,7 @@ def _experts_phases(context: Context) -> Rows:
     return Rows(
         title=title,
         caption=say.phases_caption(block=block, draws=chance.DRAWS, cut=cut),
-        head=(
-            Head("Layer", number=True),
-            Head("Prompt rows", number=True),
-            Head("Generated rows", number=True),
-            Head("Distance", number=True),
-            Head("Dealt at random", number=True),
-            Head("Effect", "points", True),
-            Head("p", number=True),
-        ),
+        head=head,
         rows=rows,
         data=table,
         empty=shared_experts.no_choice(context) or say.no_phases(n_prompt=n_prompt, n_generate=len(context.chosen)),

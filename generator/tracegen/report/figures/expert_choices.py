@@ -8,8 +8,9 @@ from tracegen.analysis import expert_use, routing
 from tracegen.charts import expert_tokens as expert_tokens_chart
 from tracegen.charts import experts as experts_chart
 from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_experts
-from tracegen.report.figures.cells import Cell, Head, applicable, cells, number, share
+from tracegen.report.figures.cells import Cell, Head, applicable, cells
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Content, Figure, Rows, Table
@@ -234,16 +235,16 @@ def _experts_used(context: Context) -> Rows:
     table = expert_use.used(context.tables)
     once = table.drop_duplicates(["phase", "pass_id", "layer"])
     once = once.assign(last=once["phase"].eq("prompt")).sort_values(["last", "pass_id", "layer"]).head(SHOWN_USED)
-    rows = [
-        cells(
-            q.printable(r["name"]),
-            Cell(_line(r["tensor"], r["layer"], r["n_used"], r["n_experts"]), code=True),
-            share(r["n_used"], r["n_experts"]),
-            applicable(r["if_even"], lambda value: q.decimal(value, 1)),
-            number(q.count(r["n_rows"])),
-        )
-        for r in once.to_dict("records")
-    ]
+    head, rows = col.laid_out(
+        once,
+        col.text("Pass", lambda r: q.printable(r["name"])),
+        col.text(
+            "Experts used", lambda r: Cell(_line(r["tensor"], r["layer"], r["n_used"], r["n_experts"]), code=True)
+        ),
+        col.share("Share", "n_used", "n_experts"),
+        col.number("Random", lambda r: applicable(r["if_even"], lambda value: q.decimal(value, 1))),
+        col.count("Token rows", "n_rows"),
+    )
     n_all = len(table.drop_duplicates(["phase", "pass_id", "layer"]))
     cut = f" The first {len(rows)} of {q.count(n_all)} layers of passes." if len(rows) < n_all else ""
     return Rows(
@@ -251,13 +252,7 @@ def _experts_used(context: Context) -> Rows:
         caption="Experts that at least one token row of the pass chose; one line per layer, for all its expert tensors "
         "share one routing. Random: how many would be used on average if each row chose at random, E (1 − (1 − k/E)ⁿ). "
         f"{FILE} has a line for every tensor of every pass.{cut} Warm-up is left out.",
-        head=(
-            Head("Pass"),
-            Head("Experts used"),
-            Head("Share", number=True),
-            Head("Random", number=True),
-            Head("Token rows", number=True),
-        ),
+        head=head,
         rows=rows,
         data=table,
         empty="" if rows else shared_experts.no_choice(context),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -10,8 +10,9 @@ import pandas as pd
 from tracegen.analysis import expert_balance, routing
 from tracegen.charts import by_layer, expert_load
 from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_experts
-from tracegen.report.figures.cells import Cell, Head, applicable, between, cells, number, share
+from tracegen.report.figures.cells import applicable, between
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Content, Figure, Rows, Table, Values
@@ -116,25 +117,22 @@ EXPERTS_COVER = Figure(
 def _experts_layers(context: Context) -> Rows:
     """How uneven the choice is in each layer, and how few experts make up most of it."""
     per_layer = context.expert_layers
-    rows = [
-        cells(
-            number(q.count(r["layer"])),
-            number(q.count(r["n_experts"])),
-            number(q.count(r["n_choices"])),
-            number(q.count(r["most_chosen"])),
-            share(r["most_share"], 1),
-            number(q.count(r["n_never"])),
-            Cell(q.decimal(r["unevenness"], 2), number=True),
-            *(number(q.count(r[name])) for name in ("needed_50", "needed_80", "needed_95")),
-        )
-        for r in per_layer.to_dict("records")
-    ]
-    head = ("Layer", "Experts", "Choices", "Most chosen", "Its share", "Never chosen", "Unevenness", "For 50 %")
+    head, rows = col.laid_out(
+        per_layer,
+        col.count("Layer", "layer"),
+        col.count("Experts", "n_experts"),
+        col.count("Choices", "n_choices"),
+        col.count("Most chosen", "most_chosen"),
+        col.share("Its share", "most_share"),
+        col.count("Never chosen", "n_never"),
+        col.decimal("Unevenness", "unevenness", 2),
+        *(col.count(f"For {part} %", f"needed_{part}") for part in (50, 80, 95)),
+    )
     return Rows(
         caption="Choices: token rows of generate passes times the experts that each chooses. Unevenness: standard "
         "deviation of the experts’ counts divided by their mean; 0 is even. For 50, 80, 95 %: the fewest experts that "
         "make up this share of the choices. Prompt and warm-up are left out.",
-        head=[Head(name, number=True) for name in (*head, "For 80 %", "For 95 %")],
+        head=head,
         rows=rows,
         data=per_layer,
         empty=shared_experts.no_choice(context),
@@ -159,40 +157,23 @@ EXPERTS_LAYERS = Table(
 )
 
 
-HEAD = (
-    Head("Layer", number=True),
-    Head("Phase"),
-    Head("Token rows", number=True),
-    Head("Experts used", number=True),
-    Head("Entropy", number=True),
-    Head("by chance", number=True),
-    Head("Gini", number=True),
-    Head("by chance", number=True),
-    Head("Largest load", number=True),
-    Head("by chance", number=True),
-)
+def _used(r: col.Row) -> str:
+    """How many experts are used, of how many; over all layers, pairs of layer and expert."""
+    if not q.known(r["n_used"]):
+        return q.NOT_APPLICABLE
+    return q.count(r["n_used"]) + (f" of {q.count(r['n_experts'] * r['n_layers'])}" if q.known(r["n_experts"]) else "")
 
 
-def _row(r: Mapping[Any, Any]) -> tuple[Cell, ...]:
-    """A row of the table from a row of the data."""
+def _beside_chance(label: str, name: str, said: Callable[[Any], str]) -> list[col.Column]:
+    """A measure of evenness, and the range that chance gives."""
+    return [
+        col.number(label, lambda r: applicable(r[name], said)),
+        col.number("by chance", lambda r: between(r[f"{name}_low"], r[f"{name}_high"], said)),
+    ]
 
-    def two(value: Any) -> str:
-        return q.decimal(value, 2)
 
-    sizes = r["n_experts"] * r["n_layers"] if q.known(r["n_experts"]) else None
-    used = q.count(r["n_used"]) + (f" of {q.count(sizes)}" if sizes else "") if q.known(r["n_used"]) else None
-    return cells(
-        number(q.count(r["layer"]) if q.known(r["layer"]) else "all"),
-        "prompt" if r["phase"] == "prompt" else "generation",
-        number(q.count(r["n_rows"])),
-        number(used or q.NOT_APPLICABLE),
-        applicable(r["entropy"], q.percent),
-        between(r["entropy_low"], r["entropy_high"], q.percent),
-        applicable(r["gini"], two),
-        between(r["gini_low"], r["gini_high"], two),
-        applicable(r["largest"], two),
-        between(r["largest_low"], r["largest_high"], two),
-    )
+def _two(value: Any) -> str:
+    return q.decimal(value, 2)
 
 
 def _experts_balance(context: Context) -> Rows:
@@ -200,6 +181,16 @@ def _experts_balance(context: Context) -> Rows:
     table = expert_balance.balance(context.tables)
     ordered = table.assign(at=table["layer"].fillna(-1)).sort_values(["at", "phase"], ignore_index=True)
     told = table[(table["phase"] == "generate") & table["layer"].isna()].to_dict("records")
+    head, rows = col.laid_out(
+        ordered.head(0) if shared_experts.no_choice(context) else ordered,
+        col.number("Layer", lambda r: q.count(r["layer"]) if q.known(r["layer"]) else "all"),
+        col.text("Phase", lambda r: "prompt" if r["phase"] == "prompt" else "generation"),
+        col.count("Token rows", "n_rows"),
+        col.number("Experts used", _used),
+        *_beside_chance("Entropy", "entropy", q.percent),
+        *_beside_chance("Gini", "gini", _two),
+        *_beside_chance("Largest load", "largest", _two),
+    )
     ends = [_known(told[0][name]) if told else None for name in ("entropy", "entropy_low", "entropy_high")]
     return Rows(
         title=chance_say.balance_title(*ends),
@@ -207,8 +198,8 @@ def _experts_balance(context: Context) -> Rows:
         "load: token rows of the most chosen expert, divided by those of an even choice. By chance: 95 % of "
         f"{expert_balance.DRAWS} simulations of as many rows that each choose k of E experts at random, whichever the "
         "rows before chose. All layers: means, and the sum of used experts. Warm-up is left out.",
-        head=HEAD,
-        rows=[_row(r) for r in ordered.to_dict("records")] if not shared_experts.no_choice(context) else [],
+        head=head,
+        rows=rows,
         data=table,
         empty=shared_experts.no_choice(context),
     )

@@ -7,8 +7,9 @@ import pandas as pd
 from tracegen.analysis import concentration, hot_set, kept_tensors
 from tracegen.charts import concentration as concentration_chart
 from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access, shared_experts
-from tracegen.report.figures.cells import Cell, Head, cells, number, share, size
+from tracegen.report.figures.cells import Cell, Head, cells, number, share
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Content, Figure, Rows, Table
@@ -183,16 +184,14 @@ def _keep_tensors(context: Context) -> Rows:
         return Rows(caption="", head=(), rows=[], empty=empty)
     table = kept_tensors.kept(context.tables["tensors"], context.disk_accesses)
     data = kept_tensors.chosen(table)
-    rows = [
-        cells(
-            q.percent(r["memory_share"]),
-            size(r["memory_bytes"]),
-            number(q.count(r["n_tensors"])),
-            size(r["kept_bytes"]),
-            share(r["served_share"], 1),
-        )
-        for r in data.to_dict("records")
-    ]
+    head, rows = col.laid_out(
+        data,
+        col.text("Memory", lambda r: q.percent(r["memory_share"])),
+        col.size("of the tensors’ bytes", "memory_bytes"),
+        col.count("Tensors", "n_tensors"),
+        col.size("Their size", "kept_bytes"),
+        col.share("Touched bytes served", "served_share"),
+    )
     uneven = kept_tensors.gini(table)
     half = data[data["memory_share"] == 0.5].iloc[0]
     return Rows(
@@ -201,13 +200,7 @@ def _keep_tensors(context: Context) -> Rows:
         f"touched; Gini coefficient of touches over bytes: {q.decimal(uneven, 2)} (0: each byte as often). "
         f"{FILE} has, for each row, the regular expression that finds just these tensors, for llama.cpp’s -ot. "
         f"n = {q.counted(context.disk_accesses['pass_id'].nunique(), 'pass')}.{shared_access.left_out(context)}",
-        head=(
-            Head("Memory"),
-            Head("of the tensors’ bytes", "MiB", True),
-            Head("Tensors", number=True),
-            Head("Their size", "MiB", True),
-            Head("Touched bytes served", number=True),
-        ),
+        head=head,
         rows=rows,
         data=data,
         files={FILE: _patterns(table, data)},

@@ -5,8 +5,9 @@ from __future__ import annotations
 from tracegen.analysis import coverage
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_memory
-from tracegen.report.figures.cells import Cell, Head, cells, number, share, size
+from tracegen.report.figures.cells import Cell, cells, number, size
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Rows, Table
@@ -15,29 +16,19 @@ from tracegen.report.words import sentences, terms
 
 def _tensor_groups(context: Context) -> Rows:
     data = coverage.group_use(context.tensor_use, theme.GROUP_OF)
-    rows = [
-        cells(
-            Cell(r["group"], dot=r["group"]),
-            number(q.count(r["n_tensors"])),
-            size(r["size_bytes"]),
-            size(r["mapped_bytes"]),
-            size(r["copied_bytes"]),
-            share(r["touched_bytes"], r["size_bytes"]),
-        )
-        for r in data.to_dict("records")
-    ]
+    head, rows = col.laid_out(
+        data,
+        col.text("Group", lambda r: Cell(r["group"], dot=r["group"])),
+        col.count("Tensors", "n_tensors"),
+        col.size("Size", "size_bytes"),
+        col.size("Touched, mapped", "mapped_bytes"),
+        col.size("Touched, copied", "copied_bytes"),
+        col.share("Touched at least once", "touched_bytes", "size_bytes"),
+    )
     if len(rows) and context.summary.header_bytes:
         rows.append(
             cells("header and padding", number(q.count(0)), size(context.summary.header_bytes), *[Cell("")] * 3)
         )
-    head = (
-        Head("Group"),
-        Head("Tensors", number=True),
-        Head("Size", "MiB", True),
-        Head("Touched, mapped", "MiB", True),
-        Head("Touched, copied", "MiB", True),
-        Head("Touched at least once", number=True),
-    )
     return Rows(
         caption=f"Bytes of tensors in the file, and how many of them at least one of "
         f"{q.counted(len(context.measured), 'measured pass')} touched; each byte counts once. Header and padding are "
@@ -70,26 +61,15 @@ TENSOR_GROUPS = Table(
 
 def _biggest_tensors(context: Context) -> Rows:
     use = context.tensor_use.sort_values(["size_bytes", "tensor"], ascending=[False, True])
-    rows = [
-        cells(
-            Cell(q.printable(r["name"]), code=True),
-            Cell(str(r["component"]), dot=theme.group(r["component"])),
-            Cell(str(r["dtype"]) if q.known(r["dtype"]) else "unknown", code=True),
-            number(q.count(r["offset"])),
-            size(r["size_bytes"]),
-            terms.memory_name(r["memory"]) if q.known(r["memory"]) else "never touched",
-            share(r["touched_bytes"], r["size_bytes"]),
-        )
-        for r in use.head(15).to_dict("records")
-    ]
-    head = (
-        Head("Tensor"),
-        Head("Component"),
-        Head("Type"),
-        Head("Offset", "bytes", True),
-        Head("Size", "MiB", True),
-        Head("Memory"),
-        Head("Touched at least once", number=True),
+    head, rows = col.laid_out(
+        use.head(15),
+        col.name("Tensor", "name"),
+        col.component(),
+        col.text("Type", lambda r: Cell(str(r["dtype"]) if q.known(r["dtype"]) else "unknown", code=True)),
+        col.count("Offset", "offset", "bytes"),
+        col.size("Size", "size_bytes"),
+        col.text("Memory", lambda r: terms.memory_name(r["memory"]) if q.known(r["memory"]) else "never touched"),
+        col.share("Touched at least once", "touched_bytes", "size_bytes"),
     )
     return Rows(
         caption=f"The {len(rows)} largest of {len(use)} tensors; offset in the tensor's own file; share of bytes "
@@ -125,15 +105,13 @@ def _never_touched(context: Context) -> Rows:
     never = use[use["n_passes"] == 0].sort_values(["size_bytes", "tensor"], ascending=[False, True])
     summary = sentences.never_touched(len(never), len(use), int(never["size_bytes"].sum()))
     beside = sentences.header(context.summary.header_bytes, context.summary.file_bytes)
-    rows = [
-        cells(
-            Cell(q.printable(r["name"]), code=True),
-            Cell(str(r["component"]), dot=theme.group(r["component"])),
-            number(q.count(r["offset"])),
-            size(r["size_bytes"]),
-        )
-        for r in never.head(200).to_dict("records")
-    ]
+    head, rows = col.laid_out(
+        never.head(200),
+        col.name("Tensor", "name"),
+        col.component(),
+        col.count("Offset", "offset", "bytes"),
+        col.size("Size", "size_bytes"),
+    )
     cut = f" The first 200 of {len(never)}; the CSV has all." if len(never) > 200 else ""
     nothing = (
         "No pass was measured."
@@ -144,7 +122,7 @@ def _never_touched(context: Context) -> Rows:
     )
     return Rows(
         caption=f"{summary}{beside}{cut} {OUTSIDE}",
-        head=(Head("Tensor"), Head("Component"), Head("Offset", "bytes", True), Head("Size", "MiB", True)),
+        head=head,
         rows=rows,
         data=never,
         empty=nothing,

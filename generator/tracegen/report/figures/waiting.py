@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 
 from tracegen.analysis import waiting
-from tracegen.charts import theme
 from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs
-from tracegen.report.figures.cells import Cell, Head, cells
+from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Rows, Table
@@ -18,13 +16,6 @@ from tracegen.report.words import sentences
 
 MOST_KINDS, MOST_NODES = 25, 15
 ALONE = "One thread computed: it waited for no other thread."
-TIMES = (
-    Head("Executed", number=True),
-    Head("Work", "ms", True),
-    Head("Waiting inside", "ms", True),
-    Head("Waiting after", "ms", True),
-    Head("Waiting, of thread time", number=True),
-)
 WAITED = (
     "All executed operations of measured passes whose threads have times, summed over threads. Load and warm-up are "
     "left out."
@@ -52,19 +43,26 @@ def empty(context: Context) -> str:
     return "The trace holds no times of threads in a measured pass."
 
 
-def times(row: Any, largest: float) -> tuple[Cell, ...]:
-    """The time cells of a row; the bar of its share is as long as the share is of the `largest` share of the table."""
-    share = row["share"]
-    return (
-        Cell(q.count(row["n_ops"]), number=True),
-        *(
-            Cell(q.decimal(row[name] / 1e6, 3), number=True, exact=f"{q.count(row[name])} ns")
-            for name in ("work_ns", "barrier_ns", "wait_ns")
-        ),
-        Cell(q.percent(share), number=True, bar=float(share) / largest if largest else 0)
-        if q.known(share)
-        else Cell(q.UNKNOWN, number=True),
-    )
+def times(shown: pd.DataFrame) -> list[col.Column]:
+    """The columns of times; the longest bar of a share is that of the largest share among the `shown` rows."""
+    largest = float(shown["share"].max()) if shown["share"].notna().any() else 0.0
+
+    def part(r: col.Row) -> Cell:
+        bar = float(r["share"]) / largest if largest else 0
+        return Cell(q.percent(r["share"]), True, bar) if q.known(r["share"]) else Cell(q.UNKNOWN, number=True)
+
+    def ms(label: str, name: str) -> col.Column:
+        return col.number(
+            label, lambda r: Cell(q.decimal(r[name] / 1e6, 3), number=True, exact=f"{q.count(r[name])} ns"), "ms"
+        )
+
+    return [
+        col.count("Executed", "n_ops"),
+        ms("Work", "work_ns"),
+        ms("Waiting inside", "barrier_ns"),
+        ms("Waiting after", "wait_ns"),
+        col.number("Waiting, of thread time", part),
+    ]
 
 
 def _title(context: Context, table: pd.DataFrame) -> str:
@@ -85,17 +83,13 @@ def _waiting_kinds(context: Context) -> Rows:
     table = waiting.by(context.ops, context.measured, waiting.KIND)
     _, n_threads = waiting.thread_time(context.ops, context.measured)
     alone = ALONE if n_threads == 1 else ""
-    head = (Head("Operation"), Head("Component"), *TIMES)
     shown = table.head(0 if alone else MOST_KINDS)
-    largest = float(shown["share"].max()) if shown["share"].notna().any() else 0.0
-    rows = [
-        cells(
-            Cell(q.printable(r["op"]), code=True),
-            Cell(str(r["component"]), dot=theme.group(r["component"])),
-            *times(r, largest),
-        )
-        for r in shown.to_dict("records")
-    ]
+    head, rows = col.laid_out(
+        shown,
+        col.name("Operation", "op"),
+        col.component(),
+        *times(shown),
+    )
     cut = f" The first {MOST_KINDS} of {len(table)} rows; the CSV has all." if len(table) > MOST_KINDS else ""
     return Rows(
         title="" if alone else _title(context, table),
@@ -136,23 +130,22 @@ def _waiting_nodes(context: Context) -> Rows:
     table = waiting.by(context.ops, context.measured, waiting.NODE)
     _, n_threads = waiting.thread_time(context.ops, context.measured)
     alone = ALONE if n_threads == 1 else ""
-    head = (Head("Result"), Head("Operation"), Head("Layer", number=True), Head("Component"), *TIMES)
     shown = table.head(0 if alone else MOST_NODES)
-    largest = float(shown["share"].max()) if shown["share"].notna().any() else 0.0
-    rows = [
-        cells(
-            Cell(
+    head, rows = col.laid_out(
+        shown,
+        col.text(
+            "Result",
+            lambda r: Cell(
                 q.printable(r["name"]),
                 code=True,
                 href=f"../operations/index.html#pass={r['pass_id']}&node={r['at_node']}",
             ),
-            Cell(q.printable(r["op"]), code=True),
-            Cell("" if pd.isna(r["layer"]) else str(r["layer"]), number=True),
-            Cell(str(r["component"]), dot=theme.group(r["component"])),
-            *times(r, largest),
-        )
-        for r in shown.to_dict("records")
-    ]
+        ),
+        col.name("Operation", "op"),
+        col.number("Layer", lambda r: "" if pd.isna(r["layer"]) else str(r["layer"])),
+        col.component(),
+        *times(shown),
+    )
     return Rows(
         caption=f"{counted(context)} One row per node of the graph: the {len(rows)} nodes with most "
         f"waiting of {len(table)}; the CSV has all. A name leads to the execution of the node that waited longest.",
