@@ -29,11 +29,7 @@ def bars(rows: pd.DataFrame, title: str, even: str, *, width: int = theme.WIDTHS
     size = min(1.2 * WIDEST, 0.95 * step)
     under = base.mark_tick(color=theme.INK["ground"][1], thickness=5, size=size).encode(y=alt.Y("even:Q"))
     ticks = base.mark_tick(color=theme.INK["ink"][1], thickness=2, size=size).encode(y=alt.Y("even:Q"))
-    last = data.sort_values("layer").tail(1).assign(text=f"tick: {even}" if narrow else even)
-    place: dict[str, Any] = dict(align="right") if narrow else dict(align="left", dx=6)
-    words = alt.Chart(last).mark_text(**place, x="width", color=theme.INK["ink"][1])
-    words = words.encode(y=alt.value(-8) if narrow else alt.Y("even:Q"), text=alt.Text("text:N"))
-    return (drawn + under + ticks + words).properties(width=plot, height=200)
+    return (drawn + under + ticks + _even(data, even, narrow=narrow)).properties(width=plot, height=200)
 
 
 def against_chance(rows: pd.DataFrame, title: str, even: str, *, width: int = theme.WIDTHS[-1]) -> Any:
@@ -49,11 +45,20 @@ def against_chance(rows: pd.DataFrame, title: str, even: str, *, width: int = th
     ticks = base.mark_tick(color=theme.INK["ink"][1], thickness=2, size=min(1.2 * WIDEST, 0.95 * step))
     ticks = ticks.encode(y=alt.Y("even:Q"))
     points = base.mark_point(filled=True, size=60, opacity=1, color=theme.INK["bar"][1]).encode(y=alt.Y("value:Q"))
+    return (band + ticks + points + _even(data, even, narrow=narrow)).properties(width=plot, height=200)
+
+
+def _even(data: pd.DataFrame, even: str, *, narrow: bool) -> Any:
+    """The name of the ticks beside the last one; in a narrow figure above the plot."""
     last = data.sort_values("layer").tail(1).assign(text=f"tick: {even}" if narrow else even)
+    return at_right(last, "even", narrow=narrow)
+
+
+def at_right(rows: pd.DataFrame, at: str, *, narrow: bool) -> Any:
+    """The column `text` of `rows` at the right of a plot, as high as the column `at`; of a narrow plot above it."""
     place: dict[str, Any] = dict(align="right") if narrow else dict(align="left", dx=6)
-    words = alt.Chart(last).mark_text(**place, x="width", color=theme.INK["ink"][1])
-    words = words.encode(y=alt.value(-8) if narrow else alt.Y("even:Q"), text=alt.Text("text:N"))
-    return (band + ticks + points + words).properties(width=plot, height=200)
+    words = alt.Chart(rows).mark_text(**place, x="width", color=theme.INK["ink"][1])
+    return words.encode(y=alt.value(-8) if narrow else alt.Y(f"{at}:Q"), text=alt.Text("text:N"))
 
 
 def lines(rows: pd.DataFrame, order: list[str], title: str, *, width: int = theme.WIDTHS[-1]) -> Any:

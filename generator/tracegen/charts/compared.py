@@ -26,11 +26,11 @@ def dots(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     panels = []
     for measure, of in rows.groupby("measure", sort=False):
         data = of.assign(side=of["side"].astype(str))
-        unit, names = str(of["unit"].iloc[0]), theme.y_axis(40, ticks=False, domain=False)
+        unit = str(of["unit"].iloc[0])
         names = theme.y_axis(40, ticks=False, domain=False)
         base = alt.Chart(data, title=theme.wrapped(str(measure), width)).encode(
             y=alt.Y("side:N", title=None, scale=dict(domain=list(SIDES)), axis=names),
-            color=alt.Color("side:N", scale=dict(domain=list(SIDES), range=list(SIDES.values())), legend=None),
+            color=_of_side(None),
         )  # fmt: skip
         near_zero = of["value"].min() < of["value"].max() / 4
         scale = dict(domainMin=0) if near_zero else dict(zero=False, padding=12)
@@ -82,7 +82,7 @@ def curves(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     line = alt.Chart(data).mark_line(interpolate="step-after", strokeWidth=2).encode(
         x=alt.X("time:Q", title=f"time of a token, {unit}", scale=scale, axis=x),
         y=alt.Y("share:Q", title=None, scale=dict(domain=[0, 1]), axis=y),
-        color=alt.Color("side:N", scale=dict(domain=list(SIDES), range=list(SIDES.values())), legend=legend),
+        color=_of_side(legend),
     )  # fmt: skip
     return line.properties(width=theme.plot(52, width), height=190)
 
@@ -105,11 +105,13 @@ def pairs(rows: pd.DataFrame, unit: str, *, width: int = theme.WIDTHS[-1]) -> An
         x=alt.X("value:Q", title=unit, scale=dict(domain=domain, nice=False), axis=ticks),
     )  # fmt: skip
     legend = theme.legend(list(SIDES), width, title=None)
-    bars = base.mark_bar(height=BAR).encode(
-        color=alt.Color("side:N", scale=dict(domain=list(SIDES), range=list(SIDES.values())), legend=legend)
-    )
+    bars = base.mark_bar(height=BAR).encode(color=_of_side(legend))
     labels = base.mark_text(align="left", dx=5).encode(text=alt.Text("text:N"))
     return (bars + labels).properties(width=plot, height=PAIR * len(order))
+
+
+def _of_side(legend: dict[str, Any] | None) -> Any:
+    return alt.Color("side:N", scale=dict(domain=list(SIDES), range=list(SIDES.values())), legend=legend)
 
 
 def scaled(values: Sequence[float], unit: str) -> tuple[float, str]:
