@@ -9,6 +9,7 @@ import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.by_layer import at_right
+from tracegen.charts.channels import amounts
 from tracegen.contract.text import three
 
 MEDIAN = 90  # room for the median's label at the right
@@ -23,15 +24,7 @@ def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     )
     few = len(data) <= 80
     x = alt.X("token:O" if few else "token:Q", title="token", axis=dict(labelAngle=0, labelOverlap=True, grid=False))
-    base = alt.Chart(data).encode(
-        x=x,
-        y=alt.Y(
-            "time:Q",
-            title=f"{unit} per generate pass",
-            axis=theme.y_axis(theme.NUMBERS, tickCount=5),
-            scale=dict(zero=True),
-        ),
-    )
+    base = alt.Chart(data).encode(x=x, y=amounts("time", f"{unit} per generate pass"))
     marks = base.mark_bar() if few else base.mark_line(strokeWidth=1, interpolate="step", color=theme.INK["bar"][1])
     line = pd.DataFrame(
         {

@@ -8,6 +8,7 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.charts.channels import amounts
 from tracegen.charts.compared import scaled
 from tracegen.charts.lines import LONG, MIXED, PLAIN, SHORT, lines, points
 
@@ -27,7 +28,6 @@ def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     data = pd.DataFrame({"order": rows["order"], "memory": rows["memory_bytes"] / size, "time": rows["time_ns"] / time})
     x = alt.X("memory:Q", title=f"memory for the file, {unit}", scale=dict(nice=False),
               axis=theme.x_axis(width, tickCount=theme.ticks(8, width)))  # fmt: skip
-    y = alt.Y("time:Q", title=f"time to read, {clock}", scale=dict(zero=True),
-              axis=theme.y_axis(theme.NUMBERS, tickCount=5))  # fmt: skip
+    y = amounts("time", f"time to read, {clock}")
     line = lines(data, "order", LOOKS, x, y, width, offset=30)
     return (line + points(line)).properties(width=theme.plot(theme.NUMBERS, width), height=240)

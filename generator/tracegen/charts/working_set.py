@@ -8,6 +8,7 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.charts.channels import amounts
 from tracegen.charts.compared import scaled
 from tracegen.charts.lines import LONG, PLAIN, lines, points
 
@@ -30,7 +31,7 @@ def chart(rows: pd.DataFrame, noun: str, *, width: int = theme.WIDTHS[-1]) -> An
         "n:Q", title=f"{noun} in a row", scale=dict(type="log", base=2, domain=[1, max(values[-1], 2)], nice=False),
         axis=theme.x_axis(width, values=named if width > theme.NARROW else named[::2], format=",d"),
     )  # fmt: skip
-    y = alt.Y("size:Q", title=unit, scale=dict(zero=True), axis=theme.y_axis(theme.NUMBERS, tickCount=5))
+    y = amounts("size", unit)
     band = pd.DataFrame({"n": count, "low": rows["least_bytes"] / size, "high": rows["most_bytes"] / size})
     around = alt.Chart(band).mark_area(color=theme.INK["band"][1])
     around = around.encode(x=x, y=alt.Y("low:Q", title=unit), y2=alt.Y2("high:Q"))
