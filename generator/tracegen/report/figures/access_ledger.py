@@ -9,11 +9,10 @@ from tracegen.charts import theme
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access, shared_memory
-from tracegen.report.figures.cells import Cell, Head, cells, size
+from tracegen.report.figures.cells import Cell, cells, size
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Rows, Table
-from tracegen.report.figures.residency import RECORDED
+from tracegen.report.figures.figure import Rows, Table, no_rows
+from tracegen.report.figures.residency import NO_PAGE, RECORDED
 from tracegen.report.words import access_sentences as say
 
 
@@ -54,15 +53,13 @@ ACCESS_BLOCKS = Table(
     title="How much more than it touches must a token read?",
     needs=needs.BYTES,
     content=_access_blocks,
-    explanation=Explanation(
-        "What a token touches, and how much it is in whole pages and larger blocks: a disk is read in blocks, never in "
-        "bytes.",
-        f"{shared_access.MEASURED} Different bytes: each counts once for a pass.",
-        "Near 1, what is touched lies together. The kernel reads at least pages (4 KiB), read-ahead usually up to 128 "
-        "KiB, and huge pages are 2 MiB; how much was read in truth, the page Disk shows where requests were recorded.",
-        code=shared_access.ACCESSES.replace("import accesses, order", "import accesses, ledger, order")
-        + 'data = ledger.blocks(touched, run.tables["files"]["size_bytes"].sum())',
-    ),
+    shows="What a token touches, and how much it is in whole pages and larger blocks: a disk is read in blocks, never "
+    "in bytes.",
+    counts=f"{shared_access.MEASURED} Different bytes: each counts once for a pass.",
+    read="Near 1, what is touched lies together. The kernel reads at least pages (4 KiB), read-ahead usually up to 128 "
+    "KiB, and huge pages are 2 MiB; how much was read in truth, the page Disk shows where requests were recorded.",
+    code=shared_access.ACCESSES.replace("import accesses, order", "import accesses, ledger, order")
+    + 'data = ledger.blocks(touched, run.tables["files"]["size_bytes"].sum())',
 )
 
 
@@ -82,20 +79,21 @@ def _access_ledger(context: Context) -> Rows:
     """A row for each group of components, and one for all."""
     page = context.fact("host", "page_bytes")
     if page is None:
-        return Rows("", (), [], empty="The size of the machine’s pages was not recorded.")
+        return no_rows(NO_PAGE)
     data = ledger.by_group(ledger.by_tensor(context.tables, context.used, context.unseen, page), theme.GROUP_OF)
     sums = data[list(ledger.SUMS)].sum(skipna=False)
-    rows = [
-        cells(Cell(r["group"], dot=r["group"]), *(size(r[name]) for name, _ in COLUMNS))
-        for r in data.to_dict("records")
-    ]
+    head, rows = col.laid_out(
+        data,
+        col.text("Group", lambda r: Cell(r["group"], dot=r["group"])),
+        *(col.size(label, name) for name, label in COLUMNS),
+    )
     rows.append(cells("all", *(size(sums[name]) for name, _ in COLUMNS)))
     return Rows(
         title=say.ledger_title({str(name): value for name, value in sums.items()}),
         caption="Bytes of tensors, each once. In memory: the kernel had their page when the load, or the last pass, "
         "had ended, whoever read it. Touched: by an operation of a measured pass, in the mapping or in a copy that was "
         f"made at load. {shared_memory.bounds(context)}",
-        head=(Head("Group"), *(Head(label, "MiB", True) for _, label in COLUMNS)),
+        head=head,
         rows=rows if len(data) else [],
         data=data,
         empty="The trace names no tensor.",
@@ -111,17 +109,15 @@ ACCESS_LEDGER = Table(
     needs=needs.FILE_USE,
     when=RECORDED,
     content=_access_ledger,
-    explanation=Explanation(
-        "Each part of the model by what became of its bytes: what loading brought into memory, what tokens touched, "
-        "and what was still there at the end.",
-        f"{shared_access.MEASURED} Copied weights have columns of their own. Residency was looked at when each pass "
-        "had ended: what came and went within a pass is in no column.",
-        "Loaded and never touched is what reading the whole file before the first token wastes. Touched and gone did "
-        "not fit. Copied weights that are also in memory as file are held twice: this is what repacking costs.",
-        code="""
+    shows="Each part of the model by what became of its bytes: what loading brought into memory, what tokens touched, "
+    "and what was still there at the end.",
+    counts=f"{shared_access.MEASURED} Copied weights have columns of their own. Residency was looked at when each pass "
+    "had ended: what came and went within a pass is in no column.",
+    read="Loaded and never touched is what reading the whole file before the first token wastes. Touched and gone did "
+    "not fit. Copied weights that are also in memory as file are held twice: this is what repacking costs.",
+    code="""
 from tracegen.analysis import accesses, ledger, passes
 from tracegen.charts import theme
 used, unseen = accesses.ranges(run.tables), accesses.unseen(run.tables, passes.measured(run.tables)["pass_id"])
 data = ledger.by_group(ledger.by_tensor(run.tables, used, unseen, $page_bytes), theme.GROUP_OF)""",
-    ),
 )

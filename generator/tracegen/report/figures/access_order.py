@@ -9,10 +9,9 @@ from tracegen.charts import access_distances, access_path
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access
-from tracegen.report.figures.cells import Head, cells, number, share, size
+from tracegen.report.figures.cells import size
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Content, Figure, Rows, Table
+from tracegen.report.figures.figure import Content, Figure, Rows, Table, no_rows, not_drawn
 from tracegen.report.words import access_sentences as say
 
 
@@ -26,7 +25,7 @@ def _access_path(context: Context, pass_id: int | None = None) -> Content:
     if not empty and rows.empty:
         empty = "The operations of the pass touched no mapped file, or have no times of their own."
     if empty:
-        return Content(caption="", alt="", chart=lambda _: None, data=rows, empty=empty)
+        return not_drawn(empty)
     files = context.tables["files"]
     total = int((files["axis_begin"] + files["size_bytes"]).max())
     label = context.labels[int(drawn or 0)]
@@ -51,32 +50,28 @@ ACCESS_PATH = Figure(
     needs=(*needs.TIMES, *needs.BYTES),
     content=_access_path,
     wide=True,
-    explanation=Explanation(
-        "The way of one pass through the mapped file: time from left to right, the file from bottom to top.",
-        f"{shared_access.MEASURED} The pass is the generate pass of median length, or the prompt if there is none.",
-        "A line that rises steadily is a file that stands in the order of use. Jumps up and down are steps forward and "
-        "backward. A wide mark took long: it touches many bytes, or waited for them.",
-        code=shared_access.ACCESSES + "data = order.path(run.tables, touched, $pass_id)",
-    ),
+    shows="The way of one pass through the mapped file: time from left to right, the file from bottom to top.",
+    counts=f"{shared_access.MEASURED} The pass is the generate pass of median length, or the prompt if there is none.",
+    read="A line that rises steadily is a file that stands in the order of use. Jumps up and down are steps forward "
+    "and backward. A wide mark took long: it touches many bytes, or waited for them.",
+    code=shared_access.ACCESSES + "data = order.path(run.tables, touched, $pass_id)",
 )
 
 
 def _access_order(context: Context) -> Rows:
     """A row for each phase; the CSV has one for each pass."""
     passes = context.access_passes
-    rows = []
-    for row in order.by_phase(passes[passes["n_accesses"] > 0]).to_dict("records"):
-        steps = sum(int(row[f"n_{kind}"]) for kind in order.KINDS)
-        rows.append(
-            cells(
-                f"{row['kind']} passes",
-                number(q.count(row["n_passes"])),
-                number(q.decimal(row["n_accesses"] / row["n_passes"])),
-                size(row["touched_bytes"] / row["n_passes"]),
-                *(share(row[f"n_{kind}"], steps) for kind in order.KINDS),
-                size(row["distance_bytes"] / steps if steps else None),
-            )
-        )
+    phases = order.by_phase(passes[passes["n_accesses"] > 0])
+    phases = phases.assign(steps=phases[[f"n_{kind}" for kind in order.KINDS]].sum(axis=1))
+    head, rows = col.laid_out(
+        phases,
+        col.text("Phase", lambda r: f"{r['kind']} passes"),
+        col.count("Passes", "n_passes"),
+        col.number("Accesses of a pass", lambda r: q.decimal(r["n_accesses"] / r["n_passes"])),
+        col.number("Bytes of a pass", lambda r: size(r["touched_bytes"] / r["n_passes"]), "MiB"),
+        *(col.share(kind.capitalize(), f"n_{kind}", "steps") for kind in order.KINDS),
+        col.number("Mean distance", lambda r: size(r["distance_bytes"] / r["steps"] if r["steps"] else None), "MiB"),
+    )
     told = shared_access.of_phase(context, shared_access.phase(context))
     n = {kind: int(told[f"n_{kind}"].sum()) for kind in order.KINDS}
     return Rows(
@@ -84,14 +79,7 @@ def _access_order(context: Context) -> Rows:
         caption=f"{say.STEP}{say.layers(int(told['n_layers_down'].sum()), sum(n.values()))} Accesses, bytes and "
         f"distance are means; a byte counts as often as it was accessed. The CSV has a row for each pass."
         f"{shared_access.left_out(context)}",
-        head=(
-            Head("Phase"),
-            Head("Passes", number=True),
-            Head("Accesses of a pass", number=True),
-            Head("Bytes of a pass", "MiB", True),
-            *(Head(kind.capitalize(), number=True) for kind in order.KINDS),
-            Head("Mean distance", "MiB", True),
-        ),
+        head=head,
         rows=rows,
         data=passes,
         empty=shared_access.nothing(context),
@@ -105,14 +93,12 @@ ACCESS_ORDER = Table(
     title="In which order are the bytes of the file touched?",
     needs=needs.BYTES,
     content=_access_order,
-    explanation=Explanation(
-        f"How the accesses of each phase follow each other in the mapped file. {say.STEP}",
-        shared_access.MEASURED,
-        "Contiguous steps are what read-ahead serves well. Steps back cost a spinning disk a seek; a solid-state disk "
-        "does not seek, but the kernel reads ahead for neither. Order matters for bytes that must be read: those in "
-        "memory cost nothing in any order.",
-        code=shared_access.ACCESSES + "data = order.by_pass(run.tables, touched)",
-    ),
+    shows=f"How the accesses of each phase follow each other in the mapped file. {say.STEP}",
+    counts=shared_access.MEASURED,
+    read="Contiguous steps are what read-ahead serves well. Steps back cost a spinning disk a seek; a solid-state disk "
+    "does not seek, but the kernel reads ahead for neither. Order matters for bytes that must be read: those in memory "
+    "cost nothing in any order.",
+    code=shared_access.ACCESSES + "data = order.by_pass(run.tables, touched)",
 )
 
 
@@ -147,16 +133,14 @@ ACCESS_DISTANCES = Figure(
     title="How far do the steps go?",
     needs=needs.BYTES,
     content=_access_distances,
-    explanation=Explanation(
-        f"The distances of steps between accesses, by powers of two. {say.STEP}",
-        f"{shared_access.MEASURED} A distance counts the bytes between, either way; 0 is contiguous.",
-        "Bars at the left are steps that read-ahead bridges: usually up to 128 KiB. Bars at the right lead into "
-        "another part of the file.",
-        code=shared_access.ACCESSES
-        + """passes = order.by_pass(run.tables, touched)
+    shows=f"The distances of steps between accesses, by powers of two. {say.STEP}",
+    counts=f"{shared_access.MEASURED} A distance counts the bytes between, either way; 0 is contiguous.",
+    read="Bars at the left are steps that read-ahead bridges: usually up to 128 KiB. Bars at the right lead into "
+    "another part of the file.",
+    code=shared_access.ACCESSES
+    + """passes = order.by_pass(run.tables, touched)
 told = passes.loc[(passes["kind"] == "$phase") & (passes["n_accesses"] > 0), "pass_id"]
 data = order.distances(touched, told)""",
-    ),
 )
 
 
@@ -166,7 +150,7 @@ def _access_reads(context: Context) -> Rows:
     told = shared_access.of_phase(context, phase)
     if told.empty:
         empty = shared_access.nothing(context) or "No prompt or generate pass touched the mapped file."
-        return Rows(caption="", head=(), rows=[], empty=empty)
+        return no_rows(empty)
     table = order.reads(told)
     median = {int(t): float(n) for t, n in zip(table["tolerance_bytes"], table["reads"], strict=True)}
     head, rows = col.laid_out(
@@ -196,14 +180,12 @@ ACCESS_READS = Table(
     title="How many reads would the accesses of a token make up?",
     needs=needs.BYTES,
     content=_access_reads,
-    explanation=Explanation(
-        "Into how few reads the accesses of a pass could be joined without changing their order.",
-        f"{shared_access.MEASURED} A tolerance of T bytes joins an access that begins at the end of the one before, or "
-        "at most T bytes behind it.",
-        "Few large reads are fast on any disk, many small ones are not. This is what a program could ask for that "
-        "knows the order; the kernel, which does not, reads pages and guesses ahead.",
-        code=shared_access.ACCESSES
-        + """passes = order.by_pass(run.tables, touched)
+    shows="Into how few reads the accesses of a pass could be joined without changing their order.",
+    counts=f"{shared_access.MEASURED} A tolerance of T bytes joins an access that begins at the end of the one before, "
+    "or at most T bytes behind it.",
+    read="Few large reads are fast on any disk, many small ones are not. This is what a program could ask for that "
+    "knows the order; the kernel, which does not, reads pages and guesses ahead.",
+    code=shared_access.ACCESSES
+    + """passes = order.by_pass(run.tables, touched)
 data = order.reads(passes[(passes["kind"] == "$phase") & (passes["n_accesses"] > 0)])""",
-    ),
 )

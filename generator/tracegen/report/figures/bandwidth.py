@@ -9,8 +9,7 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_times
 from tracegen.report.figures.cells import Head, share
 from tracegen.report.figures.context import OUTSIDE, Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Rows, Table
+from tracegen.report.figures.figure import Rows, Table, no_rows
 from tracegen.report.words import bandwidth_sentences as say
 
 MOST = 12
@@ -22,7 +21,7 @@ def _content(context: Context) -> Rows:
     layers = bandwidth.by_layer(context.tables, context.timed, context.used)
     told = layers[(layers["phase"] == context.phase).to_numpy(bool)]
     if told.empty:
-        return Rows(caption="", head=(), rows=[], empty=say.NOTHING if len(context.timed) else shared_times.NO_TIMES)
+        return no_rows(say.NOTHING if len(context.timed) else shared_times.NO_TIMES)
     threads = int(context.timed["n_threads"].max())
     machine = _machine(context, threads)
     memory, withheld = machine.memory_rate, _withheld(context)
@@ -86,15 +85,13 @@ BANDWIDTH = Table(
     title="Which operations are bound by memory, which by waiting, and which do caches serve?",
     needs=(*needs.TIMES, *needs.BYTES),
     content=_content,
-    explanation=Explanation(
-        "How fast operations touch weights and buffers while their threads work, beside how fast this machine’s memory "
-        "can be read by as many threads.",
-        f"{shared_times.COUNTED} {say.RATE} {say.BOUND}",
-        "An operation that is bound by memory becomes faster only with fewer bytes (smaller types) or faster memory. "
-        "One that caches serve tells nothing of memory: a larger model would not have that rate. One that is bound by "
-        "waiting has too little work to share, or waits for pages. Where nothing is shown, computing may bound the "
-        "operation, or memory: for that one had to know how fast its kernel is with its bytes in a cache.",
-        code=shared_times.TIMED.replace("operations, timing", "accesses, bandwidth, operations, timing")
-        + "data = bandwidth.by_layer(run.tables, timed, accesses.ranges(run.tables))",
-    ),
+    shows="How fast operations touch weights and buffers while their threads work, beside how fast this machine’s "
+    "memory can be read by as many threads.",
+    counts=f"{shared_times.COUNTED} {say.RATE} {say.BOUND}",
+    read="An operation that is bound by memory becomes faster only with fewer bytes (smaller types) or faster memory. "
+    "One that caches serve tells nothing of memory: a larger model would not have that rate. One that is bound by "
+    "waiting has too little work to share, or waits for pages. Where nothing is shown, computing may bound the "
+    "operation, or memory: for that one had to know how fast its kernel is with its bytes in a cache.",
+    code=shared_times.TIMED.replace("operations, timing", "accesses, bandwidth, operations, timing")
+    + "data = bandwidth.by_layer(run.tables, timed, accesses.ranges(run.tables))",
 )

@@ -14,8 +14,7 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access
 from tracegen.report.figures.cells import Head, cells, size
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Content, Figure, Rows, Table, Values
+from tracegen.report.figures.figure import Content, Figure, Rows, Table, Values, no_rows
 from tracegen.report.words import cache_sentences as say
 
 COUNTS = (
@@ -112,19 +111,17 @@ CACHE_RATES = Figure(
     title="Which share of the accesses would a cache serve?",
     needs=(*needs.FILE_USE,),
     content=_cache_rates,
-    explanation=Explanation(
-        "The hit rate of caches from a small part of what was touched to all of it. "
-        + "; ".join(f"{name} {what}" for name, what in say.POLICIES.items())
-        + ".",
-        f"{COUNTS} {say.RATE}",
-        "Where a line rises steeply, a little more memory serves many more uses. A model of which each token reads all "
-        "the same bytes has a step: LRU serves next to nothing until all of them fit, and a static set serves as much "
-        "as its size. The gap up to Belady is what a better choice of what to keep could gain. The kernel’s page cache "
-        "is none of these: it reads ahead, and keeps two lists of pages by how recently they were used.",
-        code=ITEMS
-        + """data = rates.rates.assign(size_bytes=rates.rates["size_granules"] * $granule_bytes)
+    shows="The hit rate of caches from a small part of what was touched to all of it. "
+    + "; ".join(f"{name} {what}" for name, what in say.POLICIES.items())
+    + ".",
+    counts=f"{COUNTS} {say.RATE}",
+    read="Where a line rises steeply, a little more memory serves many more uses. A model of which each token reads "
+    "all the same bytes has a step: LRU serves next to nothing until all of them fit, and a static set serves as much "
+    "as its size. The gap up to Belady is what a better choice of what to keep could gain. The kernel’s page cache is "
+    "none of these: it reads ahead, and keeps two lists of pages by how recently they were used.",
+    code=ITEMS
+    + """data = rates.rates.assign(size_bytes=rates.rates["size_granules"] * $granule_bytes)
 data = data[["policy", "size_bytes", "hit_rate"]]""",
-    ),
 )
 
 
@@ -170,19 +167,16 @@ CACHE_SIZES = Table(
     title="How much memory does it take for 50, 90, 95 and 99 % hits?",
     needs=needs.FILE_USE,
     content=_cache_sizes,
-    explanation=Explanation(
-        "For each way to choose what a cache keeps, the memory that it takes for a hit rate.",
-        f"{COUNTS} {say.RATE}",
-        "Add what the program needs beside the file (buffers, KV cache) and what the system needs. LRU and static are "
-        "exact to the granule.",
-        code=ITEMS
-        + """data = rates.needed.assign(size_bytes=rates.needed["size_granules"] * $granule_bytes)
+    shows="For each way to choose what a cache keeps, the memory that it takes for a hit rate.",
+    counts=f"{COUNTS} {say.RATE}",
+    read="Add what the program needs beside the file (buffers, KV cache) and what the system needs. LRU and static are "
+    "exact to the granule.",
+    code=ITEMS
+    + """data = rates.needed.assign(size_bytes=rates.needed["size_granules"] * $granule_bytes)
 data = data[["policy", "target", "size_bytes"]]""",
-    ),
 )
 
 
-QUESTION = "How much do tokens in a row need together?"
 MIDDLE = 16  # passes in a row that the title tells of, beside one and all
 
 
@@ -215,19 +209,17 @@ WORKING_SET = Figure(
     key="working-set",
     page="caches",
     section="caches",
-    title=QUESTION,
+    title="How much do tokens in a row need together?",
     needs=needs.FILE_USE,
     content=_working_set,
-    explanation=Explanation(
-        "The working set: what passes in a row touch together, and how much of it the next pass needs that was not "
-        "among it.",
-        f"{shared_access.MEASURED} Generate passes, or prompt passes in a run without any.",
-        "Memory of the size of the first line holds what so many passes need; then each pass reads the second line. A "
-        "model of which each token reads the same bytes has a flat first line, and nothing anew. Where the first line "
-        "still rises at its right end, the run is too short to have seen all that tokens need.",
-        code=shared_access.ACCESSES.replace("accesses, order", "accesses, granules, order, working_set")
-        + "data = working_set.windows(granules.granule_uses(touched, $granule_bytes), $passes, $granule_bytes).table",
-    ),
+    shows="The working set: what passes in a row touch together, and how much of it the next pass needs that was not "
+    "among it.",
+    counts=f"{shared_access.MEASURED} Generate passes, or prompt passes in a run without any.",
+    read="Memory of the size of the first line holds what so many passes need; then each pass reads the second line. A "
+    "model of which each token reads the same bytes has a flat first line, and nothing anew. Where the first line "
+    "still rises at its right end, the run is too short to have seen all that tokens need.",
+    code=shared_access.ACCESSES.replace("accesses, order", "accesses, granules, order, working_set")
+    + "data = working_set.windows(granules.granule_uses(touched, $granule_bytes), $passes, $granule_bytes).table",
 )
 
 
@@ -238,7 +230,7 @@ def _reuse(context: Context) -> Rows:
     """A row for each kind of item."""
     empty = shared_access.nothing(context)
     if empty:
-        return Rows(caption="", head=(), rows=[], empty=empty)
+        return no_rows(empty)
     of = reuse.by_kind(context.disk_accesses, context.pieces)
     data = reuse.table(of)
     head, rows = col.laid_out(
@@ -283,17 +275,15 @@ REUSE = Table(
     title="After how long is something used again?",
     needs=needs.FILE_USE,
     content=_reuse,
-    explanation=Explanation(
-        "For tensors, experts and granules of the mapped file: how many passes, and how many other bytes, lie between "
-        "two uses.",
-        f"{shared_access.MEASURED} An operation uses an item once, whichever bytes of it it touched; of an "
-        "embedding of which rows are looked up, those rows are its size. A tensor of "
-        "stacked experts is one item as a whole, or one for each expert.",
-        "If tokens chose k of E experts evenly, an expert would be used again after E/k passes on average, more than "
-        "half of the times sooner. Compare the memory for LRU with what the machine has: a loop over more bytes than "
-        "fit serves nothing. Whole tensors of experts need more than their experts singly, because they carry experts "
-        "along that nobody asked for.",
-        code=shared_access.ACCESSES.replace("accesses, order", "accesses, order, pieces, reuse")
-        + "data = reuse.table(reuse.by_kind(touched, pieces.pieces(run.tables)))",
-    ),
+    shows="For tensors, experts and granules of the mapped file: how many passes, and how many other bytes, lie "
+    "between two uses.",
+    counts=f"{shared_access.MEASURED} An operation uses an item once, whichever bytes of it it touched; of an "
+    "embedding of which rows are looked up, those rows are its size. A tensor of stacked experts is one item as a "
+    "whole, or one for each expert.",
+    read="If tokens chose k of E experts evenly, an expert would be used again after E/k passes on average, more than "
+    "half of the times sooner. Compare the memory for LRU with what the machine has: a loop over more bytes than fit "
+    "serves nothing. Whole tensors of experts need more than their experts singly, because they carry experts along "
+    "that nobody asked for.",
+    code=shared_access.ACCESSES.replace("accesses, order", "accesses, order, pieces, reuse")
+    + "data = reuse.table(reuse.by_kind(touched, pieces.pieces(run.tables)))",
 )

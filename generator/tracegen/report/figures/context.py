@@ -188,6 +188,11 @@ class Context:
         """The phase that figures of one token show: generate, or prompt if there is no generate pass."""
         return "generate" if self.summary.n_generate_passes else "prompt"
 
+    @cached_property
+    def phase_passes(self) -> pd.Series:
+        """The numbers of the measured passes of `phase`."""
+        return self.of_kind(self.measured, self.phase)["pass_id"]
+
     @property
     def choice_by_chance(self) -> float | None:
         """The share that the most chosen expert of a layer would get if tokens chose at random; None: not known."""
@@ -195,6 +200,10 @@ class Context:
         if choice.n_experts is None or choice.n_chosen is None:
             return None
         return routing.most_chosen_by_chance(choice.n_rows, choice.n_chosen, choice.n_experts)
+
+    def of_kind(self, rows: pd.DataFrame, kind: str) -> pd.DataFrame:
+        """The rows, which have a pass_id, of measured passes of a kind."""
+        return rows[(rows["pass_id"].map(self.kinds) == kind).to_numpy(bool)]
 
     def fact(self, *path: str) -> Any:
         """The fact at a path of keys, or None when a key is absent."""

@@ -12,7 +12,6 @@ from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
 from tracegen.report.figures.cells import Cell, Head, cells
 from tracegen.report.figures.context import OUTSIDE, Context
-from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.figures.shared_disk import read_bytes
 from tracegen.report.words import sentences
@@ -140,8 +139,7 @@ def _waiting(context: Context) -> list[tuple[Cell, ...]]:
     """The row of the time that generate passes waited for the disk; none if it is not known, or a check failed."""
     if not context.run.has_faults or context.refusal((*needs.TIMES, needs.FAULTS)):
         return []
-    split = context.disk_split
-    split = split[(split["pass_id"].map(context.kinds) == "generate").to_numpy(bool)]
+    split = context.of_kind(context.disk_split, "generate")
     whole, waited = float(split["duration_ns"].sum()), float((split["disk_ns"] + split["behind_ns"]).sum())
     mapped = ", in page faults that read nothing" if read_bytes(context, split["pass_id"]) == 0 else ""
     return [
@@ -158,8 +156,7 @@ def _read_again(context: Context) -> list[tuple[Cell, ...]]:
     """The row of what generate passes read once more; none if requests were not recorded, or a check failed."""
     if not context.run.has_requests or context.refusal((*needs.TIMES, needs.PLACES, needs.REQUESTS)):
         return []
-    use = context.disk_requests
-    use = use[(use["pass_id"].map(context.kinds) == "generate").to_numpy(bool)]
+    use = context.of_kind(context.disk_requests, "generate")
     read, again = float(use["page_bytes_read"].sum()), float(use["again_bytes"].sum())
     return [
         cells(
@@ -195,12 +192,10 @@ DISK = Table(
     title="Is this a disk experiment?",
     needs=(),
     content=disk_panel,
-    explanation=Explanation(
-        "The settings and counters that decide whether an operation can reach the disk.",
-        "Settings as they were asked for; faults and read bytes of the whole process, separately for load and warm-up "
-        "and for measured passes.",
-        "The answer is the number of bytes read from the disk in measured passes; the rows above it explain that "
-        "number.",
-        made_by="tracegen.report.figures.disk.disk_panel",
-    ),
+    shows="The settings and counters that decide whether an operation can reach the disk.",
+    counts="Settings as they were asked for; faults and read bytes of the whole process, separately for load and "
+    "warm-up and for measured passes.",
+    read="The answer is the number of bytes read from the disk in measured passes; the rows above it explain that "
+    "number.",
+    made_by="tracegen.report.figures.disk.disk_panel",
 )

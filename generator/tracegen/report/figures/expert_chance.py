@@ -20,16 +20,12 @@ from tracegen.analysis import (
 from tracegen.charts import by_layer
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs, shared_experts
+from tracegen.report.figures import shared_experts
 from tracegen.report.figures.cells import between
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Content, Figure, Rows, Table
-from tracegen.report.figures.shared_experts import WITH_EXPERTS
+from tracegen.report.figures.figure import Content, Rows
 from tracegen.report.words import expert_chance_sentences as say
 from tracegen.report.words import expert_sentences
-
-QUESTION_STICKY = "Do tokens choose the experts of the token before more often than chance?"
 
 
 def _sticky_overall(table: pd.DataFrame) -> tuple[str, str]:
@@ -52,7 +48,7 @@ def _experts_sticky(context: Context) -> Content:
     """By layer: observed, shuffled and even share."""
     table = context.stickiness
     layers = table[table["layer"].notna()]
-    title, overall = _sticky_overall(table) if len(table) else (QUESTION_STICKY, "")
+    title, overall = _sticky_overall(table) if len(table) else ("", "")
     cut = shared_experts.first_rows(context, expert_transitions.MOST_ROWS)
     percents = layers.assign(value=layers["share"])[["layer", "value", "low", "high", "even"]].astype("float64")
     percents[["value", "low", "high", "even"]] *= 100
@@ -68,29 +64,23 @@ def _experts_sticky(context: Context) -> Content:
     )
 
 
-EXPERTS_STICKY = Figure(
+EXPERTS_STICKY = shared_experts.figure(
     key="experts-sticky",
-    page="experts",
     section="shares",
-    title=QUESTION_STICKY,
-    needs=needs.CHOICES,
-    when=WITH_EXPERTS,
+    title="Do tokens choose the experts of the token before more often than chance?",
     content=_experts_sticky,
-    explanation=Explanation(
-        "The share of a token’s experts that the token before it chose too, beside what the same tokens give in "
-        "shuffled order.",
-        f"{shared_experts.GENERATED} The first token of a sequence has none before it. Layers in which rows choose all "
-        f"experts, or different numbers of them, are left out.",
-        "k/E is the share if all experts were equally likely. A router that prefers some experts repeats them in any "
-        "order, so the grey band is the baseline: only a point outside it says that tokens in a row resemble each "
-        "other. The effect is the distance from the mean of the band in percentage points; p is two-sided, by layer "
-        "adjusted by Holm’s method. p asks whether the order of these tokens matters; the interval, how much the share "
-        "differs between parts of the run. A small p with an interval around 0 is an effect of some part only. "
-        "The share is also the hit rate of a cache that holds the experts of one token. The CSV has all numbers; its "
-        "first row is over all layers.",
-        code=shared_experts.CHOSEN.replace("experts, routing", "expert_transitions, experts")
-        + "data = expert_transitions.stickiness(chosen, experts.sizes(run.tables, chosen))",
-    ),
+    shows="The share of a token’s experts that the token before it chose too, beside what the same tokens give in "
+    "shuffled order.",
+    counts=f"{shared_experts.GENERATED} The first token of a sequence has none before it. Layers in which rows choose "
+    "all experts, or different numbers of them, are left out.",
+    read="k/E is the share if all experts were equally likely. A router that prefers some experts repeats them in any "
+    "order, so the grey band is the baseline: only a point outside it says that tokens in a row resemble each other. "
+    "The effect is the distance from the mean of the band in percentage points; p is two-sided, by layer adjusted by "
+    "Holm’s method. p asks whether the order of these tokens matters; the interval, how much the share differs between "
+    "parts of the run. A small p with an interval around 0 is an effect of some part only. The share is also the hit "
+    "rate of a cache that holds the experts of one token. The CSV has all numbers; its first row is over all layers.",
+    code=shared_experts.CHOSEN.replace("experts, routing", "expert_transitions, experts")
+    + "data = expert_transitions.stickiness(chosen, experts.sizes(run.tables, chosen))",
 )
 
 
@@ -116,25 +106,19 @@ def _experts_again(context: Context) -> Rows:
     )
 
 
-EXPERTS_AGAIN = Table(
+EXPERTS_AGAIN = shared_experts.table(
     key="experts-again",
-    page="experts",
     section="tables",
     title="How many experts are chosen again, layer by layer?",
-    needs=needs.CHOICES,
-    when=WITH_EXPERTS,
     content=_experts_again,
-    explanation=Explanation(
-        "Per layer: tokens, their choices, and how many of these the token before had chosen too.",
-        f"{shared_experts.GENERATED} The first token of a sequence has none before it and is not counted.",
-        "Compare the share with the even choice beside it: the difference shows how much the model prefers the same "
-        "experts again.",
-        code=shared_experts.CHOSEN + "data = routing.reuse(chosen, experts.choice(run.tables).counts)",
-    ),
+    shows="Per layer: tokens, their choices, and how many of these the token before had chosen too.",
+    counts=f"{shared_experts.GENERATED} The first token of a sequence has none before it and is not counted.",
+    read="Compare the share with the even choice beside it: the difference shows how much the model prefers the same "
+    "experts again.",
+    code=shared_experts.CHOSEN + "data = routing.reuse(chosen, experts.choice(run.tables).counts)",
 )
 
 
-QUESTION_SEGMENTS = "How long do the same experts serve?"
 TOLD = 16  # the title tells segments of this length, or of the longest below
 
 
@@ -142,7 +126,7 @@ def _experts_segments(context: Context) -> Rows:
     """A row for each length of segment."""
     table = expert_segments.segments(context.chosen, context.expert_sizes)
     told = table[table["length"] <= TOLD].tail(1).to_dict("records")
-    title = QUESTION_SEGMENTS
+    title = ""
     if told:
         r = told[0]
         title = say.segments_title(
@@ -175,33 +159,25 @@ def _experts_segments(context: Context) -> Rows:
     )  # fmt: skip
 
 
-EXPERTS_SEGMENTS = Table(
+EXPERTS_SEGMENTS = shared_experts.table(
     key="experts-segments",
-    page="experts",
     section="tests",
-    title=QUESTION_SEGMENTS,
-    needs=needs.CHOICES,
-    when=WITH_EXPERTS,
+    title="How long do the same experts serve?",
     content=_experts_segments,
-    explanation=Explanation(
-        "The two measures of Liang and others (arXiv 2505.16056) of how alike the choices of tokens in a row are: "
-        "segment routing best performance (SRP) and segment cache best hit rate (SCH, as in versions 3 and 4 of the "
-        "paper).",
-        f"{shared_experts.GENERATED} Segments of the paper’s lengths overlap. Layers with the commonest numbers of "
-        "experts and of choices. Each layer has its cache; SCH is the mean over layers. An expert that comes into free "
-        "room counts as a hit, as in the paper.",
-        "SRP of 100 %: all tokens of a segment choose the same experts. SCH: the share of choices that a cache serves "
-        "which knows the tokens to come, and drops the expert that they choose least often, as the paper has it. It is "
-        "no bound of what reading ahead can reach: a cache that drops what is chosen again last can serve more. Both "
-        "grow with k/E and with how unequally experts are used, whatever the order: what the order adds is the "
-        "distance from “shuffled”. The paper’s models were measured on given texts, this run on what it generated.",
-        code=shared_experts.CHOSEN.replace("experts, routing", "expert_segments, experts")
-        + "data = expert_segments.segments(chosen, experts.sizes(run.tables, chosen))",
-    ),
+    shows="The two measures of Liang and others (arXiv 2505.16056) of how alike the choices of tokens in a row are: "
+    "segment routing best performance (SRP) and segment cache best hit rate (SCH, as in versions 3 and 4 of the "
+    "paper).",
+    counts=f"{shared_experts.GENERATED} Segments of the paper’s lengths overlap. Layers with the commonest numbers of "
+    "experts and of choices. Each layer has its cache; SCH is the mean over layers. An expert that comes into free "
+    "room counts as a hit, as in the paper.",
+    read="SRP of 100 %: all tokens of a segment choose the same experts. SCH: the share of choices that a cache serves "
+    "which knows the tokens to come, and drops the expert that they choose least often, as the paper has it. It is no "
+    "bound of what reading ahead can reach: a cache that drops what is chosen again last can serve more. Both grow "
+    "with k/E and with how unequally experts are used, whatever the order: what the order adds is the distance from "
+    "“shuffled”. The paper’s models were measured on given texts, this run on what it generated.",
+    code=shared_experts.CHOSEN.replace("experts, routing", "expert_segments, experts")
+    + "data = expert_segments.segments(chosen, experts.sizes(run.tables, chosen))",
 )
-
-
-QUESTION_NEXT = "Do the experts of a layer tell those of the next?"
 
 
 def _next_overall(table: pd.DataFrame) -> tuple[str, str]:
@@ -226,7 +202,7 @@ def _experts_next(context: Context) -> Content:
     """By layer: what the layer before tells, beside other guesses."""
     table = context.experts_next
     layers = table[table["layer"].notna()]
-    title, overall = _next_overall(table) if len(table) else (QUESTION_NEXT, "")
+    title, overall = _next_overall(table) if len(table) else ("", "")
     n_learned, n_rows = (int(table[name].iloc[0]) if len(table) else 0 for name in ("n_learned", "n_rows"))
     cut = shared_experts.first_rows(context, expert_next.MOST_ROWS)
     percents = layers.assign(value=layers["share"], even=layers["most"])
@@ -242,29 +218,23 @@ def _experts_next(context: Context) -> Content:
     )
 
 
-EXPERTS_NEXT = Figure(
+EXPERTS_NEXT = shared_experts.figure(
     key="experts-next",
-    page="experts",
     section="shares",
-    title=QUESTION_NEXT,
-    needs=needs.CHOICES,
-    when=WITH_EXPERTS,
+    title="Do the experts of a layer tell those of the next?",
     content=_experts_next,
-    explanation=Explanation(
-        "The share of a token’s experts that a guess finds from its experts in the layer before: what a program could "
-        "read ahead while that layer computes.",
-        f"{shared_experts.GENERATED} For each expert of the layer before, the first 80 % of the rows say how often "
-        "each expert of the layer followed; a row is guessed to choose the k experts of the largest mean over its own. "
-        "The other 20 % score the guess. Layers in which rows choose all experts, or different numbers of them, are "
-        "left out.",
-        "A point above the grey band: the layer before tells something. A point above the tick: it tells more than how "
-        "often each expert is chosen, which keeping the most chosen ones in memory would serve as well. The band keeps "
-        "the order of the tokens, so that tokens that resemble their neighbours do not look like an effect; p is that "
-        "of all layers together, for single layers the rows are too few. The guess is a simple one: another, such as a "
-        "trained one that knows the token’s vector, may find more.",
-        code=shared_experts.CHOSEN.replace("experts, routing", "expert_next, experts")
-        + "data = expert_next.told(chosen, experts.sizes(run.tables, chosen))",
-    ),
+    shows="The share of a token’s experts that a guess finds from its experts in the layer before: what a program "
+    "could read ahead while that layer computes.",
+    counts=f"{shared_experts.GENERATED} For each expert of the layer before, the first 80 % of the rows say how often "
+    "each expert of the layer followed; a row is guessed to choose the k experts of the largest mean over its own. The "
+    "other 20 % score the guess. Layers in which rows choose all experts, or different numbers of them, are left out.",
+    read="A point above the grey band: the layer before tells something. A point above the tick: it tells more than "
+    "how often each expert is chosen, which keeping the most chosen ones in memory would serve as well. The band keeps "
+    "the order of the tokens, so that tokens that resemble their neighbours do not look like an effect; p is that of "
+    "all layers together, for single layers the rows are too few. The guess is a simple one: another, such as a "
+    "trained one that knows the token’s vector, may find more.",
+    code=shared_experts.CHOSEN.replace("experts, routing", "expert_next, experts")
+    + "data = expert_next.told(chosen, experts.sizes(run.tables, chosen))",
 )
 
 
@@ -305,24 +275,19 @@ def _experts_pairs(context: Context) -> Rows:
     )  # fmt: skip
 
 
-EXPERTS_PAIRS = Table(
+EXPERTS_PAIRS = shared_experts.table(
     key="experts-pairs",
-    page="experts",
     section="tests",
     title="Which experts are chosen together?",
-    needs=needs.CHOICES,
-    when=WITH_EXPERTS,
     content=_experts_pairs,
-    explanation=Explanation(
-        "Pairs of experts of a layer that the same tokens choose more often than chance.",
-        f"{shared_experts.GENERATED} Each token row counts once for each pair that it chose. Layers with fewer than "
-        f"{2 * expert_pairs.N_BLOCKS} rows are left out.",
-        "A lift of 2: chosen together twice as often as expected from how often each is chosen. The test is careful: "
-        "where tokens choose at random it lists a pair in at most one of 20 runs. The CSV lists all pairs whose p is "
-        "below 0.05 before it is held: for one that is not in the table, a lift means nothing.",
-        code=shared_experts.CHOSEN.replace("experts, routing", "expert_pairs, experts")
-        + "data = expert_pairs.pairs(chosen, experts.sizes(run.tables, chosen)).strongest",
-    ),
+    shows="Pairs of experts of a layer that the same tokens choose more often than chance.",
+    counts=f"{shared_experts.GENERATED} Each token row counts once for each pair that it chose. Layers with fewer than "
+    f"{2 * expert_pairs.N_BLOCKS} rows are left out.",
+    read="A lift of 2: chosen together twice as often as expected from how often each is chosen. The test is careful: "
+    "where tokens choose at random it lists a pair in at most one of 20 runs. The CSV lists all pairs whose p is below "
+    "0.05 before it is held: for one that is not in the table, a lift means nothing.",
+    code=shared_experts.CHOSEN.replace("experts, routing", "expert_pairs, experts")
+    + "data = expert_pairs.pairs(chosen, experts.sizes(run.tables, chosen)).strongest",
 )
 
 
@@ -368,22 +333,17 @@ def _experts_phases(context: Context) -> Rows:
     )
 
 
-EXPERTS_PHASES = Table(
+EXPERTS_PHASES = shared_experts.table(
     key="experts-phases",
-    page="experts",
     section="tables",
     title="Does the prompt choose other experts than generated tokens?",
-    needs=needs.CHOICES,
-    when=WITH_EXPERTS,
     content=_experts_phases,
-    explanation=Explanation(
-        "How far apart the experts’ shares of the choices lie in the prompt and in generation.",
-        "Token rows of passes of the prompt, and of generate passes; warm-up is left out. Layers in which rows choose "
-        "all experts, or different numbers of them, are left out, and so is one that a phase lacks.",
-        "With few rows the distance is large by chance alone: compare it with “dealt at random”. A distance above that "
-        "range says that what the prompt chose is no good guess of what generated tokens will choose. Rows in blocks "
-        "that are dealt together resemble each other; a text with longer parts than a block may still differ for no "
-        "other reason than its parts.",
-        code="from tracegen.analysis import expert_phases\ndata = expert_phases.phases(run.tables)",
-    ),
+    shows="How far apart the experts’ shares of the choices lie in the prompt and in generation.",
+    counts="Token rows of passes of the prompt, and of generate passes; warm-up is left out. Layers in which rows "
+    "choose all experts, or different numbers of them, are left out, and so is one that a phase lacks.",
+    read="With few rows the distance is large by chance alone: compare it with “dealt at random”. A distance above "
+    "that range says that what the prompt chose is no good guess of what generated tokens will choose. Rows in blocks "
+    "that are dealt together resemble each other; a text with longer parts than a block may still differ for no other "
+    "reason than its parts.",
+    code="from tracegen.analysis import expert_phases\ndata = expert_phases.phases(run.tables)",
 )

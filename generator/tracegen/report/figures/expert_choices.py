@@ -9,19 +9,17 @@ from tracegen.charts import expert_tokens as expert_tokens_chart
 from tracegen.charts import experts as experts_chart
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs, shared_experts
-from tracegen.report.figures.cells import Cell, Head, applicable, cells
+from tracegen.report.figures import shared_experts
+from tracegen.report.figures.cells import Cell, applicable
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Content, Figure, Rows, Table
-from tracegen.report.figures.shared_experts import WITH_EXPERTS
+from tracegen.report.figures.figure import Content, Rows
 from tracegen.report.words import expert_sentences as say
 
 
 def _experts(context: Context) -> Content:
     """Tokens per layer and expert over the generate passes."""
     choice, empty = context.choice, shared_experts.no_choice(context)
-    title = "Which experts do the tokens choose?"
+    title = ""
     if not empty:
         most = choice.counts[choice.counts["n_tokens"] == choice.counts["n_tokens"].max()]
         title = say.choice_title(
@@ -46,25 +44,20 @@ def _experts(context: Context) -> Content:
     )
 
 
-EXPERTS = Figure(
+EXPERTS = shared_experts.figure(
     key="experts",
-    page="experts",
     section="choice",
     title="Which experts do the tokens choose?",
-    needs=needs.CHOICES,
-    when=WITH_EXPERTS,
     content=_experts,
-    explanation=Explanation(
-        "How many token rows chose an expert in a layer. The router’s choice was read just before the experts ran.",
-        shared_experts.GENERATED,
-        "One row per layer, one cell per expert; white cells were never chosen. Compare with the even choice in the "
-        "caption: a few strong cells in a row mean that the layer prefers some experts, which a cache could hold.",
-        code="""
+    shows="How many token rows chose an expert in a layer. The router’s choice was read just before the experts ran.",
+    counts=shared_experts.GENERATED,
+    read="One row per layer, one cell per expert; white cells were never chosen. Compare with the even choice in the "
+    "caption: a few strong cells in a row mean that the layer prefers some experts, which a cache could hold.",
+    code="""
 from tracegen.analysis import experts
 choice = experts.choice(run.tables)
 data = choice.counts.assign(n_tokens_if_even=choice.even)
 """,
-    ),
 )
 
 
@@ -115,22 +108,17 @@ def _experts_tokens(context: Context) -> Content:
     )
 
 
-EXPERTS_TOKENS = Figure(
+EXPERTS_TOKENS = shared_experts.figure(
     key="experts-tokens",
-    page="experts",
     section="drawn",
     title="Which experts does each token choose?",
-    needs=needs.CHOICES,
-    when=WITH_EXPERTS,
     content=_experts_tokens,
-    explanation=Explanation(
-        "The experts that each generated token chose in the layer whose choice is most uneven.",
-        f"{shared_experts.GENERATED} {shared_experts.HOLDS} If there are many tokens, equally many neighbours "
-        f"share a line; the data has each token.",
-        "Tokens run from top to bottom, experts from left to right. A dark column is an expert that most tokens "
-        "choose; marks that stay in place from line to line are experts that a cache would still hold.",
-        code=OF_LAYER,
-    ),
+    shows="The experts that each generated token chose in the layer whose choice is most uneven.",
+    counts=f"{shared_experts.GENERATED} {shared_experts.HOLDS} If there are many tokens, equally many neighbours share "
+    "a line; the data has each token.",
+    read="Tokens run from top to bottom, experts from left to right. A dark column is an expert that most tokens "
+    "choose; marks that stay in place from line to line are experts that a cache would still hold.",
+    code=OF_LAYER,
 )
 
 
@@ -147,56 +135,49 @@ def _experts_of_tokens(context: Context) -> Rows:
     layer, chosen = routing.most_uneven(context.expert_layers), context.chosen
     rows = routing.by_strength(chosen[chosen["layer"] == layer])
     tokens = [part for _, part in rows.groupby(["pass_id", "row"])]
-    cells_of, given = [], shared_experts.given(context)
-    for part in tokens[:SHOWN_OF_TOKENS]:
-        weights = ", ".join("—" if pd.isna(w) else q.decimal(w, 3) for w in part["weight"])
-        token, pass_id = shared_experts.token(part["generated_token"].iloc[0]), int(part["pass_id"].iloc[0])
-        cells_of.append(
-            cells(
-                Cell(q.UNKNOWN if token is None else str(token), number=True),
-                Cell(str(given.get(pass_id, q.UNKNOWN)), number=True),
-                Cell(str(pass_id), number=True, href=f"../operations/index.html#pass={pass_id}"),
-                ", ".join(str(e) for e in part["expert"]),
-                weights,
-            )
-        )
+    given = shared_experts.given(context)
+    head, shown = col.laid_out(
+        [part.to_dict("list") for part in tokens[:SHOWN_OF_TOKENS]],
+        col.number("Takes in token", lambda r: _number(shared_experts.token(r["generated_token"][0]))),
+        col.number("Gives token", lambda r: _number(given.get(r["pass_id"][0]))),
+        col.number("Pass", lambda r: _pass(r["pass_id"][0])),
+        col.text("Experts", lambda r: ", ".join(map(str, r["expert"]))),
+        col.text("Weights", lambda r: ", ".join("—" if pd.isna(w) else q.decimal(w, 3) for w in r["weight"])),
+    )
     return Rows(
         title=say.of_tokens_title(layer),
         caption=say.of_tokens_caption(
             n_ordered=sum(bool(part["place"].notna().all()) for part in tokens),
             n_tokens=len(tokens),
-            n_shown=len(cells_of),
+            n_shown=len(shown),
             last=shared_experts.last_token(context),
         ),
-        head=(
-            Head("Takes in token", number=True),
-            Head("Gives token", number=True),
-            Head("Pass", number=True),
-            Head("Experts"),
-            Head("Weights"),
-        ),
-        rows=cells_of,
+        head=head,
+        rows=shown,
         data=rows,
         empty=shared_experts.no_choice(context),
         numbers={"layer": layer},
     )
 
 
-EXPERTS_OF_TOKENS = Table(
+def _number(token: int | None) -> str:
+    return q.UNKNOWN if token is None else str(token)
+
+
+def _pass(pass_id: int) -> Cell:
+    return Cell(str(pass_id), number=True, href=f"../operations/index.html#pass={pass_id}")
+
+
+EXPERTS_OF_TOKENS = shared_experts.table(
     key="experts-of-tokens",
-    page="experts",
     section="tables",
     title="Which experts did each token choose, with which weights?",
-    needs=needs.CHOICES,
-    when=WITH_EXPERTS,
     content=_experts_of_tokens,
-    explanation=Explanation(
-        "The experts that each token chose in that layer, with the weights that the router gave them.",
-        f"{shared_experts.GENERATED} {shared_experts.HOLDS}",
-        "The expert with the largest weight comes first; the weights have the same order. “—” is a weight that was not "
-        "recorded: then the experts have the order in which llama.cpp chose them, which may depend on a bias.",
-        code=BY_STRENGTH,
-    ),
+    shows="The experts that each token chose in that layer, with the weights that the router gave them.",
+    counts=f"{shared_experts.GENERATED} {shared_experts.HOLDS}",
+    read="The expert with the largest weight comes first; the weights have the same order. “—” is a weight that was "
+    "not recorded: then the experts have the order in which llama.cpp chose them, which may depend on a bias.",
+    code=BY_STRENGTH,
 )
 
 
@@ -260,21 +241,16 @@ def _experts_used(context: Context) -> Rows:
     )
 
 
-EXPERTS_USED = Table(
+EXPERTS_USED = shared_experts.table(
     key="experts-used",
-    page="experts",
     section="tables",
     title="How many experts of each tensor does a pass use?",
-    needs=needs.CHOICES,
-    when=WITH_EXPERTS,
     content=_experts_used,
-    explanation=Explanation(
-        "How many experts of each expert tensor are used, by each pass (ubatch) of the prompt, and by all generated "
-        "tokens together.",
-        "An expert counts once for a pass, however many of its token rows chose it. n is the number of token rows: the "
-        "last layer of a prompt has fewer, for llama.cpp computes it only where an output is asked for.",
-        "Experts that no line counts need not be in memory for this text. The more rows, the more experts: fewer than "
-        "“random” means that rows choose the same ones.",
-        code="from tracegen.analysis import expert_use\ndata = expert_use.used(run.tables)",
-    ),
+    shows="How many experts of each expert tensor are used, by each pass (ubatch) of the prompt, and by all generated "
+    "tokens together.",
+    counts="An expert counts once for a pass, however many of its token rows chose it. n is the number of token rows: "
+    "the last layer of a prompt has fewer, for llama.cpp computes it only where an output is asked for.",
+    read="Experts that no line counts need not be in memory for this text. The more rows, the more experts: fewer than "
+    "“random” means that rows choose the same ones.",
+    code="from tracegen.analysis import expert_use\ndata = expert_use.used(run.tables)",
 )

@@ -11,12 +11,10 @@ from tracegen.analysis import expert_balance, routing
 from tracegen.charts import by_layer, expert_load
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs, shared_experts
+from tracegen.report.figures import shared_experts
 from tracegen.report.figures.cells import applicable, between
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Content, Figure, Rows, Table, Values
-from tracegen.report.figures.shared_experts import WITH_EXPERTS
+from tracegen.report.figures.figure import Content, Rows, Values
 from tracegen.report.words import expert_chance_sentences as chance_say
 from tracegen.report.words import expert_sentences as say
 
@@ -25,7 +23,7 @@ def _experts_load(context: Context) -> Content:
     """How evenly the choices of a layer are shared among its experts."""
     choice, empty = context.choice, shared_experts.no_choice(context)
     ranked = routing.ranked(choice.counts)
-    title = "How evenly are the choices shared?"
+    title = ""
     if not empty:
         share, even = routing.most_chosen(ranked)
         title = say.load_title(
@@ -58,21 +56,16 @@ def _values(counts: pd.DataFrame) -> Values:
     return values
 
 
-EXPERTS_LOAD = Figure(
+EXPERTS_LOAD = shared_experts.figure(
     key="experts-load",
-    page="experts",
     section="shares",
     title="How evenly are the choices shared?",
-    needs=needs.CHOICES,
-    when=WITH_EXPERTS,
     content=_experts_load,
-    explanation=Explanation(
-        "The share of a layer’s choices that its most chosen expert gets, its second, and so on.",
-        f"{shared_experts.GENERATED} An expert of a layer counts once for each token row that chose it there.",
-        "Ticks near the dashed line mean an even choice. A steep begin means that few experts get most of the choices; "
-        "a long bar means that layers differ. A place can hold another expert in every layer.",
-        code=shared_experts.COUNTS + "data = routing.ranked(counts)",
-    ),
+    shows="The share of a layer’s choices that its most chosen expert gets, its second, and so on.",
+    counts=f"{shared_experts.GENERATED} An expert of a layer counts once for each token row that chose it there.",
+    read="Ticks near the dashed line mean an even choice. A steep begin means that few experts get most of the "
+    "choices; a long bar means that layers differ. A place can hold another expert in every layer.",
+    code=shared_experts.COUNTS + "data = routing.ranked(counts)",
 )
 
 
@@ -82,7 +75,7 @@ def _experts_cover(context: Context) -> Content:
     names = {f"needed_{round(100 * part)}": f"{round(100 * part)} %" for part in reversed(routing.COVERED)}
     rows = per_layer.melt("layer", list(names), "needed", "value")
     rows = rows.assign(series=rows["needed"].map(names))
-    title = "How many experts make up most of the choices?"
+    title = ""
     if not empty:
         needed, sizes = ([int(n) for n in per_layer[name]] for name in ("needed_80", "n_experts"))
         title = say.cover_title(needed=needed, sizes=sizes, layers=shared_experts.layers(context))
@@ -96,21 +89,16 @@ def _experts_cover(context: Context) -> Content:
     )
 
 
-EXPERTS_COVER = Figure(
+EXPERTS_COVER = shared_experts.figure(
     key="experts-cover",
-    page="experts",
     section="shares",
     title="How many experts make up most of the choices?",
-    needs=needs.CHOICES,
-    when=WITH_EXPERTS,
     content=_experts_cover,
-    explanation=Explanation(
-        "The fewest experts of a layer that together make up 50, 80 and 95 % of its choices.",
-        shared_experts.GENERATED,
-        "Low lines are good for a cache: that many experts per layer, held in memory, serve that share of the choices. "
-        "The number does not say when they are chosen: for this see the figure of experts chosen again.",
-        code=shared_experts.COUNTS + "data = routing.layers(counts)",
-    ),
+    shows="The fewest experts of a layer that together make up 50, 80 and 95 % of its choices.",
+    counts=shared_experts.GENERATED,
+    read="Low lines are good for a cache: that many experts per layer, held in memory, serve that share of the "
+    "choices. The number does not say when they are chosen: for this see the figure of experts chosen again.",
+    code=shared_experts.COUNTS + "data = routing.layers(counts)",
 )
 
 
@@ -139,21 +127,16 @@ def _experts_layers(context: Context) -> Rows:
     )
 
 
-EXPERTS_LAYERS = Table(
+EXPERTS_LAYERS = shared_experts.table(
     key="experts-layers",
-    page="experts",
     section="tables",
     title="How uneven is the choice in each layer?",
-    needs=needs.CHOICES,
-    when=WITH_EXPERTS,
     content=_experts_layers,
-    explanation=Explanation(
-        "How the choices of each layer are shared among its experts.",
-        f"{shared_experts.GENERATED} Choices are token rows times the experts that each chooses.",
-        "Unevenness 0 is an even choice; at 1 the standard deviation of the counts equals their mean. If several "
-        "experts are chosen equally often, the table names the one with the lowest number.",
-        code=shared_experts.COUNTS + "data = routing.layers(counts)",
-    ),
+    shows="How the choices of each layer are shared among its experts.",
+    counts=f"{shared_experts.GENERATED} Choices are token rows times the experts that each chooses.",
+    read="Unevenness 0 is an even choice; at 1 the standard deviation of the counts equals their mean. If several "
+    "experts are chosen equally often, the table names the one with the lowest number.",
+    code=shared_experts.COUNTS + "data = routing.layers(counts)",
 )
 
 
@@ -209,23 +192,18 @@ def _known(value: Any) -> float | None:
     return float(value) if q.known(value) else None
 
 
-EXPERTS_BALANCE = Table(
+EXPERTS_BALANCE = shared_experts.table(
     key="experts-balance",
-    page="experts",
     section="tables",
     title="How evenly are the experts chosen?",
-    needs=needs.CHOICES,
-    when=WITH_EXPERTS,
     content=_experts_balance,
-    explanation=Explanation(
-        "How evenly the choices of a layer fall on its experts, in generation and in the prompt, beside what random "
-        "choice would give.",
-        "Token rows of generate passes, and of passes of the prompt; warm-up is left out. With k experts per row and n "
-        "rows, an even choice gives each expert n k / E. The last layer of a prompt has fewer rows: llama.cpp computes "
-        "it only where an output is asked for.",
-        "A few rows look uneven even where all experts are alike: only what lies outside “by chance” says something of "
-        "the router. Tokens in a row resemble each other, so that stickiness alone can lead outside too. Not "
-        "applicable: a layer in which every row chooses all experts.",
-        code="from tracegen.analysis import expert_balance\ndata = expert_balance.balance(run.tables)",
-    ),
+    shows="How evenly the choices of a layer fall on its experts, in generation and in the prompt, beside what random "
+    "choice would give.",
+    counts="Token rows of generate passes, and of passes of the prompt; warm-up is left out. With k experts per row "
+    "and n rows, an even choice gives each expert n k / E. The last layer of a prompt has fewer rows: llama.cpp "
+    "computes it only where an output is asked for.",
+    read="A few rows look uneven even where all experts are alike: only what lies outside “by chance” says something "
+    "of the router. Tokens in a row resemble each other, so that stickiness alone can lead outside too. Not "
+    "applicable: a layer in which every row chooses all experts.",
+    code="from tracegen.analysis import expert_balance\ndata = expert_balance.balance(run.tables)",
 )

@@ -10,7 +10,6 @@ import pandas as pd
 
 from tracegen.report.figures.cells import Cell, Head
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.needs import Need
 
 
@@ -31,12 +30,20 @@ class Part:
 
     `section` is a place on the page that its template names; parts of a section follow the order of the catalogue.
     `title` is a question; it is shown without a figure if a check that `needs` names failed.
+
+    Its explanation: what it `shows`, what it `counts` and leaves out, and how to `read` it. `code` computes the data of
+    the CSV: it follows `run = tracegen.load(…)`, ends with `data = …`, and contains `$NAME` for a value that depends on
+    the run (`Content.numbers`). Where a few lines do not suffice, `made_by` names the function that computes the data.
     """
 
     key: str
     page: str
     title: str
-    explanation: Explanation
+    shows: str
+    counts: str
+    read: str
+    code: str = ""
+    made_by: str = ""
     section: str = ""
     needs: tuple[Need, ...] = ()
     when: When = ALWAYS
@@ -83,6 +90,16 @@ class Rows:
     numbers: Mapping[str, object] = field(default_factory=dict)
     files: Mapping[str, str | bytes] = field(default_factory=dict)
     values: Values = field(default_factory=dict)
+
+
+def not_drawn(why: str) -> Content:
+    """The content of a figure of a run that has nothing to draw."""
+    return Content(caption="", alt="", chart=lambda _: None, data=pd.DataFrame(), empty=why)
+
+
+def no_rows(why: str) -> Rows:
+    """The content of a table of a run that has no rows."""
+    return Rows(caption="", head=(), rows=(), empty=why)
 
 
 @dataclass(frozen=True, kw_only=True)

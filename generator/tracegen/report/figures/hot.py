@@ -9,10 +9,9 @@ from tracegen.charts import concentration as concentration_chart
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access, shared_experts
-from tracegen.report.figures.cells import Cell, Head, cells, number, share
+from tracegen.report.figures.cells import between, share
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Content, Figure, Rows, Table
+from tracegen.report.figures.figure import Content, Figure, Rows, Table, no_rows
 from tracegen.report.figures.shared_experts import WITH_EXPERTS
 from tracegen.report.words import cache_sentences as say
 
@@ -55,54 +54,49 @@ CONCENTRATION = Figure(
     title="How much of the file takes most of the use?",
     needs=needs.FILE_USE,
     content=_concentration,
-    explanation=Explanation(
-        "Lorenz curves over bytes: which share of all touched bytes, of all accesses, and of the time of operations "
-        "belongs to the most used part of the file.",
-        f"{shared_access.MEASURED} A byte counts as often as it was touched. An access is an operation that touched at "
-        "least one byte of a tensor or an expert. Tensors that were touched in copies only are left out.",
-        "A curve far above the dashed line has a small part of the file that is used much more than the rest: what to "
-        "keep in memory first. On the dashed line no part is better than another. The order of bytes knows the whole "
-        "run; whether a set learned on some tokens serves others is the question of the hot set. Small tensors such as "
-        "norms have few bytes and as many accesses as large ones, so that the curve of accesses rises at once.",
-        code=shared_access.ACCESSES.replace("accesses, order", "accesses, concentration, order, pieces")
-        + """import pandas as pd
+    shows="Lorenz curves over bytes: which share of all touched bytes, of all accesses, and of the time of operations "
+    "belongs to the most used part of the file.",
+    counts=f"{shared_access.MEASURED} A byte counts as often as it was touched. An access is an operation that touched "
+    "at least one byte of a tensor or an expert. Tensors that were touched in copies only are left out.",
+    read="A curve far above the dashed line has a small part of the file that is used much more than the rest: what to "
+    "keep in memory first. On the dashed line no part is better than another. The order of bytes knows the whole run; "
+    "whether a set learned on some tokens serves others is the question of the hot set. Small tensors such as norms "
+    "have few bytes and as many accesses as large ones, so that the curve of accesses rises at once.",
+    code=shared_access.ACCESSES.replace("accesses, order", "accesses, concentration, order, pieces")
+    + """import pandas as pd
 use = concentration.piece_use(run.tables, used, touched, pieces.pieces(run.tables))
 curves = {name: concentration.curve(use, name) for name in concentration.MEASURES}
 drawn = [concentration.thinned(of).assign(measure=name) for name, of in curves.items()]
 data = pd.concat(drawn, ignore_index=True)[["measure", "file_share", "use_share"]]""",
-    ),
 )
-
-
-_WHAT = {
-    "static": "the experts that the first tokens chose most",
-    "recent": "the experts that were chosen last",
-}
 
 
 def _hot_experts(context: Context) -> Rows:
     """A row for the static set and one for the experts chosen last."""
     hot = context.hot_set
     empty = shared_experts.no_choice(context) or ("" if hot else _unknown(context))
+    head, rows = col.laid_out(
+        []
+        if hot is None
+        else [
+            {"what": "the experts that the first tokens chose most", "hot": hot, "gain": hot.static},
+            {"what": "the experts that were chosen last", "hot": hot, "gain": hot.recent},
+        ],
+        col.text("Held in each layer", lambda r: r["what"]),
+        col.number("Experts", lambda r: f"{q.count(r['hot'].n_held)} of {q.count(r['hot'].n_experts)}"),
+        col.number("Share", lambda r: share(r["hot"].n_held, r["hot"].n_experts)),
+        col.number("Choices served", lambda r: share(r["gain"].served, 1)),
+        col.number("Gain", lambda r: say.signed_gain(r["gain"].gain)),
+        col.number("95 % interval", lambda r: between(r["gain"].low, r["gain"].high, say.signed_gain)),
+    )
     if hot is None:
-        return Rows(caption=hot_set_counts(None), head=_HEAD, rows=[], empty=empty)
-    rows = [
-        cells(
-            _WHAT[name],
-            number(f"{q.count(hot.n_held)} of {q.count(hot.n_experts)}"),
-            share(hot.n_held, hot.n_experts),
-            share(gain.served, 1),
-            number(say.signed_gain(gain.gain)),
-            Cell(f"{say.signed_gain(gain.low)} to {say.signed_gain(gain.high)}", number=True),
-        )
-        for name, gain in (("static", hot.static), ("recent", hot.recent))
-    ]
+        return Rows(caption=hot_set_counts(None), head=head, rows=rows, empty=empty)
     profile = hot.kept.sort_values(["n_learned", "layer", "expert"], ascending=[False, True, True])
     text = profile.rename(columns={"n_learned": "count"}).to_csv(index=False, lineterminator="\n")
     return Rows(
         title=say.hot_title(hot.static, hot.recent, hot.n_held, hot.n_experts),
         caption=hot_set_counts(hot),
-        head=_HEAD,
+        head=head,
         rows=rows,
         data=hot_set.table(hot),
         empty=empty,
@@ -118,16 +112,6 @@ def _hot_experts(context: Context) -> Rows:
 
 def _percent(share: float) -> tuple[float, str, str]:
     return share, "1", q.percent(share)
-
-
-_HEAD = (
-    Head("Held in each layer"),
-    Head("Experts", number=True),
-    Head("Share", number=True),
-    Head("Choices served", number=True),
-    Head("Gain", number=True),
-    Head("95 % interval", number=True),
-)
 
 
 def hot_set_counts(hot: hot_set.HotSet | None) -> str:
@@ -157,20 +141,17 @@ HOT_EXPERTS = Table(
     needs=needs.CHOICES,
     when=WITH_EXPERTS,
     content=_hot_experts,
-    explanation=Explanation(
-        "What a set of experts that never changes serves of tokens that it was not learned on, and what a cache of the "
-        "same size serves that keeps the experts chosen last.",
-        f"{shared_experts.GENERATED} {shared_experts.HOLDS} Both hold twice as many experts as a token chooses, at "
-        "most half of a layer.",
-        f"The limit is a gain of {hot_set.MARGIN}: less is taken as not worth a cache. A gain reaches it where its "
-        "whole interval does, and does not where its whole interval lies below; where the interval lies on both sides, "
-        "neither is shown nor excluded. It is called a hot set if the first row reaches it. A gain below the limit can "
-        "be more than chance, and choices uneven. Of other sets than the one learned, and of other texts, this says "
-        "nothing.",
-        code=shared_experts.CHOSEN.replace("experts, routing", "experts, hot_set")
-        + """n_experts = experts.choice(run.tables).n_experts
+    shows="What a set of experts that never changes serves of tokens that it was not learned on, and what a cache of "
+    "the same size serves that keeps the experts chosen last.",
+    counts=f"{shared_experts.GENERATED} {shared_experts.HOLDS} Both hold twice as many experts as a token chooses, at "
+    "most half of a layer.",
+    read=f"The limit is a gain of {hot_set.MARGIN}: less is taken as not worth a cache. A gain reaches it where its "
+    "whole interval does, and does not where its whole interval lies below; where the interval lies on both sides, "
+    "neither is shown nor excluded. It is called a hot set if the first row reaches it. A gain below the limit can be "
+    "more than chance, and choices uneven. Of other sets than the one learned, and of other texts, this says nothing.",
+    code=shared_experts.CHOSEN.replace("experts, routing", "experts, hot_set")
+    + """n_experts = experts.choice(run.tables).n_experts
 data = hot_set.table(hot_set.hot_set(chosen, n_experts))""",
-    ),
 )
 
 
@@ -181,7 +162,7 @@ def _keep_tensors(context: Context) -> Rows:
     """A row for each size of memory."""
     empty = shared_access.nothing(context)
     if empty:
-        return Rows(caption="", head=(), rows=[], empty=empty)
+        return no_rows(empty)
     table = kept_tensors.kept(context.tables["tensors"], context.disk_accesses)
     data = kept_tensors.chosen(table)
     head, rows = col.laid_out(
@@ -224,15 +205,13 @@ KEEP_TENSORS = Table(
     title="What would keeping whole tensors in memory serve?",
     needs=needs.FILE_USE,
     content=_keep_tensors,
-    explanation=Explanation(
-        "Which share of the touched bytes lies in the tensors that fit into some memory, if only whole tensors can be "
-        "kept there.",
-        f"{shared_access.MEASURED} A tensor that the run never touched is not kept. It knows the run, as a static "
-        "set does.",
-        "Tensors that each token reads whole (attention, output) come first; those of experts follow. "
-        "llama.cpp’s option `-ot 'REGEX=BUFFER'` places the tensors that a regular expression finds in a buffer of "
-        "another type, such as a GPU’s.",
-        code=shared_access.ACCESSES.replace("accesses, order", "accesses, kept_tensors, order")
-        + 'data = kept_tensors.chosen(kept_tensors.kept(run.tables["tensors"], touched))',
-    ),
+    shows="Which share of the touched bytes lies in the tensors that fit into some memory, if only whole tensors can "
+    "be kept there.",
+    counts=f"{shared_access.MEASURED} A tensor that the run never touched is not kept. It knows the run, as a static "
+    "set does.",
+    read="Tensors that each token reads whole (attention, output) come first; those of experts follow. llama.cpp’s "
+    "option `-ot 'REGEX=BUFFER'` places the tensors that a regular expression finds in a buffer of another type, such "
+    "as a GPU’s.",
+    code=shared_access.ACCESSES.replace("accesses, order", "accesses, kept_tensors, order")
+    + 'data = kept_tensors.chosen(kept_tensors.kept(run.tables["tensors"], touched))',
 )

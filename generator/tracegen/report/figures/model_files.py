@@ -6,7 +6,6 @@ from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Rows, Table
 
 
@@ -35,10 +34,8 @@ MODEL_FILES = Table(
     title="Model files",
     needs=(),
     content=_content,
-    explanation=Explanation(
-        "The files of the model: size, hash, and where each begins on the axis of the heatmap.",
-        "All files that were mapped or read. Published names have no folders.",
-        "Files with the same sha256 are the same, wherever they lie.",
-        code="data = run.files",
-    ),
+    shows="The files of the model: size, hash, and where each begins on the axis of the heatmap.",
+    counts="All files that were mapped or read. Published names have no folders.",
+    read="Files with the same sha256 are the same, wherever they lie.",
+    code="data = run.files",
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from tracegen.analysis import residency, resident_tensors
 from tracegen.charts import residency as residency_chart
 from tracegen.charts import resident_groups as groups_chart
@@ -12,11 +10,11 @@ from tracegen.charts.heatmap import Axis
 from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Content, Figure, When
+from tracegen.report.figures.figure import Content, Figure, When, not_drawn
 from tracegen.report.words import sentences
 
 MARKS = 4_500  # at most, to keep the SVG small
+NO_PAGE = "The size of the machine’s pages was not recorded."
 
 
 def _looked(context: Context) -> bool:
@@ -31,9 +29,7 @@ def _residency(context: Context) -> Content:
     tables = context.tables
     page = context.fact("host", "page_bytes")
     if page is None:  # an older run without the size of a page: its pages have no place in the file
-        return Content(
-            "", "", lambda _: None, pd.DataFrame(), empty="The size of the machine’s pages was not recorded."
-        )
+        return not_drawn(NO_PAGE)
     rows = residency.resident_rows(tables)
     files = tables["files"]
     total = int((files["axis_begin"] + files["size_bytes"]).max())
@@ -74,16 +70,15 @@ RESIDENCY = Figure(
     when=RECORDED,
     content=_residency,
     wide=True,
-    explanation=Explanation(
-        "The share of the file’s pages that the kernel had in memory (mincore) when a load or pass had ended.",
-        "Loads and passes that ended. The head of the file, which llama.cpp unmaps after the load, was not looked at.",
-        "The file runs from left to right, the run from top to bottom. Rows that grow darker show a file that is read "
-        "into memory; cells that grow paler show pages that the kernel gave up.",
-        code="""
+    shows="The share of the file’s pages that the kernel had in memory (mincore) when a load or pass had ended.",
+    counts="Loads and passes that ended. The head of the file, which llama.cpp unmaps after the load, was not looked "
+    "at.",
+    read="The file runs from left to right, the run from top to bottom. Rows that grow darker show a file that is read "
+    "into memory; cells that grow paler show pages that the kernel gave up.",
+    code="""
 from tracegen.analysis import residency
 data = residency.resident_cells(run.tables, page_bytes=$page_bytes, n_bins=$n_bins)
 """,
-    ),
 )
 
 
@@ -94,9 +89,7 @@ def _resident_groups(context: Context) -> Content:
     """A line for each group of components."""
     page = context.fact("host", "page_bytes")
     if page is None:
-        return Content(
-            "", "", lambda _: None, pd.DataFrame(), empty="The size of the machine’s pages was not recorded."
-        )
+        return not_drawn(NO_PAGE)
     each = resident_tensors.resident_tensors(context.tables, page)
     data = resident_tensors.by_group(each, context.tables["tensors"], theme.GROUP_OF)
     size = data.drop_duplicates("group").set_index("group")["size_bytes"]
@@ -127,17 +120,16 @@ RESIDENT_GROUPS = Figure(
     needs=(needs.EVIDENCE, needs.KINDS),
     when=RECORDED,
     content=_resident_groups,
-    explanation=Explanation(
-        "The share of each component group that was in memory (mincore) when each load and pass had ended.",
-        "Loads and passes that ended, warm-up included. A page that two tensors share counts for each with its part.",
-        "A line that stays at the top is kept by the kernel: each token reads it, so that it is never the page that "
-        "was not used for longest. A line that falls or stays low is read again and again. Copied weights fall, too: "
-        "nothing reads them in the file any more.",
-        code="""
+    shows="The share of each component group that was in memory (mincore) when each load and pass had ended.",
+    counts="Loads and passes that ended, warm-up included. A page that two tensors share counts for each with its "
+    "part.",
+    read="A line that stays at the top is kept by the kernel: each token reads it, so that it is never the page that "
+    "was not used for longest. A line that falls or stays low is read again and again. Copied weights fall, too: "
+    "nothing reads them in the file any more.",
+    code="""
 from tracegen.analysis import resident_tensors
 from tracegen.charts import theme
 each = resident_tensors.resident_tensors(run.tables, page_bytes=$page_bytes)
 data = resident_tensors.by_group(each, run.tables["tensors"], theme.GROUP_OF)
 """,
-    ),
 )

@@ -9,7 +9,6 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_memory
 from tracegen.report.figures.cells import Cell, cells, number, size
 from tracegen.report.figures.context import OUTSIDE, Context
-from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.words import sentences, terms
 
@@ -47,15 +46,11 @@ TENSOR_GROUPS = Table(
     title="How much of each part of the model is touched?",
     needs=(*needs.BYTES, needs.WHOLE),
     content=_tensor_groups,
-    explanation=Explanation(
-        f"Bytes of the tensors of each component group, and how many of them were touched at least once. "
-        f"{shared_memory.TOUCHED}",
-        f"{shared_memory.MEASURED} Each byte counts once, however often it was touched.",
-        "Below 100 %, tokens left something untouched: rows of the embedding, experts, or whole tensors.",
-        code="from tracegen.charts import theme\n"
-        + shared_memory.USE
-        + "data = coverage.group_use(use, theme.GROUP_OF)",
-    ),
+    shows="Bytes of the tensors of each component group, and how many of them were touched at least once. "
+    f"{shared_memory.TOUCHED}",
+    counts=f"{shared_memory.MEASURED} Each byte counts once, however often it was touched.",
+    read="Below 100 %, tokens left something untouched: rows of the embedding, experts, or whole tensors.",
+    code="from tracegen.charts import theme\n" + shared_memory.USE + "data = coverage.group_use(use, theme.GROUP_OF)",
 )
 
 
@@ -89,14 +84,12 @@ BIGGEST_TENSORS = Table(
     title="Which tensors are biggest?",
     needs=(*needs.BYTES, needs.WHOLE),
     content=_biggest_tensors,
-    explanation=Explanation(
-        "Every tensor with its place in its file, and the share of its bytes that was touched. "
-        f"{shared_memory.TOUCHED}",
-        f"{shared_memory.MEASURED} The page lists 15 tensors; the CSV has all.",
-        "Memory is where operations touched the tensor: mapped is in the mapped model file, copied is in a copy made "
-        "at load.",
-        code=shared_memory.USE + 'data = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
-    ),
+    shows="Every tensor with its place in its file, and the share of its bytes that was touched. "
+    f"{shared_memory.TOUCHED}",
+    counts=f"{shared_memory.MEASURED} The page lists 15 tensors; the CSV has all.",
+    read="Memory is where operations touched the tensor: mapped is in the mapped model file, copied is in a copy made "
+    "at load.",
+    code=shared_memory.USE + 'data = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
 )
 
 
@@ -136,12 +129,10 @@ NEVER_TOUCHED = Table(
     title="Which tensors were never touched?",
     needs=(*needs.BYTES, needs.WHOLE),
     content=_never_touched,
-    explanation=Explanation(
-        "Tensors of the file of which no operation touched a byte.",
-        shared_memory.MEASURED,
-        "Expect small tables that llama.cpp reads at load. Experts that no token chose are listed only if each expert "
-        "is a tensor of its own.",
-        code=shared_memory.USE
-        + 'use = use[use["n_passes"] == 0]\ndata = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
-    ),
+    shows="Tensors of the file of which no operation touched a byte.",
+    counts=shared_memory.MEASURED,
+    read="Expect small tables that llama.cpp reads at load. Experts that no token chose are listed only if each expert "
+    "is a tensor of its own.",
+    code=shared_memory.USE
+    + 'use = use[use["n_passes"] == 0]\ndata = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
 )

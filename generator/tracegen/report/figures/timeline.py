@@ -12,8 +12,7 @@ from tracegen.charts import timeline as timeline_chart
 from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Content, Figure
+from tracegen.report.figures.figure import Content, Figure, not_drawn
 from tracegen.report.words import sentences
 
 DISK_DRAWN = (
@@ -33,10 +32,6 @@ class _Shares:
     work: float
     inside: float
     after: float
-
-
-def _nothing(reason: str) -> Content:
-    return Content(caption="", alt="", chart=lambda _: None, data=pd.DataFrame(), empty=reason)
 
 
 def _unknown(context: Context, pass_id: int | None) -> str:
@@ -69,7 +64,7 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
     spans = context.tables["spans"]
     drawn = context.typical_pass if pass_id is None else pass_id
     if drawn is None or drawn not in set(context.measured["pass_id"]) & set(spans["pass_id"]):
-        return _nothing(_unknown(context, pass_id))
+        return not_drawn(_unknown(context, pass_id))
     rows, width = timeline.segments(context.tables, drawn)
     label, n = context.labels[drawn], int(rows["thread"].nunique())
     duration_ns = context.measured.set_index("pass_id")["duration_ns"].get(drawn)
@@ -101,16 +96,14 @@ TIMELINE = Figure(
     needs=needs.TIMES,
     content=_content,
     wide=True,
-    explanation=Explanation(
-        "What each thread does at each moment of one pass: work in an operation, waiting at a barrier inside it, or "
-        "waiting after it for the other threads; waiting for the disk, where page faults were recorded.",
-        "One pass: the generate pass of median length, else a prompt pass. Load and warm-up are never chosen.",
-        "Each lane is a thread. Colour is work, by component group; pale stretches are waiting. Wide pale stretches in "
-        "all lanes but one show a thread that all others wait for. A device that is idle while threads work could be "
-        "reading what they need next.",
-        code="""
+    shows="What each thread does at each moment of one pass: work in an operation, waiting at a barrier inside it, or "
+    "waiting after it for the other threads; waiting for the disk, where page faults were recorded.",
+    counts="One pass: the generate pass of median length, else a prompt pass. Load and warm-up are never chosen.",
+    read="Each lane is a thread. Colour is work, by component group; pale stretches are waiting. Wide pale stretches "
+    "in all lanes but one show a thread that all others wait for. A device that is idle while threads work could be "
+    "reading what they need next.",
+    code="""
 from tracegen.analysis import timeline
 data, bin_ns = timeline.segments(run.tables, $pass_id)
 """,
-    ),
 )

@@ -10,7 +10,6 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import OUTSIDE, Context
-from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.words import sentences
 
@@ -108,20 +107,17 @@ WAITING_KINDS = Table(
     title="Where do threads wait?",
     needs=(*needs.TIMES, needs.NAMES),
     content=_waiting_kinds,
-    explanation=Explanation(
-        "How long threads worked and waited, by kind of operation and component.",
-        WAITED,
-        "Inside an operation a thread waits for the others at the operation’s own barriers; after it, for the last "
-        "thread to finish. Causes are parts of unequal size, a thread that waits for a page of the file, or a thread "
-        "without a processor. Each share is of the duration of the passes times their threads; together the shares are "
-        "all the waiting. A thread that computes alone waits for nobody: the time after an operation is its way to "
-        "the next.",
-        code=OPS
-        + """
+    shows="How long threads worked and waited, by kind of operation and component.",
+    counts=WAITED,
+    read="Inside an operation a thread waits for the others at the operation’s own barriers; after it, for the last "
+    "thread to finish. Causes are parts of unequal size, a thread that waits for a page of the file, or a thread "
+    "without a processor. Each share is of the duration of the passes times their threads; together the shares are all "
+    "the waiting. A thread that computes alone waits for nobody: the time after an operation is its way to the next.",
+    code=OPS
+    + """
 waited = waiting.by(ops, passes.measured(run.tables), waiting.KIND)
 data = waited.drop(columns=["pass_id", "at_node"])
 """,
-    ),
 )
 
 
@@ -163,11 +159,9 @@ WAITING_NODES = Table(
     title="At which nodes do threads wait most?",
     needs=(*needs.TIMES, needs.NAMES),
     content=_waiting_nodes,
-    explanation=Explanation(
-        "How long threads worked and waited, by node of the graph.",
-        f"{WAITED} One row for all executions of a node.",
-        "A node with far more waiting than similar nodes has parts of unequal size, or something disturbed one of its "
-        "executions. The link opens the execution that waited longest.",
-        code=OPS + "data = waiting.by(ops, passes.measured(run.tables), waiting.NODE)",
-    ),
+    shows="How long threads worked and waited, by node of the graph.",
+    counts=f"{WAITED} One row for all executions of a node.",
+    read="A node with far more waiting than similar nodes has parts of unequal size, or something disturbed one of its "
+    "executions. The link opens the execution that waited longest.",
+    code=OPS + "data = waiting.by(ops, passes.measured(run.tables), waiting.NODE)",
 )

@@ -7,11 +7,11 @@ import pandas as pd
 from tracegen.analysis import what_if
 from tracegen.charts import what_if_memory
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs, shared_access
-from tracegen.report.figures.cells import Head, cells, number, share
+from tracegen.report.figures import cells, needs, shared_access
+from tracegen.report.figures import columns as col
+from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Content, Figure, Rows, Table
+from tracegen.report.figures.figure import Content, Figure, Rows, Table, no_rows, not_drawn
 from tracegen.report.words import what_if_sentences as say
 
 HALF = 0.5  # of all bytes that were touched: the memory that sentences tell of
@@ -77,36 +77,30 @@ def _what_if_orders(context: Context) -> Rows:
     """A row for each order; the CSV has one for each order and size of memory."""
     empty = nothing(context)
     if empty:
-        return Rows(caption="", head=(), rows=[], empty=empty)
+        return no_rows(empty)
     table = context.what_if
     none, half = (with_memory(table, s) for s in (0.0, HALF))
     memory = q.size(half["memory_bytes"].iloc[0])
-    rows = [
-        cells(
-            row["order"],
-            say.ORDERS[row["order"]],
-            share(row["sequential_share"], 1) if q.known(row["sequential_share"]) else "",
-            number(q.decimal(row["reads"])),
-            number(q.decimal(row["time_ns"] / 1e6)),
-            number(q.decimal(some["reads"])),
-            number(q.decimal(some["time_ns"] / 1e6)),
-        )
-        for row, some in zip(none.to_dict("records"), half.to_dict("records"), strict=True)
-    ]
+    with_half = half.set_index("order").add_suffix("_half")[["reads_half", "time_ns_half"]]
+    head, rows = col.laid_out(
+        none.join(with_half, on="order"),
+        col.text("Order", lambda r: r["order"]),
+        col.text("What it is", lambda r: say.ORDERS[r["order"]]),
+        col.number(
+            "Sequential",
+            lambda r: cells.share(r["sequential_share"], 1) if q.known(r["sequential_share"]) else Cell(""),
+        ),
+        col.decimal("Reads", "reads", 1),
+        col.decimal("Time", "time_ns", 1, "ms", 1e6),
+        col.decimal("Reads, with memory", "reads_half", 1),
+        col.decimal("Time, with memory", "time_ns_half", 1, "ms", 1e6),
+    )
     return Rows(
         title=say.orders_title(*best(table)),
         caption=f"Means of a pass. Sequential: the share of steps between accesses that go on at most 128 KiB behind "
         f"the end of the one before. Last two columns: with {memory} of memory, half of the mapped bytes that the run "
         f"touched. {caption(context)}",
-        head=(
-            Head("Order"),
-            Head("What it is"),
-            Head("Sequential", number=True),
-            Head("Reads", number=True),
-            Head("Time", "ms", True),
-            Head("Reads, with memory", number=True),
-            Head("Time, with memory", "ms", True),
-        ),
+        head=head,
         rows=rows,
         data=table,
         numbers=numbers(context),
@@ -120,15 +114,13 @@ WHAT_IF_ORDERS = Table(
     title="What if the tensors stood in another order in the file?",
     needs=needs.FILE_USE,
     content=_what_if_orders,
-    explanation=Explanation(
-        "The same accesses, if the file held its tensors, or the experts inside of them, in another order: how many "
-        "reads a pass would make up, and how long they would take one after the other.",
-        f"{shared_access.MEASURED} Reads that lie at most 128 KiB apart in the order of use are one. An order is "
-        "learned on the first 80 % of the generate passes and scored on the others. t = reads · L + bytes / B.",
-        "If all orders take about the same time, reads are so large that their number hardly matters: a token pays for "
-        "bytes. `tracegen reorder` writes a file in one of the orders, so that the simulation can be tried.",
-        code=CODE,
-    ),
+    shows="The same accesses, if the file held its tensors, or the experts inside of them, in another order: how many "
+    "reads a pass would make up, and how long they would take one after the other.",
+    counts=f"{shared_access.MEASURED} Reads that lie at most 128 KiB apart in the order of use are one. An order is "
+    "learned on the first 80 % of the generate passes and scored on the others. t = reads · L + bytes / B.",
+    read="If all orders take about the same time, reads are so large that their number hardly matters: a token pays "
+    "for bytes. `tracegen reorder` writes a file in one of the orders, so that the simulation can be tried.",
+    code=CODE,
 )
 
 
@@ -136,7 +128,7 @@ def _what_if_memory(context: Context) -> Content:
     """The time to read of a pass by size of memory, for each order of the file."""
     empty = nothing(context)
     if empty:
-        return Content(caption="", alt="", chart=lambda _: None, data=pd.DataFrame(), empty=empty)
+        return not_drawn(empty)
     table = context.what_if
     share, memory = saved(table, HALF)
     title = say.memory_title(share, memory, held(context, memory))
@@ -158,13 +150,11 @@ WHAT_IF_MEMORY = Figure(
     title="What if more of the file stayed in memory?",
     needs=needs.FILE_USE,
     content=_what_if_memory,
-    explanation=Explanation(
-        "How long a pass would read, by how much memory there is for the file.",
-        "Memory drops what was not used for longest (LRU); it is counted to the byte. All passes go through it, only "
-        "the scored ones count. t = reads · L + bytes / B. The title says beside it what holding the most used bytes "
-        "would serve: chosen on the passes that orders are learned on, and never changed.",
-        "A line that falls steadily: each GiB of memory is worth the same. A line that stays high and then drops: "
-        "little memory is as good as none, until what a token touches fits.",
-        code=CODE + 'data = data[["order", "memory_bytes", "reads", "read_bytes", "time_ns"]]',
-    ),
+    shows="How long a pass would read, by how much memory there is for the file.",
+    counts="Memory drops what was not used for longest (LRU); it is counted to the byte. All passes go through it, "
+    "only the scored ones count. t = reads · L + bytes / B. The title says beside it what holding the most used bytes "
+    "would serve: chosen on the passes that orders are learned on, and never changed.",
+    read="A line that falls steadily: each GiB of memory is worth the same. A line that stays high and then drops: "
+    "little memory is as good as none, until what a token touches fits.",
+    code=CODE + 'data = data[["order", "memory_bytes", "reads", "read_bytes", "time_ns"]]',
 )

@@ -194,10 +194,9 @@ def _of_storage(context: Collector) -> list[Finding]:
         found.append(Finding(text, DISK, "the disk", share))
     split_known = context.run.has_faults and not context.refusal(DISK_SPLIT.needs)
     if split_known:
-        found.append(_of_disk_waits(context, generate["pass_id"]))
+        found.append(_of_disk_waits(context))
     if context.run.has_requests and not context.refusal(DISK_REQUESTS.needs):
-        use = context.disk_requests
-        use = use[use["pass_id"].isin(generate["pass_id"]).to_numpy(bool)]
+        use = context.of_kind(context.disk_requests, "generate")
         became = {name: float(use[name].sum()) for name in ("page_bytes_read", "again_bytes", "never_bytes")}
         read = became["page_bytes_read"]
         share = max(became["again_bytes"], became["never_bytes"]) / read if read else 0.0
@@ -208,10 +207,9 @@ def _of_storage(context: Collector) -> list[Finding]:
     return found
 
 
-def _of_disk_waits(context: Collector, generate: pd.Series) -> Finding:
-    """How long these generate passes waited for the disk."""
-    split = context.disk_split
-    split = split[split["pass_id"].isin(generate).to_numpy(bool)]
+def _of_disk_waits(context: Collector) -> Finding:
+    """How long generate passes waited for the disk."""
+    split = context.of_kind(context.disk_split, "generate")
     sums = {part: float(split[part].sum()) for part in ("duration_ns", "disk_ns", "behind_ns")}
     read = read_bytes(context, split["pass_id"])
     text = disk_sentences.overview(sums, len(split), int(split["n_faults"].sum()), read)

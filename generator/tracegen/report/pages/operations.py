@@ -94,7 +94,7 @@ def operations(context: Collector) -> dict[str, Any]:
         "reason": refused or (NO_GRAPH if evaluated.empty else NO_OPS),
         "label": "" if shown is None else context.labels[shown],
         "name": "" if shown is None else pass_name(shown, context.labels[shown]),
-        "means": _means(context),
+        "means": q.counted(len(context.phase_passes), f"{context.phase} pass", f"{context.phase} passes"),
         "means_csv": "" if shown is None else layer_means_csv(context),
         "phase": context.phase,
         "about": next((p["about"] for p in listed if p["id"] == shown), ""),
@@ -119,13 +119,6 @@ def operations(context: Collector) -> dict[str, Any]:
             "first": {} if shown is None else written.first(shown),
         },
     }
-
-
-def _means(context: Collector) -> str:
-    """Over which passes the means of the layers go."""
-    kinds = context.measured["kind"].astype("object")
-    n = int((kinds == context.phase).sum())
-    return q.counted(n, f"{context.phase} pass", f"{context.phase} passes")
 
 
 def _first_pass(context: Collector, passes: pd.DataFrame) -> int | None:

@@ -170,12 +170,6 @@ def _of_page(context: Collector, part: Table, columns: Mapping[str, str], rows: 
     )
 
 
-def _of_phase(context: Collector) -> pd.Series:
-    """The passes that stand for a token: generate passes, or those of the prompt if there are none."""
-    kinds = context.measured["kind"].astype("object")
-    return context.measured.loc[(kinds == context.phase).to_numpy(bool), "pass_id"]
-
-
 def _mib(context: Collector, value: object) -> str:
     """Bytes in MiB as tables of pages have them; an unknown number of a private run is withheld."""
     if not q.known(value) and context.private:
@@ -193,7 +187,7 @@ def _groups(context: Collector) -> str:
     """Bytes per token by part of the model, and how much of each was touched at all."""
     if context.refusal(TENSOR_GROUPS.needs):
         return f"Bytes by part of the model: {REFUSED}."
-    ids = _of_phase(context)
+    ids = context.phase_passes
     touched = weights.touched_by_group(context.ops, ids, theme.GROUP_OF)
     if not len(ids) or touched.empty:
         return "Bytes by part of the model: not recorded."
@@ -217,7 +211,7 @@ def _names(context: Collector) -> str:
     """The weights of which a token touches most bytes, layers together."""
     if context.refusal(BIGGEST_TENSORS.needs):
         return ""  # as the table of parts says already
-    ids = _of_phase(context)
+    ids = context.phase_passes
     touched = weights.touched_by_name(context.accessed, context.tables["tensors"], ids)
     if not len(ids) or touched.empty:
         return ""
