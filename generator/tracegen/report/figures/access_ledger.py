@@ -9,7 +9,7 @@ from tracegen.charts import theme
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access, shared_memory
-from tracegen.report.figures.cells import Cell, cells, size
+from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table, no_rows
 from tracegen.report.figures.residency import NO_PAGE, RECORDED
@@ -23,22 +23,19 @@ def _access_blocks(context: Context) -> Rows:
     data = ledger.blocks(context.disk_accesses, int(context.tables["files"]["size_bytes"].sum()))
     of = data[data["pass_id"].isin(told)]
     medians = of.groupby("block_bytes")[["touched_bytes", "in_blocks_bytes"]].median().reset_index()
-    head, rows = col.laid_out(
-        medians,
-        col.text("Block", lambda r: q.size(r["block_bytes"])),
-        col.size("Touched by a pass", "touched_bytes"),
-        col.size("In whole blocks", "in_blocks_bytes"),
-        col.number("Times", lambda r: q.decimal(r["in_blocks_bytes"] / r["touched_bytes"], 2)),
-    )
     return Rows(
         title=_title(medians.iloc[-1].astype(float), phase) if len(medians) else "",
         caption="Different bytes of the mapped files that a pass touched, and those of the whole blocks in which they "
         f"lie; blocks begin at multiples of their size. Medians over {q.counted(len(told), f'{phase} pass')}."
         f"{shared_access.left_out(context)}",
-        head=head,
-        rows=rows,
         data=data,
         empty=shared_access.nothing(context) or "No prompt or generate pass touched the mapped file.",
+    ).of(
+        medians,
+        col.text("Block", lambda r: q.size(r["block_bytes"])),
+        col.size("Touched by a pass", "touched_bytes"),
+        col.size("In whole blocks", "in_blocks_bytes"),
+        col.number("Times", lambda r: q.decimal(r["in_blocks_bytes"] / r["touched_bytes"], 2)),
     )
 
 
@@ -82,22 +79,18 @@ def _access_ledger(context: Context) -> Rows:
         return no_rows(NO_PAGE)
     data = ledger.by_group(ledger.by_tensor(context.tables, context.used, context.unseen, page), theme.GROUP_OF)
     sums = data[list(ledger.SUMS)].sum(skipna=False)
-    head, rows = col.laid_out(
-        data,
-        col.text("Group", lambda r: Cell(r["group"], dot=r["group"])),
-        *(col.size(label, name) for name, label in COLUMNS),
-    )
-    rows.append(cells("all", *(size(sums[name]) for name, _ in COLUMNS)))
     return Rows(
         title=say.ledger_title({str(name): value for name, value in sums.items()}),
         caption="Bytes of tensors, each once. In memory: the kernel had their page when the load, or the last pass, "
         "had ended, whoever read it. Touched: by an operation of a measured pass, in the mapping or in a copy that was "
         f"made at load. {shared_memory.bounds(context)}",
-        head=head,
-        rows=rows if len(data) else [],
         data=data,
         empty="The trace names no tensor.",
         numbers={"page_bytes": page},
+    ).of(
+        [*data.to_dict("records"), {"group": "", **sums}] if len(data) else data,
+        col.text("Group", lambda r: Cell(r["group"] or "all", dot=r["group"])),
+        *(col.size(label, name) for name, label in COLUMNS),
     )
 
 

@@ -63,15 +63,6 @@ def _access_order(context: Context) -> Rows:
     passes = context.access_passes
     phases = order.by_phase(passes[passes["n_accesses"] > 0])
     phases = phases.assign(steps=phases[[f"n_{kind}" for kind in order.KINDS]].sum(axis=1))
-    head, rows = col.laid_out(
-        phases,
-        col.text("Phase", lambda r: f"{r['kind']} passes"),
-        col.count("Passes", "n_passes"),
-        col.number("Accesses of a pass", lambda r: q.decimal(r["n_accesses"] / r["n_passes"])),
-        col.number("Bytes of a pass", lambda r: size(r["touched_bytes"] / r["n_passes"]), "MiB"),
-        *(col.share(kind.capitalize(), f"n_{kind}", "steps") for kind in order.KINDS),
-        col.number("Mean distance", lambda r: size(r["distance_bytes"] / r["steps"] if r["steps"] else None), "MiB"),
-    )
     told = shared_access.of_phase(context, shared_access.phase(context))
     n = {kind: int(told[f"n_{kind}"].sum()) for kind in order.KINDS}
     return Rows(
@@ -79,10 +70,16 @@ def _access_order(context: Context) -> Rows:
         caption=f"{say.STEP}{say.layers(int(told['n_layers_down'].sum()), sum(n.values()))} Accesses, bytes and "
         f"distance are means; a byte counts as often as it was accessed. The CSV has a row for each pass."
         f"{shared_access.left_out(context)}",
-        head=head,
-        rows=rows,
         data=passes,
         empty=shared_access.nothing(context),
+    ).of(
+        phases,
+        col.text("Phase", lambda r: f"{r['kind']} passes"),
+        col.count("Passes", "n_passes"),
+        col.number("Accesses of a pass", lambda r: q.decimal(r["n_accesses"] / r["n_passes"])),
+        col.number("Bytes of a pass", lambda r: size(r["touched_bytes"] / r["n_passes"]), "MiB"),
+        *(col.share(kind.capitalize(), f"n_{kind}", "steps") for kind in order.KINDS),
+        col.number("Mean distance", lambda r: size(r["distance_bytes"] / r["steps"] if r["steps"] else None), "MiB"),
     )
 
 
@@ -153,23 +150,20 @@ def _access_reads(context: Context) -> Rows:
         return no_rows(empty)
     table = order.reads(told)
     median = {int(t): float(n) for t, n in zip(table["tolerance_bytes"], table["reads"], strict=True)}
-    head, rows = col.laid_out(
-        table,
-        col.text("At most between", lambda r: q.size(r["tolerance_bytes"]) if r["tolerance_bytes"] else "nothing"),
-        col.decimal("Reads of a pass", "reads", 1),
-        col.share("Sequential steps", "sequential_share"),
-        col.size("Mean size of a read", "mean_bytes"),
-    )
     return Rows(
         title=say.reads_title(float(told["n_accesses"].median()), median, phase),
         caption=f"Accesses that follow each other with at most so many bytes between are joined into one read. "
         "Sequential: the share of steps that are joined. Reads: the median of a pass; size: the mean, without the "
         f"bytes between. "
         f"n = {q.counted(len(told), f'{phase} pass')}.{shared_access.left_out(context)}",
-        head=head,
-        rows=rows,
         data=table,
         numbers={"phase": phase},
+    ).of(
+        table,
+        col.text("At most between", lambda r: q.size(r["tolerance_bytes"]) if r["tolerance_bytes"] else "nothing"),
+        col.decimal("Reads of a pass", "reads", 1),
+        col.share("Sequential steps", "sequential_share"),
+        col.size("Mean size of a read", "mean_bytes"),
     )
 
 

@@ -30,7 +30,15 @@ def _content(context: Context) -> Rows:
         table = table.assign(bound=None)
     whole = float(table["duration_ns"].sum())
     shown = table.head(MOST).to_dict("records")
-    head, rows = col.laid_out(
+    return Rows(
+        title=say.title(shown[0], memory, withheld),
+        caption=f"The first {len(shown)} of {q.counted(len(table), 'row')}, by wall time, of {context.phase} passes. "
+        f"{say.RATE} {say.measured(memory, threads)} "
+        f"{say.caches(machine.cache_bytes, machine.pass_bytes, context.phase)} {withheld or say.BOUND} "
+        f"{say.faults(known=disk_waits.recorded(context.tables))}"
+        f"Numbers in MiB and µs are means of the n operations. The CSV has all passes, layer by layer. {OUTSIDE}",
+        data=layers,
+    ).of(
         shown,
         col.name("Operation", "op"),
         col.text("Weight", lambda r: q.printable(r["dtype"]) if q.known(r["dtype"]) else "none"),
@@ -47,17 +55,6 @@ def _content(context: Context) -> Rows:
             "Bound by", lambda r: r["bound"] if q.known(r["bound"]) else say.WITHHELD if withheld else say.NOT_SHOWN
         ),
         col.count("n", "n_ops"),
-    )
-    return Rows(
-        title=say.title(shown[0], memory, withheld),
-        caption=f"The first {len(rows)} of {q.counted(len(table), 'row')}, by wall time, of {context.phase} passes. "
-        f"{say.RATE} {say.measured(memory, threads)} "
-        f"{say.caches(machine.cache_bytes, machine.pass_bytes, context.phase)} {withheld or say.BOUND} "
-        f"{say.faults(known=disk_waits.recorded(context.tables))}"
-        f"Numbers in MiB and µs are means of the n operations. The CSV has all passes, layer by layer. {OUTSIDE}",
-        head=head,
-        rows=rows,
-        data=layers,
     )
 
 

@@ -54,18 +54,15 @@ data = level.assign(time_ns=level["time_ns"] - begin)
 
 def _buffer_peaks(context: Context) -> Rows:
     peaks = buffers.peaks(context.tables)
-    head, rows = col.laid_out(
+    return Rows(
+        caption="Peak of the bytes allocated at one time, per group.",
+        data=peaks,
+        empty="The trace holds no allocation.",
+    ).of(
         peaks,
         col.text("Group", lambda r: str(r["group"])),
         col.count("Allocations", "n_buffers"),
         col.size("Peak", "peak_bytes"),
-    )
-    return Rows(
-        caption="Peak of the bytes allocated at one time, per group.",
-        head=head,
-        rows=rows,
-        data=peaks,
-        empty="The trace holds no allocation.",
     )
 
 

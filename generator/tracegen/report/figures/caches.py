@@ -233,15 +233,6 @@ def _reuse(context: Context) -> Rows:
         return no_rows(empty)
     of = reuse.by_kind(context.disk_accesses, context.pieces)
     data = reuse.table(of)
-    head, rows = col.laid_out(
-        data,
-        col.text("Item", lambda r: say.ITEMS[str(r["kind"])]),
-        col.count("Used", "n_items"),
-        col.count("Repeated uses", "n_again"),
-        col.number("Passes between, median", lambda r: q.count(r["passes_50"]) if r["n_again"] else q.UNKNOWN),
-        col.number("90 % within", lambda r: q.count(r["passes_90"]) if r["n_again"] else q.UNKNOWN),
-        *(col.size(f"LRU for {part} %", f"lru_bytes_{part}") for part in (50, 90, 99)),
-    )
     told = of.get("expert", of["tensor"])
     sampled = [say.sampled_granules(kind, r.sampled, r.error) for kind, r in of.items() if r.sampled < 1]
     return Rows(
@@ -251,11 +242,17 @@ def _reuse(context: Context) -> Rows:
         "used for longest."
         f"{''.join(sampled)} {FILE} has each tensor and expert. "
         f"n = {q.counted(context.disk_accesses['pass_id'].nunique(), 'pass')}.{shared_access.left_out(context)}",
-        head=head,
-        rows=rows if data["n_again"].sum() else [],
         data=data,
         empty=say.NO_REPEAT,
         files={FILE: without_controls(_by_tensor(context, of).to_csv(index=False, lineterminator="\n"))},
+    ).of(
+        data if data["n_again"].sum() else data.head(0),
+        col.text("Item", lambda r: say.ITEMS[str(r["kind"])]),
+        col.count("Used", "n_items"),
+        col.count("Repeated uses", "n_again"),
+        col.number("Passes between, median", lambda r: q.count(r["passes_50"]) if r["n_again"] else q.UNKNOWN),
+        col.number("90 % within", lambda r: q.count(r["passes_90"]) if r["n_again"] else q.UNKNOWN),
+        *(col.size(f"LRU for {part} %", f"lru_bytes_{part}") for part in (50, 90, 99)),
     )
 
 

@@ -30,7 +30,16 @@ def _disk_device(context: Context) -> Rows:
     size = int(context.tables["files"]["size_bytes"].sum())
     waited = context.disk_split.set_index("pass_id")["disk_ns"]
     digits = _digits(table.head(MOST_DEVICE)["duration_ns"])
-    head, rows = col.laid_out(
+    return Rows(
+        title=_title(table, context),
+        caption=f"The first {min(len(table), MOST_DEVICE)} of {q.counted(len(table), 'measured pass')}. Reads, bytes "
+        "and busy time are the kernel’s counters of the whole device, with what other programs asked of it. Waiting is "
+        "the mean over threads. The last two columns are shares of the model files after the pass, where residency was "
+        "recorded: what was in the page cache, and what had been there and was dropped. The CSV has all passes.",
+        data=table,
+        empty="" if len(table) else "The device was not counted over any measured pass.",
+        numbers={"page_bytes": page},
+    ).of(
         table.head(MOST_DEVICE),
         col.text("Pass", lambda r: context.labels[r["pass_id"]]),
         col.decimal("Duration", "duration_ns", digits, "ms", 1e6),
@@ -48,18 +57,6 @@ def _disk_device(context: Context) -> Rows:
             "Dropped",
             lambda r: q.percent(r["evicted_bytes"] / size) if q.known(r["evicted_bytes"]) and size else "",
         ),
-    )
-    return Rows(
-        title=_title(table, context),
-        caption=f"The first {len(rows)} of {q.counted(len(table), 'measured pass')}. Reads, bytes and busy time are "
-        "the kernel’s counters of the whole device, with what other programs asked of it. Waiting is the mean over "
-        "threads. The last two columns are shares of the model files after the pass, where residency was recorded: "
-        "what was in the page cache, and what had been there and was dropped. The CSV has all passes.",
-        head=head,
-        rows=rows,
-        data=table,
-        empty="" if len(table) else "The device was not counted over any measured pass.",
-        numbers={"page_bytes": page},
     )
 
 
@@ -113,24 +110,22 @@ def _disk_requests(context: Context) -> Rows:
     """One row for each measured pass: what was read, and what became of it."""
     table = context.disk_requests
 
-    head, rows = col.laid_out(
-        table.assign(other_bytes=table["read_bytes"] - table["model_bytes"]).head(MOST_REQUESTS),
-        col.text("Pass", lambda r: context.labels[r["pass_id"]]),
-        col.count("Requests", "n_requests"),
-        *(col.decimal(label, name, 1, "MiB", 2**20) for name, label in READ.items()),
-    )
     sums = {phase: context.of_kind(table, phase)[USE].astype(float).sum() for phase in PHASES}
     phase = told_phase({phase: float(rows["page_bytes_read"]) for phase, rows in sums.items()})
     return Rows(
         title=say.requests_title(dict(sums[phase]), phase),
-        caption=f"The first {len(rows)} of {q.counted(len(table), 'measured pass')}. A request belongs to the pass in "
-        "which it was issued. Its pages were used in that pass, or first in a later one, or by no operation until the "
-        "run ended. Pages are read again when they were dropped from memory. The CSV has all passes.",
-        head=head,
-        rows=rows,
+        caption=f"The first {min(len(table), MOST_REQUESTS)} of {q.counted(len(table), 'measured pass')}. A request "
+        "belongs to the pass in which it was issued. Its pages were used in that pass, or first in a later one, or by "
+        "no operation until the run ended. Pages are read again when they were dropped from memory. The CSV has all "
+        "passes.",
         data=table,
         empty="" if len(table) else "No measured pass has an end.",
         numbers={"page_bytes": context.fact("host", "page_bytes") or 4096},
+    ).of(
+        table.assign(other_bytes=table["read_bytes"] - table["model_bytes"]).head(MOST_REQUESTS),
+        col.text("Pass", lambda r: context.labels[r["pass_id"]]),
+        col.count("Requests", "n_requests"),
+        *(col.decimal(label, name, 1, "MiB", 2**20) for name, label in READ.items()),
     )
 
 
@@ -162,15 +157,6 @@ def _disk_sizes(context: Context) -> Rows:
     """Rows of the run's phases, and rows of what was measured on the device before."""
     table, measured = requests.by_kind(context.tables), _measured(context)
     phases = table.to_dict("records")
-    head, rows = col.laid_out(
-        [*(row | {"what": f"{row['kind']} passes"} for row in phases), *measured],
-        col.text("What", lambda r: r["what"]),
-        col.count("Requests", "n_requests"),
-        col.decimal("Mean size", "mean_bytes", 0, "KiB", 2**10),
-        col.decimal("Queue depth", "mean_depth", 1),
-        col.decimal("Rate", "bytes_per_second", 0, "MiB/s", 2**20),
-        col.decimal("Median duration", "median_ns", 0, "µs", 1e3),
-    )
     refused = context.fact("device", "refused")
     ceiling = max((r["bytes_per_second"] for r in measured), default=0.0)
     phase = told_phase({str(row["kind"]): float(row["read_bytes"]) for row in phases})
@@ -188,10 +174,16 @@ def _disk_sizes(context: Context) -> Rows:
         title=say.sizes_title(float(rates.get(phase, 0.0)), phase, ceiling),
         caption="The upper rows are the requests of this run, with those of other programs; rate and queue depth are "
         f"means over the time in which at least one request was under way. {note}",
-        head=head,
-        rows=rows,
         data=table,
-        empty="" if rows else "No request was issued in a measured pass.",
+        empty="No request was issued in a measured pass.",
+    ).of(
+        [*(row | {"what": f"{row['kind']} passes"} for row in phases), *measured],
+        col.text("What", lambda r: r["what"]),
+        col.count("Requests", "n_requests"),
+        col.decimal("Mean size", "mean_bytes", 0, "KiB", 2**10),
+        col.decimal("Queue depth", "mean_depth", 1),
+        col.decimal("Rate", "bytes_per_second", 0, "MiB/s", 2**20),
+        col.decimal("Median duration", "median_ns", 0, "µs", 1e3),
     )
 
 
@@ -235,15 +227,6 @@ def _disk_read_sizes(context: Context) -> Rows:
     """One row for each class of size."""
     table = requests.by_size(context.tables)
     read, n = int(table["read_bytes"].sum()), int(table["n_requests"].sum())
-    head, rows = col.laid_out(
-        table,
-        col.text("Size", lambda r: _name(r["most_bytes"])),
-        col.count("Requests", "n_requests"),
-        col.share("of all", "n_requests", n),
-        col.decimal("Read", "read_bytes", 1, "MiB", 2**20),
-        col.share("of all", "read_bytes", read),
-        col.decimal("Median duration", "median_ns", 0, "µs", 1e3),
-    )
     middle = int((table["read_bytes"].cumsum() * 2 >= read).to_numpy().argmax()) if read else 0
     below, above = table.iloc[:middle], table.iloc[middle:]
     title = (
@@ -259,10 +242,16 @@ def _disk_read_sizes(context: Context) -> Rows:
         title=title,
         caption="Requests of measured passes by size, with those of other programs: each row has those that are larger "
         "than the row above allows. The median duration is from issue to completion.",
-        head=head,
-        rows=rows,
         data=table,
-        empty="" if rows else "No request was issued in a measured pass.",
+        empty="No request was issued in a measured pass.",
+    ).of(
+        table,
+        col.text("Size", lambda r: _name(r["most_bytes"])),
+        col.count("Requests", "n_requests"),
+        col.share("of all", "n_requests", n),
+        col.decimal("Read", "read_bytes", 1, "MiB", 2**20),
+        col.share("of all", "read_bytes", read),
+        col.decimal("Median duration", "median_ns", 0, "µs", 1e3),
     )
 
 

@@ -82,21 +82,18 @@ def _disk_map(context: Context) -> Content:
     n_rows = max(int(rows["row"].nunique()), 1)
     n_bins = max(40, min(280, CELLS // n_rows))
     cells, longest = disk_waits.cells(tables, rows, n_bins, theme.N_STEPS)
-    files = tables["files"]
-    total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
-    width = -(-total // n_bins)
-    axis = Axis(total, tuple(int(b) for b in sorted(files["axis_begin"]) if b), width)
+    axis = Axis.of(tables["files"], n_bins)
     ends = [q.duration(longest / disk_waits.FACTOR ** (theme.N_STEPS - 1 - i)) for i in range(theme.N_STEPS)]
     bands = heatmap.bands(tables, "layer"), heatmap.bands(tables, "component")
     n_cells = len(cells[["begin"]].drop_duplicates())
-    title = say.map_title(n_cells, -(-total // width) if width else 0)
+    title = say.map_title(n_cells, -(-axis.total // axis.cell_bytes) if axis.cell_bytes else 0)
     return Content(
         title=title,
-        caption=f"Left: the model file from first to last byte; each cell is {q.size(width)} of file. Its colour is "
-        "the time of page faults on its bytes, summed over threads; each step of colour is four times the one before. "
-        f"Right, or below: the sum of the row. n = {q.counted(len(rows), 'pass')} in {q.counted(n_rows, 'row')}"
-        f"{'; where several share a row, it is their mean' if len(rows) > n_rows else ''}. Load and warm-up are left "
-        "out.",
+        caption=f"Left: the model file from first to last byte; each cell is {q.size(axis.cell_bytes)} of file. Its "
+        "colour is the time of page faults on its bytes, summed over threads; each step of colour is four times the "
+        f"one before. Right, or below: the sum of the row. n = {q.counted(len(rows), 'pass')} in "
+        f"{q.counted(n_rows, 'row')}{'; where several share a row, it is their mean' if len(rows) > n_rows else ''}. "
+        "Load and warm-up are left out.",
         alt=f"Heatmap of {q.counted(n_rows, 'row')} by {n_bins} stretches of the file. {q.ended(title)}",
         chart=lambda width: disk_map.chart(cells, rows, bands, axis, ends, width=width),
         data=cells,
@@ -183,18 +180,6 @@ def _disk_tensors(context: Context) -> Rows:
     """The tensors whose bytes were missing, longest waiting first."""
     found = disk_waits.by_tensor(context.tables)
     whole = int(found["waited_ns"].sum())
-    head, rows = col.laid_out(
-        found.head(MOST_TENSORS),
-        col.name("Tensor", "name", "between tensors"),
-        col.component(),
-        col.number("Layer", lambda r: q.count(r["layer"]) if q.known(r["layer"]) else ""),
-        col.count("Page faults", "n_faults"),
-        col.count("of them major", "n_major"),
-        col.count("Pages", "n_pages"),
-        col.decimal("Waited", "waited_ns", 3, "ms", 1e6),
-        col.share("Share of waiting", "waited_ns", whole),
-        col.text("Used in", _used_in),
-    )
     named = found.dropna(subset=["component"])
     title = ""
     if len(named) and whole:
@@ -210,15 +195,24 @@ def _disk_tensors(context: Context) -> Rows:
         )
     return Rows(
         title=title,
-        caption=f"The {len(rows)} of {q.counted(len(found), 'tensor')} with page faults that threads waited for "
-        "longest; time is summed over threads and measured passes. Pages: how many different pages of 4 KiB had a "
-        "fault; neighbours that the kernel mapped with them are not counted. The group is that of the tensor’s name: a "
-        "tied embedding is also the matrix of the output. Used in: the kind of operation with most of the waiting for "
-        "the tensor, and its share of that. The CSV has all tensors.",
-        head=head,
-        rows=rows,
+        caption=f"The {min(len(found), MOST_TENSORS)} of {q.counted(len(found), 'tensor')} with page faults that "
+        "threads waited for longest; time is summed over threads and measured passes. Pages: how many different pages "
+        "of 4 KiB had a fault; neighbours that the kernel mapped with them are not counted. The group is that of the "
+        "tensor’s name: a tied embedding is also the matrix of the output. Used in: the kind of operation with most of "
+        "the waiting for the tensor, and its share of that. The CSV has all tensors.",
         data=found,
         empty="" if len(found) else "No measured pass had a page fault of the model file.",
+    ).of(
+        found.head(MOST_TENSORS),
+        col.name("Tensor", "name", "between tensors"),
+        col.component(),
+        col.number("Layer", lambda r: q.count(r["layer"]) if q.known(r["layer"]) else ""),
+        col.count("Page faults", "n_faults"),
+        col.count("of them major", "n_major"),
+        col.count("Pages", "n_pages"),
+        col.decimal("Waited", "waited_ns", 3, "ms", 1e6),
+        col.share("Share of waiting", "waited_ns", whole),
+        col.text("Used in", _used_in),
     )
 
 
@@ -256,7 +250,15 @@ def _disk_experts(context: Context) -> Rows:
     """The experts whose bytes were missing, longest waiting first."""
     table = expert_waits.by_expert(context.tables)
     waited = int(table["waited_ns"].sum())
-    head, rows = col.laid_out(
+    half = int((table["waited_ns"].cumsum() < waited / 2).sum()) + 1 if waited else 0
+    return Rows(
+        title=say.experts_title(float(table["share"].sum()), half, len(table)),
+        caption=f"The {min(len(table), MOST_EXPERTS)} of {q.counted(len(table), 'expert')} whose bytes threads waited "
+        "for longest; each with all its tensors in its layer; time is summed over threads and measured passes. Passes: "
+        "in how many an expert was waited for. The CSV has all of them.",
+        data=table,
+        empty="" if len(table) else "No measured pass had a page fault on bytes of an expert.",
+    ).of(
         table.head(MOST_EXPERTS),
         col.count("Layer", "layer"),
         col.count("Expert", "expert"),
@@ -265,17 +267,6 @@ def _disk_experts(context: Context) -> Rows:
         col.count("of them major", "n_major"),
         col.decimal("Waited", "waited_ns", 3, "ms", 1e6),
         col.share("Share of waiting for experts", "waited_ns", waited),
-    )
-    half = int((table["waited_ns"].cumsum() < waited / 2).sum()) + 1 if waited else 0
-    return Rows(
-        title=say.experts_title(float(table["share"].sum()), half, len(table)),
-        caption=f"The {len(rows)} of {q.counted(len(table), 'expert')} whose bytes threads waited for longest; "
-        "each with all its tensors in its layer; time is summed over threads and measured passes. Passes: "
-        "in how many an expert was waited for. The CSV has all of them.",
-        head=head,
-        rows=rows,
-        data=table,
-        empty="" if len(table) else "No measured pass had a page fault on bytes of an expert.",
     )
 
 

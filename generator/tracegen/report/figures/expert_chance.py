@@ -87,7 +87,12 @@ EXPERTS_STICKY = shared_experts.figure(
 def _experts_again(context: Context) -> Rows:
     """How many of a token's experts the token before had chosen too."""
     again = routing.reuse(context.chosen, context.choice.counts)
-    head, rows = col.laid_out(
+    return Rows(
+        caption="Tokens: rows of generated tokens with another one before them in their sequence. Chosen before: "
+        "choices of an expert that the token before had chosen in the same layer.",
+        data=again,
+        empty=shared_experts.no_choice(context) or expert_sentences.NO_PAIR,
+    ).of(
         again,
         col.count("Layer", "layer"),
         col.count("Tokens", "n_tokens"),
@@ -95,14 +100,6 @@ def _experts_again(context: Context) -> Rows:
         col.count("Chosen before", "n_again"),
         col.share("Share", "share"),
         col.percent("Even choice", "even"),
-    )
-    return Rows(
-        caption="Tokens: rows of generated tokens with another one before them in their sequence. Chosen before: "
-        "choices of an expert that the token before had chosen in the same layer.",
-        head=head,
-        rows=rows,
-        data=again,
-        empty=shared_experts.no_choice(context) or expert_sentences.NO_PAIR,
     )
 
 
@@ -132,7 +129,17 @@ def _experts_segments(context: Context) -> Rows:
         title = say.segments_title(
             length=int(r["length"]), srp=float(r["srp"]), low=float(r["srp_low"]), high=float(r["srp_high"])
         )
-    head, rows = col.laid_out(
+    n_rows, n_layers = (int(table[name].iloc[0]) if len(table) else 0 for name in ("n_rows", "n_layers"))
+    return Rows(
+        title=title,
+        caption=say.segments_caption(
+            n_rows=n_rows, n_layers=n_layers, draws=expert_segments.DRAWS,
+            cut=shared_experts.first_rows(context, expert_segments.MOST_ROWS),
+        ),
+        data=table,
+        empty=shared_experts.untested(context)
+        or ("" if len(table) else f"No sequence has {expert_segments.LENGTHS[0]} generated tokens in a row."),
+    ).of(
         table,
         col.count("Tokens in a row", "length"),
         col.count("Segments", "n_segments"),
@@ -143,19 +150,6 @@ def _experts_segments(context: Context) -> Rows:
         col.percent("shuffled", "sch_1_shuffled"),
         col.share("SCH, 2k cached", "sch_2"),
         col.percent("shuffled", "sch_2_shuffled"),
-    )
-    n_rows, n_layers = (int(table[name].iloc[0]) if len(table) else 0 for name in ("n_rows", "n_layers"))
-    return Rows(
-        title=title,
-        caption=say.segments_caption(
-            n_rows=n_rows, n_layers=n_layers, draws=expert_segments.DRAWS,
-            cut=shared_experts.first_rows(context, expert_segments.MOST_ROWS),
-        ),
-        head=head,
-        rows=rows,
-        data=table,
-        empty=shared_experts.untested(context)
-        or ("" if len(table) else f"No sequence has {expert_segments.LENGTHS[0]} generated tokens in a row."),
     )  # fmt: skip
 
 
@@ -246,7 +240,19 @@ def _experts_pairs(context: Context) -> Rows:
     found = expert_pairs.pairs(context.chosen, context.expert_sizes)
     listed = found.strongest[found.strongest["unusual"].to_numpy(bool)].head(SHOWN)
     choice = context.choice
-    head, rows = col.laid_out(
+    return Rows(
+        title=say.pairs_title(found.n_unusual),
+        caption=say.pairs_caption(
+            n_tested=found.n_tested, n_shown=len(listed), n_unusual=found.n_unusual,
+            least_rows=expert_pairs.LEAST_ROWS, least_lift=expert_pairs.LEAST_LIFT,
+        ),
+        data=found.strongest,
+        empty=shared_experts.untested(context)
+        or say.no_pairs(
+            n_rows=choice.n_rows, n_chosen=choice.n_chosen, n_tested=found.n_tested, n_pairs=found.n_pairs,
+            least=2 * expert_pairs.N_BLOCKS,
+        ),
+    ).of(
         listed,
         col.count("Layer", "layer"),
         col.text("Experts", lambda r: f"{r['a']} and {r['b']}"),
@@ -257,21 +263,6 @@ def _experts_pairs(context: Context) -> Rows:
         col.decimal("Lift", "lift", 2),
         col.number("95 % interval", lambda r: between(r["low"], r["high"], lambda value: q.decimal(value, 2))),
         col.number("p (Holm)", lambda r: q.p_value(r["p_held"])),
-    )
-    return Rows(
-        title=say.pairs_title(found.n_unusual),
-        caption=say.pairs_caption(
-            n_tested=found.n_tested, n_shown=len(rows), n_unusual=found.n_unusual,
-            least_rows=expert_pairs.LEAST_ROWS, least_lift=expert_pairs.LEAST_LIFT,
-        ),
-        head=head,
-        rows=rows,
-        data=found.strongest,
-        empty=shared_experts.untested(context)
-        or say.no_pairs(
-            n_rows=choice.n_rows, n_chosen=choice.n_chosen, n_tested=found.n_tested, n_pairs=found.n_pairs,
-            least=2 * expert_pairs.N_BLOCKS,
-        ),
     )  # fmt: skip
 
 
@@ -301,16 +292,6 @@ def _experts_phases(context: Context) -> Rows:
     """A row over all layers, and one for each."""
     table = expert_phases.phases(context.tables)
     records = table.to_dict("records")
-    head, rows = col.laid_out(
-        records,
-        col.number("Layer", lambda r: q.count(r["layer"]) if q.known(r["layer"]) else f"all {q.count(r['n_layers'])}"),
-        col.count("Prompt rows", "n_prompt"),
-        col.count("Generated rows", "n_generate"),
-        col.share("Distance", "distance"),
-        col.number("Dealt at random", lambda r: f"below {q.percent(r['high'])}"),
-        col.number("Effect", lambda r: say.points(r["effect"]), "points"),
-        col.number("p", lambda r: q.p_value(r["p_held"])),
-    )
     title, block, cut = "", expert_phases.BLOCK, ""
     if records:
         r = records[0]
@@ -326,10 +307,17 @@ def _experts_phases(context: Context) -> Rows:
     return Rows(
         title=title,
         caption=say.phases_caption(block=block, draws=chance.DRAWS, cut=cut),
-        head=head,
-        rows=rows,
         data=table,
         empty=shared_experts.no_choice(context) or say.no_phases(n_prompt=n_prompt, n_generate=len(context.chosen)),
+    ).of(
+        records,
+        col.number("Layer", lambda r: q.count(r["layer"]) if q.known(r["layer"]) else f"all {q.count(r['n_layers'])}"),
+        col.count("Prompt rows", "n_prompt"),
+        col.count("Generated rows", "n_generate"),
+        col.share("Distance", "distance"),
+        col.number("Dealt at random", lambda r: f"below {q.percent(r['high'])}"),
+        col.number("Effect", lambda r: say.points(r["effect"]), "points"),
+        col.number("p", lambda r: q.p_value(r["p_held"])),
     )
 
 

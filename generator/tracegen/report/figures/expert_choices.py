@@ -136,27 +136,24 @@ def _experts_of_tokens(context: Context) -> Rows:
     rows = routing.by_strength(chosen[chosen["layer"] == layer])
     tokens = [part for _, part in rows.groupby(["pass_id", "row"])]
     given = shared_experts.given(context)
-    head, shown = col.laid_out(
+    return Rows(
+        title=say.of_tokens_title(layer),
+        caption=say.of_tokens_caption(
+            n_ordered=sum(bool(part["place"].notna().all()) for part in tokens),
+            n_tokens=len(tokens),
+            n_shown=min(len(tokens), SHOWN_OF_TOKENS),
+            last=shared_experts.last_token(context),
+        ),
+        data=rows,
+        empty=shared_experts.no_choice(context),
+        numbers={"layer": layer},
+    ).of(
         [part.to_dict("list") for part in tokens[:SHOWN_OF_TOKENS]],
         col.number("Takes in token", lambda r: _number(shared_experts.token(r["generated_token"][0]))),
         col.number("Gives token", lambda r: _number(given.get(r["pass_id"][0]))),
         col.number("Pass", lambda r: _pass(r["pass_id"][0])),
         col.text("Experts", lambda r: ", ".join(map(str, r["expert"]))),
         col.text("Weights", lambda r: ", ".join("—" if pd.isna(w) else q.decimal(w, 3) for w in r["weight"])),
-    )
-    return Rows(
-        title=say.of_tokens_title(layer),
-        caption=say.of_tokens_caption(
-            n_ordered=sum(bool(part["place"].notna().all()) for part in tokens),
-            n_tokens=len(tokens),
-            n_shown=len(shown),
-            last=shared_experts.last_token(context),
-        ),
-        head=head,
-        rows=shown,
-        data=rows,
-        empty=shared_experts.no_choice(context),
-        numbers={"layer": layer},
     )
 
 
@@ -216,7 +213,17 @@ def _experts_used(context: Context) -> Rows:
     table = expert_use.used(context.tables)
     once = table.drop_duplicates(["phase", "pass_id", "layer"])
     once = once.assign(last=once["phase"].eq("prompt")).sort_values(["last", "pass_id", "layer"]).head(SHOWN_USED)
-    head, rows = col.laid_out(
+    n_all = len(table.drop_duplicates(["phase", "pass_id", "layer"]))
+    cut = f" The first {len(once)} of {q.count(n_all)} layers of passes." if len(once) < n_all else ""
+    return Rows(
+        title=_title(table),
+        caption="Experts that at least one token row of the pass chose; one line per layer, for all its expert tensors "
+        "share one routing. Random: how many would be used on average if each row chose at random, E (1 − (1 − k/E)ⁿ). "
+        f"{FILE} has a line for every tensor of every pass.{cut} Warm-up is left out.",
+        data=table,
+        empty=shared_experts.no_choice(context),
+        files={FILE: _text(table)} if len(once) else {},
+    ).of(
         once,
         col.text("Pass", lambda r: q.printable(r["name"])),
         col.text(
@@ -225,19 +232,6 @@ def _experts_used(context: Context) -> Rows:
         col.share("Share", "n_used", "n_experts"),
         col.number("Random", lambda r: applicable(r["if_even"], lambda value: q.decimal(value, 1))),
         col.count("Token rows", "n_rows"),
-    )
-    n_all = len(table.drop_duplicates(["phase", "pass_id", "layer"]))
-    cut = f" The first {len(rows)} of {q.count(n_all)} layers of passes." if len(rows) < n_all else ""
-    return Rows(
-        title=_title(table),
-        caption="Experts that at least one token row of the pass chose; one line per layer, for all its expert tensors "
-        "share one routing. Random: how many would be used on average if each row chose at random, E (1 − (1 − k/E)ⁿ). "
-        f"{FILE} has a line for every tensor of every pass.{cut} Warm-up is left out.",
-        head=head,
-        rows=rows,
-        data=table,
-        empty="" if rows else shared_experts.no_choice(context),
-        files={FILE: _text(table)} if rows else {},
     )
 
 

@@ -105,7 +105,13 @@ EXPERTS_COVER = shared_experts.figure(
 def _experts_layers(context: Context) -> Rows:
     """How uneven the choice is in each layer, and how few experts make up most of it."""
     per_layer = context.expert_layers
-    head, rows = col.laid_out(
+    return Rows(
+        caption="Choices: token rows of generate passes times the experts that each chooses. Unevenness: standard "
+        "deviation of the experts’ counts divided by their mean; 0 is even. For 50, 80, 95 %: the fewest experts that "
+        "make up this share of the choices. Prompt and warm-up are left out.",
+        data=per_layer,
+        empty=shared_experts.no_choice(context),
+    ).of(
         per_layer,
         col.count("Layer", "layer"),
         col.count("Experts", "n_experts"),
@@ -115,15 +121,6 @@ def _experts_layers(context: Context) -> Rows:
         col.count("Never chosen", "n_never"),
         col.decimal("Unevenness", "unevenness", 2),
         *(col.count(f"For {part} %", f"needed_{part}") for part in (50, 80, 95)),
-    )
-    return Rows(
-        caption="Choices: token rows of generate passes times the experts that each chooses. Unevenness: standard "
-        "deviation of the experts’ counts divided by their mean; 0 is even. For 50, 80, 95 %: the fewest experts that "
-        "make up this share of the choices. Prompt and warm-up are left out.",
-        head=head,
-        rows=rows,
-        data=per_layer,
-        empty=shared_experts.no_choice(context),
     )
 
 
@@ -164,7 +161,16 @@ def _experts_balance(context: Context) -> Rows:
     table = expert_balance.balance(context.tables)
     ordered = table.assign(at=table["layer"].fillna(-1)).sort_values(["at", "phase"], ignore_index=True)
     told = table[(table["phase"] == "generate") & table["layer"].isna()].to_dict("records")
-    head, rows = col.laid_out(
+    ends = [_known(told[0][name]) if told else None for name in ("entropy", "entropy_low", "entropy_high")]
+    return Rows(
+        title=chance_say.balance_title(*ends),
+        caption="Entropy of the experts’ shares of the choices, of log₂ E: 100 % is even. Gini: 0 is even. Largest "
+        "load: token rows of the most chosen expert, divided by those of an even choice. By chance: 95 % of "
+        f"{expert_balance.DRAWS} simulations of as many rows that each choose k of E experts at random, whichever the "
+        "rows before chose. All layers: means, and the sum of used experts. Warm-up is left out.",
+        data=table,
+        empty=shared_experts.no_choice(context),
+    ).of(
         ordered.head(0) if shared_experts.no_choice(context) else ordered,
         col.number("Layer", lambda r: q.count(r["layer"]) if q.known(r["layer"]) else "all"),
         col.text("Phase", lambda r: "prompt" if r["phase"] == "prompt" else "generation"),
@@ -173,18 +179,6 @@ def _experts_balance(context: Context) -> Rows:
         *_beside_chance("Entropy", "entropy", q.percent),
         *_beside_chance("Gini", "gini", _two),
         *_beside_chance("Largest load", "largest", _two),
-    )
-    ends = [_known(told[0][name]) if told else None for name in ("entropy", "entropy_low", "entropy_high")]
-    return Rows(
-        title=chance_say.balance_title(*ends),
-        caption="Entropy of the experts’ shares of the choices, of log₂ E: 100 % is even. Gini: 0 is even. Largest "
-        "load: token rows of the most chosen expert, divided by those of an even choice. By chance: 95 % of "
-        f"{expert_balance.DRAWS} simulations of as many rows that each choose k of E experts at random, whichever the "
-        "rows before chose. All layers: means, and the sum of used experts. Warm-up is left out.",
-        head=head,
-        rows=rows,
-        data=table,
-        empty=shared_experts.no_choice(context),
     )
 
 

@@ -75,15 +75,12 @@ def _experts_strength(context: Context) -> Rows:
         {"layer": layer} | {int(r["place"]): r for r in of.to_dict("records")}
         for layer, of in weights.groupby("layer", sort=True)
     ]
-    head, rows = col.laid_out(by_layer_of, col.count("Layer", "layer"), *(_mean(place) for place in places))
     return Rows(
         caption="Mean weight of a token row’s strongest expert (place 1), its second, and so on, over the generate "
         "passes. The CSV has the lowest and the highest; so has the pointer on a number.",
-        head=head,
-        rows=rows,
         data=weights,
         empty=shared_experts.no_choice(context) or say.no_weight(private=context.private),
-    )
+    ).of(by_layer_of, col.count("Layer", "layer"), *(_mean(place) for place in places))
 
 
 EXPERTS_STRENGTH = shared_experts.table(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 from tracegen.report.figures.cells import Cell, Head
+from tracegen.report.figures.columns import Column, Row, laid_out
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.needs import Need
 
@@ -81,8 +82,8 @@ class Rows:
     """
 
     caption: str
-    head: Sequence[Head]
-    rows: Sequence[tuple[Cell, ...]]
+    head: Sequence[Head] = ()
+    rows: Sequence[tuple[Cell, ...]] = ()
     data: pd.DataFrame | None = None
     title: str = ""
     file: str = ""
@@ -90,6 +91,11 @@ class Rows:
     numbers: Mapping[str, object] = field(default_factory=dict)
     files: Mapping[str, str | bytes] = field(default_factory=dict)
     values: Values = field(default_factory=dict)
+
+    def of(self, rows: pd.DataFrame | Sequence[Row], *columns: Column) -> Rows:
+        """This table with these columns, and a row for each row of an analysis."""
+        head, made = laid_out(rows, *columns)
+        return replace(self, head=head, rows=made)
 
 
 def not_drawn(why: str) -> Content:
@@ -99,7 +105,7 @@ def not_drawn(why: str) -> Content:
 
 def no_rows(why: str) -> Rows:
     """The content of a table of a run that has no rows."""
-    return Rows(caption="", head=(), rows=(), empty=why)
+    return Rows(caption="", empty=why)
 
 
 @dataclass(frozen=True, kw_only=True)

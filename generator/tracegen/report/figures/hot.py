@@ -75,13 +75,7 @@ def _hot_experts(context: Context) -> Rows:
     """A row for the static set and one for the experts chosen last."""
     hot = context.hot_set
     empty = shared_experts.no_choice(context) or ("" if hot else _unknown(context))
-    head, rows = col.laid_out(
-        []
-        if hot is None
-        else [
-            {"what": "the experts that the first tokens chose most", "hot": hot, "gain": hot.static},
-            {"what": "the experts that were chosen last", "hot": hot, "gain": hot.recent},
-        ],
+    columns = (
         col.text("Held in each layer", lambda r: r["what"]),
         col.number("Experts", lambda r: f"{q.count(r['hot'].n_held)} of {q.count(r['hot'].n_experts)}"),
         col.number("Share", lambda r: share(r["hot"].n_held, r["hot"].n_experts)),
@@ -90,14 +84,12 @@ def _hot_experts(context: Context) -> Rows:
         col.number("95 % interval", lambda r: between(r["gain"].low, r["gain"].high, say.signed_gain)),
     )
     if hot is None:
-        return Rows(caption=hot_set_counts(None), head=head, rows=rows, empty=empty)
+        return Rows(caption=hot_set_counts(None), empty=empty).of([], *columns)
     profile = hot.kept.sort_values(["n_learned", "layer", "expert"], ascending=[False, True, True])
     text = profile.rename(columns={"n_learned": "count"}).to_csv(index=False, lineterminator="\n")
     return Rows(
         title=say.hot_title(hot.static, hot.recent, hot.n_held, hot.n_experts),
         caption=hot_set_counts(hot),
-        head=head,
-        rows=rows,
         data=hot_set.table(hot),
         empty=empty,
         files={"data/pin-profile.csv": text},
@@ -107,6 +99,12 @@ def _hot_experts(context: Context) -> Rows:
             "hot_experts_gain": (hot.static.gain, "1", say.signed_gain(hot.static.gain)),
             "recent_experts_served": _percent(hot.recent.served),
         },
+    ).of(
+        [
+            {"what": "the experts that the first tokens chose most", "hot": hot, "gain": hot.static},
+            {"what": "the experts that were chosen last", "hot": hot, "gain": hot.recent},
+        ],
+        *columns,
     )
 
 
@@ -165,14 +163,6 @@ def _keep_tensors(context: Context) -> Rows:
         return no_rows(empty)
     table = kept_tensors.kept(context.tables["tensors"], context.disk_accesses)
     data = kept_tensors.chosen(table)
-    head, rows = col.laid_out(
-        data,
-        col.text("Memory", lambda r: q.percent(r["memory_share"])),
-        col.size("of the tensors’ bytes", "memory_bytes"),
-        col.count("Tensors", "n_tensors"),
-        col.size("Their size", "kept_bytes"),
-        col.share("Touched bytes served", "served_share"),
-    )
     uneven = kept_tensors.gini(table)
     half = data[data["memory_share"] == 0.5].iloc[0]
     return Rows(
@@ -181,10 +171,15 @@ def _keep_tensors(context: Context) -> Rows:
         f"touched; Gini coefficient of touches over bytes: {q.decimal(uneven, 2)} (0: each byte as often). "
         f"{FILE} has, for each row, the regular expression that finds just these tensors, for llama.cpp’s -ot. "
         f"n = {q.counted(context.disk_accesses['pass_id'].nunique(), 'pass')}.{shared_access.left_out(context)}",
-        head=head,
-        rows=rows,
         data=data,
         files={FILE: _patterns(table, data)},
+    ).of(
+        data,
+        col.text("Memory", lambda r: q.percent(r["memory_share"])),
+        col.size("of the tensors’ bytes", "memory_bytes"),
+        col.count("Tensors", "n_tensors"),
+        col.size("Their size", "kept_bytes"),
+        col.share("Touched bytes served", "served_share"),
     )
 
 

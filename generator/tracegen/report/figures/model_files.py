@@ -10,20 +10,17 @@ from tracegen.report.figures.figure import Rows, Table
 
 
 def _content(context: Context) -> Rows:
-    head, rows = col.laid_out(
+    return Rows(
+        caption="The files the model was loaded from, with the hash of the whole file.",
+        data=context.tables["files"],
+        empty="The trace names no model file.",
+    ).of(
         context.tables["files"],
         col.name("File", "path"),
         col.number(
             "Size", lambda r: Cell(q.size(r["size_bytes"]), number=True, exact=f"{q.count(r['size_bytes'])} bytes")
         ),
         col.text("sha256", lambda r: Cell(q.printable(r["sha256"]) if q.known(r["sha256"]) else q.UNKNOWN, code=True)),
-    )
-    return Rows(
-        caption="The files the model was loaded from, with the hash of the whole file.",
-        head=head,
-        rows=rows,
-        data=context.tables["files"],
-        empty="The trace names no model file.",
     )
 
 

@@ -31,24 +31,21 @@ def _residency(context: Context) -> Content:
     if page is None:  # an older run without the size of a page: its pages have no place in the file
         return not_drawn(NO_PAGE)
     rows = residency.resident_rows(tables)
-    files = tables["files"]
-    total = int((files["axis_begin"] + files["size_bytes"]).max())
     n_bins = max(40, min(280, MARKS // max(int(rows["row"].nunique()), 1)))
+    axis = Axis.of(tables["files"], n_bins)
     binned = residency.resident_cells(tables, page, n_bins)
     read = residency.read_per_row(tables, rows)
     together = binned.groupby("pass_id")["resident_bytes"].sum().reindex(rows["pass_id"], fill_value=0)
-    begun, ended = (float(together.iloc[place]) / total for place in (0, -1))
+    begun, ended = (float(together.iloc[place]) / axis.total for place in (0, -1))
     loaded = tables["passes"].set_index("pass_id")["kind"].get(together.index[0]) == "load"
     title = sentences.residency_title(begun, ended, "load" if loaded else "first pass", len(together))
-    width = -(-total // n_bins)
-    axis = Axis(total, tuple(int(b) for b in sorted(files["axis_begin"]) if b), width)
     return Content(
         title=title,
-        caption=f"Left: the model file from first to last byte; each cell is {q.size(width)} of file. Its colour is "
-        f"the share of its pages ({q.size(page)} each) that the kernel had in memory when the load or pass had ended, "
-        "whoever read them. The head of the file, which llama.cpp unmaps after the load, was not looked at. Right, or "
-        "below: bytes that the process made the kernel read from the disk in the same time, read-ahead included. "
-        f"n = {q.counted(len(together), 'load or pass', 'loads and passes')} in "
+        caption=f"Left: the model file from first to last byte; each cell is {q.size(axis.cell_bytes)} of file. Its "
+        f"colour is the share of its pages ({q.size(page)} each) that the kernel had in memory when the load or pass "
+        "had ended, whoever read them. The head of the file, which llama.cpp unmaps after the load, was not looked at. "
+        "Right, or below: bytes that the process made the kernel read from the disk in the same time, read-ahead "
+        f"included. n = {q.counted(len(together), 'load or pass', 'loads and passes')} in "
         f"{q.counted(int(rows['row'].nunique()), 'row')}; where several share a row, it is their mean.",
         alt=f"Heatmap of {q.counted(int(rows['row'].nunique()), 'row')} by {n_bins} stretches of the file. "
         f"{q.ended(title)}",

@@ -29,7 +29,7 @@ def _tensor_groups(context: Context) -> Rows:
             cells("header and padding", number(q.count(0)), size(context.summary.header_bytes), *[Cell("")] * 3)
         )
     return Rows(
-        caption=f"Bytes of tensors in the file, and how many of them at least one of "
+        caption="Bytes of tensors in the file, and how many of them at least one of "
         f"{q.counted(len(context.measured), 'measured pass')} touched; each byte counts once. Header and padding are "
         f"what the files hold beside tensors: no operation reads them. {shared_memory.bounds(context)}",
         head=head,
@@ -56,7 +56,13 @@ TENSOR_GROUPS = Table(
 
 def _biggest_tensors(context: Context) -> Rows:
     use = context.tensor_use.sort_values(["size_bytes", "tensor"], ascending=[False, True])
-    head, rows = col.laid_out(
+    return Rows(
+        caption=f"The {min(len(use), 15)} largest of {len(use)} tensors; offset in the tensor's own file; share of "
+        f"bytes that a measured pass touched. The CSV has all tensors. {shared_memory.bounds(context)}",
+        data=use,
+        file="tensors-use",
+        empty="The trace names no tensor.",
+    ).of(
         use.head(15),
         col.name("Tensor", "name"),
         col.component(),
@@ -65,15 +71,6 @@ def _biggest_tensors(context: Context) -> Rows:
         col.size("Size", "size_bytes"),
         col.text("Memory", lambda r: terms.memory_name(r["memory"]) if q.known(r["memory"]) else "never touched"),
         col.share("Touched at least once", "touched_bytes", "size_bytes"),
-    )
-    return Rows(
-        caption=f"The {len(rows)} largest of {len(use)} tensors; offset in the tensor's own file; share of bytes "
-        f"that a measured pass touched. The CSV has all tensors. {shared_memory.bounds(context)}",
-        head=head,
-        rows=rows,
-        data=use,
-        file="tensors-use",
-        empty="The trace names no tensor.",
     )
 
 
@@ -98,13 +95,6 @@ def _never_touched(context: Context) -> Rows:
     never = use[use["n_passes"] == 0].sort_values(["size_bytes", "tensor"], ascending=[False, True])
     summary = sentences.never_touched(len(never), len(use), int(never["size_bytes"].sum()))
     beside = sentences.header(context.summary.header_bytes, context.summary.file_bytes)
-    head, rows = col.laid_out(
-        never.head(200),
-        col.name("Tensor", "name"),
-        col.component(),
-        col.count("Offset", "offset", "bytes"),
-        col.size("Size", "size_bytes"),
-    )
     cut = f" The first 200 of {len(never)}; the CSV has all." if len(never) > 200 else ""
     nothing = (
         "No pass was measured."
@@ -115,10 +105,14 @@ def _never_touched(context: Context) -> Rows:
     )
     return Rows(
         caption=f"{summary}{beside}{cut} {OUTSIDE}",
-        head=head,
-        rows=rows,
         data=never,
         empty=nothing,
+    ).of(
+        never.head(200),
+        col.name("Tensor", "name"),
+        col.component(),
+        col.count("Offset", "offset", "bytes"),
+        col.size("Size", "size_bytes"),
     )
 
 

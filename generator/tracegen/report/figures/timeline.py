@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -25,15 +24,6 @@ NO_PASS = "No pass was measured: the run only loaded and warmed up."
 NO_SPANS = "The trace holds no times of threads in a measured pass."
 
 
-@dataclass(frozen=True)
-class _Shares:
-    """What the threads did in a pass, as shares of its thread time."""
-
-    work: float
-    inside: float
-    after: float
-
-
 def _unknown(context: Context, pass_id: int | None) -> str:
     """Why a pass cannot be drawn; `pass_id` is None where nobody chose one."""
     if pass_id is not None:
@@ -41,12 +31,14 @@ def _unknown(context: Context, pass_id: int | None) -> str:
     return NO_PASS if context.measured.empty else NO_SPANS
 
 
-def _shares(spans: pd.DataFrame, duration_ns: Any, n_threads: int) -> _Shares:
-    """Sums of the spans of a pass; if its duration is not known, the sums together are the whole."""
+def _shares(spans: pd.DataFrame, duration_ns: Any, n_threads: int) -> list[float]:
+    """Work, waiting inside and waiting after, as shares of the thread time of a pass.
+
+    If the duration of the pass is not known, the sums together are the whole.
+    """
     sums = spans[["work_ns", "barrier_ns", "wait_ns"]].sum()
     whole = float(duration_ns) * n_threads if q.known(duration_ns) else float(sums.sum())
-    work, inside, after = (float(ns) / whole if whole else 0.0 for ns in sums)
-    return _Shares(work, inside, after)
+    return [float(ns) / whole if whole else 0.0 for ns in sums]
 
 
 def _about_disk(context: Context, pass_id: int, *, drawn: bool) -> str:
@@ -68,18 +60,18 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
     rows, width = timeline.segments(context.tables, drawn)
     label, n = context.labels[drawn], int(rows["thread"].nunique())
     duration_ns = context.measured.set_index("pass_id")["duration_ns"].get(drawn)
-    shares = _shares(spans[spans["pass_id"] == drawn], duration_ns, n)
+    work, inside, after = _shares(spans[spans["pass_id"] == drawn], duration_ns, n)
     disk = set(rows["state"]) & {timeline.DISK, timeline.DEVICE}
     binned = f"Binned to {q.duration(width)}: each bin shows what took most of its time. " if width else ""
     placed = bool((context.tables["barriers"]["pass_id"] == drawn).any())
     return Content(
-        title=sentences.threads_during(label, shares.work, n),
+        title=sentences.threads_during(label, work, n),
         caption=f"Pass {drawn}, {q.counted(n, 'thread')}, {q.duration(duration_ns)}; the generate pass of median "
         f"length if there is one. Time since the pass began. Colour: work by component group, or waiting; blank: "
         f"outside operations. {_about_disk(context, drawn, drawn=bool(disk))}Work and waiting include "
         f"time without a processor. {'' if placed else UNPLACED}{binned}Load and warm-up are never chosen.",
-        alt=f"Timeline of {q.counted(n, 'thread')} during {label}. Of thread time: {q.percent(shares.work)} work, "
-        f"{q.percent(shares.inside)} waiting inside operations, {q.percent(shares.after)} "
+        alt=f"Timeline of {q.counted(n, 'thread')} during {label}. Of thread time: {q.percent(work)} work, "
+        f"{q.percent(inside)} waiting inside operations, {q.percent(after)} "
         f"{timeline.ALONE if n == 1 else 'after them'}.",
         chart=lambda width: timeline_chart.chart(rows, width=width),
         data=rows,

@@ -35,7 +35,15 @@ def _content(context: Context) -> Rows:
     phase = context.phase
     rows = timing.top_ops(context.timed, phase)
     longest = float(rows["share"].max()) if len(rows) else 1.0
-    head, shown = col.laid_out(
+    return Rows(
+        caption=f"The {len(rows)} results with the largest wall time, summed over {phase} passes and over nodes of "
+        f"equal name. {shared_times.wall(context)} "
+        f"{'' if context.gap_times else LATE}"
+        f"Numbers in µs are means of the n executions; the link leads to the longest one. {OUTSIDE}",
+        data=rows,
+        empty=shared_times.NO_TIMES,
+        numbers={"phase": phase},
+    ).of(
         rows,
         col.text("Result", _link),
         col.name("Operation", "op"),
@@ -51,17 +59,6 @@ def _content(context: Context) -> Rows:
         _mean_us("Waiting inside", "barrier_ns"),
         _mean_us("Waiting after", "wait_ns"),
         col.count("n", "n_ops"),
-    )
-    return Rows(
-        caption=f"The {len(shown)} results with the largest wall time, summed over {phase} passes and over nodes of "
-        f"equal name. {shared_times.wall(context)} "
-        f"{'' if context.gap_times else LATE}"
-        f"Numbers in µs are means of the n executions; the link leads to the longest one. {OUTSIDE}",
-        head=head,
-        rows=shown,
-        data=rows,
-        empty=shared_times.NO_TIMES,
-        numbers={"phase": phase},
     )
 
 

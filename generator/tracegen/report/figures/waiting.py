@@ -83,20 +83,17 @@ def _waiting_kinds(context: Context) -> Rows:
     _, n_threads = waiting.thread_time(context.ops, context.measured)
     alone = ALONE if n_threads == 1 else ""
     shown = table.head(0 if alone else MOST_KINDS)
-    head, rows = col.laid_out(
-        shown,
-        col.name("Operation", "op"),
-        col.component(),
-        *times(shown),
-    )
     cut = f" The first {MOST_KINDS} of {len(table)} rows; the CSV has all." if len(table) > MOST_KINDS else ""
     return Rows(
         title="" if alone else _title(context, table),
         caption=f"{counted(context)} One row per kind of operation and component.{cut}",
-        head=head,
-        rows=rows,
         data=table.drop(columns=["pass_id", "at_node"]),
         empty=alone or empty(context),
+    ).of(
+        shown,
+        col.name("Operation", "op"),
+        col.component(),
+        *times(shown),
     )
 
 
@@ -127,7 +124,12 @@ def _waiting_nodes(context: Context) -> Rows:
     _, n_threads = waiting.thread_time(context.ops, context.measured)
     alone = ALONE if n_threads == 1 else ""
     shown = table.head(0 if alone else MOST_NODES)
-    head, rows = col.laid_out(
+    return Rows(
+        caption=f"{counted(context)} One row per node of the graph: the {len(shown)} nodes with most "
+        f"waiting of {len(table)}; the CSV has all. A name leads to the execution of the node that waited longest.",
+        data=table,
+        empty=alone or empty(context),
+    ).of(
         shown,
         col.text(
             "Result",
@@ -141,14 +143,6 @@ def _waiting_nodes(context: Context) -> Rows:
         col.number("Layer", lambda r: "" if pd.isna(r["layer"]) else str(r["layer"])),
         col.component(),
         *times(shown),
-    )
-    return Rows(
-        caption=f"{counted(context)} One row per node of the graph: the {len(rows)} nodes with most "
-        f"waiting of {len(table)}; the CSV has all. A name leads to the execution of the node that waited longest.",
-        head=head,
-        rows=rows,
-        data=table,
-        empty=alone or empty(context),
     )
 
 

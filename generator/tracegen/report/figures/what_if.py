@@ -82,7 +82,14 @@ def _what_if_orders(context: Context) -> Rows:
     none, half = (with_memory(table, s) for s in (0.0, HALF))
     memory = q.size(half["memory_bytes"].iloc[0])
     with_half = half.set_index("order").add_suffix("_half")[["reads_half", "time_ns_half"]]
-    head, rows = col.laid_out(
+    return Rows(
+        title=say.orders_title(*best(table)),
+        caption=f"Means of a pass. Sequential: the share of steps between accesses that go on at most 128 KiB behind "
+        f"the end of the one before. Last two columns: with {memory} of memory, half of the mapped bytes that the run "
+        f"touched. {caption(context)}",
+        data=table,
+        numbers=numbers(context),
+    ).of(
         none.join(with_half, on="order"),
         col.text("Order", lambda r: r["order"]),
         col.text("What it is", lambda r: say.ORDERS[r["order"]]),
@@ -94,16 +101,6 @@ def _what_if_orders(context: Context) -> Rows:
         col.decimal("Time", "time_ns", 1, "ms", 1e6),
         col.decimal("Reads, with memory", "reads_half", 1),
         col.decimal("Time, with memory", "time_ns_half", 1, "ms", 1e6),
-    )
-    return Rows(
-        title=say.orders_title(*best(table)),
-        caption=f"Means of a pass. Sequential: the share of steps between accesses that go on at most 128 KiB behind "
-        f"the end of the one before. Last two columns: with {memory} of memory, half of the mapped bytes that the run "
-        f"touched. {caption(context)}",
-        head=head,
-        rows=rows,
-        data=table,
-        numbers=numbers(context),
     )
 
 
