@@ -32,8 +32,9 @@ def chart(
     scale, unit = (1e9, "s") if float(waited["waited_ns"].max()) >= 2e9 else (1e6, "ms")
     bars = pd.DataFrame({"row": waited["row"], "waited": waited["waited_ns"] / scale})
     length = alt.X("waited:Q", title=f"waited in all, {unit}", axis=dict(tickCount=3), scale=dict(zero=True))
+    columns = ["label", "colour", "begin", "end", "waited"]
     told = cells.assign(waited=[f"{three(ns / 1e6)} ms" for ns in cells["waited_ns"]])
-    beside, track, room = file_rows(told, ["waited"], rows, bars, length, axis, width)
+    beside, track, room = file_rows(told, columns, rows, bars, length, axis, width)
     title = f"waited for a cell of {size_text(axis.cell_bytes)}, upper end of each step; no colour: no page fault"
     whole = alt.vconcat(ruler(*bands, axis, track, room), beside, spacing=6)
     return alt.vconcat(legend(title, ends, min(560, track)), whole, spacing=18)

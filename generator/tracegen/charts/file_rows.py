@@ -15,13 +15,13 @@ BARS = 150  # px: the width of the bars beside the map
 
 
 def file_rows(
-    cells: pd.DataFrame, more: list[str], rows: pd.DataFrame, bars: pd.DataFrame, length: Any, axis: Axis, width: int
+    cells: pd.DataFrame, columns: list[str], rows: pd.DataFrame, bars: pd.DataFrame, length: Any, axis: Axis, width: int
 ) -> tuple[Any, int, int]:
     """The stretches at the left, the bars at the right, or below in a narrow figure; the width of the stretches in px,
     and the room at their left.
 
-    `cells`: row, step (of colour), begin, end, and `more` columns for tooltips; `rows`: row and label; `bars`: row and
-    what the channel `length` shows.
+    `cells`: row, step (of colour), begin, end, and what tooltips tell; `columns`: those of the drawn data in their
+    order, label, colour, begin and end among them. `rows`: row and label; `bars`: row and what `length` shows.
     """
     named_rows = rows.drop_duplicates("row").sort_values("row")
     order, label = list(named_rows["label"]), named_rows.set_index("row")["label"]
@@ -34,12 +34,12 @@ def file_rows(
     named = theme.y_axis(room, values=order[::keep], ticks=False, domain=False, labelFontSize=theme.SMALL)
     track = theme.plot(room, width) - (0 if stacked else BARS + BETWEEN)
     size, unit = axis.unit
-    data = cells[more].assign(
+    data = cells.assign(
         label=cells["row"].map(label),
         colour=theme.step_colours(cells["step"]),
         begin=cells["begin"] / size,
         end=cells["end"] / size,
-    )
+    )[columns]
     x = alt.X(
         "begin:Q",
         title=f"place in the model file, {unit}",
@@ -51,8 +51,8 @@ def file_rows(
     file = file.properties(width=track, height=height)
     seams = pd.DataFrame({"begin": [b / size for b in axis.boundaries]}, dtype=float)
     file += alt.Chart(seams).mark_rule(strokeWidth=4, color=theme.INK["ground"][1]).encode(x=x)
-    lengths = alt.Chart(bars.assign(label=bars["row"].map(label)).drop(columns="row"))
-    lengths = lengths.mark_bar(color=theme.INK["muted"][1])
+    drawn = pd.DataFrame({"label": bars["row"].map(label)}).join(bars.drop(columns="row"))
+    lengths = alt.Chart(drawn).mark_bar(color=theme.INK["muted"][1])
     lengths = lengths.encode(x=length, y=alt.Y("label:N", axis=named if stacked else None, **place))
     lengths = lengths.properties(width=track if stacked else BARS, height=height)
     return (alt.vconcat if stacked else alt.hconcat)(file, lengths, spacing=BETWEEN), track, room

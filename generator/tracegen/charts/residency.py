@@ -30,7 +30,7 @@ def chart(
         axis=dict(tickCount=3),
     )
     bars = pd.DataFrame({"row": read["row"], "read": read["read_bytes"] / size})
-    both, track, _ = file_rows(shares, [], rows, bars, length, axis, width)
+    both, track, _ = file_rows(shares, ["label", "begin", "end", "colour"], rows, bars, length, axis, width)
     title = f"in memory of a cell of {size_text(axis.cell_bytes)}, upper end of each step; no colour: nothing"
     ends = [f"{three((i + 1) / theme.N_STEPS * 100)} %" for i in range(theme.N_STEPS)]
     return alt.vconcat(legend(title, ends, min(480, track)), both, spacing=18)
