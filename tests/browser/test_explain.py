@@ -30,8 +30,7 @@ def test_explanations_are_closed_and_say_what_is_written(page, root: Path, name:
     explorers = {"operations/index.html": 2, "timeline/index.html": 1, "experts/index.html": 1}
     assert len(found) == captions + explorers.get(name, 0)
     for key, is_open, summary, said in found:
-        part = part_of(key)
-        about = part
+        about = part_of(key)
         assert about is not None, key
         assert (is_open, summary, said[:3]) == (False, "Explain this", [about.shows, about.counts, about.read])
 
