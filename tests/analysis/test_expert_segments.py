@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.analysis.routed import chosen_of, even, sticky, uneven
 from tests.recompute.plain.experts import best_segment_routing, segment_cache
 from tracegen.analysis.expert_segments import COLUMNS, DRAWS, LENGTHS, MOST_ROWS, segments
-from tracegen.report.figures.experts_segments import EXPERTS_SEGMENTS
+from tracegen.report.figures.expert_chance import EXPERTS_SEGMENTS
 
 
 @settings(max_examples=20, deadline=None)
@@ -98,6 +98,5 @@ def test_a_cache_that_looks_when_an_expert_comes_again_beats_sch() -> None:
     choices = uneven(3, 200, 1, 8, 1, 0.7)
     made = segments(chosen_of(choices), {0: 8})
     assert (made["sch_2"] < belady_hits(choices[:, 0].tolist(), 2) / 200 - 0.02).any()
-    shown = EXPERTS_SEGMENTS.explanation
-    assert "no bound" in " ".join(vars(shown).values())
-    assert "bounds what reading ahead" not in " ".join(vars(shown).values())
+    explained = f"{EXPERTS_SEGMENTS.shows} {EXPERTS_SEGMENTS.counts} {EXPERTS_SEGMENTS.read}"
+    assert "no bound" in explained and "bounds what reading ahead" not in explained

@@ -32,8 +32,7 @@ def test_explanations_are_closed_say_what_is_written_and_fit_a_narrow_screen(
     explorers = {"operations/index.html": 2, "timeline/index.html": 1, "experts/index.html": 1}
     assert len(found) == captions + explorers.get(name, 0)
     for key, is_open, summary, said in found:
-        part = part_of(key)
-        about = part and part.explanation
+        about = part_of(key)
         assert about is not None, key
         assert (is_open, summary, said[:3]) == (False, "Explain this", [about.shows, about.counts, about.read])
     page.evaluate("document.querySelectorAll('details').forEach(element => { element.open = true; })")

@@ -15,7 +15,7 @@ from tests.site_project import stored
 from tracegen.cli.main import main
 from tracegen.reading.notebook.loaded import load
 from tracegen.report.figures.answers import questions
-from tracegen.report.figures.experts_balance import EXPERTS_BALANCE
+from tracegen.report.figures.expert_shares import EXPERTS_BALANCE
 from tracegen.report.pages.collector import Collector
 
 

@@ -12,10 +12,10 @@ import pytest
 from tests.builders import a_moe_run, a_run, scaled_case
 from tests.pages.rendered import CASES, body, rendered, words
 from tracegen.contract.model import Check
-from tracegen.report.figures.components import COMPONENTS
 from tracegen.report.figures.disk import DISK
-from tracegen.report.figures.experts_load import EXPERTS_LOAD
+from tracegen.report.figures.expert_shares import EXPERTS_LOAD
 from tracegen.report.figures.heatmap import HEATMAP
+from tracegen.report.figures.times import COMPONENTS
 from tracegen.report.pages.ranking import Finding, asked, ranked
 from tracegen.report.words import sentences
 

@@ -8,13 +8,15 @@ import pytest
 
 from tests.analysis.routed import even, run_of
 from tests.builders import a_moe_run
-from tracegen.report.figures.experts_balance import EXPERTS_BALANCE
-from tracegen.report.figures.experts_next import EXPERTS_NEXT
-from tracegen.report.figures.experts_pairs import EXPERTS_PAIRS
-from tracegen.report.figures.experts_phases import EXPERTS_PHASES
-from tracegen.report.figures.experts_segments import EXPERTS_SEGMENTS
-from tracegen.report.figures.experts_sticky import EXPERTS_STICKY
-from tracegen.report.figures.experts_used import EXPERTS_USED
+from tracegen.report.figures.expert_chance import (
+    EXPERTS_NEXT,
+    EXPERTS_PAIRS,
+    EXPERTS_PHASES,
+    EXPERTS_SEGMENTS,
+    EXPERTS_STICKY,
+)
+from tracegen.report.figures.expert_choices import EXPERTS_USED
+from tracegen.report.figures.expert_shares import EXPERTS_BALANCE
 from tracegen.report.figures.figure import Content, Figure, Rows, Table
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.findings import _of_experts

@@ -22,7 +22,7 @@ from tracegen.contract import tables as contract
 from tracegen.contract.model import Check, Run, Version
 from tracegen.reading.notebook import loaded
 from tracegen.report.figures.catalogue import FIGURES, part_of
-from tracegen.report.figures.explanation import Explanation, explained
+from tracegen.report.figures.explanation import explained
 from tracegen.report.pages.page import Report
 
 pytestmark = pytest.mark.slow
@@ -102,9 +102,7 @@ def test_every_figure_and_table_has_an_explanation(name: str) -> None:
         assert html.count(EXPLAINED) == 1, key
         words = unescape(html)
         part = part_of(key)
-        assert part
-        about = part.explanation
-        assert all(text in words for text in (about.shows, about.counts, about.read)), key
+        assert part and all(text in words for text in (part.shows, part.counts, part.read)), key
 
 
 def test_nothing_in_the_catalogue_is_left_over() -> None:
@@ -125,7 +123,7 @@ def test_the_lines_make_the_data_that_the_page_links(
         for key, html in shown(report_of(name)).items()
         if re.search(r'href="[^"]+\.csv" download', html.partition(EXPLAINED)[0]) and "tg-reason" not in html
     }
-    assert set(found) == {key for key in linked if (part := part_of(key)) and part.explanation.code}
+    assert set(found) == {key for key in linked if (part := part_of(key)) and part.code}
     for key, (code, csv) in found.items():
         names: dict[str, pd.DataFrame] = {}
         exec(compile(code, f"{key} of {name}", "exec"), names)
@@ -143,10 +141,9 @@ def test_the_lines_read_a_published_version_by_its_citation() -> None:
 
 def test_a_function_that_made_data_is_there() -> None:
     for part in FIGURES:
-        about = part.explanation
-        assert not (about.code and about.made_by), part.key
-        if about.made_by:
-            module, _, name = about.made_by.rpartition(".")
+        assert not (part.code and part.made_by), part.key
+        if part.made_by:
+            module, _, name = part.made_by.rpartition(".")
             assert callable(getattr(import_module(module), name)), part.key
 
 
@@ -159,6 +156,7 @@ def test_a_figure_that_is_not_drawn_explains_itself_without_lines() -> None:
 
 
 def test_an_address_cannot_leave_its_string() -> None:
-    about = Explanation("", "", "", "data = run.files")
+    about = part_of("model-files")
+    assert about and about.code == "data = run.files"
     code = explained(about, "a'); import os; os.abort() #\u202e\n", "data/x.csv", {}).code
     assert code.splitlines()[-2] == """run = tracegen.load("a'); import os; os.abort() #\\u202e\\n")"""

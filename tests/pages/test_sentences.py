@@ -10,7 +10,7 @@ import pytest
 
 from tracegen.analysis.hot_set import Gain
 from tracegen.contract.model import Check
-from tracegen.report.figures import shared_caches
+from tracegen.report.figures import caches
 from tracegen.report.words import access_sentences, cache_sentences, disk_sentences, what_if_sentences
 from tracegen.report.words import sentences as s
 
@@ -332,7 +332,7 @@ def test_two_steps_of_one_size_are_told_once() -> None:
         columns=["policy", "below_granules", "below_rate", "size_granules", "hit_rate"],
     )
     context: Any = SimpleNamespace(granule_bytes=4096, hit_rates=SimpleNamespace(cliffs=steps))
-    told = shared_caches.cliffs(context)
+    told = caches.cliffs(context)
     assert told.count("LRU has a cliff") == 1 and "at most 4.0 %, from there on at least 91.2 %." in told
     assert told.count("FIFO has a cliff") == 1
 

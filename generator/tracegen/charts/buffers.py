@@ -8,6 +8,7 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.charts.channels import amounts
 
 COLOURS = {
     "KV cache": theme.BUFFERS["KV cache"][1],
@@ -39,27 +40,13 @@ def chart(rows: pd.DataFrame, end_ns: int, *, width: int = theme.WIDTHS[-1]) -> 
         low = high
     data = pd.concat(pieces, ignore_index=True)
     data = data[data["high"] > data["low"]]
-    return (
-        alt.Chart(data)
-        .mark_rect()
-        .encode(
-            x=alt.X(
-                "begin:Q", title="seconds since the trace began", axis=dict(grid=False, tickCount=theme.ticks(8, width))
-            ),
-            x2=alt.X2("end:Q"),
-            y=alt.Y(
-                "low:Q",
-                title=f"{unit} allocated",
-                scale=dict(zero=True),
-                axis=theme.y_axis(theme.NUMBERS, tickCount=5),
-            ),
-            y2=alt.Y2("high:Q"),
-            color=alt.Color(
-                "group:N",
-                title=None,
-                scale=dict(domain=order, range=[COLOURS[n] for n in order]),
-                legend=theme.legend(order, width, offset=26),
-            ),
-        )
-        .properties(width=theme.plot(theme.NUMBERS, width), height=200)
+    x = alt.X("begin:Q", title="seconds since the trace began", axis=dict(grid=False, tickCount=theme.ticks(8, width)))
+    colour = alt.Color(
+        "group:N",
+        title=None,
+        scale=dict(domain=order, range=[COLOURS[n] for n in order]),
+        legend=theme.legend(order, width, offset=26),
     )
+    y, top_y = amounts("low", f"{unit} allocated"), alt.Y2("high:Q")
+    areas = alt.Chart(data).mark_rect().encode(x=x, x2=alt.X2("end:Q"), y=y, y2=top_y, color=colour)
+    return areas.properties(width=theme.plot(theme.NUMBERS, width), height=200)

@@ -8,6 +8,7 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.charts.channels import amounts, places
 
 LETTER, GAP = 7, 8  # px at the right: for each letter of a name, and before it
 WIDEST = 64  # px: the largest width of a bar
@@ -23,17 +24,13 @@ def bars(rows: pd.DataFrame, title: str, even: str, *, width: int = theme.WIDTHS
     plot = theme.plot(theme.NUMBERS, width) - (0 if narrow else GAP + LETTER * len(even))
     x = _layers(data, plot)
     base = alt.Chart(data).encode(x=x)
-    y = alt.Y("value:Q", title=title, scale=dict(zero=True), axis=theme.y_axis(theme.NUMBERS, tickCount=5))
+    y = amounts("value", title)
     step = plot / data["layer"].nunique()
     drawn = base.mark_bar(size=min(WIDEST, 0.75 * step)).encode(y=y)
     size = min(1.2 * WIDEST, 0.95 * step)
     under = base.mark_tick(color=theme.INK["ground"][1], thickness=5, size=size).encode(y=alt.Y("even:Q"))
     ticks = base.mark_tick(color=theme.INK["ink"][1], thickness=2, size=size).encode(y=alt.Y("even:Q"))
-    last = data.sort_values("layer").tail(1).assign(text=f"tick: {even}" if narrow else even)
-    place: dict[str, Any] = dict(align="right") if narrow else dict(align="left", dx=6)
-    words = alt.Chart(last).mark_text(**place, x="width", color=theme.INK["ink"][1])
-    words = words.encode(y=alt.value(-8) if narrow else alt.Y("even:Q"), text=alt.Text("text:N"))
-    return (drawn + under + ticks + words).properties(width=plot, height=200)
+    return (drawn + under + ticks + _even(data, even, narrow=narrow)).properties(width=plot, height=200)
 
 
 def against_chance(rows: pd.DataFrame, title: str, even: str, *, width: int = theme.WIDTHS[-1]) -> Any:
@@ -44,16 +41,25 @@ def against_chance(rows: pd.DataFrame, title: str, even: str, *, width: int = th
     x = _layers(data, plot)
     base = alt.Chart(data).encode(x=x)
     step = plot / data["layer"].nunique()
-    y = alt.Y("low:Q", title=title, scale=dict(zero=True), axis=theme.y_axis(theme.NUMBERS, tickCount=5))
+    y = amounts("low", title)
     band = base.mark_bar(color=theme.INK["band2"][1], size=min(WIDEST, 0.75 * step)).encode(y=y, y2=alt.Y2("high:Q"))
     ticks = base.mark_tick(color=theme.INK["ink"][1], thickness=2, size=min(1.2 * WIDEST, 0.95 * step))
     ticks = ticks.encode(y=alt.Y("even:Q"))
     points = base.mark_point(filled=True, size=60, opacity=1, color=theme.INK["bar"][1]).encode(y=alt.Y("value:Q"))
+    return (band + ticks + points + _even(data, even, narrow=narrow)).properties(width=plot, height=200)
+
+
+def _even(data: pd.DataFrame, even: str, *, narrow: bool) -> Any:
+    """The name of the ticks beside the last one; in a narrow figure above the plot."""
     last = data.sort_values("layer").tail(1).assign(text=f"tick: {even}" if narrow else even)
+    return at_right(last, "even", narrow=narrow)
+
+
+def at_right(rows: pd.DataFrame, at: str, *, narrow: bool) -> Any:
+    """The column `text` of `rows` at the right of a plot, as high as the column `at`; of a narrow plot above it."""
     place: dict[str, Any] = dict(align="right") if narrow else dict(align="left", dx=6)
-    words = alt.Chart(last).mark_text(**place, x="width", color=theme.INK["ink"][1])
-    words = words.encode(y=alt.value(-8) if narrow else alt.Y("even:Q"), text=alt.Text("text:N"))
-    return (band + ticks + points + words).properties(width=plot, height=200)
+    words = alt.Chart(rows).mark_text(**place, x="width", color=theme.INK["ink"][1])
+    return words.encode(y=alt.value(-8) if narrow else alt.Y(f"{at}:Q"), text=alt.Text("text:N"))
 
 
 def lines(rows: pd.DataFrame, order: list[str], title: str, *, width: int = theme.WIDTHS[-1]) -> Any:
@@ -64,7 +70,7 @@ def lines(rows: pd.DataFrame, order: list[str], title: str, *, width: int = them
     plot = theme.plot(theme.NUMBERS, width) if narrow else plot
     colours = [COLOURS[min(i, len(COLOURS) - 1)] for i in range(len(order))]
     x = _layers(data, plot)
-    y = alt.Y("value:Q", title=title, scale=dict(zero=True), axis=theme.y_axis(theme.NUMBERS, tickCount=5))
+    y = amounts("value", title)
     legend = theme.legend(order, width, offset=32) if narrow else None
     colour = alt.Color("series:N", scale=dict(domain=order, range=colours), title=None, legend=legend)
     base = alt.Chart(data).encode(x=x, y=y, color=colour)
@@ -80,14 +86,12 @@ def lines(rows: pd.DataFrame, order: list[str], title: str, *, width: int = them
 def _apart(rows: pd.DataFrame, top: float) -> pd.DataFrame:
     """`rows` with `at`, the height of the name at the right end: the value, or lower if names would overlap."""
     rows = rows.sort_values("value", ascending=False, kind="stable")
-    places: list[float] = []
+    heights: list[float] = []
     for value in rows["value"].astype(float):
-        places.append(min([value, *(place - LINE * top / HEIGHT for place in places[-1:])]))
-    return rows.assign(at=places)
+        heights.append(min([value, *(height - LINE * top / HEIGHT for height in heights[-1:])]))
+    return rows.assign(at=heights)
 
 
 def _layers(data: pd.DataFrame, width: int) -> Any:
-    numbers = sorted(data["layer"].unique())
-    every = max(1, -(-len(numbers) * 30 // width))
-    axis = dict(labelAngle=0, ticks=False, values=[int(n) for n in numbers[::every]], grid=False)
-    return alt.X("layer:O", title="layer", scale=dict(domain=[int(n) for n in numbers], paddingInner=0.25), axis=axis)
+    numbers = [int(n) for n in sorted(data["layer"].unique())]
+    return places("layer:O", "layer", numbers, 30, width, {"grid": False}, 0.25)

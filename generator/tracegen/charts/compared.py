@@ -9,6 +9,7 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.charts.channels import names
 from tracegen.contract.text import printable, three
 
 SIDES = {"A": theme.INK["after"][1], "B": theme.INK["bar"][1]}
@@ -26,11 +27,11 @@ def dots(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     panels = []
     for measure, of in rows.groupby("measure", sort=False):
         data = of.assign(side=of["side"].astype(str))
-        unit, names = str(of["unit"].iloc[0]), theme.y_axis(40, ticks=False, domain=False)
-        names = theme.y_axis(40, ticks=False, domain=False)
+        unit = str(of["unit"].iloc[0])
+        named = theme.y_axis(40, ticks=False, domain=False)
         base = alt.Chart(data, title=theme.wrapped(str(measure), width)).encode(
-            y=alt.Y("side:N", title=None, scale=dict(domain=list(SIDES)), axis=names),
-            color=alt.Color("side:N", scale=dict(domain=list(SIDES), range=list(SIDES.values())), legend=None),
+            y=alt.Y("side:N", title=None, scale=dict(domain=list(SIDES)), axis=named),
+            color=_of_side(None),
         )  # fmt: skip
         near_zero = of["value"].min() < of["value"].max() / 4
         scale = dict(domainMin=0) if near_zero else dict(zero=False, padding=12)
@@ -48,16 +49,8 @@ def cells(rows: pd.DataFrame, unit: str, *, width: int = theme.WIDTHS[-1]) -> An
     order, least, most = list(dict.fromkeys(rows["cell"])), rows["value"].min(), rows["value"].max()
     scale = dict(type="log", nice=True) if 0 < least < most / 20 else dict(domainMin=0, nice=True)
     room = cell_names(order, width)
-    base = alt.Chart(rows).encode(
-        y=alt.Y(
-            "cell:N",
-            sort=order,
-            title=None,
-            scale=dict(domain=order),
-            axis=theme.y_axis(room, ticks=False, domain=False),
-        ),
-        x=alt.X("value:Q", title=unit, scale=scale, axis=dict(tickCount=theme.ticks(8, width))),
-    )
+    x = alt.X("value:Q", title=unit, scale=scale, axis=dict(tickCount=theme.ticks(8, width)))
+    base = alt.Chart(rows).encode(y=names("cell", order, room), x=x)
     points = base.mark_circle(size=64, opacity=0.85, color=SIDES["B"])
     middle = base.mark_tick(thickness=2, size=20, color=theme.INK["ink"][1]).encode(
         x=alt.X("median(value):Q", title=unit)
@@ -82,7 +75,7 @@ def curves(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     line = alt.Chart(data).mark_line(interpolate="step-after", strokeWidth=2).encode(
         x=alt.X("time:Q", title=f"time of a token, {unit}", scale=scale, axis=x),
         y=alt.Y("share:Q", title=None, scale=dict(domain=[0, 1]), axis=y),
-        color=alt.Color("side:N", scale=dict(domain=list(SIDES), range=list(SIDES.values())), legend=legend),
+        color=_of_side(legend),
     )  # fmt: skip
     return line.properties(width=theme.plot(52, width), height=190)
 
@@ -93,23 +86,24 @@ def pairs(rows: pd.DataFrame, unit: str, *, width: int = theme.WIDTHS[-1]) -> An
     order = [printable(item) for item in longest.index[:MOST]]
     data = rows.assign(item=[printable(item) for item in rows["item"]], text=[three(v) for v in rows["value"]])
     data = data[data["item"].isin(order)]
-    names = theme.names(width, max(map(len, order), default=1))
-    plot = theme.plot(names, width)
+    room = theme.names(width, max(map(len, order), default=1))
+    plot = theme.plot(room, width)
     top = float(longest.max()) if len(longest) else 1.0
     domain = [0, top * (1 + WORDS / max(plot - WORDS, 1))]
     ticks = dict(tickCount=theme.ticks(6, width))
     base = alt.Chart(data).encode(
-        y=alt.Y("item:N", sort=order, title=None, scale=dict(domain=order, paddingInner=0.25),
-                axis=theme.y_axis(names, ticks=False, domain=False)),
+        y=names("item", order, room, paddingInner=0.25),
         yOffset=alt.YOffset("side:N", scale=dict(domain=list(SIDES))),
         x=alt.X("value:Q", title=unit, scale=dict(domain=domain, nice=False), axis=ticks),
     )  # fmt: skip
     legend = theme.legend(list(SIDES), width, title=None)
-    bars = base.mark_bar(height=BAR).encode(
-        color=alt.Color("side:N", scale=dict(domain=list(SIDES), range=list(SIDES.values())), legend=legend)
-    )
+    bars = base.mark_bar(height=BAR).encode(color=_of_side(legend))
     labels = base.mark_text(align="left", dx=5).encode(text=alt.Text("text:N"))
     return (bars + labels).properties(width=plot, height=PAIR * len(order))
+
+
+def _of_side(legend: dict[str, Any] | None) -> Any:
+    return alt.Color("side:N", scale=dict(domain=list(SIDES), range=list(SIDES.values())), legend=legend)
 
 
 def scaled(values: Sequence[float], unit: str) -> tuple[float, str]:

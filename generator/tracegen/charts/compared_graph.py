@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from tracegen.charts import theme
+from tracegen.charts import channels, theme
 
 # change -> colour and sign: nothing is told by colour alone
 CHANGES = {
@@ -31,10 +31,7 @@ def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
                        sign=[CHANGES[change][1] for change in rows["change"]])  # fmt: skip
     x = alt.X("begin:Q", title="operations of a token, in their order", scale=dict(domain=[0, most], nice=False),
               axis=theme.x_axis(width, tickCount=theme.ticks(8, width), tickMinStep=1))  # fmt: skip
-    y = alt.Y(
-        "row:N", sort=order, title=None, scale=dict(domain=order), axis=theme.y_axis(room, ticks=False, domain=False)
-    )
-    base = alt.Chart(data).encode(y=y)
+    base = alt.Chart(data).encode(y=channels.names("row", order, room))
     colours = alt.Scale(domain=names, range=[CHANGES[name][0] for name in names])
     boxes = base.mark_rect(height=HIGH - 6).encode(
         x=x, x2=alt.X2("end"),

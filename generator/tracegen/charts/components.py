@@ -9,6 +9,7 @@ import pandas as pd
 
 from tracegen.analysis.pass_parts import OUTSIDE_OPS
 from tracegen.charts import theme
+from tracegen.charts.channels import names
 from tracegen.contract.text import printable, three, whole_percent
 
 MOST = 18  # bars of a panel
@@ -35,11 +36,11 @@ def chart(rows: pd.DataFrame, key: str = "component", *, width: int = theme.WIDT
     )
     data = data[data["name"].isin(order)]
     data["text"] = [f"{three(t)} {unit} · {whole_percent(s)}" for t, s in zip(data["time"], data["share"], strict=True)]
-    names, stacked = theme.names(width, max(map(len, order), default=1)), theme.narrow(width)
+    named, stacked = theme.names(width, max(map(len, order), default=1)), theme.narrow(width)
     beside = 1 if stacked else max(len(phases), 1)
-    plot = (theme.plot(names, width) - BETWEEN * (beside - 1)) // beside
+    plot = (theme.plot(named, width) - BETWEEN * (beside - 1)) // beside
     panels = [
-        _panel(data[data["phase"] == phase], phase, order, top / scale, unit, plot, names if i == 0 or stacked else 0)
+        _panel(data[data["phase"] == phase], phase, order, top / scale, unit, plot, named if i == 0 or stacked else 0)
         for i, phase in enumerate(phases)
     ]
     return (alt.vconcat if stacked else alt.hconcat)(*panels, spacing=BETWEEN)
@@ -56,8 +57,7 @@ def _panel(data: pd.DataFrame, phase: str, order: list[str], top: float, unit: s
     words = min(WORDS, width // 2)
     words_room = 1 + words / max(width - words, 1)  # leaves room for the label of the longest bar
     base = alt.Chart(data, title={"prompt": "Prompt", "generate": "Generation"}[phase]).encode(
-        y=alt.Y("name:N", sort=order, title=None, scale=dict(domain=order),
-                axis=theme.y_axis(room, ticks=False, domain=False, labels=room > 0)),
+        y=names("name", order, room, {"labels": room > 0}),
         x=alt.X("time:Q", title=f"{unit} per token row",
                 scale=dict(domain=[0, top * words_room], nice=False), axis=dict(tickCount=5 if width > 300 else 3)),
     )  # fmt: skip

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tracegen.analysis.disk_waits import PARTS
 from tracegen.charts import theme
+from tracegen.charts.channels import places
 
 MOST = 80  # passes with a bar and a name of their own
 NAMED = 26  # px that the name of a pass needs
@@ -34,28 +35,14 @@ def chart(rows: pd.DataFrame, labels: list[str], *, width: int = theme.WIDTHS[-1
         for i, (part, name) in enumerate(PARTS.items())
     ]
     data = pd.concat(parts, ignore_index=True)
-    every = max(1, -(-len(rows) * NAMED // plot))
-    x = alt.X(
-        "label:N",
-        title="token",
-        sort=labels,
-        scale=dict(domain=labels, paddingInner=0.15 if len(rows) <= MOST else 0),
-        axis=dict(labelAngle=0, ticks=False, grid=False, values=labels[::every]),
-    )
+    padding = 0.15 if len(rows) <= MOST else 0
+    x = places("label:N", "token", labels, NAMED, plot, {"grid": False}, padding, sort=labels)
     colour = alt.Color(
         "part:N",
         scale=dict(domain=list(PARTS.values()), range=list(COLOURS.values())),
         legend=theme.legend(list(PARTS.values()), width, title=None, offset=34),
         sort=list(PARTS.values()),
     )
-    return (
-        alt.Chart(data)
-        .mark_bar()
-        .encode(
-            x=x,
-            y=alt.Y("time:Q", title=f"{unit} per token", stack="zero", axis=theme.y_axis(theme.NUMBERS, tickCount=5)),
-            color=colour,
-            order=alt.Order("order:Q"),
-        )
-        .properties(width=plot, height=280)
-    )
+    y = alt.Y("time:Q", title=f"{unit} per token", stack="zero", axis=theme.y_axis(theme.NUMBERS, tickCount=5))
+    bars = alt.Chart(data).mark_bar().encode(x=x, y=y, color=colour, order=alt.Order("order:Q"))
+    return bars.properties(width=plot, height=280)

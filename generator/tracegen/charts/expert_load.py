@@ -8,6 +8,7 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.charts.channels import amounts, places
 
 
 def chart(ranked: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
@@ -16,19 +17,9 @@ def chart(ranked: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     data = grouped.agg(low="min", middle="median", high="max").reset_index()
     n = len(data)
     plot = theme.plot(theme.NUMBERS, width)
-    every = max(1, -(-n * 30 // plot))
-    x = alt.X(
-        "place:O",
-        title="place of the expert in its layer, most chosen first",
-        scale=dict(domain=list(range(1, n + 1)), paddingInner=0.2),
-        axis=theme.x_axis(width, labelAngle=0, ticks=False, values=list(range(1, n + 1, every)), grid=False),
-    )
-    y = alt.Y(
-        "low:Q",
-        title="% of the layer’s choices",
-        scale=dict(zero=True),
-        axis=theme.y_axis(theme.NUMBERS, tickCount=5),
-    )
+    title = "place of the expert in its layer, most chosen first"
+    x = places("place:O", title, range(1, n + 1), 30, plot, theme.x_axis(width, grid=False), 0.2)
+    y = amounts("low", "% of the layer’s choices")
     base = alt.Chart(data).encode(x=x)
     spread = base.mark_bar(color=theme.INK["band2"][1]).encode(y=y, y2=alt.Y2("high:Q"))
     middle = base.mark_tick(color=theme.INK["bar"][1], thickness=3, size=max(4, 0.8 * plot / n)).encode(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.charts.channels import experts, names
 
 ROW = 14  # px: height of a line
 FEW = 40  # labels at most
@@ -30,20 +31,9 @@ def chart(rows: pd.DataFrame, labels: list[str], n_experts: int, several: int, *
     )
     room = theme.names(width, max(map(len, labels), default=1))
     plot = theme.plot(room, width)
-    every, thinned = max(1, -(-n_experts * 26 // plot)), max(1, -(-len(labels) // FEW))
-    x = alt.X(
-        "expert:O",
-        title="expert",
-        scale=dict(domain=list(range(n_experts)), paddingInner=0.1, paddingOuter=0),
-        axis=dict(labelAngle=0, ticks=False, domain=False, values=list(range(0, n_experts, every))),
-    )
-    y = alt.Y(
-        "line:N",
-        sort=labels,
-        title=None,
-        scale=dict(domain=labels, paddingInner=0.15, paddingOuter=0),
-        axis=theme.y_axis(room, ticks=False, domain=False, values=labels[::thinned]),
-    )
+    x = experts(n_experts, plot, paddingInner=0.1)
+    named = labels[:: max(1, -(-len(labels) // FEW))]
+    y = names("line", labels, room, {"values": named}, paddingInner=0.15, paddingOuter=0)
     chosen = alt.Chart(data).mark_rect().encode(x=x, y=y, color=alt.Color("colour:N", scale=None))
     ground = alt.Chart(pd.DataFrame({"line": labels})).mark_rect(color=theme.INK["band"][1])
     lines = ground.encode(y=y, x=alt.value(0), x2=alt.value(plot))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.charts.channels import experts, names
 from tracegen.charts.pointing import LEGEND
 
 ROW, KEY, DIGIT = 24, 40, 8  # px: height of a row, least width of a step in the key, width of a digit in it
@@ -31,20 +32,8 @@ def chart(counts: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     n_experts = int(counts["expert"].max()) + 1
     room = theme.names(width, max(map(len, order), default=1))
     plot = theme.plot(room, width)
-    every = max(1, -(-n_experts * 26 // plot))
-    x = alt.X(
-        "expert:O",
-        title="expert",
-        scale=dict(domain=list(range(n_experts)), paddingInner=0, paddingOuter=0),
-        axis=dict(labelAngle=0, ticks=False, domain=False, values=list(range(0, n_experts, every))),
-    )
-    y = alt.Y(
-        "layer:N",
-        sort=order,
-        title=None,
-        scale=dict(domain=order, paddingInner=0, paddingOuter=0),
-        axis=theme.y_axis(room, ticks=False, domain=False),
-    )
+    x = experts(n_experts, plot, paddingInner=0)
+    y = names("layer", order, room, paddingInner=0, paddingOuter=0)
     base = alt.Chart(data).encode(x=x, y=y)
     boxes = base.mark_rect(stroke=theme.INK["hairline"][1], strokeWidth=1)
     drawn = boxes.encode(color=alt.Color("colour:N", scale=None))

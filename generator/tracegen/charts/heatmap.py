@@ -33,6 +33,14 @@ class Axis:
     boundaries: tuple[int, ...]
     cell_bytes: int
 
+    @classmethod
+    def of(cls, files: pd.DataFrame, n_cells: int = 0) -> Axis:
+        """The axis of these files, one behind the other, cut into `n_cells` cells; 0: they are cut otherwise."""
+        total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
+        return cls(
+            total, tuple(int(b) for b in sorted(files["axis_begin"]) if b), -(-total // n_cells) if n_cells else 0
+        )
+
     @property
     def unit(self) -> tuple[int, str]:
         """Bytes per unit of the axis, and the unit's name."""

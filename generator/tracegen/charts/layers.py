@@ -8,6 +8,7 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.charts.channels import names
 
 FEW = 14  # up to so many layers, bars are horizontal; else vertical
 
@@ -44,13 +45,7 @@ def chart(rows: pd.DataFrame, column: str, length: str, *, width: int = theme.WI
 
 def _lying(base: Any, order: list[str], length: str, width: int) -> Any:
     room = theme.names(width, max(map(len, order)))
-    y = alt.Y(
-        "layer:N",
-        sort=order,
-        title=None,
-        scale=dict(domain=order),
-        axis=theme.y_axis(room, ticks=False, domain=False),
-    )
+    y = names("layer", order, room)
     x = alt.X("time:Q", title=length, axis=theme.x_axis(width, tickCount=theme.ticks(8, width)))
     plot = theme.plot(room, width)
     return base.mark_bar(height=16).encode(x=x, y=y).properties(width=plot, height=26 * len(order))

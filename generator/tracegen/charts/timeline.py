@@ -8,6 +8,7 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.charts.channels import names
 
 
 def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
@@ -33,25 +34,13 @@ def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     lanes = [f"thread {t}" for t in threads] + ["device"] * (len(threads) > 0 and bool(rows["thread"].isna().any()))
     room = theme.names(width, max(map(len, lanes), default=1))
     colours = dict(domain=shown, range=[palette[n] for n in shown])
-    return (
-        alt.Chart(data)
-        .mark_bar()
-        .encode(
-            x=alt.X(
-                "begin:Q",
-                title=f"{unit} since the pass began",
-                axis=theme.x_axis(width, tickCount=theme.ticks(12, width)),
-                scale=dict(domain=[0, longest / scale], nice=False),
-            ),
-            x2=alt.X2("end:Q"),
-            y=alt.Y(
-                "thread:N",
-                sort=lanes,
-                title=None,
-                scale=dict(domain=lanes, paddingInner=0.2),
-                axis=theme.y_axis(room, ticks=False, domain=False),
-            ),
-            color=alt.Color("kind:N", scale=colours, title=None, legend=theme.legend(shown, width)),
-        )
-        .properties(width=theme.plot(room, width), height=alt.Step(34))
+    x = alt.X(
+        "begin:Q",
+        title=f"{unit} since the pass began",
+        axis=theme.x_axis(width, tickCount=theme.ticks(12, width)),
+        scale=dict(domain=[0, longest / scale], nice=False),
     )
+    y = names("thread", lanes, room, paddingInner=0.2)
+    colour = alt.Color("kind:N", scale=colours, title=None, legend=theme.legend(shown, width))
+    bars = alt.Chart(data).mark_bar().encode(x=x, x2=alt.X2("end:Q"), y=y, color=colour)
+    return bars.properties(width=theme.plot(room, width), height=alt.Step(34))

@@ -8,6 +8,8 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.charts.by_layer import at_right
+from tracegen.charts.channels import amounts
 from tracegen.contract.text import three
 
 MEDIAN = 90  # room for the median's label at the right
@@ -22,15 +24,7 @@ def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     )
     few = len(data) <= 80
     x = alt.X("token:O" if few else "token:Q", title="token", axis=dict(labelAngle=0, labelOverlap=True, grid=False))
-    base = alt.Chart(data).encode(
-        x=x,
-        y=alt.Y(
-            "time:Q",
-            title=f"{unit} per generate pass",
-            axis=theme.y_axis(theme.NUMBERS, tickCount=5),
-            scale=dict(zero=True),
-        ),
-    )
+    base = alt.Chart(data).encode(x=x, y=amounts("time", f"{unit} per generate pass"))
     marks = base.mark_bar() if few else base.mark_line(strokeWidth=1, interpolate="step", color=theme.INK["bar"][1])
     line = pd.DataFrame(
         {
@@ -40,12 +34,7 @@ def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     )
     rule = alt.Chart(line).mark_rule(strokeDash=[4, 3], color=theme.INK["ink"][1]).encode(y=alt.Y("y:Q"))
     narrow = theme.narrow(width)  # then the label stands above the plot
-    place: dict[str, Any] = dict(align="right") if narrow else dict(align="left", dx=6)
-    words = (
-        alt.Chart(line)
-        .mark_text(**place, x="width", color=theme.INK["ink"][1])
-        .encode(y=alt.value(-8) if narrow else alt.Y("y:Q"), text=alt.Text("text:N"))
-    )
+    words = at_right(line, "y", narrow=narrow)
     return (marks + rule + words).properties(
         width=theme.plot(theme.NUMBERS, width) - (0 if narrow else MEDIAN), height=200
     )

@@ -92,7 +92,7 @@ class Charts:
 def _shows(name: str) -> str:
     """The first sentence of a figure's explanation."""
     part = part_of(name.replace("_", "-"))
-    return f"{part.explanation.shows.split('. ')[0].removesuffix('.')}." if part else ""
+    return f"{part.shows.split('. ')[0].removesuffix('.')}." if part else ""
 
 
 def _shown(key: str, view: FigureView) -> FigureView:

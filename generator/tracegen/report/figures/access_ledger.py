@@ -1,16 +1,64 @@
-"""What became of the bytes of each part of the model: loaded, touched, copied, in memory at the end."""
+"""How much more than the touched bytes is read, and what became of the bytes of each part of the model."""
 
 from __future__ import annotations
 
+import pandas as pd
+
 from tracegen.analysis import ledger
 from tracegen.charts import theme
+from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access, shared_memory
-from tracegen.report.figures.cells import Cell, Head, cells, size
+from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Rows, Table
-from tracegen.report.figures.residency import RECORDED
+from tracegen.report.figures.figure import Rows, Table, no_rows
+from tracegen.report.figures.residency import NO_PAGE, RECORDED
 from tracegen.report.words import access_sentences as say
+
+
+def _access_blocks(context: Context) -> Rows:
+    """A row for each size of block; medians over the passes that titles tell of."""
+    phase = shared_access.phase(context)
+    told = shared_access.of_phase(context, phase)["pass_id"]
+    data = ledger.blocks(context.disk_accesses, int(context.tables["files"]["size_bytes"].sum()))
+    of = data[data["pass_id"].isin(told)]
+    medians = of.groupby("block_bytes")[["touched_bytes", "in_blocks_bytes"]].median().reset_index()
+    return Rows(
+        title=_title(medians.iloc[-1].astype(float), phase) if len(medians) else "",
+        caption="Different bytes of the mapped files that a pass touched, and those of the whole blocks in which they "
+        f"lie; blocks begin at multiples of their size. Medians over {q.counted(len(told), f'{phase} pass')}."
+        f"{shared_access.left_out(context)}",
+        data=data,
+        empty=shared_access.nothing(context) or "No prompt or generate pass touched the mapped file.",
+    ).of(
+        medians,
+        col.text("Block", lambda r: q.size(r["block_bytes"])),
+        col.size("Touched by a pass", "touched_bytes"),
+        col.size("In whole blocks", "in_blocks_bytes"),
+        col.number("Times", lambda r: q.decimal(r["in_blocks_bytes"] / r["touched_bytes"], 2)),
+    )
+
+
+def _title(largest: pd.Series, phase: str) -> str:
+    return say.blocks_title(largest["block_bytes"], largest["touched_bytes"], largest["in_blocks_bytes"], phase)
+
+
+ACCESS_BLOCKS = Table(
+    key="access-blocks",
+    page="access",
+    section="ledger",
+    title="How much more than it touches must a token read?",
+    needs=needs.BYTES,
+    content=_access_blocks,
+    shows="What a token touches, and how much it is in whole pages and larger blocks: a disk is read in blocks, never "
+    "in bytes.",
+    counts=f"{shared_access.MEASURED} Different bytes: each counts once for a pass.",
+    read="Near 1, what is touched lies together. The kernel reads at least pages (4 KiB), read-ahead usually up to 128 "
+    "KiB, and huge pages are 2 MiB; how much was read in truth, the page Disk shows where requests were recorded.",
+    code=shared_access.ACCESSES.replace("import accesses, order", "import accesses, ledger, order")
+    + 'data = ledger.blocks(touched, run.tables["files"]["size_bytes"].sum())',
+)
+
 
 COLUMNS = (
     ("size_bytes", "Size"),
@@ -24,28 +72,25 @@ COLUMNS = (
 )
 
 
-def _content(context: Context) -> Rows:
+def _access_ledger(context: Context) -> Rows:
     """A row for each group of components, and one for all."""
     page = context.fact("host", "page_bytes")
     if page is None:
-        return Rows("", (), [], empty="The size of the machine’s pages was not recorded.")
+        return no_rows(NO_PAGE)
     data = ledger.by_group(ledger.by_tensor(context.tables, context.used, context.unseen, page), theme.GROUP_OF)
     sums = data[list(ledger.SUMS)].sum(skipna=False)
-    rows = [
-        cells(Cell(r["group"], dot=r["group"]), *(size(r[name]) for name, _ in COLUMNS))
-        for r in data.to_dict("records")
-    ]
-    rows.append(cells("all", *(size(sums[name]) for name, _ in COLUMNS)))
     return Rows(
         title=say.ledger_title({str(name): value for name, value in sums.items()}),
         caption="Bytes of tensors, each once. In memory: the kernel had their page when the load, or the last pass, "
         "had ended, whoever read it. Touched: by an operation of a measured pass, in the mapping or in a copy that was "
         f"made at load. {shared_memory.bounds(context)}",
-        head=(Head("Group"), *(Head(label, "MiB", True) for _, label in COLUMNS)),
-        rows=rows if len(data) else [],
         data=data,
         empty="The trace names no tensor.",
         numbers={"page_bytes": page},
+    ).of(
+        [*data.to_dict("records"), {"group": "", **sums}] if len(data) else data,
+        col.text("Group", lambda r: Cell(r["group"] or "all", dot=r["group"])),
+        *(col.size(label, name) for name, label in COLUMNS),
     )
 
 
@@ -56,18 +101,16 @@ ACCESS_LEDGER = Table(
     title="What was loaded and never touched, and what was touched but not in memory at the end?",
     needs=needs.FILE_USE,
     when=RECORDED,
-    content=_content,
-    explanation=Explanation(
-        "Each part of the model by what became of its bytes: what loading brought into memory, what tokens touched, "
-        "and what was still there at the end.",
-        f"{shared_access.MEASURED} Copied weights have columns of their own. Residency was looked at when each pass "
-        "had ended: what came and went within a pass is in no column.",
-        "Loaded and never touched is what reading the whole file before the first token wastes. Touched and gone did "
-        "not fit. Copied weights that are also in memory as file are held twice: this is what repacking costs.",
-        code="""
+    content=_access_ledger,
+    shows="Each part of the model by what became of its bytes: what loading brought into memory, what tokens touched, "
+    "and what was still there at the end.",
+    counts=f"{shared_access.MEASURED} Copied weights have columns of their own. Residency was looked at when each pass "
+    "had ended: what came and went within a pass is in no column.",
+    read="Loaded and never touched is what reading the whole file before the first token wastes. Touched and gone did "
+    "not fit. Copied weights that are also in memory as file are held twice: this is what repacking costs.",
+    code="""
 from tracegen.analysis import accesses, ledger, passes
 from tracegen.charts import theme
 used, unseen = accesses.ranges(run.tables), accesses.unseen(run.tables, passes.measured(run.tables)["pass_id"])
 data = ledger.by_group(ledger.by_tensor(run.tables, used, unseen, $page_bytes), theme.GROUP_OF)""",
-    ),
 )

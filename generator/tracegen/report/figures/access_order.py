@@ -1,33 +1,68 @@
-"""In which order the accesses of a pass go through the mapped files."""
+"""In which order operations go through the mapped files, how far they step, and how many reads that would be."""
 
 from __future__ import annotations
 
+import pandas as pd
+
 from tracegen.analysis import order
+from tracegen.charts import access_distances, access_path
 from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access
-from tracegen.report.figures.cells import Head, cells, number, share, size
+from tracegen.report.figures.cells import size
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Rows, Table
+from tracegen.report.figures.figure import Content, Figure, Rows, Table, no_rows, not_drawn
 from tracegen.report.words import access_sentences as say
 
 
-def _content(context: Context) -> Rows:
+def _access_path(context: Context, pass_id: int | None = None) -> Content:
+    """The accesses of the measured pass `pass_id`, by default the typical pass."""
+    drawn = context.typical_pass if pass_id is None else pass_id
+    empty = shared_access.nothing(context)
+    if not empty and (drawn is None or drawn not in set(context.measured["pass_id"])):
+        empty = "The ends of measured passes were not recorded."
+    rows = pd.DataFrame() if empty else order.path(context.tables, context.disk_accesses, int(drawn or 0))
+    if not empty and rows.empty:
+        empty = "The operations of the pass touched no mapped file, or have no times of their own."
+    if empty:
+        return not_drawn(empty)
+    files = context.tables["files"]
+    total = int((files["axis_begin"] + files["size_bytes"]).max())
+    label = context.labels[int(drawn or 0)]
+    more = " Files stand one behind the other." if len(files) > 1 else ""
+    return Content(
+        title=f"Where in the file are the operations of {label}, one after the other?",
+        caption=f"Each mark is an access of {label}: as high as the bytes that it covers, as wide as its operation "
+        f"takes; thin ones are drawn thicker. n = {q.counted(len(rows), 'access')}.{more} Weights that were copied "
+        f"into memory are not in it.{shared_access.left_out(context)}",
+        alt=f"Marks of {q.counted(len(rows), 'access')} by time and place in the file.",
+        chart=lambda width: access_path.chart(rows, total, width=width),
+        data=rows,
+        numbers={"pass_id": int(drawn or 0)},
+    )
+
+
+ACCESS_PATH = Figure(
+    key="access-path",
+    page="access",
+    section="order",
+    title="Where in the file are the operations, one after the other?",
+    needs=(*needs.TIMES, *needs.BYTES),
+    content=_access_path,
+    wide=True,
+    shows="The way of one pass through the mapped file: time from left to right, the file from bottom to top.",
+    counts=f"{shared_access.MEASURED} The pass is the generate pass of median length, or the prompt if there is none.",
+    read="A line that rises steadily is a file that stands in the order of use. Jumps up and down are steps forward "
+    "and backward. A wide mark took long: it touches many bytes, or waited for them.",
+    code=shared_access.ACCESSES + "data = order.path(run.tables, touched, $pass_id)",
+)
+
+
+def _access_order(context: Context) -> Rows:
     """A row for each phase; the CSV has one for each pass."""
     passes = context.access_passes
-    rows = []
-    for row in order.by_phase(passes[passes["n_accesses"] > 0]).to_dict("records"):
-        steps = sum(int(row[f"n_{kind}"]) for kind in order.KINDS)
-        rows.append(
-            cells(
-                f"{row['kind']} passes",
-                number(q.count(row["n_passes"])),
-                number(q.decimal(row["n_accesses"] / row["n_passes"])),
-                size(row["touched_bytes"] / row["n_passes"]),
-                *(share(row[f"n_{kind}"], steps) for kind in order.KINDS),
-                size(row["distance_bytes"] / steps if steps else None),
-            )
-        )
+    phases = order.by_phase(passes[passes["n_accesses"] > 0])
+    phases = phases.assign(steps=phases[[f"n_{kind}" for kind in order.KINDS]].sum(axis=1))
     told = shared_access.of_phase(context, shared_access.phase(context))
     n = {kind: int(told[f"n_{kind}"].sum()) for kind in order.KINDS}
     return Rows(
@@ -35,17 +70,16 @@ def _content(context: Context) -> Rows:
         caption=f"{say.STEP}{say.layers(int(told['n_layers_down'].sum()), sum(n.values()))} Accesses, bytes and "
         f"distance are means; a byte counts as often as it was accessed. The CSV has a row for each pass."
         f"{shared_access.left_out(context)}",
-        head=(
-            Head("Phase"),
-            Head("Passes", number=True),
-            Head("Accesses of a pass", number=True),
-            Head("Bytes of a pass", "MiB", True),
-            *(Head(kind.capitalize(), number=True) for kind in order.KINDS),
-            Head("Mean distance", "MiB", True),
-        ),
-        rows=rows,
         data=passes,
         empty=shared_access.nothing(context),
+    ).of(
+        phases,
+        col.text("Phase", lambda r: f"{r['kind']} passes"),
+        col.count("Passes", "n_passes"),
+        col.number("Accesses of a pass", lambda r: q.decimal(r["n_accesses"] / r["n_passes"])),
+        col.number("Bytes of a pass", lambda r: size(r["touched_bytes"] / r["n_passes"]), "MiB"),
+        *(col.share(kind.capitalize(), f"n_{kind}", "steps") for kind in order.KINDS),
+        col.number("Mean distance", lambda r: size(r["distance_bytes"] / r["steps"] if r["steps"] else None), "MiB"),
     )
 
 
@@ -55,13 +89,97 @@ ACCESS_ORDER = Table(
     section="order",
     title="In which order are the bytes of the file touched?",
     needs=needs.BYTES,
-    content=_content,
-    explanation=Explanation(
-        f"How the accesses of each phase follow each other in the mapped file. {say.STEP}",
-        shared_access.MEASURED,
-        "Contiguous steps are what read-ahead serves well. Steps back cost a spinning disk a seek; a solid-state disk "
-        "does not seek, but the kernel reads ahead for neither. Order matters for bytes that must be read: those in "
-        "memory cost nothing in any order.",
-        code=shared_access.ACCESSES + "data = order.by_pass(run.tables, touched)",
-    ),
+    content=_access_order,
+    shows=f"How the accesses of each phase follow each other in the mapped file. {say.STEP}",
+    counts=shared_access.MEASURED,
+    read="Contiguous steps are what read-ahead serves well. Steps back cost a spinning disk a seek; a solid-state disk "
+    "does not seek, but the kernel reads ahead for neither. Order matters for bytes that must be read: those in memory "
+    "cost nothing in any order.",
+    code=shared_access.ACCESSES + "data = order.by_pass(run.tables, touched)",
+)
+
+
+def _access_distances(context: Context) -> Content:
+    """Steps of the told phase by distance."""
+    phase = shared_access.phase(context)
+    told = shared_access.of_phase(context, phase)["pass_id"]
+    touched = context.disk_accesses
+    rows = order.distances(touched, told)
+    moves = order.steps(touched[touched["pass_id"].isin(told)])
+    moves = moves[(moves["kind"] != "overlapping").to_numpy(bool)]
+    half = float(moves["gap_bytes"].abs().median()) if len(moves) else None
+    n_same = int((order.steps(touched)["kind"] == "overlapping").sum()) if len(touched) else 0
+    title = say.distances_title(half, phase)
+    return Content(
+        title=title,
+        caption=f"Steps of all {phase} passes by the bytes that lie between the end of an access and the begin of the "
+        f"next. n = {q.counted(int(rows['n_steps'].sum()), 'step')} of {q.counted(len(told), 'pass')}"
+        f"{'; overlapping steps have no distance' if n_same else ''}.{shared_access.left_out(context)}",
+        alt=f"Bars of steps by distance, forward and backward. {q.ended(title)}",
+        chart=lambda width: access_distances.chart(rows, width=width),
+        data=rows,
+        empty=shared_access.nothing(context) or ("" if len(rows) else "No pass has a step that has a distance."),
+        numbers={"phase": phase},
+    )
+
+
+ACCESS_DISTANCES = Figure(
+    key="access-distances",
+    page="access",
+    section="order",
+    title="How far do the steps go?",
+    needs=needs.BYTES,
+    content=_access_distances,
+    shows=f"The distances of steps between accesses, by powers of two. {say.STEP}",
+    counts=f"{shared_access.MEASURED} A distance counts the bytes between, either way; 0 is contiguous.",
+    read="Bars at the left are steps that read-ahead bridges: usually up to 128 KiB. Bars at the right lead into "
+    "another part of the file.",
+    code=shared_access.ACCESSES
+    + """passes = order.by_pass(run.tables, touched)
+told = passes.loc[(passes["kind"] == "$phase") & (passes["n_accesses"] > 0), "pass_id"]
+data = order.distances(touched, told)""",
+)
+
+
+def _access_reads(context: Context) -> Rows:
+    """A row for each tolerance."""
+    phase = shared_access.phase(context)
+    told = shared_access.of_phase(context, phase)
+    if told.empty:
+        empty = shared_access.nothing(context) or "No prompt or generate pass touched the mapped file."
+        return no_rows(empty)
+    table = order.reads(told)
+    median = {int(t): float(n) for t, n in zip(table["tolerance_bytes"], table["reads"], strict=True)}
+    return Rows(
+        title=say.reads_title(float(told["n_accesses"].median()), median, phase),
+        caption=f"Accesses that follow each other with at most so many bytes between are joined into one read. "
+        "Sequential: the share of steps that are joined. Reads: the median of a pass; size: the mean, without the "
+        f"bytes between. "
+        f"n = {q.counted(len(told), f'{phase} pass')}.{shared_access.left_out(context)}",
+        data=table,
+        numbers={"phase": phase},
+    ).of(
+        table,
+        col.text("At most between", lambda r: q.size(r["tolerance_bytes"]) if r["tolerance_bytes"] else "nothing"),
+        col.decimal("Reads of a pass", "reads", 1),
+        col.share("Sequential steps", "sequential_share"),
+        col.size("Mean size of a read", "mean_bytes"),
+    )
+
+
+ACCESS_READS = Table(
+    key="access-reads",
+    page="access",
+    section="order",
+    title="How many reads would the accesses of a token make up?",
+    needs=needs.BYTES,
+    content=_access_reads,
+    shows="Into how few reads the accesses of a pass could be joined without changing their order.",
+    counts=f"{shared_access.MEASURED} A tolerance of T bytes joins an access that begins at the end of the one before, "
+    "or at most T bytes behind it.",
+    read="Few large reads are fast on any disk, many small ones are not. This is what a program could ask for that "
+    "knows the order; the kernel, which does not, reads pages and guesses ahead.",
+    code=shared_access.ACCESSES
+    + """passes = order.by_pass(run.tables, touched)
+data = order.reads(passes[(passes["kind"] == "$phase") & (passes["n_accesses"] > 0)])""",
 )

@@ -47,7 +47,7 @@ def answers(context: Context, parts: Sequence[Figure | Table]) -> list[Answer]:
 def _answer(context: Context, part: Figure | Table) -> Answer:
     refused = context.refusal(part.needs)
     if refused:
-        return Answer(part.key, part.page, part.title, part.title, part.explanation.counts, refused, (), None)
+        return Answer(part.key, part.page, part.title, part.title, part.counts, refused, (), None)
     content = part.content(context)
     counts = content.caption + context.noted(part.needs)
     if isinstance(content, Rows):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tracegen.analysis import bandwidth, disk_waits
 from tracegen.contract import quantities as q
 from tracegen.contract.check_keys import Key
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_times
-from tracegen.report.figures.cells import Cell, Head, cells, number, share
+from tracegen.report.figures.cells import Head, share
 from tracegen.report.figures.context import OUTSIDE, Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Rows, Table
+from tracegen.report.figures.figure import Rows, Table, no_rows
 from tracegen.report.words import bandwidth_sentences as say
 
 MOST = 12
@@ -21,7 +21,7 @@ def _content(context: Context) -> Rows:
     layers = bandwidth.by_layer(context.tables, context.timed, context.used)
     told = layers[(layers["phase"] == context.phase).to_numpy(bool)]
     if told.empty:
-        return Rows(caption="", head=(), rows=[], empty=say.NOTHING if len(context.timed) else shared_times.NO_TIMES)
+        return no_rows(say.NOTHING if len(context.timed) else shared_times.NO_TIMES)
     threads = int(context.timed["n_threads"].max())
     machine = _machine(context, threads)
     memory, withheld = machine.memory_rate, _withheld(context)
@@ -30,42 +30,31 @@ def _content(context: Context) -> Rows:
         table = table.assign(bound=None)
     whole = float(table["duration_ns"].sum())
     shown = table.head(MOST).to_dict("records")
-    rows = [
-        cells(
-            Cell(q.printable(row["op"]), code=True),
-            q.printable(row["dtype"]) if q.known(row["dtype"]) else "none",
-            share(row["duration_ns"], whole),
-            number(q.decimal(row["touched_bytes"] / row["n_ops"] / 2**20, 2)),
-            number(q.decimal(row["working_ns"] / row["n_ops"] / 1e3)),
-            number(q.decimal(row["waiting_ns"] / row["n_ops"] / 1e3)),
-            number(q.decimal(row["bytes_per_second"] / 2**30, 1) if q.known(row["bytes_per_second"]) else ""),
-            number(q.percent(row["bytes_per_second"] / memory) if memory and q.known(row["bytes_per_second"]) else ""),
-            row["bound"] if q.known(row["bound"]) else say.WITHHELD if withheld else say.NOT_SHOWN,
-            number(q.count(row["n_ops"])),
-        )
-        for row in shown
-    ]
     return Rows(
         title=say.title(shown[0], memory, withheld),
-        caption=f"The first {len(rows)} of {q.counted(len(table), 'row')}, by wall time, of {context.phase} passes. "
+        caption=f"The first {len(shown)} of {q.counted(len(table), 'row')}, by wall time, of {context.phase} passes. "
         f"{say.RATE} {say.measured(memory, threads)} "
         f"{say.caches(machine.cache_bytes, machine.pass_bytes, context.phase)} {withheld or say.BOUND} "
         f"{say.faults(known=disk_waits.recorded(context.tables))}"
         f"Numbers in MiB and µs are means of the n operations. The CSV has all passes, layer by layer. {OUTSIDE}",
-        head=(
-            Head("Operation"),
-            Head("Weight"),
-            Head("Share", "of operations’ time", True),
-            Head("Touched", "MiB", True),
-            Head("Working", "µs", True),
-            Head("Waiting", "µs", True),
-            Head("Rate", "GiB/s", True),
-            Head("Of memory’s rate", number=True),
-            Head("Bound by"),
-            Head("n", number=True),
-        ),
-        rows=rows,
         data=layers,
+    ).of(
+        shown,
+        col.name("Operation", "op"),
+        col.text("Weight", lambda r: q.printable(r["dtype"]) if q.known(r["dtype"]) else "none"),
+        col.Column(Head("Share", "of operations’ time", True), lambda r: share(r["duration_ns"], whole)),
+        col.number("Touched", lambda r: q.decimal(r["touched_bytes"] / r["n_ops"] / 2**20, 2), "MiB"),
+        col.number("Working", lambda r: q.decimal(r["working_ns"] / r["n_ops"] / 1e3), "µs"),
+        col.number("Waiting", lambda r: q.decimal(r["waiting_ns"] / r["n_ops"] / 1e3), "µs"),
+        col.decimal("Rate", "bytes_per_second", 1, "GiB/s", 2**30),
+        col.number(
+            "Of memory’s rate",
+            lambda r: q.percent(r["bytes_per_second"] / memory) if memory and q.known(r["bytes_per_second"]) else "",
+        ),
+        col.text(
+            "Bound by", lambda r: r["bound"] if q.known(r["bound"]) else say.WITHHELD if withheld else say.NOT_SHOWN
+        ),
+        col.count("n", "n_ops"),
     )
 
 
@@ -93,15 +82,13 @@ BANDWIDTH = Table(
     title="Which operations are bound by memory, which by waiting, and which do caches serve?",
     needs=(*needs.TIMES, *needs.BYTES),
     content=_content,
-    explanation=Explanation(
-        "How fast operations touch weights and buffers while their threads work, beside how fast this machine’s memory "
-        "can be read by as many threads.",
-        f"{shared_times.COUNTED} {say.RATE} {say.BOUND}",
-        "An operation that is bound by memory becomes faster only with fewer bytes (smaller types) or faster memory. "
-        "One that caches serve tells nothing of memory: a larger model would not have that rate. One that is bound by "
-        "waiting has too little work to share, or waits for pages. Where nothing is shown, computing may bound the "
-        "operation, or memory: for that one had to know how fast its kernel is with its bytes in a cache.",
-        code=shared_times.TIMED.replace("operations, timing", "accesses, bandwidth, operations, timing")
-        + "data = bandwidth.by_layer(run.tables, timed, accesses.ranges(run.tables))",
-    ),
+    shows="How fast operations touch weights and buffers while their threads work, beside how fast this machine’s "
+    "memory can be read by as many threads.",
+    counts=f"{shared_times.COUNTED} {say.RATE} {say.BOUND}",
+    read="An operation that is bound by memory becomes faster only with fewer bytes (smaller types) or faster memory. "
+    "One that caches serve tells nothing of memory: a larger model would not have that rate. One that is bound by "
+    "waiting has too little work to share, or waits for pages. Where nothing is shown, computing may bound the "
+    "operation, or memory: for that one had to know how fast its kernel is with its bytes in a cache.",
+    code=shared_times.TIMED.replace("operations, timing", "accesses, bandwidth, operations, timing")
+    + "data = bandwidth.by_layer(run.tables, timed, accesses.ranges(run.tables))",
 )

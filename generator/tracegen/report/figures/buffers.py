@@ -1,17 +1,17 @@
-"""What the runtime's buffers hold."""
+"""What the runtime’s buffers hold, and held at most."""
 
 from __future__ import annotations
 
 from tracegen.analysis import buffers
 from tracegen.charts import buffers as buffers_chart
 from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Content, Figure
+from tracegen.report.figures.figure import Content, Figure, Rows, Table
 
 
-def _content(context: Context) -> Content:
+def _buffers(context: Context) -> Content:
     """What the runtime's buffers held over the life of the process."""
     level = buffers.occupancy(context.tables)
     passes = context.tables["passes"]
@@ -37,18 +37,44 @@ BUFFERS = Figure(
     section="kinds",
     title="How much do the runtime's buffers hold?",
     needs=(needs.EVIDENCE, needs.BALANCE, needs.ALL_BUFFERS, needs.WHOLE),
-    content=_content,
-    explanation=Explanation(
-        "Bytes allocated by the runtime and not yet freed, by what the buffer holds.",
-        "All allocations and frees since the trace began, load and warm-up included. The mapped model file takes no "
-        "memory of its own and is left out.",
-        "A step up is an allocation, a step down a free. The lower part of the heatmap shows which bytes of the "
-        "buffers were touched.",
-        code="""
+    content=_buffers,
+    shows="Bytes allocated by the runtime and not yet freed, by what the buffer holds.",
+    counts="All allocations and frees since the trace began, load and warm-up included. The mapped model file takes no "
+    "memory of its own and is left out.",
+    read="A step up is an allocation, a step down a free. The lower part of the heatmap shows which bytes of the "
+    "buffers were touched.",
+    code="""
 from tracegen.analysis import buffers
 level = buffers.occupancy(run.tables)
 begin = min([*level["time_ns"].head(1), *run.passes["begin_ns"].head(1)])
 data = level.assign(time_ns=level["time_ns"] - begin)
 """,
-    ),
+)
+
+
+def _buffer_peaks(context: Context) -> Rows:
+    peaks = buffers.peaks(context.tables)
+    return Rows(
+        caption="Peak of the bytes allocated at one time, per group.",
+        data=peaks,
+        empty="The trace holds no allocation.",
+    ).of(
+        peaks,
+        col.text("Group", lambda r: str(r["group"])),
+        col.count("Allocations", "n_buffers"),
+        col.size("Peak", "peak_bytes"),
+    )
+
+
+BUFFER_PEAKS = Table(
+    key="buffer-peaks",
+    page="memory",
+    section="kinds",
+    title="How much did each kind of buffer hold at most?",
+    needs=(needs.EVIDENCE, needs.BALANCE, needs.ALL_BUFFERS, needs.WHOLE),
+    content=_buffer_peaks,
+    shows="The largest number of bytes that the buffers of a group held at one time, and the number of allocations.",
+    counts="All allocations and frees of the run, load and warm-up included.",
+    read="The groups may peak at different times, so the sum of their peaks may be more than the run ever held.",
+    code="from tracegen.analysis import buffers\ndata = buffers.peaks(run.tables)",
 )

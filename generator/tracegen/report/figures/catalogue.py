@@ -6,141 +6,58 @@ import re
 from collections.abc import Mapping
 
 from tracegen.report.figures import needs
-from tracegen.report.figures.access_blocks import ACCESS_BLOCKS
-from tracegen.report.figures.access_distances import ACCESS_DISTANCES
-from tracegen.report.figures.access_ledger import ACCESS_LEDGER
-from tracegen.report.figures.access_order import ACCESS_ORDER
-from tracegen.report.figures.access_path import ACCESS_PATH
-from tracegen.report.figures.access_reads import ACCESS_READS
+from tracegen.report.figures.access_ledger import ACCESS_BLOCKS, ACCESS_LEDGER
+from tracegen.report.figures.access_order import ACCESS_DISTANCES, ACCESS_ORDER, ACCESS_PATH, ACCESS_READS
 from tracegen.report.figures.bandwidth import BANDWIDTH
-from tracegen.report.figures.biggest_tensors import BIGGEST_TENSORS
-from tracegen.report.figures.buffer_peaks import BUFFER_PEAKS
-from tracegen.report.figures.buffers import BUFFERS
-from tracegen.report.figures.cache_rates import CACHE_RATES
-from tracegen.report.figures.cache_sizes import CACHE_SIZES
-from tracegen.report.figures.components import COMPONENTS
-from tracegen.report.figures.concentration import CONCENTRATION
+from tracegen.report.figures.buffers import BUFFER_PEAKS, BUFFERS
+from tracegen.report.figures.caches import CACHE_RATES, CACHE_SIZES, REUSE, WORKING_SET
 from tracegen.report.figures.disk import DISK
-from tracegen.report.figures.disk_device import DISK_DEVICE
-from tracegen.report.figures.disk_experts import DISK_EXPERTS
-from tracegen.report.figures.disk_layers import DISK_LAYERS
-from tracegen.report.figures.disk_map import DISK_MAP
-from tracegen.report.figures.disk_read_sizes import DISK_READ_SIZES
-from tracegen.report.figures.disk_requests import DISK_REQUESTS
-from tracegen.report.figures.disk_sizes import DISK_SIZES
-from tracegen.report.figures.disk_split import DISK_SPLIT
-from tracegen.report.figures.disk_tensors import DISK_TENSORS
+from tracegen.report.figures.disk_reads import DISK_DEVICE, DISK_READ_SIZES, DISK_REQUESTS, DISK_SIZES
+from tracegen.report.figures.disk_waits import DISK_EXPERTS, DISK_LAYERS, DISK_MAP, DISK_SPLIT, DISK_TENSORS
 from tracegen.report.figures.downloads import DOWNLOADS
-from tracegen.report.figures.experts import EXPERTS
-from tracegen.report.figures.experts_again import EXPERTS_AGAIN
-from tracegen.report.figures.experts_balance import EXPERTS_BALANCE
-from tracegen.report.figures.experts_cover import EXPERTS_COVER
-from tracegen.report.figures.experts_layers import EXPERTS_LAYERS
-from tracegen.report.figures.experts_load import EXPERTS_LOAD
-from tracegen.report.figures.experts_next import EXPERTS_NEXT
-from tracegen.report.figures.experts_of_tokens import EXPERTS_OF_TOKENS
-from tracegen.report.figures.experts_pairs import EXPERTS_PAIRS
-from tracegen.report.figures.experts_phases import EXPERTS_PHASES
-from tracegen.report.figures.experts_segments import EXPERTS_SEGMENTS
-from tracegen.report.figures.experts_sticky import EXPERTS_STICKY
-from tracegen.report.figures.experts_strength import EXPERTS_STRENGTH
-from tracegen.report.figures.experts_tokens import EXPERTS_TOKENS
-from tracegen.report.figures.experts_used import EXPERTS_USED
-from tracegen.report.figures.experts_weights import EXPERTS_WEIGHTS
+from tracegen.report.figures.expert_chance import (
+    EXPERTS_AGAIN,
+    EXPERTS_NEXT,
+    EXPERTS_PAIRS,
+    EXPERTS_PHASES,
+    EXPERTS_SEGMENTS,
+    EXPERTS_STICKY,
+)
+from tracegen.report.figures.expert_choices import EXPERTS, EXPERTS_OF_TOKENS, EXPERTS_TOKENS, EXPERTS_USED
+from tracegen.report.figures.expert_shares import EXPERTS_BALANCE, EXPERTS_COVER, EXPERTS_LAYERS, EXPERTS_LOAD
+from tracegen.report.figures.expert_weights import EXPERTS_STRENGTH, EXPERTS_WEIGHTS
 from tracegen.report.figures.explorers import CHECKS, GRAPH, GRAPH_BLOCK, LAYER, OPERATIONS, THREADS, TOKEN
 from tracegen.report.figures.figure import Explorer, Figure, Part, Table
 from tracegen.report.figures.generated_tokens import GENERATED_TOKENS
 from tracegen.report.figures.heatmap import HEATMAP
-from tracegen.report.figures.hot_experts import HOT_EXPERTS
-from tracegen.report.figures.keep_tensors import KEEP_TENSORS
-from tracegen.report.figures.layers import LAYERS
+from tracegen.report.figures.hot import CONCENTRATION, HOT_EXPERTS, KEEP_TENSORS
 from tracegen.report.figures.model_files import MODEL_FILES
 from tracegen.report.figures.needs import Need
-from tracegen.report.figures.never_touched import NEVER_TOUCHED
-from tracegen.report.figures.op_kinds import OP_KINDS
-from tracegen.report.figures.residency import RESIDENCY
-from tracegen.report.figures.resident_groups import RESIDENT_GROUPS
-from tracegen.report.figures.reuse import REUSE
-from tracegen.report.figures.tensor_groups import TENSOR_GROUPS
+from tracegen.report.figures.residency import RESIDENCY, RESIDENT_GROUPS
+from tracegen.report.figures.tensors import BIGGEST_TENSORS, NEVER_TOUCHED, TENSOR_GROUPS
 from tracegen.report.figures.timeline import TIMELINE
-from tracegen.report.figures.token_times import TOKENS
+from tracegen.report.figures.times import COMPONENTS, LAYERS, OP_KINDS, TOKENS
 from tracegen.report.figures.top_operations import TOP_OPERATIONS
-from tracegen.report.figures.waiting_kinds import WAITING_KINDS
-from tracegen.report.figures.waiting_nodes import WAITING_NODES
-from tracegen.report.figures.what_if_memory import WHAT_IF_MEMORY
-from tracegen.report.figures.what_if_orders import WHAT_IF_ORDERS
-from tracegen.report.figures.working_set import WORKING_SET
+from tracegen.report.figures.waiting import WAITING_KINDS, WAITING_NODES
+from tracegen.report.figures.what_if import WHAT_IF_MEMORY, WHAT_IF_ORDERS
 
 FIGURES: tuple[Figure | Table | Explorer, ...] = (
-    COMPONENTS,
-    LAYERS,
-    OP_KINDS,
-    TOKENS,
-    TOP_OPERATIONS,
-    BANDWIDTH,
-    DISK,
-    HEATMAP,
-    RESIDENCY,
-    RESIDENT_GROUPS,
-    TENSOR_GROUPS,
-    BIGGEST_TENSORS,
-    NEVER_TOUCHED,
-    BUFFERS,
-    BUFFER_PEAKS,
-    ACCESS_PATH,
-    ACCESS_ORDER,
-    ACCESS_DISTANCES,
-    ACCESS_READS,
-    WHAT_IF_ORDERS,
-    ACCESS_BLOCKS,
-    ACCESS_LEDGER,
-    CACHE_RATES,
-    CACHE_SIZES,
-    WORKING_SET,
-    REUSE,
-    WHAT_IF_MEMORY,
-    CONCENTRATION,
-    HOT_EXPERTS,
-    KEEP_TENSORS,
-    DISK_SPLIT,
-    DISK_DEVICE,
-    DISK_REQUESTS,
-    DISK_SIZES,
-    DISK_READ_SIZES,
-    DISK_MAP,
-    DISK_LAYERS,
-    DISK_TENSORS,
+    COMPONENTS, LAYERS, OP_KINDS, TOKENS, TOP_OPERATIONS, BANDWIDTH, DISK,
+    HEATMAP, RESIDENCY, RESIDENT_GROUPS, TENSOR_GROUPS, BIGGEST_TENSORS, NEVER_TOUCHED, BUFFERS, BUFFER_PEAKS,
+    ACCESS_PATH, ACCESS_ORDER, ACCESS_DISTANCES, ACCESS_READS, WHAT_IF_ORDERS, ACCESS_BLOCKS, ACCESS_LEDGER,
+    CACHE_RATES, CACHE_SIZES, WORKING_SET, REUSE, WHAT_IF_MEMORY, CONCENTRATION, HOT_EXPERTS, KEEP_TENSORS,
+    DISK_SPLIT, DISK_DEVICE, DISK_REQUESTS, DISK_SIZES, DISK_READ_SIZES, DISK_MAP, DISK_LAYERS, DISK_TENSORS,
     DISK_EXPERTS,
-    TOKEN,
-    OPERATIONS,
-    GRAPH,
-    GRAPH_BLOCK,
-    TIMELINE,
-    THREADS,
-    WAITING_KINDS,
-    WAITING_NODES,
-    EXPERTS,
-    EXPERTS_TOKENS,
-    LAYER,
-    EXPERTS_OF_TOKENS,
-    EXPERTS_LOAD,
-    EXPERTS_COVER,
-    EXPERTS_LAYERS,
-    EXPERTS_BALANCE,
-    EXPERTS_STICKY,
-    EXPERTS_AGAIN,
-    EXPERTS_SEGMENTS,
-    EXPERTS_NEXT,
-    EXPERTS_PAIRS,
-    EXPERTS_PHASES,
-    EXPERTS_USED,
-    EXPERTS_WEIGHTS,
-    EXPERTS_STRENGTH,
-    MODEL_FILES,
-    GENERATED_TOKENS,
+    TOKEN, OPERATIONS,
+    GRAPH, GRAPH_BLOCK,
+    TIMELINE, THREADS, WAITING_KINDS, WAITING_NODES,
+    EXPERTS, EXPERTS_TOKENS, LAYER, EXPERTS_OF_TOKENS, EXPERTS_LOAD, EXPERTS_COVER, EXPERTS_LAYERS, EXPERTS_BALANCE,
+    EXPERTS_STICKY, EXPERTS_AGAIN, EXPERTS_SEGMENTS, EXPERTS_NEXT, EXPERTS_PAIRS, EXPERTS_PHASES, EXPERTS_USED,
+    EXPERTS_WEIGHTS, EXPERTS_STRENGTH,
+    MODEL_FILES, GENERATED_TOKENS,
     CHECKS,
     DOWNLOADS,
-)
+)  # fmt: skip
 CHARTS: Mapping[str, Figure] = {part.key: part for part in FIGURES if isinstance(part, Figure)}
 _BY_KEY: Mapping[str, Part] = {part.key: part for part in FIGURES}
 

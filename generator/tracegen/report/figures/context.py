@@ -1,11 +1,11 @@
-"""What all figures of a run share: tables, facts, and analyses."""
+"""What all figures of a run share: its tables, its facts, and analyses that are found by name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -17,7 +17,6 @@ from tracegen.analysis import (
     coverage,
     disk_waits,
     embeddings,
-    expert_balance,
     expert_next,
     expert_transitions,
     experts,
@@ -46,42 +45,96 @@ from tracegen.report.words import sentences
 
 OUTSIDE = "Load and warm-up are left out of every statistic."
 
+Tables = Mapping[str, pd.DataFrame]
+Result = TypeVar("Result")
+
+
+def _kept(make: Callable[[Context], Result]) -> cached_property[Result]:
+    """A value that a context has by name: made on first use, then kept."""
+    return cached_property(make)
+
+
+def _of_tables(analysis: Callable[[Tables], Result]) -> cached_property[Result]:
+    """The result of an analysis that takes all tables, and nothing else."""
+    return cached_property(lambda context: analysis(context.tables))
+
 
 @dataclass
 class Context:
-    """A run and the analyses that several figures need; each analysis is computed once, on first use.
+    """A run and the analyses that several figures need.
 
     `tables` has every table of `tracegen.contract.tables`, by name.
     """
 
     run: Run
-    tables: Mapping[str, pd.DataFrame]
+    tables: Tables
 
-    @cached_property
-    def measured(self) -> pd.DataFrame:
-        """The passes that statistics count, with their durations."""
-        return passes.measured(self.tables)
+    # Passes: those that statistics count, with their durations; names by pass; kinds of the measured ones by pass.
+    measured = _of_tables(passes.measured)
+    labels = _of_tables(passes.labels)
+    kinds = _kept(lambda c: c.measured.set_index("pass_id")["kind"].astype("object"))
 
-    @cached_property
-    def labels(self) -> dict[int, str]:
-        """The name of each pass."""
-        return passes.labels(self.tables)
+    # Accesses of all passes, warm-up included, and the file ranges that they touched.
+    accessed = _kept(lambda c: c._accesses[0])
+    used = _kept(lambda c: c._accesses[1])
+    # File ranges of measured passes, and their operands whose touched rows or experts the trace does not hold.
+    measured_used = _kept(lambda c: c.used[c.used["pass_id"].isin(c.measured["pass_id"])])
+    unseen = _kept(lambda c: c._accesses[2][c._accesses[2]["pass_id"].isin(c.measured["pass_id"])])
 
-    @cached_property
-    def kinds(self) -> pd.Series:
-        """The kind of each measured pass, by pass_id."""
-        return self.measured.set_index("pass_id")["kind"].astype("object")
+    # All op rows of all passes, warm-up included; executed ones of prompt and generate passes; the key figures.
+    ops = _kept(lambda c: operations.op_rows(c.tables, accessed=c.accessed))
+    timed = _kept(lambda c: timing.timed_ops(c.tables, c.ops))
+    summary = _kept(lambda c: summary.summarise(c.tables, c.ops, c.measured_used, c.unseen))
+    # The time of passes in no operation, and token rows by phase.
+    outside_ops = _kept(lambda c: timing.outside(c.tables, pass_parts.pass_parts(c.tables)))
+    tokens = _of_tables(timing.tokens_by_phase)
 
-    @cached_property
-    def held(self) -> dict[int, int]:
-        """Pass -> the generated token that a row of it holds, where that is known."""
-        rows = held.held(self.tables).dropna(subset=["generated_token"])
-        return {int(p): int(k) for p, k in zip(rows["pass_id"], rows["generated_token"], strict=True)}
+    # Places in the file: rows of heatmaps by pass (the memory page's may be taller), its pieces, and tensors with the
+    # bytes of them that measured passes touched; bytes that each pass touched in each group of buffers.
+    display_rows = _of_tables(heatmap.display_rows)
+    heatmap_height = _kept(lambda c: heatmap.rows_that_fit(c.used))
+    heatmap_rows = _kept(lambda c: heatmap.display_rows(c.tables, c.heatmap_height))
+    pieces = _kept(lambda c: pieces.pieces(c.tables))
+    tensor_use = _kept(lambda c: coverage.tensor_use(c.tables, c.measured_used, c.unseen))
+    buffer_use = _kept(lambda c: buffers.touched_by_group(c.tables, c.accessed))
 
-    @cached_property
-    def ops(self) -> pd.DataFrame:
-        """All op rows of all passes, warm-up included."""
-        return operations.op_rows(self.tables, accessed=self.accessed)
+    # Accesses of measured passes to mapped files in their order, and how each pass went through them; in granules.
+    disk_accesses = _kept(lambda c: order.disk_accesses(c.tables, c.used))
+    access_passes = _kept(lambda c: order.by_pass(c.tables, c.disk_accesses))
+    granule_bytes = _kept(lambda c: granules.granule_bytes(int(c.tables["files"]["size_bytes"].sum())))
+    granule_uses = _kept(lambda c: granules.granule_uses(c.disk_accesses, c.granule_bytes))
+    hit_rates = _kept(lambda c: caches.hit_rates(c.granule_uses["granule"].to_numpy()))
+
+    # Other orders of the file: how long the device takes for a read (stated values where it was not measured), passes
+    # that are learned on and scored, parts that are touched whole or not at all, what would be read by size of memory.
+    read_time = _kept(lambda c: read_time.fitted(c.fact("device", "measurements") or ()))
+    scored = _of_tables(what_if.scored)
+    what_if_parts = _kept(lambda c: what_if.parts(c.tables, c.disk_accesses))
+    what_if = _kept(
+        lambda c: what_if.simulated(
+            c.what_if_parts,
+            what_if.shifts(c.tables, c.what_if_parts, c.disk_accesses, c.scored.learned),
+            c.scored.passes,
+            c.read_time,
+        )
+    )
+
+    # Waiting for the disk: the time of each measured pass in parts.
+    disk_split = _of_tables(disk_waits.pass_split)
+
+    # Experts of generate passes: how often each was chosen, by which rows; by layer: how unevenly, of how many, and
+    # beside what chance gives; how many the token before chose, and how many the layer before tells.
+    choice = _of_tables(experts.choice)
+    chosen = _of_tables(experts.generated)
+    expert_layers = _kept(lambda c: routing.layers(c.choice.counts))
+    expert_sizes = _kept(lambda c: experts.sizes(c.tables, c.chosen))
+    stickiness = _kept(lambda c: expert_transitions.stickiness(c.chosen, c.expert_sizes))
+    experts_next = _kept(lambda c: expert_next.told(c.chosen, c.expert_sizes))
+
+    # Of a run whose passes give embeddings: its bytes, else None. Tokens of prompts that the KV cache held before, None
+    # where that is unknown.
+    embeddings = _kept(lambda c: embeddings.embeddings(c.tables, c.ops))
+    reused_tokens = _kept(lambda c: reused_prefix.reused_tokens(c.tables, whole=c.fact("trace", "skipped_passes") == 0))
 
     @cached_property
     def _accesses(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
@@ -90,93 +143,11 @@ class Context:
         ranges, unseen = accesses.ranges(tables, rows=rows), accesses.unseen(tables, rows=rows)
         return accesses.accesses(tables, rows=rows), ranges, unseen
 
-    @property
-    def accessed(self) -> pd.DataFrame:
-        """All accesses of all passes, warm-up included."""
-        return self._accesses[0]
-
-    @property
-    def used(self) -> pd.DataFrame:
-        """File ranges touched, warm-up included."""
-        return self._accesses[1]
-
     @cached_property
-    def display_rows(self) -> pd.DataFrame:
-        """The row of the heatmap for each pass."""
-        return heatmap.display_rows(self.tables)
-
-    @cached_property
-    def heatmap_rows(self) -> pd.DataFrame:
-        """The row of the memory heatmap for each pass; finer than `display_rows`, for it may be taller."""
-        return heatmap.display_rows(self.tables, self.heatmap_height)
-
-    @cached_property
-    def heatmap_height(self) -> int:
-        """At most how many rows the memory heatmap has."""
-        return heatmap.rows_that_fit(self.used)
-
-    @cached_property
-    def pieces(self) -> pd.DataFrame:
-        """The pieces of the model files: tensors, and experts of tensors."""
-        return pieces.pieces(self.tables)
-
-    @cached_property
-    def buffer_use(self) -> pd.DataFrame:
-        """Bytes that each pass touched in each group of buffers."""
-        return buffers.touched_by_group(self.tables, self.accessed)
-
-    @cached_property
-    def measured_used(self) -> pd.DataFrame:
-        """File ranges that measured passes touched."""
-        return self.used[self.used["pass_id"].isin(self.measured["pass_id"])]
-
-    @property
-    def unseen(self) -> pd.DataFrame:
-        """Operands of measured passes whose touched rows or experts the trace does not hold."""
-        rows = self._accesses[2]
-        return rows[rows["pass_id"].isin(self.measured["pass_id"])]
-
-    @cached_property
-    def disk_accesses(self) -> pd.DataFrame:
-        """The accesses of measured passes to mapped files, in their order."""
-        return order.disk_accesses(self.tables, self.used)
-
-    @cached_property
-    def access_passes(self) -> pd.DataFrame:
-        """How each measured pass went through the mapped files."""
-        return order.by_pass(self.tables, self.disk_accesses)
-
-    @cached_property
-    def granule_bytes(self) -> int:
-        """The size of granule in which caches are simulated."""
-        return granules.granule_bytes(int(self.tables["files"]["size_bytes"].sum()))
-
-    @cached_property
-    def granule_uses(self) -> pd.DataFrame:
-        """The granules that operations touched of the mapped files, in order."""
-        return granules.granule_uses(self.disk_accesses, self.granule_bytes)
-
-    @cached_property
-    def hit_rates(self) -> caches.HitRates:
-        """What caches of several sizes and policies would serve."""
-        return caches.hit_rates(self.granule_uses["granule"].to_numpy())
-
-    @cached_property
-    def token_cycle(self) -> float | None:
-        """The bytes of different granules that a generate pass touches, median; None without a generate pass."""
-        touched = granules.per_pass(self.granule_uses)
-        of = touched[touched.index.isin(self.kinds.index[self.kinds == "generate"])]
-        return float(of.median()) * self.granule_bytes if len(of) else None
-
-    @cached_property
-    def embeddings(self) -> embeddings.Embeddings | None:
-        """The bytes of a run whose passes give embeddings; None for any other run."""
-        return embeddings.embeddings(self.tables, self.ops)
-
-    @cached_property
-    def reused_tokens(self) -> int | None:
-        """How many tokens of prompts the KV cache held from before; None where that is unknown."""
-        return reused_prefix.reused_tokens(self.tables, whole=self.fact("trace", "skipped_passes") == 0)
+    def held(self) -> dict[int, int]:
+        """Pass -> the generated token that a row of it holds, where that is known."""
+        rows = held.held(self.tables).dropna(subset=["generated_token"])
+        return {int(p): int(k) for p, k in zip(rows["pass_id"], rows["generated_token"], strict=True)}
 
     @cached_property
     def windows(self) -> working_set.Windows:
@@ -189,52 +160,10 @@ class Context:
         return working_set.windows(self.granule_uses, passes, self.granule_bytes, kind)
 
     @cached_property
-    def read_time(self) -> read_time.ReadTime:
-        """How long the run's device takes for a read; stated values where it was not measured."""
-        return read_time.fitted(self.fact("device", "measurements") or ())
-
-    @cached_property
-    def scored(self) -> what_if.Scored:
-        """The passes that other orders of the file are learned on and scored on."""
-        return what_if.scored(self.tables)
-
-    @cached_property
-    def what_if_parts(self) -> pd.DataFrame:
-        """The accesses to mapped files, cut into parts that are touched whole or not at all."""
-        return what_if.parts(self.tables, self.disk_accesses)
-
-    @cached_property
-    def what_if(self) -> pd.DataFrame:
-        """What tokens would read if the file stood in another order, by size of memory."""
-        used = self.what_if_parts
-        found = what_if.shifts(self.tables, used, self.disk_accesses, self.scored.learned)
-        return what_if.simulated(used, found, self.scored.passes, self.read_time)
-
-    @cached_property
     def hot_set(self) -> hot_set.HotSet | None:
         """A hot set of experts, learned and scored on generated tokens; None where that is not possible."""
         n = self.choice.n_experts
         return None if n is None else hot_set.hot_set(self.chosen, n)
-
-    @cached_property
-    def summary(self) -> summary.Summary:
-        """The key figures."""
-        return summary.summarise(self.tables, self.ops, self.measured_used, self.unseen)
-
-    @cached_property
-    def timed(self) -> pd.DataFrame:
-        """Executed ops of prompt and generate passes."""
-        return timing.timed_ops(self.tables, self.ops)
-
-    @cached_property
-    def pass_parts(self) -> pd.DataFrame:
-        """The time of each pass in operations, and before, between and after them."""
-        return pass_parts.pass_parts(self.tables)
-
-    @cached_property
-    def disk_split(self) -> pd.DataFrame:
-        """The time of each measured pass in parts: computing, waiting for the disk, other waiting, the rest."""
-        return disk_waits.pass_split(self.tables)
 
     @cached_property
     def disk_requests(self) -> pd.DataFrame:
@@ -242,16 +171,6 @@ class Context:
         page = self.fact("host", "page_bytes") or 4096
         use = requests.use_by_pass(self.tables, page)
         return requests.by_pass(self.tables).merge(use, on="pass_id", how="left")
-
-    @cached_property
-    def outside_ops(self) -> pd.DataFrame:
-        """Time of prompt and generate passes that lies in no operation."""
-        return timing.outside(self.tables, self.pass_parts)
-
-    @cached_property
-    def tokens(self) -> dict[str, int]:
-        """Token rows per phase."""
-        return timing.tokens_by_phase(self.tables)
 
     @cached_property
     def typical_pass(self) -> int | None:
@@ -270,41 +189,11 @@ class Context:
         return "generate" if self.summary.n_generate_passes else "prompt"
 
     @cached_property
-    def tensor_use(self) -> pd.DataFrame:
-        """Every tensor with the bytes of it that measured passes touched."""
-        return coverage.tensor_use(self.tables, self.measured_used, self.unseen)
+    def phase_passes(self) -> pd.Series:
+        """The numbers of the measured passes of `phase`."""
+        return self.of_kind(self.measured, self.phase)["pass_id"]
 
-    @cached_property
-    def choice(self) -> experts.Choice:
-        """How often each expert was chosen in generate passes."""
-        return experts.choice(self.tables)
-
-    @cached_property
-    def chosen(self) -> pd.DataFrame:
-        """The experts that each token row of generate passes chose."""
-        return experts.generated(self.tables)
-
-    @cached_property
-    def expert_sizes(self) -> dict[int, int]:
-        """How many experts each layer has in which rows of generate passes chose."""
-        return experts.sizes(self.tables, self.chosen)
-
-    @cached_property
-    def expert_balance(self) -> pd.DataFrame:
-        """How even the choices of experts are, beside what random choice would give."""
-        return expert_balance.balance(self.tables)
-
-    @cached_property
-    def stickiness(self) -> pd.DataFrame:
-        """How many experts of the token before are chosen again, beside what shuffled tokens give."""
-        return expert_transitions.stickiness(self.chosen, self.expert_sizes)
-
-    @cached_property
-    def experts_next(self) -> pd.DataFrame:
-        """How many of a layer's experts those of the layer before tell."""
-        return expert_next.told(self.chosen, self.expert_sizes)
-
-    @cached_property
+    @property
     def choice_by_chance(self) -> float | None:
         """The share that the most chosen expert of a layer would get if tokens chose at random; None: not known."""
         choice = self.choice
@@ -312,10 +201,9 @@ class Context:
             return None
         return routing.most_chosen_by_chance(choice.n_rows, choice.n_chosen, choice.n_experts)
 
-    @cached_property
-    def expert_layers(self) -> pd.DataFrame:
-        """How uneven the choice of experts is in each layer."""
-        return routing.layers(self.choice.counts)
+    def of_kind(self, rows: pd.DataFrame, kind: str) -> pd.DataFrame:
+        """The rows, which have a pass_id, of measured passes of a kind."""
+        return rows[(rows["pass_id"].map(self.kinds) == kind).to_numpy(bool)]
 
     def fact(self, *path: str) -> Any:
         """The fact at a path of keys, or None when a key is absent."""

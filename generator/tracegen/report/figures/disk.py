@@ -12,7 +12,6 @@ from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
 from tracegen.report.figures.cells import Cell, Head, cells
 from tracegen.report.figures.context import OUTSIDE, Context
-from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.figures.shared_disk import read_bytes
 from tracegen.report.words import sentences
@@ -40,11 +39,6 @@ MEANING: Mapping[str, tuple[str, str, str]] = {
         "The prompt is the first pass.",
     ),
 }
-
-
-def _counted(what: str, value: str, meaning: str, refused: str) -> tuple[Cell, ...]:
-    """The row of a counter; `refused` says why a failed check hides the value, empty: shown."""
-    return cells(what, "not shown", refused) if refused else cells(what, value, meaning)
 
 
 def _room(context: Context, memory: int | None) -> int | None:
@@ -82,23 +76,6 @@ def _settings(context: Context) -> list[tuple[Cell, ...]]:
     return rows
 
 
-def _reads(context: Context) -> list[tuple[Cell, ...]]:
-    """The rows of bytes that the kernel read from the disk."""
-    s, refused = context.summary, context.refusal(needs.STORAGE)
-    means = "What {} made the kernel read from the disk, read-ahead included; 0 if everything was in memory."
-    return [
-        _counted(
-            "Read while loading and warming up",
-            q.size(s.read_bytes_outside),
-            means.format("load and warm-up passes"),
-            refused,
-        ),
-        _counted(
-            "Read in measured passes", q.size(s.read_bytes), means.format("prompt, generate and other passes"), refused
-        ),
-    ]
-
-
 def _memory(context: Context) -> list[tuple[Cell, ...]]:
     """The rows of the page cache: how much of the file was in memory, and whether all of it fits."""
     file = context.summary.file_bytes or context.fact("model", "size_bytes")
@@ -115,33 +92,40 @@ def _memory(context: Context) -> list[tuple[Cell, ...]]:
     return [*rows, cells("File against memory", ratio, against)]
 
 
-def _faults(context: Context) -> list[tuple[Cell, ...]]:
-    """The rows of page faults that waited for a read of their own (major faults)."""
-    passes, refused = context.tables["passes"], context.refusal(needs.STORAGE)
+def _counters(context: Context) -> list[tuple[Cell, ...]]:
+    """The rows of bytes that the kernel read from the disk, and of page faults that waited for a read of their own."""
+    summary, passes = context.summary, context.tables["passes"]
     outside = passes[~passes["pass_id"].isin(context.measured["pass_id"])]
-    return [
-        _counted(
-            "Page faults that waited for a read, while loading and warming up",
+    read = "What {} made the kernel read from the disk, read-ahead included; 0 if everything was in memory."
+    faults = "Page faults that waited for a read"
+    found = (
+        (
+            "Read while loading and warming up",
+            q.size(summary.read_bytes_outside),
+            read.format("load and warm-up passes"),
+        ),
+        ("Read in measured passes", q.size(summary.read_bytes), read.format("prompt, generate and other passes")),
+        (
+            f"{faults}, while loading and warming up",
             q.count(total(outside["major_faults"])),
             "Page faults of the process in load and warm-up passes that waited for a read of their own (major faults).",
-            refused,
         ),
-        _counted(
-            "Page faults that waited for a read, in measured passes",
-            q.count(context.summary.major_faults),
+        (
+            f"{faults}, in measured passes",
+            q.count(summary.major_faults),
             "The same in measured passes. A fault whose page was already being read (a minor fault) waits too, but is "
             "not counted here.",
-            refused,
         ),
-    ]
+    )
+    refused = context.refusal(needs.STORAGE)
+    return [cells(what, "not shown", refused) if refused else cells(what, *shown) for what, *shown in found]
 
 
 def _waiting(context: Context) -> list[tuple[Cell, ...]]:
     """The row of the time that generate passes waited for the disk; none if it is not known, or a check failed."""
     if not context.run.has_faults or context.refusal((*needs.TIMES, needs.FAULTS)):
         return []
-    split = context.disk_split
-    split = split[(split["pass_id"].map(context.kinds) == "generate").to_numpy(bool)]
+    split = context.of_kind(context.disk_split, "generate")
     whole, waited = float(split["duration_ns"].sum()), float((split["disk_ns"] + split["behind_ns"]).sum())
     mapped = ", in page faults that read nothing" if read_bytes(context, split["pass_id"]) == 0 else ""
     return [
@@ -158,8 +142,7 @@ def _read_again(context: Context) -> list[tuple[Cell, ...]]:
     """The row of what generate passes read once more; none if requests were not recorded, or a check failed."""
     if not context.run.has_requests or context.refusal((*needs.TIMES, needs.PLACES, needs.REQUESTS)):
         return []
-    use = context.disk_requests
-    use = use[(use["pass_id"].map(context.kinds) == "generate").to_numpy(bool)]
+    use = context.of_kind(context.disk_requests, "generate")
     read, again = float(use["page_bytes_read"].sum()), float(use["again_bytes"].sum())
     return [
         cells(
@@ -172,14 +155,10 @@ def _read_again(context: Context) -> list[tuple[Cell, ...]]:
 
 def disk_panel(context: Context) -> Rows:
     """Settings, bytes read from the disk, page cache, and page faults."""
+    outside, read, *faults = _counters(context)
     rows = [
-        *_settings(context),
-        *_reads(context),
-        *_memory(context),
-        *_faults(context),
-        *_waiting(context),
-        *_read_again(context),
-    ]
+        *_settings(context), outside, read, *_memory(context), *faults, *_waiting(context), *_read_again(context),
+    ]  # fmt: skip
     return Rows(
         caption=f"Settings and counters that decide whether a measured pass can reach the disk. {OUTSIDE}",
         head=(Head("What"), Head("Found"), Head("Meaning")),
@@ -195,12 +174,10 @@ DISK = Table(
     title="Is this a disk experiment?",
     needs=(),
     content=disk_panel,
-    explanation=Explanation(
-        "The settings and counters that decide whether an operation can reach the disk.",
-        "Settings as they were asked for; faults and read bytes of the whole process, separately for load and warm-up "
-        "and for measured passes.",
-        "The answer is the number of bytes read from the disk in measured passes; the rows above it explain that "
-        "number.",
-        made_by="tracegen.report.figures.disk.disk_panel",
-    ),
+    shows="The settings and counters that decide whether an operation can reach the disk.",
+    counts="Settings as they were asked for; faults and read bytes of the whole process, separately for load and "
+    "warm-up and for measured passes.",
+    read="The answer is the number of bytes read from the disk in measured passes; the rows above it explain that "
+    "number.",
+    made_by="tracegen.report.figures.disk.disk_panel",
 )

@@ -12,7 +12,6 @@ from tracegen.contract.tables import BY_NAME
 from tracegen.contract.text import without_controls
 from tracegen.report.figures.cells import Cell, Head, cells
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Rows, Table
 
 SMALL = 200_000  # bytes of CSV up to which a table is offered as CSV too
@@ -73,10 +72,8 @@ DOWNLOADS = Table(
     title="Downloads",
     needs=(),
     content=_content,
-    explanation=Explanation(
-        "Every table of the run as it was recorded, load and warm-up included.",
-        "All rows; null means “not recorded”.",
-        "In a notebook each is an attribute of a loaded run: run.passes, run.ops, … Without tracegen, "
-        "pandas.read_parquet reads a file as it is.",
-    ),
+    shows="Every table of the run as it was recorded, load and warm-up included.",
+    counts="All rows; null means “not recorded”.",
+    read="In a notebook each is an attribute of a loaded run: run.passes, run.ops, … Without tracegen, "
+    "pandas.read_parquet reads a file as it is.",
 )

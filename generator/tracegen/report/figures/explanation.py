@@ -1,4 +1,4 @@
-"""The explanation of a figure or table: as the figure holds it, and as a page prints it."""
+"""The explanation of a figure, table or explorer as a page prints it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from string import Template
 
-
-@dataclass(frozen=True)
-class Explanation:
-    """What a figure or table shows, what it counts and leaves out, and how to read it.
-
-    `code` computes the data of the CSV: it follows `run = tracegen.load(…)`, ends with `data = …`, and contains
-    `$NAME` for a value that depends on the run (`Content.numbers`). Where a few lines do not suffice, `made_by` names
-    the function that computes the data.
-    """
-
-    shows: str
-    counts: str
-    read: str
-    code: str = ""
-    made_by: str = ""
+from tracegen.report.figures.figure import Part
 
 
 @dataclass(frozen=True)
@@ -35,11 +21,11 @@ class Explained:
     csv: str
 
 
-def explained(explanation: Explanation, address: str, csv: str, numbers: Mapping[str, object]) -> Explained:
-    """`explanation` for a page of the run or version at `address`; without `csv` it has no code."""
-    code = _whole(explanation.code, address, numbers) if explanation.code and csv else ""
-    made_by = explanation.made_by if csv else ""
-    return Explained(explanation.shows, explanation.counts, explanation.read, code, made_by, csv)
+def explained(part: Part, address: str, csv: str, numbers: Mapping[str, object]) -> Explained:
+    """The explanation of `part` for a page of the run or version at `address`; without `csv` it has no code."""
+    code = _whole(part.code, address, numbers) if part.code and csv else ""
+    made_by = part.made_by if csv else ""
+    return Explained(part.shows, part.counts, part.read, code, made_by, csv)
 
 
 def _whole(code: str, address: str, numbers: Mapping[str, object]) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 from tracegen.report.figures.cells import Cell, Head
+from tracegen.report.figures.columns import Column, Row, laid_out
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.needs import Need
 
 
@@ -31,12 +31,20 @@ class Part:
 
     `section` is a place on the page that its template names; parts of a section follow the order of the catalogue.
     `title` is a question; it is shown without a figure if a check that `needs` names failed.
+
+    Its explanation: what it `shows`, what it `counts` and leaves out, and how to `read` it. `code` computes the data of
+    the CSV: it follows `run = tracegen.load(…)`, ends with `data = …`, and contains `$NAME` for a value that depends on
+    the run (`Content.numbers`). Where a few lines do not suffice, `made_by` names the function that computes the data.
     """
 
     key: str
     page: str
     title: str
-    explanation: Explanation
+    shows: str
+    counts: str
+    read: str
+    code: str = ""
+    made_by: str = ""
     section: str = ""
     needs: tuple[Need, ...] = ()
     when: When = ALWAYS
@@ -74,8 +82,8 @@ class Rows:
     """
 
     caption: str
-    head: Sequence[Head]
-    rows: Sequence[tuple[Cell, ...]]
+    head: Sequence[Head] = ()
+    rows: Sequence[tuple[Cell, ...]] = ()
     data: pd.DataFrame | None = None
     title: str = ""
     file: str = ""
@@ -83,6 +91,21 @@ class Rows:
     numbers: Mapping[str, object] = field(default_factory=dict)
     files: Mapping[str, str | bytes] = field(default_factory=dict)
     values: Values = field(default_factory=dict)
+
+    def of(self, rows: pd.DataFrame | Sequence[Row], *columns: Column) -> Rows:
+        """This table with these columns, and a row for each row of an analysis."""
+        head, made = laid_out(rows, *columns)
+        return replace(self, head=head, rows=made)
+
+
+def not_drawn(why: str) -> Content:
+    """The content of a figure of a run that has nothing to draw."""
+    return Content(caption="", alt="", chart=lambda _: None, data=pd.DataFrame(), empty=why)
+
+
+def no_rows(why: str) -> Rows:
+    """The content of a table of a run that has no rows."""
+    return Rows(caption="", empty=why)
 
 
 @dataclass(frozen=True, kw_only=True)

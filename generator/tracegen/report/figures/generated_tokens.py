@@ -9,7 +9,6 @@ from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
 from tracegen.report.figures.cells import Cell, Head, cells
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.words.token_text import pieces, visible
 
@@ -79,12 +78,10 @@ GENERATED_TOKENS = Table(
     title="Which pass gave which token?",
     needs=(needs.EVIDENCE, needs.KINDS),
     content=tokens_table,
-    explanation=Explanation(
-        "The sampled tokens in order. For each: its text, with marks for white space, the pass that gave it, and the "
-        "pass that then held it.",
-        "Generated tokens; those of the prompt are in the table tokens.",
-        "The pass that gave token k computed the scores from which it was sampled; the pass that held it took it in as "
-        "its one row and evaluated it. The last token may have been sampled and never evaluated.",
-        made_by="tracegen.report.figures.generated_tokens.tokens_table",
-    ),
+    shows="The sampled tokens in order. For each: its text, with marks for white space, the pass that gave it, and the "
+    "pass that then held it.",
+    counts="Generated tokens; those of the prompt are in the table tokens.",
+    read="The pass that gave token k computed the scores from which it was sampled; the pass that held it took it in "
+    "as its one row and evaluated it. The last token may have been sampled and never evaluated.",
+    made_by="tracegen.report.figures.generated_tokens.tokens_table",
 )

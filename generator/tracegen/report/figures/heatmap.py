@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -14,28 +13,10 @@ from tracegen.charts.heatmap import Axis
 from tracegen.contract import quantities as q
 from tracegen.report.figures import needs, shared_memory
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Content, Figure
 from tracegen.report.words import sentences
 
 MOST_CELLS = 5000  # of a drawing; above it neighbours of one colour are joined, to keep the SVG small
-
-
-@dataclass(frozen=True)
-class _Grid:
-    """The rows of passes of the heatmap, the length of its axis, and where further files begin."""
-
-    rows: pd.DataFrame
-    n_rows: int
-    total: int
-    boundaries: tuple[int, ...]
-
-
-def _grid(context: Context) -> _Grid:
-    rows, files = context.heatmap_rows, context.tables["files"]
-    total = int((files["axis_begin"] + files["size_bytes"]).max()) if len(files) else 0
-    boundaries = tuple(int(b) for b in sorted(files["axis_begin"]) if b) if len(files) else ()
-    return _Grid(rows, int(rows["row"].nunique()), total, boundaries)
 
 
 def _told(cells: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
@@ -73,18 +54,18 @@ def _buffer_use(context: Context) -> pd.DataFrame:
     return touched.groupby(["row", "group"])["touched_bytes"].sum().reset_index()
 
 
-def _caption(context: Context, grid: _Grid) -> str:
-    rows = grid.rows
+def _caption(context: Context, axis: Axis) -> str:
+    rows = context.heatmap_rows
     n_outside = int(rows["outside"].sum())
     several = int(rows["n_passes"].max()) if len(rows) else 1
     averaged = f"up to {several} passes averaged in a row" if several > 1 else "one pass each"
     return (
-        f"The model file{'s end to end, a seam between them' if grid.boundaries else ''} from first to last "
+        f"The model file{'s end to end, a seam between them' if axis.boundaries else ''} from first to last "
         "byte. The colour shows how much of the bytes at that place operations used in one pass, each byte once. A "
         "tensor, or an expert, that is wider than two pixels is one cell; elsewhere each column of a pixel is one. "
         "Solid: mapped. Hatched: copied out of the file at load, drawn where the bytes came from. Below: bytes "
         "touched in runtime buffers in the same rows (a byte touched twice counts twice). "
-        f"n = {sentences.heatmap_rows(len(rows) - n_outside, n_outside, grid.n_rows)}, {averaged}. "
+        f"n = {sentences.heatmap_rows(len(rows) - n_outside, n_outside, int(rows['row'].nunique()))}, {averaged}. "
         f"{'Warm-up is drawn above the gap and left out of every statistic. ' if n_outside else ''}"
         "Loading runs no operation and is not drawn."
         f"{sentences.header(context.summary.header_bytes, context.summary.file_bytes)}"
@@ -93,46 +74,40 @@ def _caption(context: Context, grid: _Grid) -> str:
     )
 
 
-def _empty(grid: _Grid, cells: pd.DataFrame) -> str:
+def _empty(axis: Axis, rows: pd.DataFrame, cells: pd.DataFrame) -> str:
     """Why there is nothing to draw; empty if there is."""
-    if not grid.total:
+    if not axis.total:
         return "The trace names no model file."
-    if grid.rows.empty:
+    if rows.empty:
         return "The run has no pass that evaluates a graph: it only loaded the model."
     return "No pass touched a byte of the model file." if cells.empty else ""
 
 
 def _content(context: Context) -> Content:
     """How much of each place of the file each pass used, and how many bytes of each kind of buffer."""
-    tables, grid = context.tables, _grid(context)
+    tables, rows = context.tables, context.heatmap_rows
     n_columns = heatmap_chart.track_px(theme.WIDTH)
     known = {"used": context.used, "cut": context.pieces}
     cells = heatmap.shares(tables, n_columns, context.heatmap_height, **known)
-    buffer_use, axis = _buffer_use(context), Axis(grid.total, grid.boundaries, 0)
+    buffer_use, axis = _buffer_use(context), Axis.of(tables["files"])
     bands = heatmap.bands(tables, "layer"), heatmap.bands(tables, "component")
 
     def drawn(width: int = theme.WIDTH) -> Any:
         columns = heatmap_chart.track_px(width)
         shares = cells if columns == n_columns else heatmap.shares(tables, columns, context.heatmap_height, **known)
         joined = heatmap.joined_shares(shares, theme.N_STEPS, MOST_CELLS)
-        return heatmap_chart.chart(
-            _told(joined, tables["tensors"]),
-            grid.rows,
-            *bands,
-            buffer_use,
-            axis,
-            width=width,
-        )
+        told = _told(joined, tables["tensors"])
+        return heatmap_chart.chart(told, rows, *bands, buffer_use, axis, width=width)
 
     title = sentences.heatmap_title(context.summary.touched_weight_share if len(context.measured) else None)
-    size = f"{q.counted(grid.n_rows, 'row')} of passes by the model file, {q.size(grid.total)}"
+    size = f"{q.counted(int(rows['row'].nunique()), 'row')} of passes by the model file, {q.size(axis.total)}"
     return Content(
         title=title,
-        caption=_caption(context, grid),
+        caption=_caption(context, axis),
         alt=f"Heatmap of {size}: the share of the bytes used. {q.ended(title)}",
         chart=drawn,
         data=cells,
-        empty=_empty(grid, cells),
+        empty=_empty(axis, rows, cells),
         numbers={"n_columns": n_columns, "n_rows": context.heatmap_height},
     )
 
@@ -145,17 +120,15 @@ HEATMAP = Figure(
     needs=(*needs.BYTES, needs.WHOLE),
     content=_content,
     wide=True,
-    explanation=Explanation(
-        f"The share of the bytes of each place of the model file that a pass used. {shared_memory.TOUCHED} A byte that "
-        "two operations touch counts once.",
-        "Every pass that evaluates a graph; warm-up is drawn apart and left out of every statistic. Loading runs no "
-        "operation and is not drawn. If there are many generate passes, several share a row, which is then their mean.",
-        "The file runs from left to right, the passes from top to bottom. A column that is dark in every row is "
-        "touched by every token; a scattered one holds experts or rows that only some tokens choose; an empty one is "
-        "not touched. Solid is mapped; hatched is a copy in memory.",
-        code="""
+    shows=f"The share of the bytes of each place of the model file that a pass used. {shared_memory.TOUCHED} A byte "
+    "that two operations touch counts once.",
+    counts="Every pass that evaluates a graph; warm-up is drawn apart and left out of every statistic. Loading runs no "
+    "operation and is not drawn. If there are many generate passes, several share a row, which is then their mean.",
+    read="The file runs from left to right, the passes from top to bottom. A column that is dark in every row is "
+    "touched by every token; a scattered one holds experts or rows that only some tokens choose; an empty one is not "
+    "touched. Solid is mapped; hatched is a copy in memory.",
+    code="""
 from tracegen.analysis import heatmap
 data = heatmap.shares(run.tables, n_columns=$n_columns, max_rows=$n_rows)
 """,
-    ),
 )

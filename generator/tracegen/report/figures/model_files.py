@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from tracegen.contract import quantities as q
-from tracegen.report.figures.cells import Cell, Head, cells
+from tracegen.report.figures import columns as col
+from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
 from tracegen.report.figures.figure import Rows, Table
 
 
 def _content(context: Context) -> Rows:
-    rows = [
-        cells(
-            Cell(q.printable(f["path"]), code=True),
-            Cell(q.size(f["size_bytes"]), number=True, exact=f"{q.count(f['size_bytes'])} bytes"),
-            Cell(q.printable(f["sha256"]) if q.known(f["sha256"]) else q.UNKNOWN, code=True),
-        )
-        for f in context.tables["files"].to_dict("records")
-    ]
     return Rows(
         caption="The files the model was loaded from, with the hash of the whole file.",
-        head=(Head("File"), Head("Size", number=True), Head("sha256")),
-        rows=rows,
         data=context.tables["files"],
         empty="The trace names no model file.",
+    ).of(
+        context.tables["files"],
+        col.name("File", "path"),
+        col.number(
+            "Size", lambda r: Cell(q.size(r["size_bytes"]), number=True, exact=f"{q.count(r['size_bytes'])} bytes")
+        ),
+        col.text("sha256", lambda r: Cell(q.printable(r["sha256"]) if q.known(r["sha256"]) else q.UNKNOWN, code=True)),
     )
 
 
@@ -34,10 +31,8 @@ MODEL_FILES = Table(
     title="Model files",
     needs=(),
     content=_content,
-    explanation=Explanation(
-        "The files of the model: size, hash, and where each begins on the axis of the heatmap.",
-        "All files that were mapped or read. Published names have no folders.",
-        "Files with the same sha256 are the same, wherever they lie.",
-        code="data = run.files",
-    ),
+    shows="The files of the model: size, hash, and where each begins on the axis of the heatmap.",
+    counts="All files that were mapped or read. Published names have no folders.",
+    read="Files with the same sha256 are the same, wherever they lie.",
+    code="data = run.files",
 )

@@ -1,21 +1,20 @@
-"""Which part of the model file was in memory after each load and pass."""
+"""Which part of the model file was in memory as the run went on."""
 
 from __future__ import annotations
 
-import pandas as pd
-
-from tracegen.analysis import residency
+from tracegen.analysis import residency, resident_tensors
 from tracegen.charts import residency as residency_chart
+from tracegen.charts import resident_groups as groups_chart
 from tracegen.charts import theme
 from tracegen.charts.heatmap import Axis
 from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Content, Figure, When
+from tracegen.report.figures.figure import Content, Figure, When, not_drawn
 from tracegen.report.words import sentences
 
 MARKS = 4_500  # at most, to keep the SVG small
+NO_PAGE = "The size of the machine’s pages was not recorded."
 
 
 def _looked(context: Context) -> bool:
@@ -25,33 +24,28 @@ def _looked(context: Context) -> bool:
 RECORDED = When("a run that recorded which pages were in memory (residency = true)", _looked)
 
 
-def _content(context: Context) -> Content:
+def _residency(context: Context) -> Content:
     """Which part of the model file was in memory after each load and pass."""
     tables = context.tables
     page = context.fact("host", "page_bytes")
     if page is None:  # an older run without the size of a page: its pages have no place in the file
-        return Content(
-            "", "", lambda _: None, pd.DataFrame(), empty="The size of the machine’s pages was not recorded."
-        )
+        return not_drawn(NO_PAGE)
     rows = residency.resident_rows(tables)
-    files = tables["files"]
-    total = int((files["axis_begin"] + files["size_bytes"]).max())
     n_bins = max(40, min(280, MARKS // max(int(rows["row"].nunique()), 1)))
+    axis = Axis.of(tables["files"], n_bins)
     binned = residency.resident_cells(tables, page, n_bins)
     read = residency.read_per_row(tables, rows)
     together = binned.groupby("pass_id")["resident_bytes"].sum().reindex(rows["pass_id"], fill_value=0)
-    begun, ended = (float(together.iloc[place]) / total for place in (0, -1))
+    begun, ended = (float(together.iloc[place]) / axis.total for place in (0, -1))
     loaded = tables["passes"].set_index("pass_id")["kind"].get(together.index[0]) == "load"
     title = sentences.residency_title(begun, ended, "load" if loaded else "first pass", len(together))
-    width = -(-total // n_bins)
-    axis = Axis(total, tuple(int(b) for b in sorted(files["axis_begin"]) if b), width)
     return Content(
         title=title,
-        caption=f"Left: the model file from first to last byte; each cell is {q.size(width)} of file. Its colour is "
-        f"the share of its pages ({q.size(page)} each) that the kernel had in memory when the load or pass had ended, "
-        "whoever read them. The head of the file, which llama.cpp unmaps after the load, was not looked at. Right, or "
-        "below: bytes that the process made the kernel read from the disk in the same time, read-ahead included. "
-        f"n = {q.counted(len(together), 'load or pass', 'loads and passes')} in "
+        caption=f"Left: the model file from first to last byte; each cell is {q.size(axis.cell_bytes)} of file. Its "
+        f"colour is the share of its pages ({q.size(page)} each) that the kernel had in memory when the load or pass "
+        "had ended, whoever read them. The head of the file, which llama.cpp unmaps after the load, was not looked at. "
+        "Right, or below: bytes that the process made the kernel read from the disk in the same time, read-ahead "
+        f"included. n = {q.counted(len(together), 'load or pass', 'loads and passes')} in "
         f"{q.counted(int(rows['row'].nunique()), 'row')}; where several share a row, it is their mean.",
         alt=f"Heatmap of {q.counted(int(rows['row'].nunique()), 'row')} by {n_bins} stretches of the file. "
         f"{q.ended(title)}",
@@ -71,16 +65,68 @@ RESIDENCY = Figure(
     title="How much of the file was in memory?",
     needs=(needs.EVIDENCE, needs.KINDS),
     when=RECORDED,
-    content=_content,
+    content=_residency,
     wide=True,
-    explanation=Explanation(
-        "The share of the file’s pages that the kernel had in memory (mincore) when a load or pass had ended.",
-        "Loads and passes that ended. The head of the file, which llama.cpp unmaps after the load, was not looked at.",
-        "The file runs from left to right, the run from top to bottom. Rows that grow darker show a file that is read "
-        "into memory; cells that grow paler show pages that the kernel gave up.",
-        code="""
+    shows="The share of the file’s pages that the kernel had in memory (mincore) when a load or pass had ended.",
+    counts="Loads and passes that ended. The head of the file, which llama.cpp unmaps after the load, was not looked "
+    "at.",
+    read="The file runs from left to right, the run from top to bottom. Rows that grow darker show a file that is read "
+    "into memory; cells that grow paler show pages that the kernel gave up.",
+    code="""
 from tracegen.analysis import residency
 data = residency.resident_cells(run.tables, page_bytes=$page_bytes, n_bins=$n_bins)
 """,
-    ),
+)
+
+
+LEAST = 0.01  # of the tensors' bytes: smaller groups have no line
+
+
+def _resident_groups(context: Context) -> Content:
+    """A line for each group of components."""
+    page = context.fact("host", "page_bytes")
+    if page is None:
+        return not_drawn(NO_PAGE)
+    each = resident_tensors.resident_tensors(context.tables, page)
+    data = resident_tensors.by_group(each, context.tables["tensors"], theme.GROUP_OF)
+    size = data.drop_duplicates("group").set_index("group")["size_bytes"]
+    order = [name for name in theme.GROUPS if size.get(name, 0) >= LEAST * size.sum()]
+    passes = {pass_id: at for at, pass_id in enumerate(sorted(data["pass_id"].unique()))}
+    rows = data.assign(number=data["pass_id"].map(passes), share=data["resident_bytes"] / data["size_bytes"])
+    rows = rows.loc[rows["group"].isin(order), ["number", "group", "share"]]
+    ended = rows[rows["number"] == len(passes) - 1].set_index("group")["share"]
+    title = sentences.resident_groups_title({name: float(ended[name]) for name in order if name in ended})
+    return Content(
+        title=title,
+        caption="The share of the bytes of each group’s tensors that the kernel had in memory when the load or pass "
+        f"had ended, whoever read them. Groups of less than {q.percent(LEAST)} of the tensors’ bytes have no line; the "
+        f"CSV has them. n = {q.counted(len(passes), 'load or pass', 'loads and passes')}.",
+        alt=f"A line for each of {q.counted(len(order), 'group')}. {q.ended(title)}",
+        chart=lambda width: groups_chart.chart(rows, order, width=width),
+        data=data,
+        empty="" if len(rows) else "No page of a tensor was looked at.",
+        numbers={"page_bytes": page},
+    )
+
+
+RESIDENT_GROUPS = Figure(
+    key="resident-groups",
+    page="memory",
+    section="kinds",
+    title="How much of each part of the model stayed in memory?",
+    needs=(needs.EVIDENCE, needs.KINDS),
+    when=RECORDED,
+    content=_resident_groups,
+    shows="The share of each component group that was in memory (mincore) when each load and pass had ended.",
+    counts="Loads and passes that ended, warm-up included. A page that two tensors share counts for each with its "
+    "part.",
+    read="A line that stays at the top is kept by the kernel: each token reads it, so that it is never the page that "
+    "was not used for longest. A line that falls or stays low is read again and again. Copied weights fall, too: "
+    "nothing reads them in the file any more.",
+    code="""
+from tracegen.analysis import resident_tensors
+from tracegen.charts import theme
+each = resident_tensors.resident_tensors(run.tables, page_bytes=$page_bytes)
+data = resident_tensors.by_group(each, run.tables["tensors"], theme.GROUP_OF)
+""",
 )

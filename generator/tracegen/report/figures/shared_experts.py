@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tracegen.analysis import expert_rows, held
 from tracegen.contract import quantities as q
+from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import When
+from tracegen.report.figures.figure import Figure, Table, When
 from tracegen.report.words import expert_chance_sentences
 from tracegen.report.words import expert_sentences as say
 
@@ -28,6 +30,8 @@ def _has_experts(context: Context) -> bool:
 
 
 WITH_EXPERTS = When("a model with experts", _has_experts)
+figure = partial(Figure, page="experts", needs=needs.CHOICES, when=WITH_EXPERTS)
+table = partial(Table, page="experts", needs=needs.CHOICES, when=WITH_EXPERTS)
 
 
 def no_choice(context: Context) -> str:

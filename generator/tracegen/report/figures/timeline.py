@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -12,8 +11,7 @@ from tracegen.charts import timeline as timeline_chart
 from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explanation
-from tracegen.report.figures.figure import Content, Figure
+from tracegen.report.figures.figure import Content, Figure, not_drawn
 from tracegen.report.words import sentences
 
 DISK_DRAWN = (
@@ -26,19 +24,6 @@ NO_PASS = "No pass was measured: the run only loaded and warmed up."
 NO_SPANS = "The trace holds no times of threads in a measured pass."
 
 
-@dataclass(frozen=True)
-class _Shares:
-    """What the threads did in a pass, as shares of its thread time."""
-
-    work: float
-    inside: float
-    after: float
-
-
-def _nothing(reason: str) -> Content:
-    return Content(caption="", alt="", chart=lambda _: None, data=pd.DataFrame(), empty=reason)
-
-
 def _unknown(context: Context, pass_id: int | None) -> str:
     """Why a pass cannot be drawn; `pass_id` is None where nobody chose one."""
     if pass_id is not None:
@@ -46,12 +31,14 @@ def _unknown(context: Context, pass_id: int | None) -> str:
     return NO_PASS if context.measured.empty else NO_SPANS
 
 
-def _shares(spans: pd.DataFrame, duration_ns: Any, n_threads: int) -> _Shares:
-    """Sums of the spans of a pass; if its duration is not known, the sums together are the whole."""
+def _shares(spans: pd.DataFrame, duration_ns: Any, n_threads: int) -> list[float]:
+    """Work, waiting inside and waiting after, as shares of the thread time of a pass.
+
+    If the duration of the pass is not known, the sums together are the whole.
+    """
     sums = spans[["work_ns", "barrier_ns", "wait_ns"]].sum()
     whole = float(duration_ns) * n_threads if q.known(duration_ns) else float(sums.sum())
-    work, inside, after = (float(ns) / whole if whole else 0.0 for ns in sums)
-    return _Shares(work, inside, after)
+    return [float(ns) / whole if whole else 0.0 for ns in sums]
 
 
 def _about_disk(context: Context, pass_id: int, *, drawn: bool) -> str:
@@ -69,22 +56,22 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
     spans = context.tables["spans"]
     drawn = context.typical_pass if pass_id is None else pass_id
     if drawn is None or drawn not in set(context.measured["pass_id"]) & set(spans["pass_id"]):
-        return _nothing(_unknown(context, pass_id))
+        return not_drawn(_unknown(context, pass_id))
     rows, width = timeline.segments(context.tables, drawn)
     label, n = context.labels[drawn], int(rows["thread"].nunique())
     duration_ns = context.measured.set_index("pass_id")["duration_ns"].get(drawn)
-    shares = _shares(spans[spans["pass_id"] == drawn], duration_ns, n)
+    work, inside, after = _shares(spans[spans["pass_id"] == drawn], duration_ns, n)
     disk = set(rows["state"]) & {timeline.DISK, timeline.DEVICE}
     binned = f"Binned to {q.duration(width)}: each bin shows what took most of its time. " if width else ""
     placed = bool((context.tables["barriers"]["pass_id"] == drawn).any())
     return Content(
-        title=sentences.threads_during(label, shares.work, n),
+        title=sentences.threads_during(label, work, n),
         caption=f"Pass {drawn}, {q.counted(n, 'thread')}, {q.duration(duration_ns)}; the generate pass of median "
         f"length if there is one. Time since the pass began. Colour: work by component group, or waiting; blank: "
         f"outside operations. {_about_disk(context, drawn, drawn=bool(disk))}Work and waiting include "
         f"time without a processor. {'' if placed else UNPLACED}{binned}Load and warm-up are never chosen.",
-        alt=f"Timeline of {q.counted(n, 'thread')} during {label}. Of thread time: {q.percent(shares.work)} work, "
-        f"{q.percent(shares.inside)} waiting inside operations, {q.percent(shares.after)} "
+        alt=f"Timeline of {q.counted(n, 'thread')} during {label}. Of thread time: {q.percent(work)} work, "
+        f"{q.percent(inside)} waiting inside operations, {q.percent(after)} "
         f"{timeline.ALONE if n == 1 else 'after them'}.",
         chart=lambda width: timeline_chart.chart(rows, width=width),
         data=rows,
@@ -101,16 +88,14 @@ TIMELINE = Figure(
     needs=needs.TIMES,
     content=_content,
     wide=True,
-    explanation=Explanation(
-        "What each thread does at each moment of one pass: work in an operation, waiting at a barrier inside it, or "
-        "waiting after it for the other threads; waiting for the disk, where page faults were recorded.",
-        "One pass: the generate pass of median length, else a prompt pass. Load and warm-up are never chosen.",
-        "Each lane is a thread. Colour is work, by component group; pale stretches are waiting. Wide pale stretches in "
-        "all lanes but one show a thread that all others wait for. A device that is idle while threads work could be "
-        "reading what they need next.",
-        code="""
+    shows="What each thread does at each moment of one pass: work in an operation, waiting at a barrier inside it, or "
+    "waiting after it for the other threads; waiting for the disk, where page faults were recorded.",
+    counts="One pass: the generate pass of median length, else a prompt pass. Load and warm-up are never chosen.",
+    read="Each lane is a thread. Colour is work, by component group; pale stretches are waiting. Wide pale stretches "
+    "in all lanes but one show a thread that all others wait for. A device that is idle while threads work could be "
+    "reading what they need next.",
+    code="""
 from tracegen.analysis import timeline
 data, bin_ns = timeline.segments(run.tables, $pass_id)
 """,
-    ),
 )

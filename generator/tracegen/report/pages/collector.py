@@ -64,7 +64,7 @@ class Collector(Context):
         """Draw a figure with its downloads, or say why it is not drawn; `options` are arguments of its content."""
         refused = self.refusal(figure.needs)
         if refused:
-            return FigureView(figure.key, figure.title, figure.explanation.counts, figure.title, None, refused)
+            return FigureView(figure.key, figure.title, figure.counts, figure.title, None, refused)
         content = figure.content(self, **options)
         title = content.title or figure.title
         if content.empty:
@@ -83,7 +83,7 @@ class Collector(Context):
     def _table(self, table: Table) -> TableView:
         refused = self.refusal(table.needs)
         if refused:
-            return TableView(table.key, table.title, table.explanation.counts, (), (), refused)
+            return TableView(table.key, table.title, table.counts, (), (), refused)
         content = table.content(self)
         rows = tuple(content.rows)
         reason = "" if rows else content.empty or "There are no rows."
@@ -170,6 +170,10 @@ class Collector(Context):
         source = f"tracegen report {self.citable.citation}"
         cells = [[cell.text for cell in row] for row in rows]
         return self.files.add(f"data/{key}.tex", latex.table(label, source, title, caption, columns, cells))
+
+    def script(self, path: str, call: str, argument: str) -> str:
+        """Keep a classic script of one call, whose argument is JSON, and return its path."""
+        return self.files.add(path, f"{call}({argument});\n")
 
     def csv(self, name: str, data: pd.DataFrame) -> str:
         """Keep a table as CSV and return its path."""

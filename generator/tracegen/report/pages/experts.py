@@ -51,4 +51,4 @@ def _write(collector: Collector, chosen: pd.DataFrame) -> None:
             "by_weight": by_weight,
             "experts": [[int(e) for e in numbers] for numbers in tokens["experts"]],
         }
-        collector.files.add(f"data/experts/{layer}.js", f"tracegenExperts({script_json(data)});\n")
+        collector.script(f"data/experts/{layer}.js", "tracegenExperts", script_json(data))

@@ -7,25 +7,24 @@ import pandas as pd
 from tracegen.analysis import backends, chance, order, routing, timing, waiting
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs, shared_what_if
-from tracegen.report.figures.access_reads import ACCESS_READS
-from tracegen.report.figures.components import COMPONENTS
+from tracegen.report.figures import needs, what_if
+from tracegen.report.figures.access_order import ACCESS_READS
+from tracegen.report.figures.caches import MIDDLE, WORKING_SET
 from tracegen.report.figures.disk import DISK
-from tracegen.report.figures.disk_requests import DISK_REQUESTS
-from tracegen.report.figures.disk_split import DISK_SPLIT
-from tracegen.report.figures.experts_load import EXPERTS_LOAD
-from tracegen.report.figures.experts_next import EXPERTS_NEXT
-from tracegen.report.figures.experts_sticky import EXPERTS_STICKY
+from tracegen.report.figures.disk_reads import DISK_REQUESTS
+from tracegen.report.figures.disk_waits import DISK_SPLIT
+from tracegen.report.figures.expert_chance import EXPERTS_NEXT, EXPERTS_STICKY
+from tracegen.report.figures.expert_shares import EXPERTS_LOAD
 from tracegen.report.figures.heatmap import HEATMAP
-from tracegen.report.figures.hot_experts import HOT_EXPERTS
+from tracegen.report.figures.hot import HOT_EXPERTS
 from tracegen.report.figures.shared_access import of_phase
 from tracegen.report.figures.shared_disk import read_bytes
 from tracegen.report.figures.shared_experts import no_choice
 from tracegen.report.figures.shared_times import component_groups
-from tracegen.report.figures.tensor_groups import TENSOR_GROUPS
-from tracegen.report.figures.waiting_kinds import WAITING_KINDS
-from tracegen.report.figures.what_if_orders import WHAT_IF_ORDERS
-from tracegen.report.figures.working_set import MIDDLE, WORKING_SET
+from tracegen.report.figures.tensors import TENSOR_GROUPS
+from tracegen.report.figures.times import COMPONENTS
+from tracegen.report.figures.waiting import WAITING_KINDS
+from tracegen.report.figures.what_if import WHAT_IF_ORDERS
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.ranking import Finding
 from tracegen.report.words import (
@@ -146,9 +145,9 @@ def _of_order(context: Collector) -> list[Finding]:
         text = cache_sentences.working_set_finding(context.granule_bytes, one, new, several, MIDDLE)
         found.append(Finding(text, WORKING_SET, "the size of memory", new / one))
     if context.scored.is_apart and not context.refusal(WHAT_IF_ORDERS.needs):
-        saved, memory = shared_what_if.saved(context.what_if, shared_what_if.HALF)
-        held = shared_what_if.held(context, memory)
-        simulated = what_if_sentences.finding(*shared_what_if.best(context.what_if), saved, memory, held)
+        saved, memory = what_if.saved(context.what_if, what_if.HALF)
+        held = what_if.held(context, memory)
+        simulated = what_if_sentences.finding(*what_if.best(context.what_if), saved, memory, held)
         found.append(Finding(simulated, WHAT_IF_ORDERS, "the size of memory", max(saved, held)))
     return found
 
@@ -195,10 +194,9 @@ def _of_storage(context: Collector) -> list[Finding]:
         found.append(Finding(text, DISK, "the disk", share))
     split_known = context.run.has_faults and not context.refusal(DISK_SPLIT.needs)
     if split_known:
-        found.append(_of_disk_waits(context, generate["pass_id"]))
+        found.append(_of_disk_waits(context))
     if context.run.has_requests and not context.refusal(DISK_REQUESTS.needs):
-        use = context.disk_requests
-        use = use[use["pass_id"].isin(generate["pass_id"]).to_numpy(bool)]
+        use = context.of_kind(context.disk_requests, "generate")
         became = {name: float(use[name].sum()) for name in ("page_bytes_read", "again_bytes", "never_bytes")}
         read = became["page_bytes_read"]
         share = max(became["again_bytes"], became["never_bytes"]) / read if read else 0.0
@@ -209,10 +207,9 @@ def _of_storage(context: Collector) -> list[Finding]:
     return found
 
 
-def _of_disk_waits(context: Collector, generate: pd.Series) -> Finding:
-    """How long these generate passes waited for the disk."""
-    split = context.disk_split
-    split = split[split["pass_id"].isin(generate).to_numpy(bool)]
+def _of_disk_waits(context: Collector) -> Finding:
+    """How long generate passes waited for the disk."""
+    split = context.of_kind(context.disk_split, "generate")
     sums = {part: float(split[part].sum()) for part in ("duration_ns", "disk_ns", "behind_ns")}
     read = read_bytes(context, split["pass_id"])
     text = disk_sentences.overview(sums, len(split), int(split["n_faults"].sum()), read)

@@ -65,8 +65,7 @@ def _topology(context: Collector, number: int, topology: str, members: list[int]
     drawing = draw_graph(context.tables, members[0], pass_id=pass_id, operations="../operations/index.html")
     nodes = dict(zip(context.tables["graphs"]["graph"], context.tables["graphs"]["n_nodes"], strict=True))[members[0]]
     key = f"graph-{number}"
-    kinds = q.counted(len(drawing.blocks), "kind")
-    title = f"{q.counted(nodes, 'node')} in {kinds} of block"
+    title = f"{q.counted(nodes, 'node')} in {q.counted(len(drawing.blocks), 'kind')} of block"
     shapes = f"{len(members)} graphs that differ only in sizes share this drawing" if len(members) > 1 else "One graph"
     caption = (
         f"Blocks in order of execution; layers with the same operations and connections are folded into one block. "
@@ -87,20 +86,8 @@ def _topology(context: Collector, number: int, topology: str, members: list[int]
             f"beside each of its readers.{stands}{block.difference and ' ' + block.difference} A solid box leads to "
             f"its facts; without scripts, to its row in the operation table."
         )
-        blocks.append(
-            (
-                block,
-                _figure(
-                    context,
-                    f"{key}-block-{i}",
-                    block.title[:1].upper() + block.title[1:],
-                    text,
-                    block.svg,
-                    members,
-                    key,
-                ),
-            )
-        )
+        block_title = block.title[:1].upper() + block.title[1:]
+        blocks.append((block, _figure(context, f"{key}-block-{i}", block_title, text, block.svg, members, key)))
     heading = f"Graph {number + 1}" if several else "All passes run graphs of one topology"
     return Topology(key, heading, _used_by(users), tuple(members), pass_id, int(nodes), overview, tuple(blocks))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -27,38 +26,6 @@ TABLE = (
     ("reads", 300), ("used", 180),
 )  # fmt: skip
 _TOUCHED = ("node", "slot", "unit", "first_unit", "n_units")
-
-
-@dataclass(frozen=True)
-class Operand:
-    """An operand of an op; the opened row of the op shows it."""
-
-    slot: str
-    name: str
-    memory: str
-    place: str
-    offset: str
-    size: str
-    touched: str
-    units: str
-
-
-@dataclass(frozen=True)
-class OpRow:
-    """A row of the operation table; numbers are texts in the units of the table's head."""
-
-    node: int
-    op: str
-    name: str
-    layer: str
-    component: str
-    group: str
-    note: str
-    into: int | None
-    numbers: tuple[str, ...]
-    bar: float
-    threads: str
-    operands: tuple[Operand, ...]
 
 
 NO_GRAPH = "This run evaluated no graph, so there is no operation to list."
@@ -94,7 +61,7 @@ def operations(context: Collector) -> dict[str, Any]:
         "reason": refused or (NO_GRAPH if evaluated.empty else NO_OPS),
         "label": "" if shown is None else context.labels[shown],
         "name": "" if shown is None else pass_name(shown, context.labels[shown]),
-        "means": _means(context),
+        "means": q.counted(len(context.phase_passes), f"{context.phase} pass", f"{context.phase} passes"),
         "means_csv": "" if shown is None else layer_means_csv(context),
         "phase": context.phase,
         "about": next((p["about"] for p in listed if p["id"] == shown), ""),
@@ -119,13 +86,6 @@ def operations(context: Collector) -> dict[str, Any]:
             "first": {} if shown is None else written.first(shown),
         },
     }
-
-
-def _means(context: Collector) -> str:
-    """Over which passes the means of the layers go."""
-    kinds = context.measured["kind"].astype("object")
-    n = int((kinds == context.phase).sum())
-    return q.counted(n, f"{context.phase} pass", f"{context.phase} passes")
 
 
 def _first_pass(context: Collector, passes: pd.DataFrame) -> int | None:
@@ -160,17 +120,18 @@ def _in_and_out(held: int | None, produced: Any) -> str:
     return takes + (f", gives token {produced}" if q.known(produced) else "")
 
 
-def _rows(context: Collector, pass_id: int) -> list[OpRow]:
+def _rows(context: Collector, pass_id: int) -> list[dict[str, Any]]:
+    """The rows of the table; numbers are texts in the units of its head, `operands` are in the opened row."""
     ops = context.ops[context.ops["pass_id"] == pass_id]
     accessed = context.accessed[context.accessed["pass_id"] == pass_id]
     units = _units_used(context.tables["touches"], pass_id)
-    by_node: dict[int, list[Operand]] = {}
+    by_node: dict[int, list[dict[str, str]]] = {}
     for a in accessed.to_dict("records"):
         key = (int(a["node"]), str(a["slot"]))
         by_node.setdefault(int(a["node"]), []).append(_operand(context, a, units.get(key, "")))
     longest = float(ops["duration_ns"].max()) if ops["duration_ns"].notna().any() else 1.0
     return [
-        OpRow(
+        dict(
             node=int(o["node"]),
             op=q.printable(o["op"]),
             name=q.printable(o["name"]),
@@ -207,7 +168,7 @@ def _number(column: str, value: Any) -> str:
     )
 
 
-def _operand(context: Collector, row: Mapping[Any, Any], units: str) -> Operand:
+def _operand(context: Collector, row: Mapping[Any, Any], units: str) -> dict[str, str]:
     place = "—"
     if q.known(row["file"]):
         files = context.tables["files"].set_index("file")["path"]
@@ -218,4 +179,7 @@ def _operand(context: Collector, row: Mapping[Any, Any], units: str) -> Operand:
     offset, size, touched = (
         q.count(row[c]) if q.known(row[c]) else "—" for c in ("offset", "size_bytes", "touched_bytes")
     )
-    return Operand(str(row["slot"]), q.printable(row["source_name"]), memory, place, offset, size, touched, units)
+    return dict(
+        slot=str(row["slot"]), name=q.printable(row["source_name"]), memory=memory, place=place, offset=offset,
+        size=size, touched=touched, units=units,
+    )  # fmt: skip

@@ -14,22 +14,18 @@ from tracegen.charts import theme
 from tracegen.contract import quantities as q
 from tracegen.contract.text import text_of
 from tracegen.report.figures import needs
-from tracegen.report.figures.biggest_tensors import BIGGEST_TENSORS
-from tracegen.report.figures.buffer_peaks import BUFFER_PEAKS
+from tracegen.report.figures.buffers import BUFFER_PEAKS
 from tracegen.report.figures.cells import size
 from tracegen.report.figures.disk import DISK
-from tracegen.report.figures.disk_device import DISK_DEVICE
-from tracegen.report.figures.disk_requests import DISK_REQUESTS
-from tracegen.report.figures.disk_sizes import DISK_SIZES
-from tracegen.report.figures.disk_split import DISK_SPLIT
-from tracegen.report.figures.disk_tensors import DISK_TENSORS
-from tracegen.report.figures.experts_load import EXPERTS_LOAD
+from tracegen.report.figures.disk_reads import DISK_DEVICE, DISK_REQUESTS, DISK_SIZES
+from tracegen.report.figures.disk_waits import DISK_SPLIT, DISK_TENSORS
+from tracegen.report.figures.expert_shares import EXPERTS_LOAD
 from tracegen.report.figures.figure import Part, Table
 from tracegen.report.figures.needs import Need
-from tracegen.report.figures.op_kinds import OP_KINDS
 from tracegen.report.figures.residency import RESIDENCY
 from tracegen.report.figures.shared_experts import no_choice
-from tracegen.report.figures.tensor_groups import TENSOR_GROUPS
+from tracegen.report.figures.tensors import BIGGEST_TENSORS, TENSOR_GROUPS
+from tracegen.report.figures.times import OP_KINDS
 from tracegen.report.figures.top_operations import TOP_OPERATIONS
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.findings import findings
@@ -174,12 +170,6 @@ def _of_page(context: Collector, part: Table, columns: Mapping[str, str], rows: 
     )
 
 
-def _of_phase(context: Collector) -> pd.Series:
-    """The passes that stand for a token: generate passes, or those of the prompt if there are none."""
-    kinds = context.measured["kind"].astype("object")
-    return context.measured.loc[(kinds == context.phase).to_numpy(bool), "pass_id"]
-
-
 def _mib(context: Collector, value: object) -> str:
     """Bytes in MiB as tables of pages have them; an unknown number of a private run is withheld."""
     if not q.known(value) and context.private:
@@ -197,7 +187,7 @@ def _groups(context: Collector) -> str:
     """Bytes per token by part of the model, and how much of each was touched at all."""
     if context.refusal(TENSOR_GROUPS.needs):
         return f"Bytes by part of the model: {REFUSED}."
-    ids = _of_phase(context)
+    ids = context.phase_passes
     touched = weights.touched_by_group(context.ops, ids, theme.GROUP_OF)
     if not len(ids) or touched.empty:
         return "Bytes by part of the model: not recorded."
@@ -221,7 +211,7 @@ def _names(context: Collector) -> str:
     """The weights of which a token touches most bytes, layers together."""
     if context.refusal(BIGGEST_TENSORS.needs):
         return ""  # as the table of parts says already
-    ids = _of_phase(context)
+    ids = context.phase_passes
     touched = weights.touched_by_name(context.accessed, context.tables["tensors"], ids)
     if not len(ids) or touched.empty:
         return ""

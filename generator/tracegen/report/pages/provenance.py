@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from typing import Any
 
 from tracegen.contract import quantities as q
@@ -11,7 +12,23 @@ from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.facts import generated_text, group_of
 from tracegen.report.pages.views import Fact, Group
 
-SMALL = 200_000  # bytes of CSV up to which a table is offered as CSV too
+SETTINGS = "What was asked for; llama.cpp may round it: see llama.cpp’s contexts."
+LLAMA_CPP = (
+    "Version, build flags, timings and counters as llama.cpp reports them. Without a warm-up, its load time includes "
+    "the prompt."
+)
+CONDITIONS = {"page_cache": "Page cache of the model’s files", "storage": "Disk", "kernel": "Kernel"}
+# Groups that stand only where the run has such facts: key, title, path of the facts, note.
+OF_SERIES = (
+    ("repetition", "Repetition", ("repetition",), "Which run of a series this is."),
+    ("slot", "Place in the matrix", ("slot",), "The cell of this run, and when it was its turn."),
+)
+OF_MEMORY = (
+    ("mlock", "Memory locked beside the program", ("conditions", "mlock"),
+     "No program could use it while this one ran."),
+    ("memory-limit", "Limit to the program’s memory", ("conditions", "memory_limit"),
+     "Counted are its own memory and those pages of the model and the trace that it used first."),
+)  # fmt: skip
 
 
 def provenance(context: Collector) -> dict[str, Any]:
@@ -25,50 +42,14 @@ def provenance(context: Collector) -> dict[str, Any]:
         "command": _command(context),
         "groups": [
             *_imported(context),
-            group_of(
-                "settings",
-                "Settings",
-                settings,
-                "What was asked for; llama.cpp may round it: see llama.cpp’s contexts.",
-            ),
-            *_when_asked(
-                context,
-                ("repetition", "Repetition", ("repetition",), "Which run of a series this is."),
-                ("slot", "Place in the matrix", ("slot",), "The cell of this run, and when it was its turn."),
-            ),
+            group_of("settings", "Settings", settings, SETTINGS),
+            *_when_asked(context, OF_SERIES),
             _contexts(context),
             _model(context),
             group_of("host", "Host", _sized(context.fact("host"))),
-            *(
-                group_of(key, title, _sized(context.fact("conditions", key)))
-                for key, title in (
-                    ("page_cache", "Page cache of the model’s files"),
-                    ("storage", "Disk"),
-                    ("kernel", "Kernel"),
-                )
-            ),
-            *_when_asked(
-                context,
-                (
-                    "mlock",
-                    "Memory locked beside the program",
-                    ("conditions", "mlock"),
-                    "No program could use it while this one ran.",
-                ),
-                (
-                    "memory-limit",
-                    "Limit to the program’s memory",
-                    ("conditions", "memory_limit"),
-                    "Counted are its own memory and those pages of the model and the trace that it used first.",
-                ),
-            ),
-            group_of(
-                "llama-cpp",
-                "llama.cpp",
-                context.fact("llama_cpp"),
-                "Version, build flags, timings and counters as llama.cpp reports them. Without a warm-up, its load "
-                "time includes the prompt.",
-            ),
+            *(group_of(key, title, _sized(context.fact("conditions", key))) for key, title in CONDITIONS.items()),
+            *_when_asked(context, OF_MEMORY),
+            group_of("llama-cpp", "llama.cpp", context.fact("llama_cpp"), LLAMA_CPP),
             _trace(context),
             _environment(context),
             group_of("versions", "Versions", context.fact("versions")),
@@ -104,7 +85,7 @@ def _sized(facts: Any) -> Any:
     return texts
 
 
-def _when_asked(context: Collector, *wanted: tuple[str, str, tuple[str, ...], str]) -> list[Group]:
+def _when_asked(context: Collector, wanted: Iterable[tuple[str, str, tuple[str, ...], str]]) -> list[Group]:
     """The groups whose facts the run has; `wanted`: key, title, path of the facts, note."""
     groups = [(key, title, context.fact(*path), note) for key, title, path, note in wanted]
     return [group_of(key, title, _sized(facts), note) for key, title, facts, note in groups if facts]

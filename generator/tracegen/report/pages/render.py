@@ -26,7 +26,6 @@ from tracegen.report.pages.chosen import pass_names
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.experts import experts
 from tracegen.report.pages.explorers.packing import script_json
-from tracegen.report.pages.figures_only import figures_only
 from tracegen.report.pages.graphs import graphs
 from tracegen.report.pages.guide import guide
 from tracegen.report.pages.memory import memory
@@ -43,9 +42,10 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 CHECK_COLUMNS = [field.name for field in fields(Check)]
+# What the templates print beside figures and tables; other pages have nothing else.
 BUILDERS = {
     "overview": overview, "memory": memory, "operations": operations, "graph": graphs, "timeline": timeline,
-    "experts": experts, "access": figures_only, "caches": figures_only, "disk": figures_only, "provenance": provenance,
+    "experts": experts, "provenance": provenance,
 }  # fmt: skip
 STYLES = (
     "page", "figures", "operations", "selection", "memory", "graph", "graph_tools", "timeline", "guide", "layout",
@@ -84,7 +84,7 @@ def render_report(
     keys = [key for key, *_ in outline(run)]
     sections = {key: collector.sections(key) for key in keys}  # starts to draw all charts before any page waits
     sections["overview"]["heatmap"] = [v for of in sections["memory"].values() for v in of if v.key == HEATMAP.key]
-    views = {key: BUILDERS[key](collector) for key in keys}
+    views = {key: BUILDERS[key](collector) if key in BUILDERS else {} for key in keys}
     environment = environment_of(name)
     environment.globals |= {"run": run, "name": name, "citable": citable, "checks_csv": checks_csv, "guide": guide()}
     environment.globals |= {
@@ -121,7 +121,7 @@ def environment_of(name: str) -> Environment:
 
     def explain(key: str, csv: str, numbers: Mapping[str, object]) -> Explained | None:
         part = part_of(key)
-        return None if part is None else explained(part.explanation, name, csv, numbers)
+        return None if part is None else explained(part, name, csv, numbers)
 
     environment = resources.templates("pages")
     environment.filters["script_json"] = lambda data: Markup(script_json(data))

@@ -18,7 +18,7 @@ def token_panel(context: Collector) -> dict[str, Any]:
     `words`: [visible text, id, number among the generated tokens, pass that took it in, pass that gave it, position].
     `means`: [layer, group, then the columns of TIMES in ns and of BYTES] in the mean over `n_means` passes of `phase`.
     """
-    means, n_means = _means(context)
+    means = _means(context)
     return {
         "words": [[w.visible, w.token, w.generated, w.taken, w.given, w.position] for w in words(context)],
         "withheld": context.private,
@@ -26,7 +26,7 @@ def token_panel(context: Collector) -> dict[str, Any]:
             [_whole(row["layer"]), row["group"], *(_whole(row[c]) for c in (*TIMES, *BYTES))]
             for row in means.to_dict("records")
         ],
-        "n_means": n_means,
+        "n_means": len(context.phase_passes),
         "phase": context.phase,
         "order": list(theme.GROUPS),
     }
@@ -34,18 +34,12 @@ def token_panel(context: Collector) -> dict[str, Any]:
 
 def layer_means_csv(context: Collector) -> str:
     """The path of the means as CSV."""
-    return context.csv("layer-means", _means(context)[0])
+    return context.csv("layer-means", _means(context))
 
 
-def _means(context: Collector) -> tuple[pd.DataFrame, int]:
-    """What layers do in a pass of the phase that figures of one token show, and the number of its passes."""
-
-    def made() -> tuple[pd.DataFrame, int]:
-        kinds = context.measured["kind"].astype("object")
-        passes = context.measured.loc[(kinds == context.phase).to_numpy(bool), "pass_id"]
-        return layer_means(context.ops, passes, theme.GROUP_OF), len(passes)
-
-    return context.once("layer means", made)
+def _means(context: Collector) -> pd.DataFrame:
+    """What layers do in a pass of the phase that figures of one token show."""
+    return context.once("layer means", lambda: layer_means(context.ops, context.phase_passes, theme.GROUP_OF))
 
 
 def _whole(value: Any) -> int | None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import pandas as pd
 
 from tracegen.report.figures.context import Context
+from tracegen.report.pages.explorers.packing import whole
 from tracegen.report.words.token_text import pieces, visible
 
 
@@ -72,7 +70,7 @@ def _prompt(context: Context) -> list[Word]:
     sequences = rows["sequence"].dropna().unique()
     rows = rows[rows["sequence"].isin(sequences[:1]).to_numpy(bool)] if len(sequences) > 1 else rows
     return [
-        Word(_text(known, _whole(token)), _whole(token), _whole(position), taken=int(pass_id))
+        Word(_text(known, whole(token)), whole(token), whole(position), taken=int(pass_id))
         for pass_id, token, position in zip(rows["pass_id"], rows["token_id"], rows["position"], strict=True)
     ]
 
@@ -89,13 +87,9 @@ def _generated(context: Context) -> list[Word]:
         if not isinstance(token, int):
             continue
         takes = taken.get(k)
-        position = None if takes is None else _whole(positions["position"].get(takes))
+        position = None if takes is None else whole(positions["position"].get(takes))
         listed.append(Word(known.get(token), token, position, k, takes, by_token.get(k)))
     return listed
-
-
-def _whole(value: Any) -> int | None:
-    return None if value is None or pd.isna(value) else int(value)
 
 
 def _text(known: dict[int, str], token: int | None) -> str | None:

@@ -178,13 +178,10 @@ def reuse_title(experts: bool, half: int | None, most: int | None) -> str:
     """Within how many passes half and 90 % of the repeated uses come, of experts or of tensors."""
     if half is None or most is None:
         return ""
-    what = "an expert" if experts else "a tensor"
+    uses = f"of the repeated uses of {'an expert' if experts else 'a tensor'} in all measured passes come within"
     if half == most:
-        return f"90 % of the repeated uses of {what} in all measured passes come within {q.counted(most, 'pass')}"
-    return (
-        f"Half of the repeated uses of {what} in all measured passes come within {q.counted(half, 'pass')}, 90 % "
-        f"within {q.count(most)}"
-    )
+        return f"90 % {uses} {q.counted(most, 'pass')}"
+    return f"Half {uses} {q.counted(half, 'pass')}, 90 % within {q.count(most)}"
 
 
 def sampled_granules(kind: str, share: float, error: float) -> str:

@@ -37,16 +37,10 @@ def sticky_title(*, share: float, low: float, high: float, effect: float, p: flo
     """
     if few:
         return f"{TOO_FEW} whether they choose the experts of the token before more often than chance"
-    ends = f"{q.percent(low)} to {q.percent(high)}"
-    if p < level:
-        than = "more" if effect > 0 else "fewer"
-        return (
-            f"A token chooses {q.percent(share)} of its experts as the token before did, {than} than shuffled tokens: "
-            f"{ends}"
-        )
+    differ = "no difference shown from" if p >= level else "more than" if effect > 0 else "fewer than"
     return (
-        f"A token chooses {q.percent(share)} of its experts as the token before did, no difference shown from shuffled "
-        f"tokens: {ends}"
+        f"A token chooses {q.percent(share)} of its experts as the token before did, {differ} shuffled tokens: "
+        f"{q.percent(low)} to {q.percent(high)}"
     )
 
 
@@ -123,12 +117,10 @@ def phases_title(*, distance: float, high: float, p: float, level: float, few: b
     """Whether prompt and generated tokens choose other experts; over all layers. `few`: no p can be below `level`."""
     if few:
         return f"{TOO_FEW} whether prompt and generation choose other experts"
-    chance = f"in 95 % of random splits of the rows it is below {q.percent(high)}"
-    if p < level:
-        return f"Prompt and generated tokens choose other experts: their distance is {q.percent(distance)}, {chance}"
+    which = "other" if p < level else "no clearly different"
     return (
-        f"Prompt and generated tokens choose no clearly different experts: their distance is {q.percent(distance)}, "
-        f"{chance}"
+        f"Prompt and generated tokens choose {which} experts: their distance is {q.percent(distance)}, in 95 % of "
+        f"random splits of the rows it is below {q.percent(high)}"
     )
 
 
@@ -152,11 +144,11 @@ def no_phases(*, n_prompt: int, n_generate: int) -> str:
 
 def next_title(*, share: float, low: float, high: float, effect: float, p: float, level: float) -> str:
     """Whether the experts of a layer tell those of the next; over all layers."""
-    by_chance = f"chance: {q.percent(low)} to {q.percent(high)}"
-    if p < level:
-        than = "more" if effect > 0 else "fewer"
-        return f"The layer before predicts {q.percent(share)} of a token’s experts, {than} than {by_chance}"
-    return f"The layer before predicts {q.percent(share)} of a token’s experts, no more than {by_chance}"
+    differ = "no more" if p >= level else "more" if effect > 0 else "fewer"
+    return (
+        f"The layer before predicts {q.percent(share)} of a token’s experts, {differ} than chance: {q.percent(low)} to "
+        f"{q.percent(high)}"
+    )
 
 
 def next_caption(*, n_learned: int, n_rows: int, overall: str, cut: str) -> str:

@@ -11,6 +11,7 @@ from statistics import fmean, median
 from tracegen.contract import quantities as q
 from tracegen.contract.model import Check
 
+PHASES = {"generate": "generation", "prompt": "the prompt"}
 EVEN = 1.2  # token times within this factor of their median are called about the same
 
 
@@ -120,27 +121,24 @@ def copied_weights(disk_bytes: int, copied_bytes: int) -> str:
 
 def time_goes_to(phase: str, group: str, share: float, outside: float) -> str:
     """The component group that takes most time of a phase, and the share of time outside operations."""
-    name = {"generate": "generation", "prompt": "the prompt"}[phase]
     rest = f"; {q.percent(outside)} lies before, between and after operations" if outside else ""
-    return f"Operations of {group} take {q.percent(share)} of the time of {name}{rest}."
+    return f"Operations of {group} take {q.percent(share)} of the time of {PHASES[phase]}{rest}."
 
 
 def threads_work(phase: str, work: float, waiting: float, n_threads: int) -> str:
     """Work and waiting in the passes of a phase, as shares of thread time; empty for a single thread."""
     if n_threads == 1:
         return ""
-    name = {"generate": "generation", "prompt": "the prompt"}[phase]
     return (
-        f"During {name}, threads work for {q.percent(work)} of their time and wait at barriers for "
+        f"During {PHASES[phase]}, threads work for {q.percent(work)} of their time and wait at barriers for "
         f"{q.percent(waiting)}. Work includes waiting for the disk; both include time without a processor."
     )
 
 
 def threads_during(label: str, work: float, n_threads: int) -> str:
     """The title of the figure of threads; `work` is the share of the pass's thread time spent in operations."""
-    if n_threads == 1:
-        return f"During {label}, the one thread is in operations for {q.percent(work)} of the pass"
-    return f"During {label}, threads work in operations for {q.percent(work)} of the pass"
+    who = "the one thread is" if n_threads == 1 else "threads work"
+    return f"During {label}, {who} in operations for {q.percent(work)} of the pass"
 
 
 def of_other_backends(n_timed: int, timed_ns: float, n_submitted: int, submitted_ns: float) -> str:
@@ -220,9 +218,7 @@ def read_from_storage(
 
 def page_faults(major: int, minor: int) -> str:
     """Major faults waited for a read that they began; minor faults waited for none, or for one under way."""
-    others = (
-        "" if not minor else f"; {q.counted(minor, 'minor fault')} waited for no read, or for one already under way"
-    )
+    others = f"; {q.counted(minor, 'minor fault')} waited for no read, or for one already under way" if minor else ""
     if not major:
         return f"No page fault of a measured pass waited for a read of its own (major fault){others}."
     which = "a read of its own (major fault)" if major == 1 else "reads of their own (major faults)"
@@ -286,10 +282,12 @@ def fits_into_memory(file_bytes: int | None, room_bytes: int | None, buffer_byte
         fits = file_bytes < room_bytes
         return "It is smaller: it may stay in memory." if fits else "It is larger: not all of it can stay in memory."
     left = max(room_bytes - buffer_bytes, 0)
-    beside = f"The run’s buffers take {q.size(buffer_bytes)} and leave {q.size(left)}"
-    if file_bytes <= left:
-        return f"{beside}: the file may stay in memory once it was read."
-    return f"{beside}: not all of the file can stay in memory."
+    stays = (
+        "the file may stay in memory once it was read"
+        if file_bytes <= left
+        else "not all of the file can stay in memory"
+    )
+    return f"The run’s buffers take {q.size(buffer_bytes)} and leave {q.size(left)}: {stays}."
 
 
 def reused_prefix(computed: int | None, reused: int | None) -> str:

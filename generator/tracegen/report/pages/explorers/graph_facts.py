@@ -33,7 +33,7 @@ def node_facts(context: Collector, graphs: Sequence[int], key: str, cost: Costs,
     text = script_json(facts)
     if len(text.encode()) <= room:
         return {"key": key, "graphs": list(graphs), "facts": facts}
-    path = context.files.add(f"data/graph/{key}.js", f"tracegenGraph({text});\n")
+    path = context.script(f"data/graph/{key}.js", "tracegenGraph", text)
     return {"key": key, "graphs": list(graphs), "path": f"../{path}"}
 
 

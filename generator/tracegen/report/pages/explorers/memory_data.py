@@ -18,7 +18,7 @@ from tracegen.report.figures.explorers import GRAPH
 from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.op_chunks import written_ops
-from tracegen.report.pages.explorers.packing import packed, script_json
+from tracegen.report.pages.explorers.packing import packed, script_json, whole
 
 DATA, CALL = "data/memory.js", "tracegenMemory"
 QUANTITIES = ("n_uses", "touched_bytes", "work_ns")
@@ -50,7 +50,7 @@ def write_memory(context: Collector) -> bool:
             "begin": packed(np.diff(cut["begin"].to_numpy(), prepend=0), end)[0],
             "size": packed(cut["end"] - cut["begin"], end)[0],
         },
-        "top": {name: _whole(use[name].max()) for name in QUANTITIES} | _top_wait(waits),
+        "top": {name: whole(use[name].max()) for name in QUANTITIES} | _top_wait(waits),
         "rows": _rows(context, use, piece_bytes(tables, context.used, cut), rows, waits),
         "graphs": not context.refusal(GRAPH.needs),
         "passes": [
@@ -58,7 +58,7 @@ def write_memory(context: Collector) -> bool:
             for p, row in zip(rows["pass_id"], rows["row"], strict=True)
         ],
     }
-    context.files.add(DATA, f"{CALL}({script_json(data)});\n")
+    context.script(DATA, CALL, script_json(data))
     return True
 
 
@@ -66,14 +66,14 @@ def _tensors(tensors: pd.DataFrame) -> dict[str, list[Any]]:
     """By number: name, layer, component, dtype, file, offset in it, size."""
     columns = ("tensor", "name", "layer", "component", "dtype", "file", "offset", "size_bytes")
     return {
-        str(t): [q.printable(name), _whole(layer), str(component), str(dtype), int(file), int(offset), int(size)]
+        str(t): [q.printable(name), whole(layer), str(component), str(dtype), int(file), int(offset), int(size)]
         for t, name, layer, component, dtype, file, offset, size in zip(*(tensors[c] for c in columns), strict=True)
     }
 
 
 def _top_wait(waits: pd.DataFrame | None) -> dict[str, int | None]:
     """The longest time that a pass waited for a piece; no entry if page faults were not recorded."""
-    return {} if waits is None else {"waited_ns": _whole(waits["waited_ns"].max())}
+    return {} if waits is None else {"waited_ns": whole(waits["waited_ns"].max())}
 
 
 def _rows(
@@ -115,7 +115,7 @@ def _rows(
                 "n": int(row["n_passes"]),
                 "outside": bool(row["outside"]),
                 "first": int(row["pass_id"]),
-                "buffers": {str(g): _whole(b) for g, b in zip(groups["group"], groups["touched_bytes"], strict=True)},
+                "buffers": {str(g): whole(b) for g, b in zip(groups["group"], groups["touched_bytes"], strict=True)},
                 **{name: column[i] for name, column in columns.items()},
             }
         )
@@ -130,7 +130,3 @@ def _with_waits(sums: pd.DataFrame, waits: pd.DataFrame, rows: pd.DataFrame) -> 
     sums.loc[alone, list(QUANTITIES)] = 0
     sums["memory"] = sums["memory"].astype("object").where(~alone, "disk")
     return sums.assign(waited_ns=sums["waited_ns"].fillna(0).astype("int64"))
-
-
-def _whole(value: Any) -> int | None:
-    return None if pd.isna(value) else int(value)

@@ -18,7 +18,7 @@ from tracegen.analysis.accesses import SELECTING, placed
 from tracegen.contract import quantities as q
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.chosen_experts import chosen_experts
-from tracegen.report.pages.explorers.packing import codes, packed, script_json, texts
+from tracegen.report.pages.explorers.packing import codes, packed, script_json, texts, whole
 
 PASSES_PER_CHUNK, BYTES_PER_CHUNK = 100, 400_000
 COLUMNS = ("begin_ns", "duration_ns", "work_ns", "barrier_ns", "wait_ns", "disk_bytes", "copied_bytes", "buffer_bytes")
@@ -71,7 +71,7 @@ def write_chunks(context: Collector, passes: pd.DataFrame) -> Written:
     typical = _typical(ops)
     statics = _statics(context, of_pass, typical)
     for number, data in statics.items():
-        _write(context, f"p{number}", STATIC_CALL, script_json(data))
+        context.script(f"{CHUNKS}/p{number}.js", STATIC_CALL, script_json(data))
     selects = {k: {(n, s): i for i, (n, s, *_) in enumerate(data["selects"])} for k, data in statics.items()}
     ids, pass_of = keys["pass_id"].to_numpy("int64"), ops["pass_id"].to_numpy("int64")
     begins, ends = np.searchsorted(pass_of, ids, "left"), np.searchsorted(pass_of, ids, "right")
@@ -107,7 +107,7 @@ def _write_passes(context: Collector, passes: list[tuple[int, dict[str, Any], np
     size = number = 0
     for pass_id, entry, nodes, same in passes:
         if pending and (len(pending) >= PASSES_PER_CHUNK or size > BYTES_PER_CHUNK):
-            _write(context, f"{number:03d}", CHUNK_CALL, f"[{','.join(pending)}]")
+            context.script(f"{CHUNKS}/{number:03d}.js", CHUNK_CALL, f"[{','.join(pending)}]")
             pending, size, number = [], 0, number + 1
         if not (pending and same):
             entry = entry | {"node": nodes.tolist()}
@@ -115,7 +115,7 @@ def _write_passes(context: Collector, passes: list[tuple[int, dict[str, Any], np
         size += len(pending[-1])
         where[pass_id] = f"{number:03d}"
     if pending:
-        _write(context, f"{number:03d}", CHUNK_CALL, f"[{','.join(pending)}]")
+        context.script(f"{CHUNKS}/{number:03d}.js", CHUNK_CALL, f"[{','.join(pending)}]")
     return where
 
 
@@ -236,13 +236,13 @@ def _statics(context: Collector, of_pass: Mapping[int, int], typical: pd.DataFra
         statics[number] = {
             "static": number,
             "nodes": [
-                [int(n), q.printable(op), q.printable(name), None if pd.isna(layer) else int(layer), str(component)]
+                [int(n), q.printable(op), q.printable(name), whole(layer), str(component)]
                 for n, op, name, layer, component in zip(*(part[c] for c in described), strict=True)
             ],
-            **{c.removesuffix("_bytes").removeprefix("n_"): _numbers(part[c]) for c in STEADY},
+            **{c.removesuffix("_bytes").removeprefix("n_"): [whole(n) for n in part[c]] for c in STEADY},
             "note": part["note"].tolist(),
             "operands": _operands(rows),
-            "selects": [[n, s, known[n, s], *_numbers([size_of.get((n, s))])] for n, s in order],
+            "selects": [[n, s, known[n, s], whole(size_of.get((n, s)))] for n, s in order],
         }
     return statics
 
@@ -262,14 +262,6 @@ def _operands(rows: pd.DataFrame) -> dict[str, list[list[Any]]]:
     used = rows["used_bytes"].fillna(otherwise)
     for n, slot, name, memory, *numbers in zip(*(rows[c] for c in columns), used, strict=True):
         by_node.setdefault(str(n), []).append(
-            [str(slot), q.printable(name), None if pd.isna(memory) else str(memory), *_numbers(numbers)]
+            [str(slot), q.printable(name), None if pd.isna(memory) else str(memory), *map(whole, numbers)]
         )
     return by_node
-
-
-def _numbers(values: Iterable[Any]) -> list[int | None]:
-    return [None if pd.isna(v) else int(v) for v in values]
-
-
-def _write(context: Collector, name: str, call: str, text: str) -> None:
-    context.files.add(f"{CHUNKS}/{name}.js", f"{call}({text});\n")

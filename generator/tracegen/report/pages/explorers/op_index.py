@@ -7,7 +7,7 @@ import pandas as pd
 from tracegen.contract import quantities as q
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.op_chunks import CHUNKS
-from tracegen.report.pages.explorers.packing import script_json
+from tracegen.report.pages.explorers.packing import script_json, whole
 
 INDEX, INDEX_CALL = f"{CHUNKS}/index.js", "tracegenIndex"
 
@@ -23,7 +23,7 @@ def write_index(context: Collector) -> None:
     entry = named.groupby(keys, dropna=False, sort=False, observed=True).ngroup()
     named = named.assign(entry=entry)
     entries = [
-        [q.printable(name), q.printable(what), None if pd.isna(layer) else int(layer), str(component)]
+        [q.printable(name), q.printable(what), whole(layer), str(component)]
         for name, what, layer, component in named.drop_duplicates("entry")[keys].itertuples(index=False)
     ]
     maps: list[dict[int, list[int]]] = []
@@ -37,7 +37,7 @@ def write_index(context: Collector) -> None:
         if number == len(maps):
             maps.append(readers)
     data = {"entries": entries, "maps": maps, "graphs": graphs}
-    context.files.add(INDEX, f"{INDEX_CALL}({script_json(data)});\n")
+    context.script(INDEX, INDEX_CALL, script_json(data))
 
 
 def _named(context: Collector) -> pd.DataFrame:

@@ -48,6 +48,11 @@ def texts(code: np.ndarray, ends: np.ndarray) -> list[str]:
     return [base64.b64encode(whole[begin:end]).decode() for begin, end in pairs]
 
 
+def whole(value: Any) -> int | None:
+    """A whole number; None where it is not known."""
+    return None if pd.isna(value) else int(value)
+
+
 def script_json(data: object) -> str:
     """JSON that is safe inside a script element: `<`, `>`, `&` and line separators are escaped."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -19,10 +19,11 @@ import pandas as pd
 
 from tracegen.contract import quantities as q
 from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.explorers.packing import packed, script_json
+from tracegen.report.pages.explorers.packing import packed, script_json, whole
 
 MOST_SPANS = 400_000  # of all passes together: about 5 MB of script, loaded chunk by chunk
 SPANS_PER_CHUNK = 30_000
+SPANS = "data/spans"
 COLUMNS = {"node": "node", "work": "work_ns", "barrier": "barrier_ns", "wait": "wait_ns"}
 
 
@@ -90,14 +91,14 @@ def write_spans(context: Collector, first: Iterable[int]) -> Carried:
     size, number = 0, 0
     for pass_id, lanes in _by_pass(keys, edges):
         if texts and size + int(sizes[pass_id]) > SPANS_PER_CHUNK:
-            _write(context, f"{number:03d}", "tracegenSpans", f"[{','.join(texts)}]")
+            context.script(f"{SPANS}/{number:03d}.js", "tracegenSpans", f"[{','.join(texts)}]")
             texts, size, number = [], 0, number + 1
         threads = [{"thread": thread} | {name: column[i] for name, column in columns.items()} for thread, i in lanes]
         texts.append(script_json({"id": pass_id, "threads": threads}))
         size += int(sizes[pass_id])
         where[pass_id] = f"{number:03d}"
     if texts:
-        _write(context, f"{number:03d}", "tracegenSpans", f"[{','.join(texts)}]")
+        context.script(f"{SPANS}/{number:03d}.js", "tracegenSpans", f"[{','.join(texts)}]")
     _write_nodes(context, sorted({int(graphs["graph"][p]) for p in carried}))
     return Carried(where, len(sizes), len(rows))
 
@@ -127,11 +128,7 @@ def _write_nodes(context: Collector, graphs: list[int]) -> None:
             "node": [int(n) for n in rows["node"]],
             "op": [q.printable(op) for op in rows["op"]],
             "name": [q.printable(name) for name in rows["name"]],
-            "layer": [None if pd.isna(layer) else int(layer) for layer in rows["layer"]],
+            "layer": [whole(layer) for layer in rows["layer"]],
             "component": [str(c) for c in rows["component"]],
         }
-        _write(context, f"g{graph}", "tracegenNodes", script_json(described))
-
-
-def _write(context: Collector, name: str, call: str, text: str) -> None:
-    context.files.add(f"data/spans/{name}.js", f"{call}({text});\n")
+        context.script(f"{SPANS}/g{graph}.js", "tracegenNodes", script_json(described))

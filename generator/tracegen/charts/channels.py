@@ -1,0 +1,44 @@
+"""Channels that many charts have: names at the left, numbers at the left, and a place for each of several below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from tracegen.charts import theme
+
+
+def names(field: str, order: Sequence[str], room: int, axis: dict[str, Any] | None = None, **scale: Any) -> Any:
+    """A row for each name, in their order, without ticks; the room of the names is `room` px wide."""
+    named = theme.y_axis(room, ticks=False, domain=False, **(axis or {}))
+    return alt.Y(f"{field}:N", sort=list(order), title=None, scale=dict(domain=list(order), **scale), axis=named)
+
+
+def amounts(field: str, title: str) -> Any:
+    """Numbers at the left, from 0 on."""
+    return alt.Y(f"{field}:Q", title=title, scale=dict(zero=True), axis=theme.y_axis(theme.NUMBERS, tickCount=5))
+
+
+def places(
+    field: str,
+    title: str,
+    order: Sequence[Any],
+    least: int,
+    plot: int,
+    axis: dict[str, Any],
+    padding: float,
+    **more: Any,
+) -> Any:
+    """A place below for each of `order`; as many are named as have room for `least` px each in `plot` px."""
+    every = max(1, -(-len(order) * least // plot))
+    axis = dict(labelAngle=0, ticks=False, values=list(order[::every])) | axis
+    return alt.X(field, title=title, scale=dict(domain=list(order), paddingInner=padding), axis=axis, **more)
+
+
+def experts(number: int, plot: int, **scale: Any) -> Any:
+    """A place below for each expert of a layer."""
+    every = max(1, -(-number * 26 // plot))
+    axis = dict(labelAngle=0, ticks=False, domain=False, values=list(range(0, number, every)))
+    return alt.X("expert:O", title="expert", scale=dict(domain=list(range(number)), paddingOuter=0, **scale), axis=axis)

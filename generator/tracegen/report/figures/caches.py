@@ -1,0 +1,286 @@
+"""What a cache of the mapped file would serve, what passes in a row need, and when something is used again."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.analysis import caches, granules, reuse
+from tracegen.analysis.reuse import Reuse
+from tracegen.charts import cache_rates
+from tracegen.charts import working_set as working_set_chart
+from tracegen.contract import quantities as q
+from tracegen.contract.text import without_controls
+from tracegen.report.figures import columns as col
+from tracegen.report.figures import needs, shared_access
+from tracegen.report.figures.cells import Head, cells, size
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.figure import Content, Figure, Rows, Table, Values, no_rows
+from tracegen.report.words import cache_sentences as say
+
+COUNTS = (
+    "A cache of granules of one size, empty before the first measured pass, that sees what operations touch of the "
+    "mapped file. Load, warm-up, and weights that were copied into memory are left out."
+)
+ITEMS = """
+from tracegen.analysis import accesses, caches, granules, order
+used = accesses.ranges(run.tables)
+touched = order.disk_accesses(run.tables, used)
+uses = granules.granule_uses(touched, $granule_bytes)
+rates = caches.hit_rates(uses["granule"].to_numpy())
+"""
+
+
+def nothing(context: Context) -> str:
+    """Why there is no hit rate; empty if there is one."""
+    if context.disk_accesses["pass_id"].nunique() == 1:  # what is used again is what neighbours share
+        return shared_access.nothing(context) or say.ALONE
+    return shared_access.nothing(context) or ("" if context.hit_rates.n_again > 0 else say.NO_REPEAT)
+
+
+def needed(context: Context, policy: str, target: float) -> float | None:
+    """The size of cache in bytes that a policy needs for a hit rate; None without any repeated use."""
+    table = context.hit_rates.needed
+    found = table.loc[(table["policy"] == policy) & (table["target"] == target), "size_granules"]
+    return None if found.empty else float(found.iloc[0]) * context.granule_bytes
+
+
+def lru_cliff(context: Context, size: float | None) -> tuple[float, float, float] | None:
+    """The hit rate of LRU below a size in bytes, the size, and the rate with it; None if no cliff ends at this size."""
+    rows = context.hit_rates.cliffs
+    for r in rows[rows["policy"] == "LRU"].itertuples():
+        if float(str(r.size_granules)) * context.granule_bytes == size:
+            return float(str(r.below_rate)), size, float(str(r.hit_rate))
+    return None
+
+
+def cliffs(context: Context) -> str:
+    """A sentence for each step in which a policy passes several of the named hit rates; empty without any.
+
+    Of steps whose sizes read the same the first is told: two sentences would say two hit rates of one size.
+    """
+    rows, granule = context.hit_rates.cliffs, context.granule_bytes
+    told: dict[tuple[str, str], str] = {}
+    for r in rows.to_dict("records"):
+        below, size = r["below_granules"] * granule, r["size_granules"] * granule
+        sentence = say.cliff(r["policy"], below, r["below_rate"], size, r["hit_rate"])
+        told.setdefault((r["policy"], q.size(size)), sentence)
+    return "".join(told.values())
+
+
+TARGET = 0.9  # the hit rate that the title tells of
+
+
+def _cache_rates(context: Context) -> Content:
+    """The hit rates of all policies."""
+    empty = nothing(context)
+    rates, granule = context.hit_rates, context.granule_bytes
+    table = rates.rates
+    rows = table.assign(size_bytes=table["size_granules"] * granule)[["policy", "size_bytes", "hit_rate"]]
+    cycle = _token_cycle(context)
+    lru, best = (needed(context, policy, TARGET) for policy in ("LRU", "Belady"))
+    title = say.rates_title(lru, best, TARGET)
+    steep = lru_cliff(context, lru)
+    if steep is not None and lru is not None and best is not None:
+        title = say.cliff_title(*steep, best, TARGET)
+    n_passes = context.disk_accesses["pass_id"].nunique()
+    return Content(
+        title=title,
+        caption=f"{say.RATE} {say.population(rates.n_uses, rates.n_granules, granule, n_passes)}"
+        f"{say.grouped(rates.group)}{say.sampled(rates.sampled, rates.errors)}"
+        f"{say.cycle(cycle)} {say.NO_SPEED}",
+        alt=f"Lines of hit rate by size of cache for {q.counted(rows['policy'].nunique(), 'policy', 'policies')}. "
+        f"{q.ended(title)}",
+        chart=lambda width: cache_rates.chart(rows, cycle, width=width),
+        data=rows,
+        empty=empty,
+        numbers={"granule_bytes": granule},
+    )
+
+
+def _token_cycle(context: Context) -> float | None:
+    """The bytes of different granules that a generate pass touches, median; None without a generate pass."""
+    touched = granules.per_pass(context.granule_uses)
+    of = touched[touched.index.isin(context.kinds.index[context.kinds == "generate"])]
+    return float(of.median()) * context.granule_bytes if len(of) else None
+
+
+CACHE_RATES = Figure(
+    key="cache-rates",
+    page="caches",
+    section="caches",
+    title="Which share of the accesses would a cache serve?",
+    needs=(*needs.FILE_USE,),
+    content=_cache_rates,
+    shows="The hit rate of caches from a small part of what was touched to all of it. "
+    + "; ".join(f"{name} {what}" for name, what in say.POLICIES.items())
+    + ".",
+    counts=f"{COUNTS} {say.RATE}",
+    read="Where a line rises steeply, a little more memory serves many more uses. A model of which each token reads "
+    "all the same bytes has a step: LRU serves next to nothing until all of them fit, and a static set serves as much "
+    "as its size. The gap up to Belady is what a better choice of what to keep could gain. The kernel’s page cache is "
+    "none of these: it reads ahead, and keeps two lists of pages by how recently they were used.",
+    code=ITEMS
+    + """data = rates.rates.assign(size_bytes=rates.rates["size_granules"] * $granule_bytes)
+data = data[["policy", "size_bytes", "hit_rate"]]""",
+)
+
+
+def _cache_sizes(context: Context) -> Rows:
+    """A row for each policy, a column for each hit rate."""
+    rates = context.hit_rates
+    table = rates.needed
+    data = table.assign(size_bytes=table["size_granules"] * context.granule_bytes)
+    rows = [
+        cells(policy, say.POLICIES[policy], *(size(needed(context, policy, t)) for t in caches.TARGETS))
+        for policy in caches.POLICIES
+        if len(table)
+    ]
+    return Rows(
+        caption="The smallest cache that reaches each hit rate; for LFU, FIFO and Belady to "
+        f"{q.percent(caches.CLOSE)}. All that was touched of the mapped file is "
+        f"{q.size(rates.n_granules * context.granule_bytes)}, in granules of {q.size(context.granule_bytes)}."
+        f"{cliffs(context)}{say.grouped(rates.group)}{say.sampled(rates.sampled, rates.errors)} "
+        f"{say.NO_SPEED}",
+        head=(Head("Policy"), Head("What it does"), *(Head(q.percent(t), "MiB", True) for t in caches.TARGETS)),
+        rows=rows,
+        data=data[["policy", "target", "size_bytes"]],
+        empty=nothing(context),
+        numbers={"granule_bytes": context.granule_bytes},
+        values=_values(context) if len(table) else {},
+    )
+
+
+def _values(context: Context) -> Values:
+    """`cache_bytes_TARGET_POLICY`: the memory for a hit rate in percent; of the policies that a text compares."""
+    found = {
+        f"cache_bytes_{round(100 * target)}_{policy.lower()}": needed(context, policy, target)
+        for policy in ("LRU", "static", "Belady")
+        for target in caches.TARGETS
+    }
+    return {name: (int(n), "bytes", q.size(n)) for name, n in found.items() if n is not None}
+
+
+CACHE_SIZES = Table(
+    key="cache-sizes",
+    page="caches",
+    section="caches",
+    title="How much memory does it take for 50, 90, 95 and 99 % hits?",
+    needs=needs.FILE_USE,
+    content=_cache_sizes,
+    shows="For each way to choose what a cache keeps, the memory that it takes for a hit rate.",
+    counts=f"{COUNTS} {say.RATE}",
+    read="Add what the program needs beside the file (buffers, KV cache) and what the system needs. LRU and static are "
+    "exact to the granule.",
+    code=ITEMS
+    + """data = rates.needed.assign(size_bytes=rates.needed["size_granules"] * $granule_bytes)
+data = data[["policy", "target", "size_bytes"]]""",
+)
+
+
+MIDDLE = 16  # passes in a row that the title tells of, beside one and all
+
+
+def _working_set(context: Context) -> Content:
+    """The working set by number of passes."""
+    found = context.windows
+    kind, n, granule = found.kind, len(found.pass_ids), context.granule_bytes
+    told = [(length, found.of(length)) for length in dict.fromkeys((1, MIDDLE, n))]
+    title = say.working_set_title(kind, granule, [(length, size) for length, size in told if size is not None])
+    return Content(
+        title=title,
+        caption=f"Different granules of {q.size(granule)} of the mapped file, each once. Touched together: mean over "
+        f"all windows of that many {kind} passes in a row; band: the smallest and the largest window. Needed anew: the "
+        "part of a pass’s granules that none of so many passes before it touched. "
+        f"n = {q.counted(n, f'{kind} pass', f'{kind} passes')}.{shared_access.left_out(context)}",
+        alt=f"Two lines over the number of passes in a row, from 1 to {q.count(n)}. {q.ended(title)}",
+        chart=lambda width: working_set_chart.chart(found.table, f"{kind} passes", width=width),
+        data=found.table,
+        empty=shared_access.nothing(context) or ("" if n > 1 else say.ONE_PASS),
+        numbers={"passes": list(found.pass_ids), "granule_bytes": granule},
+        values={
+            f"working_set_bytes_{'all' if length == n else length}": (size, "bytes", q.size(size))
+            for length, size in told
+            if size is not None
+        },
+    )
+
+
+WORKING_SET = Figure(
+    key="working-set",
+    page="caches",
+    section="caches",
+    title="How much do tokens in a row need together?",
+    needs=needs.FILE_USE,
+    content=_working_set,
+    shows="The working set: what passes in a row touch together, and how much of it the next pass needs that was not "
+    "among it.",
+    counts=f"{shared_access.MEASURED} Generate passes, or prompt passes in a run without any.",
+    read="Memory of the size of the first line holds what so many passes need; then each pass reads the second line. A "
+    "model of which each token reads the same bytes has a flat first line, and nothing anew. Where the first line "
+    "still rises at its right end, the run is too short to have seen all that tokens need.",
+    code=shared_access.ACCESSES.replace("accesses, order", "accesses, granules, order, working_set")
+    + "data = working_set.windows(granules.granule_uses(touched, $granule_bytes), $passes, $granule_bytes).table",
+)
+
+
+FILE = "data/reuse-by-tensor.csv"
+
+
+def _reuse(context: Context) -> Rows:
+    """A row for each kind of item."""
+    empty = shared_access.nothing(context)
+    if empty:
+        return no_rows(empty)
+    of = reuse.by_kind(context.disk_accesses, context.pieces)
+    data = reuse.table(of)
+    told = of.get("expert", of["tensor"])
+    sampled = [say.sampled_granules(kind, r.sampled, r.error) for kind, r in of.items() if r.sampled < 1]
+    return Rows(
+        title=say.reuse_title("expert" in of, told.passes(0.5), told.passes(0.9)),
+        caption="Passes between: the second use less the first. Memory for LRU: the cache that serves so many of the "
+        "repeated uses when it holds of each tensor and expert all that the run touched of it, and drops what was not "
+        "used for longest."
+        f"{''.join(sampled)} {FILE} has each tensor and expert. "
+        f"n = {q.counted(context.disk_accesses['pass_id'].nunique(), 'pass')}.{shared_access.left_out(context)}",
+        data=data,
+        empty=say.NO_REPEAT,
+        files={FILE: without_controls(_by_tensor(context, of).to_csv(index=False, lineterminator="\n"))},
+    ).of(
+        data if data["n_again"].sum() else data.head(0),
+        col.text("Item", lambda r: say.ITEMS[str(r["kind"])]),
+        col.count("Used", "n_items"),
+        col.count("Repeated uses", "n_again"),
+        col.number("Passes between, median", lambda r: q.count(r["passes_50"]) if r["n_again"] else q.UNKNOWN),
+        col.number("90 % within", lambda r: q.count(r["passes_90"]) if r["n_again"] else q.UNKNOWN),
+        *(col.size(f"LRU for {part} %", f"lru_bytes_{part}") for part in (50, 90, 99)),
+    )
+
+
+def _by_tensor(context: Context, of: dict[str, Reuse]) -> pd.DataFrame:
+    """The reuse of each tensor and expert of a tensor."""
+    cut = context.pieces
+    items = pd.concat([reuse.by_item(of[kind]) for kind in ("expert", "tensor") if kind in of])
+    name = cut["tensor"].map(context.tables["tensors"].set_index("tensor")["name"])
+    named = pd.DataFrame({"name": name, "expert": cut["expert"], "size_bytes": cut["end"] - cut["begin"]})
+    return named.join(items, how="inner").sort_index(kind="stable")
+
+
+REUSE = Table(
+    key="reuse",
+    page="caches",
+    section="caches",
+    title="After how long is something used again?",
+    needs=needs.FILE_USE,
+    content=_reuse,
+    shows="For tensors, experts and granules of the mapped file: how many passes, and how many other bytes, lie "
+    "between two uses.",
+    counts=f"{shared_access.MEASURED} An operation uses an item once, whichever bytes of it it touched; of an "
+    "embedding of which rows are looked up, those rows are its size. A tensor of stacked experts is one item as a "
+    "whole, or one for each expert.",
+    read="If tokens chose k of E experts evenly, an expert would be used again after E/k passes on average, more than "
+    "half of the times sooner. Compare the memory for LRU with what the machine has: a loop over more bytes than fit "
+    "serves nothing. Whole tensors of experts need more than their experts singly, because they carry experts along "
+    "that nobody asked for.",
+    code=shared_access.ACCESSES.replace("accesses, order", "accesses, order, pieces, reuse")
+    + "data = reuse.table(reuse.by_kind(touched, pieces.pieces(run.tables)))",
+)

@@ -1,0 +1,287 @@
+"""What the storage device did and was asked to read, beside what it can do."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import pandas as pd
+
+from tracegen.analysis import device, requests
+from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
+from tracegen.report.figures import needs
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.figure import Rows, Table, When
+from tracegen.report.figures.shared_disk import PHASES, REQUESTED, told_phase
+from tracegen.report.words import disk_sentences as say
+
+MOST_DEVICE = 40
+COUNTED = When(
+    "a run that recorded page faults, where the kernel counts the device's requests",
+    lambda context: context.run.has_faults and not context.tables["device"].empty,
+)
+
+
+def _disk_device(context: Context) -> Rows:
+    """One row for each pass: how long it was, and what the device read meanwhile."""
+    page = context.fact("host", "page_bytes") or 4096
+    table = device.by_pass(context.tables, page)
+    size = int(context.tables["files"]["size_bytes"].sum())
+    waited = context.disk_split.set_index("pass_id")["disk_ns"]
+    digits = _digits(table.head(MOST_DEVICE)["duration_ns"])
+    return Rows(
+        title=_title(table, context),
+        caption=f"The first {min(len(table), MOST_DEVICE)} of {q.counted(len(table), 'measured pass')}. Reads, bytes "
+        "and busy time are the kernel’s counters of the whole device, with what other programs asked of it. Waiting is "
+        "the mean over threads. The last two columns are shares of the model files after the pass, where residency was "
+        "recorded: what was in the page cache, and what had been there and was dropped. The CSV has all passes.",
+        data=table,
+        empty="" if len(table) else "The device was not counted over any measured pass.",
+        numbers={"page_bytes": page},
+    ).of(
+        table.head(MOST_DEVICE),
+        col.text("Pass", lambda r: context.labels[r["pass_id"]]),
+        col.decimal("Duration", "duration_ns", digits, "ms", 1e6),
+        col.number("Waiting for the disk", lambda r: q.decimal(waited.get(r["pass_id"], 0) / 1e6, digits), "ms"),
+        col.percent("Device busy", "busy_share"),
+        col.count("Reads", "n_reads"),
+        col.decimal("Read", "read_bytes", 1, "MiB", 2**20),
+        col.decimal("Mean read", "bytes_per_read", 0, "KiB", 2**10),
+        col.decimal("Rate", "bytes_per_second", 0, "MiB/s", 2**20),
+        col.number(
+            "File in memory",
+            lambda r: q.percent(min(r["cached_bytes"] / size, 1)) if q.known(r["cached_bytes"]) and size else "",
+        ),
+        col.number(
+            "Dropped",
+            lambda r: q.percent(r["evicted_bytes"] / size) if q.known(r["evicted_bytes"]) and size else "",
+        ),
+    )
+
+
+def _digits(duration_ns: pd.Series) -> int:
+    """Decimals of milliseconds that show three digits of the shortest pass; at least one."""
+    shortest = float(duration_ns.min()) / 1e6 if len(duration_ns) else 1.0
+    return 1 if shortest >= 10 else 2 if shortest >= 1 else 3
+
+
+def _title(table: pd.DataFrame, context: Context) -> str:
+    """How busy the device was in generate passes; empty without any."""
+    generate = context.of_kind(table, "generate")
+    if generate.empty or not generate["counted_ns"].sum():
+        return ""
+    counted = generate["counted_ns"].astype(float)
+    busy = float((generate["busy_share"].astype(float) * counted).sum() / counted.sum())
+    return f"The device was busy for {q.percent(busy)} of the time of generate passes"
+
+
+DISK_DEVICE = Table(
+    key="disk-device",
+    page="disk",
+    section="split",
+    title="What did the device do meanwhile?",
+    needs=(*needs.TIMES, needs.FAULTS),
+    when=COUNTED,
+    content=_disk_device,
+    shows="What the kernel counted for the device that holds the model files, from just before each pass to just after "
+    "it (/sys/block), and how much of the files was in memory then (cachestat).",
+    counts="Measured passes that ended. Busy means that at least one request was under way. The kernel counts that in "
+    "ticks of 1 to 10 ms, so the share is rough for short passes.",
+    read="A device that is idle while threads compute could be reading what they need next. A device that is busy all "
+    "the time is the limit; `tracegen device` measures what it can do.",
+    code="""
+from tracegen.analysis import device
+data = device.by_pass(run.tables, page_bytes=$page_bytes)
+""",
+)
+
+
+MOST_REQUESTS = 40
+USE = ["page_bytes_read", "now_bytes", "later_bytes", "never_bytes", "again_bytes"]
+READ = {
+    "model_bytes": "Read of the model", "ahead_bytes": "of it read-ahead", "now_bytes": "used in the pass",
+    "later_bytes": "used later", "never_bytes": "never used", "again_bytes": "read again",
+    "other_bytes": "Read of other files",
+}  # fmt: skip
+
+
+def _disk_requests(context: Context) -> Rows:
+    """One row for each measured pass: what was read, and what became of it."""
+    table = context.disk_requests
+
+    sums = {phase: context.of_kind(table, phase)[USE].astype(float).sum() for phase in PHASES}
+    phase = told_phase({phase: float(rows["page_bytes_read"]) for phase, rows in sums.items()})
+    return Rows(
+        title=say.requests_title(dict(sums[phase]), phase),
+        caption=f"The first {min(len(table), MOST_REQUESTS)} of {q.counted(len(table), 'measured pass')}. A request "
+        "belongs to the pass in which it was issued. Its pages were used in that pass, or first in a later one, or by "
+        "no operation until the run ended. Pages are read again when they were dropped from memory. The CSV has all "
+        "passes.",
+        data=table,
+        empty="" if len(table) else "No measured pass has an end.",
+        numbers={"page_bytes": context.fact("host", "page_bytes") or 4096},
+    ).of(
+        table.assign(other_bytes=table["read_bytes"] - table["model_bytes"]).head(MOST_REQUESTS),
+        col.text("Pass", lambda r: context.labels[r["pass_id"]]),
+        col.count("Requests", "n_requests"),
+        *(col.decimal(label, name, 1, "MiB", 2**20) for name, label in READ.items()),
+    )
+
+
+DISK_REQUESTS = Table(
+    key="disk-requests",
+    page="disk",
+    section="split",
+    title="What was read, and was it used?",
+    needs=(*needs.TIMES, needs.PLACES, needs.REQUESTS),
+    when=REQUESTED,
+    content=_disk_requests,
+    shows="Each read that the kernel handed to the device that holds the model (block_rq_issue, block_rq_complete), "
+    "mapped to the model file through the places that the file system gives it (FIEMAP).",
+    counts="Reads that were issued during measured passes. Reads of other files on the same device stand in the last "
+    "column; those of other devices are left out.",
+    read="Whether bytes are used is known in whole pages, from the tensors, rows and experts that operations touched. "
+    "Read-ahead reads pages that nobody has asked for yet. Bytes that are never used cost bandwidth; bytes that were "
+    "read before cost the memory that they no longer had.",
+    code="""
+from tracegen.analysis import requests
+data = requests.by_pass(run.tables).merge(
+    requests.use_by_pass(run.tables, page_bytes=$page_bytes), on="pass_id", how="left"
+)
+""",
+)
+
+
+def _disk_sizes(context: Context) -> Rows:
+    """Rows of the run's phases, and rows of what was measured on the device before."""
+    table, measured = requests.by_kind(context.tables), _measured(context)
+    phases = table.to_dict("records")
+    refused = context.fact("device", "refused")
+    ceiling = max((r["bytes_per_second"] for r in measured), default=0.0)
+    phase = told_phase({str(row["kind"]): float(row["read_bytes"]) for row in phases})
+    rates = {str(row["kind"]): row["bytes_per_second"] for row in phases if q.known(row["bytes_per_second"])}
+    if measured:
+        note = (
+            "The lower rows were measured just before the run, on the model file, past the page cache. "
+            "The CSV has the upper rows."
+        )
+    elif refused:
+        note = f"What the device can do was not measured: {q.printable(str(refused))}."
+    else:
+        note = "What the device can do was not measured."
+    return Rows(
+        title=say.sizes_title(float(rates.get(phase, 0.0)), phase, ceiling),
+        caption="The upper rows are the requests of this run, with those of other programs; rate and queue depth are "
+        f"means over the time in which at least one request was under way. {note}",
+        data=table,
+        empty="No request was issued in a measured pass.",
+    ).of(
+        [*(row | {"what": f"{row['kind']} passes"} for row in phases), *measured],
+        col.text("What", lambda r: r["what"]),
+        col.count("Requests", "n_requests"),
+        col.decimal("Mean size", "mean_bytes", 0, "KiB", 2**10),
+        col.decimal("Queue depth", "mean_depth", 1),
+        col.decimal("Rate", "bytes_per_second", 0, "MiB/s", 2**20),
+        col.decimal("Median duration", "median_ns", 0, "µs", 1e3),
+    )
+
+
+def _measured(context: Context) -> list[dict[Hashable, Any]]:
+    """What `tracegen device` measured before the run."""
+    return [
+        {
+            "what": f"device: {m['pattern']}",
+            "n_requests": m["reads"],
+            "mean_bytes": m["block_bytes"],
+            "mean_depth": m["queue_depth"],
+            "bytes_per_second": m["bytes_per_second"],
+            "median_ns": m["latency_median_ns"],
+        }
+        for m in context.fact("device", "measurements") or ()
+    ]
+
+
+DISK_SIZES = Table(
+    key="disk-sizes",
+    page="disk",
+    section="split",
+    title="How near does the device come to what it can do?",
+    needs=(*needs.TIMES, needs.REQUESTS),
+    when=REQUESTED,
+    content=_disk_sizes,
+    shows="The requests of this run by phase, and reads of known size and queue depth that `tracegen device` made on "
+    "the same file.",
+    counts="Requests that were issued during prompt and generate passes, whoever wanted them. A request is as large as "
+    "the kernel made it: it joins neighbouring pages, and splits what exceeds the largest request of the device.",
+    read="A device that can read faster than it was asked to is not the limit: larger or more requests at a time would "
+    "use it better. A virtual disk may slow down after some GiB, so one measurement is no ceiling for all times.",
+    code="""
+from tracegen.analysis import requests
+data = requests.by_kind(run.tables)
+""",
+)
+
+
+def _disk_read_sizes(context: Context) -> Rows:
+    """One row for each class of size."""
+    table = requests.by_size(context.tables)
+    read, n = int(table["read_bytes"].sum()), int(table["n_requests"].sum())
+    middle = int((table["read_bytes"].cumsum() * 2 >= read).to_numpy().argmax()) if read else 0
+    below, above = table.iloc[:middle], table.iloc[middle:]
+    title = (
+        say.read_sizes_title(
+            _size(int(below["most_bytes"].iloc[-1])),
+            int(above["read_bytes"].sum()) / read,
+            int(above["n_requests"].sum()) / n,
+        )
+        if middle
+        else ""
+    )
+    return Rows(
+        title=title,
+        caption="Requests of measured passes by size, with those of other programs: each row has those that are larger "
+        "than the row above allows. The median duration is from issue to completion.",
+        data=table,
+        empty="No request was issued in a measured pass.",
+    ).of(
+        table,
+        col.text("Size", lambda r: _name(r["most_bytes"])),
+        col.count("Requests", "n_requests"),
+        col.share("of all", "n_requests", n),
+        col.decimal("Read", "read_bytes", 1, "MiB", 2**20),
+        col.share("of all", "read_bytes", read),
+        col.decimal("Median duration", "median_ns", 0, "µs", 1e3),
+    )
+
+
+def _name(most_bytes: object) -> str:
+    """`up to 16 KiB`; for the class without an upper end: `over 4 MiB`."""
+    if not q.known(most_bytes):
+        return f"over {_size(requests.SIZES[-1])}"
+    return f"up to {_size(int(str(most_bytes)))}"
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes >> 20} MiB" if n_bytes >= 1 << 20 else f"{n_bytes >> 10} KiB"
+
+
+DISK_READ_SIZES = Table(
+    key="disk-read-sizes",
+    page="disk",
+    section="split",
+    title="How large are the reads?",
+    needs=(*needs.TIMES, needs.REQUESTS),
+    when=REQUESTED,
+    content=_disk_read_sizes,
+    shows="How many requests of each size the device was given, and how much was read with them.",
+    counts="Requests that were issued during measured passes, whoever wanted them. The kernel joins neighbouring pages "
+    "to one request, and splits what exceeds the largest request of the device.",
+    read="Many small requests cost a device more than few large ones of the same sum: compare with what was measured "
+    "on the device above. Read-ahead makes requests larger where a file is read in order, and small where operations "
+    "jump in it.",
+    code="""
+from tracegen.analysis import requests
+data = requests.by_size(run.tables)
+""",
+)

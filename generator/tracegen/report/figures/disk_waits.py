@@ -1,0 +1,289 @@
+"""How long tokens wait for the disk: for which bytes, layers, tensors and experts."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.analysis import disk_waits, expert_waits, heatmap
+from tracegen.charts import disk_map, disk_split, layers, theme
+from tracegen.charts.heatmap import Axis
+from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
+from tracegen.report.figures import needs
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.figure import Content, Figure, Rows, Table, When
+from tracegen.report.figures.shared_disk import FAULTS, RECORDED, read_bytes
+from tracegen.report.figures.shared_experts import WITH_EXPERTS
+from tracegen.report.words import disk_sentences as say
+
+
+def _disk_split(context: Context) -> Content:
+    """The parts of the time of each generate pass."""
+    rows = context.disk_split
+    generate, prompt = context.of_kind(rows, "generate").reset_index(drop=True), context.of_kind(rows, "prompt")
+    shown, phase = (generate, "generate") if len(generate) else (prompt, "prompt")
+    tokens = context.measured.set_index("pass_id")["produced_token"]
+    labels = [
+        str(token) if q.known(token) else context.labels[number]
+        for number, token in zip(shown["pass_id"], tokens.reindex(shown["pass_id"]), strict=True)
+    ]
+    title = say.split_title(_sums(shown), phase, read_bytes(context, shown["pass_id"]))
+    return Content(
+        title=title,
+        caption=f"Wall time of each {phase} pass in parts; the parts are means over {_threads(rows)} and add up to the "
+        f"pass. {say.PARTS}{say.prompt(_sums(prompt)) if phase == 'generate' else ''} n = {len(shown)}.",
+        alt=f"Stacked bars of {q.counted(len(shown), 'pass')}. {q.ended(title)}",
+        chart=lambda width: disk_split.chart(shown, labels, width=width),
+        data=rows,
+        empty="" if len(shown) else "No prompt or generate pass with recorded page faults has an end.",
+    )
+
+
+def _sums(rows: pd.DataFrame) -> dict[str, float]:
+    """Sums of duration and parts over passes, ns."""
+    return {name: float(rows[name].sum()) for name in ("duration_ns", *disk_waits.PARTS)}
+
+
+def _threads(rows: pd.DataFrame) -> str:
+    numbers = sorted(set(rows["n_threads"].astype(int)))
+    return q.counted(numbers[0], "thread") if len(numbers) == 1 else "the threads of each pass"
+
+
+DISK_SPLIT = Figure(
+    key="disk-split",
+    page="disk",
+    section="split",
+    title="How much of each token’s time is waiting for the disk?",
+    needs=(*needs.TIMES, needs.FAULTS),
+    when=RECORDED,
+    content=_disk_split,
+    shows=f"The time of each pass in five parts, in the mean over its threads. {FAULTS}",
+    counts="Prompt and generate passes that ended. The figure shows the generate passes; the CSV has all measured "
+    "passes, with the number of page faults and their time summed over threads.",
+    read="“Waiting for a thread that waits for the disk” is counted at each barrier, inside operations and after them: "
+    "how much later the last thread arrived because of its page faults since the barrier before, less how much later "
+    "the waiting thread itself arrived because of its own. Time without a processor is part of whatever the thread was "
+    "doing.",
+    code="""
+from tracegen.analysis import disk_waits
+data = disk_waits.pass_split(run.tables)
+""",
+)
+
+
+CELLS = 4_500  # at most, to keep the SVG small
+
+
+def _disk_map(context: Context) -> Content:
+    """The time waited for each stretch of the file in each pass."""
+    tables = context.tables
+    rows = context.display_rows
+    rows = rows[~rows["outside"].to_numpy(bool)]
+    n_rows = max(int(rows["row"].nunique()), 1)
+    n_bins = max(40, min(280, CELLS // n_rows))
+    cells, longest = disk_waits.cells(tables, rows, n_bins, theme.N_STEPS)
+    axis = Axis.of(tables["files"], n_bins)
+    ends = [q.duration(longest / disk_waits.FACTOR ** (theme.N_STEPS - 1 - i)) for i in range(theme.N_STEPS)]
+    bands = heatmap.bands(tables, "layer"), heatmap.bands(tables, "component")
+    n_cells = len(cells[["begin"]].drop_duplicates())
+    title = say.map_title(n_cells, -(-axis.total // axis.cell_bytes) if axis.cell_bytes else 0)
+    return Content(
+        title=title,
+        caption=f"Left: the model file from first to last byte; each cell is {q.size(axis.cell_bytes)} of file. Its "
+        "colour is the time of page faults on its bytes, summed over threads; each step of colour is four times the "
+        f"one before. Right, or below: the sum of the row. n = {q.counted(len(rows), 'pass')} in "
+        f"{q.counted(n_rows, 'row')}{'; where several share a row, it is their mean' if len(rows) > n_rows else ''}. "
+        "Load and warm-up are left out.",
+        alt=f"Heatmap of {q.counted(n_rows, 'row')} by {n_bins} stretches of the file. {q.ended(title)}",
+        chart=lambda width: disk_map.chart(cells, rows, bands, axis, ends, width=width),
+        data=cells,
+        empty="" if len(cells) else "No measured pass had a page fault of the model file.",
+        numbers={"n_bins": n_bins},
+    )
+
+
+DISK_MAP = Figure(
+    key="disk-map",
+    page="disk",
+    section="split",
+    title="For which bytes of the file do tokens wait?",
+    needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
+    when=RECORDED,
+    content=_disk_map,
+    wide=True,
+    shows=f"The time of page faults by the place of the byte that was touched, one row for each pass. {FAULTS}",
+    counts="Page faults of measured passes. Load and warm-up are left out.",
+    read="A row that is filled all over waited for most of the file: a prompt from a cold page cache. A column that "
+    "stays filled is a stretch that does not stay in memory. Read-ahead reads more than the page that was touched, so "
+    "the neighbours of a filled cell may have been read without a wait.",
+    code="""
+from tracegen.analysis import disk_waits, heatmap
+rows = heatmap.display_rows(run.tables)
+data, longest_ns = disk_waits.cells(run.tables, rows[~rows["outside"]], n_bins=$n_bins, n_steps=8)
+""",
+)
+
+
+def _disk_layers(context: Context) -> Content:
+    """Time waited for the bytes of each layer, in passes of one phase."""
+    phase, rows = context.phase, _rows(context, context.phase)
+    if not rows["waited_ns"].sum() and phase != "prompt":
+        phase, rows = "prompt", _rows(context, "prompt")
+    by_layer = rows.dropna(subset=["layer"]).groupby("layer")["waited_ns"].sum()
+    whole = int(by_layer.sum())
+    n_layers = int(context.tables["tensors"]["layer"].nunique())
+    longest = int(str(by_layer.idxmax())) if whole else 0
+    outside = 1 - whole / max(int(rows["waited_ns"].sum()), 1)
+    title = say.layers_title(longest, float(by_layer.max()) / whole, n_layers, outside, phase) if whole else ""
+    return Content(
+        title=title,
+        caption="Time of page faults by the layer and component group of the byte that was missing, in the mean over "
+        f"threads and {phase} passes. Bytes outside all layers stand last, as “no layer”.",
+        alt=f"Stacked bars of waiting for {q.counted(rows['layer'].nunique(), 'layer')}; the data table has the "
+        "numbers.",
+        chart=lambda width: layers.chart(rows, "ns_per_pass", f"waited for the disk in a {phase} pass", width=width),
+        data=rows,
+        empty="" if int(rows["waited_ns"].sum()) else "No prompt or generate pass waited for a byte of a tensor.",
+        numbers={"phase": phase},
+    )
+
+
+def _rows(context: Context, phase: str) -> pd.DataFrame:
+    return disk_waits.by_layer(context.tables, phase, theme.GROUP_OF)
+
+
+DISK_LAYERS = Figure(
+    key="disk-layers",
+    page="disk",
+    section="split",
+    title="Which layers do tokens wait for?",
+    needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
+    when=RECORDED,
+    content=_disk_layers,
+    shows=f"Page faults by the layer of the tensor whose byte was touched. {FAULTS}",
+    counts="Passes of one phase: generate, or prompt where no generate pass waited for the disk. Page faults of bytes "
+    "between tensors are left out.",
+    read="Layers of equal size that are read from a cold file take alike. A longer bar shows a layer whose bytes were "
+    "not in memory when the others’ were. Read-ahead may have been begun by a fault in the layer before.",
+    code="""
+from tracegen.analysis import disk_waits
+from tracegen.charts import theme
+data = disk_waits.by_layer(run.tables, "$phase", theme.GROUP_OF)
+""",
+)
+
+
+MOST_TENSORS = 15
+
+
+def _disk_tensors(context: Context) -> Rows:
+    """The tensors whose bytes were missing, longest waiting first."""
+    found = disk_waits.by_tensor(context.tables)
+    whole = int(found["waited_ns"].sum())
+    named = found.dropna(subset=["component"])
+    title = ""
+    if len(named) and whole:
+        groups = named.groupby(named["component"].astype(str).map(theme.group))["waited_ns"].sum()
+        top = named.iloc[0]
+        title = say.tensors_title(
+            q.printable(top["name"]),
+            float(top["share"]),
+            str(groups.idxmax()),
+            float(groups.max()) / whole,
+            q.printable(top["op"]) if q.known(top["op"]) else "",
+            float(top["op_share"]),
+        )
+    return Rows(
+        title=title,
+        caption=f"The {min(len(found), MOST_TENSORS)} of {q.counted(len(found), 'tensor')} with page faults that "
+        "threads waited for longest; time is summed over threads and measured passes. Pages: how many different pages "
+        "of 4 KiB had a fault; neighbours that the kernel mapped with them are not counted. The group is that of the "
+        "tensor’s name: a tied embedding is also the matrix of the output. Used in: the kind of operation with most of "
+        "the waiting for the tensor, and its share of that. The CSV has all tensors.",
+        data=found,
+        empty="" if len(found) else "No measured pass had a page fault of the model file.",
+    ).of(
+        found.head(MOST_TENSORS),
+        col.name("Tensor", "name", "between tensors"),
+        col.component(),
+        col.number("Layer", lambda r: q.count(r["layer"]) if q.known(r["layer"]) else ""),
+        col.count("Page faults", "n_faults"),
+        col.count("of them major", "n_major"),
+        col.count("Pages", "n_pages"),
+        col.decimal("Waited", "waited_ns", 3, "ms", 1e6),
+        col.share("Share of waiting", "waited_ns", whole),
+        col.text("Used in", _used_in),
+    )
+
+
+def _used_in(r: col.Row) -> str:
+    return f"{q.printable(r['op'])} ({q.percent(r['op_share'])})" if q.known(r["op"]) else "between operations"
+
+
+DISK_TENSORS = Table(
+    key="disk-tensors",
+    page="disk",
+    section="split",
+    title="Which tensors do threads wait for?",
+    needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
+    when=RECORDED,
+    content=_disk_tensors,
+    shows=f"Page faults by the tensor whose bytes were touched. {FAULTS}",
+    counts="Page faults of measured passes, inside operations and between them. Load and warm-up are left out.",
+    read="Read-ahead reads more than the page that was touched: a tensor may be read because of a fault in its "
+    "neighbour.",
+    code="""
+from tracegen.analysis import disk_waits
+data = disk_waits.by_tensor(run.tables)
+""",
+)
+
+
+MOST_EXPERTS = 15
+WITH_BOTH = When(
+    "a run of a model with experts that recorded page faults",
+    lambda context: context.run.has_faults and WITH_EXPERTS.holds(context),
+)
+
+
+def _disk_experts(context: Context) -> Rows:
+    """The experts whose bytes were missing, longest waiting first."""
+    table = expert_waits.by_expert(context.tables)
+    waited = int(table["waited_ns"].sum())
+    half = int((table["waited_ns"].cumsum() < waited / 2).sum()) + 1 if waited else 0
+    return Rows(
+        title=say.experts_title(float(table["share"].sum()), half, len(table)),
+        caption=f"The {min(len(table), MOST_EXPERTS)} of {q.counted(len(table), 'expert')} whose bytes threads waited "
+        "for longest; each with all its tensors in its layer; time is summed over threads and measured passes. Passes: "
+        "in how many an expert was waited for. The CSV has all of them.",
+        data=table,
+        empty="" if len(table) else "No measured pass had a page fault on bytes of an expert.",
+    ).of(
+        table.head(MOST_EXPERTS),
+        col.count("Layer", "layer"),
+        col.count("Expert", "expert"),
+        col.count("Passes", "n_passes"),
+        col.count("Page faults", "n_faults"),
+        col.count("of them major", "n_major"),
+        col.decimal("Waited", "waited_ns", 3, "ms", 1e6),
+        col.share("Share of waiting for experts", "waited_ns", waited),
+    )
+
+
+DISK_EXPERTS = Table(
+    key="disk-experts",
+    page="disk",
+    section="split",
+    title="Which experts do threads wait for?",
+    needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
+    when=WITH_BOTH,
+    content=_disk_experts,
+    shows=f"Page faults by the expert whose bytes were touched. {FAULTS}",
+    counts="Page faults of measured passes on tensors of stacked experts. Load and warm-up are left out.",
+    read="An expert that is waited for in several passes was dropped from memory in between, or its bytes were read in "
+    "parts. Many experts with a little waiting each mean that tokens keep choosing others.",
+    code="""
+from tracegen.analysis import expert_waits
+data = expert_waits.by_expert(run.tables)
+""",
+)

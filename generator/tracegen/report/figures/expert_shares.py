@@ -1,0 +1,203 @@
+"""How evenly the choices of a layer are shared among its experts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from tracegen.analysis import expert_balance, routing
+from tracegen.charts import by_layer, expert_load
+from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
+from tracegen.report.figures import shared_experts
+from tracegen.report.figures.cells import applicable, between
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.figure import Content, Rows, Values
+from tracegen.report.words import expert_chance_sentences as chance_say
+from tracegen.report.words import expert_sentences as say
+
+
+def _experts_load(context: Context) -> Content:
+    """How evenly the choices of a layer are shared among its experts."""
+    choice, empty = context.choice, shared_experts.no_choice(context)
+    ranked = routing.ranked(choice.counts)
+    title = ""
+    if not empty:
+        share, even = routing.most_chosen(ranked)
+        title = say.load_title(
+            share=share, even=even, layers=shared_experts.layers(context), chance=context.choice_by_chance
+        )
+    caption = say.load_caption(
+        n_layers=len(shared_experts.layers(context)), n_rows=choice.n_rows, sizes_differ=ranked["even"].nunique() > 1
+    )
+    return Content(
+        title=title,
+        caption=caption,
+        alt=f"Share of choices by place of the expert in its layer. {q.ended(title)}",
+        chart=lambda width: expert_load.chart(ranked, width=width),
+        data=ranked,
+        values=_values(choice.counts),
+        empty=empty,
+    )
+
+
+def _values(counts: pd.DataFrame) -> Values:
+    """The most chosen expert of each layer (of equals, the first), and its share of the layer's choices."""
+    values: dict[str, tuple[object, str, str]] = {}
+    for layer, rows in counts.groupby("layer"):
+        experts, chosen = rows["expert"].astype(int).tolist(), rows["n_tokens"].astype(int).tolist()
+        if sum(chosen):
+            best = experts[chosen.index(max(chosen))]
+            share = max(chosen) / sum(chosen)
+            values[f"most_chosen_expert_layer_{layer}"] = (best, "1", f"expert {best}")
+            values[f"most_chosen_expert_share_layer_{layer}"] = (share, "1", q.percent(share))
+    return values
+
+
+EXPERTS_LOAD = shared_experts.figure(
+    key="experts-load",
+    section="shares",
+    title="How evenly are the choices shared?",
+    content=_experts_load,
+    shows="The share of a layer’s choices that its most chosen expert gets, its second, and so on.",
+    counts=f"{shared_experts.GENERATED} An expert of a layer counts once for each token row that chose it there.",
+    read="Ticks near the dashed line mean an even choice. A steep begin means that few experts get most of the "
+    "choices; a long bar means that layers differ. A place can hold another expert in every layer.",
+    code=shared_experts.COUNTS + "data = routing.ranked(counts)",
+)
+
+
+def _experts_cover(context: Context) -> Content:
+    """How few experts of each layer make up most of its choices."""
+    per_layer, empty = context.expert_layers, shared_experts.no_choice(context)
+    names = {f"needed_{round(100 * part)}": f"{round(100 * part)} %" for part in reversed(routing.COVERED)}
+    rows = per_layer.melt("layer", list(names), "needed", "value")
+    rows = rows.assign(series=rows["needed"].map(names))
+    title = ""
+    if not empty:
+        needed, sizes = ([int(n) for n in per_layer[name]] for name in ("needed_80", "n_experts"))
+        title = say.cover_title(needed=needed, sizes=sizes, layers=shared_experts.layers(context))
+    return Content(
+        title=title,
+        caption=say.cover_caption(n_layers=len(per_layer), n_rows=context.choice.n_rows),
+        alt=f"Experts needed per layer for three shares of the choices. {q.ended(title)}",
+        chart=lambda width: by_layer.lines(rows, list(names.values()), "experts", width=width),
+        data=per_layer,
+        empty=empty,
+    )
+
+
+EXPERTS_COVER = shared_experts.figure(
+    key="experts-cover",
+    section="shares",
+    title="How many experts make up most of the choices?",
+    content=_experts_cover,
+    shows="The fewest experts of a layer that together make up 50, 80 and 95 % of its choices.",
+    counts=shared_experts.GENERATED,
+    read="Low lines are good for a cache: that many experts per layer, held in memory, serve that share of the "
+    "choices. The number does not say when they are chosen: for this see the figure of experts chosen again.",
+    code=shared_experts.COUNTS + "data = routing.layers(counts)",
+)
+
+
+def _experts_layers(context: Context) -> Rows:
+    """How uneven the choice is in each layer, and how few experts make up most of it."""
+    per_layer = context.expert_layers
+    return Rows(
+        caption="Choices: token rows of generate passes times the experts that each chooses. Unevenness: standard "
+        "deviation of the experts’ counts divided by their mean; 0 is even. For 50, 80, 95 %: the fewest experts that "
+        "make up this share of the choices. Prompt and warm-up are left out.",
+        data=per_layer,
+        empty=shared_experts.no_choice(context),
+    ).of(
+        per_layer,
+        col.count("Layer", "layer"),
+        col.count("Experts", "n_experts"),
+        col.count("Choices", "n_choices"),
+        col.count("Most chosen", "most_chosen"),
+        col.share("Its share", "most_share"),
+        col.count("Never chosen", "n_never"),
+        col.decimal("Unevenness", "unevenness", 2),
+        *(col.count(f"For {part} %", f"needed_{part}") for part in (50, 80, 95)),
+    )
+
+
+EXPERTS_LAYERS = shared_experts.table(
+    key="experts-layers",
+    section="tables",
+    title="How uneven is the choice in each layer?",
+    content=_experts_layers,
+    shows="How the choices of each layer are shared among its experts.",
+    counts=f"{shared_experts.GENERATED} Choices are token rows times the experts that each chooses.",
+    read="Unevenness 0 is an even choice; at 1 the standard deviation of the counts equals their mean. If several "
+    "experts are chosen equally often, the table names the one with the lowest number.",
+    code=shared_experts.COUNTS + "data = routing.layers(counts)",
+)
+
+
+def _used(r: col.Row) -> str:
+    """How many experts are used, of how many; over all layers, pairs of layer and expert."""
+    if not q.known(r["n_used"]):
+        return q.NOT_APPLICABLE
+    return q.count(r["n_used"]) + (f" of {q.count(r['n_experts'] * r['n_layers'])}" if q.known(r["n_experts"]) else "")
+
+
+def _beside_chance(label: str, name: str, said: Callable[[Any], str]) -> list[col.Column]:
+    """A measure of evenness, and the range that chance gives."""
+    return [
+        col.number(label, lambda r: applicable(r[name], said)),
+        col.number("by chance", lambda r: between(r[f"{name}_low"], r[f"{name}_high"], said)),
+    ]
+
+
+def _two(value: Any) -> str:
+    return q.decimal(value, 2)
+
+
+def _experts_balance(context: Context) -> Rows:
+    """A row for each layer and phase, those over all layers first."""
+    table = expert_balance.balance(context.tables)
+    ordered = table.assign(at=table["layer"].fillna(-1)).sort_values(["at", "phase"], ignore_index=True)
+    told = table[(table["phase"] == "generate") & table["layer"].isna()].to_dict("records")
+    ends = [_known(told[0][name]) if told else None for name in ("entropy", "entropy_low", "entropy_high")]
+    return Rows(
+        title=chance_say.balance_title(*ends),
+        caption="Entropy of the experts’ shares of the choices, of log₂ E: 100 % is even. Gini: 0 is even. Largest "
+        "load: token rows of the most chosen expert, divided by those of an even choice. By chance: 95 % of "
+        f"{expert_balance.DRAWS} simulations of as many rows that each choose k of E experts at random, whichever the "
+        "rows before chose. All layers: means, and the sum of used experts. Warm-up is left out.",
+        data=table,
+        empty=shared_experts.no_choice(context),
+    ).of(
+        ordered.head(0) if shared_experts.no_choice(context) else ordered,
+        col.number("Layer", lambda r: q.count(r["layer"]) if q.known(r["layer"]) else "all"),
+        col.text("Phase", lambda r: "prompt" if r["phase"] == "prompt" else "generation"),
+        col.count("Token rows", "n_rows"),
+        col.number("Experts used", _used),
+        *_beside_chance("Entropy", "entropy", q.percent),
+        *_beside_chance("Gini", "gini", _two),
+        *_beside_chance("Largest load", "largest", _two),
+    )
+
+
+def _known(value: Any) -> float | None:
+    return float(value) if q.known(value) else None
+
+
+EXPERTS_BALANCE = shared_experts.table(
+    key="experts-balance",
+    section="tables",
+    title="How evenly are the experts chosen?",
+    content=_experts_balance,
+    shows="How evenly the choices of a layer fall on its experts, in generation and in the prompt, beside what random "
+    "choice would give.",
+    counts="Token rows of generate passes, and of passes of the prompt; warm-up is left out. With k experts per row "
+    "and n rows, an even choice gives each expert n k / E. The last layer of a prompt has fewer rows: llama.cpp "
+    "computes it only where an output is asked for.",
+    read="A few rows look uneven even where all experts are alike: only what lies outside “by chance” says something "
+    "of the router. Tokens in a row resemble each other, so that stickiness alone can lead outside too. Not "
+    "applicable: a layer in which every row chooses all experts.",
+    code="from tracegen.analysis import expert_balance\ndata = expert_balance.balance(run.tables)",
+)

@@ -1,0 +1,95 @@
+"""How strongly tokens choose their experts."""
+
+from __future__ import annotations
+
+from tracegen.analysis import routing
+from tracegen.charts import by_layer
+from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
+from tracegen.report.figures import shared_experts
+from tracegen.report.figures.cells import Cell
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.figure import Content, Rows
+from tracegen.report.words import expert_sentences as say
+
+PLACES = 6
+
+
+def _experts_weights(context: Context) -> Content:
+    """How strongly the tokens choose, per layer and place in order of weight."""
+    weights = routing.weights(context.chosen)
+    places = sorted(int(place) for place in weights["place"].unique())
+    rows = weights[weights["place"] <= PLACES]
+    rows = rows.assign(series=[f"place {place}" for place in rows["place"]], value=rows["mean"])
+    title = ""
+    if len(weights):
+        first = weights[weights["place"] == 1]
+        mean = float((first["mean"] * first["n"]).sum()) / float(first["n"].sum())
+        title = say.weights_title(mean=mean, places=len(places), layers=sorted(int(n) for n in first["layer"]))
+    return Content(
+        title=title,
+        caption=say.weights_caption(
+            n_rows=[int(n) for n in weights["n"]], places=len(places), shown=min(PLACES, len(places))
+        ),
+        alt=f"Mean routing weights per layer and place in order of weight. {q.ended(title)}",
+        chart=lambda width: by_layer.lines(
+            rows, [f"place {place}" for place in places[:PLACES]], "mean weight", width=width
+        ),
+        data=weights,
+        empty=shared_experts.no_choice(context) or ("" if len(weights) else say.no_weight(private=context.private)),
+    )
+
+
+EXPERTS_WEIGHTS = shared_experts.figure(
+    key="experts-weights",
+    section="shares",
+    title="How strongly do the tokens choose?",
+    content=_experts_weights,
+    shows="The mean weight that the router gave to a token’s strongest expert, its second, and so on.",
+    counts=f"{shared_experts.GENERATED} Only rows whose weights were all recorded. llama.cpp multiplies the experts’ "
+    "outputs by them.",
+    read="Lines far apart: the strongest expert decides and the last adds little. Lines close together: all experts "
+    "count alike. Whether the weights of a token add up to 1 depends on the model.",
+    code=shared_experts.CHOSEN + "data = routing.weights(chosen)",
+)
+
+
+def _mean(place: int) -> col.Column:
+    """The mean weight of a place, with its range; of rows that have the weights of a layer by their place."""
+
+    def cell(of: col.Row) -> Cell:
+        if place not in of:
+            return Cell(q.UNKNOWN, number=True)
+        r = of[place]
+        exact = f"{q.decimal(r['lowest'], 4)} to {q.decimal(r['highest'], 4)}, n = {q.count(r['n'])}"
+        return Cell(q.decimal(r["mean"], 3), number=True, exact=exact)
+
+    return col.number(f"Place {place}", cell)
+
+
+def _experts_strength(context: Context) -> Rows:
+    """Mean routing weight by layer and place in order of weight."""
+    weights = routing.weights(context.chosen)
+    places = sorted(int(place) for place in weights["place"].unique())
+    by_layer_of = [
+        {"layer": layer} | {int(r["place"]): r for r in of.to_dict("records")}
+        for layer, of in weights.groupby("layer", sort=True)
+    ]
+    return Rows(
+        caption="Mean weight of a token row’s strongest expert (place 1), its second, and so on, over the generate "
+        "passes. The CSV has the lowest and the highest; so has the pointer on a number.",
+        data=weights,
+        empty=shared_experts.no_choice(context) or say.no_weight(private=context.private),
+    ).of(by_layer_of, col.count("Layer", "layer"), *(_mean(place) for place in places))
+
+
+EXPERTS_STRENGTH = shared_experts.table(
+    key="experts-strength",
+    section="tables",
+    title="How strongly are the experts chosen, layer by layer?",
+    content=_experts_strength,
+    shows="The mean weight of each place per layer; the CSV has the lowest and the highest too.",
+    counts=f"{shared_experts.GENERATED} Only rows whose weights were all recorded.",
+    read="Place 1 is the strongest expert of a token. Point at a number to see its range and n.",
+    code=shared_experts.CHOSEN + "data = routing.weights(chosen)",
+)

@@ -1,0 +1,212 @@
+"""What to keep in memory: how concentrated use is, a hot set of experts, whole tensors."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.analysis import concentration, hot_set, kept_tensors
+from tracegen.charts import concentration as concentration_chart
+from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
+from tracegen.report.figures import needs, shared_access, shared_experts
+from tracegen.report.figures.cells import between, share
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.figure import Content, Figure, Rows, Table, no_rows
+from tracegen.report.figures.shared_experts import WITH_EXPERTS
+from tracegen.report.words import cache_sentences as say
+
+
+def _concentration(context: Context) -> Content:
+    """The curve of each measure."""
+    use = concentration.piece_use(context.tables, context.used, context.disk_accesses, context.pieces)
+    curves = {name: concentration.curve(use, name) for name in concentration.MEASURES}
+    drawn = [concentration.thinned(of).assign(measure=name) for name, of in curves.items()]
+    data = pd.concat(drawn, ignore_index=True)[["measure", "file_share", "use_share"]]
+    told = [
+        f"{concentration_chart.NAMES[name]} {q.decimal(concentration.gini(of), 2)}"
+        for name, of in curves.items()
+        if len(of)
+    ]
+    touched = curves["touched_bytes"]
+    title = (
+        say.concentration_title(*(concentration.file_share(touched, t) for t in concentration.TARGETS))
+        if len(touched)
+        else ""
+    )
+    experts = use[use["expert"].notna() & ~use["tensor"].isin(context.unseen["tensor"])]["n_accesses"]
+    return Content(
+        title=title,
+        caption=f"Tensors, and experts of tensors singly, in order of use per byte. Dashed: all bytes used as much. "
+        f"Gini coefficient (0: as much, near 1: few bytes take all): {', '.join(told)}. An operation’s time is divided "
+        f"over what it read, by bytes.{say.never_asked(int((experts == 0).sum()), len(experts))} "
+        f"n = {q.counted(context.disk_accesses['pass_id'].nunique(), 'pass')}.{shared_access.left_out(context)}",
+        alt=f"Curves of the share of use over the share of bytes. {q.ended(title)}",
+        chart=lambda width: concentration_chart.chart(data, width=width),
+        data=data,
+        empty=shared_access.nothing(context),
+    )
+
+
+CONCENTRATION = Figure(
+    key="concentration",
+    page="caches",
+    section="hot",
+    title="How much of the file takes most of the use?",
+    needs=needs.FILE_USE,
+    content=_concentration,
+    shows="Lorenz curves over bytes: which share of all touched bytes, of all accesses, and of the time of operations "
+    "belongs to the most used part of the file.",
+    counts=f"{shared_access.MEASURED} A byte counts as often as it was touched. An access is an operation that touched "
+    "at least one byte of a tensor or an expert. Tensors that were touched in copies only are left out.",
+    read="A curve far above the dashed line has a small part of the file that is used much more than the rest: what to "
+    "keep in memory first. On the dashed line no part is better than another. The order of bytes knows the whole run; "
+    "whether a set learned on some tokens serves others is the question of the hot set. Small tensors such as norms "
+    "have few bytes and as many accesses as large ones, so that the curve of accesses rises at once.",
+    code=shared_access.ACCESSES.replace("accesses, order", "accesses, concentration, order, pieces")
+    + """import pandas as pd
+use = concentration.piece_use(run.tables, used, touched, pieces.pieces(run.tables))
+curves = {name: concentration.curve(use, name) for name in concentration.MEASURES}
+drawn = [concentration.thinned(of).assign(measure=name) for name, of in curves.items()]
+data = pd.concat(drawn, ignore_index=True)[["measure", "file_share", "use_share"]]""",
+)
+
+
+def _hot_experts(context: Context) -> Rows:
+    """A row for the static set and one for the experts chosen last."""
+    hot = context.hot_set
+    empty = shared_experts.no_choice(context) or ("" if hot else _unknown(context))
+    columns = (
+        col.text("Held in each layer", lambda r: r["what"]),
+        col.number("Experts", lambda r: f"{q.count(r['hot'].n_held)} of {q.count(r['hot'].n_experts)}"),
+        col.number("Share", lambda r: share(r["hot"].n_held, r["hot"].n_experts)),
+        col.number("Choices served", lambda r: share(r["gain"].served, 1)),
+        col.number("Gain", lambda r: say.signed_gain(r["gain"].gain)),
+        col.number("95 % interval", lambda r: between(r["gain"].low, r["gain"].high, say.signed_gain)),
+    )
+    if hot is None:
+        return Rows(caption=hot_set_counts(None), empty=empty).of([], *columns)
+    profile = hot.kept.sort_values(["n_learned", "layer", "expert"], ascending=[False, True, True])
+    text = profile.rename(columns={"n_learned": "count"}).to_csv(index=False, lineterminator="\n")
+    return Rows(
+        title=say.hot_title(hot.static, hot.recent, hot.n_held, hot.n_experts),
+        caption=hot_set_counts(hot),
+        data=hot_set.table(hot),
+        empty=empty,
+        files={"data/pin-profile.csv": text},
+        values={
+            "hot_experts_held_share": _percent(hot.n_held / hot.n_experts),
+            "hot_experts_served": _percent(hot.static.served),
+            "hot_experts_gain": (hot.static.gain, "1", say.signed_gain(hot.static.gain)),
+            "recent_experts_served": _percent(hot.recent.served),
+        },
+    ).of(
+        [
+            {"what": "the experts that the first tokens chose most", "hot": hot, "gain": hot.static},
+            {"what": "the experts that were chosen last", "hot": hot, "gain": hot.recent},
+        ],
+        *columns,
+    )
+
+
+def _percent(share: float) -> tuple[float, str, str]:
+    return share, "1", q.percent(share)
+
+
+def hot_set_counts(hot: hot_set.HotSet | None) -> str:
+    """What the rows count."""
+    if hot is None:
+        return "The experts that some tokens chose most, and how many choices of later tokens they serve."
+    return (
+        f"Learned on the first {q.counted(hot.n_learned, 'generated token')}, scored on the {q.count(hot.n_scored)} "
+        "after them. Gain: 0 is what as many experts serve by chance, 1 is every choice; the interval rests on "
+        f"{hot_set.N_PARTS} parts of the scored tokens in a row. One static set was tested, not every set of its size. "
+        "data/pin-profile.csv lists its experts, the most chosen first."
+    )
+
+
+def _unknown(context: Context) -> str:
+    n = context.choice.n_rows
+    if n < hot_set.LEAST_TOKENS:
+        return say.too_few(n, hot_set.LEAST_TOKENS)
+    return "Layers or tokens differ in their number of experts, so that there is no common size of a set."
+
+
+HOT_EXPERTS = Table(
+    key="hot-experts",
+    page="caches",
+    section="hot",
+    title="Is there a hot set of experts?",
+    needs=needs.CHOICES,
+    when=WITH_EXPERTS,
+    content=_hot_experts,
+    shows="What a set of experts that never changes serves of tokens that it was not learned on, and what a cache of "
+    "the same size serves that keeps the experts chosen last.",
+    counts=f"{shared_experts.GENERATED} {shared_experts.HOLDS} Both hold twice as many experts as a token chooses, at "
+    "most half of a layer.",
+    read=f"The limit is a gain of {hot_set.MARGIN}: less is taken as not worth a cache. A gain reaches it where its "
+    "whole interval does, and does not where its whole interval lies below; where the interval lies on both sides, "
+    "neither is shown nor excluded. It is called a hot set if the first row reaches it. A gain below the limit can be "
+    "more than chance, and choices uneven. Of other sets than the one learned, and of other texts, this says nothing.",
+    code=shared_experts.CHOSEN.replace("experts, routing", "experts, hot_set")
+    + """n_experts = experts.choice(run.tables).n_experts
+data = hot_set.table(hot_set.hot_set(chosen, n_experts))""",
+)
+
+
+FILE = "data/keep-tensors.txt"
+
+
+def _keep_tensors(context: Context) -> Rows:
+    """A row for each size of memory."""
+    empty = shared_access.nothing(context)
+    if empty:
+        return no_rows(empty)
+    table = kept_tensors.kept(context.tables["tensors"], context.disk_accesses)
+    data = kept_tensors.chosen(table)
+    uneven = kept_tensors.gini(table)
+    half = data[data["memory_share"] == 0.5].iloc[0]
+    return Rows(
+        title=say.keep_title(float(half["served_share"]), float(half["kept_bytes"])),
+        caption=f"Tensors whole, those with the most touched bytes per byte first. A byte counts as often as it was "
+        f"touched; Gini coefficient of touches over bytes: {q.decimal(uneven, 2)} (0: each byte as often). "
+        f"{FILE} has, for each row, the regular expression that finds just these tensors, for llama.cpp’s -ot. "
+        f"n = {q.counted(context.disk_accesses['pass_id'].nunique(), 'pass')}.{shared_access.left_out(context)}",
+        data=data,
+        files={FILE: _patterns(table, data)},
+    ).of(
+        data,
+        col.text("Memory", lambda r: q.percent(r["memory_share"])),
+        col.size("of the tensors’ bytes", "memory_bytes"),
+        col.count("Tensors", "n_tensors"),
+        col.size("Their size", "kept_bytes"),
+        col.share("Touched bytes served", "served_share"),
+    )
+
+
+def _patterns(table: pd.DataFrame, data: pd.DataFrame) -> str:
+    """For each size of memory a line that says what it holds, and the regular expression."""
+    lines = []
+    for row in data.to_dict("records"):
+        names = [q.printable(str(name)) for name in table["name"].head(int(row["n_tensors"]))]
+        held = f"{q.counted(len(names), 'tensor')}, {q.size(row['kept_bytes'])}"
+        lines += [f"# {held}: {q.percent(row['served_share'])} of the touched bytes", kept_tensors.pattern(names)]
+    return "\n".join(lines) + "\n"
+
+
+KEEP_TENSORS = Table(
+    key="keep-tensors",
+    page="caches",
+    section="hot",
+    title="What would keeping whole tensors in memory serve?",
+    needs=needs.FILE_USE,
+    content=_keep_tensors,
+    shows="Which share of the touched bytes lies in the tensors that fit into some memory, if only whole tensors can "
+    "be kept there.",
+    counts=f"{shared_access.MEASURED} A tensor that the run never touched is not kept. It knows the run, as a static "
+    "set does.",
+    read="Tensors that each token reads whole (attention, output) come first; those of experts follow. llama.cpp’s "
+    "option `-ot 'REGEX=BUFFER'` places the tensors that a regular expression finds in a buffer of another type, such "
+    "as a GPU’s.",
+    code=shared_access.ACCESSES.replace("accesses, order", "accesses, kept_tensors, order")
+    + 'data = kept_tensors.chosen(kept_tensors.kept(run.tables["tensors"], touched))',
+)

@@ -1,0 +1,132 @@
+"""How much of each part of the model, and of its tensors, was touched."""
+
+from __future__ import annotations
+
+from tracegen.analysis import coverage
+from tracegen.charts import theme
+from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
+from tracegen.report.figures import needs, shared_memory
+from tracegen.report.figures.cells import Cell, cells, number, size
+from tracegen.report.figures.context import OUTSIDE, Context
+from tracegen.report.figures.figure import Rows, Table
+from tracegen.report.words import sentences, terms
+
+
+def _tensor_groups(context: Context) -> Rows:
+    data = coverage.group_use(context.tensor_use, theme.GROUP_OF)
+    head, rows = col.laid_out(
+        data,
+        col.text("Group", lambda r: Cell(r["group"], dot=r["group"])),
+        col.count("Tensors", "n_tensors"),
+        col.size("Size", "size_bytes"),
+        col.size("Touched, mapped", "mapped_bytes"),
+        col.size("Touched, copied", "copied_bytes"),
+        col.share("Touched at least once", "touched_bytes", "size_bytes"),
+    )
+    if len(rows) and context.summary.header_bytes:
+        rows.append(
+            cells("header and padding", number(q.count(0)), size(context.summary.header_bytes), *[Cell("")] * 3)
+        )
+    return Rows(
+        caption="Bytes of tensors in the file, and how many of them at least one of "
+        f"{q.counted(len(context.measured), 'measured pass')} touched; each byte counts once. Header and padding are "
+        f"what the files hold beside tensors: no operation reads them. {shared_memory.bounds(context)}",
+        head=head,
+        rows=rows,
+        data=data,
+        empty="The trace names no tensor.",
+    )
+
+
+TENSOR_GROUPS = Table(
+    key="tensor-groups",
+    page="memory",
+    section="kinds",
+    title="How much of each part of the model is touched?",
+    needs=(*needs.BYTES, needs.WHOLE),
+    content=_tensor_groups,
+    shows="Bytes of the tensors of each component group, and how many of them were touched at least once. "
+    f"{shared_memory.TOUCHED}",
+    counts=f"{shared_memory.MEASURED} Each byte counts once, however often it was touched.",
+    read="Below 100 %, tokens left something untouched: rows of the embedding, experts, or whole tensors.",
+    code="from tracegen.charts import theme\n" + shared_memory.USE + "data = coverage.group_use(use, theme.GROUP_OF)",
+)
+
+
+def _biggest_tensors(context: Context) -> Rows:
+    use = context.tensor_use.sort_values(["size_bytes", "tensor"], ascending=[False, True])
+    return Rows(
+        caption=f"The {min(len(use), 15)} largest of {len(use)} tensors; offset in the tensor's own file; share of "
+        f"bytes that a measured pass touched. The CSV has all tensors. {shared_memory.bounds(context)}",
+        data=use,
+        file="tensors-use",
+        empty="The trace names no tensor.",
+    ).of(
+        use.head(15),
+        col.name("Tensor", "name"),
+        col.component(),
+        col.text("Type", lambda r: Cell(str(r["dtype"]) if q.known(r["dtype"]) else "unknown", code=True)),
+        col.count("Offset", "offset", "bytes"),
+        col.size("Size", "size_bytes"),
+        col.text("Memory", lambda r: terms.memory_name(r["memory"]) if q.known(r["memory"]) else "never touched"),
+        col.share("Touched at least once", "touched_bytes", "size_bytes"),
+    )
+
+
+BIGGEST_TENSORS = Table(
+    key="biggest-tensors",
+    page="memory",
+    section="kinds",
+    title="Which tensors are biggest?",
+    needs=(*needs.BYTES, needs.WHOLE),
+    content=_biggest_tensors,
+    shows="Every tensor with its place in its file, and the share of its bytes that was touched. "
+    f"{shared_memory.TOUCHED}",
+    counts=f"{shared_memory.MEASURED} The page lists 15 tensors; the CSV has all.",
+    read="Memory is where operations touched the tensor: mapped is in the mapped model file, copied is in a copy made "
+    "at load.",
+    code=shared_memory.USE + 'data = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
+)
+
+
+def _never_touched(context: Context) -> Rows:
+    use = context.tensor_use
+    never = use[use["n_passes"] == 0].sort_values(["size_bytes", "tensor"], ascending=[False, True])
+    summary = sentences.never_touched(len(never), len(use), int(never["size_bytes"].sum()))
+    beside = sentences.header(context.summary.header_bytes, context.summary.file_bytes)
+    cut = f" The first 200 of {len(never)}; the CSV has all." if len(never) > 200 else ""
+    nothing = (
+        "No pass was measured."
+        if not len(context.measured)
+        else "Every tensor was touched."
+        if len(use)
+        else "The trace names no tensor."
+    )
+    return Rows(
+        caption=f"{summary}{beside}{cut} {OUTSIDE}",
+        data=never,
+        empty=nothing,
+    ).of(
+        never.head(200),
+        col.name("Tensor", "name"),
+        col.component(),
+        col.count("Offset", "offset", "bytes"),
+        col.size("Size", "size_bytes"),
+    )
+
+
+NEVER_TOUCHED = Table(
+    key="never-touched",
+    page="memory",
+    section="kinds",
+    title="Which tensors were never touched?",
+    needs=(*needs.BYTES, needs.WHOLE),
+    content=_never_touched,
+    shows="Tensors of the file of which no operation touched a byte.",
+    counts=shared_memory.MEASURED,
+    read="Expect small tables that llama.cpp reads at load. Experts that no token chose are listed only if each expert "
+    "is a tensor of its own.",
+    code=shared_memory.USE
+    + 'use = use[use["n_passes"] == 0]\ndata = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
+)

@@ -1,0 +1,187 @@
+"""Where the time of a token goes: by component, by layer, by kind of operation, and how long each token takes."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.analysis import timing
+from tracegen.charts import components as components_chart
+from tracegen.charts import layers as layers_chart
+from tracegen.charts import theme, tokens
+from tracegen.contract import quantities as q
+from tracegen.report.figures import needs, shared_times
+from tracegen.report.figures.context import OUTSIDE, Context
+from tracegen.report.figures.figure import Content, Figure, Values
+from tracegen.report.words import sentences
+
+
+def _components(context: Context) -> Content:
+    """Time per token by component, prompt and generation side by side."""
+    rows = timing.by(context.timed, "component", context.tokens, context.outside_ops)
+    return Content(
+        caption=f"{shared_times.wall(context)} Summed by component and divided by token rows; "
+        f"{shared_times.phases(context)}. {shared_times.whole(context)}{'' if context.gap_times else f' {OUTSIDE}'}",
+        alt=shared_times.alt("Operation time per token by component", rows, "component"),
+        chart=lambda width: components_chart.chart(rows, width=width),
+        data=rows,
+        values=shared_times.component_values(rows),
+        empty="" if len(rows) else shared_times.NO_TIMES,
+    )
+
+
+COMPONENTS = Figure(
+    key="components",
+    page="overview",
+    section="time",
+    title="Where does a token's time go?",
+    needs=(*needs.TIMES, needs.ROWS),
+    content=_components,
+    shows="Wall time of operations by component, per token row of the phase, and the time outside operations. "
+    f"{shared_times.EXPLAINED}",
+    counts=f"{shared_times.COUNTED} {shared_times.PARTS} A fused operation has no time of its own: it is part of the "
+    "operation that computed it.",
+    read="Compare the bars of a panel to see where the time goes. Compare a component in both panels to see what a "
+    "batch saves: a prompt evaluates many rows at once, so each row costs less computing. If the prompt is the first "
+    "to read the file, its bars include waiting for the file.",
+    code=shared_times.TIMED
+    + 'data = timing.by(timed, "component", timing.tokens_by_phase(run.tables), timing.outside(run.tables))',
+)
+
+
+def _layers(context: Context) -> Content:
+    """Time per token by layer and component group."""
+    phase = context.phase
+    rows = timing.by_layer(context.timed, phase, context.tokens, theme.GROUP_OF)
+    return Content(
+        caption=f"{shared_times.wall(context)} Summed by layer and component group and divided by token rows; {phase} "
+        f"passes only, {shared_times.phases(context, phase)}. Operations outside all layers stand last, as “no layer”; "
+        f"the bars leave out time outside operations. {OUTSIDE}",
+        alt=f"Stacked bars of operation time per token for {rows['layer'].nunique()} layers; the data table has the "
+        f"numbers.",
+        chart=lambda width: layers_chart.chart(
+            rows, "ns_per_token", "of operation wall time per token row", width=width
+        ),
+        data=rows,
+        values=shared_times.layer_values(rows, phase),
+        empty="" if len(rows) else shared_times.NO_TIMES,
+        numbers={"phase": phase},
+    )
+
+
+LAYERS = Figure(
+    key="layers",
+    page="overview",
+    section="more-time",
+    title="Do all layers take the same time?",
+    needs=(*needs.TIMES, needs.LAYERS, needs.ROWS),
+    content=_layers,
+    shows=f"Wall time of operations by layer and component group, per token row. {shared_times.EXPLAINED}",
+    counts=f"{shared_times.COUNTED} One phase only: generate where there is such a pass, else prompt.",
+    read="Equal layers do equal work. A longer bar shows other work in that layer, or waiting for a page of the file "
+    "or for a processor, perhaps in one pass only. Operations before and after all layers stand last.",
+    code="from tracegen.charts import theme"
+    + shared_times.TIMED
+    + """
+data = timing.by_layer(timed, "$phase", timing.tokens_by_phase(run.tables), theme.GROUP_OF)
+""",
+)
+
+
+def _op_kinds(context: Context) -> Content:
+    """Time per token by kind of operation."""
+    rows = timing.by(context.timed, "op", context.tokens, context.outside_ops)
+    return Content(
+        caption=f"{shared_times.wall(context)} Summed by ggml operation and divided by token rows; "
+        f"{shared_times.phases(context)}. {shared_times.whole(context)}{'' if context.gap_times else f' {OUTSIDE}'}",
+        alt=shared_times.alt("Operation time per token by kind", rows, "op"),
+        chart=lambda width: components_chart.chart(rows, "op", width=width),
+        data=rows,
+        empty="" if len(rows) else shared_times.NO_TIMES,
+    )
+
+
+OP_KINDS = Figure(
+    key="op-kinds",
+    page="overview",
+    section="more-time",
+    title="Which kinds of operation take the time?",
+    needs=(*needs.TIMES, needs.NAMES, needs.ROWS),
+    content=_op_kinds,
+    shows="Wall time of operations by their kind in ggml, per token row of the phase, and the time outside operations. "
+    f"{shared_times.EXPLAINED}",
+    counts=f"{shared_times.COUNTED} {shared_times.PARTS}",
+    read="MUL_MAT multiplies by a weight, MUL_MAT_ID by the experts that were chosen, FLASH_ATTN_EXT or SOFT_MAX is "
+    "attention, SET_ROWS and CPY write, GET_ROWS looks up rows. The figure divides the same time as the one by "
+    "component.",
+    code=shared_times.TIMED
+    + 'data = timing.by(timed, "op", timing.tokens_by_phase(run.tables), timing.outside(run.tables))',
+)
+
+
+def _token_times(context: Context) -> Content:
+    """The time that each generated token took."""
+    m = context.measured
+    rows = m[(m["kind"] == "generate").to_numpy()].dropna(subset=["produced_token", "duration_ns"])
+    rows = rows[
+        [
+            "produced_token",
+            "pass_id",
+            "duration_ns",
+            "n_tokens",
+            "major_faults",
+            "minor_faults",
+            "read_bytes",
+            "run_delay_ns",
+            "involuntary_switches",
+        ]
+    ]
+    known = q.known(context.summary.prompt_ns)
+    took = f", which took {q.duration(context.summary.prompt_ns)}" if known else ""
+    return Content(
+        title=sentences.token_times(rows["duration_ns"].astype(float).tolist()),
+        caption=f"Wall time of each generate pass, from its begin to its end, waiting included. Token 0 comes from the "
+        f"prompt{took}, and is not drawn. n = {len(rows)}. Sampling between passes is left out.",
+        alt=f"Pass duration per generated token, {len(rows)} tokens, median "
+        f"{q.duration(rows['duration_ns'].median() if len(rows) else None)}.",
+        chart=lambda width: tokens.chart(rows, width=width),
+        data=rows,
+        values=_values(rows["duration_ns"].astype(float)),
+        empty=""
+        if len(rows)
+        else "When the generate passes ended was not recorded, so they have no duration."
+        if context.summary.n_generate_passes
+        else "This run has no generate pass: one token was asked for, and the prompt gave it."
+        if context.summary.n_prompt_passes
+        else "This run has no generate pass.",
+    )
+
+
+def _values(times: pd.Series) -> Values:
+    """Median and 95th percentile (between neighbours: linear) of the time of a generated token."""
+    if times.empty:
+        return {}
+    named = {"token_ns_median": float(times.median()), "token_ns_p95": float(times.quantile(0.95))}
+    return {key: (ns, "ns", q.duration(ns)) for key, ns in named.items()}
+
+
+TOKENS = Figure(
+    key="tokens",
+    page="overview",
+    section="more-time",
+    title="How long does each token take?",
+    needs=needs.TIMES,
+    content=_token_times,
+    shows="The duration of each generate pass, from its begin to its end, waiting included. The CSV also has its page "
+    "faults, bytes read from the disk, time without a processor and forced context switches.",
+    counts="Generate passes whose generated token is known. Token 0 comes from the prompt and is not drawn; sampling "
+    "between passes is left out.",
+    read="The dashed line is the median. A single long bar often comes from the disk or from another program: look at "
+    "its bytes read, faults and run delay in the data. A slow rise may come from the growing KV cache; a step in the "
+    "middle does not.",
+    code="""
+rows = run.passes[run.passes["kind"] == "generate"].sort_values("pass_id")
+rows = rows.assign(duration_ns=rows["end_ns"] - rows["begin_ns"]).dropna(subset=["produced_token", "duration_ns"])
+data = rows[["produced_token", "pass_id", "duration_ns", "n_tokens", "major_faults", "minor_faults", "read_bytes",
+             "run_delay_ns", "involuntary_switches"]]
+""",
+)

@@ -1,0 +1,161 @@
+"""Where threads wait: by kind of operation, and by node of the graph."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.analysis import waiting
+from tracegen.contract import quantities as q
+from tracegen.report.figures import columns as col
+from tracegen.report.figures import needs
+from tracegen.report.figures.cells import Cell
+from tracegen.report.figures.context import OUTSIDE, Context
+from tracegen.report.figures.figure import Rows, Table
+from tracegen.report.words import sentences
+
+MOST_KINDS, MOST_NODES = 25, 15
+ALONE = "One thread computed: it waited for no other thread."
+WAITED = (
+    "All executed operations of measured passes whose threads have times, summed over threads. Load and warm-up are "
+    "left out."
+)
+OPS = """
+from tracegen.analysis import operations, passes, waiting
+ops = operations.op_rows(run.tables)
+"""
+
+
+def counted(context: Context) -> str:
+    """The sentences of a caption about what is summed."""
+    return (
+        f"Sums over all threads and {q.counted(len(context.measured), 'measured pass')}. Waiting inside: at barriers "
+        "of the operation itself; waiting after: from the end of the thread’s part to its next operation (a single "
+        "thread waits for nobody: this is its way to the next operation). Share: both together, as a share of the "
+        f"duration of these passes times their threads; the longest bar is the largest share. {OUTSIDE}"
+    )
+
+
+def empty(context: Context) -> str:
+    """Why there are no rows."""
+    if context.measured.empty:
+        return "No pass was measured: the run only loaded and warmed up."
+    return "The trace holds no times of threads in a measured pass."
+
+
+def times(shown: pd.DataFrame) -> list[col.Column]:
+    """The columns of times; the longest bar of a share is that of the largest share among the `shown` rows."""
+    largest = float(shown["share"].max()) if shown["share"].notna().any() else 0.0
+
+    def part(r: col.Row) -> Cell:
+        bar = float(r["share"]) / largest if largest else 0
+        return Cell(q.percent(r["share"]), True, bar) if q.known(r["share"]) else Cell(q.UNKNOWN, number=True)
+
+    def ms(label: str, name: str) -> col.Column:
+        return col.number(
+            label, lambda r: Cell(q.decimal(r[name] / 1e6, 3), number=True, exact=f"{q.count(r[name])} ns"), "ms"
+        )
+
+    return [
+        col.count("Executed", "n_ops"),
+        ms("Work", "work_ns"),
+        ms("Waiting inside", "barrier_ns"),
+        ms("Waiting after", "wait_ns"),
+        col.number("Waiting, of thread time", part),
+    ]
+
+
+def _title(context: Context, table: pd.DataFrame) -> str:
+    if table.empty or not table["share"].notna().any():
+        return sentences.waiting_title(None, "", 0, 0)
+    top, together = table.iloc[0], float(table["waiting_ns"].sum())
+    _, n_threads = waiting.thread_time(context.ops, context.measured)
+    return sentences.waiting_title(
+        float(table["share"].sum()),
+        f"{q.printable(top['op'])}, component {top['component']}",
+        float(top["waiting_ns"]) / together if together else 0.0,
+        n_threads,
+    )
+
+
+def _waiting_kinds(context: Context) -> Rows:
+    """Waiting per kind of operation and component."""
+    table = waiting.by(context.ops, context.measured, waiting.KIND)
+    _, n_threads = waiting.thread_time(context.ops, context.measured)
+    alone = ALONE if n_threads == 1 else ""
+    shown = table.head(0 if alone else MOST_KINDS)
+    cut = f" The first {MOST_KINDS} of {len(table)} rows; the CSV has all." if len(table) > MOST_KINDS else ""
+    return Rows(
+        title="" if alone else _title(context, table),
+        caption=f"{counted(context)} One row per kind of operation and component.{cut}",
+        data=table.drop(columns=["pass_id", "at_node"]),
+        empty=alone or empty(context),
+    ).of(
+        shown,
+        col.name("Operation", "op"),
+        col.component(),
+        *times(shown),
+    )
+
+
+WAITING_KINDS = Table(
+    key="waiting-kinds",
+    page="timeline",
+    section="waiting",
+    title="Where do threads wait?",
+    needs=(*needs.TIMES, needs.NAMES),
+    content=_waiting_kinds,
+    shows="How long threads worked and waited, by kind of operation and component.",
+    counts=WAITED,
+    read="Inside an operation a thread waits for the others at the operation’s own barriers; after it, for the last "
+    "thread to finish. Causes are parts of unequal size, a thread that waits for a page of the file, or a thread "
+    "without a processor. Each share is of the duration of the passes times their threads; together the shares are all "
+    "the waiting. A thread that computes alone waits for nobody: the time after an operation is its way to the next.",
+    code=OPS
+    + """
+waited = waiting.by(ops, passes.measured(run.tables), waiting.KIND)
+data = waited.drop(columns=["pass_id", "at_node"])
+""",
+)
+
+
+def _waiting_nodes(context: Context) -> Rows:
+    """The nodes of the graph where threads waited most, each with a link to the execution that waited most."""
+    table = waiting.by(context.ops, context.measured, waiting.NODE)
+    _, n_threads = waiting.thread_time(context.ops, context.measured)
+    alone = ALONE if n_threads == 1 else ""
+    shown = table.head(0 if alone else MOST_NODES)
+    return Rows(
+        caption=f"{counted(context)} One row per node of the graph: the {len(shown)} nodes with most "
+        f"waiting of {len(table)}; the CSV has all. A name leads to the execution of the node that waited longest.",
+        data=table,
+        empty=alone or empty(context),
+    ).of(
+        shown,
+        col.text(
+            "Result",
+            lambda r: Cell(
+                q.printable(r["name"]),
+                code=True,
+                href=f"../operations/index.html#pass={r['pass_id']}&node={r['at_node']}",
+            ),
+        ),
+        col.name("Operation", "op"),
+        col.number("Layer", lambda r: "" if pd.isna(r["layer"]) else str(r["layer"])),
+        col.component(),
+        *times(shown),
+    )
+
+
+WAITING_NODES = Table(
+    key="waiting-nodes",
+    page="timeline",
+    section="waiting",
+    title="At which nodes do threads wait most?",
+    needs=(*needs.TIMES, needs.NAMES),
+    content=_waiting_nodes,
+    shows="How long threads worked and waited, by node of the graph.",
+    counts=f"{WAITED} One row for all executions of a node.",
+    read="A node with far more waiting than similar nodes has parts of unequal size, or something disturbed one of its "
+    "executions. The link opens the execution that waited longest.",
+    code=OPS + "data = waiting.by(ops, passes.measured(run.tables), waiting.NODE)",
+)

@@ -1,0 +1,157 @@
+"""What if the model file stood in another order, or more of it stayed in memory?"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tracegen.analysis import what_if
+from tracegen.charts import what_if_memory
+from tracegen.contract import quantities as q
+from tracegen.report.figures import cells, needs, shared_access
+from tracegen.report.figures import columns as col
+from tracegen.report.figures.cells import Cell
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.figure import Content, Figure, Rows, Table, no_rows, not_drawn
+from tracegen.report.words import what_if_sentences as say
+
+HALF = 0.5  # of all bytes that were touched: the memory that sentences tell of
+CODE = """
+from tracegen.analysis import accesses, order, read_time, what_if
+touched = order.disk_accesses(run.tables, accesses.ranges(run.tables))
+scored = what_if.scored(run.tables)
+used = what_if.parts(run.tables, touched)
+shifts = what_if.shifts(run.tables, used, touched, scored.learned)
+device = read_time.ReadTime($latency_ns, $bytes_per_second)
+data = what_if.simulated(used, shifts, scored.passes, device)
+"""
+
+
+def nothing(context: Context) -> str:
+    """Why nothing can be simulated; empty if it can."""
+    empty = shared_access.nothing(context)
+    if not empty and not context.disk_accesses["pass_id"].isin(context.scored.passes).any():
+        empty = "The passes that would be scored touched nothing of the mapped file."
+    return empty
+
+
+def caption(context: Context) -> str:
+    """What was simulated, on which passes and with which device."""
+    scored, time = context.scored, context.read_time
+    phase = "generate" if (context.kinds == "generate").any() else ""
+    return (
+        f"{say.SIMULATION} {say.device(time.latency_ns, time.bytes_per_second, time.r_squared, time.n_measured)} "
+        f"{say.population(len(scored.passes), len(scored.learned), apart=scored.is_apart, phase=phase)}"
+        f"{shared_access.left_out(context)}"
+    )
+
+
+def numbers(context: Context) -> dict[str, object]:
+    """What the code of an explanation is filled with."""
+    return {"latency_ns": context.read_time.latency_ns, "bytes_per_second": context.read_time.bytes_per_second}
+
+
+def with_memory(table: pd.DataFrame, share: float) -> pd.DataFrame:
+    """The rows of `what_if.simulated` for one size of memory."""
+    return table[(table["memory_share"] == share).to_numpy(bool)]
+
+
+def best(table: pd.DataFrame) -> tuple[str, float]:
+    """The order that takes the least time with nothing in memory, and which share of today's time it saves."""
+    time = {str(row["order"]): float(row["time_ns"]) for row in table[table["memory_share"] == 0].to_dict("records")}
+    name = min(time, key=lambda order: time[order])
+    return name, 1 - time[name] / time["today"] if time["today"] else 0.0
+
+
+def saved(table: pd.DataFrame, share: float) -> tuple[float, float]:
+    """Which share of the time some memory saves in today's order, and the memory in bytes."""
+    none, some = (with_memory(table, s).query("order == 'today'").to_dict("records")[0] for s in (0.0, share))
+    return 1 - some["time_ns"] / none["time_ns"] if none["time_ns"] else 0.0, float(some["memory_bytes"])
+
+
+def held(context: Context, memory_bytes: float) -> float:
+    """Which share of the bytes that scored passes touch the most used ones are, if they are held and never change."""
+    return what_if.held_share(context.what_if_parts, context.scored, memory_bytes)
+
+
+def _what_if_orders(context: Context) -> Rows:
+    """A row for each order; the CSV has one for each order and size of memory."""
+    empty = nothing(context)
+    if empty:
+        return no_rows(empty)
+    table = context.what_if
+    none, half = (with_memory(table, s) for s in (0.0, HALF))
+    memory = q.size(half["memory_bytes"].iloc[0])
+    with_half = half.set_index("order").add_suffix("_half")[["reads_half", "time_ns_half"]]
+    return Rows(
+        title=say.orders_title(*best(table)),
+        caption=f"Means of a pass. Sequential: the share of steps between accesses that go on at most 128 KiB behind "
+        f"the end of the one before. Last two columns: with {memory} of memory, half of the mapped bytes that the run "
+        f"touched. {caption(context)}",
+        data=table,
+        numbers=numbers(context),
+    ).of(
+        none.join(with_half, on="order"),
+        col.text("Order", lambda r: r["order"]),
+        col.text("What it is", lambda r: say.ORDERS[r["order"]]),
+        col.number(
+            "Sequential",
+            lambda r: cells.share(r["sequential_share"], 1) if q.known(r["sequential_share"]) else Cell(""),
+        ),
+        col.decimal("Reads", "reads", 1),
+        col.decimal("Time", "time_ns", 1, "ms", 1e6),
+        col.decimal("Reads, with memory", "reads_half", 1),
+        col.decimal("Time, with memory", "time_ns_half", 1, "ms", 1e6),
+    )
+
+
+WHAT_IF_ORDERS = Table(
+    key="what-if-orders",
+    page="access",
+    section="what_if",
+    title="What if the tensors stood in another order in the file?",
+    needs=needs.FILE_USE,
+    content=_what_if_orders,
+    shows="The same accesses, if the file held its tensors, or the experts inside of them, in another order: how many "
+    "reads a pass would make up, and how long they would take one after the other.",
+    counts=f"{shared_access.MEASURED} Reads that lie at most 128 KiB apart in the order of use are one. An order is "
+    "learned on the first 80 % of the generate passes and scored on the others. t = reads · L + bytes / B.",
+    read="If all orders take about the same time, reads are so large that their number hardly matters: a token pays "
+    "for bytes. `tracegen reorder` writes a file in one of the orders, so that the simulation can be tried.",
+    code=CODE,
+)
+
+
+def _what_if_memory(context: Context) -> Content:
+    """The time to read of a pass by size of memory, for each order of the file."""
+    empty = nothing(context)
+    if empty:
+        return not_drawn(empty)
+    table = context.what_if
+    share, memory = saved(table, HALF)
+    title = say.memory_title(share, memory, held(context, memory))
+    return Content(
+        title=title,
+        caption=f"Mean time of a pass to read what is not in memory. {caption(context)}",
+        alt=f"Lines of time by size of memory for {q.counted(table['order'].nunique(), 'order')} of the file. "
+        f"{q.ended(title)}",
+        chart=lambda width: what_if_memory.chart(table, width=width),
+        data=table[["order", "memory_bytes", "reads", "read_bytes", "time_ns"]],
+        numbers=numbers(context),
+    )
+
+
+WHAT_IF_MEMORY = Figure(
+    key="what-if-memory",
+    page="caches",
+    section="caches",
+    title="What if more of the file stayed in memory?",
+    needs=needs.FILE_USE,
+    content=_what_if_memory,
+    shows="How long a pass would read, by how much memory there is for the file.",
+    counts="Memory drops what was not used for longest (LRU); it is counted to the byte. All passes go through it, "
+    "only the scored ones count. t = reads · L + bytes / B. The title says beside it what holding the most used bytes "
+    "would serve: chosen on the passes that orders are learned on, and never changed.",
+    read="A line that falls steadily: each GiB of memory is worth the same. A line that stays high and then drops: "
+    "little memory is as good as none, until what a token touches fits.",
+    code=CODE + 'data = data[["order", "memory_bytes", "reads", "read_bytes", "time_ns"]]',
+)
