@@ -53,7 +53,7 @@ def published(run: Run, *, kept: bool = True) -> Report:
     """Publish the run as `demo@v1`; not `kept`: without the lines for an issue, as versions had none."""
     public = privacy.public_run(run, privacy.this_machine())
     version = Version("demo", 1, run.created, "why", (run.number,), run.verdict, "title")
-    report = rendered(privacy.public_tables(run, TABLES), public, version, drawn=False)
+    report = rendered(privacy.public_tables(run, TABLES), public, version)
     files = {name: content for name, content in report.files.items() if kept or not name.startswith("data/issue-")}
     Path("experiments/demo").mkdir(parents=True)
     versions.publish(Path("experiments/demo"), public, replace(report, files=files), "why", NOW)
@@ -65,7 +65,7 @@ def published(run: Run, *, kept: bool = True) -> Report:
 
 def test_every_part_of_a_run_is_what_its_page_keeps(capsys: pytest.CaptureFixture[str]) -> None:
     stored(Path("experiments"), DEMO, TABLES)
-    draft = rendered(TABLES, privacy.public_run(DEMO, privacy.this_machine()), drawn=False)
+    draft = rendered(TABLES, privacy.public_run(DEMO, privacy.this_machine()))
     for part in PARTS:
         text = printed(capsys, "demo", "--issue", part)
         assert text == draft.files[path_of(part)].decode() and text.endswith("recorded by 0.1.0\n")
@@ -219,7 +219,7 @@ def test_versions_that_are_committed(
 
 def test_the_facts_of_a_page_are_those_of_its_run() -> None:
     run = privacy.public_run(DEMO, privacy.this_machine())
-    facts = stated_facts(body(rendered(TABLES, run, drawn=False), "provenance"))
+    facts = stated_facts(body(rendered(TABLES, run), "provenance"))
     assert facts["settings"] == {k: v for k, v in run.facts["settings"].items() if k != "prompt"} | {
         "prompt": run.facts["settings"]["prompt"]
     }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from functools import lru_cache
 from html.parser import HTMLParser
 from typing import Any
@@ -19,6 +20,7 @@ from tracegen.charts import svg
 from tracegen.charts.pointing import targets
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Run, Version
+from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.page import Report
 from tracegen.report.pages.render import render_report
 
@@ -35,29 +37,51 @@ def render(
 
 
 def rendered(
-    tables: Mapping[str, pd.DataFrame], run: Run | None = None, citable: Version | None = None, *, drawn: bool = True
+    tables: Mapping[str, pd.DataFrame],
+    run: Run | None = None,
+    citable: Version | None = None,
+    *,
+    drawn: bool | tuple[str, ...] = False,
 ) -> Report:
     """The report, which is the same object where the same is asked for again: nobody changes it, nor how it is made.
 
-    Not drawn, its figures are empty: for tests that read words.
+    `drawn`: all figures are drawn, or those of these keys; the others are empty, for drawing takes most of the time.
     """
     return _kept(pickle.dumps((dict(tables), run, citable)), drawn)
 
 
 @lru_cache(maxsize=32)
-def _kept(asked: bytes, drawn: bool) -> Report:
-    return (render if drawn else undrawn)(*pickle.loads(asked))
+def _kept(asked: bytes, drawn: bool | tuple[str, ...]) -> Report:
+    if drawn is True:
+        return render(*pickle.loads(asked))
+    with empty_figures(drawn or ()):
+        return render(*pickle.loads(asked))
+
+
+@contextmanager
+def empty_figures(but: tuple[str, ...] = ()) -> Iterator[None]:
+    """In this block no figure of a page has anything in it, but those of these keys."""
+    draw = svg.draw_layouts
+
+    def drawn(chart: Any, key: str, alt: str, executor: Executor | None = None) -> svg.Drawing:
+        return draw(chart, key, alt, executor) if key in but else svg.Drawing(lambda: (NOTHING, NOTHING), "{}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(svg, "draw_layouts", drawn)
+        yield
 
 
 def undrawn(tables: Mapping[str, pd.DataFrame], run: Run | None = None, citable: Version | None = None) -> Report:
-    """The report, with nothing in its figures: for tests that read words and data, as charts take most of the time."""
-
-    def empty(chart: object, key: str, alt: str, executor: Executor | None = None) -> svg.Drawing:
-        return svg.Drawing(lambda: (NOTHING, NOTHING), "{}")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(svg, "draw_layouts", empty)
+    """The report with empty figures, made anew."""
+    with empty_figures():
         return render(tables, run, citable)
+
+
+def same_analyses(made: Collector, run: Run) -> Collector:
+    """A collector of another run with the same tables and facts, with the analyses of this one: they know no check."""
+    collector = Collector(run, made.tables)
+    vars(collector).update({name: value for name, value in vars(made).items() if name not in vars(collector)})
+    return collector
 
 
 class Undrawn(Executor):

@@ -42,7 +42,7 @@ def test_a_token_row_is_named_by_the_token_that_it_holds() -> None:
     """Pass 3 gives token 1 and takes in token 0, which chooses the experts; token 3, the last, is held by no row."""
     tables = scaled_case(3, 2, moe=True)
     run = a_moe_run(text=dict(prompt="?", generated="!", token_ids=[11, 42, 7, 5], private=False))
-    report = rendered(tables, run)
+    report = rendered(tables, run, drawn=("experts-tokens",))
     rows = pd.read_csv(io.BytesIO(report.files["data/experts-of-tokens.csv"]))
     assert dict(zip(rows["pass_id"], rows["generated_token"], strict=True)) == {3: 0, 4: 1, 5: 2}
     page = words(body(report, "experts"))

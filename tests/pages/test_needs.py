@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, scaled_case, with_faults, with_requests
-from tests.pages.rendered import undrawn
+from tests.pages.rendered import same_analyses, undrawn
 from tracegen.contract.model import Check, Run
 from tracegen.contract.tables import frame
 from tracegen.measure.checks.verdict import all_checks
@@ -65,7 +65,7 @@ def rendered(of: tuple[str, ...], state: str = "failed") -> Report:
 
 @cache
 def analysed() -> Collector:
-    """A collector that has made the analyses of key figures and of the table of the disk, which know no check."""
+    """A collector that has made the analyses of key figures and of the table of the disk."""
     collector = Collector(run_with(()), tables())
     key_figures(collector)
     DISK.content(collector)
@@ -115,8 +115,7 @@ def test_what_needs_no_failed_check_stands_beside_what_does(check: str) -> None:
     ("check", "state"), [*((key, "failed") for key in CHECKS), *((key, "warning") for key in (*WARNED, *NOTED))]
 )
 def test_one_check_refuses_exactly_the_figures_it_makes_false(check: str, state: str) -> None:
-    collector = Collector(run_with((check,), state), tables())
-    vars(collector).update({name: made for name, made in vars(analysed()).items() if name not in vars(collector)})
+    collector = same_analyses(analysed(), run_with((check,), state))
     refused = {part.key for part in catalogue.FIGURES if collector.refusal(part.needs)}
     key_figures(collector)
     refused |= {name for name, value in VALUES.items() if collector.values[value]["value"] is None}
