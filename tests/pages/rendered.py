@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
 from functools import lru_cache
 from html.parser import HTMLParser
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from tests.builders import a_run, only, scaled_case, without
+from tests.drawn import NOTHING, empty_figures
 from tests.golden.hard_case import hard_case
-from tracegen.charts import svg
 from tracegen.charts.pointing import targets
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Run, Version
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.page import Report
 from tracegen.report.pages.render import render_report
-
-NOTHING = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" viewBox="0 0 9 9"><g></g></svg>'
 
 
 def render(
@@ -56,19 +52,6 @@ def _kept(asked: bytes, drawn: bool | tuple[str, ...]) -> Report:
         return render(*pickle.loads(asked))
     with empty_figures(drawn or ()):
         return render(*pickle.loads(asked))
-
-
-@contextmanager
-def empty_figures(but: tuple[str, ...] = ()) -> Iterator[None]:
-    """In this block no figure of a page has anything in it, but those of these keys."""
-    draw = svg.draw_layouts
-
-    def drawn(chart: Any, key: str, alt: str, executor: Executor | None = None) -> svg.Drawing:
-        return draw(chart, key, alt, executor) if key in but else svg.Drawing(lambda: (NOTHING, NOTHING), "{}")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(svg, "draw_layouts", drawn)
-        yield
 
 
 def undrawn(tables: Mapping[str, pd.DataFrame], run: Run | None = None, citable: Version | None = None) -> Report:
