@@ -135,13 +135,6 @@ def test_the_sizes_of_reads_are_those_of_single_requests() -> None:
     assert "up to 4 KiB" in shown and "up to 1 MiB" in shown and "up to 16 KiB" not in shown
 
 
-def test_events_that_were_lost_hide_the_tables() -> None:
-    failed = Check("requests_recorded", "Every read", "failed", "3 events lost", "0 events lost")
-    report = rendered(CASE, a_recorded_run(checks=(failed,)))
-    for key in ("disk-requests", "disk-sizes", "disk-read-sizes"):
-        assert "3 events lost" in section(report, key) and "MiB/s" not in section(report, key)
-
-
 @pytest.mark.parametrize("between", [True, False])
 def test_a_run_without_a_request_in_its_passes_says_nothing_of_rates(between: bool) -> None:
     rows = CASE["requests"]
