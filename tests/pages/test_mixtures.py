@@ -71,7 +71,7 @@ def test_what_a_row_holds_that_nobody_knows_is_not_guessed() -> None:
     unknown = pd.array([None] * len(tables["passes"]), dtype="Int32")
     tables["passes"] = tables["passes"].assign(produced_token=unknown)
     tables["tokens"] = tables["tokens"].assign(generated_token=pd.array([None] * len(tables["tokens"]), dtype="Int32"))
-    report = rendered(tables, a_moe_run())
+    report = rendered(tables, a_moe_run(), drawn=("experts-tokens",))
     page = words(body(report, "experts"))
     assert "not recorded 3 " in page and "pass 3" in page and "the last one generated" not in page
     assert ", holds token" not in body(report, "operations")
