@@ -64,6 +64,13 @@ def _a_chart_is_drawn_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield
 
 
+@pytest.fixture(scope="module")
+def empty_figures() -> Iterator[None]:
+    """What this module renders and publishes in this process has empty figures."""
+    with drawn.empty_figures():
+        yield
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _vega_is_made_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Every site in a new folder makes Vega's script, which takes two seconds: here it finds that of this session."""

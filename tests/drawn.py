@@ -12,6 +12,7 @@ import os
 import pickle
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 import vl_convert
 
+NOTHING = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" viewBox="0 0 9 9"><g></g></svg>'
 _NAMES = ("vegalite_to_svg", "vegalite_to_vega", "svg_to_png", "svg_to_pdf")
 _DRAW: dict[str, Callable[..., Any]] = {name: getattr(vl_convert, name) for name in _NAMES}
 _FOLDER: list[Path] = []  # one at most; none: everything is drawn
@@ -47,6 +49,21 @@ def anew() -> Iterator[None]:
         yield
     finally:
         _FOLDER.extend(kept)
+
+
+@contextmanager
+def empty_figures(but: tuple[str, ...] = ()) -> Iterator[None]:
+    """In this block no figure of a page has anything in it, but those of these keys: for tests that read the rest."""
+    from tracegen.charts import svg  # imports altair, which loads slowly
+
+    draw = svg.draw_layouts
+
+    def drawn(chart: Any, key: str, alt: str, executor: Executor | None = None) -> svg.Drawing:
+        return draw(chart, key, alt, executor) if key in but else svg.Drawing(lambda: (NOTHING, NOTHING), "{}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(svg, "draw_layouts", drawn)
+        yield
 
 
 def _kept(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:

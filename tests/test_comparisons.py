@@ -20,6 +20,7 @@ from tracegen.report.pages.render import render_report
 from tracegen.site import comparisons, gather, output
 from tracegen.storing import store
 
+pytestmark = pytest.mark.usefixtures("empty_figures")
 BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
 TABLES = scaled_case(1, 2)
 
@@ -43,7 +44,7 @@ def version(experiments: Path, name: str, number: int, checks: tuple[Check, ...]
 
 
 @pytest.fixture(scope="module")
-def experiments(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def experiments(empty_figures: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site") / "experiments"
     version(folder, "a", 1)
     version(folder, "a", 2, settings={**a_run().facts["settings"], "threads": 7})

@@ -18,7 +18,7 @@ from tracegen.site.drafts import Draft, Drawing
 from tracegen.storing import store
 from tracegen.storing.hashes import HashCache
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("empty_figures")]  # but drafts are drawn, elsewhere
 
 SAMPLE = Path(__file__).parents[1] / "experiments" / "sample" / "versions" / "1"
 WITH_HOLES = ("buffer_bytes_per_token", "bytes_touched_per_token")

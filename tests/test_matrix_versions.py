@@ -22,6 +22,7 @@ from tracegen.comparing.sides import cells_of, newest_published_cells, side_of
 from tracegen.publishing.versions import read_published
 from tracegen.storing import store
 
+pytestmark = pytest.mark.usefixtures("empty_figures")
 HOST = a_run().facts["host"]
 
 
@@ -46,7 +47,7 @@ def a_matrix(folder: Path, rounds: range = range(1, 9), matrix: str = "abc/1", *
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(empty_figures: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("matrix")
     a_matrix(root / "experiments" / "m")
     with pytest.MonkeyPatch.context() as patch:

@@ -13,6 +13,8 @@ import pytest
 
 import tracegen
 from tests.builders import a_moe_run, a_run, scaled_case
+from tests.drawn import empty_figures
+from tests.pages.rendered import Undrawn, render
 from tests.pages.test_explain import PAGE, with_residency
 from tests.site_project import stored
 from tests.stand_in import NOW
@@ -23,7 +25,6 @@ from tracegen.publishing.freeze import freeze
 from tracegen.reading.notebook.loaded import LoadedRun, LoadedTables, LoadedVersion
 from tracegen.report.figures.catalogue import CHARTS
 from tracegen.report.pages.page import Report
-from tracegen.report.pages.render import render_report
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +39,7 @@ def a_loaded(tables: Mapping[str, pd.DataFrame] = MOE, run: Run = MOE_RUN) -> Lo
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return render_report(MOE_RUN, MOE, address="demo/run-003", citable=None)
+    return render(MOE, MOE_RUN, executor=Undrawn())
 
 
 OF_SOME_RUNS = {"residency", "resident-groups", "disk-split", "disk-map", "disk-layers", "experts-next"}
@@ -67,15 +68,16 @@ def test_every_chart_is_the_one_that_the_page_draws(report: Report) -> None:
 
 
 def test_every_mark_with_data_has_a_tooltip_of_what_it_is() -> None:
+    charts = a_loaded().charts
     for key in set(CHARTS) - OF_SOME_RUNS:
-        document = getattr(a_loaded().charts, key.replace("-", "_"))().to_dict()
+        document = getattr(charts, key.replace("-", "_"))().to_dict()
         told = [
             [field["field"] for field in part["encoding"]["tooltip"]]
             for part, _ in pointing._parts(document, document)
             if "tooltip" in part.get("encoding", {})
         ]
         assert told and all(names and not set(names) & set(pointing.LOOKS) for names in told), key
-    cells = json.dumps(a_loaded().charts.heatmap().to_dict()["vconcat"][1])
+    cells = json.dumps(charts.heatmap().to_dict()["vconcat"][1])
     assert '{"field": "used"' in cells and '{"field": "memory"' in cells
 
 
@@ -134,7 +136,8 @@ def test_a_version_gives_the_charts_and_checks_of_its_run(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     tables = with_residency()
     run = stored(Path("experiments"), RUN, tables)
-    freeze(Path("experiments/demo"), run, "First.", NOW)
+    with empty_figures():
+        freeze(Path("experiments/demo"), run, "First.", NOW)
     version, loaded = tracegen.load("demo@v1"), tracegen.load("demo")
     assert isinstance(version, LoadedVersion)
     pd.testing.assert_frame_equal(version.checks, loaded.checks)

@@ -294,6 +294,6 @@ def test_serve_waits_until_a_run_is_whole(tmp_path: Path) -> None:
 def wanted(server: LiveReloadServer) -> bool:
     """Whether the server comes to want a new site; forgets it again."""
     with server._rebuild_cond:
-        found = server._rebuild_cond.wait_for(lambda: server._want_rebuild, timeout=10)
+        found = server._rebuild_cond.wait_for(lambda: server._want_rebuild, timeout=60)
         server._want_rebuild = False
     return found

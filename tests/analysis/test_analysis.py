@@ -17,7 +17,6 @@ from tracegen.analysis import (
     passes,
     summary,
     timeline,
-    timing,
 )
 from tracegen.report.words import sentences
 
@@ -173,18 +172,6 @@ def test_destinations_of_writes_are_not_read() -> None:
     rows = accesses.accesses(CASE, [3])
     written = rows[(rows["op"] == "SET_ROWS")].groupby("slot", observed=True)["touched_bytes"].max()
     assert written.to_dict() == {"dst": 256 * 2, "src0": 256 * 4, "src1": 8, "src2": 0}
-
-
-def test_times_add_up_and_shares_are_one() -> None:
-    ops = operations.op_rows(CASE)
-    timed = timing.timed_ops(CASE, ops)
-    made = timing.by(timed, "component", timing.tokens_by_phase(CASE))
-    assert made.groupby("phase")["share"].sum().to_dict() == pytest.approx({"generate": 1.0, "prompt": 1.0})
-    generate = ops[ops["pass_id"].between(3, 7) & (ops["state"] == "executed")]
-    assert made.loc[made["phase"] == "generate", "duration_ns"].sum() == generate["duration_ns"].sum()
-    top = timing.top_ops(timed, "generate", 1).iloc[0]
-    slowest = generate.groupby("node")["duration_ns"].sum()
-    assert top["node"] == slowest.idxmax() and top["duration_ns"] == slowest.max() and top["n_ops"] == 5
 
 
 def test_occupancy_and_peak_of_the_hard_case() -> None:

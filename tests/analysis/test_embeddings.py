@@ -62,7 +62,7 @@ def test_show_and_pages_call_figures_of_tokens_not_applicable() -> None:
     assert {"prompt", "generation", "ops per token"} <= named and "touched per token: mapped" in named
     assert words["touched per pass: weights"] and words["touched per pass: in total"]
     assert not [key for key, text in words.items() if text is None and "token" in key]
-    report = rendered(tables, run, drawn=False)
+    report = rendered(tables, run)
     overview = body(report, "overview")
     shown = dict(re.findall(r'id="value-(\w+)"[^>]*>.*?<strong>([^<]*)</strong>', overview))
     assert shown["weight_bytes_per_pass"] == q.size(found.weight_bytes)
@@ -70,5 +70,5 @@ def test_show_and_pages_call_figures_of_tokens_not_applicable() -> None:
     for key in ("tokens_per_second_prompt", "tokens_per_second_generate", "weight_bytes_per_token", "ops_per_token"):
         assert shown[key] == q.NOT_APPLICABLE
     assert report.values["prompt_tokens"]["text"] == q.NOT_APPLICABLE
-    assert "weight_bytes_per_pass" not in rendered(scaled_case(2, 1), run, drawn=False).values
+    assert "weight_bytes_per_pass" not in rendered(scaled_case(2, 1), run).values
     assert "speeds of prompt and generation do not apply" in overview

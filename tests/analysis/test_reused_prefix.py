@@ -84,6 +84,6 @@ def test_show_and_pages_say_how_much_was_computed(held: int) -> None:
     run = replace(run, facts={**run.facts, "trace": {**run.facts["trace"], "skipped_passes": 0}})
     said = f"{n} of {n + held} prompt tokens computed, {held} reused"
     assert (said in str(in_words(key_figures(run, tables))["prompt"])) is bool(held)
-    overview = body(rendered(tables, run, drawn=False), "overview")
+    overview = body(rendered(tables, run), "overview")
     assert (f"; {said}" in overview) is (f" {said}." in overview) is bool(held)
     assert ("tokens computed" in overview) is bool(held)

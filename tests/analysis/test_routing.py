@@ -45,34 +45,6 @@ def single(tables: dict[str, pd.DataFrame], layer: int) -> list[dict[str, Any]]:
     return [r for r in tables["routing"].to_dict("records") if r["layer"] == layer]
 
 
-def test_places_and_shares(case: dict[str, pd.DataFrame]) -> None:
-    made = routing.ranked(experts.choice(case).counts)
-    for layer in range(3):
-        count = Counter(r["expert"] for r in single(case, layer))
-        order = sorted(range(N), key=lambda e: (-count[e], e))
-        rows = made[made["layer"] == layer]
-        assert list(rows["expert"]) == order and list(rows["place"]) == list(range(1, N + 1))
-        assert np.allclose(rows["share"], [count[e] / count.total() for e in order])
-        assert np.allclose(rows["covered"], np.cumsum([count[e] / count.total() for e in order]))
-        assert set(rows["even"]) == {1 / N}
-
-
-def test_the_fewest_experts_that_cover_a_part(case: dict[str, pd.DataFrame]) -> None:
-    made = routing.layers(experts.choice(case).counts).set_index("layer")
-    for layer in range(3):
-        count = Counter(r["expert"] for r in single(case, layer))
-        n = sorted((count[e] for e in range(N)), reverse=True)
-        for percent in (50, 80, 95):
-            fewest = next(k for k in range(1, N + 1) if 100 * sum(n[:k]) >= percent * sum(n))
-            assert made.loc[layer, f"needed_{percent}"] == fewest
-        mean = sum(n) / N
-        assert made.loc[layer, "unevenness"] == pytest.approx((sum((v - mean) ** 2 for v in n) / N) ** 0.5 / mean)
-        assert made.loc[layer, "n_never"] == n.count(0) and made.loc[layer, "n_choices"] == sum(n)
-        assert made.loc[layer, "most_chosen"] == min(e for e in range(N) if count[e] == n[0])
-    top = max(range(3), key=lambda layer: (made.loc[layer, "unevenness"], -layer))
-    assert routing.most_uneven(made.reset_index()) == top
-
-
 def test_a_part_that_is_met_exactly_needs_no_further_expert() -> None:
     counts = pd.DataFrame({"layer": 0, "expert": range(4), "n_tokens": [50, 30, 15, 5]})
     made = routing.layers(counts).iloc[0]
@@ -148,17 +120,6 @@ def test_a_row_that_lacks_a_weight_has_no_places_and_equal_weights_stand_as_they
     assert made["expert"].tolist() == [11, 10, 12, 10, 11, 12]
     assert made["place"].tolist() == [1, 2, 3, pd.NA, pd.NA, pd.NA]
     assert routing.weights(chosen)["n"].tolist() == [1, 1, 1]
-
-
-def test_mean_weights_where_they_were_recorded(case: dict[str, pd.DataFrame]) -> None:
-    """The strongest of a row is the largest of its weights, whichever llama.cpp chose first."""
-    made = routing.weights(experts.generated(case))
-    assert set(made["layer"]) == {0, 1}
-    for r in made.to_dict("records"):
-        rows = [sorted((w for w, _, _ in row), reverse=True) for row in of_token(case, r["layer"]).values()]  # type: ignore[type-var]
-        found = [row[r["place"] - 1] for row in rows]
-        assert (r["n"], r["lowest"], r["highest"]) == (len(found), min(found), max(found))
-        assert r["mean"] == pytest.approx(sum(found) / len(found))
 
 
 def test_the_most_chosen_of_a_layer(case: dict[str, pd.DataFrame]) -> None:

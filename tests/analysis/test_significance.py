@@ -369,12 +369,12 @@ def test_p_alone_errs_as_often_as_it_may() -> None:
     assert 0.004 < share < 0.010
 
 
-def test_thousands_of_rows_take_seconds_and_fifty_repeats_less() -> None:
+def test_fifty_repeats_take_less_than_five_hundred_rows_of_seven() -> None:
     values = np.random.default_rng(2).lognormal(0, 0.1, (2000, 2, 7)).tolist()
     begin = time.process_time()
     assert len(holm([difference(a, b) for a, b in values])) == 2000
-    assert time.process_time() - begin < 12  # 2 s on the machine on which it was written
+    thousands = time.process_time() - begin
     a, b = np.random.default_rng(3).lognormal(0, 0.1, (2, 50)).tolist()
     begin = time.process_time()
     row = difference(a, b)
-    assert time.process_time() - begin < 0.3 and row.median_a == median(a)
+    assert time.process_time() - begin < thousands / 4 and row.median_a == median(a)

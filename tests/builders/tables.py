@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import pandas as pd
 
@@ -17,6 +18,15 @@ def scaled_case(
     splits: int = 1, threads: int = 2, prefix: str = "", warmup: bool = True,
 ) -> dict[str, pd.DataFrame]:  # fmt: skip
     """All tables of a plausible run: load, warm-up, one prompt pass and `n_generate` generate passes."""
+    made = _made(n_generate, n_layers, n_prompt, moe, copied, splits, threads, prefix, warmup)
+    return {name: table.copy(deep=False) for name, table in made.items()}  # pandas copies what is written to
+
+
+@lru_cache(maxsize=64)
+def _made(
+    n_generate: int, n_layers: int, n_prompt: int, moe: bool, copied: bool, splits: int, threads: int, prefix: str,
+    warmup: bool,
+) -> dict[str, pd.DataFrame]:  # fmt: skip
     tables = empty()
     graphs = [build_graph(0, n_prompt, n_layers, moe, prefix), build_graph(1, 1, n_layers, moe, prefix)]
     built = [g.rows() for g in graphs]

@@ -22,6 +22,7 @@ from tracegen.publishing import versions as publish
 from tracegen.report.pages.render import render_report
 from tracegen.storing import store
 
+pytestmark = pytest.mark.usefixtures("empty_figures")
 BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
 TABLES, MIXTURE = scaled_case(2, 2), scaled_case(2, 2, moe=True)
 

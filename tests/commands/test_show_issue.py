@@ -56,7 +56,7 @@ def published(run: Run, *, kept: bool = True, without: tuple[str, ...] = ()) -> 
     """
     public = privacy.public_run(run, privacy.this_machine())
     version = Version("demo", 1, run.created, "why", (run.number,), run.verdict, "title")
-    report = rendered(privacy.public_tables(run, TABLES), public, version, drawn=False)
+    report = rendered(privacy.public_tables(run, TABLES), public, version)
     files = {name: content for name, content in report.files.items() if kept or not name.startswith("data/issue-")}
     files = {name: content for name, content in files.items() if name not in without}
     Path("experiments/demo").mkdir(parents=True)
@@ -69,7 +69,7 @@ def published(run: Run, *, kept: bool = True, without: tuple[str, ...] = ()) -> 
 
 def test_every_part_of_a_run_is_what_its_page_keeps(capsys: pytest.CaptureFixture[str]) -> None:
     stored(Path("experiments"), DEMO, TABLES)
-    draft = rendered(TABLES, privacy.public_run(DEMO, privacy.this_machine()), drawn=False)
+    draft = rendered(TABLES, privacy.public_run(DEMO, privacy.this_machine()))
     for part in PARTS:
         text = printed(capsys, "demo", "--issue", part)
         assert text == draft.files[path_of(part)].decode() and text.endswith("recorded by 0.1.0\n")

@@ -24,6 +24,8 @@ repacked, so its bytes are `copied`. Every number below is worked out on paper:
 
 from __future__ import annotations
 
+from functools import cache
+
 import pandas as pd
 
 from tracegen.contract.tables import empty, frame
@@ -37,6 +39,11 @@ BUFFER_SIZES = {1: 4608, 2: 65536}
 
 def hard_case() -> dict[str, pd.DataFrame]:
     """All tables of the case."""
+    return {name: table.copy(deep=False) for name, table in _made().items()}  # pandas copies what is written to
+
+
+@cache
+def _made() -> dict[str, pd.DataFrame]:
     tables = empty()
     tables["files"] = frame(
         "files",

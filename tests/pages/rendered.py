@@ -11,18 +11,16 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from tests.builders import a_run, only, scaled_case, without
+from tests.drawn import NOTHING, empty_figures
 from tests.golden.hard_case import hard_case
-from tracegen.charts import svg
 from tracegen.charts.pointing import targets
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Run, Version
+from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.page import Report
 from tracegen.report.pages.render import render_report
-
-NOTHING = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" viewBox="0 0 9 9"><g></g></svg>'
 
 
 def render(
@@ -35,29 +33,38 @@ def render(
 
 
 def rendered(
-    tables: Mapping[str, pd.DataFrame], run: Run | None = None, citable: Version | None = None, *, drawn: bool = True
+    tables: Mapping[str, pd.DataFrame],
+    run: Run | None = None,
+    citable: Version | None = None,
+    *,
+    drawn: bool | tuple[str, ...] = False,
 ) -> Report:
     """The report, which is the same object where the same is asked for again: nobody changes it, nor how it is made.
 
-    Not drawn, its figures are empty: for tests that read words.
+    `drawn`: all figures are drawn, or those of these keys; the others are empty, for drawing takes most of the time.
     """
     return _kept(pickle.dumps((dict(tables), run, citable)), drawn)
 
 
 @lru_cache(maxsize=32)
-def _kept(asked: bytes, drawn: bool) -> Report:
-    return (render if drawn else undrawn)(*pickle.loads(asked))
+def _kept(asked: bytes, drawn: bool | tuple[str, ...]) -> Report:
+    if drawn is True:
+        return render(*pickle.loads(asked))
+    with empty_figures(drawn or ()):
+        return render(*pickle.loads(asked))
 
 
 def undrawn(tables: Mapping[str, pd.DataFrame], run: Run | None = None, citable: Version | None = None) -> Report:
-    """The report, with nothing in its figures: for tests that read words and data, as charts take most of the time."""
-
-    def empty(chart: object, key: str, alt: str, executor: Executor | None = None) -> svg.Drawing:
-        return svg.Drawing(lambda: (NOTHING, NOTHING), "{}")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(svg, "draw_layouts", empty)
+    """The report with empty figures, made anew."""
+    with empty_figures():
         return render(tables, run, citable)
+
+
+def same_analyses(made: Collector, run: Run) -> Collector:
+    """A collector of another run with the same tables and facts, with the analyses of this one: they know no check."""
+    collector = Collector(run, made.tables)
+    vars(collector).update({name: value for name, value in vars(made).items() if name not in vars(collector)})
+    return collector
 
 
 class Undrawn(Executor):

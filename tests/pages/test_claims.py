@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
@@ -15,13 +14,11 @@ from tracegen.contract.model import Check, Run
 from tracegen.report.figures import catalogue
 from tracegen.report.pages.page import Report
 
-told = partial(rendered, drawn=False)  # these tests read words
-
 
 @pytest.mark.parametrize("key", ["dropped_events", "one_run_id"])
 def test_a_failed_check_replaces_what_it_makes_meaningless(key: str) -> None:
     run = a_run(checks=(Check(key, "The check", "failed", "17", "0"),))
-    report = told(scaled_case(2, 2, moe=True), replace(run, facts=a_moe_run().facts))
+    report = rendered(scaled_case(2, 2, moe=True), replace(run, facts=a_moe_run().facts))
     assert '<script type="application/json" id="tg-timeline">' in body(report, "timeline")
     assert 'data-tg="timeline"' not in body(report, "timeline") and 'data-tg="experts"' not in body(report, "experts")
     why = catalogue.why(key)
@@ -34,11 +31,11 @@ def test_a_failed_check_replaces_what_it_makes_meaningless(key: str) -> None:
 
 
 def test_a_run_that_is_not_usable_has_no_finding_that_a_failed_check_concerns() -> None:
-    usable = body(told(CASES["dense"]), "overview")
+    usable = body(rendered(CASES["dense"]), "overview")
     assert "made the kernel read" in words(usable) and "page fault" in words(usable).lower()
     for key in ("one_run_id", "dropped_events", "passes_agree"):
         failed = a_run(checks=(Check(key, "The check", "failed", "17", "0"),))
-        text = body(told(CASES["dense"], failed), "overview")
+        text = body(rendered(CASES["dense"], failed), "overview")
         findings = words(text).partition("Findings")[2].partition("Time ")[0]
         assert "This run is not usable" in text
         assert "made the kernel read" not in findings and "page fault" not in findings.lower()
@@ -47,13 +44,13 @@ def test_a_run_that_is_not_usable_has_no_finding_that_a_failed_check_concerns() 
 
 
 def test_random_weights_are_called_so_on_every_page() -> None:
-    assert all("Random weights." in page.body for page in told(CASES["dense"]).pages)
+    assert all("Random weights." in page.body for page in rendered(CASES["dense"]).pages)
     trained = a_run(model=dict(name="real", random_weights=False))
-    assert not any("Random weights." in page.body for page in told(CASES["dense"], trained).pages)
+    assert not any("Random weights." in page.body for page in rendered(CASES["dense"], trained).pages)
 
 
 def test_a_run_without_facts_says_not_recorded() -> None:
-    report = told(CASES["dense"], Run("bare", 1, "2026-11-20T12:00:00Z", (), {}))
+    report = rendered(CASES["dense"], Run("bare", 1, "2026-11-20T12:00:00Z", (), {}))
     assert "Not recorded." in body(report, "provenance") and "No check was recorded" in body(report, "overview")
     assert "None" not in words(body(report, "provenance"))
 
@@ -61,7 +58,7 @@ def test_a_run_without_facts_says_not_recorded() -> None:
 def test_interference_is_said_above_every_time() -> None:
     why = "other programs had them"
     warned = a_run(checks=(Check("interference", "Threads had processors", "warning", "40 % without", "≤ 2 %", why),))
-    report = told(CASES["dense"], warned)
+    report = rendered(CASES["dense"], warned)
     note = "care. Threads that could run waited for a processor: 40 % without (limit: ≤ 2 %). Other programs had them."
     for key, first in (("timeline", "fig-timeline"), ("graph", "fig-graph-0")):
         assert -1 < body(report, key).find(note) < body(report, key).index(f'id="{first}"')
@@ -69,11 +66,11 @@ def test_interference_is_said_above_every_time() -> None:
     for said in ("care: threads that could run waited for a processor.", "40 % without (limit: ≤ 2 %)"):
         assert -1 < overview.find(said) < overview.index('id="fig-components"')
     assert note not in body(report, "memory")
-    assert all(note not in page.body for page in told(CASES["dense"]).pages)
+    assert all(note not in page.body for page in rendered(CASES["dense"]).pages)
 
 
 def test_one_token_says_that_there_is_no_generate_pass() -> None:
-    report = told(CASES["one token"])
+    report = rendered(CASES["one token"])
     text = words(body(report, "overview"))
     assert "This run has no generate pass: one token was asked for, and the prompt gave it." in text
     assert report.values["tokens_per_second_generate"]["value"] is None
@@ -90,9 +87,9 @@ def test_what_was_asked_for_of_memory_and_series_is_on_provenance() -> None:
         ),
     )
     titles = ("Repetition", "Memory locked beside the program", "Limit to the program’s memory")
-    text = words(body(told(CASES["dense"], asked), "provenance"))
+    text = words(body(rendered(CASES["dense"], asked), "provenance"))
     assert all(title in text for title in titles) and "run-001" in text and "2.00 GiB" in text
-    plain = words(body(told(CASES["dense"]), "provenance"))
+    plain = words(body(rendered(CASES["dense"]), "provenance"))
     assert not any(title in plain for title in titles)
 
 
@@ -102,7 +99,7 @@ def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
     host = dict(memory_bytes=10 * size)
 
     def said(**conditions: object) -> str:
-        return words(body(told(CASES["dense"], a_run(host=host, conditions=conditions)), "overview"))
+        return words(body(rendered(CASES["dense"], a_run(host=host, conditions=conditions)), "overview"))
 
     assert "10.0 % of RAM" in said() and "the file may stay in memory once it was read" in said()
     locked = said(mlock=dict(locked_bytes=9 * size + size // 2))
@@ -112,7 +109,7 @@ def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
 
 
 def test_a_page_cache_that_nobody_looked_at_has_no_words() -> None:
-    text = words(body(told(CASES["dense"], a_run(conditions={})), "overview"))
+    text = words(body(rendered(CASES["dense"], a_run(conditions={})), "overview"))
     assert "Page cache before the run" in text and "of the file’s pages were in memory" not in text
 
 
@@ -120,7 +117,7 @@ def told_of_backend(backend: str) -> Report:
     split = dict(pass_id=2, split=1, backend=backend, n_nodes=1, begin_ns=1, end_ns=2_000_001, by_op=False)
     ops = CASES["dense"]["ops"].copy()
     ops.loc[ops.index[-1], "time_basis"] = "split"
-    return told(CASES["dense"] | {"splits": contract.frame("splits", [split]), "ops": ops})
+    return rendered(CASES["dense"] | {"splits": contract.frame("splits", [split]), "ops": ops})
 
 
 def test_operations_of_another_backend_are_said_to_have_no_times() -> None:
@@ -157,14 +154,14 @@ def test_weights_that_are_read_lazily_are_not_said_to_be_read_at_load() -> None:
     for n in (0, 1):
         run = a_run()
         facts = {**run.facts, "settings": {**run.facts["settings"], "mmap": False}, "trace": {"n_weights_mapped": n}}
-        said[n] = words(body(told(CASES["dense"], replace(run, facts=facts)), "overview"))
+        said[n] = words(body(rendered(CASES["dense"], replace(run, facts=facts)), "overview"))
     assert "no operation reads the file" in said[0] and "lazily" not in said[0]
     assert "except 1 tensor that llama.cpp reads lazily: operations read it" in said[1]
     assert "no operation reads the file" not in said[1]
 
 
 def test_what_lies_in_the_mapping_and_what_came_from_the_disk_have_a_word_each() -> None:
-    report = told(scaled_case(2, 2, moe=True), a_moe_run())
+    report = rendered(scaled_case(2, 2, moe=True), a_moe_run())
     for page in report.pages:
         assert not re.search(r"\bstorage\b", words(page.body), re.IGNORECASE) or page.key == "provenance", page.key
     memory = words(body(report, "memory"))

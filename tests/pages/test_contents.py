@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from html import unescape
 
 import pytest
@@ -13,13 +12,11 @@ from tests.pages.rendered import CASES, body, rendered, words
 from tests.stand_in import HOSTILE
 from tracegen.report.pages.contents import contents
 
-told = partial(rendered, drawn=False)
-
 
 @pytest.mark.parametrize("name", ["dense", "experts", "only a load", "nothing"])
 def test_each_entry_leads_to_its_title(name: str) -> None:
     run = a_moe_run() if name == "experts" else None
-    for page in told(CASES[name], run).pages:
+    for page in rendered(CASES[name], run).pages:
         lists = re.findall(r"<ol>\s*<li class=\"tg-of.*?</ol>", page.body, re.DOTALL)
         figures = re.findall(r'<figure id="([^"]+)"[^>]*>\s*<p class="tg-title">', page.body)
         headings = len(re.findall(r"<h2", page.body.partition('<div class="tg-glossary">')[0]))
@@ -46,4 +43,4 @@ def test_a_page_of_few_parts_has_no_list() -> None:
 def test_what_is_hostile_stays_text() -> None:
     run = a_moe_run()
     run = type(run)(**{**run.__dict__, "facts": {**run.facts, "settings": {"question": HOSTILE}}})
-    assert "<script>alert" not in body(told(CASES["experts"], run), "overview")
+    assert "<script>alert" not in body(rendered(CASES["experts"], run), "overview")

@@ -53,7 +53,7 @@ def test_the_title_says_what_became_of_what_was_read() -> None:
         sum(row[name] for row in use) for name in ("page_bytes_read", "now_bytes", "never_bytes", "again_bytes")
     )
     assert 0 < now < read and 0 < again < read
-    shown = section(rendered(CASE, a_recorded_run(), drawn=False), "disk-requests")
+    shown = section(rendered(CASE, a_recorded_run()), "disk-requests")
     assert (
         f"Of what generate passes read, {100 * now / read:.1f} % was used in the same pass, "
         f"{100 * never / read:.1f} % never; {100 * again / read:.1f} % was read again"
@@ -61,7 +61,7 @@ def test_the_title_says_what_became_of_what_was_read() -> None:
 
 
 def test_each_pass_has_a_row_of_what_it_read() -> None:
-    shown = section(rendered(CASE, a_recorded_run(), drawn=False), "disk-requests")
+    shown = section(rendered(CASE, a_recorded_run()), "disk-requests")
     for row, use in zip(*of_generate(), strict=True):
         cells = [row["model_bytes"], row["ahead_bytes"]]
         cells += [use[name] for name in ("now_bytes", "later_bytes", "never_bytes", "again_bytes")]
@@ -72,7 +72,7 @@ def test_each_pass_has_a_row_of_what_it_read() -> None:
 @pytest.mark.parametrize("measurements", [[MEASURED, SLOWER], [SLOWER, MEASURED]])
 def test_the_rate_stands_beside_the_fastest_measurement(measurements: list[dict[str, Any]]) -> None:
     device = dict(device="vda", refused=None, measurements=measurements)
-    shown = section(rendered(CASE, a_recorded_run(device=device), drawn=False), "disk-sizes")
+    shown = section(rendered(CASE, a_recorded_run(device=device)), "disk-sizes")
     passes, _ = of_generate()
     rate = sum(row["read_bytes"] for row in passes) * 1e9 / sum(row["busy_ns"] for row in passes)
     said = f"{rate / 2**20:,.0f} MiB/s: {100 * rate / (512 << 20):.1f} % of the fastest measurement".replace(",", " ")
@@ -83,14 +83,14 @@ def test_the_rate_stands_beside_the_fastest_measurement(measurements: list[dict[
 
 
 def test_a_device_that_was_not_measured_is_told() -> None:
-    shown = section(rendered(CASE, a_recorded_run(), drawn=False), "disk-sizes")
+    shown = section(rendered(CASE, a_recorded_run()), "disk-sizes")
     assert "What the device can do was not measured." in shown and "fastest measurement" not in shown
     assert "measured just before" not in shown and "generate passes" in shown
 
 
 def test_a_device_that_refused_to_be_measured_says_why() -> None:
     refused = a_recorded_run(device=dict(refused=f"no direct reads {HOSTILE}"))
-    report = rendered(CASE, refused, drawn=False)
+    report = rendered(CASE, refused)
     shown = section(report, "disk-sizes")
     assert "What the device can do was not measured: no direct reads " in shown
     tags = Tags(body(report, "disk"))
@@ -101,19 +101,19 @@ def test_hostile_names_of_measurements_and_passes_stay_text() -> None:
     device = dict(refused=None, measurements=[MEASURED | dict(pattern=HOSTILE)])
     unplaced = Check("requests_recorded", "Requests", "warning", HOSTILE, HOSTILE, HOSTILE)
     run = a_recorded_run(device=device, checks=(unplaced,))
-    for page in rendered(CASE, run, drawn=False).pages:
+    for page in rendered(CASE, run).pages:
         tags = Tags(page.body)
         assert "img" not in tags.tags and not tags.handlers and "\x1b" not in page.body
 
 
 def test_a_run_with_faults_and_requests_has_one_page_with_both() -> None:
     run = a_run(host=HOST, trace=dict(faults_recorded=True, requests_recorded=True))
-    report = rendered(with_requests(with_faults(scaled_case(3, 2, threads=2))), run, drawn=False)
+    report = rendered(with_requests(with_faults(scaled_case(3, 2, threads=2))), run)
     assert section(report, "disk-requests") and section(report, "disk-sizes") and section(report, "disk-tensors")
 
 
 def test_a_run_that_recorded_none_has_no_page() -> None:
-    assert "disk" not in {page.key for page in rendered(scaled_case(2, 1), a_run(host=HOST), drawn=False).pages}
+    assert "disk" not in {page.key for page in rendered(scaled_case(2, 1), a_run(host=HOST)).pages}
 
 
 def test_the_sizes_of_reads_are_those_of_single_requests() -> None:
@@ -128,25 +128,18 @@ def test_the_sizes_of_reads_are_those_of_single_requests() -> None:
         for i, size in enumerate((4096, 4096, 4096, 1 << 20))
     ]  # fmt: skip
     shown = section(
-        rendered({**CASE, "requests": contract.frame("requests", rows)}, a_recorded_run(), drawn=False),
+        rendered({**CASE, "requests": contract.frame("requests", rows)}, a_recorded_run()),
         "disk-read-sizes",
     )
     assert "25.0 % of the requests, those over 4 KiB, bring 98.8 % of what was read" in shown
     assert "up to 4 KiB" in shown and "up to 1 MiB" in shown and "up to 16 KiB" not in shown
 
 
-def test_events_that_were_lost_hide_the_tables() -> None:
-    failed = Check("requests_recorded", "Every read", "failed", "3 events lost", "0 events lost")
-    report = rendered(CASE, a_recorded_run(checks=(failed,)), drawn=False)
-    for key in ("disk-requests", "disk-sizes", "disk-read-sizes"):
-        assert "3 events lost" in section(report, key) and "MiB/s" not in section(report, key)
-
-
 @pytest.mark.parametrize("between", [True, False])
 def test_a_run_without_a_request_in_its_passes_says_nothing_of_rates(between: bool) -> None:
     rows = CASE["requests"]
     rows = rows[rows["pass_id"].isna().to_numpy(bool)] if between else rows.iloc[:0]
-    report = rendered({**CASE, "requests": rows.reset_index(drop=True)}, a_recorded_run(), drawn=False)
+    report = rendered({**CASE, "requests": rows.reset_index(drop=True)}, a_recorded_run())
     assert "What was read, and was it used?" in section(report, "disk-requests")
     assert "How near does the device come to what it can do?" in section(report, "disk-sizes")
 
@@ -164,6 +157,6 @@ def test_sentences_of_nothing_are_questions() -> None:
 def test_the_table_has_no_more_rows_than_the_page_shows() -> None:
     many = with_requests(scaled_case(60, 1))
     run = a_run(host=HOST, trace=dict(requests_recorded=True))
-    shown = section(rendered(many, run, drawn=False), "disk-requests")
+    shown = section(rendered(many, run), "disk-requests")
     assert "The first 40 of 61 measured passes" in shown
     assert pd.notna(requests.by_pass(many)["n_requests"]).all()

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_run, scaled_case, with_faults
-from tests.pages.rendered import body, render
+from tests.pages.rendered import body, rendered
 from tracegen.report.pages.page import Report
 from tracegen.report.words import disk_sentences as say
 
@@ -20,11 +20,11 @@ def plain(text: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text).replace("\u202f", " "))
 
 
-def rendered(read_bytes: Any) -> Report:
+def reading(read_bytes: Any) -> Report:
     tables = with_faults(scaled_case(3, 2, threads=2))
     read = pd.array([read_bytes] * len(tables["passes"]), "Int64")
     tables = {**tables, "passes": tables["passes"].assign(read_bytes=read)}
-    return render(tables, a_run(host=dict(page_bytes=4096), trace=dict(faults_recorded=True)))
+    return rendered(tables, a_run(host=dict(page_bytes=4096), trace=dict(faults_recorded=True)))
 
 
 @pytest.mark.parametrize("read", [None, 4096])
@@ -58,14 +58,14 @@ def test_the_timeline_of_a_pass_without_a_page_fault_says_so(recorded: bool) -> 
     run = a_run(host=dict(page_bytes=4096), trace=dict(faults_recorded=recorded))
     tables = with_faults(scaled_case(3, 2, threads=2))
     none = tables["faults"].iloc[:0]
-    shown = plain(body(render({**tables, "faults": none}, run), "timeline"))
+    shown = plain(body(rendered({**tables, "faults": none}, run), "timeline"))
     assert ("No operation has a page fault of the model file." in shown) == recorded
     assert ("Work includes waiting for the disk." in shown) != recorded
-    assert "Dark stretches are page faults" in plain(body(render(tables, run), "timeline"))
+    assert "Dark stretches are page faults" in plain(body(rendered(tables, run), "timeline"))
 
 
 def test_a_run_whose_passes_read_nothing_says_so_on_both_pages() -> None:
-    nothing, some, unknown = rendered(0), rendered(4096), rendered(None)
+    nothing, some, unknown = reading(0), reading(4096), reading(None)
     assert "is page faults that read nothing" in plain(body(nothing, "disk"))
     assert "in page faults that read nothing" in plain(body(nothing, "overview"))
     assert "Generate passes read nothing from the disk" in plain(body(nothing, "overview"))
@@ -101,4 +101,4 @@ def test_the_layers_are_those_of_the_prompt_where_only_it_waited() -> None:
         (of_prompt, "threads and prompt passes. Bytes outside"),
         (tables["faults"].iloc[:0], "No prompt or generate pass waited for a byte of a tensor."),
     ):
-        assert said in plain(body(render({**tables, "faults": faults.reset_index(drop=True)}, run), "disk"))
+        assert said in plain(body(rendered({**tables, "faults": faults.reset_index(drop=True)}, run), "disk"))

@@ -45,7 +45,6 @@ def with_residency() -> dict[str, pd.DataFrame]:
 CASES: Mapping[str, Mapping[str, pd.DataFrame]] = {
     "experts": scaled_case(2, 2, moe=True, splits=2),
     "no experts chosen": scaled_case(0, 1, moe=True),
-    "dense": scaled_case(3, 2),
     "one token": scaled_case(0, 2),
     "hard case": hard_case(),
     "residency": with_residency(),
@@ -149,7 +148,7 @@ def test_a_function_that_made_data_is_there() -> None:
 
 def test_a_figure_that_is_not_drawn_explains_itself_without_lines() -> None:
     failed = Check("dropped_events", "No event was dropped", "failed", "3", "0")
-    found = shown(render(CASES["dense"], a_run(checks=(failed,))))
+    found = shown(render(CASES["residency"], a_run(checks=(failed,))))
     for key in ("heatmap", "components", "top-operations", "never-touched"):
         assert "tg-explain" in found[key] and "<pre" not in found[key], key
     assert "<pre" in found["checks"]

@@ -9,24 +9,21 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.builders import scaled_case
-from tests.pages.rendered import Undrawn, render
+from tests.builders import a_run, scaled_case
 from tracegen.analysis.blocks import fold
 from tracegen.report.pages import graphs
+from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.graph_facts import instances
-from tracegen.report.pages.page import Report
+from tracegen.report.pages.explorers.packing import script_json
 
 
-def state_of(report: Report) -> dict[str, Any]:
-    body = next(page.body for page in report.pages if page.key == "graph")
-    found = re.search(r'id="tg-graph">(.*?)</script>', body, re.DOTALL)
-    assert found is not None
-    return dict(json.loads(found[1]))
+def topology_of(collector: Collector) -> dict[str, Any]:
+    """The first topology, as the page gives it to its script."""
+    return dict(json.loads(script_json(graphs.graphs(collector)["state"]))["topologies"][0])
 
 
 def facts_of(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
-    report = render(tables, executor=Undrawn())
-    return dict(state_of(report)["topologies"][0]["facts"])
+    return dict(topology_of(Collector(a_run(), tables))["facts"])
 
 
 def test_columns_are_those_of_the_drawn_graph() -> None:
@@ -76,10 +73,12 @@ def test_facts_that_are_long_stand_in_a_file_of_their_own(monkeypatch: pytest.Mo
     tables = scaled_case(1, 1)
     inside = facts_of(tables)
     monkeypatch.setattr(graphs, "IN_PAGE_BYTES", 1_000)
-    report = render(tables, executor=Undrawn())
-    one = state_of(report)["topologies"][0]
+    collector = Collector(a_run(), tables)
+    one = topology_of(collector)
     assert "facts" not in one and one["path"] == "../data/graph/graph-0.js"
-    call = re.fullmatch(r"tracegenGraph\((.*)\);\n", report.files["data/graph/graph-0.js"].decode(), re.DOTALL)
+    call = re.fullmatch(
+        r"tracegenGraph\((.*)\);\n", collector.files.contents["data/graph/graph-0.js"].decode(), re.DOTALL
+    )
     assert call is not None and json.loads(call[1]) == inside
 
 

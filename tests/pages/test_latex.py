@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pypdf import PdfReader
 
 from tests.builders import a_moe_run, scaled_case
+from tests.pages.rendered import rendered
 from tracegen.contract.model import Version
 from tracegen.report.pages.page import Report
 from tracegen.report.pages.render import render_report
@@ -86,7 +87,7 @@ def test_downloads_name_the_sizes_on_paper_and_latex(report: Report) -> None:
 
 
 def test_a_draft_has_no_files_for_paper() -> None:
-    files = render_report(a_moe_run(), scaled_case(2, 2, moe=True), address="demo/run-003", citable=None).files
+    files = rendered(scaled_case(3, 2, moe=True), a_moe_run()).files
     assert [name for name in files if name.endswith((".pdf", ".tex"))] == ["data/values.tex"]
 
 
@@ -106,7 +107,7 @@ def test_values_are_commands_with_exact_number_and_unit(report: Report) -> None:
 
 def test_the_values_of_layers_and_tokens_are_those_of_the_run() -> None:
     tables = scaled_case(3, 2, moe=True)
-    values = render_report(a_moe_run(), tables, address="demo/run-003", citable=None).values
+    values = rendered(tables, a_moe_run()).values
     passes = tables["passes"][tables["passes"]["kind"] == "generate"]
     times = sorted((passes["end_ns"] - passes["begin_ns"]).astype(int))
     assert values["token_ns_median"]["value"] == times[len(times) // 2] and len(times) % 2 == 1

@@ -42,7 +42,7 @@ def test_a_token_row_is_named_by_the_token_that_it_holds() -> None:
     """Pass 3 gives token 1 and takes in token 0, which chooses the experts; token 3, the last, is held by no row."""
     tables = scaled_case(3, 2, moe=True)
     run = a_moe_run(text=dict(prompt="?", generated="!", token_ids=[11, 42, 7, 5], private=False))
-    report = rendered(tables, run)
+    report = rendered(tables, run, drawn=("experts-tokens",))
     rows = pd.read_csv(io.BytesIO(report.files["data/experts-of-tokens.csv"]))
     assert dict(zip(rows["pass_id"], rows["generated_token"], strict=True)) == {3: 0, 4: 1, 5: 2}
     page = words(body(report, "experts"))
@@ -71,7 +71,7 @@ def test_what_a_row_holds_that_nobody_knows_is_not_guessed() -> None:
     unknown = pd.array([None] * len(tables["passes"]), dtype="Int32")
     tables["passes"] = tables["passes"].assign(produced_token=unknown)
     tables["tokens"] = tables["tokens"].assign(generated_token=pd.array([None] * len(tables["tokens"]), dtype="Int32"))
-    report = rendered(tables, a_moe_run())
+    report = rendered(tables, a_moe_run(), drawn=("experts-tokens",))
     page = words(body(report, "experts"))
     assert "not recorded 3 " in page and "pass 3" in page and "the last one generated" not in page
     assert ", holds token" not in body(report, "operations")

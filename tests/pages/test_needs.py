@@ -1,9 +1,14 @@
-"""What a failed check forbids: each is made to fail, exactly the figures named are hidden, all others stand."""
+"""What a failed check forbids: each is made to fail, exactly the figures named are hidden, all others stand.
+
+Figures that do not stand name all checks that they miss, so whole pages are made of a few runs only; one check alone
+is tried on what decides, with the analyses of all tries made once.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -11,25 +16,30 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, scaled_case, with_faults, with_requests
-from tests.pages.rendered import undrawn
+from tests.pages.rendered import same_analyses, undrawn
 from tracegen.contract.model import Check, Run
 from tracegen.contract.tables import frame
 from tracegen.measure.checks.verdict import all_checks
 from tracegen.readers.foreign.faults import KNOWN
 from tracegen.report.figures import catalogue, needs
+from tracegen.report.figures.disk import DISK
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.key_figures import key_figures
 from tracegen.report.pages.page import Report
 from tracegen.report.words.sentences import CARE
-
-pytestmark = pytest.mark.slow
 
 OF_IMPORTS = [key for key in KNOWN if catalogue.figures_of(key) or catalogue.noted_in(key)]  # also of native runs
 CHECKS = list(dict.fromkeys([*(check.key for check in all_checks()), *OF_IMPORTS]))
 WARNED = sorted({check for of in catalogue.NEEDS.values() for need in of for check in need.warned})
+NOTED = [key for key in CHECKS if catalogue.noted_in(key)]
 # Key figures have a value instead of an anchor.
 VALUES = {"rates": "tokens_per_second_generate", "bytes": "weight_bytes_per_token", "file-use": "touched_share"}
 IN_THE_DISK_TABLE = "storage"
+ANCHORED = set(catalogue.NEEDS) - set(VALUES) - {IN_THE_DISK_TABLE}
+HOW = {"failed": "failed", "warning": "warned"}
 
 
+@cache
 def tables() -> dict[str, pd.DataFrame]:
     made = with_requests(with_faults(scaled_case(2, 2, moe=True)))
     last = int(made["passes"]["pass_id"].max())
@@ -37,16 +47,29 @@ def tables() -> dict[str, pd.DataFrame]:
     return made
 
 
-@cache
-def rendered(failed: str, state: str = "failed") -> Report:
+def run_with(of: Collection[str], state: str = "failed") -> Run:
+    """A run of which everything was recorded, with these checks in this state, and all others passed."""
     run = a_moe_run()
     checks = tuple(
-        Check(key, f"Check of {key}", state if key == failed else "passed", f"17 of {key}", "0") for key in CHECKS
+        Check(key, f"Check of {key}", state if key in of else "passed", f"17 of {key}", "0") for key in CHECKS
     )
     trace = {**run.facts["trace"], "faults_recorded": True, "requests_recorded": True}
     facts = {**run.facts, "trace": trace, "host": {**run.facts["host"], "page_bytes": 4096}}
-    made: Run = replace(run, checks=checks, facts=facts)
-    return undrawn(tables(), made)
+    return replace(run, checks=checks, facts=facts)
+
+
+@cache
+def rendered(of: tuple[str, ...], state: str = "failed") -> Report:
+    return undrawn(tables(), run_with(of, state))
+
+
+@cache
+def analysed() -> Collector:
+    """A collector that has made the analyses of key figures and of the table of the disk."""
+    collector = Collector(run_with(()), tables())
+    key_figures(collector)
+    DISK.content(collector)
+    return collector
 
 
 def sections(report: Report) -> Iterator[tuple[str, str]]:
@@ -56,35 +79,49 @@ def sections(report: Report) -> Iterator[tuple[str, str]]:
         parts = re.split(r'id="(?:fig-|tab-|(?=key-figures|verdict"))([a-z0-9-]+)"', shown)
         for key, html in zip(parts[1::2], parts[2::2], strict=True):
             if key != "verdict":  # which names the checks, not what they concern
-                yield key, re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+                text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html)).replace("\u202f", " ")
+                yield "graph" if key.startswith("graph-") else key, text
 
 
-def hidden(report: Report, check: str, how: str = "failed") -> set[str]:
-    """The figures whose place says that this check failed, and the key figures that are not shown."""
-    said = f"the check “Check of {check}” {how} (17 of {check}; limit 0)."
-    found = {key for key, text in sections(report) if said in text.replace("\u202f", " ")}
-    found |= {name for name, value in VALUES.items() if report.values[value]["value"] is None}
-    disk = next(text for key, text in sections(report) if key == "disk")
-    found -= {"disk", "key-figures"}
-    found |= {IN_THE_DISK_TABLE} if "not shown" in disk else set()
-    return {"graph" if key.startswith("graph-") else key for key in found}
+def missed(report: Report, state: str = "failed") -> dict[str, set[str]]:
+    """Figure -> the checks for which its place says that it does not stand; those that stand are left out."""
+    said = re.compile(rf"the check “Check of (\w+)” {HOW[state]} \(17 of \1; limit 0\)\.")
+    found: dict[str, set[str]] = defaultdict(set)
+    for key, text in sections(report):
+        if key in ANCHORED and (checks := said.findall(text)):
+            found[key] |= set(checks)
+    return found
 
 
 def test_every_figure_that_needs_checks_stands_on_some_page() -> None:
-    report = rendered("nothing")
-    there = {"graph" if key.startswith("graph-") else key for key, _ in sections(report)}
-    assert set(catalogue.NEEDS) - set(VALUES) - {IN_THE_DISK_TABLE} <= there
-    assert not hidden(report, "nothing")
+    report = rendered(())
+    assert {key for key, _ in sections(report)} >= ANCHORED
+    assert not missed(report) and all(report.values[name]["value"] is not None for name in VALUES.values())
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_a_failed_check_hides_exactly_the_figures_it_makes_false(check: str) -> None:
-    assert hidden(rendered(check), check) == set(catalogue.figures_of(check))
+@pytest.mark.parametrize(("state", "of"), [("failed", CHECKS), ("warning", WARNED)])
+def test_each_figure_names_exactly_the_checks_that_it_misses(state: str, of: list[str]) -> None:
+    """What an imported trace lacks hides figures already where it warns."""
+    needed = {key: set(catalogue.checks_of(key)) & set(of) for key in ANCHORED}
+    assert missed(rendered(tuple(of), state), state) == {key: checks for key, checks in needed.items() if checks}
 
 
-@pytest.mark.parametrize("check", WARNED)
-def test_what_an_imported_trace_lacks_hides_figures_already_where_it_warns(check: str) -> None:
-    assert hidden(rendered(check, "warning"), check, "warned") == set(catalogue.figures_of(check))
+@pytest.mark.parametrize("check", ["buffers_balance", "tracing_cost"])
+def test_what_needs_no_failed_check_stands_beside_what_does(check: str) -> None:
+    assert set(missed(rendered((check,)))) == set(catalogue.figures_of(check)) & ANCHORED
+
+
+@pytest.mark.parametrize(
+    ("check", "state"), [*((key, "failed") for key in CHECKS), *((key, "warning") for key in (*WARNED, *NOTED))]
+)
+def test_one_check_refuses_exactly_the_figures_it_makes_false(check: str, state: str) -> None:
+    collector = same_analyses(analysed(), run_with((check,), state))
+    refused = {part.key for part in catalogue.FIGURES if collector.refusal(part.needs)}
+    key_figures(collector)
+    refused |= {name for name, value in VALUES.items() if collector.values[value]["value"] is None}
+    if any("not shown" in cell.text for row in DISK.content(collector).rows for cell in row):
+        refused.add(IN_THE_DISK_TABLE)
+    assert refused == (set(catalogue.figures_of(check)) if state == "failed" or check in WARNED else set())
 
 
 def test_every_check_that_can_fail_forbids_something() -> None:
@@ -99,25 +136,21 @@ def test_every_check_that_can_fail_forbids_something() -> None:
     )
 
 
-@pytest.mark.parametrize("check", [key for key in CHECKS if catalogue.noted_in(key)])
-def test_a_warning_stands_in_the_captions_of_what_it_concerns(check: str) -> None:
-    report = rendered(check, "warning")
-    said = f"Check of {check}: 17 of {check} (limit: 0)."
-    concerned = set(catalogue.noted_in(check))
-    captions = {key for key, text in sections(report) if said in text.replace("\u202f", " ")}
+def test_warnings_stand_in_the_captions_of_what_they_concern_and_above_times() -> None:
+    above, report = set(needs.NOTED_ABOVE_TIMES), rendered((*NOTED, *needs.NOTED_ABOVE_TIMES), "warning")
+    assert not missed(report) and not missed(report, "warning")
     drawn = {figure.key for figure in report.figures}
-    assert concerned & drawn <= captions
-    assert captions <= concerned
-    assert not hidden(report, check)
-
-
-@pytest.mark.parametrize("check", needs.NOTED_ABOVE_TIMES)
-def test_a_warning_of_times_stands_above_them(check: str) -> None:
-    report = rendered(check, "warning")
-    said = f"{CARE[check]}: 17 of {check} (limit: 0)."
+    for check in NOTED:
+        said, concerned = f"Check of {check}: 17 of {check} (limit: 0).", set(catalogue.noted_in(check))
+        captions = {key for key, text in sections(report) if said in text}
+        assert concerned & drawn <= captions <= concerned, check
     for page in report.pages:
-        text = re.sub(r"<[^>]+>", " ", page.body)
-        assert (said in text) == (page.key in {"access", "disk", "operations", "graph", "timeline"}), page.key
-        brief = f"Read these times with care: {CARE[check][:1].lower()}{CARE[check][1:]}."
-        assert (brief in text) == (page.key == "overview"), page.key
-        assert text.count(f"17 of {check} (limit: 0)") >= 1  # the line of the verdict
+        text = re.sub(r"<[^>]+>", " ", page.body).replace("\u202f", " ")
+        timed = page.key in {"access", "disk", "operations", "graph", "timeline"}
+        assert {check for check in above if f"{CARE[check]}: 17 of {check} (limit: 0)." in text} == (
+            above if timed else set()
+        )
+        (brief,) = re.findall(r"Read these times with care: ([^.]*)\.", text) if page.key == "overview" else [""]
+        assert {check for check in above if f"{CARE[check][:1].lower()}{CARE[check][1:]}" in brief} == (
+            above if brief else set()
+        )

@@ -7,6 +7,7 @@ import json
 import re
 from collections import defaultdict
 from dataclasses import replace
+from functools import cache
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, a_run, scaled_case, with_faults, with_requests
-from tests.pages.rendered import CASES, body, rendered
+from tests.pages.rendered import CASES, body, rendered, same_analyses
 from tests.pages.test_markdown import ALLOWED, html, linked
 from tests.recompute.plain import experts, times
 from tests.recompute.plain.rows import Rows
@@ -37,7 +38,7 @@ from tracegen.contract.model import Check, Run, Version
 from tracegen.contract.tables import frame
 from tracegen.measure.checks.verdict import all_checks
 from tracegen.publishing import privacy
-from tracegen.report.figures.catalogue import checks_of
+from tracegen.report.figures.catalogue import checks_of, figures_of
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.page import Report
 from tracegen.report.pages.pasted import MOST_LINES, PARTS, pasted, path_of
@@ -66,7 +67,7 @@ def disk_case() -> tuple[Run, dict[str, pd.DataFrame]]:
 @pytest.fixture(scope="module")
 def report() -> Report:
     run, tables = disk_case()
-    return rendered(tables, run, drawn=False)
+    return rendered(tables, run)
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +84,13 @@ def text_of(report: Report, part: str) -> str:
 
 def lines_of(run: Run, tables: dict[str, pd.DataFrame], part: str) -> str:
     return pasted(Collector(run, tables), part)
+
+
+@cache
+def case_of(name: str) -> Collector:
+    if name == "disk":
+        return Collector(*disk_case())
+    return Collector(a_moe_run() if name == "experts" else a_run(), dict(CASES[name]))
 
 
 def table(text: str, first: str) -> list[list[str]]:
@@ -107,8 +115,7 @@ def page_table(report: Report, page: str, key: str) -> list[list[str]]:
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("case", [*CASES, "disk"])
 def test_the_lines_are_few_and_their_tables_hold(case: str, part: str) -> None:
-    run, tables = disk_case() if case == "disk" else (a_moe_run() if case == "experts" else a_run(), dict(CASES[case]))
-    text = lines_of(run, tables, part)
+    text = pasted(case_of(case), part)
     assert text.endswith("\n") and len(text.splitlines()) <= MOST_LINES and "\n\n\n" not in text
     page = html(text)
     assert set(re.findall(r"</?([a-z0-9]+)", page)) <= ALLOWED | {"strong", "ul", "li"}
@@ -310,15 +317,14 @@ def test_phases_are_sums_over_passes(report: Report, rows: Rows) -> None:
 
 def test_the_overview_offers_the_same_lines_and_no_other_page_does(report: Report) -> None:
     found = re.findall(r"<textarea[^>]*>(.*?)</textarea>", body(report, "overview"), re.DOTALL)
-    run, tables = disk_case()
-    assert [unescape(text) for text in found] == [text_of(report, "hot")] == [lines_of(run, tables, "hot")]
+    assert [unescape(text) for text in found] == [text_of(report, "hot")] == [pasted(case_of("disk"), "hot")]
     assert all("textarea" not in page.body and "copy-markdown" not in page.body for page in report.pages[1:])
     assert len(gzip.compress(found[0].encode())) <= 2048
 
 
 def test_a_version_is_named_as_it_is_cited() -> None:
     version = Version("demo", 7, "2026-11-20T12:00:00Z", "why", (3,), "complete", "title")
-    made = rendered(scaled_case(1, 1), a_run(), version, drawn=False)
+    made = rendered(scaled_case(1, 1), a_run(), version)
     assert text_of(made, "ops").splitlines()[-1] == "`demo@v7`; tracegen 0.2.0, recorded by 0.1.0"
 
 
@@ -326,7 +332,7 @@ def test_the_cost_of_tracing_names_the_pass_that_it_is_of() -> None:
     """It is the largest of all kinds of pass, and no share of all passes together."""
     run = a_run()
     run = replace(run, facts=dict(run.facts) | {"trace": dict(run.facts["trace"]) | {"overhead_share": 0.0299}})
-    said = text_of(rendered(scaled_case(1, 1), run, drawn=False), "hot")
+    said = text_of(rendered(scaled_case(1, 1), run), "hot")
     assert "(tracing cost, in the kind of pass where it is largest: 3.0 % of the undisturbed time)" in said
 
 
@@ -360,19 +366,22 @@ SIGNS = {
 }  # fmt: skip
 
 
-def failing(check: str) -> tuple[Run, dict[str, pd.DataFrame]]:
-    run, tables = disk_case()
+def failing(check: str) -> Collector:
+    """The disk case with a failed check."""
+    made = case_of("disk")
     checks = tuple(
         Check(c.key, f"Check {c.key}", "failed" if c.key == check else "passed", "17 found", "0") for c in all_checks()
     )
-    return replace(run, checks=checks), tables
+    return same_analyses(made, replace(made.run, checks=checks))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("check", ["", *(check.key for check in all_checks())])
+# Of checks that make the same figures false, one is tried: test_needs.py tries all.
+TRIED = {figures_of(check.key): check.key for check in reversed(all_checks())}
+
+
+@pytest.mark.parametrize("check", ["", *TRIED.values()])
 def test_a_failed_check_leaves_out_exactly_what_it_makes_false(check: str) -> None:
-    run, tables = failing(check)
-    collector = Collector(run, tables)
+    collector = failing(check)
     for part, signs in SIGNS.items():
         text = pasted(collector, part)
         shown, _, verdict = text.rpartition("Verdict: ")
@@ -389,37 +398,39 @@ def test_a_failed_check_leaves_out_exactly_what_it_makes_false(check: str) -> No
 
 
 def test_checks_that_warned_are_told_after_those_that_failed() -> None:
-    run, tables = failing("one_run_id")
+    made = failing("one_run_id")
     checks = tuple(
-        replace(c, state="warning") if n % 2 and c.state == "passed" else c for n, c in enumerate(run.checks)
+        replace(c, state="warning") if n % 2 and c.state == "passed" else c for n, c in enumerate(made.run.checks)
     )
-    text = lines_of(replace(run, checks=checks), tables, "ops")
+    text = pasted(same_analyses(made, replace(made.run, checks=checks)), "ops")
     verdict = next(line for line in text.splitlines() if line.startswith("Verdict"))
     n_warned = sum(check.state == "warning" for check in checks)
     assert verdict.index("Failed: ") < verdict.index("Warned: ") and f"; {n_warned - 6} more." in verdict
 
 
-def public(run: Run, tables: dict[str, pd.DataFrame], part: str) -> str:
-    return lines_of(privacy.public_run(run, ("countess-17",)), privacy.public_tables(run, tables), part)
+def public(run: Run, tables: dict[str, pd.DataFrame]) -> dict[str, str]:
+    """Part -> its lines, in the run's public form."""
+    collector = Collector(privacy.public_run(run, ("countess-17",)), privacy.public_tables(run, tables))
+    return {part: pasted(collector, part) for part in PARTS}
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_no_path_no_host_no_user_no_prompt(part: str) -> None:
-    for run, tables in ((plain_run(), scaled_case(4, 2, moe=True)), (private_run(), private_tables())):
-        text = public(run, tables, part)
+@pytest.mark.parametrize(
+    ("run", "tables"), [(plain_run(), scaled_case(4, 2, moe=True)), (private_run(), private_tables())]
+)
+def test_no_path_no_host_no_user_no_prompt(run: Run, tables: dict[str, pd.DataFrame]) -> None:
+    for text in public(run, tables).values():
         assert not [secret for secret in (*SECRETS, "Once upon", "umbrella", "71001", "/bin/") if secret in text]
         assert "`demo.gguf`" in text
 
 
 def test_what_a_private_run_withholds_is_called_so() -> None:
-    text = public(private_run(), private_tables(), "hot")
-    embedding = next(row for row in table(text, "touched per token") if row[0] == "embedding")
-    assert embedding[1] == "withheld" and "- weights touched per token: withheld (" in text
-    assert "copied weights: withheld" in public(private_run(), private_tables(), "load")
+    found = public(private_run(), private_tables())
+    embedding = next(row for row in table(found["hot"], "touched per token") if row[0] == "embedding")
+    assert embedding[1] == "withheld" and "- weights touched per token: withheld (" in found["hot"]
+    assert "copied weights: withheld" in found["load"]
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_names_that_want_to_be_code_stay_names(part: str) -> None:
+def test_names_that_want_to_be_code_stay_names() -> None:
     run = hostile_run()
     mentions = "@ada ada/repo#12 GH-7 https://evil.example www.evil.example |`*_"
     facts = {**run.facts, "more_models": [{"file": f"x{mentions}"}], "host": {"cpu": f"{mentions}{HOSTILE}"}}
@@ -428,16 +439,15 @@ def test_names_that_want_to_be_code_stay_names(part: str) -> None:
     facts["device"] = dict(measurements=[{**MEASURED[0], "pattern": mentions}])
     facts["trace"] = {**facts["trace"], "faults_recorded": True, "requests_recorded": True}
     tables = with_requests(with_faults(hostile_tables()))
-    splits = tables["ops"]["backend"].astype("object").fillna("CPU").iloc[:1].tolist()
-    assert splits
-    text = public(replace(run, facts=facts), tables, part)
-    page = html(text)
-    assert set(re.findall(r"</?([a-z0-9]+)", page)) <= ALLOWED | {"strong", "ul", "li"} and not linked(page), page
-    assert len(text.splitlines()) <= MOST_LINES and not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
-    for block in re.findall("<table>.*?</table>", page, re.DOTALL):
-        widths = {len(re.findall(r"<t[hd](?: [^>]*)?>", row)) for row in re.findall("<tr>.*?</tr>", block, re.DOTALL)}
-        assert len(widths) == 1
-    assert markdown.markdown(text)  # without tables, too
+    for text in public(replace(run, facts=facts), tables).values():
+        page = html(text)
+        assert set(re.findall(r"</?([a-z0-9]+)", page)) <= ALLOWED | {"strong", "ul", "li"} and not linked(page), page
+        assert len(text.splitlines()) <= MOST_LINES
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
+        for block in re.findall("<table>.*?</table>", page, re.DOTALL):
+            rows = re.findall("<tr>.*?</tr>", block, re.DOTALL)
+            assert len({len(re.findall(r"<t[hd](?: [^>]*)?>", row)) for row in rows}) == 1
+        assert markdown.markdown(text)  # without tables, too
 
 
 def test_the_texts_are_small_in_a_bundle(report: Report, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, a_run, only, scaled_case, with_faults, without
-from tests.pages.rendered import body, render, words
+from tests.pages.rendered import body, rendered, words
 from tests.unpacking import unpacked
 from tracegen.publishing import privacy
 from tracegen.report.pages.collector import Collector
@@ -26,7 +26,7 @@ CASE = scaled_case(4, 2, moe=True, threads=3)
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return render(CASE, a_moe_run())
+    return rendered(CASE, a_moe_run())
 
 
 def called(report: Report, pattern: str, call: str) -> list[Any]:
@@ -62,7 +62,7 @@ def test_chunks_hold_the_waiting_for_the_disk_where_it_was_recorded(report: Repo
     tables = with_faults(CASE)
     run = a_moe_run(trace={**a_moe_run().facts["trace"], "faults_recorded": True})
     waited = {}
-    for chunk in called(render(tables, run), r"data/spans/\d+\.js", "tracegenSpans"):
+    for chunk in called(rendered(tables, run), r"data/spans/\d+\.js", "tracegenSpans"):
         for one in chunk:
             for lane in one["threads"]:
                 pairs = zip(unpacked(lane["node"]), unpacked(lane["disk"]), strict=True)
@@ -100,7 +100,7 @@ def test_chunks_hold_every_span_of_the_table(report: Report) -> None:
 def test_of_a_long_run_some_passes_are_carried_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = CASE["spans"].groupby("pass_id").size()
     monkeypatch.setattr(span_chunks, "MOST_SPANS", int(sizes.iloc[0]) * 4)
-    made = render(CASE, a_moe_run())
+    made = rendered(CASE, a_moe_run())
     state = json.loads(re.search(r'id="tg-timeline">(.*?)</script>', body(made, "timeline"), re.S)[1])  # type: ignore[index]
     carried = [p["id"] for p in state["passes"] if p["chunk"] is not None]
     assert len(carried) == 4 and state["shown"] in carried
@@ -161,14 +161,14 @@ def test_the_tables_of_waiting_hold_what_their_csv_holds(report: Report) -> None
     ],
 )
 def test_a_timeline_of_nothing_says_why(tables: dict[str, pd.DataFrame], said: str) -> None:
-    text = words(body(render(tables, a_moe_run()), "timeline"))
-    assert text.count(said) == 3 and 'data-tg="timeline"' not in body(render(tables, a_moe_run()), "timeline")
+    text = words(body(rendered(tables, a_moe_run()), "timeline"))
+    assert text.count(said) == 3 and 'data-tg="timeline"' not in body(rendered(tables, a_moe_run()), "timeline")
 
 
 def test_one_operation_on_one_thread_is_a_timeline() -> None:
     spans = CASE["spans"]
     last = spans[spans["pass_id"] == spans["pass_id"].max()].head(1)
-    made = render(CASE | {"spans": last.reset_index(drop=True)}, a_moe_run())
+    made = rendered(CASE | {"spans": last.reset_index(drop=True)}, a_moe_run())
     assert "timeline" in {f.key for f in made.figures} and "1 thread, " in words(body(made, "timeline"))
     assert "1 pass with 1 span," in words(body(made, "timeline"))
 

@@ -47,7 +47,7 @@ def test_control_characters_do_not_reach_a_page() -> None:
 
 
 def test_words_on_the_overview_lead_to_their_passes() -> None:
-    html = body(rendered(TABLES, a_moe_run(), drawn=False), "overview")
+    html = body(rendered(TABLES, a_moe_run()), "overview")
     links = re.findall(
         r'class="tg-word[^"]*" href="operations/index\.html#pass=(\d+)" title="([^"]+)">([^<]*)</a>', html
     )
@@ -61,7 +61,7 @@ def test_words_of_the_prompt_lead_to_the_pass_that_took_them_in() -> None:
     run = a_moe_run()
     ids = {str(int(token)): f" w{int(token)}" for token in TABLES["tokens"]["token_id"].dropna()}
     text = {**run.facts["text"], "pieces": ids | run.facts["text"]["pieces"]}
-    html = body(rendered(TABLES, replace(run, facts={**run.facts, "text": text}), drawn=False), "overview")
+    html = body(rendered(TABLES, replace(run, facts={**run.facts, "text": text})), "overview")
     first = re.search(r'href="operations/index\.html#pass=(\d+)" title="prompt, position 0, [^"]*">([^<]*)</a>', html)
     prompt = TABLES["passes"].loc[TABLES["passes"]["kind"] == "prompt", "pass_id"].tolist()
     assert first and int(first[1]) == prompt[0] and first[2].startswith("·w")
@@ -72,14 +72,14 @@ def test_a_private_run_shows_no_word() -> None:
     run = a_moe_run()
     private = replace(run, facts={**run.facts, "text": {**run.facts["text"], "private": True}})
     assert words(Context(private, TABLES)) == []
-    report = rendered(TABLES, private, drawn=False)
+    report = rendered(TABLES, private)
     assert not any("·there" in page.body or ">there" in page.body for page in report.pages)
 
 
 def test_without_pieces_the_text_stands_as_before() -> None:
     run = a_moe_run()
     old = replace(run, facts={**run.facts, "text": {k: v for k, v in run.facts["text"].items() if k != "pieces"}})
-    html = body(rendered(TABLES, old, drawn=False), "overview")
+    html = body(rendered(TABLES, old), "overview")
     assert '<pre class="tg-text"' in html and "Once upon a time" in html and "tg-text-words" not in html
 
 
@@ -93,7 +93,7 @@ def test_a_restored_text_says_that_it_is_restored_and_what_is_missing() -> None:
         ({}, ""),
     ):
         of = replace(run, facts={**run.facts, "text": {**run.facts["text"], **more}})
-        report = rendered(TABLES, of, drawn=False)
+        report = rendered(TABLES, of)
         for page in ("overview", "provenance"):
             assert expected in body(report, page)
             assert ("Restored from" in body(report, page)) is (more.get("restored") is True)

@@ -38,7 +38,7 @@ def test_hostile_text_stays_text() -> None:
         ),
     )
     for checked in (run, a_moe_run(settings=run.facts["settings"])):
-        report = rendered(hostile_tables(), checked)
+        report = rendered(hostile_tables(), checked, drawn=checked is run)
         for page in report.pages:
             tags = Tags(page.body)
             assert "img" not in tags.tags and not tags.handlers
@@ -56,7 +56,7 @@ def test_a_private_run_shows_no_text() -> None:
         settings=dict(prompt=secret, private=True),
         command=["llama-completion", "-p", secret],
     )
-    report = rendered(privacy.public_tables(run, scaled_case(1, 1)), privacy.public_run(run))
+    report = rendered(privacy.public_tables(run, scaled_case(1, 1)), privacy.public_run(run), drawn=True)
     assert all(secret not in page.body for page in report.pages)
     assert all(secret.encode() not in content for content in report.files.values())
     assert "private" in words(body(report, "overview"))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import lru_cache
 from html import unescape
 from pathlib import Path
 
 import pandas as pd
 import pytest
+
+from tracegen.reading.notebook import loaded
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = re.compile(r"<pre[^>]*><code>(import tracegen\n.*?)</code></pre>.*?equals <a href=\"([^\"]+)\"", re.DOTALL)
@@ -24,6 +28,13 @@ def printed() -> dict[str, str]:
 
 
 PRINTED = printed()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _every_version_is_loaded_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loaded, "load_version", lru_cache(maxsize=1)(loaded.load_version))
+        yield
 
 
 def test_committed_versions_print_lines() -> None:
