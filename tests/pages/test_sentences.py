@@ -218,8 +218,10 @@ def test_times_with_care() -> None:
     assert s.care_in_brief([]) == ""
     assert s.care_in_brief([slow, apart]) == (
         "Read these times with care: threads that could run waited for a processor; "
-        "mean and median of the token times differ."
+        "mean and median of the token times differ. Bytes are not affected. "
+        "For times, run it again when nothing else runs."
     )
+    assert s.care_in_brief([apart]).endswith("token times differ. Bytes are not affected.")
     both = s.times_with_care([slow, apart])
     assert both.startswith(f"{care} Threads that could run waited for a processor: 36 % without (limit: ≤ 2 %).")
     assert "(limit: ≤ 2 %). Other programs had them. Mean and" in both and both.endswith(

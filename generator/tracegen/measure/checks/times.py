@@ -103,7 +103,10 @@ def _whose(e: Evidence, delays: Disturbance) -> str:
     if allowed is not None and delays.n_threads > allowed:
         processors = counted(allowed, "processor", "processors")
         return f"{delays.n_threads} threads on {processors} take them from each other; set fewer `threads`"
-    return "other programs or the kernel had the processors, or threads of this program that compute nothing"
+    return (
+        "other programs or the kernel had the processors, or threads of this program that compute nothing; bytes are "
+        "not affected, and for times run it again when nothing else runs"
+    )
 
 
 def stopped(e: Evidence) -> Check:

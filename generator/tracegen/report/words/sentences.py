@@ -179,9 +179,11 @@ CARE = {
 
 
 def care_in_brief(checks: Sequence[Check]) -> str:
-    """What `times_with_care` tells, without its figures: for a page that shows the checks themselves."""
+    """What `times_with_care` tells, and what to do, without figures: for a page that shows the checks themselves."""
     reasons = "; ".join(f"{CARE[c.key][:1].lower()}{CARE[c.key][1:]}" for c in checks)
-    return f"Read these times with care: {reasons}." if checks else ""
+    disturbed = any(c.key in ("interference", "not_stopped") for c in checks)
+    again = " For times, run it again when nothing else runs." if disturbed else ""
+    return f"Read these times with care: {reasons}. Bytes are not affected.{again}" if checks else ""
 
 
 def times_with_care(checks: Sequence[Check]) -> str:
