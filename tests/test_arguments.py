@@ -17,7 +17,7 @@ from tracegen.cli.arguments import COMPLETE, Choice, Command, explain
 from tracegen.cli.commands import VERBS
 from tracegen.cli.commands.exec import PROGRAM
 from tracegen.cli.main import main, tracegen
-from tracegen.contract.model import DEMO_DTYPES, DEMO_MODELS, WRITTEN_MODELS
+from tracegen.contract.model import DEMO_DTYPES, DEMO_MODELS, TRAINED_MODELS, WRITTEN_MODELS
 
 LEAVES = [leaf for verb in VERBS for leaf in with_verbs_below(command_of(verb)) if isinstance(leaf, Command)]
 # An option that stands for many: what is written behind it, and what the verb is given.
@@ -130,7 +130,7 @@ def test_a_long_option_is_written_in_full(command: Command) -> None:
         (["exec", "x", "--after", "soon", "--", "p"], "argument --after: invalid float value: 'soon'"),
         (
             ["model", "big", "x"],
-            "KIND: invalid choice: 'big' (choose from 'demo', 'moe', 'tinyllama', 'gpt-oss')",
+            "KIND: invalid choice: 'big' (choose from 'smollm2', 'demo', 'moe', 'tinyllama', 'gpt-oss')",
         ),
         (["llama-cpp", "frob"], "argument COMMAND: invalid choice: 'frob' (choose from hook, build, path)"),
         (["llama-cpp", "hook", "--source", "x"], "tracegen llama-cpp hook: error: unrecognized arguments: --source"),
@@ -191,11 +191,11 @@ def test_no_words_are_a_traceback(verb: str, words: list[str]) -> None:
         assert "put -- before the program" in str(error)
 
 
-def test_choices_are_those_of_the_demo_models() -> None:
+def test_choices_are_those_of_the_models() -> None:
     from tracegen.measure.demo.gpt_oss import KIND
     from tracegen.measure.demo.models import KINDS
 
-    assert (*KINDS, KIND) == (*DEMO_MODELS, KIND) == WRITTEN_MODELS
+    assert (*TRAINED_MODELS, *KINDS, KIND) == (*TRAINED_MODELS, *DEMO_MODELS, KIND) == WRITTEN_MODELS
     (kind, dtype) = (p.type for p in command_of("model").params if isinstance(p.type, Choice))
     assert (tuple(kind.choices), tuple(dtype.choices)) == (WRITTEN_MODELS, DEMO_DTYPES)
     assert {shape.dtype for shape in KINDS.values()} <= set(DEMO_DTYPES)

@@ -89,8 +89,7 @@ def timed_in(tables: Tables) -> pd.DataFrame:
 def key_figures(tables: Tables) -> pd.DataFrame:
     """The key figures as a row, a column for each kind of memory; rates follow from the times."""
     found = asdict(summary.summarise(tables, operations_of(tables), *used_by(tables)))
-    for name in ("generate_token_bytes", "prompt_bytes"):
-        found |= {f"{memory}_{name}": value for memory, value in found.pop(name).items()}
+    found |= {f"{memory}_token_bytes": value for memory, value in found.pop("generate_token_bytes").items()}
     return pd.DataFrame([{name: value for name, value in found.items() if not name.endswith("_rate")}])
 
 
