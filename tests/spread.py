@@ -25,6 +25,7 @@ BY_CASE = {
 }
 # how long each unit took in the run that wrote the file; `pytest --write-durations`, of all tests, writes it anew
 DURATIONS = Path(__file__).with_name("durations.json")
+ROOT = DURATIONS.parents[1]
 UNKNOWN = 5.0  # seconds, of a unit that no run has timed
 
 
@@ -48,7 +49,7 @@ def seconds_of(unit: str) -> float:
 
 
 class Timed:
-    """A plugin of pytest that writes how long each unit took."""
+    """A plugin of pytest that writes how long each unit took; those that did not run keep the time that is known."""
 
     def __init__(self) -> None:
         self.taken: Counter[str] = Counter()
@@ -57,8 +58,9 @@ class Timed:
         self.taken[unit_of(report.nodeid)] += report.duration
 
     def pytest_sessionfinish(self) -> None:
-        rounded = {unit: round(seconds, 1) for unit, seconds in sorted(self.taken.items())}
-        DURATIONS.write_text(json.dumps(rounded, indent=0) + "\n", encoding="utf-8")
+        here = {unit: seconds for unit, seconds in known_durations().items() if ":" in unit or (ROOT / unit).exists()}
+        known = here | {unit: round(seconds, 1) for unit, seconds in self.taken.items()}
+        DURATIONS.write_text(json.dumps(known, indent=0, sort_keys=True) + "\n", encoding="utf-8")
 
 
 class LongestFirst(LoadScopeScheduling):

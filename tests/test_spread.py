@@ -52,9 +52,13 @@ def test_files_that_are_named_are_there() -> None:
 
 
 def test_a_run_writes_how_long_its_units_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spread, "DURATIONS", tmp_path / "durations.json")
+    """Units that did not run keep their time, unless their file is gone."""
+    durations = tmp_path / "durations.json"
+    monkeypatch.setattr(spread, "DURATIONS", durations)
+    before = {"tests/test_cli.py": 9.0, "tests/test_of_yesterday.py": 2.0, "tests/test_docs.py": 1.0}
+    monkeypatch.setattr(spread, "known_durations", lambda: before)
     timed = Timed()
     for name, seconds in (("tests/test_cli.py::test_a", 1.25), ("tests/test_cli.py::test_b", 2.5)):
         timed.pytest_runtest_logreport(SimpleNamespace(nodeid=name, duration=seconds))
     timed.pytest_sessionfinish()
-    assert json.loads((tmp_path / "durations.json").read_text()) == {"tests/test_cli.py": 3.8}
+    assert json.loads(durations.read_text()) == {"tests/test_cli.py": 3.8, "tests/test_docs.py": 1.0}

@@ -27,7 +27,7 @@ from tracegen.readers.native.trace import read_trace
 from tracegen.reading.notebook.loaded import LoadedRun, load_run
 from tracegen.storing.progress import Progress
 
-pytestmark = pytest.mark.llama
+pytestmark = [pytest.mark.llama, pytest.mark.alone]
 
 TOKENS = 300
 TICK_NS = 4_000_000  # of the kernel: until then it may count a processor change late

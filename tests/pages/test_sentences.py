@@ -222,6 +222,8 @@ def test_times_with_care() -> None:
         "For times, run it again when nothing else runs."
     )
     assert s.care_in_brief([apart]).endswith("token times differ. Bytes are not affected.")
+    imported = Check("op_times", "Times", "warning", "gaps", "", "")
+    assert s.care_in_brief([imported]).endswith("not its own.")
     both = s.times_with_care([slow, apart])
     assert both.startswith(f"{care} Threads that could run waited for a processor: 36 % without (limit: ≤ 2 %).")
     assert "(limit: ≤ 2 %). Other programs had them. Mean and" in both and both.endswith(
