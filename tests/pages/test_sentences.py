@@ -208,6 +208,12 @@ def test_threads_during() -> None:
     assert plain(s.threads_during("token 3", 0.847, 1)) == one
 
 
+def test_the_origin_of_a_model() -> None:
+    assert s.origin("A lab", "MIT") == " Origin: A lab; licence: MIT."
+    assert s.origin("A lab", None) == " Origin: A lab." and s.origin(None, "MIT") == " Licence: MIT."
+    assert s.origin(None, None) == "" and "\x1b" not in s.origin("\x1b[31m", None)
+
+
 def test_times_with_care() -> None:
     whose = "other programs had them"
     slow = Check("interference", "Threads had a processor", "warning", "36 % without", "≤ 2 %", whose)

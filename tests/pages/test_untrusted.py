@@ -34,7 +34,13 @@ def test_hostile_text_stays_text() -> None:
         command=[HOSTILE],
         text=dict(prompt=HOSTILE, generated=HOSTILE, token_ids=[1, 2], private=False),
         model=dict(
-            file=HOSTILE, name=HOSTILE, architecture=HOSTILE, random_weights=False, metadata={HOSTILE: [HOSTILE]}
+            file=HOSTILE,
+            name=HOSTILE,
+            architecture=HOSTILE,
+            random_weights=False,
+            origin=HOSTILE,
+            licence=HOSTILE,
+            metadata={HOSTILE: [HOSTILE]},
         ),
     )
     for checked in (run, a_moe_run(settings=run.facts["settings"])):

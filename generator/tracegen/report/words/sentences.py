@@ -169,6 +169,13 @@ def imported(model: str) -> str:
     return f"A trace{of} was imported; it was not measured here. What follows is inferred from it."
 
 
+def origin(origin: str | None, licence: str | None) -> str:
+    """Who made the model that ran, and its licence, as far as its file or tracegen knows; begins with a space."""
+    known = {"Origin": origin, "licence": licence}
+    said = "; ".join(f"{what}: {q.printable(text)}" for what, text in known.items() if text)
+    return f" {said[:1].upper()}{said[1:]}." if said else ""
+
+
 CARE = {
     "op_times": "An operation’s time is the gap to the next record, not its own",
     "interference": "Threads that could run waited for a processor",
