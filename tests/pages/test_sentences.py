@@ -224,10 +224,10 @@ def test_times_with_care() -> None:
     assert s.care_in_brief([]) == ""
     assert s.care_in_brief([slow, apart]) == (
         "Read these times with care: threads that could run waited for a processor; "
-        "mean and median of the token times differ. Bytes are not affected. "
-        "For times, run it again when nothing else runs."
+        "mean and median of the token times differ. Touched bytes are not affected. "
+        "If other programs ran, run it again without them."
     )
-    assert s.care_in_brief([apart]).endswith("token times differ. Bytes are not affected.")
+    assert s.care_in_brief([apart]).endswith("token times differ. Touched bytes are not affected.")
     imported = Check("op_times", "Times", "warning", "gaps", "", "")
     assert s.care_in_brief([imported]).endswith("not its own.")
     both = s.times_with_care([slow, apart])

@@ -29,10 +29,10 @@ def _own(controller: str) -> Path | None:
     name = next((line[2] for line in lines if len(line) == 3 and controller in line[1].split(",")), None)
     for line in (text_of(PROC / "self/mountinfo") or "").splitlines():
         fields, _, rest = line.partition(" - ")
-        kind, *_, options = rest.split() or [""]
-        if name is None or kind != ("cgroup" if controller else "cgroup2"):
+        words = rest.split()
+        if name is None or words[:1] != ["cgroup" if controller else "cgroup2"]:
             continue
-        if controller and controller not in options.split(","):
+        if controller and controller not in words[-1].split(","):
             continue
         top, mounted = fields.split()[3:5]
         folder = Path(mounted) / name.removeprefix(top).lstrip("/")

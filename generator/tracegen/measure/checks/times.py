@@ -104,8 +104,8 @@ def _whose(e: Evidence, delays: Disturbance) -> str:
         processors = counted(allowed, "processor", "processors")
         return f"{delays.n_threads} threads on {processors} take them from each other; set fewer `threads`"
     return (
-        "other programs or the kernel had the processors, or threads of this program that compute nothing; bytes are "
-        "not affected, and for times run it again when nothing else runs"
+        "other programs or the kernel had the processors, or threads of this program that compute nothing; touched "
+        "bytes are not affected; if other programs ran, run it again without them"
     )
 
 

@@ -189,8 +189,8 @@ def care_in_brief(checks: Sequence[Check]) -> str:
     """What `times_with_care` tells, and what to do, without figures: for a page that shows the checks themselves."""
     reasons = "; ".join(f"{CARE[c.key][:1].lower()}{CARE[c.key][1:]}" for c in checks)
     disturbed = any(c.key in ("interference", "not_stopped") for c in checks)
-    mended = " For times, run it again when nothing else runs." if disturbed else ""
-    counted = "" if any(c.key == "op_times" for c in checks) else " Bytes are not affected."
+    mended = " If other programs ran, run it again without them." if disturbed else ""
+    counted = "" if any(c.key == "op_times" for c in checks) else " Touched bytes are not affected."
     return f"Read these times with care: {reasons}.{counted}{mended}" if checks else ""
 
 
