@@ -21,6 +21,7 @@ class Source:
     tables: Mapping[str, pd.DataFrame]
     folder: Path  # of the run or version
     restricted: bool = False  # whether passes of the run were left out
+    figures: tuple[str, ...] = ()  # the figures that were asked for; none: all
 
     @property
     def stem(self) -> str:

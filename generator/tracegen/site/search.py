@@ -23,7 +23,7 @@ from tracegen.contract.text import printable
 from tracegen.publishing.bundle import Bundle
 
 TENSORS = "data/tables/tensors"
-AT = "memory/index.html#tab-biggest-tensors"
+ANCHOR = "#tab-biggest-tensors"
 LONGEST = 6_000  # characters of names that a version may add: a hundred versions add less than 1 MB
 _DIALOG = 'data-md-component="search" role="dialog"'
 _LAYER = re.compile(r"(?<=\.)\d+(?=\.)")
@@ -39,14 +39,19 @@ def add_tensors(index: Path, searched: Mapping[str, tuple[str, Bundle]]) -> None
     entries = documents.read_json(index)
     for address, (name, bundle) in searched.items():
         names = tensors(bundle)
-        entries["docs"] += [document(address, name, names)] if names else []
+        page = "appendix" if "appendix/index.html" in bundle.document["manifest"] else "memory"
+        entries["docs"] += [document(address, name, names, page)] if names else []
     index.write_text(json.dumps(entries, separators=(",", ":")), encoding="utf-8")
 
 
-def document(address: str, name: str, names: list[str]) -> dict[str, Any]:
-    """The search entry of one version; its text is HTML."""
+def document(address: str, name: str, names: list[str], page: str = "appendix") -> dict[str, Any]:
+    """The search entry of one version, whose tensors stand on `page`; its text is HTML."""
     text = escape(words(names))
-    return {"location": f"{address}/{AT}", "title": str(escape(f"Tensors · {name}")), "text": f"<p>{text}</p>"}
+    return {
+        "location": f"{address}/{page}/index.html{ANCHOR}",
+        "title": str(escape(f"Tensors · {name}")),
+        "text": f"<p>{text}</p>",
+    }
 
 
 def tensors(bundle: Bundle) -> list[str]:

@@ -66,7 +66,7 @@ function nodeLinks(book, node, leaf) {
     var tensor = book.has(source) ? book.of("tensor", source) : null,
         name = tensor === null ? "" : book.of("name", source);
     if (tensor !== null) {
-      links.push(nodeLink("Where " + name + " lies in memory", "../memory/index.html#tensor=" + tensor));
+      links.push(nodeLink("Where " + name + " lies in memory", "../file/index.html#tensor=" + tensor));
     }
   });
   return links;

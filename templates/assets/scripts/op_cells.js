@@ -57,7 +57,7 @@ function operandRow(used, o, state) {
   var named = opCell(row, o[1], "tg-code");
   if (state.memory && o[3] !== null && o[5] !== null) {
     var there = make("a", "", named.textContent);
-    there.href = "../memory/index.html#file=" + o[3] + "&offset=" + o[5];
+    there.href = "../file/index.html#file=" + o[3] + "&offset=" + o[5];
     there.title = "show this place on the memory page";
     named.textContent = "";
     named.appendChild(there);

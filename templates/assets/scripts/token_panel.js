@@ -79,7 +79,7 @@ function panelTensorRows(body, pass, linked) {
     var row = body.appendChild(make("tr")), name = row.appendChild(make("th", "tg-code")), at = pair[1];
     name.scope = "row";
     if (linked && at.file !== null && at.offset !== null) {
-      name.appendChild(make("a", "", pair[0])).href = "../memory/index.html#file=" + at.file + "&offset=" + at.offset;
+      name.appendChild(make("a", "", pair[0])).href = "../file/index.html#file=" + at.file + "&offset=" + at.offset;
     } else {
       name.textContent = pair[0];
     }

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ MEANING = {
     "parquet": "a folder with each table as Parquet",
     "csv": "a folder with each table as CSV, where an empty cell means not recorded",
     "html": "the overview in its public form as one file, to mail or to attach to an issue",
+    "figures": "a folder with the figures of the pages as SVG, PNG, and PDF of 86 and 160 mm",
     "json": "a folder in the schema of the older tools: traces, graphs, memory map, buffers",
     "dot": "a folder with each graph as a Graphviz file",
     "ggmlviz": "one trace for ggml-viz: graphs, operations that have times, allocations",
@@ -33,6 +35,7 @@ MEANING = {
 EXAMPLES = (
     "tracegen export first-look perfetto",
     "tracegen export first-look/run-003 parquet --pass 2-9 --out tables",
+    "tracegen export first-look@v1 figures --figure disk-split",
 )
 EPILOG = (
     "Nothing is withheld but in html: a run is exported with its paths and names, and a version as it was published. "
@@ -70,9 +73,12 @@ def _passes(text: str) -> range:
     type=Converted("pass", _passes),
     help="Only pass K, or the passes FIRST-LAST; may be given several times.",
 )
+@click.option("--figure", "figures", metavar="KEY", multiple=True, help="With figures: only this one; repeatable.")
 @click.option("--out", metavar="PATH", type=PATH, help="The file or folder to write (default: named after the run).")
 @click.option("--force", is_flag=True, help="Replace PATH if it exists.")
-def command(run: str, format: str, passes: Sequence[range], out: Path | None, force: bool) -> int:
+def command(
+    run: str, format: str, passes: Sequence[range], figures: Sequence[str], out: Path | None, force: bool
+) -> int:
     """Load the run, write the format beside the target, and move it into place."""
     from tracegen.export.formats import BY_KEY
     from tracegen.reading.folders import version_folder
@@ -81,10 +87,12 @@ def command(run: str, format: str, passes: Sequence[range], out: Path | None, fo
     written = BY_KEY[format]
     if passes and written.whole:
         raise SettingsError(f"--pass: {format} shows the whole run; leave it out")
+    if figures and format != "figures":
+        raise SettingsError(f"--figure: {format} has no figures; leave it out")
     loaded = load(run)
     folder = version_folder(run) or loaded.measured.folder
     assert folder is not None  # a stored run has one
-    source = _source(loaded, folder, passes)
+    source = replace(_source(loaded, folder, passes), figures=tuple(figures))
     target = out or Path(f"{source.stem}{written.suffix or f'-{format}'}")
     _refuse_place(target, force)
     moved = _write(written, source, target, force)

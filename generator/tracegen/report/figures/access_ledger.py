@@ -45,8 +45,8 @@ def _title(largest: pd.Series, phase: str) -> str:
 
 ACCESS_BLOCKS = Table(
     key="access-blocks",
-    page="access",
-    section="ledger",
+    page="appendix",
+    section="order",
     title="How much more than it touches must a token read?",
     needs=needs.BYTES,
     content=_access_blocks,
@@ -96,8 +96,8 @@ def _access_ledger(context: Context) -> Rows:
 
 ACCESS_LEDGER = Table(
     key="access-ledger",
-    page="access",
-    section="ledger",
+    page="appendix",
+    section="order",
     title="What was loaded and never touched, and what was touched but not in memory at the end?",
     needs=needs.FILE_USE,
     when=RECORDED,

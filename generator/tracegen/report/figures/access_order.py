@@ -44,7 +44,7 @@ def _access_path(context: Context, pass_id: int | None = None) -> Content:
 
 ACCESS_PATH = Figure(
     key="access-path",
-    page="access",
+    page="appendix",
     section="order",
     title="Where in the file are the operations, one after the other?",
     needs=(*needs.TIMES, *needs.BYTES),
@@ -85,7 +85,7 @@ def _access_order(context: Context) -> Rows:
 
 ACCESS_ORDER = Table(
     key="access-order",
-    page="access",
+    page="appendix",
     section="order",
     title="In which order are the bytes of the file touched?",
     needs=needs.BYTES,
@@ -125,7 +125,7 @@ def _access_distances(context: Context) -> Content:
 
 ACCESS_DISTANCES = Figure(
     key="access-distances",
-    page="access",
+    page="appendix",
     section="order",
     title="How far do the steps go?",
     needs=needs.BYTES,
@@ -169,7 +169,7 @@ def _access_reads(context: Context) -> Rows:
 
 ACCESS_READS = Table(
     key="access-reads",
-    page="access",
+    page="appendix",
     section="order",
     title="How many reads would the accesses of a token make up?",
     needs=needs.BYTES,

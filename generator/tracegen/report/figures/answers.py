@@ -36,7 +36,7 @@ class Answer:
 
 def questions() -> tuple[Figure | Table, ...]:
     """The figures and tables of all pages in their order; explorers ask nothing, and provenance only lists."""
-    return tuple(part for part in FIGURES if not isinstance(part, Explorer) and part.page != "provenance")
+    return tuple(part for part in FIGURES if not isinstance(part, Explorer) and part.page != "method")
 
 
 def answers(context: Context, parts: Sequence[Figure | Table]) -> list[Answer]:

@@ -77,8 +77,8 @@ def _withheld(context: Context) -> str:
 
 BANDWIDTH = Table(
     key="bandwidth",
-    page="overview",
-    section="more-time",
+    page="appendix",
+    section="time",
     title="Which operations are bound by memory, which by waiting, and which do caches serve?",
     needs=(*needs.TIMES, *needs.BYTES),
     content=_content,

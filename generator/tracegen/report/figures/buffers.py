@@ -33,8 +33,8 @@ def _buffers(context: Context) -> Content:
 
 BUFFERS = Figure(
     key="buffers",
-    page="memory",
-    section="kinds",
+    page="file",
+    section="buffers",
     title="How much do the runtime's buffers hold?",
     needs=(needs.EVIDENCE, needs.BALANCE, needs.ALL_BUFFERS, needs.WHOLE),
     content=_buffers,
@@ -68,8 +68,8 @@ def _buffer_peaks(context: Context) -> Rows:
 
 BUFFER_PEAKS = Table(
     key="buffer-peaks",
-    page="memory",
-    section="kinds",
+    page="appendix",
+    section="file",
     title="How much did each kind of buffer hold at most?",
     needs=(needs.EVIDENCE, needs.BALANCE, needs.ALL_BUFFERS, needs.WHOLE),
     content=_buffer_peaks,

@@ -106,8 +106,8 @@ def _token_cycle(context: Context) -> float | None:
 
 CACHE_RATES = Figure(
     key="cache-rates",
-    page="caches",
-    section="caches",
+    page="file",
+    section="cache",
     title="Which share of the accesses would a cache serve?",
     needs=(*needs.FILE_USE,),
     content=_cache_rates,
@@ -162,8 +162,8 @@ def _values(context: Context) -> Values:
 
 CACHE_SIZES = Table(
     key="cache-sizes",
-    page="caches",
-    section="caches",
+    page="appendix",
+    section="cache",
     title="How much memory does it take for 50, 90, 95 and 99 % hits?",
     needs=needs.FILE_USE,
     content=_cache_sizes,
@@ -207,8 +207,8 @@ def _working_set(context: Context) -> Content:
 
 WORKING_SET = Figure(
     key="working-set",
-    page="caches",
-    section="caches",
+    page="appendix",
+    section="cache",
     title="How much do tokens in a row need together?",
     needs=needs.FILE_USE,
     content=_working_set,
@@ -267,8 +267,8 @@ def _by_tensor(context: Context, of: dict[str, Reuse]) -> pd.DataFrame:
 
 REUSE = Table(
     key="reuse",
-    page="caches",
-    section="caches",
+    page="appendix",
+    section="cache",
     title="After how long is something used again?",
     needs=needs.FILE_USE,
     content=_reuse,

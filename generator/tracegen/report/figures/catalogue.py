@@ -28,6 +28,7 @@ from tracegen.report.figures.expert_shares import EXPERTS_BALANCE, EXPERTS_COVER
 from tracegen.report.figures.expert_weights import EXPERTS_STRENGTH, EXPERTS_WEIGHTS
 from tracegen.report.figures.explorers import CHECKS, GRAPH, GRAPH_BLOCK, LAYER, OPERATIONS, THREADS, TOKEN
 from tracegen.report.figures.figure import Explorer, Figure, Part, Table
+from tracegen.report.figures.file_tokens import FILE_TOKENS
 from tracegen.report.figures.generated_tokens import GENERATED_TOKENS
 from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.hot import CONCENTRATION, HOT_EXPERTS, KEEP_TENSORS
@@ -42,7 +43,7 @@ from tracegen.report.figures.waiting import WAITING_KINDS, WAITING_NODES
 from tracegen.report.figures.what_if import WHAT_IF_MEMORY, WHAT_IF_ORDERS
 
 FIGURES: tuple[Figure | Table | Explorer, ...] = (
-    COMPONENTS, LAYERS, OP_KINDS, TOKENS, TOP_OPERATIONS, BANDWIDTH, DISK,
+    FILE_TOKENS, COMPONENTS, LAYERS, OP_KINDS, TOKENS, TOP_OPERATIONS, BANDWIDTH, DISK,
     HEATMAP, RESIDENCY, RESIDENT_GROUPS, TENSOR_GROUPS, BIGGEST_TENSORS, NEVER_TOUCHED, BUFFERS, BUFFER_PEAKS,
     ACCESS_PATH, ACCESS_ORDER, ACCESS_DISTANCES, ACCESS_READS, WHAT_IF_ORDERS, ACCESS_BLOCKS, ACCESS_LEDGER,
     CACHE_RATES, CACHE_SIZES, WORKING_SET, REUSE, WHAT_IF_MEMORY, CONCENTRATION, HOT_EXPERTS, KEEP_TENSORS,

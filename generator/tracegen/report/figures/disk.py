@@ -169,7 +169,7 @@ def disk_panel(context: Context) -> Rows:
 
 DISK = Table(
     key="disk",
-    page="overview",
+    page="method",
     section="disk",
     title="Is this a disk experiment?",
     needs=(),

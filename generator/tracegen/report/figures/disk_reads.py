@@ -78,8 +78,8 @@ def _title(table: pd.DataFrame, context: Context) -> str:
 
 DISK_DEVICE = Table(
     key="disk-device",
-    page="disk",
-    section="split",
+    page="appendix",
+    section="disk",
     title="What did the device do meanwhile?",
     needs=(*needs.TIMES, needs.FAULTS),
     when=COUNTED,
@@ -131,8 +131,8 @@ def _disk_requests(context: Context) -> Rows:
 
 DISK_REQUESTS = Table(
     key="disk-requests",
-    page="disk",
-    section="split",
+    page="appendix",
+    section="disk",
     title="What was read, and was it used?",
     needs=(*needs.TIMES, needs.PLACES, needs.REQUESTS),
     when=REQUESTED,
@@ -204,8 +204,8 @@ def _measured(context: Context) -> list[dict[Hashable, Any]]:
 
 DISK_SIZES = Table(
     key="disk-sizes",
-    page="disk",
-    section="split",
+    page="appendix",
+    section="disk",
     title="How near does the device come to what it can do?",
     needs=(*needs.TIMES, needs.REQUESTS),
     when=REQUESTED,
@@ -268,8 +268,8 @@ def _size(n_bytes: int) -> str:
 
 DISK_READ_SIZES = Table(
     key="disk-read-sizes",
-    page="disk",
-    section="split",
+    page="appendix",
+    section="disk",
     title="How large are the reads?",
     needs=(*needs.TIMES, needs.REQUESTS),
     when=REQUESTED,

@@ -51,8 +51,8 @@ def _threads(rows: pd.DataFrame) -> str:
 
 DISK_SPLIT = Figure(
     key="disk-split",
-    page="disk",
-    section="split",
+    page="appendix",
+    section="disk",
     title="How much of each token’s time is waiting for the disk?",
     needs=(*needs.TIMES, needs.FAULTS),
     when=RECORDED,
@@ -104,8 +104,8 @@ def _disk_map(context: Context) -> Content:
 
 DISK_MAP = Figure(
     key="disk-map",
-    page="disk",
-    section="split",
+    page="appendix",
+    section="disk",
     title="For which bytes of the file do tokens wait?",
     needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
     when=RECORDED,
@@ -154,8 +154,8 @@ def _rows(context: Context, phase: str) -> pd.DataFrame:
 
 DISK_LAYERS = Figure(
     key="disk-layers",
-    page="disk",
-    section="split",
+    page="appendix",
+    section="disk",
     title="Which layers do tokens wait for?",
     needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
     when=RECORDED,
@@ -222,8 +222,8 @@ def _used_in(r: col.Row) -> str:
 
 DISK_TENSORS = Table(
     key="disk-tensors",
-    page="disk",
-    section="split",
+    page="file",
+    section="waiting",
     title="Which tensors do threads wait for?",
     needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
     when=RECORDED,
@@ -272,8 +272,8 @@ def _disk_experts(context: Context) -> Rows:
 
 DISK_EXPERTS = Table(
     key="disk-experts",
-    page="disk",
-    section="split",
+    page="appendix",
+    section="disk",
     title="Which experts do threads wait for?",
     needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
     when=WITH_BOTH,

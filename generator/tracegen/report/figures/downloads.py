@@ -67,7 +67,7 @@ def to_parquet(frame: pd.DataFrame) -> bytes:
 
 DOWNLOADS = Table(
     key="downloads",
-    page="provenance",
+    page="method",
     section="downloads",
     title="Downloads",
     needs=(),

@@ -66,7 +66,6 @@ def _experts_sticky(context: Context) -> Content:
 
 EXPERTS_STICKY = shared_experts.figure(
     key="experts-sticky",
-    section="shares",
     title="Do tokens choose the experts of the token before more often than chance?",
     content=_experts_sticky,
     shows="The share of a token’s experts that the token before it chose too, beside what the same tokens give in "
@@ -105,7 +104,6 @@ def _experts_again(context: Context) -> Rows:
 
 EXPERTS_AGAIN = shared_experts.table(
     key="experts-again",
-    section="tables",
     title="How many experts are chosen again, layer by layer?",
     content=_experts_again,
     shows="Per layer: tokens, their choices, and how many of these the token before had chosen too.",
@@ -155,7 +153,6 @@ def _experts_segments(context: Context) -> Rows:
 
 EXPERTS_SEGMENTS = shared_experts.table(
     key="experts-segments",
-    section="tests",
     title="How long do the same experts serve?",
     content=_experts_segments,
     shows="The two measures of Liang and others (arXiv 2505.16056) of how alike the choices of tokens in a row are: "
@@ -214,7 +211,6 @@ def _experts_next(context: Context) -> Content:
 
 EXPERTS_NEXT = shared_experts.figure(
     key="experts-next",
-    section="shares",
     title="Do the experts of a layer tell those of the next?",
     content=_experts_next,
     shows="The share of a token’s experts that a guess finds from its experts in the layer before: what a program "
@@ -268,7 +264,6 @@ def _experts_pairs(context: Context) -> Rows:
 
 EXPERTS_PAIRS = shared_experts.table(
     key="experts-pairs",
-    section="tests",
     title="Which experts are chosen together?",
     content=_experts_pairs,
     shows="Pairs of experts of a layer that the same tokens choose more often than chance.",
@@ -323,7 +318,6 @@ def _experts_phases(context: Context) -> Rows:
 
 EXPERTS_PHASES = shared_experts.table(
     key="experts-phases",
-    section="tables",
     title="Does the prompt choose other experts than generated tokens?",
     content=_experts_phases,
     shows="How far apart the experts’ shares of the choices lie in the prompt and in generation.",

@@ -46,7 +46,8 @@ def _experts(context: Context) -> Content:
 
 EXPERTS = shared_experts.figure(
     key="experts",
-    section="choice",
+    page="experts",
+    section="tokens",
     title="Which experts do the tokens choose?",
     content=_experts,
     shows="How many token rows chose an expert in a layer. The router’s choice was read just before the experts ran.",
@@ -110,7 +111,6 @@ def _experts_tokens(context: Context) -> Content:
 
 EXPERTS_TOKENS = shared_experts.figure(
     key="experts-tokens",
-    section="drawn",
     title="Which experts does each token choose?",
     content=_experts_tokens,
     shows="The experts that each generated token chose in the layer whose choice is most uneven.",
@@ -167,7 +167,6 @@ def _pass(pass_id: int) -> Cell:
 
 EXPERTS_OF_TOKENS = shared_experts.table(
     key="experts-of-tokens",
-    section="tables",
     title="Which experts did each token choose, with which weights?",
     content=_experts_of_tokens,
     shows="The experts that each token chose in that layer, with the weights that the router gave them.",
@@ -237,7 +236,6 @@ def _experts_used(context: Context) -> Rows:
 
 EXPERTS_USED = shared_experts.table(
     key="experts-used",
-    section="tables",
     title="How many experts of each tensor does a pass use?",
     content=_experts_used,
     shows="How many experts of each expert tensor are used, by each pass (ubatch) of the prompt, and by all generated "

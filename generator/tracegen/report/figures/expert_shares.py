@@ -58,7 +58,8 @@ def _values(counts: pd.DataFrame) -> Values:
 
 EXPERTS_LOAD = shared_experts.figure(
     key="experts-load",
-    section="shares",
+    page="experts",
+    section="load",
     title="How evenly are the choices shared?",
     content=_experts_load,
     shows="The share of a layer’s choices that its most chosen expert gets, its second, and so on.",
@@ -91,7 +92,6 @@ def _experts_cover(context: Context) -> Content:
 
 EXPERTS_COVER = shared_experts.figure(
     key="experts-cover",
-    section="shares",
     title="How many experts make up most of the choices?",
     content=_experts_cover,
     shows="The fewest experts of a layer that together make up 50, 80 and 95 % of its choices.",
@@ -126,7 +126,6 @@ def _experts_layers(context: Context) -> Rows:
 
 EXPERTS_LAYERS = shared_experts.table(
     key="experts-layers",
-    section="tables",
     title="How uneven is the choice in each layer?",
     content=_experts_layers,
     shows="How the choices of each layer are shared among its experts.",
@@ -188,7 +187,6 @@ def _known(value: Any) -> float | None:
 
 EXPERTS_BALANCE = shared_experts.table(
     key="experts-balance",
-    section="tables",
     title="How evenly are the experts chosen?",
     content=_experts_balance,
     shows="How evenly the choices of a layer fall on its experts, in generation and in the prompt, beside what random "

@@ -42,7 +42,6 @@ def _experts_weights(context: Context) -> Content:
 
 EXPERTS_WEIGHTS = shared_experts.figure(
     key="experts-weights",
-    section="shares",
     title="How strongly do the tokens choose?",
     content=_experts_weights,
     shows="The mean weight that the router gave to a token’s strongest expert, its second, and so on.",
@@ -85,7 +84,6 @@ def _experts_strength(context: Context) -> Rows:
 
 EXPERTS_STRENGTH = shared_experts.table(
     key="experts-strength",
-    section="tables",
     title="How strongly are the experts chosen, layer by layer?",
     content=_experts_strength,
     shows="The mean weight of each place per layer; the CSV has the lowest and the highest too.",

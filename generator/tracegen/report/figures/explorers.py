@@ -101,7 +101,7 @@ LAYER = Explorer(
 
 CHECKS = Explorer(
     key="checks",
-    page="overview",
+    page="method",
     title="Checks",
     shows="What each check found, and its limit.",
     counts="The whole run with its evidence, load and warm-up included.",

@@ -73,7 +73,7 @@ def tokens_table(context: Context) -> Rows:
 
 GENERATED_TOKENS = Table(
     key="generated-tokens",
-    page="provenance",
+    page="method",
     section="text",
     title="Which pass gave which token?",
     needs=(needs.EVIDENCE, needs.KINDS),

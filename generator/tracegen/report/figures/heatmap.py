@@ -114,7 +114,7 @@ def _content(context: Context) -> Content:
 
 HEATMAP = Figure(
     key="heatmap",
-    page="memory",
+    page="file",
     section="file",
     title="Which bytes of the file does each token touch?",
     needs=(*needs.BYTES, needs.WHOLE),

@@ -20,7 +20,7 @@ def _concentration(context: Context) -> Content:
     """The curve of each measure."""
     use = concentration.piece_use(context.tables, context.used, context.disk_accesses, context.pieces)
     curves = {name: concentration.curve(use, name) for name in concentration.MEASURES}
-    drawn = [concentration.thinned(of).assign(measure=name) for name, of in curves.items()]
+    drawn = [concentration.thinned(of, 100).assign(measure=name) for name, of in curves.items()]
     data = pd.concat(drawn, ignore_index=True)[["measure", "file_share", "use_share"]]
     told = [
         f"{concentration_chart.NAMES[name]} {q.decimal(concentration.gini(of), 2)}"
@@ -49,8 +49,8 @@ def _concentration(context: Context) -> Content:
 
 CONCENTRATION = Figure(
     key="concentration",
-    page="caches",
-    section="hot",
+    page="appendix",
+    section="cache",
     title="How much of the file takes most of the use?",
     needs=needs.FILE_USE,
     content=_concentration,
@@ -66,7 +66,7 @@ CONCENTRATION = Figure(
     + """import pandas as pd
 use = concentration.piece_use(run.tables, used, touched, pieces.pieces(run.tables))
 curves = {name: concentration.curve(use, name) for name in concentration.MEASURES}
-drawn = [concentration.thinned(of).assign(measure=name) for name, of in curves.items()]
+drawn = [concentration.thinned(of, 100).assign(measure=name) for name, of in curves.items()]
 data = pd.concat(drawn, ignore_index=True)[["measure", "file_share", "use_share"]]""",
 )
 
@@ -133,8 +133,8 @@ def _unknown(context: Context) -> str:
 
 HOT_EXPERTS = Table(
     key="hot-experts",
-    page="caches",
-    section="hot",
+    page="appendix",
+    section="cache",
     title="Is there a hot set of experts?",
     needs=needs.CHOICES,
     when=WITH_EXPERTS,
@@ -195,8 +195,8 @@ def _patterns(table: pd.DataFrame, data: pd.DataFrame) -> str:
 
 KEEP_TENSORS = Table(
     key="keep-tensors",
-    page="caches",
-    section="hot",
+    page="appendix",
+    section="cache",
     title="What would keeping whole tensors in memory serve?",
     needs=needs.FILE_USE,
     content=_keep_tensors,

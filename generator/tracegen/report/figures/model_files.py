@@ -26,7 +26,7 @@ def _content(context: Context) -> Rows:
 
 MODEL_FILES = Table(
     key="model-files",
-    page="provenance",
+    page="method",
     section="model",
     title="Model files",
     needs=(),

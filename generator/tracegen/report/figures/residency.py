@@ -60,8 +60,8 @@ def _residency(context: Context) -> Content:
 
 RESIDENCY = Figure(
     key="residency",
-    page="memory",
-    section="kinds",
+    page="appendix",
+    section="file",
     title="How much of the file was in memory?",
     needs=(needs.EVIDENCE, needs.KINDS),
     when=RECORDED,
@@ -111,8 +111,8 @@ def _resident_groups(context: Context) -> Content:
 
 RESIDENT_GROUPS = Figure(
     key="resident-groups",
-    page="memory",
-    section="kinds",
+    page="appendix",
+    section="file",
     title="How much of each part of the model stayed in memory?",
     needs=(needs.EVIDENCE, needs.KINDS),
     when=RECORDED,

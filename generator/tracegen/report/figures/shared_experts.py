@@ -30,8 +30,8 @@ def _has_experts(context: Context) -> bool:
 
 
 WITH_EXPERTS = When("a model with experts", _has_experts)
-figure = partial(Figure, page="experts", needs=needs.CHOICES, when=WITH_EXPERTS)
-table = partial(Table, page="experts", needs=needs.CHOICES, when=WITH_EXPERTS)
+figure = partial(Figure, page="appendix", section="experts", needs=needs.CHOICES, when=WITH_EXPERTS)
+table = partial(Table, page="appendix", section="experts", needs=needs.CHOICES, when=WITH_EXPERTS)
 
 
 def no_choice(context: Context) -> str:

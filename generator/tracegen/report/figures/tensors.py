@@ -41,8 +41,8 @@ def _tensor_groups(context: Context) -> Rows:
 
 TENSOR_GROUPS = Table(
     key="tensor-groups",
-    page="memory",
-    section="kinds",
+    page="appendix",
+    section="file",
     title="How much of each part of the model is touched?",
     needs=(*needs.BYTES, needs.WHOLE),
     content=_tensor_groups,
@@ -76,8 +76,8 @@ def _biggest_tensors(context: Context) -> Rows:
 
 BIGGEST_TENSORS = Table(
     key="biggest-tensors",
-    page="memory",
-    section="kinds",
+    page="appendix",
+    section="file",
     title="Which tensors are biggest?",
     needs=(*needs.BYTES, needs.WHOLE),
     content=_biggest_tensors,
@@ -118,8 +118,8 @@ def _never_touched(context: Context) -> Rows:
 
 NEVER_TOUCHED = Table(
     key="never-touched",
-    page="memory",
-    section="kinds",
+    page="appendix",
+    section="file",
     title="Which tensors were never touched?",
     needs=(*needs.BYTES, needs.WHOLE),
     content=_never_touched,

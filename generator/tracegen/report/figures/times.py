@@ -31,7 +31,7 @@ def _components(context: Context) -> Content:
 
 COMPONENTS = Figure(
     key="components",
-    page="overview",
+    page="operations",
     section="time",
     title="Where does a token's time go?",
     needs=(*needs.TIMES, needs.ROWS),
@@ -70,8 +70,8 @@ def _layers(context: Context) -> Content:
 
 LAYERS = Figure(
     key="layers",
-    page="overview",
-    section="more-time",
+    page="appendix",
+    section="time",
     title="Do all layers take the same time?",
     needs=(*needs.TIMES, needs.LAYERS, needs.ROWS),
     content=_layers,
@@ -102,8 +102,8 @@ def _op_kinds(context: Context) -> Content:
 
 OP_KINDS = Figure(
     key="op-kinds",
-    page="overview",
-    section="more-time",
+    page="appendix",
+    section="time",
     title="Which kinds of operation take the time?",
     needs=(*needs.TIMES, needs.NAMES, needs.ROWS),
     content=_op_kinds,
@@ -166,8 +166,8 @@ def _values(times: pd.Series) -> Values:
 
 TOKENS = Figure(
     key="tokens",
-    page="overview",
-    section="more-time",
+    page="appendix",
+    section="time",
     title="How long does each token take?",
     needs=needs.TIMES,
     content=_token_times,

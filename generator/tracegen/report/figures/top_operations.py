@@ -64,8 +64,8 @@ def _content(context: Context) -> Rows:
 
 TOP_OPERATIONS = Table(
     key="top-operations",
-    page="overview",
-    section="more-time",
+    page="operations",
+    section="time",
     title="Which operations take most time?",
     needs=(*needs.TIMES, needs.NAMES),
     content=_content,

@@ -148,8 +148,8 @@ def _waiting_nodes(context: Context) -> Rows:
 
 WAITING_NODES = Table(
     key="waiting-nodes",
-    page="timeline",
-    section="waiting",
+    page="appendix",
+    section="time",
     title="At which nodes do threads wait most?",
     needs=(*needs.TIMES, needs.NAMES),
     content=_waiting_nodes,

@@ -106,8 +106,8 @@ def _what_if_orders(context: Context) -> Rows:
 
 WHAT_IF_ORDERS = Table(
     key="what-if-orders",
-    page="access",
-    section="what_if",
+    page="appendix",
+    section="order",
     title="What if the tensors stood in another order in the file?",
     needs=needs.FILE_USE,
     content=_what_if_orders,
@@ -142,8 +142,8 @@ def _what_if_memory(context: Context) -> Content:
 
 WHAT_IF_MEMORY = Figure(
     key="what-if-memory",
-    page="caches",
-    section="caches",
+    page="appendix",
+    section="cache",
     title="What if more of the file stayed in memory?",
     needs=needs.FILE_USE,
     content=_what_if_memory,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -18,6 +19,8 @@ from tracegen.report.figures.catalogue import of_page
 from tracegen.report.figures.cells import Cell, Head
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Figure, Table
+from tracegen.report.findings.finding import Finding
+from tracegen.report.findings.found import findings
 from tracegen.report.pages.explorers.packing import script_json
 from tracegen.report.pages.figure_data import figure_data
 from tracegen.report.pages.page import PublishedFigure
@@ -25,6 +28,7 @@ from tracegen.report.pages.views import FigureView, Files, TableView
 from tracegen.report.words import latex
 
 Result = TypeVar("Result")
+FIRST, APPENDIX = "overview", "appendix"  # pages
 
 
 @dataclass
@@ -50,6 +54,11 @@ class Collector(Context):
             self._once[key] = make()
         result: Result = self._once[key]
         return result
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What was found: the answer, then the others."""
+        return findings(self)
 
     def sections(self, page: str) -> dict[str, list[FigureView | TableView]]:
         """The figures and tables of a page that this run has, by section, in their order."""
@@ -114,7 +123,10 @@ class Collector(Context):
         numbers: Mapping[str, object] | None = None,
         file: str = "",
     ) -> FigureView:
-        """Keep a drawing and describe it; a draft has no PDF and PNG, because it is drawn again at every change.
+        """Keep a drawing and describe it.
+
+        A version has PDFs and LaTeX of the figures that are not in the appendix, and a PNG of the first page's; a draft
+        has none, because it is drawn again at every change.
 
         `file` is the name of its data; drawings of the same data share one file.
         """
@@ -122,9 +134,11 @@ class Collector(Context):
         path = f"figures/{key}.svg"
         links = [("SVG", path)]
         layouts = {str(layout.width): _layout_path(key, layout) for layout in drawing.narrower}
-        if self.citable is not None:
-            links += [(label, name) for label, name, _ in _for_paper(key, drawing)]
-            links += [("LaTeX", self._figure_tex(key, title, caption, alt, drawing)), ("PNG", f"figures/{key}.png")]
+        if self.citable is not None and page != APPENDIX:
+            links += [(label, name) for label, name, _ in _papers(key, drawing)]
+            links += [("LaTeX", self._figure_tex(key, title, caption, alt, drawing))]
+        if self.citable is not None and page == FIRST:
+            links += [("PNG", f"figures/{key}.png")]
         if drawing.spec is not None:
             links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", drawing.spec)))
         links.insert(0, ("data (CSV)", self.csv(file or key, data)))
@@ -135,6 +149,7 @@ class Collector(Context):
 
     def finish(self) -> None:
         """Keep the files of all drawings."""
+        pages = {figure.key: figure.page for figure in self.figures}
         for key, drawing in self.drawings.items():
             self.files.add(f"figures/{key}.svg", drawing.svg)
             for layout in drawing.narrower:
@@ -143,9 +158,10 @@ class Collector(Context):
             if targets:
                 script = f"window.tracegenFigure({script_json(key)},{script_json(shared_values(targets))});\n"
                 self.files.add(f"figures/{key}.js", script)
-            if self.citable is not None:
-                for _, name, layout in _for_paper(key, drawing):
+            if self.citable is not None and pages[key] != APPENDIX:
+                for _, name, layout in _papers(key, drawing):
                     self.files.add(name, layout.pdf)
+            if self.citable is not None and pages[key] == FIRST:
                 self.files.add(f"figures/{key}.png", drawing.png)
 
     def _figure_tex(self, key: str, title: str, caption: str, alt: str, drawing: Drawing) -> str:
@@ -153,7 +169,7 @@ class Collector(Context):
         assert self.citable is not None
         files = [
             (path.removeprefix("figures/"), f"{svg.PAPER_MM[layout.width]}mm" if drawing.narrower else r"\linewidth")
-            for _, path, layout in _for_paper(key, drawing)
+            for _, path, layout in _papers(key, drawing)
         ]
         label = f"fig:{latex.name('tracegen', self.run.experiment, self.citable.name, key)}"
         tex = latex.figure(label, f"tracegen report {self.citable.citation}", title, caption, alt, files)
@@ -184,7 +200,7 @@ def _layout_path(key: str, layout: Drawing) -> str:
     return f"figures/{key}-{layout.width}.svg"
 
 
-def _for_paper(key: str, drawing: Drawing) -> list[tuple[str, str, Drawing]]:
+def _papers(key: str, drawing: Drawing) -> list[tuple[str, str, Drawing]]:
     """The PDFs of a figure: label, path, drawing. `KEY.pdf` is the one for the width of a page's text."""
     if not drawing.narrower:
         return [("PDF", f"figures/{key}.pdf", drawing)]

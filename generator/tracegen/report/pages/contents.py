@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 SHORTEST = 4  # entries; a page with fewer has no list
 # Pages whose explorers need the whole width: their list stands above, folded.
-WHOLE_WIDTH = ("operations", "graph", "timeline")
+WHOLE_WIDTH = ("file", "operations", "graph", "timeline")
 
 _SECTION = r'<section id="(?P<section>[\w.-]+)"(?P<attributes>[^>]*)>\s*<h2>(?P<of_section>.*?)</h2>'
 _HEADING = r'<h2 id="(?P<heading>[\w.-]+)">(?P<of_heading>.*?)</h2>'

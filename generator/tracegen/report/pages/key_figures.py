@@ -101,20 +101,12 @@ def _speeds(context: Context) -> list[Value]:
 
 def _bytes_per_token(context: Context) -> list[Value]:
     s, n = context.summary, _population(context)
-    weights, total = s.weight_token_bytes, s.touched_token_bytes
+    weights = s.weight_token_bytes
     mapped, copied = (amount(context, s.generate_token_bytes[memory]) for memory in ("disk", "copied"))
-    padded = f". {context.padded}" if context.padded else ""
     return [
         Value(
             "weight_bytes_per_token", weights, "bytes", amount(context, weights), needs.BYTES,
             "of weights touched per token", f"median, {n}: {mapped} mapped, {copied} copied", per_token=True,
-        ),
-        Value(
-            "bytes_touched_per_token", total, "bytes", amount(context, total), needs.BYTES,
-            "touched per token in total",
-            f"median, {n}; weights, KV cache and intermediate results; a byte that two operations touch counts twice"
-            f"{padded}",
-            per_token=True,
         ),
     ]  # fmt: skip
 
@@ -160,15 +152,11 @@ def _of_the_file(context: Context) -> list[Value]:
 
 
 def _others(context: Context) -> list[Value]:
-    s, peak = context.summary, buffers.total_peak(context.tables)
+    peak = buffers.total_peak(context.tables)
     return [
         Value(
             "peak_buffer_bytes", peak, "bytes", q.size(peak), BUFFERS.needs, "in buffers at their peak",
             "sum of all runtime allocations, copied weights included",
-        ),
-        Value(
-            "ops_per_token", s.ops_per_token, "1", q.count(s.ops_per_token), needs.RATES, "operations per token",
-            f"median of executed operations, {_population(context)}", per_token=True,
         ),
     ]  # fmt: skip
 
@@ -179,6 +167,14 @@ def _published_only(context: Context) -> list[Value]:
     mapped = s.generate_token_bytes.get("disk")
     share = s.touched_disk_bytes / s.file_bytes if s.touched_disk_bytes is not None and s.file_bytes else None
     return [
+        Value(
+            "bytes_touched_per_token",
+            s.touched_token_bytes,
+            "bytes",
+            amount(context, s.touched_token_bytes),
+            needs.BYTES,
+        ),
+        Value("ops_per_token", s.ops_per_token, "1", q.count(s.ops_per_token), needs.RATES),
         Value("touched_share_mapped", share, "1", q.percent(share), needs.FILE_USE),
         Value("touched_weight_share", s.touched_weight_share, "1", q.percent(s.touched_weight_share), needs.FILE_USE),
         Value("header_bytes", s.header_bytes, "bytes", q.size(s.header_bytes)),

@@ -1,28 +1,30 @@
-"""The overview: what was run, what was found, and how sure it is."""
+"""The first page: the question, its answer, the one picture, and how sure it is."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tracegen.contract.text import text_of
+from tracegen.report.findings import leading
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.facts import text_by_token
-from tracegen.report.pages.findings import findings, what_ran
 from tracegen.report.pages.key_figures import key_figures
 from tracegen.report.pages.pasted import paste
-from tracegen.report.pages.ranking import ranked
+from tracegen.report.pages.what_ran import what_ran
 from tracegen.report.words import sentences
 
 
 def overview(collector: Collector) -> dict[str, Any]:
-    """Everything the template of the overview prints beside its figures and tables."""
+    """Everything the template of the first page prints beside its picture."""
     question = collector.fact("settings", "question")
+    found = collector.findings
     return {
         "question": text_of(question) if question else "",
-        "ranked": ranked(findings(collector), text_of(question) if question else ""),
+        "answer": found[0] if found else None,
+        "findings": [finding for finding in found[1:] if finding.effect > 0][: leading.MOST],
+        "rule": leading.RULE,
         "ran": what_ran(collector),
         "care": sentences.care_in_brief(collector.care),
-        "not_drawn": f"{collector.gaps} They are not drawn." if collector.gaps else "",
         "key_figures": key_figures(collector),
         "text": text_by_token(collector),
         "pasted": paste(collector),

@@ -10,34 +10,24 @@ from tracegen.contract.model import Run
 ANCHORS = "data/anchors.json"  # the addresses in a report: see anchors.py
 # The pages a report may have, in their order: key, title, summary.
 OUTLINE = (
-    ("overview", "Overview", "What was run, what was found, and how sure it is."),
-    ("memory", "Memory", "Which bytes of the model file and of the buffers each token touched."),
-    (
-        "access",
-        "Access",
-        "In which order the operations of a token touched the mapped file, and how many reads that would be.",
-    ),
-    (
-        "caches",
-        "Caches",
-        "Which share of the accesses a cache of a given size would serve, and whether there is a hot set.",
-    ),
-    ("disk", "Disk", "How long each token waited for the disk, and for which bytes of the model file."),
-    ("operations", "Operations", "Every operation of every token, with its operands, bytes and times."),
-    ("graph", "Graph", "The computation graph: its blocks, and one block of each kind in detail."),
+    ("overview", "Answer", "What was asked, what was found, and how sure it is."),
+    ("file", "File and memory", "Which bytes of the file each token touched and waited for, and what memory serves."),
     (
         "timeline",
         "Timeline",
-        "What each thread did during a token: work, waiting inside operations, waiting after them.",
+        "What each thread did during a token: work, and waiting inside and after operations.",
     ),
-    ("experts", "Experts", "Which experts the tokens chose, how evenly, and how often the same experts again."),
-    ("provenance", "Provenance", "Settings, versions, hashes, checks and downloads."),
+    ("operations", "Operations", "Every operation of every token, with its operands, bytes and times."),
+    ("graph", "Graph", "The computation graph: its blocks, and one block of each kind in detail."),
+    ("experts", "Experts", "Which experts the tokens chose, and how evenly."),
+    ("method", "Method", "Checks, settings, versions, citation and downloads."),
+    ("appendix", "Appendix", "Every other figure and table, by question."),
 )
 
 
 def outline(run: Run) -> tuple[tuple[str, str, str], ...]:
     """The pages of a run's report; needs no tables, because a site lists the pages of a draft before it reads them."""
-    exists = {"experts": run.has_experts, "disk": run.has_faults or run.has_requests, "timeline": run.has_spans}
+    exists = {"experts": run.has_experts, "timeline": run.has_spans}
     return tuple(page for page in OUTLINE if exists.get(page[0], True))
 
 

@@ -28,7 +28,6 @@ from tracegen.report.figures.tensors import BIGGEST_TENSORS, TENSOR_GROUPS
 from tracegen.report.figures.times import OP_KINDS
 from tracegen.report.figures.top_operations import TOP_OPERATIONS
 from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.findings import findings
 from tracegen.report.pages.key_figures import key_figures
 from tracegen.report.words import markdown as md
 from tracegen.report.words import sentences
@@ -45,7 +44,7 @@ def hot(context: Collector) -> list[str]:
     """Which bytes a token touches: how many, of which parts of the model, of which tensors and experts."""
     each = "pass" if context.embeddings else "token"
     told = [
-        *_key_figures(context, f"weight_bytes_per_{each}", f"bytes_touched_per_{each}", "touched_share"),
+        *_key_figures(context, f"weight_bytes_per_{each}", "touched_share"),
         *_findings(context, EXPERTS_LOAD),
     ]
     return [_listed(told), _groups(context), _names(context), _experts(context)]
@@ -138,7 +137,7 @@ def _key_figures(context: Collector, *keys: str) -> list[str]:
 
 def _findings(context: Collector, *parts: Part) -> list[str]:
     """The findings of the overview that these figures and tables show."""
-    return [md.prose(finding.text) for finding in findings(context) if finding.part in parts]
+    return [md.prose(finding.text) for finding in context.findings if finding.part in parts]
 
 
 def _shown(context: Collector, part: Part) -> bool:

@@ -18,7 +18,6 @@ from tracegen.contract.model import Check, Run, Version
 from tracegen.report.figures.catalogue import part_of
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explained, explained
-from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.pages import run_file
 from tracegen.report.pages.anchors import write_anchors
 from tracegen.report.pages.body import assembled, left_out
@@ -26,16 +25,17 @@ from tracegen.report.pages.chosen import pass_names
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.experts import experts
 from tracegen.report.pages.explorers.packing import script_json
+from tracegen.report.pages.file import file
 from tracegen.report.pages.graphs import graphs
 from tracegen.report.pages.guide import guide
-from tracegen.report.pages.memory import memory
+from tracegen.report.pages.method import method
 from tracegen.report.pages.operations import operations
 from tracegen.report.pages.overview import overview
 from tracegen.report.pages.page import Page, Report, outline
-from tracegen.report.pages.provenance import provenance
 from tracegen.report.pages.timeline import timeline
 from tracegen.report.pages.views import FigureView, TableView
 from tracegen.report.words import latex, sentences
+from tracegen.report.words.captions import shortened
 from tracegen.storing import resources
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 CHECK_COLUMNS = [field.name for field in fields(Check)]
 # What the templates print beside figures and tables; other pages have nothing else.
 BUILDERS = {
-    "overview": overview, "memory": memory, "operations": operations, "graph": graphs, "timeline": timeline,
-    "experts": experts, "provenance": provenance,
+    "overview": overview, "file": file, "operations": operations, "graph": graphs, "timeline": timeline,
+    "experts": experts, "method": method,
 }  # fmt: skip
 STYLES = (
     "page", "figures", "operations", "selection", "memory", "graph", "graph_tools", "timeline", "guide", "layout",
@@ -83,7 +83,6 @@ def render_report(
     checks_csv = collector.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
     keys = [key for key, *_ in outline(run)]
     sections = {key: collector.sections(key) for key in keys}  # starts to draw all charts before any page waits
-    sections["overview"]["heatmap"] = [v for of in sections["memory"].values() for v in of if v.key == HEATMAP.key]
     views = {key: BUILDERS[key](collector) if key in BUILDERS else {} for key in keys}
     environment = environment_of(name)
     environment.globals |= {"run": run, "name": name, "citable": citable, "checks_csv": checks_csv, "guide": guide()}
@@ -112,7 +111,7 @@ def render_report(
         assets=assets(),
         values=collector.values,
         figures=tuple(collector.figures),
-        finding=next((unbroken(finding.text) for finding in views["overview"]["ranked"].first), ""),
+        finding=unbroken(answer.text) if (answer := views["overview"]["answer"]) else "",
     )
 
 
@@ -127,7 +126,7 @@ def environment_of(name: str) -> Environment:
     environment.filters["script_json"] = lambda data: Markup(script_json(data))
     environment.filters["unbroken"] = unbroken
     environment.filters["inline"] = Markup  # for SVG made here, whose text is escaped already
-    environment.globals |= {"unknown": q.UNKNOWN, "explain": explain}
+    environment.globals |= {"unknown": q.UNKNOWN, "explain": explain, "shortened": shortened}
     environment.finalize = _shown
     return environment
 

@@ -1,4 +1,4 @@
-"""The provenance page: where the numbers come from, and how to repeat the run."""
+"""The page of the method: where the numbers come from, and how to repeat the run."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ OF_MEMORY = (
 )  # fmt: skip
 
 
-def provenance(context: Collector) -> dict[str, Any]:
-    """Everything the template of the provenance page prints beside its tables."""
+def method(context: Collector) -> dict[str, Any]:
+    """Everything the template of the page prints beside its tables."""
     settings = {
         k: v
         for k, v in (context.fact("settings") or {}).items()

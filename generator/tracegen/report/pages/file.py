@@ -1,4 +1,4 @@
-"""The memory page: what lies where in the file, which bytes of it were touched, what buffers held."""
+"""The page of the file: what lies where in the file, which bytes of it were touched, what buffers held."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.memory_data import write_memory
 
 
-def memory(collector: Collector) -> dict[str, Any]:
-    """The values of the template of the memory page; writes the data of its explorer."""
+def file(collector: Collector) -> dict[str, Any]:
+    """The values of the template of the page; writes the data of its explorer."""
     return {
         "explorer": write_memory(collector),
+        "times": collector.time_note,
         "waits": disk_waits.recorded(collector.tables),
         "state": {
             "data": "../data/",

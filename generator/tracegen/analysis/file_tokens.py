@@ -1,0 +1,184 @@
+"""The model file by token, with time: the parts of the file, and what each row of passes touched, waited for and read.
+
+A picture of it has few rows and narrow columns. So tensors of one layer that do the same are one part of the file, and
+neighbouring tokens that are alike share a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from tracegen.analysis import axis, disk_waits
+from tracegen.analysis.accesses import Tables
+from tracegen.analysis.coverage import union
+from tracegen.analysis.passes import measured
+from tracegen.analysis.pieces import bytes_in, overlaps
+
+DISK_NS = 100_000  # a page fault that took longer, or started a read itself, waited for the disk
+JOINING = ("norm", "router", "other")  # groups of small tensors, which belong to the part beside them
+WAITING = {"disk_ns": "disk", "behind_ns": "a thread at the disk", "waiting_ns": "other threads", "rest_ns": "the rest"}
+
+
+def parts(tables: Tables, group_of: Mapping[str, str], most: int) -> pd.DataFrame:
+    """The parts of the file in its order: layer (null: none; the first of several), last_layer, group, begin, end.
+
+    Begin and end are bytes on the disk axis. A part is neighbouring tensors of one layer and group of components; where
+    these are more than `most`, one of whole layers, then of several layers: its group is then null.
+    """
+    tensors = tables["tensors"]
+    begin = axis.tensor_begins(tables)
+    rows = pd.DataFrame({
+        "file": tensors["file"], "layer": tensors["layer"].astype("Int64"), "begin": begin,
+        "end": begin + tensors["size_bytes"], "group": tensors["component"].astype("object").map(group_of),
+    }).sort_values("begin", ignore_index=True)  # fmt: skip
+    place = _changes(rows[["file", "layer"]].astype("Float64").fillna(-1)).cumsum()
+    own = rows["group"].mask(rows["group"].isin(JOINING))
+    rows["group"] = own.groupby(place).ffill().fillna(own.groupby(place).bfill()).fillna(rows["group"])
+    rows["first"] = rows["layer"]
+    n_layers = int(rows["layer"].max()) + 1 if rows["layer"].notna().any() else 0
+    for together in (0, *(1 << step for step in range(16))):
+        if together:
+            rows["first"] = rows["layer"] // together * together
+            rows["group"] = rows["group"].mask(rows["layer"].notna())
+        keys = pd.DataFrame({name: rows[name].astype("object").fillna("") for name in ("file", "first", "group")})
+        if (change := _changes(keys)).sum() <= most or together > n_layers:
+            break
+    grouped = rows.groupby(change.cumsum())
+    table = grouped.agg(layer=("layer", "min"), last_layer=("layer", "max"), begin=("begin", "min"), end=("end", "max"))
+    table["group"] = grouped["group"].first()
+    return table.reset_index(drop=True)
+
+
+def _changes(keys: pd.DataFrame) -> pd.Series:
+    """True where a row differs from the one before."""
+    return (keys != keys.shift()).any(axis=1)
+
+
+def reads(tables: Tables) -> pd.DataFrame:
+    """The bytes of model files that devices were asked for in each measured pass: pass_id, begin, end on the axis."""
+    requests = tables["requests"].dropna(subset=["file", "pass_id"])
+    chosen = requests["pass_id"].isin(measured(tables)["pass_id"]) & (requests["file_bytes"] > 0)
+    requests = requests[chosen.to_numpy(bool)]
+    begin = requests["file"].astype("int64").map(axis.begins(tables)) + requests["offset"].astype("int64")
+    end = begin + requests["file_bytes"].astype("int64")
+    return pd.DataFrame({"pass_id": requests["pass_id"].astype("int64"), "begin": begin, "end": end}, dtype="int64")
+
+
+def needed_bytes(touched: pd.DataFrame, read: pd.DataFrame) -> pd.Series:
+    """Of the bytes that were read in each pass, how many it touched: bytes by pass_id, each byte once.
+
+    `touched` and `read` are ranges on the axis (pass_id, begin, end), `read` the result of `reads`.
+    """
+    step = 1 << 44  # above every place: what one pass touched lies apart from the next
+    flat = [union(of, "pass_id").sort_values(["pass_id", "begin"]) for of in (read, touched)]
+    (low, high), (begin, end) = (
+        tuple((of[name] + of["pass_id"].astype("int64") * step).to_numpy("int64") for name in ("begin", "end"))
+        for of in flat
+    )
+    row, _, both = overlaps(low, high, begin, end)
+    found = pd.Series(both, dtype="int64").groupby(flat[0]["pass_id"].to_numpy()[row]).sum()
+    return found.reindex(pd.unique(read["pass_id"]), fill_value=0)
+
+
+def waits(tables: Tables) -> pd.DataFrame:
+    """The page faults of measured passes that waited for the disk: pass_id, begin, end (a page on the axis), waited_ns.
+
+    They started a read, or took longer than DISK_NS: another thread's read, or one ahead, brought their page.
+    """
+    faults = disk_waits.placed(tables)
+    for_disk = faults["major"] | (faults["waited_ns"] > DISK_NS)
+    faults = faults[(for_disk & faults["file"].notna()).to_numpy(bool)]
+    place = faults["file"].map(axis.begins(tables)).astype("int64") + faults["offset"].astype("int64")
+    return pd.DataFrame(
+        {
+            "pass_id": faults["pass_id"].astype("int64"),
+            "begin": place,
+            "end": place + 1,
+            "waited_ns": faults["waited_ns"],
+        }
+    )
+
+
+def times(tables: Tables, group_of: Mapping[str, str]) -> pd.DataFrame:
+    """The time of each measured pass that ended, wall time in ns: pass_id, duration_ns, a column for each group of
+    components whose operations computed, and those of WAITING; they add up to duration_ns.
+
+    Times of threads are means over them. Waiting for the disk is 0 where page faults were not recorded.
+    """
+    passes = measured(tables).dropna(subset=["duration_ns"])[["pass_id", "duration_ns", "graph"]]
+    nodes = tables["graph_nodes"][["graph", "node", "component"]]
+    spans = tables["spans"].merge(passes[["pass_id", "graph"]], on="pass_id").merge(nodes, on=["graph", "node"])
+    n_threads = spans.groupby("pass_id")["thread"].nunique()
+    group = spans["component"].astype("object").map(group_of).fillna("other").rename("group")
+    work = (spans["work_ns"] - spans["fault_ns"].fillna(0)).astype("float64")
+    table = work.groupby([spans["pass_id"], group]).sum().unstack().fillna(0.0)
+    groups = list(table.columns)
+    several = spans.groupby(["pass_id", "node"], sort=False)["thread"].transform("size") > 1
+    waited = (spans["barrier_ns"] + spans["wait_ns"].where(several, 0)).astype("float64")
+    table["waiting_ns"] = waited.groupby(spans["pass_id"]).sum()
+    table = table.div(n_threads, axis=0)
+    split = disk_waits.pass_split(tables).set_index("pass_id")[["disk_ns", "behind_ns"]]
+    table = passes.drop(columns="graph").astype("int64").set_index("pass_id").join(table).join(split).fillna(0.0)
+    table["waiting_ns"] = (table["waiting_ns"] - table["behind_ns"]).clip(0) if groups else 0.0
+    known = [*groups, "disk_ns", "behind_ns", "waiting_ns"]
+    table["rest_ns"] = (table["duration_ns"] - table[known].sum(axis=1)).clip(0)
+    return table[["duration_ns", *known, "rest_ns"]].reset_index()
+
+
+def rows(tables: Tables, quiet: pd.Series, alike: pd.Series, most: int) -> pd.DataFrame:
+    """The row of each measured pass that evaluates a graph: pass_id, row, kind (prompt, tokens), n_passes, is_quiet.
+
+    All prompt passes are one row. `quiet` (bool by pass_id) says which passes waited for nothing and read nothing:
+    neighbours that did neither share a row; where none read, neighbours with equal `alike` do. Where more than `most`
+    rows are left, equally many passes in a row share one.
+    """
+    passes = measured(tables).dropna(subset=["graph"])
+    prompt = (passes["kind"] == "prompt").fillna(False).to_numpy(bool)
+    numbers = passes["pass_id"]
+    is_quiet = numbers.map(quiet).fillna(True).to_numpy(bool)
+    by_reads = not is_quiet[~prompt].all()
+    same = np.where(is_quiet, -1, numbers) if by_reads else numbers.map(alike).fillna(0).to_numpy()
+    begins = _begins(np.where(prompt, -2, same))
+    if begins.sum() > most:
+        by_reads, each = False, -(-int((~prompt).sum()) // max(most - 1, 1))
+        begins = _begins(np.where(prompt, -2, (np.cumsum(~prompt) - 1) // each))
+    table = pd.DataFrame({"pass_id": numbers.to_numpy("int64"), "row": np.cumsum(begins) - 1})
+    table["kind"] = np.where(prompt, "prompt", "tokens")
+    table["is_quiet"] = pd.Series(is_quiet & by_reads).groupby(table["row"]).transform("all")
+    table["n_passes"] = table.groupby("row")["pass_id"].transform("size")
+    return table
+
+
+def _begins(keys: np.ndarray) -> np.ndarray:
+    """True where a number differs from the one before."""
+    begins: np.ndarray = np.diff(keys, prepend=keys[:1] - 1) != 0
+    return begins
+
+
+def touched_alike(touched: pd.DataFrame, of_parts: pd.DataFrame) -> pd.Series:
+    """A number for each pass, by pass_id, that is equal where passes touch as much of each part, to a hundredth.
+
+    `touched`: ranges on the axis (pass_id, begin, end), `of_parts`: the result of `parts`.
+    """
+    begin, end = (of_parts[name].to_numpy("int64") for name in ("begin", "end"))
+    found = bytes_in(union(touched, "pass_id"), begin, end)
+    found["hundredths"] = 100 * found["bytes"] // (end - begin)[found["place"]]
+    each = found.pivot(index="pass_id", columns="place", values="hundredths").fillna(0)
+    return pd.Series(each.groupby(list(each.columns), sort=False).ngroup(), each.index)
+
+
+def shares(ranges: pd.DataFrame, of_rows: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """How much of each cell the passes of a row cover: row, cell, share (0 to 1, the mean over its passes).
+
+    `ranges`: pass_id, begin, end on the axis; `of_rows`: the result of `rows`; `cells`: begin and end, in order. Cells
+    that no pass of the row covers are left out.
+    """
+    begin, end = (cells[name].to_numpy("int64") for name in ("begin", "end"))
+    found = bytes_in(union(ranges, "pass_id"), begin, end).merge(of_rows, on="pass_id")
+    sums = found.groupby(["row", "place", "n_passes"])["bytes"].sum().reset_index()
+    size = (end - begin)[sums["place"]]
+    share = sums["bytes"] / (size * sums["n_passes"])
+    return pd.DataFrame({"row": sums["row"], "cell": sums["place"], "share": share})

@@ -1,0 +1,124 @@
+"""The one picture of a run: the model file by token, and how long each took."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from tracegen.analysis import axis, file_tokens
+from tracegen.charts import file_tokens as chart
+from tracegen.charts import theme
+from tracegen.contract import quantities as q
+from tracegen.report.figures import needs
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.figure import Content, Figure
+
+MOST_ROWS = 34
+LEAST_SHARE = 0.02  # of the time of all rows: groups that computed for less are one, "other"
+
+
+def _labels(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
+    """Names of rows: row, label, short (for a narrow picture), is_prompt, is_folded."""
+    names, made = context.labels, []
+    no_reads = context.run.has_requests or context.run.has_faults
+    for number, some in rows.groupby("row"):
+        first, last = (names[int(some["pass_id"].iloc[at])] for at in (0, -1))
+        n, quiet = len(some), bool(some["is_quiet"].iloc[0])
+        is_prompt = some["kind"].iloc[0] == "prompt"
+        short = first.removeprefix("token ")
+        if is_prompt:
+            first = short = "prompt"
+        elif n > 1:
+            short = f"{short}–{last.removeprefix('token ')}"
+            first = f"{first.replace('token ', 'tokens ')} to {last.removeprefix('token ')}"
+        folded = n > 1 and not is_prompt and quiet and no_reads
+        label = f"{q.counted(n, 'token')}: no reads" if folded else first
+        made.append((number, label, short, is_prompt, folded or (n > 1 and not is_prompt)))
+    return pd.DataFrame(made, columns=["row", "label", "short", "is_prompt", "is_folded"])
+
+
+def _joined(by_row: pd.DataFrame) -> list[str]:
+    """The parts of the time that are drawn; small groups are added to "other" in place."""
+    groups = [name for name in theme.GROUPS if name in by_row]
+    small = [name for name in groups if by_row[name].sum() < LEAST_SHARE * by_row["duration_ns"].sum()]
+    if small:
+        by_row["other"] = by_row[sorted({"other", *small} & set(by_row))].sum(axis=1)
+    drawn = [name for name in theme.GROUPS if name in by_row and (name not in small or name == "other")]
+    return [name for name in (*drawn, *chart.WAITS) if (by_row[name] > 0).any()]
+
+
+def _reads(context: Context, used: pd.DataFrame, read: pd.DataFrame) -> dict[str, pd.Series]:
+    """What was read in each pass, bytes by pass_id, and what of it the pass needed; empty where nothing was read."""
+    if len(read):
+        size = (read["end"] - read["begin"]).groupby(read["pass_id"]).sum()
+        return {"read": size, "needed": file_tokens.needed_bytes(used, read)}
+    counted = context.measured.set_index("pass_id")["read_bytes"].dropna()
+    return {"read": counted} if (counted > 0).any() else {}
+
+
+def _content(context: Context) -> Content:
+    """What each token touched, waited for and read of each part of the file, and its time in parts."""
+    tables = context.tables
+    used = axis.on_axis(tables, context.measured_used)
+    read, waits = file_tokens.reads(tables), file_tokens.waits(tables)
+    measured = context.measured
+    quiet = ~measured.set_index("pass_id").index.to_series().isin({*read["pass_id"], *waits["pass_id"]})
+    alike = file_tokens.touched_alike(used, file_tokens.parts(tables, theme.GROUP_OF, chart.most_parts(theme.WIDTH)))
+    rows = file_tokens.rows(tables, quiet, alike, MOST_ROWS)
+    times = file_tokens.times(tables, theme.GROUP_OF)
+    shown = _labels(context, rows)
+    by_row = times.merge(rows[["pass_id", "row"]], on="pass_id").drop(columns="pass_id").groupby("row").mean()
+    names = _joined(by_row)
+    shown["took"] = [q.duration(ns) for ns in shown["row"].map(by_row["duration_ns"])]
+    for name, of_pass in _reads(context, used, read).items():
+        mean = rows["pass_id"].map(of_pass).fillna(0).groupby(rows["row"]).mean()
+        shown[name] = [q.size(int(size)) if size else "–" for size in mean]
+    is_on_axis = rows[["pass_id", "row", "n_passes"]]
+
+    def cells(width: int) -> tuple[Any, ...]:
+        at = chart.plan(
+            file_tokens.parts(tables, theme.GROUP_OF, chart.most_parts(width)), width, len(shown), "read" in shown
+        )
+        touched, waited, ahead = (file_tokens.shares(of, is_on_axis, at.cells) for of in (used, waits, read))
+        unused = ahead.merge(touched[["row", "cell"]], how="left", indicator=True)
+        return at, touched, waited, unused[unused["_merge"] == "left_only"]
+
+    def drawn(width: int) -> Any:
+        at, touched, waited, unused = cells(width)
+        return chart.chart(at, shown, touched, waited, unused, by_row.reset_index(), names)
+
+    data = rows.merge(times, on="pass_id", how="left")
+    return Content(
+        caption=_caption(rows),
+        alt=f"The model file from left to right, {q.counted(len(shown), 'row')} of passes from top to bottom.",
+        chart=drawn,
+        data=data,
+        empty="The trace names no model file." if not axis.length(tables) or rows.empty else "",
+    )
+
+
+def _caption(rows: pd.DataFrame) -> str:
+    n = int((rows["kind"] == "tokens").sum())
+    return (
+        "Columns: the model file in its order; the width of a part grows with the root of its bytes. Right: the time "
+        f"of each pass, mean of its threads; the prompt has its own scale. n = {q.counted(n, 'token')}."
+    )
+
+
+FILE_TOKENS = Figure(
+    key="file-tokens",
+    page="overview",
+    section="picture",
+    title="What does each token touch, wait for and take?",
+    needs=(*needs.BYTES, needs.WHOLE),
+    content=_content,
+    wide=True,
+    shows="What passes touched of each part of the model file, what they waited for, and what was read ahead and not "
+    "used; beside it the time of each pass in parts.",
+    counts="Measured passes; load and warm-up are left out. Neighbouring tokens that read nothing, or, where none read "
+    "anything, touched the same bytes, share a row, which is their mean.",
+    read="Red is what a token waited for. A grey block in every row is touched by every token; scattered stripes are "
+    "experts or rows of a table that only some tokens need.",
+    made_by="tracegen.analysis.file_tokens",
+)

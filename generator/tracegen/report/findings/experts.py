@@ -1,0 +1,91 @@
+"""How tokens choose experts: whether there is a hot set, whether neighbours choose alike, how evenly all are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracegen.analysis import chance, routing
+from tracegen.contract import quantities as q
+from tracegen.report.figures import needs
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.expert_chance import EXPERTS_NEXT, EXPERTS_STICKY
+from tracegen.report.figures.expert_shares import EXPERTS_LOAD
+from tracegen.report.figures.hot import HOT_EXPERTS
+from tracegen.report.figures.shared_experts import no_choice
+from tracegen.report.findings.finding import Amount, Finding
+
+HOT = {
+    "yes": "Hot set of experts",
+    "no": "No hot set: the experts that earlier tokens chose most",
+    "open": "Hot set neither shown nor excluded: the experts that earlier tokens chose most",
+}
+
+
+def findings(context: Context) -> Iterator[Finding]:
+    """Of generated tokens; nothing where they have no choice."""
+    if not context.run.has_experts or no_choice(context) or context.refusal(needs.CHOICES):
+        return
+    population = q.counted(context.summary.n_generate_passes, "token")
+    yield from _load(context, population)
+    yield from _hot(context, population)
+    yield from _alike(context, population)
+
+
+def _load(context: Context, population: str) -> Iterator[Finding]:
+    counts = context.choice.counts
+    share, even = routing.most_chosen(routing.ranked(counts))
+    n_never, n_pairs = int((counts["n_tokens"] == 0).sum()), len(counts)
+    beside = [Amount(even, "share", "if chosen evenly")] if even is not None else []
+    if (by_chance := context.choice_by_chance) is not None:
+        beside.append(Amount(by_chance, "share", "about, by chance"))
+    yield Finding(
+            kind="experts", measure="The most chosen expert of a layer",
+            amount=Amount(share, "share", "of the choices"), beside=(*beside, Amount(n_never, "count",
+            f"of {q.counted(n_pairs, 'expert')} never chosen")), scope="generation", population=population,
+            effect=max(share, n_never / n_pairs if n_pairs else 0.0), part=EXPERTS_LOAD,
+    )  # fmt: skip
+
+
+def _hot(context: Context, population: str) -> Iterator[Finding]:
+    if (hot := context.hot_set) is None:
+        return
+    served, share = hot.static.served, hot.n_held / hot.n_experts
+    gain = f"gain {hot.static.gain:+.3f}, 95 % interval {hot.static.low:+.3f} to {hot.static.high:+.3f}"
+    yield Finding(
+            kind="experts", measure=HOT[hot.static.reaches],
+            amount=Amount(served, "share", f"of later choices, {gain.replace('-', '−')}"),
+            beside=(Amount(share, "share", "by chance"),), scope="generation", population=population,
+            effect=served if hot.static.reaches == "yes" else 0.0, part=HOT_EXPERTS,
+    )  # fmt: skip
+
+
+def _alike(context: Context, population: str) -> Iterator[Finding]:
+    """What the token before and the layer before say of a choice, where that is more than chance."""
+    sticky, after = context.stickiness, context.experts_next
+    if len(sticky) and (p := float(sticky["p"].iloc[0])) < chance.LEVEL:
+        again, shuffled = (float(sticky[name].iloc[0]) for name in ("share", "shuffled"))
+        yield Finding(
+                kind="experts",
+                measure="Experts that the token before chose too",
+                amount=Amount(again, "share"),
+                beside=(Amount(shuffled, "share", "in shuffled order"), Amount(p, "p")),
+                scope="generation",
+                population=population,
+                effect=again - shuffled,
+                part=EXPERTS_STICKY,
+        )  # fmt: skip
+    if len(after):
+        share, most, before, effect, p = (
+            float(after[name].iloc[0]) for name in ("share", "most", "before", "effect", "p")
+        )
+        if p < chance.LEVEL and effect > 0 and share > max(most, before):
+            yield Finding(
+                    kind="experts",
+                    measure="Experts predicted from the layer before",
+                    amount=Amount(share, "share"),
+                    beside=(Amount(most, "share", "by the most chosen"), Amount(p, "p")),
+                    scope="generation",
+                    population=population,
+                    effect=share - most,
+                    part=EXPERTS_NEXT,
+            )  # fmt: skip

@@ -1,0 +1,32 @@
+"""Which finding answers, and which follow: decided by effect on the run, not by the words of its question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tracegen.report.findings.finding import Finding
+
+WAITS = 0.02  # waiting for the disk leads where it takes at least this share of the time of a phase
+MOST = 4  # findings that follow the answer
+RULE = (
+    "Waiting for the disk comes first where it takes 2 % of the time of a phase, that of generated tokens before that "
+    "of the prompt; then what takes most time. Below: the largest of each kind."
+)
+
+
+def ordered(findings: Sequence[Finding]) -> list[Finding]:
+    """All findings, the answer first, then the largest of each kind in turn by effect."""
+    waiting = [f for f in findings if f.kind == "waiting" and f.effect >= WAITS]
+    waiting.sort(key=lambda f: f.scope != "generation")
+    answer = [*waiting, *sorted((f for f in findings if f.kind == "time"), key=_effect), *sorted(findings, key=_effect)]
+    left = [f for f in sorted(findings, key=_effect) if f is not answer[0]] if answer else []
+    rank: dict[int, int] = {}
+    seen: dict[str, int] = {answer[0].kind: 1} if answer else {}
+    for finding in left:
+        rank[id(finding)] = seen.get(finding.kind, 0)
+        seen[finding.kind] = rank[id(finding)] + 1
+    return [*answer[:1], *sorted(left, key=lambda f: (rank[id(f)], -f.effect))]
+
+
+def _effect(finding: Finding) -> float:
+    return -finding.effect

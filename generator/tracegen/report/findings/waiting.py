@@ -1,0 +1,124 @@
+"""Waiting for the disk: of how many tokens, for what, and whether it had been read before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
+
+from tracegen.analysis import disk_waits
+from tracegen.charts import theme
+from tracegen.contract import quantities as q
+from tracegen.report.figures import needs
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.disk import DISK
+from tracegen.report.figures.disk_reads import DISK_REQUESTS
+from tracegen.report.figures.disk_waits import DISK_SPLIT
+from tracegen.report.findings.finding import Amount, Finding, Scope
+
+PHASES: Mapping[str, Scope] = {"generate": "generation", "prompt": "prompt"}
+CONCERNED = 0.05  # a token waits where this share of its time goes to the disk
+MOSTLY = 0.5  # what has this share is named
+
+
+def findings(context: Context) -> Iterator[Finding]:
+    """Waiting in each phase; what was read, where it is not known how long that took."""
+    if context.refusal(needs.STORAGE):
+        return
+    split_known = context.run.has_faults and not context.refusal(DISK_SPLIT.needs)
+    yield from _waits(context) if split_known else _read(context)
+    yield from _again(context)
+
+
+def _waits(context: Context) -> Iterator[Finding]:
+    for kind, scope in PHASES.items():
+        split = context.of_kind(context.disk_split, kind)
+        whole = float(split["duration_ns"].sum())
+        if whole:
+            yield _of_phase(context, split, scope)
+
+
+def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
+    """How much of the time of the passes that wait is waiting, and how long the others take."""
+    cost = split["disk_ns"] + split["behind_ns"]
+    waits = (cost >= CONCERNED * split["duration_ns"]).to_numpy(bool)
+    of = split[waits] if waits.any() else split
+    passes = of["duration_ns"].astype("float64")
+    share = float(cost[of.index].sum()) / float(passes.sum())
+    ids = set(of["pass_id"]) if waits.any() else set[int]()
+    noun = "token" if scope == "generation" else "pass"
+    n, every = int(waits.sum()), q.counted(len(split), noun)
+    some = 0 < n < len(split)
+    whose = f"of the time of {q.count(n)} of {every}" if some else "of the time"
+    beside = []
+    if scope == "generation" and some:
+        rest = float(split.loc[~waits, "duration_ns"].median())
+        beside = [Amount(float(passes.median()), "ns", "where it waits, median"), Amount(rest, "ns", "elsewhere")]
+    elif scope == "generation":
+        beside = [Amount(float(passes.median()), "ns", "a token, median")]
+    return Finding(
+        kind="waiting", measure="Waiting for the disk", amount=Amount(share, "share", whose),
+        more=(*_for_what(context, ids), *_read_before(context, ids)), beside=tuple(beside), scope=scope,
+        population="" if some else every, effect=float(cost.sum()) / float(split["duration_ns"].sum()), part=DISK_SPLIT,
+    )  # fmt: skip
+
+
+def _for_what(context: Context, pass_ids: set[int]) -> list[Amount]:
+    """The tensor, or else the part of the model, that most of the waiting of these passes was for."""
+    rows = disk_waits.placed(context.tables)
+    rows = rows[rows["pass_id"].isin(pass_ids).to_numpy(bool)].dropna(subset=["tensor"])
+    about = context.tables["tensors"].set_index("tensor")
+    names = rows["tensor"].map(about["name"]).astype("object")
+    groups = rows["tensor"].map(about["component"]).astype("object").map(theme.GROUP_OF)
+    for place in (names, groups):
+        sums = rows["waited_ns"].groupby(place).sum()
+        if len(sums) and sums.max() >= MOSTLY * rows["waited_ns"].sum() > 0:
+            what = q.printable(str(sums.idxmax()))
+            return [Amount(float(sums.max()) / float(rows["waited_ns"].sum()), "share", f"of it for {what}")]
+    return []
+
+
+def _read_before(context: Context, pass_ids: set[int]) -> list[Amount]:
+    """How much of what these passes read had been read before, where that is most of it."""
+    if not context.run.has_requests or context.refusal(DISK_REQUESTS.needs):
+        return []
+    use = context.disk_requests
+    use = use[use["pass_id"].isin(pass_ids).to_numpy(bool)]
+    read, again = float(use["page_bytes_read"].sum()), float(use["again_bytes"].sum())
+    return [Amount(again / read, "share", "of what they read had been read before")] if again > MOSTLY * read else []
+
+
+def _read(context: Context) -> Iterator[Finding]:
+    """What the kernel read, where page faults were not recorded."""
+    s = context.summary
+    for kind, scope in PHASES.items():
+        read = context.of_kind(context.measured, kind)["read_bytes"].dropna()
+        if s.read_bytes is None or read.empty:
+            continue
+        n = int((read > 0).sum())
+        population = f"{q.count(n)} of {q.counted(len(read), 'token' if kind == 'generate' else 'pass')} read anything"
+        yield Finding(
+                kind="bytes",
+                measure="Read from the disk",
+                amount=Amount(float(read.sum()), "bytes"),
+                scope=scope,
+                population=population,
+                part=DISK,
+                effect=min(float(read.sum()) / s.file_bytes, 1.0) if s.file_bytes else 0.0,
+        )  # fmt: skip
+
+
+def _again(context: Context) -> Iterator[Finding]:
+    """What became of what generated tokens read."""
+    if not context.run.has_requests or context.refusal(DISK_REQUESTS.needs):
+        return
+    use = context.of_kind(context.disk_requests, "generate")
+    read, again, never = (float(use[name].sum()) for name in ("page_bytes_read", "again_bytes", "never_bytes"))
+    if not read:
+        return
+    yield Finding(
+            kind="memory", measure="Read again after it was dropped from memory",
+            amount=Amount(again / read, "share", f"of the {q.size(read)} that were read"),
+            beside=(Amount(never / read, "share", "was not used by any operation afterwards"),),
+            scope="generation", population=q.counted(len(use), "token"), effect=again / read, part=DISK_REQUESTS,
+    )  # fmt: skip
