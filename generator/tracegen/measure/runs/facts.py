@@ -17,7 +17,7 @@ from tracegen.measure.capture.last_level_cache import last_level_cache_bytes
 from tracegen.measure.capture.machine import machine_id
 from tracegen.measure.capture.memory_rate import memory_rate
 from tracegen.measure.runs.restored_text import Restored, restored
-from tracegen.measure.trained import origin_of
+from tracegen.measure.trained import known_as
 from tracegen.readers.gguf import vocabulary
 from tracegen.readers.gguf.file import Model, join_models
 from tracegen.readers.native.trace import NativeTrace
@@ -184,10 +184,12 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
 
 
 def _model_facts(model: Model) -> dict[str, Any]:
-    """The facts of a model; `origin` and `licence` are those of a trained model of tracegen, or as its file says."""
+    """The facts of a model; name, origin and licence are those of a trained model of tracegen, or as its file says."""
     sha256 = _text_or_none(model.files["sha256"].iloc[0])
     stated = model.metadata.get("general.organization"), model.metadata.get("general.license")
-    origin, licence = origin_of(sha256) or (text if isinstance(text, str) else None for text in stated)
+    origin, licence = (text if isinstance(text, str) else None for text in stated)
+    trained = known_as(sha256)
+    named = {"name": trained.name, "origin": trained.origin, "licence": trained.licence} if trained else {}
     known = {
         "file": str(model.paths[0]),
         "sha256": sha256,
@@ -197,6 +199,7 @@ def _model_facts(model: Model) -> dict[str, Any]:
         "origin": origin,
         "licence": licence,
         **described(model),
+        **named,
     }
     return {name: known[name] for name in MODEL_FACTS}
 

@@ -16,7 +16,7 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure
 from tracegen.report.words import sentences
 
-MOST_CELLS = 5000  # of a drawing; above it neighbours of one colour are joined, to keep the SVG small
+MOST_CELLS = 2000  # of a drawing; above it neighbours of one colour are joined, to keep the SVG small
 
 
 def _told(cells: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:

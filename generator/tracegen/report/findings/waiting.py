@@ -25,7 +25,7 @@ def findings(context: Context) -> Iterator[Finding]:
     """Waiting in each phase; what was read, where it is not known how long that took."""
     if context.refusal(needs.STORAGE):
         return
-    split_known = context.run.has_faults and not context.refusal(DISK_SPLIT.needs)
+    split_known = disk_waits.recorded(context.tables) and not context.refusal(DISK_SPLIT.needs)
     yield from _waits(context) if split_known else _read(context)
     yield from _again(context)
 
