@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.builders import scaled_case
+from tests.recompute.published import handed_over
 from tests.site_project import (
     NOW,
     PRIVATE_ANSWER,
@@ -86,7 +87,7 @@ def addressed_ops(operations: Path) -> set[str]:
     for chunk in {p["chunk"] for p in document["passes"] if p["chunk"] is not None}:
         text = (operations.parent / document["data"] / f"{chunk}.js").read_text()
         nodes: list[int] = []
-        for one in json.loads(text.removeprefix("tracegenChunk(").removesuffix(");\n")):
+        for one in handed_over(text)[0]:
             nodes = one.get("node", nodes)  # those of the pass before it
             found |= {f"pass={one['id']}&node={node}" for node in nodes} | {f"pass={one['id']}"}
     for p in document["passes"]:
@@ -113,7 +114,7 @@ def addressed_spans(timeline: Path) -> set[str]:
         if p["chunk"] is not None:
             assert (timeline.parent / document["data"] / f"{p['chunk']}.js").is_file()
             text = (timeline.parent / document["data"] / f"g{p['graph']}.js").read_text()
-            nodes = json.loads(text.removeprefix("tracegenNodes(").removesuffix(");\n"))["node"]
+            nodes = handed_over(text)[0]["node"]
             found |= {f"pass={p['id']}&node={node}" for node in nodes}
     return found
 

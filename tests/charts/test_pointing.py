@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.builders import a_moe_run, scaled_case
+from tests.recompute.published import handed_over
 from tracegen.charts import pointing
 from tracegen.report.pages.page import Report
 from tracegen.report.pages.render import render_report
@@ -37,8 +38,9 @@ def test_every_drawn_figure_has_a_script_that_hands_its_marks_over(report: Repor
     assert len(keys) > 10
     for key in keys:
         text = report.files[f"figures/{key}.js"].decode()
-        assert text.startswith(f'window.tracegenFigure("{key}",{{') and text.endswith("});\n")
-        assert "<" not in text and "https:" not in text
+        name, book = handed_over(text)
+        assert name == key and set(book) == {"layouts", "values"} and "tracegenFigure" in text
+        assert "<" not in text and "https:" not in json.dumps(book)
 
 
 def test_a_field_is_called_what_its_axis_is_called() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from tests.builders import a_run, scaled_case
+from tests.recompute.published import handed_over
 from tracegen.analysis.blocks import fold
 from tracegen.report.pages import graphs
 from tracegen.report.pages.collector import Collector
@@ -76,10 +76,7 @@ def test_facts_that_are_long_stand_in_a_file_of_their_own(monkeypatch: pytest.Mo
     collector = Collector(a_run(), tables)
     one = topology_of(collector)
     assert "facts" not in one and one["path"] == "../data/graph/graph-0.js"
-    call = re.fullmatch(
-        r"tracegenGraph\((.*)\);\n", collector.files.contents["data/graph/graph-0.js"].decode(), re.DOTALL
-    )
-    assert call is not None and json.loads(call[1]) == inside
+    assert handed_over(collector.files.contents["data/graph/graph-0.js"].decode()) == [inside]
 
 
 def test_a_long_name_is_cut_and_says_so() -> None:

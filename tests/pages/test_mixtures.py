@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 
 import pandas as pd
 
 from tests.builders import a_moe_run, only, scaled_case, without
 from tests.pages.rendered import CASES, body, rendered, words
+from tests.recompute.published import handed_over
 
 
 def test_experts_are_drawn_for_a_mixture_only_and_an_empty_figure_says_why() -> None:
@@ -50,7 +50,7 @@ def test_a_token_row_is_named_by_the_token_that_it_holds() -> None:
     assert "No row holds token 3, the last one generated: it chose no expert." in page
     drawn = next(f for f in report.figures if f.key == "experts-tokens")
     assert [f"token {k}" in report.files[drawn.path_svg].decode() for k in range(4)] == [True, True, True, False]
-    assert json.loads(report.files["data/experts/0.js"].decode()[len("tracegenExperts(") : -3])["token"] == [0, 1, 2]
+    assert handed_over(report.files["data/experts/0.js"].decode())[0]["token"] == [0, 1, 2]
     given = pd.read_csv(io.BytesIO(report.files["data/generated-tokens.csv"]))
     assert given.pop("text").isna().all()  # the run has no text of tokens
     assert given.to_dict("list") | {"held_by_pass": given["held_by_pass"].tolist()[:-1]} == {

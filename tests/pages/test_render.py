@@ -13,6 +13,7 @@ import pytest
 from tests import drawn
 from tests.builders import a_moe_run, scaled_case
 from tests.pages.rendered import CASES, Tags, body, render, rendered, words
+from tests.recompute.published import handed_over
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Version
 from tracegen.report.pages.page import Report
@@ -97,7 +98,7 @@ def test_every_op_of_every_pass_is_in_a_chunk() -> None:
     for text in chunks.values():
         assert len(text) <= 1_100_000
         nodes: list[int] = []
-        for one in json.loads(text.removeprefix("tracegenChunk(").removesuffix(");\n")):
+        for one in handed_over(text)[0]:
             nodes = one.get("node", nodes)  # those of the pass before it
             found |= {(one["id"], node) for node in nodes}
     ops = tables["ops"][tables["ops"]["state"] != "noop"]
@@ -159,6 +160,6 @@ def test_a_pass_that_lacks_an_op_takes_nothing_from_those_that_ran_it() -> None:
     number = {one["id"]: one["static"] for one in state["passes"]}
     assert number[first] == number[last]
     text = report.files[f"data/ops/p{number[last]}.js"].decode()
-    static = json.loads(text.removeprefix("tracegenStatic(").removesuffix(");\n"))
+    static = handed_over(text)[0]
     assert {gone, off} <= {row[0] for row in static["nodes"]}
     assert static["operands"][str(gone)] and static["operands"][str(off)]

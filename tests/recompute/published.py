@@ -8,6 +8,7 @@ import io
 import json
 import math
 import re
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,6 +18,15 @@ from tracegen.report.pages.page import Report
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
+
+
+def handed_over(script: str) -> list[Any]:
+    """The arguments of the one call that a script of data makes: as they stand, or deflated."""
+    name, _, plain = script.removesuffix(");\n").partition("(")
+    found = json.loads(f"[{plain}]")
+    if name == "tracegenPacked":
+        found = json.loads(zlib.decompress(base64.b64decode(found[1]), -15))
+    return list(found)
 
 
 @dataclass(frozen=True)
@@ -54,7 +64,7 @@ class Published:
 
     def called(self, path: str) -> Any:
         """What a script of data calls its function with: `tracegenChunk(DATA);`."""
-        return json.loads(self.report.files[path].decode().partition("(")[2].removesuffix(");\n"))
+        return handed_over(self.report.files[path].decode())[0]
 
     def graph_facts(self) -> list[Row]:
         """What the graph page knows of the nodes of each topology, in the page or in a script of its own."""

@@ -21,7 +21,7 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Figure, Table
 from tracegen.report.findings.finding import Finding
 from tracegen.report.findings.found import findings
-from tracegen.report.pages.explorers.packing import script_json
+from tracegen.report.pages.explorers.packing import call, script_json
 from tracegen.report.pages.figure_data import figure_data
 from tracegen.report.pages.page import PublishedFigure
 from tracegen.report.pages.views import FigureView, Files, TableView
@@ -156,8 +156,8 @@ class Collector(Context):
                 self.files.add(_layout_path(key, layout), layout.svg)
             targets = {str(layout.width): layout.targets() for layout in drawing.layouts if layout.targets}
             if targets:
-                script = f"window.tracegenFigure({script_json(key)},{script_json(shared_values(targets))});\n"
-                self.files.add(f"figures/{key}.js", script)
+                book = script_json(shared_values(targets))
+                self.files.add(f"figures/{key}.js", call("tracegenFigure", script_json(key), book))
             if self.citable is not None and pages[key] != APPENDIX:
                 for _, name, layout in _papers(key, drawing):
                     self.files.add(name, layout.pdf)
@@ -187,9 +187,9 @@ class Collector(Context):
         cells = [[cell.text for cell in row] for row in rows]
         return self.files.add(f"data/{key}.tex", latex.table(label, source, title, caption, columns, cells))
 
-    def script(self, path: str, call: str, argument: str) -> str:
+    def script(self, path: str, name: str, argument: str) -> str:
         """Keep a classic script of one call, whose argument is JSON, and return its path."""
-        return self.files.add(path, f"{call}({argument});\n")
+        return self.files.add(path, call(name, argument))
 
     def csv(self, name: str, data: pd.DataFrame) -> str:
         """Keep a table as CSV and return its path."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import base64
 import json
+import zlib
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 _BITS, _MOST = 7, 9  # 63 bits
+PLAIN = 4_000  # characters of arguments up to which a script holds them as they are
 
 
 def codes(values: pd.Series[Any] | np.ndarray) -> np.ndarray:
@@ -59,3 +61,13 @@ def script_json(data: object) -> str:
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text
+
+
+def call(name: str, *arguments: str) -> str:
+    """A classic script that calls a function; `arguments` are JSON. Large ones are deflated, and take a third."""
+    plain = ",".join(arguments)
+    if len(plain) <= PLAIN:
+        return f"{name}({plain});\n"
+    deflater = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    data = deflater.compress(f"[{plain}]".encode()) + deflater.flush()
+    return f'tracegenPacked("{name}","{base64.b64encode(data).decode()}");\n'
