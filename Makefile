@@ -61,7 +61,7 @@ fuzz: $(VENV)/ready ## ten minutes of coverage-guided fuzzing for each reader (i
 server: $(VENV)/ready ## build llama-server (four minutes of processor time) and trace it with several clients
 	@TRACEGEN_SERVER=1 $(BIN)/python -m pytest tests/integration/test_server.py
 
-llama-matrix: $(VENV)/ready ## do the hooks fit each pinned llama.cpp: applied, compiled, reversed (MATRIX=--run: models and knobs too)
+llama-matrix: $(VENV)/ready ## do the hooks fit each pinned llama.cpp: applied, compiled, reversed (MATRIX=--run: models and knobs too; --architectures: a model of each)
 	@$(BIN)/python -m tests.llama_matrix $(MATRIX)
 
 lock: ## make requirements.lock anew (needs uv)

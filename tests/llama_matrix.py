@@ -1,8 +1,9 @@
 """`make llama-matrix`: do the hooks fit each pinned release of llama.cpp? Applied, compiled, reversed.
 
 With `--run` each release is built whole (tracegen's cache keeps it) and runs random models and knobs,
-see tests/model_matrix.py. Versions can be named; by default all. The tables are printed and written to
-`llama-matrix.md`.
+see tests/model_matrix.py, and the pinned one a model of each architecture. Versions can be named; by default all.
+The tables are printed and written to `llama-matrix.md`, that of the architectures to docs/architectures.md;
+with `--architectures` only this one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.architectures.table import write_page
 from tests.model_matrix import CELLS, EMBEDDING, Outcome, run_cell, table
 from tracegen.contract.errors import TracegenError
 from tracegen.measure.capture.hooked_tree import SOURCES, carry_out, hook_tree, plan_reverse
@@ -27,6 +29,7 @@ from tracegen.measure.capture.llama_cpp import (
     configure,
     ensure_build,
     read_releases,
+    read_upstream,
     unpack,
 )
 from tracegen.storing.progress import Progress
@@ -109,7 +112,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("versions", nargs="*")
     parser.add_argument("--run", action="store_true")
+    parser.add_argument("--architectures", action="store_true")
     args = parser.parse_args()
+    if args.architectures:
+        return 0 if write_page(Progress()) else 1
     releases = read_releases(resource_folder("native"))
     lines = ["| release | hooks apply | objects compile | warnings | reversed byte for byte |", "|---|---|---|---|---|"]
     fine: list[bool] = []
@@ -135,6 +141,8 @@ def main() -> int:
     text = "\n".join([*lines, "", table([u.version for u in releases], outcomes, otherwise)])
     WRITTEN.write_text(text, encoding="utf-8")
     print(text, end="")
+    if args.run and read_upstream(resource_folder("native")).version not in otherwise:
+        fine.append(write_page(Progress()))
     unfit = [outcome for outcome in outcomes.values() if outcome.state == "FAILED"]
     return 0 if fine and all(fine) and not unfit else 1
 

@@ -114,7 +114,7 @@ def run_cell(cell: Cell, programs: Path, folder: Path) -> Outcome:
         _look_at(cell, loaded)
     except TracegenError as error:
         known = UNKNOWN.search(str(error))
-        return Outcome("not known", known[0]) if known else Outcome("FAILED", _last_of(str(error)))
+        return Outcome("not known", known[0]) if known else Outcome("FAILED", last_of(str(error)))
     except AssertionError as error:
         at = extract_tb(error.__traceback__)[-1]
         return Outcome("FAILED", f"{at.name}: {at.line}" + (f": {error}" if str(error) else ""))
@@ -146,7 +146,7 @@ def _look_at(cell: Cell, loaded: LoadedRun) -> None:
     assert cell.held(loaded), f"{cell.name} did nothing"
 
 
-def _last_of(said: str) -> str:
+def last_of(said: str) -> str:
     """The line of a message that says most: llama.cpp's error where there is one."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]

@@ -144,6 +144,20 @@ def test_layers_and_experts_of_the_metadata() -> None:
     )
 
 
+def test_experts_that_the_metadata_announces_and_no_tensor_holds() -> None:
+    tables = hard_case()
+    tables["graph_nodes"]["op"] = tables["graph_nodes"]["op"].astype(str).replace("MUL_MAT_ID", "RMS_NORM")
+    assert state_of(evidence(tables=tables), "op_mix") == "failed"
+    tables["tensors"]["component"] = "ffn_up"
+    assert state_of(evidence(tables=tables), "op_mix") == "passed"
+
+
+def test_a_model_that_only_encodes_is_not_held_against_counters_of_generated_tokens() -> None:
+    made = with_table("passes", lambda passes: passes.assign(kind="encode"))
+    keys = ("passes_agree", "tokens_agree", "tokens_asked")
+    assert {state_of(made, key) for key in keys} == {"not checked"}
+
+
 def test_a_first_op_from_the_wrong_enum_table() -> None:
     def rename(nodes: pd.DataFrame) -> pd.DataFrame:
         nodes["op"] = nodes["op"].astype(object).replace("GET_ROWS", "ARGMAX").astype("category")

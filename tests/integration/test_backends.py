@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
-import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from tracegen.contract.errors import EnvironmentFailure
 from tracegen.contract.model import Experiment
-from tracegen.measure.capture.llama_cpp import FLAGS, TARGET, TRACED, Build, alone
+from tracegen.measure.capture.llama_cpp import TARGET, Build, alone, compile_targets, configure
 from tracegen.measure.capture.plan import command_for
 from tracegen.measure.demo.models import write_demo_model
 from tracegen.measure.runs.measure import measure
@@ -28,28 +28,18 @@ PROMPT = "The page of the memory is read from the disk by the expert. " * 6  # B
 
 @pytest.fixture(scope="module")
 def blas(hooked: Build) -> Path:
-    """The hooked source built by hand with BLAS, as the README says."""
-    beside = Path(sys.executable).parent
-    folder = hooked.folder / "build-blas"  # beside the other build: the compiler cache knows the paths
+    """The hooked source built with BLAS, beside the other build: the compiler cache knows the paths."""
+    build = replace(hooked, made="build-blas", options=("-DGGML_BLAS=ON", "-DGGML_BLAS_VENDOR=OpenBLAS"))
     with alone(hooked.folder, Progress()):
-        if not (folder / "bin" / TARGET).exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            launch = "-DCMAKE_{}_COMPILER_LAUNCHER=ccache"
-            options = [*FLAGS, TRACED, "-DGGML_BLAS=ON", "-DGGML_BLAS_VENDOR=OpenBLAS"]
-            options += [launch.format(x) for x in ("C", "CXX")] if shutil.which("ccache") else []
-            configured = subprocess.run(
-                [beside / "cmake", "-S", hooked.source, "-B", folder, "-G", "Ninja",
-                 f"-DCMAKE_MAKE_PROGRAM={beside / 'ninja'}", *options],
-                capture_output=True, text=True, check=False,
-            )  # fmt: skip
-            output = configured.stdout + configured.stderr
-            if configured.returncode != 0 and "BLAS" in output:
-                shutil.rmtree(folder, ignore_errors=True)
-                pytest.skip("no BLAS to build with; on Debian: apt install libopenblas-dev")
-            assert configured.returncode == 0, output[-2000:]
-            environment = {**os.environ, "CCACHE_BASEDIR": str(hooked.folder), "CCACHE_NOHASHDIR": "1"}
-            subprocess.run([beside / "ninja", "-C", folder, TARGET], check=True, capture_output=True, env=environment)
-    return folder / "bin"
+        if not (build.programs / TARGET).exists():
+            try:
+                configure(build, Progress())
+            except EnvironmentFailure as error:
+                if "BLAS" in str(error):
+                    pytest.skip("no BLAS to build with; on Debian: apt install libopenblas-dev")
+                raise
+            compile_targets(build, (TARGET,), Progress())
+    return build.programs
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests import random_models
+from tests.architectures.table import PAGE, page, written_models
 from tests.integration.test_models import Case
 from tests.model_matrix import CELLS, KNOBS, MODELS, Cell, Outcome, run_cell, table
+from tests.random_files import write_random_model
 from tracegen.measure.capture.llama_cpp import Build, read_releases
 from tracegen.storing.resources import folder
 
@@ -45,6 +47,23 @@ def test_a_knob_that_does_nothing_and_passes_that_are_others(hooked: Build, tmp_
     assert result.state == "FAILED" and "prefault off did nothing" in result.why
     result = run_cell(replace(KNOBS[0], kinds=("load", "generate")), hooked.programs, tmp_path / "others")
     assert result.state == "FAILED" and "passes are load, warmup, prompt" in result.why
+
+
+def test_a_toy_model_of_an_architecture(hooked: Build, tmp_path: Path) -> None:
+    """What is missing is found: a matrix of a name that nobody knows, and a model that the release does not know."""
+    odd = replace(random_models.LLAMA, name="llama99")
+    (tmp_path / "models").mkdir()
+    for name, architecture in (("llama", random_models.LLAMA), ("llama99", odd)):
+        write_random_model(architecture, tmp_path / "models" / f"{name}-dense.gguf")
+    made = list(written_models(hooked, tmp_path / "models", tmp_path / "runs"))
+    assert [(row.name, row.verdict) for row in made] == [("llama", "complete"), ("llama99", "not recorded")]
+    assert made[0].ops and not made[0].missing and "llama99" in made[1].missing
+    text = page("the release", made, {"b": "why", "a": "why", "c": "not said"})
+    assert "Of 2 runs\n1 are complete" in text and "| why | a, b |" in text and f"| llama | {made[0].ops} |" in text
+
+
+def test_the_page_of_architectures_is_of_the_pinned_release() -> None:
+    assert f"llama-cpp-python {RELEASES[-1]} " in PAGE.read_text(encoding="utf-8")
 
 
 def test_the_table_says_what_was_not_run() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import struct
 from pathlib import Path
 
@@ -74,6 +75,7 @@ def test_metadata_agrees_with_the_gguf_package(tmp_path: Path) -> None:
     writer.add_array("a.words", ["a", "", "ccc"])
     writer.add_array("a.numbers", [1, 2])
     writer.add_string("a.long", "x" * 5000)
+    writer.add_float32("a.least", -math.inf)
     writer.add_tensor("t", np.zeros(3, np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -85,6 +87,7 @@ def test_metadata_agrees_with_the_gguf_package(tmp_path: Path) -> None:
         "a.words": {"array": "string", "n": 3},
         "a.numbers": {"array": "i32", "n": 2},
         "a.long": {"string": 5000},
+        "a.least": {"number": "-inf"},  # run.json is JSON, which has no such number
     }
 
 

@@ -121,6 +121,15 @@ def test_speculation_with_a_second_context() -> None:
     assert text == "prompt>0 draft draft draft verify draft generate"
 
 
+def test_the_first_check_may_follow_a_prompt_whose_logits_nobody_reads() -> None:
+    """So it is with multi-token prediction: the last token of the prompt is checked with the first draft."""
+    text = kinds(
+        call(0, 5, 0, read=False), call(0, 5, 0, context=1),
+        call(1, 1, 5, context=1), call(1, 2, 5, "all"), call(2, 1, 6, context=1), call(2, 2, 6, "all"),
+    )  # fmt: skip
+    assert text == "prompt draft draft verify draft verify"
+
+
 def test_two_contexts_that_have_nothing_to_do_with_each_other() -> None:
     text = kinds(call(0, 5, 0), call(0, 3, 0, context=1), call(1, 1, 5), call(1, 1, 3, context=1))
     assert text == "prompt>0 prompt>1 generate>2 generate>3"

@@ -10,7 +10,9 @@ Where a name allows several components, this module decides:
 - gate and up stacked in one weight (`ffn_gate_up_exps`) count as up
 - `ffn_out` is the product of the down projection, `ffn_moe_out` the sum over the experts: down
 - a shared expert is always used, not chosen: it counts as dense, its gate as `router`
-- residual sums (`ffn_inp`, `l_out`) are `other`; so is an unnamed node (`node_12`, ` (view)`), but see `place_of`
+- residual sums (`ffn_inp`, `l_out`) are `other`, and so is what stands in their place: hyper-connections (`hc_…`) and
+  weighted sums over earlier layers (`…_res_score`)
+- an unnamed node (`node_12`, ` (view)`) is `other`, but see `place_of`
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _NORMS = ("norm", "norm_w")  # names of norms for which llama.cpp does not state
 _BACKEND_COPY = re.compile(r"[^#]+#(?P<name>.+)#[0-9]+")
 _WEIGHT = re.compile(r"(?:.+\.)?blk\.(?P<layer>[0-9]{1,6})\.(?P<stem>.+)")
 _RESULT = re.compile(r"(?!leaf_|node_)(?P<stem>.+)-(?P<layer>[0-9]{1,6})")
-_CACHE = re.compile(r"(?P<stem>cache_\w+)_l(?P<layer>[0-9]{1,6})")
+_CACHE = re.compile(r"(?P<stem>(?:cache|dsv4)_\w+)_l(?P<layer>[0-9]{1,6})")
 _SUFFIX = re.compile(r"\.(?:weight|bias|scale|input_scale)(?:\.lora_[ab])?$")
 
 _OF_OP = {
@@ -44,9 +46,10 @@ _RULES = tuple(
     for pattern, component in (
         (r"(?:temp_ext|top_p|top_k|min_p|dist|penalties|greedy)_\w+|logit\w*|max_(?:logit|idx)", "other"),
         (r"cache_[rs]|cache_ple_r|rs_\w+", "recurrent"),
-        (r"cache_\w+|attn_inp_[kv]_idxs|self_[kv]_idxs", "kv_cache"),
+        (r"cache_\w+|attn_inp_[kv]_idxs|self_[kv]_idxs|dsv4_\w+_state_\w+", "kv_cache"),
         (r"ffn_moe_(?:logits|probs|argsort|topk|group_topk|weights)\w*", "router"),
         (r".*norm.*|time_mix_ln", "norm"),
+        (r"(?:output_)?hc_\w+|\w+_res_score", "other"),
         (rf"ffn_gate_inp\w*|ffn_gate_tid2eid|exp_probs_b\w*|router\w*|{_SHARED}_gate\w*", "router"),
         (rf"ffn_{_SHARED}_gate\w*", "router"),
         (rf"ffn_gate_{_SHARED}", "ffn_gate"),
@@ -57,20 +60,24 @@ _RULES = tuple(
         (r"ffn_moe_(?:\w*lu|(?:swig|si|re)lu_\w+|situ)", "expert_gate"),
         (r"ffn_up(?:_(?:ch)?exps|\.[0-9]+)|ffn_moe_up\w*", "expert_up"),
         (r"ffn_down(?:_(?:ch)?exps|\.[0-9]+)|ffn_(?:final_|adj_)?moe\w*", "expert_down"),
-        (r"ffn_gate\w*|ffn[_.](?:x?[a-z]*lu|swiglu_\w+|silu_\w+|act|mul)|vis_gate", "ffn_gate"),
-        (r"(?:ffn|channel_mix)_up\w*|vis_up", "ffn_up"),
-        (r"ffn_(?:down|out|dense_out|mlp)\w*|vis_down", "ffn_down"),
+        (r"ffn_gate\w*|ffn[_.](?:x?[a-z]*lu|sqr\(relu\)|swiglu_\w+|silu_\w+|act(?:\.scales)?|mul)", "ffn_gate"),
+        (r"vis_gate", "ffn_gate"),
+        (r"(?:ffn|channel_mix)_(?:\w+_)?up\w*|vis_up", "ffn_up"),
+        (r"ffn_(?:\w+_down|down|out|dense_out|mlp)\w*|vis_down", "ffn_down"),
+        (r"(?:kda|mla)_out|attn_wo\w*", "attention_output"),
         (r"(?:ssm|mamba2?|time_mix|channel_mix|shortconv|kda|dnet|linear_attn)[_.].*", "recurrent"),
         (r"(?:conv|r?wkv)(?:[_.0-9].*)?|state_update_target", "recurrent"),
+        (r"(?:\w+_)?decay\w*|slope\w*|qk?_s(?:_trans)?|[qk]_trans|qk|g_sigm", "recurrent"),
         (r"(?:token|position|pos|inp|tok|per_layer_token)_embd\w*|embd|embed_tokens|token_types", "embedding"),
-        (r"inp_(?:tokens|scaled)|inpL", "embedding"),
+        (r"inp_(?:tokens|scaled)|inpL|ple_\w+", "embedding"),
         (rf"{_ATTENTION_INPUT}o(?:ut(?:put)?\w*|_proj)?|attn_proj|kqv_wo|wo", "attention_output"),
-        (rf"{_ATTENTION_INPUT}q(?:_[ab])?|Qcur\w*|q(?:r|_pe|_a|_b|_rope|_nope\w*|_states)?", "attention_q"),
-        (rf"{_ATTENTION_INPUT}k(?:_b)?|Kcur\w*|k(?:_pe|_b|_rope|_nope\w*|_states)?", "attention_k"),
-        (rf"{_ATTENTION_INPUT}v(?:_b)?|Vcur\w*|v(?:_b|_states|_cont|_trans)?", "attention_v"),
-        (r"(?:\w+_)?attn(?:_.*)?|w?qkv\w*|QKVcur\w*|kqv?(?:_.*)?|kv_\w+|KQ_mask|self_kq_mask", "attention"),
-        (r"(?:indexer|lid|mla)[._].*|rope_\w+|inp_(?:pos|attn_scale)|\w*fattn\w*|pos_b\w+", "attention"),
-        (r"output(?!_hc|_res)\w*|result_\w+|(?:inp_)?out_ids|cls(?:\..*)?|shared_head_head", "output"),
+        (rf"{_ATTENTION_INPUT}q(?:_[ab])?|Qcur[-\w]*|q(?:r|_pe|_a|_b|_rope|_nope\w*|_states)?", "attention_q"),
+        (rf"{_ATTENTION_INPUT}k(?:_b)?|Kcur[-\w]*|k(?:_pe|_b|_rope|_nope\w*|_states)?", "attention_k"),
+        (rf"{_ATTENTION_INPUT}v(?:_b)?|Vcur[-\w]*|v(?:_b|_states|_cont|_trans)?", "attention_v"),
+        (r"(?:\w+_)?attn(?:_.*)?|w?qkv\w*|QKVcur\w*|kqv?(?:_.*)?|kv(?:_\w+)?|KQ_mask|self_kq_mask", "attention"),
+        (r"rope_\w+|inp_(?:pos|attn_scale)|\w*fattn\w*|pos_b\w+", "attention"),
+        (r"(?:indexer|lid|mla|msa|dsv4|csa|hca)[._].*", "attention"),
+        (r"output\w*|result_\w+|(?:inp_)?out_ids|cls(?:\..*)?|shared_head_head", "output"),
     )
 )  # fmt: skip
 
@@ -84,6 +91,11 @@ def layer_of(name: str) -> int | None:
 
 def component_of(name: str) -> str:
     """The component of a weight or of a graph's tensor, by its name: one of tables.COMPONENTS."""
+    return _component_said(name) or "other"
+
+
+def _component_said(name: str) -> str:
+    """The component that a name says, `other` too; empty where it says nothing."""
     base = _base(name)
     match = _WEIGHT.fullmatch(base) or _RESULT.fullmatch(base) or _CACHE.fullmatch(base)
     stem = _SUFFIX.sub("", match["stem"] if match else base).removeprefix("mtp_").removeprefix("nextn.")
@@ -92,7 +104,7 @@ def component_of(name: str) -> str:
 
 @lru_cache(maxsize=1024)  # layers have the same stems
 def _component_of_stem(stem: str) -> str:
-    return next((component for rule, component in _RULES if rule.fullmatch(stem)), "other")
+    return next((component for rule, component in _RULES if rule.fullmatch(stem)), "")
 
 
 def places_of(ops: Sequence[str], names: Sequence[str], operands: Sequence[Sequence[int]], n_nodes: int) -> list[Place]:
@@ -114,14 +126,13 @@ def place_of(op: str, name: str, operands: Sequence[tuple[str, Place]]) -> Place
     `operands` holds name and place of each. An unnamed node (`node_21`) has the layer of its operands; when they
     differ, the largest, as a layer reads results of earlier ones. A named node without a layer has the layer of its
     weights (`result_embd` may add the bias of the last layer's norm). If the name gives no component (`z-0`,
-    `__fgdn_ch__-0`), the op decides, then the weight.
+    `__fgdn_ch__-0`), the op decides, then the weight, then the only operand (a view, a scaling).
     """
     unnamed = bool(_UNNAMED.fullmatch(name))
-    component = _component_by_operands(op, operands) if unnamed else component_of(name)
-    if component == "other":
-        component = _OF_OP.get(op, component)
-    if component == "other":
-        component = next((place[1] for operand, place in operands if _is_weight(operand)), component)
+    component = _component_by_operands(op, operands) if unnamed else _component_said(name)
+    if not component:
+        of_weight = next((place[1] for operand, place in operands if _is_weight(operand)), "")
+        component = _OF_OP.get(op) or of_weight or (operands[0][1][1] if len(operands) == 1 else "other")
     layer = layer_of(name)
     if layer is None:
         layers = (of for operand, (of, _) in operands if of is not None and (unnamed or _is_weight(operand)))
@@ -134,6 +145,7 @@ def _component_by_operands(op: str, operands: Sequence[tuple[str, Place]]) -> st
 
     The op decides, then a weight among the operands, then a recurrent operand. Otherwise the node has the component
     of its only operand; operands of `attention` (positions, masks, rotations) count only when there is no other.
+    Parts of attention together are `attention`.
     """
     components = [component for _, (_, component) in operands]
     weights = [component for operand, (_, component) in operands if _is_weight(operand)]
@@ -144,6 +156,8 @@ def _component_by_operands(op: str, operands: Sequence[tuple[str, Place]]) -> st
     if "recurrent" in components:
         return "recurrent"
     served = [component for component in components if component != "attention"] or components[:1]
+    if len(served) > 1 and all(component.startswith("attention_") for component in served):
+        return "attention"
     return served[0] if len(served) == 1 else "other"
 
 

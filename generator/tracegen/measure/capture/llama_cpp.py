@@ -47,17 +47,22 @@ class Upstream:
 
 @dataclass(frozen=True)
 class Build:
-    """A llama.cpp that is built in `folder` from `source`; `traced`: with hooks."""
+    """A llama.cpp that is built in `folder` from `source`; `traced`: with hooks.
+
+    `made` names the folder in `folder` that CMake fills, and its log; `options` are for CMake, beside `FLAGS`.
+    """
 
     folder: Path
     source: Path
     version: str
     traced: bool
+    made: str = "build"
+    options: tuple[str, ...] = ()
 
     @property
     def programs(self) -> Path:
         """The folder of the programs and libraries."""
-        return self.folder / "build" / "bin"
+        return self.folder / self.made / "bin"
 
 
 def read_upstream(native: Path) -> Upstream:
@@ -231,8 +236,9 @@ def configure(build: Build, progress: Progress) -> None:
     if not any(map(shutil.which, ("c++", "g++", "clang++"))):
         raise EnvironmentFailure("no C++ compiler found; on Debian: apt install g++")
     launcher = shutil.which("ccache")
-    command = [cmake, "-S", str(build.source), "-B", str(build.folder / "build"), "-G", "Ninja",
+    command = [cmake, "-S", str(build.source), "-B", str(build.folder / build.made), "-G", "Ninja",
                f"-DCMAKE_MAKE_PROGRAM={ninja}", *FLAGS, *((TRACED,) if build.traced else ())]  # fmt: skip
+    command += build.options
     if launcher:
         command += [f"-DCMAKE_{language}_COMPILER_LAUNCHER={launcher}" for language in ("C", "CXX")]
     progress.step("configure llama.cpp")
@@ -243,12 +249,12 @@ def configure(build: Build, progress: Progress) -> None:
 def compile_targets(build: Build, targets: Sequence[str], progress: Progress) -> None:
     """Compile programs or objects of a configured build. Raises EnvironmentFailure with the compiler's last lines."""
     progress.step("compile llama.cpp" + (" with hooks" if build.traced else " without hooks"))
-    _run_tool([_tool("ninja"), "-C", str(build.folder / "build"), *targets], build, progress)
+    _run_tool([_tool("ninja"), "-C", str(build.folder / build.made), *targets], build, progress)
     progress.done()
 
 
 def _run_tool(command: list[str], build: Build, progress: Progress) -> None:
-    log = build.folder / "build.log"
+    log = build.folder / f"{build.made}.log"
     environment = {"CCACHE_BASEDIR": str(build.folder), "CCACHE_NOHASHDIR": "1"}
 
     def watch() -> None:

@@ -104,16 +104,23 @@ def _only_ggml(e: Evidence) -> bool:
     return no_model and not e.tables["passes"].empty and bool(e.tables["passes"]["kind"].isna().all())
 
 
+def _encodes(e: Evidence) -> bool:
+    """Whether the model only encodes: each token sees all others, as in a diffusion model, and none is generated."""
+    return set(e.tables["passes"]["kind"].dropna()) - {"load", "warmup"} == {"encode"}
+
+
+_ENCODES = "the model sees all tokens at once: its passes encode, and generate no token"
 _ONLY_GGML = "a program that uses ggml without llama.cpp: each graph is a pass"
 
 
 def _passes(e: Evidence) -> Check:
     kinds = e.tables["passes"]["kind"]
     n, runs = int((kinds == "generate").sum()), e.timings.get("eval_runs")
-    if runs is None or _windowed(e):
+    if runs is None or _windowed(e) or _encodes(e):
         return check(
-            Key.PASSES_AGREE, "Generate passes agree with llama.cpp's counter", "not checked", count(n), "n_eval"
-        )
+            Key.PASSES_AGREE, "Generate passes agree with llama.cpp's counter", "not checked", count(n), "n_eval",
+            _ENCODES if _encodes(e) else "",
+        )  # fmt: skip
     # llama.cpp counts a prompt of one token as a run, and at least one run even when there was none.
     prompt_tokens = e.tables["passes"].loc[kinds == "prompt", "n_tokens"].sum()
     agree = max(n + int(prompt_tokens == 1), 1) == runs
@@ -126,8 +133,8 @@ def _tokens(e: Evidence) -> Check:
     passes = e.tables["passes"]
     n, counted = int(passes.loc[passes["kind"] == "prompt", "n_tokens"].sum()), e.timings.get("prompt_tokens")
     title = "Prompt tokens agree with llama.cpp's counter"
-    if counted is None or _windowed(e):
-        return check(Key.TOKENS_AGREE, title, "not checked", count(n), "n_p_eval")
+    if counted is None or _windowed(e) or _encodes(e):
+        return check(Key.TOKENS_AGREE, title, "not checked", count(n), "n_p_eval", _ENCODES if _encodes(e) else "")
     # A one-token prompt is a single-row batch: llama.cpp counts it under eval.
     agree = n == counted or (n == 1 and counted in (0, 1))
     return check(Key.TOKENS_AGREE, title, agree, count(n), f"n_p_eval = {count(counted)}")
@@ -138,10 +145,11 @@ def _asked(e: Evidence) -> Check:
     passes = e.tables["passes"]
     n = int(passes["produced_token"].notna().sum())
     title = "As many tokens were generated as asked for"
-    if e.tokens_asked is None:
+    if e.tokens_asked is None or _encodes(e):
         several = passes["kind"].isin(["mixed", "draft", "verify"]).any()  # one pass may give more than one, or none
         finding = "not known" if several or _only_ggml(e) else count(n)
-        return check(Key.TOKENS_ASKED, title, "not checked", finding, "the setting `tokens`")
+        detail = _ENCODES if _encodes(e) else ""
+        return check(Key.TOKENS_ASKED, title, "not checked", finding, "the setting `tokens`", detail)
     state: CheckState = "passed" if n == e.tokens_asked else "warning"
     detail = "" if state == "passed" else "llama.cpp stops when its context is full; enlarge the setting `context`"
     return check(Key.TOKENS_ASKED, title, state, count(n), f"tokens = {count(e.tokens_asked)}", detail)
@@ -187,10 +195,12 @@ def _op_mix(e: Evidence) -> Check:
     if present == {"MUL_MAT"}:  # an imported trace of a recorder that knew no other
         limit = "MUL_MAT and a norm; with experts their routing"
         return check(Key.OP_MIX, "The operations are those of the architecture", "not checked", "MUL_MAT only", limit)
-    wanted = {"MUL_MAT"} | ({"MUL_MAT_ID", "ARGSORT"} if e.n_experts else set())
+    parts = e.tables["tensors"]["component"].astype(str)
+    experts = bool(e.n_experts) and (parts.empty or bool(parts.str.startswith("expert_").any()))  # else only announced
+    wanted = {"MUL_MAT"} | ({"MUL_MAT_ID", "ARGSORT"} if experts else set())
     wanted_norm = {"RMS_NORM", "NORM"}
     missing = sorted(wanted - present) + ([] if wanted_norm & present else ["RMS_NORM or NORM"])
-    extra = [] if e.n_experts or "MUL_MAT_ID" not in present else ["MUL_MAT_ID in a model without experts"]
+    extra = [] if experts or "MUL_MAT_ID" not in present else ["MUL_MAT_ID in a model without experts"]
     problems = [f"no {name}" for name in missing] + extra
     return check(
         Key.OP_MIX, "The operations are those of the architecture", not problems,

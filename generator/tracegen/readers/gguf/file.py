@@ -26,8 +26,8 @@ class Model:
     """A GGUF model: its files and tensors as tables, and its metadata.
 
     `metadata` holds scalars and short strings as they are; an array is `{"array": type, "n": count}`, a string over
-    4,096 bytes is `{"string": length in bytes}`. Per file, in bytes: `data_begin` is the offset of the data section;
-    tensors begin at multiples of `alignment`.
+    4,096 bytes is `{"string": length in bytes}`, a number that is not finite `{"number": "-inf"}`. Per file, in
+    bytes: `data_begin` is the offset of the data section; tensors begin at multiples of `alignment`.
     """
 
     paths: tuple[Path, ...]

@@ -11,11 +11,11 @@ Every length and count is checked against the bytes that remain before it is use
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import prod
 from pathlib import Path
 from typing import BinaryIO
 
@@ -245,13 +245,13 @@ class Cursor:
         return self.scalar(kind, what)
 
     def scalar(self, kind: int, what: str) -> object:
-        """The next number or bool of a GGUF type."""
+        """The next number or bool of a GGUF type; of a number that is not finite, which JSON lacks, its name."""
         if kind not in _SCALARS:
             raise self.broken(f"{what} has the type {kind}, which GGUF does not define")
         layout = _SCALARS[kind][1]
         (value,) = struct.unpack(layout, self.take(struct.calcsize(layout), what))
         if kind != _BOOL:
-            return value
+            return value if math.isfinite(value) else {"number": str(value)}
         if value > 1:
             raise self.broken(f"{what} is {value}, but a bool must be 0 or 1")
         return bool(value)
@@ -290,7 +290,7 @@ class Cursor:
         dtype, block, block_bytes = GGML_TYPES[kind]
         if ne0 % block:
             raise self.broken(f"the tensor {name!r} has rows of {ne0} elements, but {dtype} needs multiples of {block}")
-        size = prod((ne0, ne1, ne2, ne3)) // block * block_bytes
+        size = math.prod((ne0, ne1, ne2, ne3)) // block * block_bytes
         offset = self.number("<Q", f"the offset of {name!r}")
         if max(ne0, ne1, ne2, ne3, size, offset) >= 1 << 62:
             raise self.broken(f"the tensor {name!r} has an impossible shape {sizes} or offset {offset}")

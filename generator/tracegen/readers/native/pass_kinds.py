@@ -53,8 +53,8 @@ def kinds_of(ordered: Sequence[Pass]) -> list[Kind]:
     - `prompt`: one sequence, logits requested for its last row at most.
     - `generate`: a single row, after logits were read in its context, that continues the sequence at its next
       position. A row at an earlier position is `prompt`: the end of another prompt.
-    - `verify` and `draft`: one context checks several rows at once while another generates; all calls of the other
-      are `draft`.
+    - `verify` and `draft`: one context checks several rows at once, at least once after logits of it were read, while
+      another generates; all calls of the other are `draft`.
     - `mixed`: everything else, such as several sequences, rows that all request logits (perplexity, embeddings), or
       single rows whose logits nobody reads.
     A pass of a prompt or generate call produced a token if its logits were read. After `verify`, or `mixed` whose
@@ -100,6 +100,7 @@ def _calls(ordered: Iterable[Pass]) -> list[_Call]:
 def _infer(calls: list[_Call]) -> None:
     generating: dict[int | None, bool] = {}  # whether logits of the context's last call were read
     checks: dict[int | None, list[_Call]] = {}
+    checking = set()
     ends: dict[tuple[int | None, int], int] = {}  # the next position of a sequence, where it is known
     n_outside = 0
     last_read = {call.context: i for i, call in enumerate(calls) if call.logits_read}
@@ -115,17 +116,18 @@ def _infer(calls: list[_Call]) -> None:
             ends[key] = call.position + call.n_rows
         else:
             ends.pop(key, None)  # unknown, as some of its rows may be discarded
-        if call.kind == "mixed" and before and _may_check(call):
+        if call.kind == "mixed" and _may_check(call):
             checks.setdefault(call.context, []).append(call)
+            checking |= {call.context} if before else set()
         generating[call.context] = call.logits_read
-    drafting = {call.context for call in calls if call.kind == "generate"} - checks.keys()
-    if not (checks and drafting):
+    drafting = {call.context for call in calls if call.kind == "generate"} - checking
+    if not (checking and drafting):
         return
     for call in calls:
         if call.context in drafting and call.kind in ("prompt", "generate"):
             call.kind = "draft"
-    for context_checks in checks.values():
-        for call in context_checks:
+    for context in checking:
+        for call in checks[context]:
             call.kind = "verify"
 
 

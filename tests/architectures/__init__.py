@@ -1,0 +1,1 @@
+"""A toy model of each architecture, recorded: docs/architectures.md, which `make llama-matrix` writes."""
