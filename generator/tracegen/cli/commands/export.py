@@ -26,7 +26,7 @@ MEANING = {
     "perfetto": "a timeline for ui.perfetto.dev, in several files where it is large",
     "parquet": "a folder with each table as Parquet",
     "csv": "a folder with each table as CSV, where an empty cell means not recorded",
-    "html": "the overview in its public form as one file, to mail or to attach to an issue",
+    "html": "the first page in its public form as one file, to mail or to attach to an issue",
     "figures": "a folder with the figures of the pages as SVG, PNG, and PDF of 86 and 160 mm",
     "json": "a folder in the schema of the older tools: traces, graphs, memory map, buffers",
     "dot": "a folder with each graph as a Graphviz file",
