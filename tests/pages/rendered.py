@@ -80,6 +80,11 @@ def body(report: Report, key: str) -> str:
     return next(page.body for page in report.pages if page.key == key)
 
 
+def everything(report: Report) -> str:
+    """The bodies of all pages."""
+    return "\n".join(page.body for page in report.pages)
+
+
 def words(html: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
 
