@@ -61,9 +61,13 @@ def undrawn(tables: Mapping[str, pd.DataFrame], run: Run | None = None, citable:
 
 
 def same_analyses(made: Collector, run: Run) -> Collector:
-    """A collector of another run with the same tables and facts, with the analyses of this one: they know no check."""
+    """A collector of another run with the same tables and facts, with the analyses of this one: they know no check.
+
+    Findings do.
+    """
     collector = Collector(run, made.tables)
-    vars(collector).update({name: value for name, value in vars(made).items() if name not in vars(collector)})
+    own = {*vars(collector), "findings"}
+    vars(collector).update({name: value for name, value in vars(made).items() if name not in own})
     return collector
 
 

@@ -38,7 +38,6 @@ from tracegen.report.figures.times import COMPONENTS
 from tracegen.report.figures.waiting import WAITING_KINDS
 from tracegen.report.findings import leading, waiting
 from tracegen.report.findings.finding import Amount, Finding, Kind, Scope
-from tracegen.report.findings.found import findings
 from tracegen.report.pages.collector import Collector
 
 RUN, TABLES = disk_case()
@@ -202,8 +201,7 @@ def test_experts_that_are_chosen_most_and_never(collector: Collector, rows: Rows
 def test_no_finding_stands_whose_figure_a_failed_check_makes_false(collector: Collector, check: str) -> None:
     failed = replace(RUN, checks=(Check(check, "A check", "failed", "17", "0"),))
     made = same_analyses(collector, failed)
-    vars(made).pop("findings", None)
-    stands = {f.measure for f in findings(made)}
+    stands = {f.measure for f in made.findings}
     for finding in collector.findings:
         if made.refusal(finding.part.needs):
             assert finding.measure not in stands, (check, finding.text)
