@@ -121,5 +121,5 @@ FILE_TOKENS = Figure(
     "anything, touched the same bytes, share a row, which is their mean.",
     read="Red is what a token waited for. A grey block in every row is touched by every token; scattered stripes are "
     "experts or rows of a table that only some tokens need.",
-    made_by="tracegen.analysis.file_tokens",
+    made_by="tracegen.analysis.file_tokens.times",
 )
