@@ -35,7 +35,7 @@ class Answer:
 
 
 def questions() -> tuple[Figure | Table, ...]:
-    """The figures and tables of all pages in their order; explorers ask nothing, and provenance only lists."""
+    """The figures and tables of all pages in their order; explorers ask nothing, and the method only lists."""
     return tuple(part for part in FIGURES if not isinstance(part, Explorer) and part.page != "method")
 
 
