@@ -157,7 +157,7 @@ def test_lists_and_journal_are_walked_by_tab(tab: Any, project: Project, path: s
 @pytest.mark.parametrize("where", ["site", "bundle"])
 def test_the_skip_link_leads_to_the_content(tab: Any, project: Project, where: str) -> None:
     root = project.bundle("demo", 2) if where == "bundle" else project.site / "experiments/demo/v2"
-    page = tab(root / "memory/index.html")
+    page = tab(root / "file/index.html")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")

@@ -59,7 +59,7 @@ def test_a_key_opens_an_explanation_and_its_lines_are_whole(page: Any, moe_repor
 
 
 def test_explanations_open_without_scripts(tab: Any, moe_report: Path) -> None:
-    page = tab(moe_report / "memory/index.html", java_script_enabled=False)
+    page = tab(moe_report / "file/index.html", java_script_enabled=False)
     page.click("#fig-heatmap .tg-explain summary")
     assert page.locator("#fig-heatmap .tg-explain pre").is_visible()
 

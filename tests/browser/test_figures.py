@@ -176,7 +176,7 @@ def test_a_bar_tells_the_row_that_it_stands_for(page: Any, root: Path, report: R
 
 def test_a_cell_of_the_heatmap_tells_all_bytes_of_its_place(page: Any, root: Path) -> None:
     """Against a count of the single bytes between the two ends that the tooltip names."""
-    page.goto((root / "memory/index.html").as_uri())
+    page.goto((root / "file/index.html").as_uri())
     shown(page, "heatmap")
     files = MOE_TABLES["files"].set_index("file")["axis_begin"]
     names = labels(MOE_TABLES)
@@ -211,7 +211,7 @@ def test_what_is_told_ends_where_the_mark_ends(page: Any, root: Path) -> None:
 
 
 def test_a_band_that_is_widened_to_be_seen_tells_its_own_end(page: Any, root: Path, report: Report) -> None:
-    page.goto((root / "memory/index.html").as_uri())
+    page.goto((root / "file/index.html").as_uri())
     shown(page, "heatmap")
     spec = json.loads(report.files["figures/heatmap.vl.json"])
     bands = [row for rows in spec["datasets"].values() for row in rows if "true_end" in row]

@@ -17,15 +17,16 @@ HISTORY = (
 )
 _ENVIRONMENT = re.compile(r'<section id="environment"[^>]*>(.*?)</section>', re.DOTALL)
 _FACT = re.compile(r"<div><dt>(.*?)</dt><dd>(.*?)</dd></div>", re.DOTALL)
+PAGES = ("method", "provenance")  # which show the environment and the command; the second in reports made before
 _COMMAND = re.compile(r'<section id="command">.*?<pre[^>]*>(.*?)</pre>', re.DOTALL)
 
 
 def exposed(bundle: Bundle) -> list[str]:
-    """The names of variables and flags whose values the provenance page of a version shows and should not.
+    """The names of variables and flags whose values the page “Method” of a version shows and should not.
 
     Empty too where the page cannot be read: checking the files of a version is not done here.
     """
-    path = next((page["path"] for page in bundle.pages if page["key"] == "provenance"), None)
+    path = next((page["path"] for page in bundle.pages if page["key"] in PAGES), None)
     if path is None:
         return []
     try:
