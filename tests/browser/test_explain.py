@@ -18,7 +18,8 @@ EXPLAINED = """[...document.querySelectorAll("details.tg-explain")].map(element 
     const at = element.closest("[id^=fig-], [id^=tab-]");
     return [at.id.slice(4), element.open, element.querySelector("summary").textContent,
             [...element.querySelectorAll("dl > div")]
-              .filter(one => one.firstElementChild.textContent !== "In this run").map(one => one.lastElementChild).map(dd => dd.textContent)];
+              .filter(one => one.firstElementChild.textContent !== "In this run")
+              .map(one => one.lastElementChild.textContent)];
 })"""
 
 
