@@ -15,14 +15,14 @@ HISTORY = (
     "version's folder out of every commit (git filter-repo --invert-paths --path {path}), push anew, and ask all who "
     "have a copy to delete it."
 )
+PAGES = ("method", "provenance")  # as it is called, and as it was called in earlier versions
 _ENVIRONMENT = re.compile(r'<section id="environment"[^>]*>(.*?)</section>', re.DOTALL)
 _FACT = re.compile(r"<div><dt>(.*?)</dt><dd>(.*?)</dd></div>", re.DOTALL)
-PAGES = ("method", "provenance")  # which show the environment and the command; the second in reports made before
 _COMMAND = re.compile(r'<section id="command">.*?<pre[^>]*>(.*?)</pre>', re.DOTALL)
 
 
 def exposed(bundle: Bundle) -> list[str]:
-    """The names of variables and flags whose values the page “Method” of a version shows and should not.
+    """The names of variables and flags whose values the page of the method shows and should not.
 
     Empty too where the page cannot be read: checking the files of a version is not done here.
     """
