@@ -97,7 +97,7 @@ def test_the_contents_stand_at_the_right_and_stay_in_view(wide: Any, to: Any) ->
     contents, main = box(wide, ".tg-contents"), box(wide, ".tg-main")
     assert main["x"] + main["width"] <= contents["x"] and contents["x"] + contents["width"] <= 1280
     assert wide.locator(".tg-fold").is_hidden()
-    wide.locator(".tg-contents a", has_text="Text").click()
+    wide.locator(".tg-contents").get_by_role("link", name="Text", exact=True).click()
     wide.wait_for_function("location.hash === '#text'")
     assert 0 <= box(wide, "#text")["y"] < 900
     assert 0 <= box(wide, ".tg-contents")["y"] < 200
@@ -106,7 +106,7 @@ def test_the_contents_stand_at_the_right_and_stay_in_view(wide: Any, to: Any) ->
 @pytest.mark.parametrize("width", [360, 1024])
 def test_below_that_they_are_folded_above(tab: Any, project: Project, width: int) -> None:
     page = tab(viewport={"width": width, "height": 800}, java_script_enabled=False)
-    for path in ("demo/v2/method/", "demo/v2/file/", "hostile/v1/appendix/"):
+    for path in ("demo/v2/method/", "demo/v2/operations/", "hostile/v1/appendix/"):
         page.goto((project.site / f"experiments/{path}index.html").as_uri())
         assert page.locator(".tg-contents").is_hidden()
         folded = page.locator(".tg-fold")
