@@ -20,7 +20,7 @@ def shows(bundle: Bundle, page: Mapping[str, str], anchor: str) -> bool:
         return True
     if key in ("operations", "timeline"):
         return _has_op(listed, anchor)
-    if key == "memory":
+    if key in ("file", "memory"):  # memory: as the page was called in earlier versions
         return address.tensor(anchor) in listed["tensors"]
     place = address.node(anchor) if key == "graph" else None
     return place is not None and _within(listed["graphs"].get(str(place[0]), ()), place[1])
