@@ -47,18 +47,18 @@ def test_every_question_of_every_page_is_answered_in_a_line(capsys: pytest.Captu
 def test_answers_are_the_titles_of_the_pages(capsys: pytest.CaptureFixture[str]) -> None:
     answers = {answer["key"]: answer for answer in json.loads(printed(capsys, "demo", "--json"))}
     loaded = load("demo")
-    sections = Collector(loaded.measured, loaded.tables).sections("access")
+    sections = Collector(loaded.measured, loaded.tables).sections("appendix")
     for view in (view for views in sections.values() for view in views):
         assert answers[view.key]["answer"] == view.title
         assert answers[view.key]["counts"] == view.caption
-        assert answers[view.key]["page"] == "access"
+        assert answers[view.key]["page"] == "appendix"
     assert all(answer["answer"] is None or answer["reason"] is None for answer in answers.values())
 
 
 def test_the_data_are_those_of_the_csv_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     loaded = load("demo")
     collector = Collector(loaded.measured, loaded.tables)
-    collector.sections("access"), collector.sections("memory")
+    collector.sections("appendix"), collector.sections("file")
     for key in ("access-order", "access-distances", "tensor-groups"):
         text = printed(capsys, "demo", key, "--csv")
         assert text == collector.files.contents[f"data/{key}.csv"].decode()
