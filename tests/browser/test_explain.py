@@ -59,6 +59,20 @@ def test_a_key_opens_an_explanation_and_its_lines_are_whole(page: Any, moe_repor
     assert not lines.is_visible()
 
 
+@pytest.mark.parametrize("name", ["index.html", "file/index.html"])
+def test_each_fold_below_a_figure_is_reached_and_opened_by_keys(page: Any, moe_report: Path, name: str) -> None:
+    page.goto((moe_report / name).as_uri())
+    folds = page.locator("figure.tg-figure:has(svg):visible > figcaption > details > summary")
+    assert {"Explain this", "Download", "Table"} == set(folds.all_inner_texts())
+    for number, fold in enumerate(folds.all()):
+        assert fold.bounding_box()["height"] >= 24
+        fold.focus()
+        page.keyboard.press("Enter")
+        assert fold.evaluate("e => e.parentElement.open"), number
+        inside = fold.locator("xpath=..").locator("a, pre, table").first
+        assert inside.is_visible(), number
+
+
 def test_explanations_open_without_scripts(tab: Any, moe_report: Path) -> None:
     page = tab(moe_report / "file/index.html", java_script_enabled=False)
     page.click("#fig-heatmap .tg-explain summary")
