@@ -220,7 +220,7 @@ def write_journal(folder: Path) -> None:
     (folder / "notes" / "entry.md").write_text(
         "# Entry\n\n"
         "One token reads {{ demo@v2:bytes_touched_per_token }}, and [[demo@v1]] said so before; [[demo@v3]] did not.\n"
-        "See [[demo@v2/operations]], [[demo@v2#fig-heatmap|the heatmap]], [[demo@v2/provenance#tab-downloads]], "
+        "See [[demo@v2/operations]], [[demo@v2#fig-heatmap|the heatmap]], [[demo@v2/method#tab-downloads]], "
         "[[hostile@v1]], [[hostile@v1#fig-components]].\n\n"
         "![[demo@v2#fig-heatmap]]\n\n"
         "![[hostile@v1#fig-op-kinds]]\n\n"

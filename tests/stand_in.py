@@ -13,11 +13,12 @@ from tracegen.contract import tables
 from tracegen.contract.model import Check, Run, Version
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
-from tracegen.report.pages.page import Page, PublishedFigure, Report
+from tracegen.report.pages.page import Page, PublishedFigure, Report, outline
 from tracegen.storing import store
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(2)> & \" ' $x^2_{%}"
+# Pages as versions have them that were published before they were made anew; drafts have those of today.
 KEYS = ("overview", "memory", "access", "caches", "operations", "graph", "timeline", "provenance")
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 2"><rect width="10" height="2"/></svg>'
 
@@ -33,7 +34,7 @@ def a_run(experiment: str = "sample", number: int = 1, **settings: Any) -> Run:
     return Run(experiment, number, f"2026-11-{number:02d}T08:00:00Z", checks, facts)
 
 
-def a_report(title: str = "What is read?", extra: str = "") -> Report:
+def a_report(title: str = "What is read?", extra: str = "", keys: tuple[str, ...] = KEYS) -> Report:
     pages = tuple(
         Page(
             key,
@@ -42,12 +43,12 @@ def a_report(title: str = "What is read?", extra: str = "") -> Report:
             f'<h1 id="top">{key}</h1>\n<p>{extra}</p>\n<figure id="fig-{key}"><img src="'
             f'{"" if key == "overview" else "../"}figures/{key}.svg" alt="{key}"></figure>\n',
         )
-        for key in KEYS
+        for key in keys
     )
     return Report(
         title=title,
         pages=pages,
-        files={f"figures/{key}.svg": SVG for key in KEYS} | {"data/ops/0.js": b"tracegen.rows(0, [])\n"},
+        files={f"figures/{key}.svg": SVG for key in keys} | {"data/ops/0.js": b"tracegen.rows(0, [])\n"},
         assets={
             "tracegen.css": b".tracegen h1{font-size:32px}\n",
             "tracegen.js": b"'use strict';\n",
@@ -55,15 +56,20 @@ def a_report(title: str = "What is read?", extra: str = "") -> Report:
         values={"touched_share": {"value": 0.6123, "unit": "share", "text": "61 %"}},
         figures=tuple(
             PublishedFigure(f"fig-{k}", f"The {k}", f"Counted: {k}.", f"A drawing of {k}.", k, f"figures/{k}.svg")
-            for k in KEYS
+            for k in keys
         ),
     )
+
+
+def keys_of(run: Run) -> tuple[str, ...]:
+    """The pages of a draft."""
+    return tuple(key for key, *_ in outline(run))
 
 
 def render(run: Run, frames: Mapping[str, pd.DataFrame], *, address: str, citable: Version | None) -> Report:
     """Stands for pages.render.render_report."""
     assert set(frames) == set(tables.BY_NAME)
-    return a_report(title=publish.question_of(run), extra=f"address {address}")
+    return a_report(publish.question_of(run), f"address {address}", keys_of(run))
 
 
 def drawn(planned: Version) -> Report:

@@ -92,4 +92,4 @@ def test_they_are_drawn_as_drafts(experiment: Path, tmp_path: Path) -> None:
     for path in runs:
         draft = drawn[path]
         assert isinstance(draft, Draft), draft
-        assert {page["key"] for page in draft.bundle.pages} >= {"overview", "memory", "experts", "timeline"}
+        assert {page["key"] for page in draft.bundle.pages} >= {"overview", "file", "experts", "timeline"}

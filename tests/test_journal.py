@@ -201,7 +201,24 @@ def known_anchors() -> list[str]:
     graph, node = TABLES["graph_nodes"][["graph", "node"]].iloc[-1]
     pass_id = int(TABLES["spans"]["pass_id"].iloc[-1])
     ran = int(TABLES["spans"].loc[TABLES["spans"]["pass_id"] == pass_id, "node"].iloc[0])
-    return [f"memory#tensor={tensor}", f"graph#g{graph}-n{node}", f"timeline#pass={pass_id}&node={ran}"]
+    return [f"file#tensor={tensor}", f"graph#g{graph}-n{node}", f"timeline#pass={pass_id}&node={ran}"]
+
+
+PLACES_OF_BEFORE = {
+    "sample@v1/memory": "v1/memory/index.html",
+    "sample@v2/memory#tensor=3": "v2/memory/index.html#tensor=3",
+    "sample@v2/provenance#tab-downloads": "v2/provenance/index.html#tab-downloads",
+    "sample@v2#fig-heatmap": "v2/memory/index.html#fig-heatmap",
+    "sample@v2#fig-layers": "v2/index.html#fig-layers",
+}
+
+
+@pytest.mark.parametrize("reference", PLACES_OF_BEFORE)
+def test_versions_of_before_keep_their_pages_and_addresses(reference: str) -> None:
+    own = Path(__file__).parents[1] / "experiments" / "sample"
+    before = journal.references(publish.read_published(own, HashCache(Path("no-cache"))))
+    html, problems = shown(before, f"[[{reference}|there]]")
+    assert (html, problems) == (f'<p><a href="../experiments/sample/{PLACES_OF_BEFORE[reference]}">there</a></p>', [])
 
 
 @pytest.mark.parametrize("reference", known_anchors())
@@ -214,7 +231,7 @@ def test_an_address_that_a_script_follows(whole: journal.References, reference: 
 @pytest.mark.parametrize(
     "reference",
     [
-        "memory#tensor=99999",
+        "file#tensor=99999",
         "graph#g0-n99999",
         "graph#g77-n1",
         "timeline#pass=77&node=1",

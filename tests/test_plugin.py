@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from mkdocs.livereload import LiveReloadServer
 
-from tests.stand_in import HOSTILE, KEYS, a_project, a_report, a_run, a_run_folder, a_version, render
+from tests.stand_in import HOSTILE, KEYS, a_project, a_report, a_run, a_run_folder, a_version, keys_of, render
 from tests.test_bundle import files_of
 from tracegen.cli.commands import build as builds
 from tracegen.cli.commands.build import build_site, loaded
@@ -88,7 +88,7 @@ def test_a_strict_build(tmp_path: Path, theme: str, directory_urls: bool) -> Non
 def test_every_link_leads_somewhere_and_nothing_is_loaded_from_outside(tmp_path: Path, theme: str) -> None:
     built = build_site(a_full_project(tmp_path, theme=theme), strict=True).parent
     pages = [path for path in built.rglob("*.html") if path.name != "404.html"]
-    assert len(pages) == 3 * len(KEYS) + 5
+    assert len(pages) == 2 * len(KEYS) + len(keys_of(a_run())) + 5
     for path in pages:
         html = path.read_text()
         found = Addresses(html)
@@ -166,7 +166,7 @@ def test_a_build_that_fails_leaves_no_empty_site(tmp_path: Path, monkeypatch: py
 def test_search_knows_the_summaries_and_not_the_bodies(tmp_path: Path) -> None:
     built = build_site(a_full_project(tmp_path), strict=True).parent
     index = (built / "search" / "search_index.json").read_text()
-    announced = OUTLINE[1][2]  # what every draft's memory page says before it is drawn
+    announced = OUTLINE[1][2]  # what the page of the file of every draft says before it is drawn
     for summary, folder in (("The memory of it.", "v2"), (announced, "run-003")):
         found = [entry["location"] for entry in json.loads(index)["docs"] if summary in entry["text"]]
         assert {address.split("/")[2] for address in found if address.count("/") > 2} == {folder}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.stand_in import HOSTILE, KEYS, a_report, a_run, a_run_folder, a_version, render
+from tests.stand_in import HOSTILE, KEYS, a_report, a_run, a_run_folder, a_version, keys_of, render
 from tests.test_bundle import files_of
 from tracegen.contract.errors import SettingsError, StoreError, TableError
 from tracegen.contract.model import Run, Version
@@ -50,8 +50,12 @@ def test_pages_of_versions_and_drafts(tmp_path: Path) -> None:
     (one,) = made.entries
     assert [draft.run.number for draft in one.drafts] == [8, 7, 6, 5, 4]
     assert one.older == 2
-    folders = ["v1", *(f"run-00{n}" for n in (8, 7, 6, 5, 4))]
-    expected = {f"experiments/sample/{f}/{'' if k == 'overview' else k + '/'}index.md" for f in folders for k in KEYS}
+    folders = {"v1": KEYS, **{f"run-00{n}": keys_of(a_run()) for n in (8, 7, 6, 5, 4)}}
+    expected = {
+        f"experiments/sample/{folder}/{'' if key == 'overview' else f'{key}/'}index.md"
+        for folder, keys in folders.items()
+        for key in keys
+    }
     assert set(made.pages) == expected | {
         "reference/index.md", "experiments/index.md", "experiments/sample/index.md",
     }  # fmt: skip

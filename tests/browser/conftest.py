@@ -109,7 +109,7 @@ def drawn(page: Any) -> None:
 
 def pages_of_each_kind(project: Project) -> list[str]:
     """Lists, journal, the overview of each version and draft, all pages of the hostile one, one without figures."""
-    whole = ("experiments/hostile/v1/", "experiments/broken/v1/memory/")
+    whole = ("experiments/hostile/v1/", "experiments/broken/v1/file/")
     return [path for path in project.pages() if path.count("/") < 4 or path.startswith(whole)]
 
 

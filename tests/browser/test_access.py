@@ -27,7 +27,10 @@ rules => axe.run(document, {
   found.violations.filter(one => ["serious", "critical"].includes(one.impact)).flatMap(one => one.nodes.map(node =>
     one.id + ": " + node.target.join(" ") + " " + node.html.slice(0, 120))))
 """
-REPORT = ("index.html", "memory/index.html", "operations/index.html", "graph/index.html", "provenance/index.html")
+REPORT = (
+    "index.html", "file/index.html", "operations/index.html", "graph/index.html", "method/index.html",
+    "appendix/index.html",
+)  # fmt: skip
 
 
 def found_by_axe(page: Any) -> list[str]:
@@ -57,7 +60,7 @@ def test_axe_finds_nothing_serious_on_pages_of_each_kind(still: Any, project: Pr
     assert not problems
 
 
-@pytest.mark.parametrize("path", ["index.html", "operations/index.html", "provenance/index.html"])
+@pytest.mark.parametrize("path", ["index.html", "operations/index.html", "method/index.html"])
 def test_axe_finds_nothing_serious_in_a_bundle_by_itself(still: Any, project: Project, path: str) -> None:
     still.goto((project.bundle("demo", 2) / path).as_uri())
     assert found_by_axe(still) == []
@@ -157,7 +160,7 @@ def test_lists_and_journal_are_walked_by_tab(tab: Any, project: Project, path: s
 @pytest.mark.parametrize("where", ["site", "bundle"])
 def test_the_skip_link_leads_to_the_content(tab: Any, project: Project, where: str) -> None:
     root = project.bundle("demo", 2) if where == "bundle" else project.site / "experiments/demo/v2"
-    page = tab(root / "memory/index.html")
+    page = tab(root / "file/index.html")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.site_project import Project
 pytestmark = pytest.mark.browser
 
 OVERVIEW = "experiments/demo/v2/index.html"
+METHOD = "experiments/demo/v2/method/index.html"
 FACE = """
 name => Array.from(document.querySelectorAll(name)).filter(e => e.checkVisibility()).map(e => {
   const s = getComputedStyle(e);
@@ -29,24 +31,44 @@ def wide(tab: Any, project: Project) -> Any:
     return tab(project.site / OVERVIEW, viewport={"width": 1280, "height": 900})
 
 
-@pytest.mark.parametrize(("left", "right"), [("#fig-heatmap", "#key-figures"), ("#findings", "#verdict")])
-def test_the_map_and_its_figures_findings_and_verdict_stand_side_by_side(wide: Any, left: str, right: str) -> None:
-    one, other = box(wide, left), box(wide, right)
+@pytest.fixture
+def to(wide: Any) -> Callable[[str], Any]:
+    """`to(path)` opens another page of the same version in the wide window."""
+
+    def go(path: str) -> Any:
+        wide.goto(wide.url.replace("/v2/index.html", f"/v2/{path}"))
+        return wide
+
+    return go
+
+
+def test_findings_and_verdict_stand_side_by_side(wide: Any) -> None:
+    one, other = box(wide, "#findings"), box(wide, "#trust")
     assert abs(one["y"] - other["y"]) <= 24 and one["x"] + one["width"] <= other["x"]
     wide.set_viewport_size({"width": 800, "height": 900})
-    assert box(wide, left)["x"] == box(wide, right)["x"]
+    assert box(wide, "#findings")["x"] == box(wide, "#trust")["x"]
 
 
-def test_a_wide_table_has_its_caption_below_and_is_not_cut(wide: Any) -> None:
+def test_the_first_page_answers_before_it_shows_and_shows_on_the_first_screen(wide: Any) -> None:
+    order = ("h1", ".tg-answer", "#fig-file-tokens svg:visible", "#key-figures", "#findings", "#ran")
+    tops = [box(wide, name)["y"] for name in order]
+    assert tops == sorted(set(tops))
+    picture, figures = box(wide, "#fig-file-tokens"), box(wide, "#key-figures")
+    assert (picture["x"], picture["width"]) == (figures["x"], figures["width"])
+    assert box(wide, "#fig-file-tokens svg:visible")["y"] < 500 and figures["y"] < 900
+
+
+def test_a_wide_table_has_its_caption_below_and_is_not_cut(wide: Any, to: Any) -> None:
     """Beside a caption of 240 px the largest tensors had lost their last column."""
-    wide.goto(wide.url.replace("/v2/index.html", "/v2/memory/index.html"))
+    to("appendix/index.html#tab-biggest-tensors")
     table, caption = wide.locator("#tab-biggest-tensors .tg-scroll"), wide.locator("#tab-biggest-tensors figcaption")
     assert table.evaluate("e => e.scrollWidth <= e.clientWidth")
     over, under = table.bounding_box(), caption.bounding_box()
     assert under["y"] >= over["y"] + over["height"] or under["x"] >= over["x"] + over["width"]
 
 
-def test_a_caption_stands_beside_its_figure_and_below_it_where_it_is_unfolded(wide: Any) -> None:
+def test_a_caption_stands_beside_its_figure_and_below_it_where_it_is_unfolded(wide: Any, to: Any) -> None:
+    to("operations/index.html")
     figure, caption = box(wide, "#fig-components .tg-layouts"), wide.locator("#fig-components figcaption")
     beside = caption.bounding_box()
     assert beside["x"] >= figure["x"] + figure["width"]
@@ -57,8 +79,8 @@ def test_a_caption_stands_beside_its_figure_and_below_it_where_it_is_unfolded(wi
     assert below["width"] > beside["width"]
 
 
-def test_the_caption_of_the_heatmap_stands_in_two_columns_below_it(wide: Any) -> None:
-    wide.goto(wide.url.replace("/v2/index.html", "/v2/memory/index.html"))
+def test_the_caption_of_the_heatmap_stands_in_two_columns_below_it(wide: Any, to: Any) -> None:
+    to("file/index.html")
     caption = wide.locator("#fig-heatmap figcaption")
     lines = "e => { const r = document.createRange(); r.selectNodeContents(e);"
     lines += " return Array.from(r.getClientRects(), b => b.left); }"
@@ -69,11 +91,13 @@ def test_the_caption_of_the_heatmap_stands_in_two_columns_below_it(wide: Any) ->
     assert caption.evaluate("e => getComputedStyle(e).columnCount") == "auto"
 
 
-def test_the_contents_stand_at_the_right_and_stay_in_view(wide: Any) -> None:
+def test_the_contents_stand_at_the_right_and_stay_in_view(wide: Any, to: Any) -> None:
+    assert wide.locator(".tg-contents, .tg-fold").count() == 0, "the first page is short"
+    to("method/index.html")
     contents, main = box(wide, ".tg-contents"), box(wide, ".tg-main")
     assert main["x"] + main["width"] <= contents["x"] and contents["x"] + contents["width"] <= 1280
     assert wide.locator(".tg-fold").is_hidden()
-    wide.locator(".tg-contents a", has_text="Text").click()
+    wide.locator(".tg-contents").get_by_role("link", name="Text", exact=True).click()
     wide.wait_for_function("location.hash === '#text'")
     assert 0 <= box(wide, "#text")["y"] < 900
     assert 0 <= box(wide, ".tg-contents")["y"] < 200
@@ -82,7 +106,7 @@ def test_the_contents_stand_at_the_right_and_stay_in_view(wide: Any) -> None:
 @pytest.mark.parametrize("width", [360, 1024])
 def test_below_that_they_are_folded_above(tab: Any, project: Project, width: int) -> None:
     page = tab(viewport={"width": width, "height": 800}, java_script_enabled=False)
-    for path in ("demo/v2/", "demo/v2/provenance/", "hostile/v1/experts/"):
+    for path in ("demo/v2/method/", "demo/v2/appendix/", "hostile/v1/appendix/"):
         page.goto((project.site / f"experiments/{path}index.html").as_uri())
         assert page.locator(".tg-contents").is_hidden()
         folded = page.locator(".tg-fold")
@@ -92,7 +116,7 @@ def test_below_that_they_are_folded_above(tab: Any, project: Project, width: int
         assert folded.locator("li").first.is_visible()
 
 
-@pytest.mark.parametrize("path", [OVERVIEW, "experiments/hostile/v1/experts/index.html"])
+@pytest.mark.parametrize("path", [METHOD, "experiments/hostile/v1/appendix/index.html"])
 def test_every_entry_leads_to_what_it_names_also_where_it_is_folded(wide: Any, project: Project, path: str) -> None:
     wide.goto((project.site / path).as_uri())
     anchors = [a.get_attribute("href") for a in wide.locator(".tg-contents a").all()]
@@ -103,16 +127,27 @@ def test_every_entry_leads_to_what_it_names_also_where_it_is_folded(wide: Any, p
         assert -2 <= box(wide, anchor)["y"] < 900, anchor
 
 
-def test_what_is_folded_is_on_paper(wide: Any) -> None:
+def test_what_is_folded_is_on_paper(wide: Any, to: Any) -> None:
+    to("appendix/index.html")
     assert not wide.locator("#fig-layers .tg-title").is_visible()
     wide.emulate_media(media="print")
     assert box(wide, "#fig-layers .tg-title")["height"] > 10
+
+
+def test_folded_facts_of_the_method_are_not_on_paper_but_checks_are(wide: Any, to: Any) -> None:
+    to("method/index.html")
+    wide.emulate_media(media="print")
     assert box(wide, "#tab-checks")["height"] > 100
+    assert not wide.locator("#settings dl").is_visible() and not wide.locator("#more-settings").is_visible()
+    wide.emulate_media(media="screen")
+    wide.click("#more-settings summary")
+    wide.emulate_media(media="print")
+    assert wide.locator("#settings dl").is_visible(), "what its reader opened is"
 
 
 @pytest.mark.parametrize("width", [360, 1280])
 def test_one_face_and_one_scale_of_headings(tab: Any, project: Project, width: int) -> None:
-    pages = (OVERVIEW, "experiments/index.html", "reference/index.html", "index.html", "notes/entry.html")
+    pages = (OVERVIEW, METHOD, "experiments/index.html", "reference/index.html", "index.html", "notes/entry.html")
     opened = [tab(project.site / path, viewport={"width": width, "height": 900}) for path in pages]
     for heading in ("h1", "h2", "h3"):
         face = f":is(.tracegen, article.md-typeset) {heading}"

@@ -17,7 +17,9 @@ PAGES = [Page(*one, "").path for one in OUTLINE]
 EXPLAINED = """[...document.querySelectorAll("details.tg-explain")].map(element => {
     const at = element.closest("[id^=fig-], [id^=tab-]");
     return [at.id.slice(4), element.open, element.querySelector("summary").textContent,
-            [...element.querySelectorAll("dl > div > dd")].map(dd => dd.textContent)];
+            [...element.querySelectorAll("dl > div")]
+              .filter(one => one.firstElementChild.textContent !== "In this run")
+              .map(one => one.lastElementChild.textContent)];
 })"""
 
 
@@ -28,7 +30,6 @@ def test_explanations_are_closed_say_what_is_written_and_fit_a_narrow_screen(
     page = tab(moe_report / name, viewport={"width": 360, "height": 800})
     found = page.evaluate(EXPLAINED)
     captions = page.locator("figure.tg-figure").count()
-    captions -= name == "index.html"  # the heatmap there leads to that of the memory page, which is explained
     explorers = {"operations/index.html": 2, "timeline/index.html": 1, "experts/index.html": 1}
     assert len(found) == captions + explorers.get(name, 0)
     for key, is_open, summary, said in found:
@@ -42,7 +43,7 @@ def test_explanations_are_closed_say_what_is_written_and_fit_a_narrow_screen(
 
 
 def test_a_key_opens_an_explanation_and_its_lines_are_whole(page: Any, moe_report: Path) -> None:
-    page.goto((moe_report / "index.html").as_uri() + "#fig-tokens")
+    page.goto((moe_report / "appendix/index.html").as_uri() + "#fig-tokens")
     summary = page.locator("#fig-tokens .tg-explain summary")
     lines = page.locator("#fig-tokens .tg-explain pre")
     assert not lines.is_visible()
@@ -53,24 +54,47 @@ def test_a_key_opens_an_explanation_and_its_lines_are_whole(page: Any, moe_repor
     assert code[0] == "import tracegen" and "run = tracegen.load('demo/run-003')" in code
     assert code[-1].strip().endswith("]]")
     link = page.locator("#fig-tokens .tg-explain dd a")
-    assert (moe_report / link.get_attribute("href")).is_file()
+    assert (moe_report / "appendix" / link.get_attribute("href")).is_file()
     page.keyboard.press("Enter")
     assert not lines.is_visible()
 
 
+@pytest.mark.parametrize("name", ["index.html", "file/index.html"])
+def test_each_fold_below_a_figure_is_reached_and_opened_by_keys(page: Any, moe_report: Path, name: str) -> None:
+    page.goto((moe_report / name).as_uri())
+    folds = page.locator("figure.tg-figure:has(svg):visible > figcaption > details > summary")
+    assert {"Explain this", "Download", "Table"} == set(folds.all_inner_texts())
+    for number, fold in enumerate(folds.all()):
+        assert fold.bounding_box()["height"] >= 24
+        fold.focus()
+        page.keyboard.press("Enter")
+        assert fold.evaluate("e => e.parentElement.open"), number
+        inside = fold.locator("xpath=..").locator("a, pre, table").first
+        assert inside.is_visible(), number
+
+
 def test_explanations_open_without_scripts(tab: Any, moe_report: Path) -> None:
-    page = tab(moe_report / "memory/index.html", java_script_enabled=False)
+    page = tab(moe_report / "file/index.html", java_script_enabled=False)
     page.click("#fig-heatmap .tg-explain summary")
     assert page.locator("#fig-heatmap .tg-explain pre").is_visible()
 
 
 def test_paper_has_no_explanations_even_when_they_were_open(page: Any, moe_report: Path) -> None:
-    page.goto((moe_report / "index.html").as_uri() + "#fig-layers")
+    page.goto((moe_report / "appendix/index.html").as_uri() + "#fig-layers")
     page.click("#fig-layers .tg-explain summary")
     assert page.locator("#fig-layers .tg-explain dl").is_visible()
     page.emulate_media(media="print")
     assert not page.locator(".tg-explain").first.is_visible()
     assert not page.locator("#fig-layers .tg-explain dl").is_visible()
+
+
+def test_the_guide_is_on_paper_where_its_reader_opened_it(page: Any, moe_report: Path) -> None:
+    page.goto((moe_report / "method/index.html").as_uri())
+    page.emulate_media(media="print")
+    assert not page.locator("#reading-guide dl").first.is_visible()
+    page.emulate_media(media="screen")
+    page.click("#guide-words > summary")
+    page.emulate_media(media="print")
     assert page.locator("#reading-guide dl").first.is_visible()
 
 
@@ -79,13 +103,13 @@ def test_a_page_leads_to_the_guide(page: Any, moe_report: Path, name: str) -> No
     page.goto((moe_report / name).as_uri())
     page.locator(".tg-head a", has_text="How to read these pages").click()
     page.wait_for_function("location.hash === '#reading-guide'")
-    assert page.url.startswith((moe_report / "index.html").as_uri())
+    assert page.url.startswith((moe_report / "method/index.html").as_uri())
     assert page.locator("#reading-guide").is_visible()
 
 
 @pytest.mark.parametrize(("scheme", "side"), [("light", 1), ("dark", 2)])
 def test_guide_and_figures_have_the_colours_of_the_scheme(tab: Any, moe_report: Path, scheme: str, side: int) -> None:
-    page = tab(moe_report / "index.html", color_scheme=scheme)
+    page = tab(moe_report / "method/index.html", color_scheme=scheme)
     page.add_style_tag(content=".tracegen{color-scheme:light dark}")
     found = page.evaluate(
         "[...document.querySelectorAll('#reading-guide .tg-dot')]"
@@ -100,6 +124,8 @@ def test_guide_and_figures_have_the_colours_of_the_scheme(tab: Any, moe_report: 
     named = {**theme.GROUPS, **waiting}
     assert found == [[name, rgb(colours[side])] for name, colours in named.items()]
     assert ramp == [rgb(colour) for colour in (theme.SEQUENTIAL_LIGHT, theme.SEQUENTIAL_DARK)[side - 1]]
+    page.goto((moe_report / "operations/index.html").as_uri())
+    page.add_style_tag(content=".tracegen{color-scheme:light dark}")
     bar = """getComputedStyle(document.querySelector('#fig-components path[fill*="--tg-experts"]')).fill"""
     assert page.evaluate(bar) == rgb(theme.GROUPS["experts"][side])
 

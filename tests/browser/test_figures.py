@@ -64,7 +64,7 @@ def root(report: Report, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def unfold(page: Any) -> None:
-    """Open what the overview has folded."""
+    """Open what the appendix has folded."""
     page.evaluate("document.querySelectorAll('details.tg-unfold').forEach(part => { part.open = true; })")
 
 
@@ -115,8 +115,8 @@ def test_a_figure_is_shown_in_the_layout_for_its_width_and_tells_there(
             assert 11.2 <= size <= 17, (path, viewport, size)
         wide = page.evaluate("[...document.querySelectorAll('.tg-layouts')].map(e => e.scrollWidth - e.clientWidth)")
         assert wide and max(wide) <= 1, path
-    page.goto((root / "index.html").as_uri())
-    for key in ("components", "tokens"):
+    for path, key in (("operations", "components"), ("appendix", "tokens")):
+        page.goto((root / path / "index.html").as_uri())
         drawing = shown(page, key)
         assert int(drawing.get_attribute("data-told")) > 0
         assert len(set(drawing.evaluate(SIZES))) == 1
@@ -125,7 +125,7 @@ def test_a_figure_is_shown_in_the_layout_for_its_width_and_tells_there(
 @pytest.mark.parametrize("viewport", [360, 1280])
 def test_a_wide_table_says_that_it_scrolls_and_a_figure_never_does(page: Any, root: Path, viewport: int) -> None:
     page.set_viewport_size({"width": viewport, "height": 900})
-    page.goto((root / "index.html").as_uri())
+    page.goto((root / "appendix/index.html").as_uri())
     unfold(page)
     drawn(page)
     wide = "[...document.querySelectorAll('.tg-title + {}')].map(e => [e.scrollWidth > e.clientWidth + 1, {}])"
@@ -140,7 +140,7 @@ def test_a_wide_table_says_that_it_scrolls_and_a_figure_never_does(page: Any, ro
 
 
 def test_tooltips_follow_a_page_that_becomes_narrow(page: Any, root: Path) -> None:
-    page.goto((root / "index.html").as_uri())
+    page.goto((root / "appendix/index.html").as_uri())
     shown(page, "layers")
     page.set_viewport_size({"width": 360, "height": 900})
     page.wait_for_selector("[data-key=layers] .tg-targets.tg-at-360")
@@ -151,7 +151,7 @@ def test_tooltips_follow_a_page_that_becomes_narrow(page: Any, root: Path) -> No
 
 
 def test_a_bar_tells_the_row_that_it_stands_for(page: Any, root: Path, report: Report) -> None:
-    page.goto((root / "index.html").as_uri())
+    page.goto((root / "appendix/index.html").as_uri())
     shown(page, "layers")
     rows = table(report, "layers")
     rows = rows[rows["ns_per_token"] > 0]
@@ -176,7 +176,7 @@ def test_a_bar_tells_the_row_that_it_stands_for(page: Any, root: Path, report: R
 
 def test_a_cell_of_the_heatmap_tells_all_bytes_of_its_place(page: Any, root: Path) -> None:
     """Against a count of the single bytes between the two ends that the tooltip names."""
-    page.goto((root / "memory/index.html").as_uri())
+    page.goto((root / "file/index.html").as_uri())
     shown(page, "heatmap")
     files = MOE_TABLES["files"].set_index("file")["axis_begin"]
     names = labels(MOE_TABLES)
@@ -201,7 +201,7 @@ def test_a_cell_of_the_heatmap_tells_all_bytes_of_its_place(page: Any, root: Pat
 
 
 def test_what_is_told_ends_where_the_mark_ends(page: Any, root: Path) -> None:
-    page.goto((root / "index.html").as_uri())
+    page.goto((root / "operations/index.html").as_uri())
     drawing = shown(page, "components")
     page.evaluate_handle(f"{MARKS.format('components')}[0]").as_element().hover()
     assert told(page)
@@ -211,7 +211,7 @@ def test_what_is_told_ends_where_the_mark_ends(page: Any, root: Path) -> None:
 
 
 def test_a_band_that_is_widened_to_be_seen_tells_its_own_end(page: Any, root: Path, report: Report) -> None:
-    page.goto((root / "memory/index.html").as_uri())
+    page.goto((root / "file/index.html").as_uri())
     shown(page, "heatmap")
     spec = json.loads(report.files["figures/heatmap.vl.json"])
     bands = [row for rows in spec["datasets"].values() for row in rows if "true_end" in row]
@@ -225,7 +225,7 @@ def test_a_band_that_is_widened_to_be_seen_tells_its_own_end(page: Any, root: Pa
 
 
 def test_keys_go_from_mark_to_mark_and_escape_ends_it(page: Any, root: Path) -> None:
-    page.goto((root / "index.html").as_uri())
+    page.goto((root / "operations/index.html").as_uri())
     drawing = shown(page, "components")
     assert "full stop and comma" in drawing.get_attribute("aria-label")
     drawing.focus()
@@ -243,14 +243,15 @@ def test_keys_go_from_mark_to_mark_and_escape_ends_it(page: Any, root: Path) -> 
 def test_without_a_site_nothing_is_asked_for_and_the_drawing_is_the_same(
     page: Any, root: Path, moe_report: Path
 ) -> None:
-    page.goto((root / "index.html").as_uri())
+    page.goto((root / "appendix/index.html").as_uri())
     drawing = shown(page, "tokens")
     inside = "drawing => drawing.querySelector('svg').outerHTML"
     lively = drawing.evaluate(inside)
     assert drawing.evaluate("d => getComputedStyle(d.querySelector('.tg-targets')).opacity") == "0"
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto((moe_report / "index.html").as_uri())
+    page.goto((moe_report / "appendix/index.html").as_uri())
+    unfold(page)
     page.locator("[data-key=tokens]").scroll_into_view_if_needed()
     page.wait_for_timeout(300)
     assert page.locator("[data-key=tokens]").evaluate(inside) == lively

@@ -154,7 +154,7 @@ def test_links_lead_to_the_operation_and_to_the_weight_in_memory(open_: Any, roo
     links = page.locator("[data-tg=facts] .tg-onward a")
     names = tables["tensors"].set_index("name")["tensor"]
     tensor = names["blk.1.attn_output.weight"]
-    assert links.nth(1).get_attribute("href") == f"../memory/index.html#tensor={tensor}"
+    assert links.nth(1).get_attribute("href") == f"../file/index.html#tensor={tensor}"
     links.nth(0).click()
     page.wait_for_selector("tr.tg-chosen")
     assert page.locator("tr.tg-chosen").get_attribute("data-node") == str(node)

@@ -16,8 +16,8 @@ from tracegen.contract.model import Check
 
 pytestmark = pytest.mark.browser
 
-REPORT = ("index.html", "memory/index.html", "operations/index.html", "graph/index.html", "provenance/index.html")
-EVERY = (*REPORT, *(f"{key}/index.html" for key in ("access", "caches", "experts", "timeline")))
+REPORT = ("index.html", "file/index.html", "operations/index.html", "graph/index.html", "method/index.html")
+EVERY = (*REPORT, *(f"{key}/index.html" for key in ("experts", "timeline", "appendix")))
 # Counts what the page's Content-Security-Policy refused: where it refuses something, something hostile was tried.
 VIOLATED = """window.violated = [];
 document.addEventListener("securitypolicyviolation", event => window.violated.push(event.violatedDirective));"""
@@ -75,7 +75,7 @@ def test_a_hostile_run_is_only_text(tab: Any, project: Project, where: str, path
     used = operate(page)
     assert used >= 5 or path != "operations/index.html"
     used = page.evaluate(USE, HOSTILE)
-    assert used > 0 or path in ("index.html", "provenance/index.html", "access/index.html", "caches/index.html")
+    assert used > 0 or path in ("index.html", "method/index.html", "appendix/index.html")
     page.wait_for_timeout(100)
     assert page.evaluate("window.violated") == []
     assert not page.evaluate("window.tripped")
@@ -109,14 +109,14 @@ def lacking() -> dict[str, tuple[Any, dict[str, Any], dict[str, str]]]:
             {"graph": "no graph"},
         ),
         "no buffers": (run, without(whole, "buffers"), {}),
-        "no disk": (run, without(whole, "files", "tensors"), {"provenance": "names no model file"}),
+        "no disk": (run, without(whole, "files", "tensors"), {"method": "names no model file"}),
         "one op": (run, first, {}),
         "no prompt": (run, only(whole, ("load", "warmup", "generate")), {}),
         "no tokens": (run, only(whole, ("load", "warmup")), {}),
         "not usable": (
             replace(run, checks=(failed,)),
             whole,
-            {"memory": "All files carry one run id", "index": "not usable"},
+            {"file": "All files carry one run id", "index": "not usable"},
         ),
     }
 
@@ -136,7 +136,7 @@ def test_what_is_missing_is_said(tab: Any, tmp_path: Path, name: str) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
         for figure in page.locator("figure.tg-figure").all():  # drawn, tabled, or refused with the reason
             assert figure.locator("svg, table").count() or figure.locator(".tg-reason").inner_text().strip()
-        if name == "not usable" and key == "memory":
+        if name == "not usable" and key == "file":
             assert page.locator("#fig-heatmap svg").count() == 0
     assert not page.evaluate("window.tripped")
 

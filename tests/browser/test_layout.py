@@ -12,12 +12,13 @@ pytestmark = pytest.mark.browser
 
 PAGES = (
     "experiments/demo/v2/index.html",
-    "experiments/demo/v2/memory/index.html",
+    "experiments/demo/v2/file/index.html",
     "experiments/demo/v2/operations/index.html",
     "experiments/demo/v2/graph/index.html",
-    "experiments/demo/v2/provenance/index.html",
+    "experiments/demo/v2/appendix/index.html",
+    "experiments/demo/v2/method/index.html",
     "experiments/hostile/v1/index.html",
-    "experiments/broken/v1/memory/index.html",
+    "experiments/broken/v1/file/index.html",
     "experiments/index.html",
     "reference/index.html",
     "notes/entry.html",

@@ -34,7 +34,7 @@ def test_an_operand_leads_to_its_tensor_in_memory(page: Any, moe_report: Path) -
     operation(page, moe_report, int(of_pass.loc[of_pass["name"] == "Qcur-0", "node"].min()))
     before, steps = page.url, page.evaluate("history.length")
     page.get_by_role("link", name=name).first.click()
-    page.wait_for_url(re.compile(r"memory/index\.html#pass=\d+&tensor=\d+$"))
+    page.wait_for_url(re.compile(r"file/index\.html#pass=\d+&tensor=\d+$"))
     number = int(MOE_TABLES["tensors"].set_index("name")["tensor"][name])
     assert page.url.endswith(f"#pass={PASS}&tensor={number}"), "the pass stays, and no expert is chosen"
     page.wait_for_selector("[data-tg=log] table")
@@ -43,7 +43,7 @@ def test_an_operand_leads_to_its_tensor_in_memory(page: Any, moe_report: Path) -
     assert page.evaluate("history.length") == steps + 1
     page.go_back()
     assert page.url == before
-    page.goto((moe_report / "memory/index.html").as_uri() + "#file=0&offset=99999999999")
+    page.goto((moe_report / "file/index.html").as_uri() + "#file=0&offset=99999999999")
     page.wait_for_function(
         "document.querySelector('#explorer [data-tg=status]').textContent === 'There is no tensor at this place.'"
     )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import Watched
+from tests.site_project import Project
 from tracegen.cli.main import main
 
 pytestmark = pytest.mark.browser
@@ -15,12 +16,12 @@ pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module", params=["sample@v1", "sample@v2", "hot-set@v1"])
-def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A published overview, exported."""
+@pytest.fixture(scope="module", params=["sample@v1", "sample@v2", "hot-set@v1", "demo@v2"])
+def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, project: Project) -> Path:
+    """A published first page, exported: of versions with the pages of before, and of one with those of today."""
     written = tmp_path_factory.mktemp("mailed") / "overview.html"
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(ROOT)
+        patch.chdir(project.root if request.param.startswith("demo") else ROOT)
         assert main(["export", request.param, "html", "--out", str(written)]) == 0
     return written
 

@@ -38,7 +38,7 @@ def number(name: str) -> int:
 
 
 def open_(page: Any, root: Path, tensor: str) -> None:
-    page.goto((root / "memory/index.html").as_uri() + f"#tensor={number(tensor)}")
+    page.goto((root / "file/index.html").as_uri() + f"#tensor={number(tensor)}")
     page.wait_for_selector("[data-tg=log] table, [data-tg=log] .tg-reason")
 
 
@@ -93,7 +93,7 @@ def test_the_first_colour_is_the_share_with_its_scale(page: Any, root: Path) -> 
 
 
 def test_a_block_chooses_the_pass_of_its_row(page: Any, moe_report: Path) -> None:
-    page.goto((moe_report / "memory/index.html").as_uri() + f"#tensor={number('blk.1.ffn_gate_exps.weight')}")
+    page.goto((moe_report / "file/index.html").as_uri() + f"#tensor={number('blk.1.ffn_gate_exps.weight')}")
     page.wait_for_selector("[data-tg=log] table")
     assert "pass=" not in page.url, "an address without a pass chooses none"
     page.locator("[data-tg=picture]").focus()
@@ -242,7 +242,7 @@ def test_the_passes_of_a_long_run_can_be_seen_one_by_one(page: Any, root: Path) 
 
 
 def test_a_short_run_has_no_choice_of_rows(page: Any, moe_report: Path) -> None:
-    page.goto((moe_report / "memory/index.html").as_uri() + "#explorer")
+    page.goto((moe_report / "file/index.html").as_uri() + "#explorer")
     page.wait_for_selector("#explorer:not([hidden]) [data-tg=names] option", state="attached")
     assert page.locator("[data-tg=rows]").is_hidden()
 
@@ -370,7 +370,7 @@ def test_waiting_for_the_disk_is_a_colour_where_it_was_recorded(page: Any, root:
     assert "waited_ns" not in page.eval_on_selector_all("[data-tg=quantity] option", "all => all.map(o => o.value)")
     assert "Waiting for the disk" not in facts(page)
     tensor = int(MOE_TABLES["tensors"].set_index("name")["tensor"]["blk.0.ffn_gate_inp.weight"])
-    page.goto((moe_report / "memory/index.html").as_uri() + f"#tensor={tensor}")
+    page.goto((moe_report / "file/index.html").as_uri() + f"#tensor={tensor}")
     page.wait_for_selector("[data-tg=log] table")
     page.select_option("[data-tg=quantity]", "waited_ns")
     assert "waiting for the disk per pass" in page.locator("[data-tg=legend]").inner_text()
@@ -390,7 +390,7 @@ def test_waiting_for_the_disk_is_a_colour_where_it_was_recorded(page: Any, root:
 
 
 def test_a_tensor_that_is_not_there(page: Any, root: Path) -> None:
-    page.goto((root / "memory/index.html").as_uri() + "#tensor=99999")
+    page.goto((root / "file/index.html").as_uri() + "#tensor=99999")
     page.wait_for_function("document.querySelector('#explorer [data-tg=status]').textContent.includes('no tensor')")
     page.fill("[data-tg=find]", "nothing like it")
     page.keyboard.press("Enter")

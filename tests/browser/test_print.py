@@ -15,8 +15,8 @@ pypdf = pytest.importorskip("pypdf")
 pytestmark = pytest.mark.browser
 
 REPORT = (
-    "index.html", "memory/index.html", "access/index.html", "caches/index.html", "operations/index.html",
-    "graph/index.html", "timeline/index.html", "provenance/index.html",
+    "index.html", "file/index.html", "timeline/index.html", "operations/index.html", "graph/index.html",
+    "method/index.html", "appendix/index.html",
 )  # fmt: skip
 # What flows out of its own box lies over what comes after it.
 OVERFLOWING = """
@@ -57,7 +57,7 @@ def printed(page: Any) -> str:
 
 PAPERS = [
     *(f"site/experiments/demo/v2/{path}" for path in REPORT),
-    *(f"site/experiments/broken/v1/{path}" for path in ("index.html", "memory/index.html", "operations/index.html")),
+    *(f"site/experiments/broken/v1/{path}" for path in ("index.html", "file/index.html", "operations/index.html")),
     *(f"experiments/demo/versions/2/{path}" for path in ("index.html", "operations/index.html")),
     *("site/experiments/demo/index.html", "site/experiments/index.html", "site/reference/index.html"),
     "site/notes/entry.html",

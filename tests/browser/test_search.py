@@ -9,7 +9,7 @@ import pytest
 from tests.site_project import Project
 
 pytestmark = pytest.mark.browser
-TENSORS = "experiments/demo/v2/memory/index.html#tab-biggest-tensors"
+TENSORS = "experiments/demo/v2/appendix/index.html#tab-biggest-tensors"
 FOUND = """address => [...document.querySelectorAll(".md-search-result__item a")]
   .some(link => address.split("#").every(part => link.href.includes(part)))"""
 

@@ -160,6 +160,20 @@ def test_the_citation_says_what_is_chosen(page: Any, moe_report: Path) -> None:
     assert text == f"demo/run-003, token 2 (pass 4), layer 1, attention. {page.url}"
 
 
+def test_the_bar_below_the_picture_of_the_first_page_tells_what_is_chosen_and_clears_it(
+    page: Any, moe_report: Path
+) -> None:
+    page.goto((moe_report / "index.html").as_uri() + f"#pass={PASS}&layer=1&at=findings")
+    assert chosen(page) == ["token 2 (pass 4)", "layer 1"]
+    bar, heading = page.locator("[data-tg=selection]").bounding_box(), page.locator("#findings").bounding_box()
+    assert bar["y"] >= 0 and bar["y"] + bar["height"] <= heading["y"], "it stays in view and hides nothing"
+    page.evaluate("scrollTo(0, 0)")
+    picture = page.locator("#fig-file-tokens").bounding_box()
+    assert page.locator("[data-tg=selection]").bounding_box()["y"] >= picture["y"] + picture["height"]
+    page.click("[data-tg=clear-all]")
+    assert chosen(page) == [] and page.locator("[data-tg=clear-all]").is_hidden() and "layer" not in page.url
+
+
 def test_a_page_on_which_nothing_is_chosen_can_be_cited(page: Any, moe_report: Path) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto((moe_report / "index.html").as_uri())

@@ -66,7 +66,7 @@ def test_the_watch_sees_what_it_should(window: Any, tmp_path: Path) -> None:
 
 
 def test_hostile_text_is_shown_as_it_is(tab: Any, web: str) -> None:
-    page = tab(f"{web}experiments/hostile/v1/provenance/index.html")
+    page = tab(f"{web}experiments/hostile/v1/method/index.html")
     assert flat(HOSTILE) in words(page, "[aria-label='Prompt and generated text']")
     page = tab(f"{web}experiments/hostile/v1/index.html")
     assert flat(HOSTILE).replace(" ", "·") in words(page, ".tg-text-words")
@@ -74,8 +74,9 @@ def test_hostile_text_is_shown_as_it_is(tab: Any, web: str) -> None:
     page = tab(f"{web}experiments/hostile/v1/operations/index.html#pass=3&node=1")
     page.wait_for_selector("tr.tg-chosen")
     assert flat(HOSTILE) in words(page, "tr.tg-chosen") + words(page, "tr.tg-open")
-    page = tab(f"{web}experiments/hostile/v1/provenance/index.html")
-    page.locator("details:not(.tg-explain, .tg-fold):visible").first.click()
+    page = tab(f"{web}experiments/hostile/v1/method/index.html")
+    for fold in page.locator("details.tg-more > summary").all():
+        fold.click()
     for section in ("#settings", "#model", "#llama-cpp", "#stages", "#metadata"):
         assert flat(HOSTILE)[:40] in words(page, section), section
 
@@ -122,11 +123,17 @@ def test_an_address_leads_to_one_operation_and_keys_to_that_of_other_passes(tab:
     page.wait_for_selector("[id='pass=2&node=6'].tg-chosen")
 
 
+PLACES = (
+    ("file/", "fig-heatmap"), ("timeline/", "tab-waiting-kinds"), ("method/", "check-tracing_cost"),
+    ("appendix/", "tab-biggest-tensors"),
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 def test_what_a_link_leads_to_is_not_under_the_header(tab: Any, web: str, width: int) -> None:
     tops = """(name) => [document.getElementById(name).getBoundingClientRect().top,
         document.querySelector(".md-header").getBoundingClientRect().bottom]"""
-    for path, name in (("memory/", "fig-heatmap"), ("timeline/", "tab-waiting-kinds"), ("", "check-tracing_cost")):
+    for path, name in PLACES:
         page = tab(f"{web}experiments/demo/v2/{path}index.html#{name}", viewport={"width": width, "height": 800})
         top, header = page.evaluate(tops, name)
         end = page.evaluate("document.documentElement.scrollHeight - innerHeight - scrollY < 2")
@@ -136,8 +143,7 @@ def test_what_a_link_leads_to_is_not_under_the_header(tab: Any, web: str, width:
 # Without scripts
 
 ROWS = {
-    "overview": 15, "memory": 10, "access": 3, "caches": 3, "operations": 40, "graph": 0, "timeline": 20,
-    "provenance": 15,
+    "overview": 5, "file": 10, "timeline": 5, "operations": 40, "graph": 0, "method": 15, "appendix": 60,
 }  # fmt: skip
 
 
@@ -155,7 +161,7 @@ def test_without_scripts_every_figure_and_table_is_there(tab: Any, project: Proj
     for figure in figures:
         box = page.locator(f"#fig-{figure.removeprefix('fig-')} svg:visible").first.bounding_box()
         assert box and box["width"] > 100 and box["height"] > 20, figure
-    assert figures or key in ("operations", "provenance")
+    assert figures or key == "method"
     assert page.locator(".tracegen table tbody tr").count() >= ROWS[key]
     if key == "operations":
         assert page.locator("tr.tg-op").first.is_visible()
@@ -164,6 +170,8 @@ def test_without_scripts_every_figure_and_table_is_there(tab: Any, project: Proj
 
 
 # A bundle by itself
+
+QUESTIONS = {"demo": "What does one token read?", "hostile": f"Why {HOSTILE}?"}
 
 
 @pytest.mark.parametrize("name", ["demo", "hostile"])
@@ -174,13 +182,14 @@ def test_a_bundle_opens_by_itself(tab: Any, project: Project, tmp_path: Path, na
     document = json.loads((project.bundle(name) / "version.json").read_text())
     assert titles == [page["title"] for page in document["pages"]]
     assert [title for title in titles if title != "Experts"] == [
-        "Overview", "Memory", "Access", "Caches", "Operations", "Graph", "Timeline", "Provenance"
+        "Answer", "File and memory", "Timeline", "Operations", "Graph", "Method", "Appendix"
     ]  # fmt: skip
     assert ("Experts" in titles) == (name == "hostile")  # the only one whose model says so
     for title in [*titles[1:], titles[0]]:
         page.locator("nav.tracegen-nav a", has_text=title).click()
         page.wait_for_load_state("load")
-        assert page.locator(".tracegen h1").first.inner_text() == title
+        h1 = page.locator(".tracegen h1").first.inner_text()
+        assert h1 == title if title != titles[0] else flat(QUESTIONS[name]) == flat(h1)
         assert page.locator("nav.tracegen-nav a[aria-current]").inner_text() == title
         assert f"{name}@v1" in words(page, "footer")
     page.goto((alone / "operations/index.html").as_uri() + "#pass=3&node=1")
@@ -194,9 +203,9 @@ def test_a_bundle_opens_by_itself(tab: Any, project: Project, tmp_path: Path, na
 @pytest.mark.parametrize(
     ("path", "text", "target"),
     [
-        ("demo/v1/memory/index.html", "Superseded. demo@v2 is newer", "demo/v2/index.html"),
+        ("demo/v1/file/index.html", "Superseded. demo@v2 is newer", "demo/v2/index.html"),
         ("demo/run-002/operations/index.html", "Draft, not citable.", None),
-        ("broken/v1/provenance/index.html", "Not usable. A check of this run failed", "broken/v1/index.html"),
+        ("broken/v1/method/index.html", "Not usable. A check of this run failed", "broken/v1/index.html"),
     ],
 )
 def test_banners(tab: Any, web: str, path: str, text: str, target: str | None) -> None:
@@ -214,7 +223,7 @@ def test_the_current_version_has_no_banner(tab: Any, web: str) -> None:
 
 
 def test_a_private_run_says_so_and_shows_no_text(tab: Any, web: str) -> None:
-    for path in ("index.html", "provenance/index.html"):
+    for path in ("index.html", "method/index.html"):
         text = words(tab(f"{web}experiments/private/v1/{path}"))
         assert "private" in text and PRIVATE_PROMPT not in text and PRIVATE_ANSWER.strip() not in text
 
@@ -236,5 +245,5 @@ def test_the_journal_quotes_figures_and_values(tab: Any, web: str, project: Proj
         assert picture.evaluate("image => image.naturalWidth") > 100
         assert len(picture.get_attribute("alt")) > 10
     page.locator("figure.tracegen-quote > a").first.click()
-    page.wait_for_url("**/demo/v2/memory/index.html#fig-heatmap")
+    page.wait_for_url("**/demo/v2/file/index.html#fig-heatmap")
     assert page.locator("#fig-heatmap").is_visible()

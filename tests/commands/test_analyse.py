@@ -17,6 +17,7 @@ from tracegen.reading.notebook.loaded import load
 from tracegen.report.figures.answers import questions
 from tracegen.report.figures.expert_shares import EXPERTS_BALANCE
 from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.page import OUTLINE
 
 
 @pytest.fixture(autouse=True)
@@ -37,28 +38,36 @@ def test_every_question_of_every_page_is_answered_in_a_line(capsys: pytest.Captu
     told = [line.split()[0] for line in lines if line.startswith("  ")]
     loaded = load("demo")
     collector = Collector(loaded.measured, loaded.tables)
-    asked = [part for part in questions() if part.when.holds(collector)]
-    assert told == [part.key for part in asked]
-    assert [line for line in lines if line and not line.startswith(" ")] == list(
-        dict.fromkeys(part.page.capitalize() for part in asked)
-    )
+    asked = {part.key: part.page for part in questions() if part.when.holds(collector)}
+    assert sorted(told) == sorted(asked) and "disk" in told
+    of_page = {key: title for key, title, _ in OUTLINE}
+    titles = [line for line in lines if line and not line.startswith(" ")]
+    assert titles == [title for key, title in of_page.items() if key in asked.values()], "each once, in their order"
+    under, title = {}, ""
+    for line in filter(None, lines):
+        if line.startswith("  "):
+            under[line.split()[0]] = title
+        else:
+            title = line
+    assert under == {key: of_page[page] for key, page in asked.items()}
 
 
 def test_answers_are_the_titles_of_the_pages(capsys: pytest.CaptureFixture[str]) -> None:
     answers = {answer["key"]: answer for answer in json.loads(printed(capsys, "demo", "--json"))}
     loaded = load("demo")
-    sections = Collector(loaded.measured, loaded.tables).sections("access")
+    sections = Collector(loaded.measured, loaded.tables).sections("appendix")
     for view in (view for views in sections.values() for view in views):
-        assert answers[view.key]["answer"] == view.title
+        assert answers[view.key]["answer"] == (None if view.reason else view.title)
+        assert answers[view.key]["reason"] == (view.reason or None)
         assert answers[view.key]["counts"] == view.caption
-        assert answers[view.key]["page"] == "access"
+        assert answers[view.key]["page"] == "appendix"
     assert all(answer["answer"] is None or answer["reason"] is None for answer in answers.values())
 
 
 def test_the_data_are_those_of_the_csv_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     loaded = load("demo")
     collector = Collector(loaded.measured, loaded.tables)
-    collector.sections("access"), collector.sections("memory")
+    collector.sections("appendix"), collector.sections("file")
     for key in ("access-order", "access-distances", "tensor-groups"):
         text = printed(capsys, "demo", key, "--csv")
         assert text == collector.files.contents[f"data/{key}.csv"].decode()
@@ -84,7 +93,7 @@ def test_a_question_without_an_answer_says_why(capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("demo", "speed"), "speed: is no question; there are: components, "),
+        (("demo", "speed"), "speed: is no question; there are: file-tokens, "),
         (("demo", "--csv"), "--csv: prints the data of one answer; name its QUESTION"),
         (("nothing",), "nothing"),
         (("demo", "disk-split"), "disk-split: is asked of a run that recorded page faults (faults = true) only"),

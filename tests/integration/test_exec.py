@@ -186,8 +186,8 @@ def test_the_pages_of_such_a_run(execute: Exec, models: Path, demo: Path) -> Non
     assert [page.key for page in report.pages] == [key for key, *_ in outline(run)]
     assert all(PROMPT not in page.body for page in report.pages)
     assert all(PROMPT.encode() not in content for content in report.files.values())
-    provenance = next(page.body for page in report.pages if page.key == "provenance")
-    assert "llama-speculative-simple" in provenance and "(private)" in provenance
+    method = next(page.body for page in report.pages if page.key == "method")
+    assert "llama-speculative-simple" in method and "(private)" in method
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

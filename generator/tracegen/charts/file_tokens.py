@@ -209,6 +209,7 @@ def _rulers(at: Plan, top: float) -> pd.DataFrame:
 def _text(
     text: Iterable[str], left: Any, top: Any, align: str = "left", ink: str = "ink", style: str = "normal"
 ) -> pd.DataFrame:
+    left, top = (place.to_numpy() if isinstance(place, pd.Series) else place for place in (left, top))
     return pd.DataFrame({"text": list(text)}).assign(
         left=left, top=top, align=align, ink=theme.INK[ink][1], style=style
     )

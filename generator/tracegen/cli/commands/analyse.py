@@ -68,8 +68,10 @@ def _answers(named: str, question: str | None) -> list[Answer]:
     from tracegen.reading.notebook.loaded import load
     from tracegen.report.figures.answers import answers, questions
     from tracegen.report.figures.context import Context
+    from tracegen.report.pages.page import OUTLINE
 
-    parts = {part.key: part for part in questions()}
+    order = [key for key, *_ in OUTLINE]
+    parts = {part.key: part for part in sorted(questions(), key=lambda part: order.index(part.page))}
     if question is not None and question not in parts:
         raise SettingsError(f"{question}: is no question; there are: {', '.join(parts)}")
     loaded = load(named)
@@ -82,13 +84,16 @@ def _answers(named: str, question: str | None) -> list[Answer]:
 
 def _listing(found: Sequence[Answer]) -> str:
     """A line for each answer, under the name of its page."""
+    from tracegen.report.pages.page import OUTLINE
+
+    titles = {key: title for key, title, _ in OUTLINE}
     width = max(len(answer.key) for answer in found)
     lines: list[str] = []
     page = ""
     for answer in found:
         if answer.page != page:
             page = answer.page
-            lines += ["", page.capitalize()]
+            lines += ["", titles[page]]
         lines.append(f"  {answer.key:{width}}  {visible(answer.reason or answer.answer)}")
     return "\n".join(lines[1:])
 

@@ -34,9 +34,12 @@ class Answer:
     data: pd.DataFrame | None
 
 
+LISTS = ("model-files", "generated-tokens", "downloads")
+
+
 def questions() -> tuple[Figure | Table, ...]:
-    """The figures and tables of all pages in their order; explorers ask nothing, and the method only lists."""
-    return tuple(part for part in FIGURES if not isinstance(part, Explorer) and part.page != "method")
+    """The figures and tables of all pages in their order; explorers ask nothing, and lists of what was used neither."""
+    return tuple(part for part in FIGURES if not isinstance(part, Explorer) and part.key not in LISTS)
 
 
 def answers(context: Context, parts: Sequence[Figure | Table]) -> list[Answer]:

@@ -22,7 +22,7 @@ from tracegen.report.pages import run_file
 from tracegen.report.pages.anchors import write_anchors
 from tracegen.report.pages.body import assembled, left_out
 from tracegen.report.pages.chosen import pass_names
-from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.collector import APPENDIX, Collector
 from tracegen.report.pages.experts import experts
 from tracegen.report.pages.explorers.packing import script_json
 from tracegen.report.pages.file import file
@@ -91,6 +91,7 @@ def render_report(
         "pass_names": json.dumps(pass_names(collector.labels), ensure_ascii=False, separators=(",", ":")),
         "verdict": sentences.verdict_line(run.verdict, run.checks),
     }
+    environment.globals |= {"appendix": {name for name, parts in sections[APPENDIX].items() if parts}}
     environment.globals |= {"random_weights": collector.flag("model", "random_weights")}
     pages = tuple(
         _page(environment, key, title, summary, views[key], sections[key], left_out(collector))
