@@ -13,7 +13,8 @@ from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_REQUESTS
-from tracegen.report.figures.disk_waits import DISK_SPLIT, read_bytes
+from tracegen.report.figures.disk_waits import DISK_SPLIT
+from tracegen.report.figures.shared_disk import read_bytes
 from tracegen.report.findings.finding import Amount, Finding, Scope
 
 PHASES: Mapping[str, Scope] = {"generate": "generation", "prompt": "prompt"}
@@ -103,13 +104,9 @@ def _read(context: Context) -> Iterator[Finding]:
         n = int((read > 0).sum())
         population = f"{q.count(n)} of {q.counted(len(read), 'token' if kind == 'generate' else 'pass')} read anything"
         yield Finding(
-                kind="bytes",
-                measure="Read from the disk",
-                amount=Amount(float(read.sum()), "bytes"),
-                scope=scope,
-                population=population,
-                part=DISK,
-                effect=min(float(read.sum()) / s.file_bytes, 1.0) if s.file_bytes else 0.0,
+            kind="bytes", measure="Read from the disk", amount=Amount(float(read.sum()), "bytes"), scope=scope,
+            population=population, effect=min(float(read.sum()) / s.file_bytes, 1.0) if s.file_bytes else 0.0,
+            part=DISK,
         )  # fmt: skip
 
 
