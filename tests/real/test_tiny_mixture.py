@@ -56,7 +56,8 @@ def exact(tmp_path_factory: pytest.TempPathFactory) -> Path:
         name: fields[f"llama.{key}"].contents()
         for name, key in {
             "context": "context_length", "width": "embedding_length", "layers": "block_count",
-            "used": "expert_used_count", "expert_width": "feed_forward_length", "heads": "attention.head_count", "experts": "expert_count",
+            "used": "expert_used_count", "expert_width": "feed_forward_length",
+            "heads": "attention.head_count", "experts": "expert_count",
             "epsilon": "attention.layer_norm_rms_epsilon", "rope_base": "rope.freq_base", "vocabulary": "vocab_size",
         }.items()
     }  # fmt: skip
