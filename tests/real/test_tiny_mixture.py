@@ -14,7 +14,7 @@ from types import ModuleType
 import gguf
 import pytest
 
-from tracegen.measure.capture.llama_cpp import Build
+from tracegen.measure.capture.llama_cpp import TARGET, Build
 from tracegen.storing.resources import cache_folder
 
 MODEL = Path(__file__).parents[2] / "models" / "tiny-mixture"
@@ -77,7 +77,7 @@ def test_the_file_is_small_and_a_mixture() -> None:
 @pytest.mark.parametrize("prompt", GREEDY)
 def test_llama_cpp_writes_what_the_pytorch_model_wrote(prompt: str, exact: Path, plain: Build) -> None:
     command = [
-        str(plain.program), "-m", str(exact), "-p", prompt, "-n", "40", "--temp", "0", "-no-cnv", "-t", "1",
+        str(plain.programs / TARGET), "-m", str(exact), "-p", prompt, "-n", "40", "--temp", "0", "-no-cnv", "-t", "1",
         "--no-display-prompt", "--no-warmup", "--simple-io",
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, timeout=120, check=True, stdin=subprocess.DEVNULL)
@@ -94,7 +94,7 @@ def test_logits_are_those_of_the_pytorch_model(exact: Path, plain: Build, tmp_pa
         of_bindings = [m for m in packed.getmembers() if m.name.split("/")[1:2] == ["llama_cpp"] and m.isfile()]
         packed.extractall(tmp_path, of_bindings, filter="data")
     (bindings,) = tmp_path.iterdir()
-    environment = os.environ | {"LLAMA_CPP_LIB_PATH": str(plain.program.parent)}
+    environment = os.environ | {"LLAMA_CPP_LIB_PATH": str(plain.programs)}
     command = [sys.executable, "-c", LOGITS, str(MODEL), str(bindings), str(exact), json.dumps(list(GREEDY))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True, env=environment)
     assert max(json.loads(done.stdout.splitlines()[-1])) <= 1e-2
