@@ -56,4 +56,4 @@ def papers(key: str, drawing: Drawing) -> list[tuple[str, Drawing]]:
     ]
 
 
-FIGURES = Format("figures", "a folder with the figures of the pages as SVG, PNG, and PDF for paper", _write)
+FIGURES = Format("figures", "a folder with the figures of the pages as SVG, PNG, and PDF of 86 and 160 mm", _write)
