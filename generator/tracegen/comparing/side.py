@@ -50,9 +50,8 @@ class Measured:
         return self.once("key figures", self._key_figures).get((phase, what))
 
     def _key_figures(self) -> dict[tuple[str, str], float]:
-        rows = self.measures[(self.measures["by"] == "run").to_numpy(bool)]
-        columns = (rows[name].tolist() for name in ("phase", "what", "value"))
-        return {(phase, what): float(value) for phase, what, value in zip(*columns, strict=True)}
+        columns = [self.measures[name].tolist() for name in ("by", "phase", "what", "value")]
+        return {(phase, what): float(value) for by, phase, what, value in zip(*columns, strict=True) if by == "run"}
 
     @property
     def matrix(self) -> str:
