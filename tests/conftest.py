@@ -64,6 +64,20 @@ def _a_chart_is_drawn_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _sites_are_drawn_by_this_process() -> Iterator[None]:
+    """See `drawn.by_this_process`; `processes` is for who tests the others."""
+    with drawn.by_this_process():
+        yield
+
+
+@pytest.fixture
+def processes() -> Iterator[None]:
+    """Drafts and comparisons are drawn by processes of their own, as for a user."""
+    with drawn.by_processes():
+        yield
+
+
 @pytest.fixture(scope="module")
 def empty_figures() -> Iterator[None]:
     """What this module renders and publishes in this process has empty figures."""

@@ -10,11 +10,13 @@ import hashlib
 import json
 import os
 import pickle
+import threading
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,6 +65,45 @@ def empty_figures(but: tuple[str, ...] = ()) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(svg, "draw_layouts", drawn)
+        yield
+
+
+@contextmanager
+def by_this_process() -> Iterator[None]:
+    """In this block a site's drafts and comparisons are drawn here, not by processes that load pandas and Vega anew."""
+    from tracegen.site import comparisons, drafts, jobs
+
+    asked = threading.local()  # two builds may run at once
+
+    def carried_out(draw: Callable[..., None]) -> int:
+        asked.answers = [json.dumps(jobs.attempt(draw, *job, executor=None)).encode() for job in asked.jobs]
+        return 0
+
+    def started(main: Callable[[], int]) -> Any:
+        @contextmanager
+        def here(command: object, asks: bytes) -> Iterator[SimpleNamespace]:
+            asked.jobs = json.loads(asks)[1]
+            main()
+            yield SimpleNamespace(stdout=asked.answers)
+
+        return here
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs, "carry_out", carried_out)
+        for module in (comparisons, drafts):
+            patch.setattr(module, "started", started(module.main))
+        yield
+
+
+@contextmanager
+def by_processes() -> Iterator[None]:
+    """In this block they are drawn as for a user: for tests of those processes."""
+    from tracegen.site import comparisons, drafts
+    from tracegen.storing import execute
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (comparisons, drafts):
+            patch.setattr(module, "started", execute.started)
         yield
 
 

@@ -46,30 +46,36 @@ def a_matrix(folder: Path, rounds: range = range(1, 9), matrix: str = "abc/1", *
                 store.write_run_file(beside, run)
 
 
-@pytest.fixture(scope="module")
-def made(empty_figures: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("matrix")
-    a_matrix(root / "experiments" / "m")
+def published(root: Path, rounds: range = range(1, 9)) -> Path:
+    """The folder `experiments` of a project with versions of both cells."""
+    a_matrix(root / "experiments" / "m", rounds)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         assert main(["publish", "m", "--matrix", "-m", "both cells"]) == 0
-    return root
+    return root / "experiments"
+
+
+@pytest.fixture(scope="module")
+def made(empty_figures: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nobody changes it."""
+    return published(tmp_path_factory.mktemp("matrix"))
 
 
 @pytest.fixture
 def project(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copytree(made / "experiments", tmp_path / "experiments")
+    """A copy of it without the runs."""
+    shutil.copytree(made, tmp_path / "experiments", ignore=shutil.ignore_patterns("runs"))
     monkeypatch.chdir(tmp_path)
     return tmp_path / "experiments"
 
 
-def test_each_cell_is_a_version_with_all_its_runs(project: Path) -> None:
-    published = {p.version.name: p for p in read_published(project / "m", None)}
-    assert {name: p.bundle.cell for name, p in published.items()} == {
+def test_each_cell_is_a_version_with_all_its_runs(made: Path) -> None:
+    versions = {p.version.name: p for p in read_published(made / "m", None)}
+    assert {name: p.bundle.cell for name, p in versions.items()} == {
         "v1": {"matrix": "abc/1", "factors": {"threads": "1"}}, "v2": {"matrix": "abc/1", "factors": {"threads": "2"}},
     }  # fmt: skip
     for version, threads in (("v1", "1"), ("v2", "2")):
-        folder = published[version].bundle.folder
+        folder = versions[version].bundle.folder
         rows = list(csv.DictReader(io.StringIO((folder / "data/runs.csv").read_text())))
         numbers = range(1 if threads == "1" else 2, 17, 2)
         assert [(row["run"], row["round"], row["host_id"]) for row in rows] == [
@@ -82,10 +88,10 @@ def test_each_cell_is_a_version_with_all_its_runs(project: Path) -> None:
         assert size <= 1.2 * (size - extra)
 
 
-def test_versions_say_what_their_runs_say(project: Path) -> None:
+def test_versions_say_what_their_runs_say(made: Path) -> None:
     """The same pairs, the same shift, interval and p: from the versions as from the runs."""
-    of_runs = compare(*cells_of("m", project))
-    of_versions = compare(*newest_published_cells("m", project))
+    of_runs = compare(*cells_of("m", made))
+    of_versions = compare(*newest_published_cells("m", made))
     assert of_runs.paired and of_versions.paired
     assert [replace(row, difference=None) for row in of_runs.rows] == [
         replace(row, difference=None) for row in of_versions.rows
@@ -93,11 +99,12 @@ def test_versions_say_what_their_runs_say(project: Path) -> None:
     timed = [row for row in of_runs.rows if row.difference]
     assert timed and [row.difference for row in of_versions.rows] == [row.difference for row in of_runs.rows]
     assert any(row.state == "different" for row in timed)
-    both = compare(side_of("m@v1", project), side_of("m@v2", project))
+    both = compare(side_of("m@v1", made), side_of("m@v2", made))
     assert [row.state for row in both.rows] == [row.state for row in of_runs.rows]
 
 
-def test_each_run_of_a_matrix_is_read_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_run_of_a_matrix_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_matrix(tmp_path / "m", range(1, 3))
     read, tables_of = [], store.read_tables
 
     def counted(folder: Path, *more: Any) -> Any:
@@ -105,18 +112,23 @@ def test_each_run_of_a_matrix_is_read_once(project: Path, monkeypatch: pytest.Mo
         return tables_of(folder, *more)
 
     monkeypatch.setattr(store, "read_tables", counted)
-    report = render_matrix("m", cells_of("m", project))
-    assert len(report.pages) == 2 and len(read) == len(set(read)) and len(read) >= 2
+    report = render_matrix("m", cells_of("m", tmp_path))
+    assert len(report.pages) == 2 and sorted(read) == ["001", "002", "003", "004"]
 
 
-def test_cells_do_not_supersede_each_other(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cells_do_not_supersede_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = published(tmp_path, range(1, 4))
+    monkeypatch.chdir(tmp_path)
+
     def status() -> dict[str, tuple[str, int | None]]:
         return {p.version.name: (p.version.status, p.successor) for p in read_published(project / "m", None)}
 
     assert status() == {"v1": ("current", None), "v2": ("current", None)}
     assert main(["publish", "m", "--matrix", "-m", "again"]) == 0
     assert capsys.readouterr().out.count("it is published already, as m@v") == 2 and len(status()) == 2
-    assert main(["publish", "m/run-003", "-m", "another run of the first cell"]) == 0
+    assert main(["publish", "m/run-001", "-m", "another run of the first cell"]) == 0
     said = capsys.readouterr().err
     assert all(f"{step}: " in said for step in ("check the evidence of the run", "draw the pages", "write the version"))
     assert status() == {"v1": ("superseded", 3), "v2": ("current", None), "v3": ("current", None)}
@@ -133,7 +145,6 @@ def test_cells_do_not_supersede_each_other(project: Path, capsys: pytest.Capture
 
 
 def test_the_site_compares_the_cells_without_their_runs(project: Path, tmp_path: Path) -> None:
-    shutil.rmtree(project / "m" / "runs")
     site = gathered(project, tmp_path / "cache")
     assert [c.asked.slug for c in site.entries[0].comparisons] == ["matrix-v1-to-v2"]
     page = site.pages["experiments/m/matrix-v1-to-v2/index.md"].content()
@@ -146,7 +157,6 @@ def test_the_site_compares_the_cells_without_their_runs(project: Path, tmp_path:
 
 
 def test_two_cells_as_a_matrix_and_as_a_pair_are_two_pages(project: Path, tmp_path: Path) -> None:
-    shutil.rmtree(project / "m" / "runs")
     site = gathered(project, tmp_path / "cache", ["m@v1", "m@v2"])
     assert {c.asked.slug: len(c.bundle.pages) for c in site.entries[0].comparisons if c.bundle} == {
         "matrix-v1-to-v2": 2, "with-m-v1-m-v2": 1,
@@ -167,7 +177,6 @@ def test_a_cell_is_compared_with_the_last_version_of_the_same_cell(project: Path
 
 
 def test_compare_takes_the_versions_where_there_are_no_runs(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.rmtree(project / "m" / "runs")
     assert main(["compare", "m", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert found["a"]["name"] == "threads=1" and found["b"]["name"] == "threads=2"
@@ -184,15 +193,19 @@ def test_a_private_matrix_tells_no_matrix(tmp_path: Path, monkeypatch: pytest.Mo
     a_matrix(folder, range(1, 2))
     (folder / "experiment.toml").write_text("private = true\n")
     assert main(["publish", "m", "--matrix", "-m", "both cells"]) == 0
-    for published in read_published(folder, None):
-        assert published.bundle.cell == {}
-        for path in published.bundle.folder.rglob("*"):
+    for version in read_published(folder, None):
+        assert version.bundle.cell == {}
+        for path in version.bundle.folder.rglob("*"):
             assert not path.is_file() or b"abc/1" not in path.read_bytes(), path
     assert newest_published_cells("m", folder.parent) == []
     assert not side_of("m@v1", folder.parent).runs[0].matrix
 
 
-def test_what_does_not_go_together_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_does_not_go_together_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_matrix(tmp_path / "experiments" / "m", range(1, 3))
+    monkeypatch.chdir(tmp_path)
     for words in (["m", "3", "--matrix"], ["m/run-003", "--matrix"], ["m", "--matrix", "--withdraw", "1"]):
         assert main(["publish", *words, "-m", "x"]) == 2
         assert "--matrix: publishes a run of each cell" in capsys.readouterr().err

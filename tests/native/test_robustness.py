@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from tests.native.trace_bytes import Files, Trace, chunk, read
-from tracegen.contract import tables
 from tracegen.contract.errors import TraceFormatError
 from tracegen.measure.capture.plan import timings_in
 from tracegen.measure.checks.evidence import Evidence
@@ -25,13 +24,6 @@ from tracegen.readers.native.segments import read_segment, read_segments
 pytestmark = [pytest.mark.native, pytest.mark.slow]
 SEED = 20261120
 N_FLIPS = 250
-
-
-@pytest.fixture(autouse=True)
-def _one_empty_set_of_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reuse the empty tables, which nothing writes to: creating them for each trace takes a fifth of the time."""
-    nothing = tables.empty()
-    monkeypatch.setattr(tables, "empty", lambda: dict(nothing))
 
 
 def _survives(files: Files) -> bool:

@@ -68,36 +68,24 @@ def test_which_experts_the_tokens_choose(given: dict[str, Any], said: str) -> No
 
 
 def test_what_a_cell_counts_and_what_an_even_choice_gives() -> None:
-    many = say.choice_caption(n_rows=7, n_experts=8, n_chosen=2, even=1.75)
-    assert (
-        "n = 7 token rows; each chooses 2 of 8 experts in a layer, so that an even choice would give every cell 1.75."
-        in many
-    )
-    one = say.choice_caption(n_rows=1, n_experts=8, n_chosen=2, even=0.25)
-    assert "n = 1 token row; it chooses 2 of 8 experts in a layer" in one
-    none = say.choice_caption(n_rows=0, n_experts=None, n_chosen=None, even=None)
+    def caption(n_rows: int, n_experts: int | None, n_chosen: int | None, even: float | None = None) -> str:
+        return say.choice_caption(n_rows=n_rows, n_experts=n_experts, n_chosen=n_chosen, even=even)
+
+    many, one, none = caption(7, 8, 2, 1.75), caption(1, 8, 2, 0.25), caption(0, None, None)
+    assert "n = 7 token rows; each chooses 2 of 8 experts" in many and "every cell 1.75." in many
+    assert "n = 1 token row; it chooses 2 of 8 experts" in one
     assert "n =" not in none and none.endswith(say.LEFT_OUT)
-    assert "layers differ in their number of experts" in say.choice_caption(
-        n_rows=7, n_experts=None, n_chosen=2, even=None
-    )
-    rows = say.choice_caption(n_rows=7, n_experts=8, n_chosen=None, even=None)
-    assert "rows differ in how many experts they choose" in rows and "layers differ" not in rows
+    assert "layers differ" in caption(7, None, 2)
+    assert "rows differ" in caption(7, 8, None) and "layers differ" not in caption(7, 8, None)
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (
-            dict(layer=3, n_tokens=7, most_uneven=True),
-            "Which experts does each token choose in layer 3, where the choice is most uneven?",
-        ),
-        (dict(layer=3, n_tokens=7, most_uneven=False), "Which experts does each token choose in layer 3?"),
-        (dict(layer=0, n_tokens=1, most_uneven=False), "Which experts does the one token choose in layer 0?"),
-        (dict(layer=None, n_tokens=0, most_uneven=False), "Which experts does each token choose?"),
-    ],
-)
-def test_which_experts_each_token_chooses(given: dict[str, Any], said: str) -> None:
-    assert say.tokens_title(**given) == said
+def test_which_experts_each_token_chooses() -> None:
+    def title(layer: int | None, n_tokens: int, *, most_uneven: bool = False) -> str:
+        return say.tokens_title(layer=layer, n_tokens=n_tokens, most_uneven=most_uneven)
+
+    assert title(3, 7, most_uneven=True) == title(3, 7)[:-1] + ", where the choice is most uneven?"
+    assert "each token choose in layer 3?" in title(3, 7) and "the one token choose in layer 0?" in title(0, 1)
+    assert "layer" not in title(None, 0)
 
 
 def tokens_caption(**more: Any) -> str:
@@ -130,10 +118,7 @@ def test_the_last_token_chose_nothing() -> None:
     [
         (dict(n_ordered=7, n_tokens=7, n_shown=7), "chose, the strongest first, and their routing weights. Each row"),
         (dict(n_ordered=0, n_tokens=7, n_shown=7), "chose, in llama.cpp’s order. Each row"),
-        (
-            dict(n_ordered=6, n_tokens=7, n_shown=7),
-            "the strongest first, or in llama.cpp’s order where a weight is missing.",
-        ),
+        (dict(n_ordered=6, n_tokens=7, n_shown=7), "or in llama.cpp’s order where a weight is missing."),
         (dict(n_ordered=0, n_tokens=0, n_shown=0), "chose. Each row"),
         (dict(n_ordered=70, n_tokens=70, n_shown=20), " The first 20 of 70; the CSV has all."),
     ],
@@ -152,37 +137,21 @@ def test_captions_name_the_token_that_no_row_holds_once() -> None:
     assert "no row holds" not in tokens_caption().lower(), "a later row may hold it"
 
 
-def test_the_table_of_a_layer() -> None:
-    assert say.of_tokens_title(3) == "Which experts did each token choose in layer 3, with which weights?"
-    assert say.of_tokens_title(None) == "Which experts did each token choose, with which weights?"
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (dict(share=2 / 7, even=1 / 8, layers=FOUR),
-         "The most chosen expert of a layer gets 28.6 % of its choices (median over 4 layers); "
-         "an even choice would give it 12.5 %"),
-        (dict(share=2 / 7, even=1 / 8, layers=[3]),
-         "The most chosen expert of layer 3 gets 28.6 % of its choices; an even choice would give it 12.5 %"),
-        (dict(share=2 / 7, even=None, layers=FOUR),
-         "The most chosen expert of a layer gets 28.6 % of its choices (median over 4 layers)"),
-    ],
-)  # fmt: skip
-def test_what_the_most_chosen_expert_gets(given: dict[str, Any], said: str) -> None:
-    assert say.load_title(**given) == said
+def test_what_the_most_chosen_expert_gets() -> None:
+    several, one = (say.load_title(share=2 / 7, even=1 / 8, layers=layers) for layers in (FOUR, [3]))
+    assert "28.6 % of its choices (median over 4 layers); an even choice would give it 12.5 %" in several
+    assert "of layer 3 gets 28.6 % of its choices; an even choice" in one
+    assert "even" not in say.load_title(share=2 / 7, even=None, layers=FOUR)
 
 
 def test_what_bars_and_ticks_are() -> None:
-    many = say.load_caption(n_layers=4, n_rows=7, sizes_differ=False)
-    assert "bar: from the lowest to the highest of 4 layers, tick: their median" in many
-    assert "of 4 layers (of those that have so many experts)" in say.load_caption(
-        n_layers=4, n_rows=7, sizes_differ=True
-    )
-    one = say.load_caption(n_layers=1, n_rows=1, sizes_differ=False)
-    assert "median" not in one and "bar" not in one and "n = 1 token row of" in one
-    none = say.load_caption(n_layers=0, n_rows=0, sizes_differ=False)
-    assert "0" not in none
+    def caption(n_layers: int, n_rows: int, *, sizes_differ: bool = False) -> str:
+        return say.load_caption(n_layers=n_layers, n_rows=n_rows, sizes_differ=sizes_differ)
+
+    assert "highest of 4 layers, tick: their median" in caption(4, 7)
+    assert "of 4 layers (of those that have so many experts)" in caption(4, 7, sizes_differ=True)
+    assert "median" not in caption(1, 1) and "bar" not in caption(1, 1) and "n = 1 token row of" in caption(1, 1)
+    assert "0" not in caption(0, 0)
 
 
 def cover_title(needed: Sequence[int], sizes: Sequence[int] = ()) -> str:
@@ -190,36 +159,25 @@ def cover_title(needed: Sequence[int], sizes: Sequence[int] = ()) -> str:
 
 
 @pytest.mark.parametrize(
-    ("needed", "said"),
+    ("needed", "which", "enough"),
     [
         # four and five: the mean of the two is nobody's, and cut to 4 is right for one half only
-        (
-            (4, 5),
-            "In at least half of the layers with experts, 4 of 8 experts or fewer are enough for 80 % of the choices",
-        ),
-        (
-            (4, 4, 5, 5),
-            "In at least half of the layers with experts, 4 of 8 experts or fewer are enough for 80 % of the choices",
-        ),
-        (
-            (3, 6, 5),
-            "In at least half of the layers with experts, 5 of 8 experts or fewer are enough for 80 % of the choices",
-        ),
-        ((5, 5), "In every layer with experts, 5 of 8 experts are enough for 80 % of the choices"),
-        ((4,), "In layer 3, 4 of 8 experts are enough for 80 % of the choices"),
-        ((1,), "In layer 3, 1 of 8 experts is enough for 80 % of the choices"),
-        ((1, 1, 2), "In at least half of the layers with experts, 1 of 8 experts is enough for 80 % of the choices"),
-        ((8,), "In layer 3, 80 % of the choices take all 8 experts"),
-        ((8, 8), "In every layer with experts, 80 % of the choices take all 8 experts"),
-        ((2, 8, 8), "In more than half of the layers with experts, 80 % of the choices take all 8 experts"),
-        (
-            (7, 8),
-            "In at least half of the layers with experts, 7 of 8 experts or fewer are enough for 80 % of the choices",
-        ),
+        ((4, 5), "at least half", "4 of 8 experts or fewer are enough for"),
+        ((4, 4, 5, 5), "at least half", "4 of 8 experts or fewer are enough for"),
+        ((3, 6, 5), "at least half", "5 of 8 experts or fewer are enough for"),
+        ((5, 5), "every layer", "5 of 8 experts are enough for"),
+        ((4,), "In layer 3", "4 of 8 experts are enough for"),
+        ((1,), "In layer 3", "1 of 8 experts is enough for"),
+        ((1, 1, 2), "at least half", "1 of 8 experts is enough for"),
+        ((8,), "In layer 3", "take all 8 experts"),
+        ((8, 8), "every layer", "take all 8 experts"),
+        ((2, 8, 8), "more than half", "take all 8 experts"),
+        ((7, 8), "at least half", "7 of 8 experts or fewer are enough for"),
     ],
 )
-def test_how_few_experts_are_enough(needed: tuple[int, ...], said: str) -> None:
-    assert cover_title(needed) == said
+def test_how_few_experts_are_enough(needed: tuple[int, ...], which: str, enough: str) -> None:
+    title = cover_title(needed)
+    assert which in title and enough in title and "80 % of the choices" in title
 
 
 def test_layers_with_other_numbers_of_experts_have_no_common_of() -> None:
@@ -248,12 +206,9 @@ def test_the_caption_of_the_fewest() -> None:
 
 
 def test_how_strongly() -> None:
-    assert say.weights_title(mean=0.354, places=2, layers=FOUR) == (
-        "A token’s strongest expert in a layer gets a weight of 0.354 on average"
-    )
-    assert say.weights_title(mean=0.354, places=2, layers=[3]).startswith("A token’s strongest expert in layer 3 ")
-    one = say.weights_title(mean=1.0, places=1, layers=FOUR)
-    assert one == "The one expert that a token chooses in a layer gets a weight of 1.00 on average"
+    assert "gets a weight of 0.354" in say.weights_title(mean=0.354, places=2, layers=FOUR)
+    assert "strongest expert in layer 3 " in say.weights_title(mean=0.354, places=2, layers=[3])
+    assert say.weights_title(mean=1.0, places=1, layers=FOUR).startswith("The one expert that ")
 
 
 def test_what_a_place_is() -> None:
@@ -272,15 +227,11 @@ def test_few_rows_are_uneven_by_chance() -> None:
 
 
 def test_experts_used() -> None:
-    given: dict[str, Any] = dict(n_experts=32)
-    assert say.used_title(prompt=(26, 30), generate=(32, 32), **given) == (
-        "A pass of the prompt uses 26 to 30 of 32 experts of a layer, all generated tokens together 32"
-    )
-    assert say.used_title(prompt=None, generate=(3, 4), **given) == (
-        "All generated tokens use 3 to 4 of 32 experts of a layer"
-    )
-    assert say.used_title(prompt=(3, 3), generate=None, **given) == (
-        "A pass of the prompt uses 3 of 32 experts of a layer"
-    )
-    assert say.used_title(prompt=(3, 3), generate=(3, 3), n_experts=None).endswith("?")
-    assert say.used_title(prompt=None, generate=None, n_experts=8).endswith("?")
+    def title(prompt: tuple[int, int] | None, generate: tuple[int, int] | None, n_experts: int | None = 32) -> str:
+        return say.used_title(prompt=prompt, generate=generate, n_experts=n_experts)
+
+    both = title((26, 30), (32, 32))
+    assert "prompt uses 26 to 30 of 32 experts" in both and both.endswith("generated tokens together 32")
+    assert "generated tokens use 3 to 4 of 32 experts" in title(None, (3, 4))
+    assert "prompt uses 3 of 32 experts of a layer" in title((3, 3), None)
+    assert title((3, 3), (3, 3), None).endswith("?") and title(None, None, 8).endswith("?")

@@ -52,12 +52,11 @@ def test_token_times(times_ms: tuple[float, ...], expected: str) -> None:
 
 
 def test_waiting() -> None:
-    assert s.waiting_title(None, "", 0, 2) == "Where do threads wait?"
-    assert s.waiting_title(0.0, "ADD", 0, 2) == "No thread waits at a barrier"
-    assert s.waiting_title(0.002, "SET_ROWS", 0.5, 1) == "One thread computes: it waits for no other"
+    assert s.waiting_title(None, "", 0, 2).endswith("?")
+    assert s.waiting_title(0.0, "ADD", 0, 2).startswith("No thread waits")
+    assert s.waiting_title(0.002, "SET_ROWS", 0.5, 1).startswith("One thread computes")
     said = plain(s.waiting_title(0.25, "MUL_MAT of ffn_up", 0.1, 2))
-    whole = "In all measured passes together, threads wait 25.0 % of their time at barriers"
-    assert said == f"{whole}; 10.0 % of it is at MUL_MAT of ffn_up"
+    assert "wait 25.0 % of their time" in said and said.endswith("; 10.0 % of it is at MUL_MAT of ffn_up")
 
 
 @pytest.mark.parametrize(
@@ -89,44 +88,43 @@ def test_rows_of_the_heatmap(given: tuple[int, int, int], expected: str) -> None
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ((9, 1, 12, 11, 0), "It read 9 prompt tokens in 1 pass and wrote 12 tokens, with 11 generate passes."),
-        ((1, 1, 1, 0, 0), "It read 1 prompt token in 1 pass and wrote 1 token, with 0 generate passes."),
-        ((20, 3, None, 5, 1), "It read 20 prompt tokens in 3 passes and wrote tokens of unknown number, with 5 "
-                              "generate passes; 1 pass is of other kinds."),
-        ((None, 2, 4, 3, 7), "It read a prompt of unknown length in 2 passes and wrote 4 tokens, with 3 generate "
-                             "passes; 7 passes are of other kinds."),
+        ((9, 1, 12, 11, 0), "9 prompt tokens in 1 pass and wrote 12 tokens, with 11 generate passes."),
+        ((1, 1, 1, 0, 0), "1 prompt token in 1 pass and wrote 1 token, with 0 generate passes."),
+        ((20, 3, None, 5, 1), "wrote tokens of unknown number, with 5 generate passes; 1 pass is of other kinds."),
+        ((None, 2, 4, 3, 7), "unknown length in 2 passes and wrote 4 tokens, with 3 generate passes; 7 passes are of "),
         # a window that begins after the prompt
         ((None, 0, 5, 5, 0), "No prompt pass was recorded; it wrote 5 tokens, with 5 generate passes."),
         ((None, 0, None, 0, 1), "1 pass, not of prompt or generate."),
         ((None, 0, None, 0, 4), "4 passes, none of them prompt or generate."),
         ((None, 0, 0, 0, 0), "No pass was measured."),
     ],
-)  # fmt: skip
+)
 def test_what_ran(given: tuple[int | None, int, int | None, int, int], expected: str) -> None:
-    assert plain(s.read_and_wrote(*given)) == expected
+    assert expected in plain(s.read_and_wrote(*given))
 
 
 def test_memory_titles() -> None:
-    assert s.heatmap_title(None) == s.heatmap_title(0.9995) == "Which bytes of the file does each token touch?"
-    assert plain(s.heatmap_title(0.9)) == "10.0 % of the bytes of weights are touched by no token"
-    assert s.never_touched(0, 43, 0) == "Measured passes touched each of the 43 tensors."
-    assert plain(s.never_touched(1, 43, 1024)) == "No measured pass touched 1 of 43 tensors (1.00 KiB)."
-    assert plain(s.never_touched(2, 43, 4096)) == "No measured pass touched 2 of 43 tensors (4.00 KiB together)."
-    assert plain(s.residency_title(0.0, 0.715, "load", 33)) == (
-        "0 % of the file is in memory after the load, 71.5 % at the end"
-    )
-    assert plain(s.residency_title(0.4, 0.4, "first pass", 1)) == "40.0 % of the file is in memory after the first pass"
+    assert s.heatmap_title(None) == s.heatmap_title(0.9995) and s.heatmap_title(None).endswith("?")
+    assert plain(s.heatmap_title(0.9)).startswith("10.0 % of the bytes of weights are touched by no token")
+    assert "each of the 43 tensors" in s.never_touched(0, 43, 0)
+    assert plain(s.never_touched(1, 43, 1024)).endswith("touched 1 of 43 tensors (1.00 KiB).")
+    assert plain(s.never_touched(2, 43, 4096)).endswith("touched 2 of 43 tensors (4.00 KiB together).")
+    grown, still = s.residency_title(0.0, 0.715, "load", 33), s.residency_title(0.4, 0.4, "first pass", 1)
+    assert plain(grown).startswith("0 % of") and plain(grown).endswith("after the load, 71.5 % at the end")
+    assert plain(still).startswith("40.0 % of") and still.endswith("after the first pass")
 
 
 def test_room() -> None:
-    assert s.fits_into_memory(None, GIB, 0) == s.fits_into_memory(GIB, None, 0) == ""
-    assert plain(s.fits_into_memory(2 * GIB, GIB, None)) == "It is larger: not all of it can stay in memory."
-    assert plain(s.fits_into_memory(GIB, 2 * GIB, None)) == "It is smaller: it may stay in memory."
-    fits = "The run’s buffers take 1.00 GiB and leave 15.0 GiB: the file may stay in memory once it was read."
-    assert plain(s.fits_into_memory(11 * GIB, 16 * GIB, GIB)) == fits
+    def said(file: int | None, memory: int | None, buffers: int | None) -> str:
+        return plain(s.fits_into_memory(file, memory, buffers))
+
+    assert said(None, GIB, 0) == said(GIB, None, 0) == ""
+    assert said(2 * GIB, GIB, None).startswith("It is larger") and said(GIB, 2 * GIB, None).startswith("It is smaller")
+    fits = said(11 * GIB, 16 * GIB, GIB)
+    assert "take 1.00 GiB and leave 15.0 GiB: the file may stay in memory" in fits
     # a file that is smaller than memory, and larger than what repacked weights leave of it
-    tight = "The run’s buffers take 9.88 GiB and leave 5.12 GiB: not all of the file can stay in memory."
-    assert plain(s.fits_into_memory(11 * GIB, 15 * GIB, int(9.88 * GIB))) == tight
+    tight = said(11 * GIB, 15 * GIB, int(9.88 * GIB))
+    assert "take 9.88 GiB and leave 5.12 GiB: not all of the file can stay" in tight
 
 
 def test_rates() -> None:
@@ -135,12 +133,9 @@ def test_rates() -> None:
 
 
 def test_threads_during() -> None:
-    assert (
-        plain(s.threads_during("token 3", 0.847, 2))
-        == "During token 3, threads work in operations for 84.7 % of the pass"
-    )
-    one = "During token 3, the one thread is in operations for 84.7 % of the pass"
-    assert plain(s.threads_during("token 3", 0.847, 1)) == one
+    several, one = (plain(s.threads_during("token 3", 0.847, n)) for n in (2, 1))
+    assert "During token 3, threads work" in several and "for 84.7 % of the pass" in several
+    assert "During token 3, the one thread" in one and "for 84.7 % of the pass" in one
 
 
 def test_the_origin_of_a_model() -> None:
@@ -153,23 +148,16 @@ def test_times_with_care() -> None:
     whose = "other programs had them"
     slow = Check("interference", "Threads had a processor", "warning", "36 % without", "≤ 2 %", whose)
     apart = Check("even_tokens", "They agree", "warning", "mean 4.55 times the median", "1.2", "some took longer")
-    assert s.times_with_care([]) == ""
-    care, lie = "Read these times with care.", "Mean and median of the token times differ"
-    assert s.times_with_care([apart]) == f"{care} {lie}: mean 4.55 times the median (limit: 1.2). Some took longer."
-    assert s.care_in_brief([]) == ""
-    assert s.care_in_brief([slow, apart]) == (
-        "Read these times with care: threads that could run waited for a processor; "
-        "mean and median of the token times differ. Touched bytes are not affected. "
-        "If other programs ran, run it again without them."
-    )
-    assert s.care_in_brief([apart]).endswith("token times differ. Touched bytes are not affected.")
     imported = Check("op_times", "Times", "warning", "gaps", "", "")
+    assert s.times_with_care([]) == s.care_in_brief([]) == ""
+    one, both = s.times_with_care([apart]), s.times_with_care([slow, apart])
+    assert one.endswith(": mean 4.55 times the median (limit: 1.2). Some took longer.")
+    assert "waited for a processor: 36 % without (limit: ≤ 2 %). Other programs had them. Mean and" in both
+    assert both.endswith(one.removeprefix("Read these times with care. "))
+    brief = s.care_in_brief([slow, apart])
+    assert "waited for a processor; mean and median" in brief and brief.endswith("run it again without them.")
+    assert s.care_in_brief([apart]).endswith("token times differ. Touched bytes are not affected.")
     assert s.care_in_brief([imported]).endswith("not its own.")
-    both = s.times_with_care([slow, apart])
-    assert both.startswith(f"{care} Threads that could run waited for a processor: 36 % without (limit: ≤ 2 %).")
-    assert "(limit: ≤ 2 %). Other programs had them. Mean and" in both and both.endswith(
-        "(limit: 1.2). Some took longer."
-    )
 
 
 def test_where_steps_leave_no_gap_and_memory_saves_nothing() -> None:

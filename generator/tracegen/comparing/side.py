@@ -47,9 +47,11 @@ class Measured:
 
     def value(self, phase: str, what: str) -> float | None:
         """The value of a key figure; None if the run has none."""
-        m = self.measures
-        rows = m[(m["by"] == "run") & (m["phase"] == phase) & (m["what"] == what)]
-        return float(rows["value"].iloc[0]) if len(rows) else None
+        return self.once("key figures", self._key_figures).get((phase, what))
+
+    def _key_figures(self) -> dict[tuple[str, str], float]:
+        columns = [self.measures[name].tolist() for name in ("by", "phase", "what", "value")]
+        return {(phase, what): float(value) for by, phase, what, value in zip(*columns, strict=True) if by == "run"}
 
     @property
     def matrix(self) -> str:

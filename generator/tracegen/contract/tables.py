@@ -416,7 +416,19 @@ def frame(name: str, columns: Mapping[str, Any] | Iterable[Mapping[str, Any]] = 
     unknown = set(by_name) - {column.name for column in table.columns}
     if unknown:
         raise TableError(f"table {name}: unknown column {sorted(unknown)[0]!r}")
-    length = next((len(values) for values in by_name.values()), 0)
+    if not by_name:
+        return _without_rows(name).copy(deep=False)
+    return _filled(table, by_name)
+
+
+@cache
+def _without_rows(name: str) -> pd.DataFrame:
+    """The table without rows. Whoever gets it takes a shallow copy, from which pandas lets no change reach it."""
+    return _filled(BY_NAME[name], {})
+
+
+def _filled(table: Table, by_name: Mapping[str, Any]) -> pd.DataFrame:
+    name, length = table.name, next((len(values) for values in by_name.values()), 0)
     filled = {}
     for column in table.columns:
         dtype = _pandas_dtype(column)
@@ -478,15 +490,15 @@ def check(name: str, table: pd.DataFrame) -> pd.DataFrame:
     expected = [column.name for column in contract.columns]
     if list(table.columns) != expected:
         raise TableError(f"table {name}: columns are {list(table.columns)}, but the contract says {expected}")
-    for column in contract.columns:
-        series = table[column.name]
-        if not column.nullable and bool(series.isna().any()):
+    for column, dtype in zip(contract.columns, table.dtypes, strict=True):
+        whole = isinstance(dtype, np.dtype) and dtype.kind in "iub"  # such a column holds no null
+        if not column.nullable and not whole and bool(table[column.name].isna().any()):
             raise TableError(f"table {name}: column {column.name!r} has nulls, but must not")
         wanted = _pandas_dtype(column)
-        if column.values and series.dtype != wanted:
+        if column.values and dtype != wanted:
             raise TableError(f"table {name}: column {column.name!r} has categories other than the contract's")
-        if wanted != "category" and series.dtype != wanted:
-            raise TableError(f"table {name}: column {column.name!r} is {series.dtype}, not {wanted}")
+        if wanted != "category" and dtype != wanted:
+            raise TableError(f"table {name}: column {column.name!r} is {dtype}, not {wanted}")
     if _ascends(table, contract.key):
         return table
     duplicated = table.duplicated(list(contract.key))
