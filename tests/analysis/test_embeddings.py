@@ -67,7 +67,7 @@ def test_show_and_pages_call_figures_of_tokens_not_applicable() -> None:
     shown = dict(re.findall(r'id="value-(\w+)"[^>]*>.*?<strong>([^<]*)</strong>', overview))
     assert shown["weight_bytes_per_pass"] == q.size(found.weight_bytes)
     assert shown["bytes_touched_per_pass"] == q.size(found.touched_bytes)
-    for key in ("tokens_per_second_prompt", "tokens_per_second_generate", "weight_bytes_per_token", "ops_per_token"):
+    for key in ("tokens_per_second_prompt", "tokens_per_second_generate", "weight_bytes_per_token"):
         assert shown[key] == q.NOT_APPLICABLE
     assert report.values["prompt_tokens"]["text"] == q.NOT_APPLICABLE
     assert "weight_bytes_per_pass" not in rendered(scaled_case(2, 1), run).values

@@ -88,14 +88,14 @@ def test_what_is_read_is_the_mean_of_a_row() -> None:
 def test_a_load_after_which_nothing_was_in_memory_is_said_to_have_nothing() -> None:
     runs = frame("residency", [dict(pass_id=4, file=0, first_page=0, n_pages=1)])
     report = render_report(a_run(host=HOST), CASE | {"residency": runs}, address="demo/run-001", citable=None)
-    memory = next(page.body for page in report.pages if page.key == "memory")
+    memory = next(page.body for page in report.pages if page.key == "appendix")
     assert "0 % of the file is in memory after the load" in memory.replace("\u2009", " ")
 
 
 def test_without_the_size_of_a_page_nothing_is_drawn() -> None:
     runs = frame("residency", [dict(pass_id=0, file=0, first_page=0, n_pages=1)])
     report = render_report(a_run(host={}), CASE | {"residency": runs}, address="demo/run-001", citable=None)
-    memory = next(page.body for page in report.pages if page.key == "memory")
+    memory = next(page.body for page in report.pages if page.key == "appendix")
     assert "The size of the machine’s pages was not recorded." in memory
     assert "residency" not in {figure.key for figure in report.figures}
 
@@ -108,7 +108,7 @@ def test_the_memory_page_shows_it_where_somebody_looked(looked: bool) -> None:
     runs = [dict(pass_id=0, file=0, first_page=0, n_pages=half), dict(pass_id=4, file=0, first_page=0, n_pages=1)]
     tables = CASE | {"residency": frame("residency", runs if looked else [])}
     report = render_report(a_run(host=HOST), tables, address="demo/run-001", citable=None)
-    memory = next(page.body for page in report.pages if page.key == "memory")
+    memory = next(page.body for page in report.pages if page.key == "appendix")
     assert ('id="fig-residency"' in memory) == looked
     if looked:
         share = int(files["size_bytes"].iloc[0]) / total

@@ -25,6 +25,7 @@ def figures() -> dict[str, svg.Drawing]:
     collector = Collector(a_moe_run(), scaled_case(6, 4, moe=True, splits=2))
     views = [collector.figure(figure) for figure in CHARTS.values() if figure.when.holds(collector)]
     assert {v.key for v in views} == {
+        "file-tokens",
         "components",
         "layers",
         "op-kinds",

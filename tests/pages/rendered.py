@@ -61,9 +61,13 @@ def undrawn(tables: Mapping[str, pd.DataFrame], run: Run | None = None, citable:
 
 
 def same_analyses(made: Collector, run: Run) -> Collector:
-    """A collector of another run with the same tables and facts, with the analyses of this one: they know no check."""
+    """A collector of another run with the same tables and facts, with the analyses of this one: they know no check.
+
+    Findings do.
+    """
     collector = Collector(run, made.tables)
-    vars(collector).update({name: value for name, value in vars(made).items() if name not in vars(collector)})
+    own = {*vars(collector), "findings"}
+    vars(collector).update({name: value for name, value in vars(made).items() if name not in own})
     return collector
 
 
@@ -78,6 +82,11 @@ class Undrawn(Executor):
 
 def body(report: Report, key: str) -> str:
     return next(page.body for page in report.pages if page.key == key)
+
+
+def everything(report: Report) -> str:
+    """The bodies of all pages."""
+    return "\n".join(page.body for page in report.pages)
 
 
 def words(html: str) -> str:

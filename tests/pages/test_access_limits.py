@@ -1,4 +1,4 @@
-"""What the pages Access and Caches say of runs with next to nothing on them: a reason, never a zero like a finding."""
+"""Figures of accesses and caches, of runs with next to nothing on them: a reason, never a zero like a finding."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pytest
 from tests.builders import a_moe_run, scaled_case
 from tracegen.analysis import reuse
 from tracegen.analysis.accesses import ranges
-from tracegen.report.figures.catalogue import of_page
+from tracegen.report.figures.catalogue import FIGURES
 from tracegen.report.figures.figure import Content, Rows
+from tracegen.report.findings.found import findings
 from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.findings import findings
 
 Tables = dict[str, pd.DataFrame]
 MOE = scaled_case(3, 2, moe=True)
 
 
 def contents(tables: Tables) -> dict[str, Content | Rows]:
-    """The content of each figure and table of the two pages that such a run has."""
+    """The content of each such figure and table that the run has."""
     collector = Collector(a_moe_run(), tables)
-    parts = [part for page in ("access", "caches") for part in of_page(page) if part.when.holds(collector)]
-    return {part.key: part.content(collector) for part in parts}
+    own = [part for part in FIGURES if part.section in ("order", "cache") and part.when.holds(collector)]
+    return {part.key: part.content(collector) for part in own}
 
 
 def in_place(of: Content | Rows) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, a_run, scaled_case, with_faults, with_requests
-from tests.pages.rendered import Tags, body, rendered, words
+from tests.pages.rendered import Tags, body, everything, rendered, words
 from tests.pages.test_untrusted import HOSTILE
 from tracegen.analysis import requests
 from tracegen.contract import tables as contract
@@ -32,8 +32,8 @@ def a_recorded_run(**facts: Any) -> Run:
 
 
 def section(report: Report, key: str) -> str:
-    """The words of a table of the page Disk."""
-    _, _, rest = body(report, "disk").partition(f'id="tab-{key}"')
+    """The words of a table of the pages."""
+    _, _, rest = everything(report).partition(f'id="tab-{key}"')
     assert rest, f"{key} is not on the page"
     return unescape(words(re.split(r'id="(?:fig|tab)-', rest)[0])).replace("\u202f", " ").replace("\u2009", " ")
 
@@ -93,8 +93,8 @@ def test_a_device_that_refused_to_be_measured_says_why() -> None:
     report = rendered(CASE, refused)
     shown = section(report, "disk-sizes")
     assert "What the device can do was not measured: no direct reads " in shown
-    tags = Tags(body(report, "disk"))
-    assert "img" not in tags.tags and not tags.handlers and "\x1b" not in body(report, "disk")
+    tags = Tags(body(report, "appendix"))
+    assert "img" not in tags.tags and not tags.handlers and "\x1b" not in everything(report)
 
 
 def test_hostile_names_of_measurements_and_passes_stay_text() -> None:
@@ -106,14 +106,15 @@ def test_hostile_names_of_measurements_and_passes_stay_text() -> None:
         assert "img" not in tags.tags and not tags.handlers and "\x1b" not in page.body
 
 
-def test_a_run_with_faults_and_requests_has_one_page_with_both() -> None:
+def test_a_run_with_faults_and_requests_has_the_tables_of_both() -> None:
     run = a_run(host=HOST, trace=dict(faults_recorded=True, requests_recorded=True))
     report = rendered(with_requests(with_faults(scaled_case(3, 2, threads=2))), run)
     assert section(report, "disk-requests") and section(report, "disk-sizes") and section(report, "disk-tensors")
 
 
-def test_a_run_that_recorded_none_has_no_page() -> None:
-    assert "disk" not in {page.key for page in rendered(scaled_case(2, 1), a_run(host=HOST)).pages}
+def test_a_run_that_recorded_none_has_no_such_table() -> None:
+    pages = everything(rendered(scaled_case(2, 1), a_run(host=HOST)))
+    assert 'id="tab-disk-' not in pages and 'id="fig-disk-' not in pages and 'id="tab-disk"' in pages
 
 
 def test_the_sizes_of_reads_are_those_of_single_requests() -> None:
@@ -148,7 +149,7 @@ def test_sentences_of_nothing_are_questions() -> None:
     assert say.sizes_title(0.0, "generate", 5.0).endswith("?")
     assert say.sizes_title(3.0 * 2**20, "prompt", 0.0) == "While the prompt kept it busy, the device read 3 MiB/s"
     nothing = dict.fromkeys(("page_bytes_read", "now_bytes", "never_bytes", "again_bytes"), 0.0)
-    assert say.requests_title(nothing, "prompt").endswith("?") and not say.requests_overview(nothing)
+    assert say.requests_title(nothing, "prompt").endswith("?")
     sums = nothing | {"page_bytes_read": 8.0, "now_bytes": 8.0}
     said = re.sub(r"\s", " ", say.requests_title(sums, "generate"))
     assert said == "Of what generate passes read, 100 % was used in the same pass, 0 % never"

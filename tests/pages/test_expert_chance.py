@@ -18,8 +18,8 @@ from tracegen.report.figures.expert_chance import (
 from tracegen.report.figures.expert_choices import EXPERTS_USED
 from tracegen.report.figures.expert_shares import EXPERTS_BALANCE
 from tracegen.report.figures.figure import Content, Figure, Rows, Table
+from tracegen.report.findings import experts
 from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.findings import _of_experts
 
 Tables = dict[str, pd.DataFrame]
 Part = Figure | Table
@@ -100,7 +100,7 @@ def test_layers_that_differ_are_told_apart() -> None:
 
 def test_choices_at_random_are_no_finding_and_repeated_ones_are() -> None:
     def said(choices: np.ndarray) -> list[str]:
-        return [f.part.key for f in _of_experts(Collector(a_moe_run(), run_of(None, choices, 8)))]
+        return [f.part.key for f in experts.findings(Collector(a_moe_run(), run_of(None, choices, 8)))]
 
     plain = even(1, 60, 2, 8, 2)
     assert "experts-sticky" not in said(plain)
@@ -142,7 +142,7 @@ def test_what_the_order_of_tokens_says_needs_enough_of_them() -> None:
 
 def test_the_layer_before_is_a_finding_only_where_it_tells_more_than_use() -> None:
     def said(choices: np.ndarray) -> list[str]:
-        return [f.part.key for f in _of_experts(Collector(a_moe_run(), run_of(None, choices, 8)))]
+        return [f.part.key for f in experts.findings(Collector(a_moe_run(), run_of(None, choices, 8)))]
 
     plain = even(1, 120, 2, 8, 2)
     assert "experts-next" not in said(plain)

@@ -247,26 +247,6 @@ def test_the_caption_of_the_fewest() -> None:
     assert "differ" not in say.cover_caption(n_layers=1, n_rows=1)
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (dict(n_never=6, n_pairs=32, layers=FOUR),
-         "Generated tokens never chose 6 of 32 pairs of layer and expert. The most chosen expert of a layer got "
-         "28.6 % of its choices (median over 4 layers); an even choice would give it 12.5 %."),
-        (dict(n_never=1, n_pairs=32, layers=FOUR), "Generated tokens never chose 1 of 32 pairs of layer and expert. "),
-        (dict(n_never=6, n_pairs=8, layers=[0]),
-         "Generated tokens never chose 6 of 8 experts of layer 0. The most chosen expert of layer 0 got 28.6 % of "
-         "its choices; an even choice would give it 12.5 %."),
-        (dict(n_never=0, n_pairs=32, layers=FOUR),
-         "Generated tokens chose every expert of every layer. The most chosen "),
-        (dict(n_never=0, n_pairs=8, layers=[2]), "Generated tokens chose every expert of layer 2. The most "),
-        (dict(n_never=0, n_pairs=24, layers=FOUR, even=None), "28.6 % of its choices (median over 4 layers)."),
-    ],
-)  # fmt: skip
-def test_what_the_overview_says_of_experts(given: dict[str, Any], said: str) -> None:
-    assert said in say.overview(**{**dict(share=2 / 7, even=1 / 8), **given})
-
-
 def test_how_strongly() -> None:
     assert say.weights_title(mean=0.354, places=2, layers=FOUR) == (
         "A token’s strongest expert in a layer gets a weight of 0.354 on average"
@@ -288,8 +268,6 @@ def test_what_a_place_is() -> None:
 def test_few_rows_are_uneven_by_chance() -> None:
     said = say.load_title(share=5 / 14, even=1 / 8, layers=[0, 1, 2, 3], chance=0.2735)
     assert said.endswith("an even choice would give it 12.5 %, a random choice by so few rows about 27.4 %")
-    found = say.overview(n_never=1, n_pairs=32, share=5 / 14, even=1 / 8, layers=[0, 1], chance=0.2735)
-    assert found.endswith("an even choice would give it 12.5 %, a random choice by so few rows about 27.4 %.")
     assert "random" not in say.load_title(share=5 / 14, even=1 / 8, layers=[0, 1], chance=None)
 
 

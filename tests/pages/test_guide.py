@@ -49,18 +49,16 @@ def test_load_and_warm_up_are_said_to_be_outside() -> None:
     assert outside == {"load", "warmup"}
 
 
-def test_the_overview_ends_with_the_guide_and_every_page_leads_to_it(report: Report) -> None:
-    overview, *others = report.pages
-    assert overview.body.count('id="reading-guide"') == 1
-    assert overview.body.index('id="reading-guide"') > overview.body.index('id="verdict"')
-    assert 'href="index.html#reading-guide"' in overview.body.partition("</header>")[0]
-    for page in others:
-        assert 'href="../index.html#reading-guide"' in page.body.partition("</header>")[0], page.key
-        assert page.summary in page.body.partition("</header>")[0]
+def test_the_method_ends_with_the_guide_and_every_page_leads_to_it(report: Report) -> None:
+    for page in report.pages:
+        assert page.body.count('id="reading-guide"') == (page.key == "method")
+        assert f'href="{page.up}method/index.html#reading-guide"' in page.body.partition("</header>")[0], page.key
+    method = next(page.body for page in report.pages if page.key == "method")
+    assert method.index('id="reading-guide"') > method.index('id="tab-downloads"')
 
 
 def test_the_guide_has_every_column_with_its_meaning(report: Report) -> None:
-    text = unescape(report.pages[0].body.partition('id="guide-columns"')[2])
+    text = unescape(next(p.body for p in report.pages if p.key == "method").partition('id="guide-columns"')[2])
     rows = re.findall(r'<th scope="row" class="tg-code">(.*?)</th><td>(.*?)</td><td>(.*?)</td>', text)
     expected = [
         (c.name, c.meaning + (f": {', '.join(c.values)}" if c.values else ""), c.unit)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pypdf import PdfReader
 
 from tests.builders import a_moe_run, scaled_case
-from tests.pages.rendered import rendered
+from tests.pages.rendered import everything, rendered
 from tracegen.contract.model import Version
 from tracegen.report.pages.page import Report
 from tracegen.report.pages.render import render_report
@@ -38,14 +38,14 @@ def report() -> Report:
 
 def paper(report: Report) -> dict[str, tuple[int, bytes]]:
     """The PDFs of figures that are laid out for paper: file -> width in mm, content."""
-    keys = [figure.key for figure in report.figures if figure.layouts]
+    keys = [figure.key for figure in report.figures if figure.layouts and figure.page != "appendix"]
     files = {f"figures/{key}{end}": mm for key in keys for end, mm in (("-86mm.pdf", 86), (".pdf", 160))}
     return {name: (mm, report.files[name]) for name, mm in files.items()}
 
 
 def test_every_chart_is_drawn_for_a_column_and_for_a_page(report: Report) -> None:
     files = paper(report)
-    assert len(files) >= 20
+    assert len(files) >= 14
     for name, (mm, content) in files.items():
         (page,) = PdfReader(io.BytesIO(content)).pages
         assert float(page.mediabox.width) == pytest.approx(mm / 25.4 * 72, abs=0.05), name
@@ -71,6 +71,9 @@ def test_type_on_paper_has_8_to_9_points_and_fonts_are_embedded(report: Report) 
 
 def test_a_figure_has_its_latex_with_caption_label_and_alternative(report: Report) -> None:
     for figure in report.figures:
+        if figure.page == "appendix":
+            assert not [name for name in report.files if re.match(rf"figures/{figure.key}[.-].*(?:tex|pdf|png)$", name)]
+            continue
         tex = report.files[f"figures/{figure.key}.tex"].decode()
         assert f"\\label{{fig:tracegen-{a_moe_run().experiment}-v3-{figure.key}}}" in tex
         assert latex.text(figure.caption) in tex and f"alt={{{latex.text(figure.alt)}}}" in tex
@@ -79,11 +82,13 @@ def test_a_figure_has_its_latex_with_caption_label_and_alternative(report: Repor
 
 
 def test_downloads_name_the_sizes_on_paper_and_latex(report: Report) -> None:
-    body = next(page.body for page in report.pages if page.key == "overview")
-    links = dict(re.findall(r'<a href="(figures/[^"]+)" download>([^<]+)</a>', body))
-    assert links["figures/layers.pdf"] == "PDF, 160 mm" and links["figures/layers-86mm.pdf"] == "PDF, 86 mm"
-    assert links["figures/layers.tex"] == "LaTeX"
-    assert 'href="data/top-operations.tex" download>LaTeX<' in body
+    pages = everything(report)
+    links = dict(re.findall(r'<a href="(?:\.\./)?(figures/[^"]+)" download>([^<]+)</a>', pages))
+    for key in ("file-tokens", "components"):
+        assert links[f"figures/{key}.pdf"] == "PDF, 160 mm" and links[f"figures/{key}-86mm.pdf"] == "PDF, 86 mm"
+        assert links[f"figures/{key}.tex"] == "LaTeX"
+    assert [name for name, label in links.items() if label == "PNG"] == ["figures/file-tokens.png"]
+    assert 'href="../data/top-operations.tex" download>LaTeX<' in pages
 
 
 def test_a_draft_has_no_files_for_paper() -> None:
@@ -141,7 +146,7 @@ def test_a_long_table_says_that_the_csv_has_the_rest() -> None:
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
 def test_a_page_with_figures_tables_values_and_hostile_text_compiles(report: Report, tmp_path: Path) -> None:
-    keys = [figure.key for figure in report.figures if figure.layouts][:4]
+    keys = [figure.key for figure in report.figures if figure.layouts and figure.page != "appendix"][:4]
     for name, content in report.files.items():
         if name.startswith(("figures/", "data/")) and name.endswith((".tex", ".pdf")):
             (tmp_path / Path(name).name).write_bytes(content)
@@ -164,7 +169,7 @@ def test_no_figure_and_no_table_is_wider_than_the_line(report: Report, tmp_path:
         if name.startswith(("figures/", "data/")) and name.endswith((".tex", ".pdf")):
             (tmp_path / Path(name).name).write_bytes(content)
     names = sorted(path.stem for path in tmp_path.glob("*.tex") if path.stem != "values")
-    assert {"disk", "top-operations", "tensor-groups", "layers", "heatmap"} <= set(names)
+    assert {"disk", "top-operations", "tensor-groups", "file-tokens", "heatmap"} <= set(names)
     body = "".join(f"\\typeout{{BEGIN {name}}}\\input{{{name}}}\\clearpage\n" for name in names)
     (tmp_path / "page.tex").write_text(
         f"\\documentclass[a4paper,{columns}]{{article}}\\usepackage{{graphicx,booktabs}}\n"

@@ -146,7 +146,7 @@ def test_warnings_stand_in_the_captions_of_what_they_concern_and_above_times() -
         assert concerned & drawn <= captions <= concerned, check
     for page in report.pages:
         text = re.sub(r"<[^>]+>", " ", page.body).replace("\u202f", " ")
-        timed = page.key in {"access", "disk", "operations", "graph", "timeline"}
+        timed = page.key in {"file", "operations", "graph", "timeline", "appendix"}
         assert {check for check in above if f"{CARE[check]}: 17 of {check} (limit: 0)." in text} == (
             above if timed else set()
         )

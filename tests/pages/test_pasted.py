@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, a_run, scaled_case, with_faults, with_requests
-from tests.pages.rendered import CASES, body, rendered, same_analyses
+from tests.pages.rendered import CASES, body, everything, rendered, same_analyses
 from tests.pages.test_markdown import ALLOWED, html, linked
 from tests.recompute.plain import experts, times
 from tests.recompute.plain.rows import Rows
@@ -100,9 +100,9 @@ def table(text: str, first: str) -> list[list[str]]:
     return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in found[2:]]
 
 
-def page_table(report: Report, page: str, key: str) -> list[list[str]]:
-    """The rows of a table of a page, as a reader sees them."""
-    shown = body(report, page).partition(f'id="tab-{key}"')[2].partition("</table>")[0].partition("<tbody>")[2]
+def page_table(report: Report, key: str) -> list[list[str]]:
+    """The rows of a table, as a reader sees them."""
+    shown = everything(report).partition(f'id="tab-{key}"')[2].partition("</table>")[0].partition("<tbody>")[2]
     return [
         [unescape(re.sub("<[^>]+>", "", cell)) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)]
         for row in re.findall(r"<tr>(.*?)</tr>", shown, re.DOTALL)
@@ -201,20 +201,21 @@ def test_key_figures_and_findings_are_those_of_the_overview(report: Report) -> N
     overview = overview.replace("\u202f", " ")
     values = json.loads(report.files["data/values.json"])
     told = [line[2:] for part in PARTS for line in text_of(report, part).splitlines() if line.startswith("- ")]
+    found_there = {finding.text.replace("\u202f", " ") for finding in Collector(*disk_case()).findings}
     assert len(told) >= 12
     for line in told:
-        if line.startswith(("While ", "The device was", "load time")) or "is in memory after" in line:
-            page = next(key for key in ("disk", "memory", "provenance") if key not in line)
+        others = ("While ", "The device was", "load time", "0 % of the file is in memory")
+        if line.startswith(others) or "of the weight bytes that" in line:
             numbers = re.findall(r"[\d.]+", line.replace("\u202f", ""))
-            everything = " ".join(p.body for p in report.pages).replace("\u202f", "")
-            assert page and all(number.rstrip(".") in everything for number in numbers), line
+            pages = everything(report).replace("\u202f", "")
+            assert all(number.rstrip(".") in pages for number in numbers), line
         elif found := re.fullmatch(r"(.+? (?:%|[KMG]?i?B)) ([a-z ]+) \((.+)\)", line):
             text, label, note = (part.replace("\u202f", " ") for part in found.groups())
             assert f"{label} {text} {note}" in overview and text in {
                 value["text"].replace("\u202f", " ") for value in values.values()
             }
         else:
-            assert line.replace("\u202f", " ") in overview
+            assert line.replace("\u202f", " ") in found_there
 
 
 def test_bytes_by_part_are_the_sums_of_the_layers(report: Report) -> None:
@@ -222,7 +223,7 @@ def test_bytes_by_part_are_the_sums_of_the_layers(report: Report) -> None:
     for row in Published(report).csv("layer-means"):
         sums[row["group"]][0] += float(row["disk_bytes"]) + float(row["copied_bytes"])
         sums[row["group"]][1] += float(row["buffer_bytes"])
-    in_file = {row[0]: row for row in page_table(report, "memory", "tensor-groups")}
+    in_file = {row[0]: row for row in page_table(report, "tensor-groups")}
     shown = table(text_of(report, "hot"), "touched per token, mean of 5 passes")
     assert len(shown) == min(6, len(sums)) and {row[0] for row in shown} <= set(sums)
     for group, weights, buffers, size, once in shown:
@@ -278,16 +279,16 @@ def test_kinds_of_operation_agree_with_a_second_count(report: Report, rows: Rows
 
 
 def test_tables_are_those_of_the_pages(report: Report) -> None:
-    operations = page_table(report, "overview", "top-operations")
+    operations = page_table(report, "top-operations")
     shown = table(text_of(report, "ops"), "operations that took most time, generate")
     assert shown == [[*row[:6], row[-1]] for row in operations[:10]] and len(shown) == 10
-    assert table(text_of(report, "load"), "buffers") == page_table(report, "memory", "buffer-peaks")
-    disk = {row[0]: row for row in page_table(report, "overview", "disk")}
+    assert table(text_of(report, "load"), "buffers") == page_table(report, "buffer-peaks")
+    disk = {row[0]: row for row in page_table(report, "disk")}
     for what, found in table(text_of(report, "cache"), "what"):
         assert found in (disk[what][1], f"{disk[what][1]}: {disk[what][2]}")
-    waits = page_table(report, "disk", "disk-tensors")
+    waits = page_table(report, "disk-tensors")
     assert table(text_of(report, "disk"), "waited for longest") == [[row[0], *row[3:5], *row[6:]] for row in waits[:5]]
-    sizes = page_table(report, "disk", "disk-sizes")
+    sizes = page_table(report, "disk-sizes")
     requests = table(text_of(report, "disk"), "requests (device: measured before the run)")
     assert requests == [*sizes[:-2], sizes[-1], sizes[-2]]  # of the device, the fastest first
 
@@ -343,16 +344,16 @@ def test_the_cost_of_tracing_names_the_pass_that_it_is_of() -> None:
 SIGNS = {
     "hot": {
         r"\| +pp\d": "rates", r"\| +tg\d": "rates", r"pp: \d": "rates", r"tracing cost": "rates",
-        r"of weights touched per token \(": "bytes", r"touched per token in total \(": "bytes",
+        r"of weights touched per token \(": "bytes",
         r"of the file touched at least once \(": "file-use", r"\| attention ": "tensor-groups",
         r"\| `blk\.\*": "biggest-tensors", r"\| layer \d+, expert": "experts-load",
-        r"- .* pairs? of layer and expert": "experts-load",
+        r"- The most chosen expert of a layer: ": "experts-load",
     },
     "cache": {
         r"is in memory after|at the end": "residency", r"Read in measured passes +\| \d": "storage",
-        r"made the kernel read": "storage", r"in the mean over threads": "disk-split storage",
+        r"Page faults that read nothing: ": "disk-split storage",
         r"Page faults that waited .* \| \d": "storage",
-        r"Generate passes read .* of the model": "disk-requests storage",
+        r"Read again after it was dropped from memory: ": "disk-requests storage",
     },
     "load": {
         r"\| load +\| +1 \| +[\d.]+ [mµn]?s": "tokens", r"\| prompt .* \d+ \|$": "storage",
@@ -361,7 +362,8 @@ SIGNS = {
     "ops": {r"\| `MUL_MAT` +\| +\d": "op-kinds", r"\| `ffn_\S+` +\| `": "top-operations"},
     "disk": {
         r"\| generate passes": "disk-sizes", r"\| device: random": "disk-sizes", r"kept it busy": "disk-sizes",
-        r"\| `\S+` +\| +\d+ \| +\d+ \|": "disk-tensors", r"in the mean over threads": "disk-split storage",
+        r"\| `\S+` +\| +\d+ \| +\d+ \|": "disk-tensors",
+        r"Page faults that read nothing: ": "disk-split storage",
     },
 }  # fmt: skip
 

@@ -24,19 +24,6 @@ def plain(text: str) -> str:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ((0, 100, 5), "Operations touched every byte of the weights."),
-        ((25, 100, 1), "The measured pass left 25.0 % of the weights (25 B) untouched."),
-        ((25, 100, 1200), "The 1 200 measured passes left 25.0 % of the weights (25 B) untouched."),
-        ((1, 10**9, 2), "The 2 measured passes left < 0.1 % of the weights (1 B) untouched."),  # not "0.0 %"
-    ],
-)
-def test_unused(given: tuple[int, int, int], expected: str) -> None:
-    assert plain(s.unused_weights(*given)) == expected
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
         ((0, 0), ""),
         ((10, 0), "All weights that a token touches are mapped: operations read them from the mapped model file."),
         ((0, 10), "All weights that a token touches were copied out of the file at load; no operation reads the file."),
@@ -46,58 +33,6 @@ def test_unused(given: tuple[int, int, int], expected: str) -> None:
 )  # fmt: skip
 def test_copied(given: tuple[int, int], expected: str) -> None:
     assert plain(s.copied_weights(*given)) == expected
-
-
-def test_time() -> None:
-    said = plain(s.time_goes_to("generate", "experts", 0.583, 0.2))
-    assert said.startswith("Operations of experts take 58.3 % of the time of generation; 20.0 % lies before, between")
-    whole = "Operations of FFN take 100 % of the time of the prompt."
-    assert plain(s.time_goes_to("prompt", "FFN", 1.0, 0.0)) == whole
-
-
-def test_threads() -> None:
-    several = plain(s.threads_work("generate", 0.436, 0.3, 2))
-    assert several.startswith(
-        "During generation, threads work for 43.6 % of their time and wait at barriers for 30.0 %."
-    )
-    assert "for the disk" in several and "without a processor" in several
-    assert s.threads_work("prompt", 0.9, 0.002, 1) == ""  # with one thread there is no barrier
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ((0, [0, 0], GIB), "No measured pass made the kernel read from the disk."),
-        ((None, [], GIB), "No measured pass made the kernel read from the disk."),
-        ((GIB, [], 4 * GIB), "The prompt made the kernel read 1.00 GiB from the disk, read-ahead included."),
-        ((None, [GIB], 4 * GIB), "Generation made the kernel read 1.00 GiB from the disk, read-ahead included."),
-        ((2 * GIB, [GIB, GIB, 4 * GIB], 4 * GIB),
-         "The prompt made the kernel read 2.00 GiB from the disk and generation 6.00 GiB (1.00 GiB in the median pass)"
-         ", read-ahead included; together 2.00 times the file."),
-        ((4096, [0, 0, 0], GIB),
-         "The prompt made the kernel read 4.00 KiB from the disk and generation 0 B (0 B in the median pass), "
-         "read-ahead included."),
-    ],
-)  # fmt: skip
-def test_storage(given: tuple[int | None, list[int], int], expected: str) -> None:
-    assert plain(s.read_from_storage(*given)) == expected
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ((0, 0), "No page fault of a measured pass waited for a read of its own (major fault)."),
-        ((1, 0), "1 page fault of measured passes waited for a read of its own (major fault)."),
-        ((270, 0), "270 page faults of measured passes waited for reads of their own (major faults)."),
-        ((2, 1), "2 page faults of measured passes waited for reads of their own (major faults); 1 minor fault waited "
-                 "for no read, or for one already under way."),
-        # of 123 touches that waited for a cold file 122 were minor: to call them served from memory would mislead
-        ((0, 122), "No page fault of a measured pass waited for a read of its own (major fault); 122 minor faults "
-                   "waited for no read, or for one already under way."),
-    ],
-)  # fmt: skip
-def test_faults(given: tuple[int, int], expected: str) -> None:
-    assert plain(s.page_faults(*given)) == expected
 
 
 @pytest.mark.parametrize(
@@ -250,23 +185,17 @@ def test_where_steps_leave_no_gap_and_memory_saves_nothing() -> None:
     assert what_if_sentences.memory_title(0.835, 2 << 20, 0.495) == (
         f"2.00 {what} shorten reading of the scored passes by 83.5 % with LRU; {still}"
     )
-    said = what_if_sentences.finding("today", 0.0, 0.0, 2 << 20, 0.495)
-    assert said.endswith(f"; 2.00 MiB of memory for the mapped file would save nothing with LRU, and {still}.")
-    said = what_if_sentences.finding("hot", 0.2, 0.5, 2 << 20, 0.495)
-    assert said.endswith(f"; 2.00 MiB of memory for the mapped file would save 50.0 % with LRU, and {still}.")
 
 
 def test_titles_of_what_lies_in_the_mapping_say_so() -> None:
     """Weights that were copied at load are in none of these sums: a run may touch more in its copies."""
     for said in (
         cache_sentences.working_set_title("generate", 4096, [(1, 2**20), (2, 2**21)]),
-        cache_sentences.working_set_finding(4096, 2**20, 2**19, 2**21, 4),
         cache_sentences.concentration_title(0.3, 0.7),
         cache_sentences.keep_title(0.5, 2**20),
         access_sentences.blocks_title(2**21, 2**20, 2**22, "generate"),
         access_sentences.blocks_title(2**21, 2**20, 2**22, "prompt"),
         what_if_sentences.memory_title(0.2, 2**20, 0.5),
-        what_if_sentences.finding("hot", 0.2, 0.5, 2**20, 0.5),
     ):
         assert "mapped file" in said
 
@@ -302,22 +231,15 @@ def test_a_gain_stands_with_its_interval_its_limit_and_what_is_not_shown(kind: s
     assert words.startswith(f"a gain of {gain.gain:+.3f} (95 % interval ".replace("-", "−"))
     assert words.endswith(f"){said}")
     title = cache_sentences.hot_title(gain, gain, 8, 32)
-    told = cache_sentences.hot_finding(gain, gain, 0.25)
-    for sentence in (title, told):
-        assert words in sentence and "no 8 of" not in sentence and "clearly" not in sentence
-    assert title.startswith("There is a hot set: ") == told.startswith("Experts have a hot set: ") == (kind == "yes")
-    assert ("is hot is neither shown nor excluded: " in told) == (gain.reaches == "open")
-    assert told.startswith("The set of experts that was tested is not hot: ") == (gain.reaches == "no")
+    assert words in title and "no 8 of" not in title and "clearly" not in title
+    assert title.startswith("There is a hot set: ") == (kind == "yes")
 
 
 def test_what_was_chosen_last_is_told_where_it_alone_is_worth_a_cache() -> None:
     static, recent = GAINS["no"][0], GAINS["yes"][0]
-    for told in (
-        cache_sentences.hot_title(static, recent, 8, 32),
-        cache_sentences.hot_finding(static, recent, 0.25),
-    ):
-        assert "below the limit of 0.1" in told and "those chosen last serve 67.5 %" in told
-        assert cache_sentences.gain_words(recent) in told
+    told = cache_sentences.hot_title(static, recent, 8, 32)
+    assert "below the limit of 0.1" in told and "those chosen last serve 67.5 %" in told
+    assert cache_sentences.gain_words(recent) in told
 
 
 def test_a_cliff_of_a_cache_is_no_share_of_it() -> None:

@@ -35,10 +35,8 @@ def called(report: Report, pattern: str, call: str) -> list[Any]:
 
 
 def test_pages_are_told_from_the_run_alone() -> None:
-    with_disk = [key for key, *_ in OUTLINE]
-    every = [key for key in with_disk if key != "disk"]
+    every = [key for key, *_ in OUTLINE]
     faults = {**a_moe_run().facts["trace"], "faults_recorded": True}
-    assert [key for key, *_ in outline(a_moe_run(trace=faults))] == with_disk
     assert [key for key, *_ in outline(a_moe_run())] == every
     for run in (a_run(), a_run(model=None), a_run(model=dict(n_experts=0))):
         assert [key for key, *_ in outline(run)] == [key for key in every if key != "experts"]

@@ -94,7 +94,7 @@ def test_a_restored_text_says_that_it_is_restored_and_what_is_missing() -> None:
     ):
         of = replace(run, facts={**run.facts, "text": {**run.facts["text"], **more}})
         report = rendered(TABLES, of)
-        for page in ("overview", "provenance"):
+        for page in ("overview", "method"):
             assert expected in body(report, page)
             assert ("Restored from" in body(report, page)) is (more.get("restored") is True)
         assert ("tg-text-words" in body(report, "overview")) is not bool(more.get("missing"))

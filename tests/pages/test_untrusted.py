@@ -8,7 +8,7 @@ import re
 import pandas as pd
 
 from tests.builders import a_moe_run, a_run, scaled_case
-from tests.pages.rendered import CASES, Tags, body, rendered, words
+from tests.pages.rendered import CASES, Tags, body, everything, rendered, words
 from tracegen.contract.model import Check
 from tracegen.publishing import privacy
 
@@ -72,7 +72,7 @@ def test_rows_that_are_withheld_are_not_rows_that_nobody_used() -> None:
     run = a_run(text=dict(prompt="?", generated="!", token_ids=[], private=True), settings=dict(private=True))
     report = rendered(privacy.public_tables(run, scaled_case(1, 1)), run)
     said = "Which rows or experts of token_embd.weight were touched is withheld, because the experiment is private."
-    for page in ("memory", "overview"):
+    for page in ("file", "overview"):
         assert said in words(body(report, page)) and "is touched by no token" not in words(body(report, page))
         assert f"{said} They are not drawn." in words(body(report, page)), page
     assert report.values["touched_share"]["value"] is None
@@ -96,7 +96,7 @@ def test_a_long_name_is_shown_by_its_ends() -> None:
     tensors = tables["tensors"]
     biggest = tensors["size_bytes"].idxmax()
     tables["tensors"] = tensors.assign(name=[name if i == biggest else n for i, n in tensors["name"].items()])
-    text = body(rendered(tables), "memory")
+    text = everything(rendered(tables))
     cell = re.search(r'title="(first[^"]*)">([^<]*)<', text)
     assert cell and cell[1] == name and len(cell[2]) <= 120
     assert cell[2].startswith("firstxxx") and cell[2].endswith("xlast") and " … " in cell[2]

@@ -11,16 +11,17 @@ import pytest
 from tests.stand_in import a_report, a_version
 from tracegen.cli.main import main
 from tracegen.publishing.bundle import read_bundle
-from tracegen.publishing.exposed import exposed
+from tracegen.publishing.exposed import PAGES, exposed
 from tracegen.publishing.versions import read_published
-from tracegen.report.pages.page import Report
+from tracegen.report.pages.page import Page, Report
 from tracegen.site.plugin import _warn_of_secrets
 
 
-def _with_provenance(body: str) -> Report:
+def _with_method(body: str, key: str = "method") -> Report:
+    """A report whose page of the method, or as it was called before, has this in it."""
     report = a_report()
-    pages = tuple(replace(page, body=page.body + body) if page.key == "provenance" else page for page in report.pages)
-    return replace(report, pages=pages)
+    others = (page for page in report.pages if page.key not in PAGES)
+    return replace(report, pages=(*others, Page(key, "Method", "", body)))
 
 
 def _page(command: str, **variables: str) -> str:
@@ -44,13 +45,14 @@ CLEAN = _page("llama-server -m m.gguf --api-key &#x27;(withheld)&#x27;", GGML_X=
     ],
 )
 def test_what_a_version_exposes(tmp_path: Path, page: str, names: list[str]) -> None:
-    version = a_version(tmp_path, report=_with_provenance(page))
-    assert version.folder and exposed(read_bundle(version.folder)) == names
+    for number, key in enumerate(("method", "provenance"), 1):
+        version = a_version(tmp_path, number=number, report=_with_method(page, key))
+        assert version.folder and exposed(read_bundle(version.folder)) == names
 
 
 def test_a_build_says_so_loudly(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    a_version(tmp_path, report=_with_provenance(LEAKING))
-    a_version(tmp_path, number=2, report=_with_provenance(CLEAN))
+    a_version(tmp_path, report=_with_method(LEAKING))
+    a_version(tmp_path, number=2, report=_with_method(CLEAN))
     with caplog.at_level(logging.INFO):
         for published in read_published(tmp_path / "sample", None):
             _warn_of_secrets(published)
@@ -65,7 +67,7 @@ def test_withdrawing_explains_that_history_keeps_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    a_version(tmp_path / "experiments", report=_with_provenance(LEAKING))
+    a_version(tmp_path / "experiments", report=_with_method(LEAKING))
     assert main(["publish", "sample", "--withdraw", "1", "-m", "It shows a key"]) == 0
     said = capsys.readouterr().out
     assert "sample@v1 holds what looks like secrets: LLAMA_API_KEY, --api-key." in said

@@ -131,9 +131,9 @@ def times(tables: Tables, group_of: Mapping[str, str]) -> pd.DataFrame:
 def rows(tables: Tables, quiet: pd.Series, alike: pd.Series, most: int) -> pd.DataFrame:
     """The row of each measured pass that evaluates a graph: pass_id, row, kind (prompt, tokens), n_passes, is_quiet.
 
-    All prompt passes are one row. `quiet` (bool by pass_id) says which passes waited for nothing and read nothing:
+    Prompt passes in a row are one row. `quiet` (bool by pass_id) says which passes waited for nothing and read nothing:
     neighbours that did neither share a row; where none read, neighbours with equal `alike` do. Where more than `most`
-    rows are left, equally many passes in a row share one.
+    rows are left, equally many passes in a row share one, prompts that follow tokens among them.
     """
     passes = measured(tables).dropna(subset=["graph"])
     prompt = (passes["kind"] == "prompt").fillna(False).to_numpy(bool)
@@ -143,6 +143,7 @@ def rows(tables: Tables, quiet: pd.Series, alike: pd.Series, most: int) -> pd.Da
     same = np.where(is_quiet, -1, numbers) if by_reads else numbers.map(alike).fillna(0).to_numpy()
     begins = _begins(np.where(prompt, -2, same))
     if begins.sum() > most:
+        prompt = np.arange(len(prompt)) < np.argmin(prompt)
         by_reads, each = False, -(-int((~prompt).sum()) // max(most - 1, 1))
         begins = _begins(np.where(prompt, -2, (np.cumsum(~prompt) - 1) // each))
     table = pd.DataFrame({"pass_id": numbers.to_numpy("int64"), "row": np.cumsum(begins) - 1})

@@ -3,7 +3,7 @@
     experiments/NAME/versions/3/
         version.json            pages, figures, values; size and sha256 of every other file
         index.html              the overview; a complete page that needs no file from outside
-        memory/index.html …     the other pages
+        file/index.html …       the other pages
         figures/ data/          drawings and tables
         assets/NAME.HASH.ext    its own CSS and JS, named by their content
         citation.bib .json      how to cite it (BibTeX, CSL-JSON)

@@ -58,7 +58,7 @@ function operandRow(used, o, state) {
   if (state.memory && o[3] !== null && o[5] !== null) {
     var there = make("a", "", named.textContent);
     there.href = "../file/index.html#file=" + o[3] + "&offset=" + o[5];
-    there.title = "show this place in the map of the file";
+    there.title = "show this place on the page of the file";
     named.textContent = "";
     named.appendChild(there);
   }

@@ -160,8 +160,8 @@ class _Touched:
         )
         if learned:
             yield (
-                "The order was learned on all measured passes, these among them; in the appendix of its report an "
-                "order is learned on earlier passes and scored on later ones."
+                "The order was learned on all measured passes, these among them; in the appendix of a report an order "
+                "is learned on earlier passes and scored on later ones."
             )
         if self._context.gaps:
             yield visible(self._context.gaps)

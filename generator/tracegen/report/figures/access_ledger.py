@@ -54,8 +54,7 @@ ACCESS_BLOCKS = Table(
     "in bytes.",
     counts=f"{shared_access.MEASURED} Different bytes: each counts once for a pass.",
     read="Near 1, what is touched lies together. The kernel reads at least pages (4 KiB), read-ahead usually up to 128 "
-    "KiB, and huge pages are 2 MiB; how much was read in truth, the figures of the disk show where requests were "
-    "recorded.",
+    "KiB, and huge pages are 2 MiB; how much was read in truth, the appendix shows where requests were recorded.",
     code=shared_access.ACCESSES.replace("import accesses, order", "import accesses, ledger, order")
     + 'data = ledger.blocks(touched, run.tables["files"]["size_bytes"].sum())',
 )

@@ -133,7 +133,7 @@ def _waiting(context: Context) -> list[tuple[Cell, ...]]:
             "Generate passes waiting for the disk",
             f"{q.percent(waited / whole)} of their time{mapped}" if whole else q.UNKNOWN,
             "Time in page faults of the model file, or behind a thread that has one, in the mean over threads: see the "
-            "appendix, “What did the disk do?”.",
+            "appendix.",
         )
     ]
 
@@ -148,8 +148,7 @@ def _read_again(context: Context) -> list[tuple[Cell, ...]]:
         cells(
             "Read again in generate passes",
             f"{q.percent(again / read)} of {q.size(read)}" if read else "nothing was read",
-            "Bytes of the model that had been read before in this run and were dropped from memory: see the "
-            "appendix, “What did the disk do?”.",
+            "Bytes of the model that had been read before in this run and were dropped from memory: see the appendix.",
         )
     ]
 

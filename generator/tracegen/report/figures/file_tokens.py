@@ -13,6 +13,7 @@ from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure
+from tracegen.report.figures.heatmap import nothing_touched
 
 MOST_ROWS = 34
 LEAST_SHARE = 0.02  # of the time of all rows: groups that computed for less are one, "other"
@@ -90,11 +91,11 @@ def _content(context: Context) -> Content:
 
     data = rows.merge(times, on="pass_id", how="left")
     return Content(
-        caption=_caption(rows),
+        caption=f"{_caption(rows)}{f' {context.gaps} They are not drawn.' if context.gaps else ''}",
         alt=f"The model file from left to right, {q.counted(len(shown), 'row')} of passes from top to bottom.",
         chart=drawn,
         data=data,
-        empty="The trace names no model file." if not axis.length(tables) or rows.empty else "",
+        empty=nothing_touched(axis.length(tables), rows, used),
     )
 
 
@@ -120,5 +121,5 @@ FILE_TOKENS = Figure(
     "anything, touched the same bytes, share a row, which is their mean.",
     read="Red is what a token waited for. A grey block in every row is touched by every token; scattered stripes are "
     "experts or rows of a table that only some tokens need.",
-    made_by="tracegen.analysis.file_tokens",
+    made_by="tracegen.analysis.file_tokens.times",
 )

@@ -74,13 +74,13 @@ def _caption(context: Context, axis: Axis) -> str:
     )
 
 
-def _empty(axis: Axis, rows: pd.DataFrame, cells: pd.DataFrame) -> str:
-    """Why there is nothing to draw; empty if there is."""
-    if not axis.total:
+def nothing_touched(file_bytes: int, rows: pd.DataFrame, touched: pd.DataFrame) -> str:
+    """Why there is nothing to draw of the file; empty if there is. `rows`: of passes that evaluate a graph."""
+    if not file_bytes:
         return "The trace names no model file."
     if rows.empty:
         return "The run has no pass that evaluates a graph: it only loaded the model."
-    return "No pass touched a byte of the model file." if cells.empty else ""
+    return "No pass touched a byte of the model file." if touched.empty else ""
 
 
 def _content(context: Context) -> Content:
@@ -107,7 +107,7 @@ def _content(context: Context) -> Content:
         alt=f"Heatmap of {size}: the share of the bytes used. {q.ended(title)}",
         chart=drawn,
         data=cells,
-        empty=_empty(axis, rows, cells),
+        empty=nothing_touched(axis.total, rows, cells),
         numbers={"n_columns": n_columns, "n_rows": context.heatmap_height},
     )
 

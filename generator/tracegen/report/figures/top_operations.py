@@ -26,7 +26,7 @@ def _mean_us(label: str, name: str) -> col.Column:
 
 def _link(r: col.Row) -> Cell:
     """The name of a node, which leads to its longest execution."""
-    href = f"#pass={r['pass_id']}&node={r['node']}"
+    href = f"../operations/index.html#pass={r['pass_id']}&node={r['node']}"
     return Cell(q.printable(r["name"]), href=href, code=True)
 
 

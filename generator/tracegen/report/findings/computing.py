@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from tracegen.analysis import timing, waiting
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.shared_times import component_groups
 from tracegen.report.figures.times import COMPONENTS
@@ -23,7 +22,7 @@ def findings(context: Context) -> Iterator[Finding]:
     if not n:
         return
     population = q.counted(n, "token")
-    if not (context.gap_times or context.submitted or context.refusal(COMPONENTS.needs)):
+    if not (context.gap_times or context.submitted):
         rows = context.timed.assign(group=component_groups(context.timed))
         of_kind, of_group = (
             timing.by(rows, key, context.tokens, context.outside_ops) for key in ("op", "group")
@@ -48,7 +47,7 @@ def findings(context: Context) -> Iterator[Finding]:
             )  # fmt: skip
     rows = context.timed[context.timed["phase"] == phase].dropna(subset=["work_ns"])
     whole, n_threads = waiting.thread_time(rows, context.measured)
-    if whole and n_threads > 1 and not context.refusal(needs.TIMES):
+    if whole and n_threads > 1:
         waited = float(rows["barrier_ns"].sum() + rows["wait_ns"].sum()) / whole
         yield Finding(
                 kind="time",

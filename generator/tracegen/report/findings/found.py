@@ -11,5 +11,6 @@ KINDS = (waiting.findings, computing.findings, weights.findings, memory.findings
 
 
 def findings(context: Context) -> list[Finding]:
-    """All findings in the order of `leading.ordered`: the first one is the answer."""
-    return ordered([finding for kind in KINDS for finding in kind(context)])
+    """All findings whose figures stand, in the order of `leading.ordered`: the first one is the answer."""
+    made = (finding for kind in KINDS for finding in kind(context))
+    return ordered([finding for finding in made if not context.refusal(finding.part.needs)])

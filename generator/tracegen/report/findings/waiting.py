@@ -14,6 +14,7 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_REQUESTS
 from tracegen.report.figures.disk_waits import DISK_SPLIT
+from tracegen.report.figures.shared_disk import read_bytes
 from tracegen.report.findings.finding import Amount, Finding, Scope
 
 PHASES: Mapping[str, Scope] = {"generate": "generation", "prompt": "prompt"}
@@ -45,6 +46,11 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
     of = split[waits] if waits.any() else split
     passes = of["duration_ns"].astype("float64")
     share = float(cost[of.index].sum()) / float(passes.sum())
+    if share and read_bytes(context, split["pass_id"]) == 0:
+        return Finding(
+            kind="time", measure="Page faults that read nothing", amount=Amount(share, "share", "of the time"),
+            scope=scope, population=q.counted(len(of), "pass"), effect=share, part=DISK_SPLIT,
+        )  # fmt: skip
     ids = set(of["pass_id"]) if waits.any() else set[int]()
     noun = "token" if scope == "generation" else "pass"
     n, every = int(waits.sum()), q.counted(len(split), noun)

@@ -2,7 +2,7 @@
 
 ids       by page: the ids of its elements, operations and nodes aside
 nodes     lists of nodes as runs (first, how many); `passes`: which of them each pass of the operations page has
-tensors   the tensors of the memory page's explorer
+tensors   the tensors of the explorer of the page of the file
 graphs    by graph: the nodes of the graph page, as runs
 """
 
@@ -24,7 +24,7 @@ _OF_SCRIPTS = re.compile(r"g[0-9]+-n[0-9]+")
 
 
 def write_anchors(collector: Collector, pages: Iterable[Page], explored: bool) -> None:
-    """Add the list of addresses to the files; `explored`: the memory page has its explorer."""
+    """Add the list of addresses to the files; `explored`: the page of the file has its explorer."""
     nodes: dict[tuple[tuple[int, int], ...], int] = {}
     passes = {}
     if not collector.refusal(OPERATIONS.needs):

@@ -14,7 +14,6 @@ def file(collector: Collector) -> dict[str, Any]:
     """The values of the template of the page; writes the data of its explorer."""
     return {
         "explorer": write_memory(collector),
-        "times": collector.time_note,
         "waits": disk_waits.recorded(collector.tables),
         "state": {
             "data": "../data/",

@@ -73,20 +73,6 @@ def distances_title(half: float | None, phase: str) -> str:
     return f"Half of the steps {_OF[phase]} or more leave no gap"
 
 
-def finding(n: Mapping[str, int], reads: float, tolerance: int, touched: float) -> str:
-    """The finding of the overview: order of the accesses of generate passes, medians of a pass."""
-    total = sum(n.values())
-    if not total or not reads:
-        return ""
-    sequential = n["contiguous"] / total
-    how = "none leaves" if not sequential else f"{q.percent(sequential)} leave"
-    return (
-        f"A generated token touches {q.size(touched)} of the mapped file. Of the steps between its accesses, {how} no "
-        f"gap; with accesses joined that are at most {q.size(tolerance)} apart, it takes "
-        f"{q.counted(round(reads), 'read')}."
-    )
-
-
 def blocks_title(block: float, touched: float, in_blocks: float, phase: str) -> str:
     """How much larger what a pass touches is in whole blocks, bytes."""
     who = {"generate": "a generated token", "prompt": "a pass of the prompt"}[phase]

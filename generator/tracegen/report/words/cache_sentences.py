@@ -74,14 +74,6 @@ def working_set_title(kind: str, granule: int, of: Sequence[tuple[int, float]]) 
     return ", ".join([f"In granules of {q.size(granule)} a {kind} pass touches {what}", *parts])
 
 
-def working_set_finding(granule: int, one: float, new: float, several: float, n_several: int) -> str:
-    """What a generate pass needs that the one before it did not, and what `n_several` in a row need, bytes."""
-    return (
-        f"In granules of {q.size(granule)} a generate pass touches {q.size(one)} of the mapped file, of which the pass "
-        f"before left {q.size(new)} untouched; {q.count(n_several)} in a row touch {q.size(several)} together."
-    )
-
-
 def population(n_uses: int, n_granules: int, granule: int, n_passes: int) -> str:
     """What was counted."""
     return (
@@ -217,17 +209,4 @@ def keep_title(served: float, kept_bytes: float) -> str:
     return (
         f"The hottest tensors, {q.size(kept_bytes)}, hold {q.percent(served)} of the bytes that all measured passes "
         "touched in the mapped file"
-    )
-
-
-def hot_finding(static: Gain, recent: Gain, share: float) -> str:
-    """The finding of the overview about the set of experts that was learned on the first tokens."""
-    begin = {
-        "yes": "Experts have a hot set",
-        "no": "The set of experts that was tested is not hot",
-        "open": "That the set of experts that was tested is hot is neither shown nor excluded",
-    }[static.reaches]
-    return (
-        f"{begin}: {q.percent(share)} of each layer, learned on the first tokens, serve {q.percent(static.served)} of "
-        f"the choices of later ones, {gain_words(static)}{_chosen_last(static, recent)}."
     )

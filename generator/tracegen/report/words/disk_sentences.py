@@ -44,26 +44,6 @@ def prompt(sums: Mapping[str, float]) -> str:
     )
 
 
-def overview(sums: Mapping[str, float], n_passes: int, n_faults: int, read_bytes: float | None) -> str:
-    """The finding of the overview: `sums` over the generate passes, ns, their page faults, and what they read."""
-    whole = sums["duration_ns"]
-    if not whole or not n_passes:
-        return ""
-    share = (sums["disk_ns"] + sums["behind_ns"]) / whole
-    if not n_faults:
-        return "No generate pass had a page fault of the model file: none waited for the disk."
-    each, faults = q.duration(sums["disk_ns"] / n_passes), q.counted(round(n_faults / n_passes), "page fault")
-    if read_bytes == 0:
-        return (
-            f"Generate passes read nothing from the disk: {faults} a token, {each} in the mean over threads, mapped "
-            "pages that were in memory."
-        )
-    return (
-        f"A generated token waits {each} for the disk in the mean over threads, in {faults}; together with waiting for "
-        f"threads that wait for the disk, that is {q.percent(share)} of its time."
-    )
-
-
 def tensors_title(name: str, share: float, component: str, component_share: float, op: str, op_share: float) -> str:
     """Whose bytes were waited for longest: the group and its share, then the tensor, its share and its use.
 
@@ -120,18 +100,6 @@ def requests_title(sums: Mapping[str, float], phase: str) -> str:
     return (
         f"Of what {_READERS[phase]} read, {q.percent(sums['now_bytes'] / read)} was used in the same pass, "
         f"{q.percent(sums['never_bytes'] / read)} never{again}"
-    )
-
-
-def requests_overview(sums: Mapping[str, float]) -> str:
-    """The finding of the overview: what became of what generate passes read; empty when they read nothing."""
-    read = sums["page_bytes_read"]
-    if not read:
-        return ""
-    return (
-        f"Generate passes read {q.size(read)} of the model: {q.percent(sums['again_bytes'] / read)} of it had been "
-        f"read before and dropped from memory, and {q.percent(sums['never_bytes'] / read)} was not used by any "
-        "operation afterwards."
     )
 
 

@@ -72,14 +72,6 @@ def points(value: float) -> str:
     return f"{100 * value:+.1f}".replace("-", "−")
 
 
-def sticky_finding(*, share: float, shuffled: float, even: float, p: float) -> str:
-    """The finding of the overview: a token repeats experts of the token before, more or less than its use explains."""
-    return (
-        f"A token chose {q.percent(share)} of its experts as the token before did; tokens in shuffled order would "
-        f"{q.percent(shuffled)} ({q.p_words(p)}), and random choice {q.percent(even)}."
-    )
-
-
 def pairs_title(n_unusual: int) -> str:
     """How many pairs of experts are chosen together more often than chance."""
     if not n_unusual:
@@ -170,14 +162,6 @@ def next_overall(
     return (
         f" Effect over all layers: {points(effect)} percentage points ({ends}), {q.p_words(p)}. The most chosen "
         f"experts find {q.percent(most)}, those of the token before {q.percent(before)}, any k of E {q.percent(even)}."
-    )
-
-
-def next_finding(*, share: float, most: float, before: float, p: float) -> str:
-    """The finding of the overview: a layer's experts tell those of the next."""
-    return (
-        f"A token’s experts in the layer before predicted {q.percent(share)} of its experts ({q.p_words(p)}); always "
-        f"predicting the most chosen ones finds {q.percent(most)}, those of the token before {q.percent(before)}."
     )
 
 

@@ -239,24 +239,6 @@ def cover_caption(*, n_layers: int, n_rows: int) -> str:
     )
 
 
-def overview(
-    *,
-    n_never: int,
-    n_pairs: int,
-    share: float,
-    even: float | None,
-    layers: Sequence[int],
-    chance: float | None = None,
-) -> str:
-    """The finding about experts on the overview; the values are those of `never_chosen` and `load_title`."""
-    first = (
-        never_chosen(n_never, n_pairs, layers, "chose")
-        if n_never
-        else f"Generated tokens chose {_lower(_every_expert(layers))}"
-    )
-    return f"{first}. {_most_chosen(share, layers, 'got')}{_even(even, 'it ')}{_chance(chance)}."
-
-
 def _every_expert(layers: Sequence[int]) -> str:
     return f"Every expert of layer {layers[0]}" if len(layers) == 1 else "Every expert of every layer"
 
@@ -275,10 +257,6 @@ def _even(even: float | None, whom: str) -> str:
 
 def _chance(chance: float | None) -> str:
     return "" if chance is None else f", a random choice by so few rows about {q.percent(chance)}"
-
-
-def _lower(sentence: str) -> str:
-    return sentence[0].lower() + sentence[1:]
 
 
 def counted_rows(numbers: Collection[int], what: str) -> str:

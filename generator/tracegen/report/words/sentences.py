@@ -80,20 +80,6 @@ def resident_groups_title(shares: Mapping[str, float]) -> str:
     )
 
 
-def unused_weights(unused_bytes: int, weight_bytes: int, n_passes: int) -> str:
-    """How many of the bytes of all tensors no measured pass touched."""
-    if unused_bytes == 0:
-        return "Operations touched every byte of the weights."
-    who = "The measured pass" if n_passes == 1 else f"The {q.count(n_passes)} measured passes"
-    return f"{who} left {q.percent(unused_bytes / weight_bytes)} of the weights ({q.size(unused_bytes)}) untouched."
-
-
-def weights_of_token(weight_bytes: int, share: float, n_passes: int) -> str:
-    """How many bytes of weights a generated token touches; `share`: beside the size of the model's files."""
-    who = "The generated token touched" if n_passes == 1 else "A generated token touches, at the median,"
-    return f"{who} {q.size(weight_bytes)} of weights, as much as {q.percent(share)} of the file."
-
-
 def verdict_line(verdict: str, checks: Sequence[Check]) -> str:
     """The verdict with the checks that decided it: `complete with warnings: interference 12 % (limit: 5 %)`."""
     state = {"complete with warnings": "warning", "not usable": "failed"}.get(verdict, "")
@@ -116,22 +102,6 @@ def copied_weights(disk_bytes: int, copied_bytes: int) -> str:
     return (
         f"{q.percent(share)} of the weight bytes that a token touches were copied out of the file at load; no "
         "operation reads them from the file."
-    )
-
-
-def time_goes_to(phase: str, group: str, share: float, outside: float) -> str:
-    """The component group that takes most time of a phase, and the share of time outside operations."""
-    rest = f"; {q.percent(outside)} lies before, between and after operations" if outside else ""
-    return f"Operations of {group} take {q.percent(share)} of the time of {PHASES[phase]}{rest}."
-
-
-def threads_work(phase: str, work: float, waiting: float, n_threads: int) -> str:
-    """Work and waiting in the passes of a phase, as shares of thread time; empty for a single thread."""
-    if n_threads == 1:
-        return ""
-    return (
-        f"During {PHASES[phase]}, threads work for {q.percent(work)} of their time and wait at barriers for "
-        f"{q.percent(waiting)}. Work includes waiting for the disk; both include time without a processor."
     )
 
 
@@ -202,37 +172,6 @@ def times_with_care(checks: Sequence[Check]) -> str:
         if c.key in ("interference", "even_tokens", "op_times") and c.detail:
             notes.append(f"{c.detail[:1].upper()}{c.detail[1:]}.")
     return " ".join(["Read these times with care.", *notes]) if notes else ""
-
-
-def read_from_storage(
-    other_bytes: int | None, generate: Sequence[int], file_bytes: int, others: str = "the prompt"
-) -> str:
-    """How much the passes made the kernel read from the disk.
-
-    `generate` has the bytes of each generate pass, `other_bytes` the sum of the passes that `others` names (None:
-    there is none).
-    """
-    together = (other_bytes or 0) + sum(generate)
-    if together == 0:
-        return "No measured pass made the kernel read from the disk."
-    parts = [(others, q.size(other_bytes))] if other_bytes is not None else []
-    if generate:
-        each = f" ({q.size(median(generate))} in the median pass)" if len(generate) > 1 else ""
-        parts.append(("generation", f"{q.size(sum(generate))}{each}"))
-    (first, amount), *more = parts
-    sentence = f"{first[0].upper()}{first[1:]} made the kernel read {amount} from the disk"
-    sentence += "".join(f" and {name} {size}" for name, size in more)
-    times = together / file_bytes if file_bytes else 0
-    return f"{sentence}, read-ahead included{f'; together {q.three(times)} times the file' if times > 1 else ''}."
-
-
-def page_faults(major: int, minor: int) -> str:
-    """Major faults waited for a read that they began; minor faults waited for none, or for one under way."""
-    others = f"; {q.counted(minor, 'minor fault')} waited for no read, or for one already under way" if minor else ""
-    if not major:
-        return f"No page fault of a measured pass waited for a read of its own (major fault){others}."
-    which = "a read of its own (major fault)" if major == 1 else "reads of their own (major faults)"
-    return f"{q.counted(major, 'page fault')} of measured passes waited for {which}{others}."
 
 
 def token_times(times_ns: Sequence[float]) -> str:

@@ -60,17 +60,3 @@ def memory_title(half: float, memory: float, held: float) -> str:
 def _still(held: float) -> str:
     """What holding the most used bytes serves."""
     return f"holding the most used bytes in it would serve {q.percent(held)} of what is touched there"
-
-
-def finding(order: str, gain: float, half: float, memory: float, held: float) -> str:
-    """The finding of the overview; `half`: the share of the time that LRU saves, `held`: of the bytes held still."""
-    by_order = (
-        f"no other order of the file would save {q.percent(LEAST_GAIN)} of the time to read"
-        if order == "today" or gain < LEAST_GAIN
-        else f"the order “{order}” of the file would save {q.percent(gain)} of the time to read"
-    )
-    by_memory = q.percent(half) if half > 0 else "nothing"
-    return (
-        f"Simulated: {by_order}; {q.size(memory)} of memory for the mapped file would save {by_memory} with LRU, and "
-        f"{_still(held)}."
-    )

@@ -1,4 +1,4 @@
-"""The data of the memory page's explorer: the pieces of the file, and what each row of passes touched of them.
+"""The data of the explorer of the file: its pieces, and what each row of passes touched of them.
 
 `data/memory.js` is a classic script with one call; the page loads it when the explorer becomes visible. What a single
 pass touched is computed in the browser from its operations (op_chunks.py).
