@@ -38,7 +38,7 @@ def test_every_figure_has_the_first_rows_of_its_csv(report: Report) -> None:
             for text, value in zip(texts, row, strict=True):
                 if pd.isna(value):
                     assert text == "—"
-                elif isinstance(value, int | float):
+                elif isinstance(value, int | float) and not isinstance(value, bool):
                     assert float(text.replace("\u202f", "")) == pytest.approx(float(value), rel=1e-5)
                 else:
                     assert unescape(text) == str(value)

@@ -45,7 +45,8 @@ def words(name: str) -> str:
 @pytest.mark.parametrize("name", [*SAMPLES, *GGMLVIZ])
 def test_pages_say_that_the_run_was_imported_and_hold_no_raw_values(name: str) -> None:
     pages = report(name).pages
-    assert all("Another tool recorded this trace" in page.body for page in pages)
+    assert all('index.html#imported">imported</a>' in page.body.partition("</header>")[0] for page in pages)
+    assert 'id="imported">Another tool recorded this trace' in pages[0].body
     assert not re.search(r"\b(nan|None|NaT|run-000)\b|<NA>|&lt;NA&gt;", words(name)), name
 
 

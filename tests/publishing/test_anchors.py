@@ -67,7 +67,7 @@ def searched(bundle: Bundle) -> set[tuple[str, str]]:
             found |= {(key, row) for key in ("operations", "timeline") for row in rows if entry["id"] in listed}
     memory = bundle.folder / "data" / "memory.js"
     tensors = data_of(memory.read_bytes()).get("tensors", ()) if memory.is_file() else ()
-    found |= {("memory", f"tensor={tensor}") for tensor in tensors}
+    found |= {("file", f"tensor={tensor}") for tensor in tensors}
     state = re.search(rb'<script type="application/json" id="tg-graph">(.*?)</script>', bodies["graph"], re.DOTALL)
     for topology in json.loads(state[1])["topologies"] if state else ():
         facts = topology.get("facts") or data_of((bundle.folder / "graph" / topology["path"]).read_bytes())
