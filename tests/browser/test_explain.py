@@ -14,7 +14,7 @@ from tracegen.report.pages.page import OUTLINE, Page
 pytestmark = pytest.mark.browser
 
 PAGES = [Page(*one, "").path for one in OUTLINE]
-EXPLAINED = """[...document.querySelectorAll(":is([id^=fig-], [id^=tab-]) details.tg-explain")].map(element => {
+EXPLAINED = """[...document.querySelectorAll("details.tg-explain:not(#explorer *)")].map(element => {
     const at = element.closest("[id^=fig-], [id^=tab-]");
     return [at.id.slice(4), element.open, element.querySelector("summary").textContent,
             [...element.querySelectorAll("dl > div")]
