@@ -100,12 +100,11 @@ def test_neighbours_that_are_alike_share_a_row(of: list[tuple[bool, bool, int]],
         assert not any(row["is_quiet"] for row in table)
 
 
-def test_passes_that_touch_as_much_of_each_part_are_alike(tables: Tables) -> None:
-    parts = file_tokens.parts(tables, theme.GROUP_OF, 12)
-    used = ranges([(1, 0, 50), (2, 0, 50), (3, 25, 50), (4, 0, 20)])
-    cut = pd.DataFrame({"begin": [0, 50], "end": [50, 100]})
-    alike = file_tokens.touched_alike(used, cut)
-    assert alike[1] == alike[2] and alike.nunique() == 3 and len(parts)
+def test_passes_that_touch_the_same_pieces_are_alike(tables: Tables) -> None:
+    cut = pd.DataFrame({"begin": [0, 50, 90], "end": [50, 90, 100]})
+    used = ranges([(1, 0, 50), (2, 0, 30), (2, 60, 10), (3, 50, 50), (4, 50, 25), (4, 94, 6)])
+    alike = file_tokens.touched_alike(tables, used.assign(file=0), cut)
+    assert alike[1] == alike[2] and alike[3] == alike[4] and alike.nunique() == 2
 
 
 # What was touched, read and waited for

@@ -15,7 +15,7 @@ from tracegen.analysis import axis, disk_waits
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.coverage import union
 from tracegen.analysis.passes import measured
-from tracegen.analysis.pieces import bytes_in, overlaps
+from tracegen.analysis.pieces import bytes_in, overlaps, piece_bytes
 
 DISK_NS = 100_000  # a page fault that took longer, or started a read itself, waited for the disk
 JOINING = ("norm", "router", "other")  # groups of small tensors, which belong to the part beside them
@@ -159,16 +159,16 @@ def _begins(keys: np.ndarray) -> np.ndarray:
     return begins
 
 
-def touched_alike(touched: pd.DataFrame, of_parts: pd.DataFrame) -> pd.Series:
-    """A number for each pass, by pass_id, that is equal where passes touch as much of each part, to a hundredth.
+def touched_alike(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.Series:
+    """A number for each pass, by pass_id, that is equal where passes touch the same pieces, at least half of each.
 
-    `touched`: ranges on the axis (pass_id, begin, end), `of_parts`: the result of `parts`.
+    `used`: the result of `accesses.ranges`, `cut`: that of `pieces.pieces`. One row of a table makes no difference.
     """
-    begin, end = (of_parts[name].to_numpy("int64") for name in ("begin", "end"))
-    found = bytes_in(union(touched, "pass_id"), begin, end)
-    found["hundredths"] = 100 * found["bytes"] // (end - begin)[found["place"]]
-    each = found.pivot(index="pass_id", columns="place", values="hundredths").fillna(0)
-    return pd.Series(each.groupby(list(each.columns), sort=False).ngroup(), each.index)
+    found = piece_bytes(tables, used, cut)
+    size = (cut["end"] - cut["begin"]).to_numpy("int64")[found["piece"]]
+    most = found[(2 * found["used_bytes"] >= size).to_numpy(bool)]
+    each = most.sort_values("piece").groupby("pass_id")["piece"].agg(tuple)
+    return pd.Series(pd.factorize(each)[0], each.index)
 
 
 def shares(ranges: pd.DataFrame, of_rows: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:

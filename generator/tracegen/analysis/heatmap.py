@@ -14,7 +14,7 @@ from tracegen.analysis.passes import OUTSIDE, labels
 from tracegen.analysis.pieces import bytes_in, pieces
 
 MOST_ROWS, LEAST_ROWS = 240, 60  # of the heatmap of shares: more passes share rows
-MOST_RANGES = 24_000  # of the file, in all rows of a drawing: above it, rows are fewer
+MOST_RANGES = 6_000  # of the file, in all rows of a drawing: above it, rows are fewer
 
 
 def file_cells(

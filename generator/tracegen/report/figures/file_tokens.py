@@ -65,7 +65,7 @@ def _content(context: Context) -> Content:
     read, waits = file_tokens.reads(tables), file_tokens.waits(tables)
     measured = context.measured
     quiet = ~measured.set_index("pass_id").index.to_series().isin({*read["pass_id"], *waits["pass_id"]})
-    alike = file_tokens.touched_alike(used, file_tokens.parts(tables, theme.GROUP_OF, chart.most_parts(theme.WIDTH)))
+    alike = file_tokens.touched_alike(tables, context.measured_used, context.pieces)
     rows = file_tokens.rows(tables, quiet, alike, MOST_ROWS)
     times = file_tokens.times(tables, theme.GROUP_OF)
     shown = _labels(context, rows)
