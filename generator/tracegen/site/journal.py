@@ -33,6 +33,7 @@ from markdown.util import AtomicString
 
 from tracegen.charts.theme import on_dark
 from tracegen.contract import address
+from tracegen.contract.text import ended
 from tracegen.publishing import anchors
 from tracegen.publishing.held import addresses_of
 from tracegen.publishing.versions import Published
@@ -351,7 +352,7 @@ class _FigureProcessor(BlockProcessor):
         link = SubElement(figure, "a", {"href": target.url})
         _drawing(self.known, link, target)
         caption = SubElement(figure, "figcaption")
-        words = match["text"] or f"{target.figure['title']}. {target.figure['caption']}"
+        words = match["text"] or f"{ended(target.figure['title'])} {target.figure['caption']}"
         caption.text = AtomicString(f"{words} ")
         origin = SubElement(caption, "a", {"href": target.url})
         origin.text = AtomicString(f"{target.published.version.citation}{withdrawn(target.published)}")
