@@ -123,7 +123,7 @@ def chart(
             align=align, baseline="middle", color=ink, fontStyle=style, fontSize=theme.SMALL
         )
         drawn += mark.encode(text="text:N", x=_x("left:Q"), y=_y("top:Q"))
-    return drawn.resolve_scale(x="shared", y="shared").properties(width=at.width - 8, height=height)
+    return drawn.resolve_scale(x="shared", y="shared").properties(width=at.width - 10, height=height)
 
 
 def _x(field: str) -> Any:
@@ -293,7 +293,7 @@ def _numbers(at: Plan, rows: pd.DataFrame, top: float) -> list[pd.DataFrame]:
     if at.is_narrow or "read" not in rows:
         return words
     middle = (rows["top"] + rows["bottom"]) / 2
-    for name, head, right in (("read", "read", at.width - 80), ("needed", "needed of it", at.width - 8)):
+    for name, head, right in (("read", "read", at.width - 80), ("needed", "needed of it", at.width - 10)):
         if name in rows:
             words.append(_text([head], right, top - 16, "right", "muted"))
             words.append(_text(rows[name], right, middle, "right"))
