@@ -262,7 +262,7 @@ def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str
     whole = table[list(names)].sum(axis=1)
     of_tokens = whole[~table["is_prompt"]].max() if (~table["is_prompt"]).any() else whole.max()
     longest = np.where(table["is_prompt"] & (whole > of_tokens), whole, of_tokens)
-    room = at.numbers - at.lane - (44 if at.is_narrow else 62)
+    room = at.numbers - at.lane - 62
     per_ns = room / np.where(longest > 0, longest, 1)
     bars, left = [], pd.Series(at.lane, index=table.index)
     for name in names:

@@ -13,7 +13,8 @@ from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_REQUESTS
-from tracegen.report.figures.disk_waits import DISK_SPLIT, read_bytes
+from tracegen.report.figures.disk_waits import DISK_SPLIT
+from tracegen.report.figures.shared_disk import read_bytes
 from tracegen.report.findings.finding import Amount, Finding, Scope
 
 PHASES: Mapping[str, Scope] = {"generate": "generation", "prompt": "prompt"}
