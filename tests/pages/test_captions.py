@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import a_moe_run
-from tests.pages.rendered import CASES, rendered
+from tests.pages.rendered import CASES, rendered, words
+from tracegen.report.figures.context import OUTSIDE
 from tracegen.report.words.captions import MOST, shortened
 
 SENTENCE = st.builds(
@@ -26,6 +29,14 @@ def keeps_to_it(caption: str) -> None:
 @given(st.lists(SENTENCE, max_size=8).map(" ".join))
 def test_what_is_said_is_short_and_nothing_is_lost(caption: str) -> None:
     keeps_to_it(caption)
+
+
+def test_all_of_a_caption_stands_on_its_page() -> None:
+    report = rendered(CASES["experts"], a_moe_run())
+    pages = {page.key: unescape(words(page.body)) for page in report.pages}
+    for figure in report.figures:
+        for part in "\n".join(shortened(figure.caption)).replace(OUTSIDE, "\n").split("\n"):
+            assert " ".join(part.split()) in pages[figure.page], figure.key
 
 
 def test_captions_of_a_report_are_cut_where_sentences_end() -> None:

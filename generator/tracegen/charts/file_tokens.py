@@ -123,7 +123,7 @@ def chart(
             align=align, baseline="middle", color=ink, fontStyle=style, fontSize=theme.SMALL
         )
         drawn += mark.encode(text="text:N", x=_x("left:Q"), y=_y("top:Q"))
-    return drawn.resolve_scale(x="shared", y="shared").properties(width=at.width - 8, height=height)
+    return drawn.resolve_scale(x="shared", y="shared").properties(width=at.width - 10, height=height)
 
 
 def _x(field: str) -> Any:
@@ -263,7 +263,7 @@ def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str
     whole = table[list(names)].sum(axis=1)
     of_tokens = whole[~table["is_prompt"]].max() if (~table["is_prompt"]).any() else whole.max()
     longest = np.where(table["is_prompt"] & (whole > of_tokens), whole, of_tokens)
-    room = at.numbers - at.lane - (44 if at.is_narrow else 62)
+    room = at.numbers - at.lane - 62
     per_ns = room / np.where(longest > 0, longest, 1)
     bars, left = [], pd.Series(at.lane, index=table.index)
     for name in names:
@@ -294,7 +294,7 @@ def _numbers(at: Plan, rows: pd.DataFrame, top: float) -> list[pd.DataFrame]:
     if at.is_narrow or "read" not in rows:
         return words
     middle = (rows["top"] + rows["bottom"]) / 2
-    for name, head, right in (("read", "read", at.width - 80), ("needed", "needed of it", at.width - 8)):
+    for name, head, right in (("read", "read", at.width - 80), ("needed", "needed of it", at.width - 10)):
         if name in rows:
             words.append(_text([head], right, top - 16, "right", "muted"))
             words.append(_text(rows[name], right, middle, "right"))
