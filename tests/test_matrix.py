@@ -119,13 +119,11 @@ def test_the_field_of_a_prompt_is_what_stands_before_the_last_slash(tmp_path: Pa
         assert field_of(name, cell.experiment.prompt) == name != field_of(name)
 
 
-def test_the_prompts_of_the_demo_are_three_in_each_of_five_fields() -> None:
+def test_the_prompts_of_the_demo_are_six_in_each_of_four_fields() -> None:
     matrix = read_matrix(Path(__file__).parents[1] / "experiments/expert-domains/experiment.toml")
-    assert matrix is not None and len(matrix.cells) == 15
+    assert matrix is not None and len(matrix.cells) == 24
     fields = Counter(field_of(dict(cell.factors)["prompt"], cell.experiment.prompt) for cell in matrix.cells)
-    assert fields == dict.fromkeys(("code", "mathematics", "medicine", "law", "fiction"), 3)
-    lengths = [len(cell.experiment.prompt) for cell in matrix.cells]
-    assert max(lengths) < 1.3 * min(lengths)
+    assert fields == dict.fromkeys(("english", "german", "python", "c"), 6)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def pinned(content: bytes, wheel: Path, member: str = MEMBER) -> trained.Trained
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(member, content)
     pin = release.Release("a-model", "1", wheel.name, hashlib.sha256(wheel.read_bytes()).hexdigest(), "1 MB")
-    return trained.Trained(pin, MEMBER, len(CONTENT), hashlib.sha256(CONTENT).hexdigest(), "MIT", "A model")
+    return trained.Trained("A model", pin, MEMBER, len(CONTENT), hashlib.sha256(CONTENT).hexdigest(), "MIT", "A model")
 
 
 def index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pin: trained.Trained, pip: str = "") -> Path:

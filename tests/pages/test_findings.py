@@ -19,7 +19,7 @@ from tests.analysis.test_requests import use_by_hand
 from tests.builders import a_moe_run, a_run, scaled_case
 from tests.pages.rendered import CASES, same_analyses
 from tests.pages.test_pasted import disk_case
-from tests.recompute.plain import access, experts, memory, reuse, times
+from tests.recompute.plain import access, experts, memory, reuse
 from tests.recompute.plain.rows import Rows
 from tests.recompute.plain.touched import Access, accesses
 from tests.site_project import stored
@@ -120,24 +120,32 @@ def test_what_was_read_again(collector: Collector) -> None:
 def test_what_was_read_where_page_faults_were_not_recorded() -> None:
     run = replace(RUN, facts={**RUN.facts, "trace": {**RUN.facts["trace"], "faults_recorded": False}})
     read = [p["read_bytes"] for p in PASSES.values() if p["kind"] == "generate"]
-    found = one(Collector(run, TABLES), DISK, "generation")
+    unrecorded = {**TABLES, "spans": TABLES["spans"].assign(fault_ns=pd.array([pd.NA] * len(TABLES["spans"]), "Int64"))}
+    found = one(Collector(run, unrecorded), DISK, "generation")
     assert found.amount == Amount(float(sum(read)), "bytes")
     assert found.population == f"{sum(n > 0 for n in read)} of {len(read)} tokens read anything"
 
 
 def test_computing_and_threads(collector: Collector, rows: Rows) -> None:
+    """Waiting for the disk is no computing: work without page faults, in the mean over the threads of a pass."""
     found = one(collector, COMPONENTS)
-    ops = [row for row in times.by(rows, "op") if row["phase"] == "generate" and row["n_ops"]]
-    top = max(ops, key=lambda row: row["share"])
-    assert found.measure == f"Computing {top['op']}" and found.amount.value == pytest.approx(top["share"])
+    kinds: dict[str, float] = defaultdict(float)
     groups: dict[str, float] = defaultdict(float)
-    for row in times.by(rows, "component"):
-        if row["phase"] == "generate" and row["n_ops"]:
-            groups[theme.GROUP_OF[row["component"]]] += row["share"]
+    nodes = {(n["graph"], n["node"]): n for n in rows["graph_nodes"]}
+    generate = rows.of_kind("generate")
+    whole = sum(p["end_ns"] - p["begin_ns"] for p in generate)
+    for p in generate:
+        spans = [s for s in rows["spans"] if s["pass_id"] == p["pass_id"]]
+        for s in spans:
+            node = nodes[p["graph"], s["node"]]
+            work = (s["work_ns"] - (s["fault_ns"] or 0)) / len({s["thread"] for s in spans}) / whole
+            kinds[node["op"]] += work
+            groups[theme.GROUP_OF[node["component"]]] += work
+    op, share = max(kinds.items(), key=lambda of: of[1])
+    assert found.measure == f"Computing {op}" and found.amount.value == pytest.approx(share)
     most = sorted(groups.items(), key=lambda of: -of[1])[:2]
     assert [(a.words, a.value) for a in found.beside] == [(f"for {g}", pytest.approx(share)) for g, share in most]
     waited = one(collector, WAITING_KINDS)
-    generate = rows.of_kind("generate")
     spans = [s for s in rows["spans"] if PASSES[s["pass_id"]]["kind"] == "generate"]
     n_threads = len({s["thread"] for s in spans})
     whole = n_threads * sum(p["end_ns"] - p["begin_ns"] for p in generate)

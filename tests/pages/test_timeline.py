@@ -54,7 +54,7 @@ def test_pages_are_told_from_the_run_alone() -> None:
 
 def test_figures_kept_their_keys_on_their_new_pages(report: Report) -> None:
     assert {f.key: f.page for f in report.figures if f.key in ("timeline", "experts")} == {
-        "timeline": "appendix", "experts": "experts"
+        "timeline": "timeline", "experts": "experts"
     }  # fmt: skip
 
 

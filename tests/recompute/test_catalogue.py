@@ -17,6 +17,7 @@ SAME_DATA = {  # key: the one whose data are the same
     "experts-weights": "experts-strength",
 }
 NOT_COUNTED = {
+    "file-tokens": "a picture: tests/analysis/test_file_tokens.py counts its parts, rows, shares and times by itself",
     "disk": "settings and counters, a row each; its sums are key figures",
     "residency": "of runs that looked: tests/analysis/test_residency.py counts its pages one by one",
     "resident-groups": "the same: tests/analysis/test_resident_tensors.py",

@@ -111,7 +111,7 @@ def _enclosed(style: str) -> str:
 
 HTML = Format(
     "html",
-    "the overview in its public form as one file, to mail or to attach to an issue",
+    "the first page in its public form as one file, to mail or to attach to an issue",
     _html,
     suffix=".html",
     whole=True,

@@ -82,8 +82,8 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
 
 TIMELINE = Figure(
     key="timeline",
-    page="appendix",
-    section="time",
+    page="timeline",
+    section="pass",
     title="What do the threads do during a token?",
     needs=needs.TIMES,
     content=_content,
