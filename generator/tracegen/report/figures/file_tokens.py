@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -19,20 +21,27 @@ MOST_ROWS = 34
 LEAST_SHARE = 0.02  # of the time of all rows: groups that computed for less are one, "other"
 
 
+def _name(labels: Mapping[int, str], pass_id: int) -> str:
+    """`token 3`, also for a prompt that gave it, or `pass 7` where it gave none."""
+    found = re.search(r"token \d+", labels[pass_id])
+    return found[0] if found else f"pass {pass_id}"
+
+
 def _labels(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
     """Names of rows: row, label, short (for a narrow picture), is_prompt, is_folded."""
     names, made = context.labels, []
     no_reads = context.run.has_requests or context.run.has_faults
     for number, some in rows.groupby("row"):
-        first, last = (names[int(some["pass_id"].iloc[at])] for at in (0, -1))
+        first, last = (_name(names, int(some["pass_id"].iloc[at])) for at in (0, -1))
         n, quiet = len(some), bool(some["is_quiet"].iloc[0])
         is_prompt = some["kind"].iloc[0] == "prompt"
-        short = first.removeprefix("token ")
+        noun, _, short = first.partition(" ")
         if is_prompt:
             first = short = "prompt"
         elif n > 1:
-            short = f"{short}–{last.removeprefix('token ')}"
-            first = f"{first.replace('token ', 'tokens ')} to {last.removeprefix('token ')}"
+            end = last.partition(" ")[2] if last.startswith(noun) else last
+            first = f"{'passes' if noun == 'pass' else 'tokens'} {short} to {end}"
+            short = f"{short}–{end}"
         folded = n > 1 and not is_prompt and quiet and no_reads
         label = f"{q.counted(n, 'token')}: no reads" if folded else first
         made.append((number, label, short, is_prompt, folded or (n > 1 and not is_prompt)))

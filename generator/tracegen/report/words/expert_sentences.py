@@ -193,7 +193,7 @@ def load_title(*, share: float, even: float | None, layers: Sequence[int], chanc
     `share` is that of the most chosen expert of a layer (median over layers), `even` the share of an even choice
     (None: layers differ), `chance` the share of the most chosen expert if rows choose at random (None: many rows).
     """
-    return f"{_most_chosen(share, layers, 'gets')}{_even(even, 'it ')}{_chance(chance)}"
+    return f"{_most_chosen(share, layers)}{_even(even, 'it ')}{_chance(chance)}"
 
 
 def load_caption(*, n_layers: int, n_rows: int, sizes_differ: bool) -> str:
@@ -243,11 +243,11 @@ def _every_expert(layers: Sequence[int]) -> str:
     return f"Every expert of layer {layers[0]}" if len(layers) == 1 else "Every expert of every layer"
 
 
-def _most_chosen(share: float, layers: Sequence[int], verb: str) -> str:
+def _most_chosen(share: float, layers: Sequence[int]) -> str:
     if len(layers) == 1:
-        return f"The most chosen expert of layer {layers[0]} {verb} {q.percent(share)} of its choices"
+        return f"The most chosen expert of layer {layers[0]} gets {q.percent(share)} of its choices"
     return (
-        f"The most chosen expert of a layer {verb} {q.percent(share)} of its choices (median over {len(layers)} layers)"
+        f"The most chosen expert of a layer gets {q.percent(share)} of its choices (median over {len(layers)} layers)"
     )
 
 
