@@ -386,7 +386,7 @@ def test_search_stays_in_the_whole_graph_while_that_is_looked_at(open_: Any, roo
 def test_a_large_graph_stays_light(open_: Any, long_report: Path) -> None:
     """Elements, not seconds: what a browser has to lay out grows with the nodes, not with their square."""
     page = open_(long_report)
-    assert (long_report / "data/graph/graph-0.js").stat().st_size > 40_000
+    assert (long_report / "data/graph/graph-0.js").stat().st_size > 10_000  # deflated
     page.click("[data-tg=draw]")
     n_nodes = page.locator(".tg-all .tg-op, .tg-all .tg-noop").count()
     assert n_nodes > 680

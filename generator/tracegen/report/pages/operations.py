@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -12,10 +13,11 @@ from tracegen.report.figures.explorers import GRAPH, OPERATIONS
 from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.timeline import TIMELINE
 from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.explorers.op_chunks import COLUMNS, note, written_ops
+from tracegen.report.pages.explorers.op_chunks import COLUMNS, note, unit_text, written_ops
 from tracegen.report.pages.explorers.op_index import write_index
 from tracegen.report.pages.token_panel import layer_means_csv, token_panel
 from tracegen.report.pages.token_words import pass_name
+from tracegen.report.words.terms import memory_name
 
 # The columns of the table in order: their names in scripts/op_rows.js, and their widths in pixels.
 TABLE = (
@@ -23,6 +25,7 @@ TABLE = (
     ("work", 72), ("barrier", 72), ("wait", 72), ("disk", 78), ("copied", 72), ("buffer", 72), ("threads", 68),
     ("reads", 300), ("used", 180),
 )  # fmt: skip
+_TOUCHED = ("node", "slot", "unit", "first_unit", "n_units")
 
 
 NO_GRAPH = "This run evaluated no graph, so there is no operation to list."
@@ -118,8 +121,14 @@ def _in_and_out(held: int | None, produced: Any) -> str:
 
 
 def _rows(context: Collector, pass_id: int) -> list[dict[str, Any]]:
-    """The rows of the table without scripts; numbers are texts in the units of its head."""
+    """The rows of the table; numbers are texts in the units of its head, `operands` are in the opened row."""
     ops = context.ops[context.ops["pass_id"] == pass_id]
+    accessed = context.accessed[context.accessed["pass_id"] == pass_id]
+    units = _units_used(context.tables["touches"], pass_id)
+    by_node: dict[int, list[dict[str, str]]] = {}
+    for a in accessed.to_dict("records"):
+        key = (int(a["node"]), str(a["slot"]))
+        by_node.setdefault(int(a["node"]), []).append(_operand(context, a, units.get(key, "")))
     longest = float(ops["duration_ns"].max()) if ops["duration_ns"].notna().any() else 1.0
     return [
         dict(
@@ -134,9 +143,19 @@ def _rows(context: Collector, pass_id: int) -> list[dict[str, Any]]:
             numbers=tuple(_number(c, o[c]) for c in COLUMNS),
             bar=0.0 if pd.isna(o["duration_ns"]) else float(o["duration_ns"]) / max(longest, 1),
             threads="—" if pd.isna(o["n_threads"]) else str(o["n_threads"]),
+            operands=tuple(by_node.get(int(o["node"]), ())),
         )
         for o in ops.to_dict("records")
     ]
+
+
+def _units_used(touches: pd.DataFrame, pass_id: int) -> dict[tuple[int, str], str]:
+    """Which rows or experts the operands of a pass touched, by node and slot."""
+    rows = touches[touches["pass_id"] == pass_id].sort_values(["node", "slot", "first_unit"])
+    runs: dict[tuple[int, str, str], list[tuple[int, int]]] = {}
+    for node, slot, unit, first, n in zip(*(rows[c] for c in _TOUCHED), strict=True):
+        runs.setdefault((int(node), str(slot), str(unit)), []).append((int(first), int(n)))
+    return {(node, slot): unit_text(unit, used) for (node, slot, unit), used in runs.items()}
 
 
 def _number(column: str, value: Any) -> str:
@@ -147,3 +166,20 @@ def _number(column: str, value: Any) -> str:
         if column.endswith("bytes")
         else q.decimal(value / 1e3, 1 if column == "begin_ns" else 2)
     )
+
+
+def _operand(context: Collector, row: Mapping[Any, Any], units: str) -> dict[str, str]:
+    place = "—"
+    if q.known(row["file"]):
+        files = context.tables["files"].set_index("file")["path"]
+        place = q.printable(files.get(int(row["file"]), f"file {row['file']}"))
+    elif q.known(row["buffer_id"]):
+        place = f"buffer {row['buffer_id']}"
+    memory = memory_name(row["memory"]) if q.known(row["memory"]) else q.UNKNOWN
+    offset, size, touched = (
+        q.count(row[c]) if q.known(row[c]) else "—" for c in ("offset", "size_bytes", "touched_bytes")
+    )
+    return dict(
+        slot=str(row["slot"]), name=q.printable(row["source_name"]), memory=memory, place=place, offset=offset,
+        size=size, touched=touched, units=units,
+    )  # fmt: skip
