@@ -87,6 +87,13 @@ def test_recorded_samples_have_the_last_token_too(tmp_path: Path) -> None:
     assert told(text_of(models, CHAT[:3], (THERE,))) == ("<s><|user|> Hello", " there", None)
 
 
+def test_what_the_logger_lost_is_completed_from_the_tokens(tmp_path: Path) -> None:
+    models, ids = [model_in(tmp_path)], (THERE, E2, _82, AC, END)
+    for printed, whole in ((" the", " there€</s>"), (" there€</s>", " there€</s>"), (" other", " other")):
+        text = text_of(models, CHAT, ids, given=printed)
+        assert (text["prompt"], text["generated"]) == (printed, whole) and "restored" not in text
+
+
 def test_half_a_character_at_the_end_is_replaced(tmp_path: Path) -> None:
     assert text_of([model_in(tmp_path)], CHAT[:-1])["generated"] == " there\ufffd"
 

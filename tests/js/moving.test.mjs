@@ -206,7 +206,7 @@ test("a token row is told with its experts, in their order", () => {
     pass: [2, 3, 4],
     by_weight: true
   };
-  const words = (at, several) => page.expertWords({ data, n: 4, at }, several);
+  const words = (at, several) => page.expertWords({ data, n: 4, rows: 3, at }, several);
   assert.equal(words(null, 1), "3 token rows, 4 experts.");
   assert.equal(words(null, 2), "3 token rows, 4 experts, 2 token rows per line.");
   assert.equal(words({ token: 0, expert: 1 }, 1),
@@ -219,7 +219,7 @@ test("a token row is told with its experts, in their order", () => {
 
 test("one token row and one expert have words of their own", () => {
   const data = { experts: [[2]], token: [5], gives: [6], pass: [9], by_weight: true };
-  const view = { data, n: 4, at: { token: 0, expert: 2 } };
+  const view = { data, n: 4, rows: 1, at: { token: 0, expert: 2 } };
   assert.equal(page.expertWords(view, 1),
     "token 5 → 6 (pass 9) chose 2. Expert 2 is chosen by 1 of 1 token row in this layer.");
 });

@@ -80,9 +80,15 @@ def test_llama_cpp_writes_what_the_pytorch_model_wrote(prompt: str, exact: Path,
         str(plain.programs / TARGET), "-m", str(exact), "-p", prompt, "-n", "40", "--temp", "0", "-no-cnv", "-t", "1",
         "--no-display-prompt", "--no-warmup", "--simple-io",
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, timeout=120, check=True, stdin=subprocess.DEVNULL)
-    said = done.stdout.decode()
-    assert said.strip().startswith(GREEDY[prompt].strip()[:100])
+    expected, longest = GREEDY[prompt], ""
+    for _ in range(10):  # it may exit before the thread of its logger has written the last tokens
+        done = subprocess.run(command, capture_output=True, timeout=120, check=True, stdin=subprocess.DEVNULL)
+        printed = done.stdout.decode().rstrip("\n")
+        assert expected.startswith(printed)
+        longest = max(longest, printed, key=len)
+        if longest == expected:
+            return
+    raise AssertionError(f"the best of ten runs wrote {longest!r}")
 
 
 @pytest.mark.llama

@@ -4,9 +4,10 @@ window.tracegenExperts = function(data) { expertsOf[data.layer] = data; };
 
 function expertGrid(canvas, view) {
   var LEFT = 96, TOP = 8, AXIS = 34, MOST = 600, STEPS = 8;
-  function several() { return Math.max(1, Math.ceil(view.data.experts.length / MOST)); }
-  function lines() { return Math.ceil(view.data.experts.length / several()); }
+  function several() { return Math.max(1, Math.ceil(view.rows / MOST)); }
+  function lines() { return Math.ceil(view.rows / several()); }
   function high() { return Math.max(1, Math.min(16, Math.floor(MOST / lines()))); }
+  function tall() { return TOP + lines() * high() + AXIS; }
   function wide() { return Math.max(canvas.parentNode.clientWidth - LEFT - 2, 10) / view.n; }
 
   function counts(line) {
@@ -43,7 +44,7 @@ function expertGrid(canvas, view) {
   }
   function draw() {
     if (!view.data) { return; }
-    var n = lines(), on = sharp(canvas, TOP + n * high() + AXIS), line, names = ["band", "muted", "bar", "ink"], step;
+    var n = lines(), on = sharp(canvas, tall()), line, names = ["band", "muted", "bar", "ink"], step;
     canvas.setAttribute("data-layer", String(view.data.layer));
     for (step = 0; step < STEPS; step += 1) { names.push("s" + step); }
     var colours = coloursOf(canvas, names);
@@ -68,7 +69,8 @@ function expertGrid(canvas, view) {
         { token: token, expert: expert } :
         null;
     },
-    several: several
+    several: several,
+    reserve: function() { canvas.style.height = tall() + "px"; } /* so that nothing moves when the data come */
   };
 }
 
@@ -93,7 +95,7 @@ function expertLabel(data, row) {
 }
 /* The text below the picture: a summary, or the row and expert under the pointer; `several` rows share a line. */
 function expertWords(view, several) {
-  var data = view.data, at = view.at, n = data.experts.length, rows = n + (n === 1 ? " token row" : " token rows");
+  var data = view.data, at = view.at, n = view.rows, rows = n + (n === 1 ? " token row" : " token rows");
   if (!at) {
     return rows + ", " + view.n + " experts" + (several > 1 ? ", " + several + " token rows per line" : "") + ".";
   }
@@ -119,7 +121,7 @@ function experts(state, root) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   function say(text) { part("status").textContent = text; }
   var canvas = part("grid"), layers = state.layers, shown = null, wanted = null;
-  var view = { data: null, n: 1, at: null, label: function(row) { return expertLabel(view.data, row); } };
+  var view = { data: null, n: 1, rows: 0, at: null, label: function(row) { return expertLabel(view.data, row); } };
   var grid = expertGrid(canvas, view), soon = redrawn(grid.draw);
 
   function look(at) {
@@ -128,10 +130,15 @@ function experts(state, root) {
     part("about").textContent = expertWords(view, grid.several());
     soon();
   }
+  function size(layer) {
+    view.n = state.experts[layer];
+    view.rows = state.rows[layer];
+    view.at = null;
+  }
   function put(layer) {
     shown = layer;
     view.data = expertsOf[layer];
-    view.n = state.experts[layer];
+    size(layer);
     part("label").textContent = part("choose").value = String(layer);
     part("previous").disabled = layers.indexOf(layer) === 0;
     part("next").disabled = layers.indexOf(layer) === layers.length - 1;
@@ -170,6 +177,9 @@ function experts(state, root) {
     if (to !== undefined && jump) { leadTo(root); }
   }
 
+  size(state.layer);
+  grid.reserve();
+  part("about").textContent = expertWords(view, grid.several());
   root.hidden = false;
   part("choose").addEventListener("change", function(event) { go(parseInt(event.target.value, 10)); });
   part("previous").addEventListener("click", function() { step(-1); });

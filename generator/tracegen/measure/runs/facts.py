@@ -79,7 +79,11 @@ def described(model: Model) -> dict[str, Any]:
 
 
 def text_facts(captured: Captured, trace: NativeTrace) -> dict[str, Any]:
-    """Prompt, text and tokens of a run; `restored` says whether prompt and text come from the recorded token ids."""
+    """Prompt, text and tokens of a run; `restored` says whether prompt and text come from the recorded token ids.
+
+    llama.cpp prints from a thread of its logger and may exit before that has written the last tokens: what was printed
+    is completed from the recorded ones.
+    """
     sampled = trace.facts["sampled_tokens"]
     assert isinstance(sampled, list)
     pieces = _pieces(captured, trace, sampled)
@@ -91,13 +95,14 @@ def text_facts(captured: Captured, trace: NativeTrace) -> dict[str, Any]:
         "pieces": shown,
         "private": captured.settings["private"],
     }
-    if captured.prompt is not None or captured.generated is not None:
-        return text
-    n = len(captured.models)
+    n, printed = len(captured.models), captured.generated
     if pieces is None:
         found = Restored(missing=f"{n} models" if n else "no model file is known")
     else:
         found = restored(trace.tables["passes"], trace.tables["tokens"], sampled, pieces)
+    if captured.prompt is not None or printed is not None:
+        whole = (found.generated or "").rstrip("\n")
+        return {**text, "generated": whole if printed is not None and whole.startswith(printed) else printed}
     known = found.prompt is not None or found.generated is not None
     return {
         **text,

@@ -19,7 +19,7 @@ def experts(collector: Collector) -> dict[str, Any]:
     chosen, per_layer = collector.chosen, collector.expert_layers
     layers = [] if collector.refusal(needs.CHOICES) else [int(n) for n in per_layer["layer"]]
     sizes = dict(zip(per_layer["layer"], per_layer["n_experts"], strict=True))
-    _write(collector, chosen[chosen["layer"].isin(layers)])
+    rows = _write(collector, chosen[chosen["layer"].isin(layers)])
     return {
         "layers": layers,
         "held": f"{say.HELD} {last_token(collector)}".strip(),
@@ -27,18 +27,19 @@ def experts(collector: Collector) -> dict[str, Any]:
             "layer": routing.most_uneven(per_layer),
             "layers": layers,
             "experts": {str(n): int(sizes[n]) for n in layers},
+            "rows": rows,
             "data": "../data/experts/",
         },
     }
 
 
-def _write(collector: Collector, chosen: pd.DataFrame) -> None:
-    """A chunk per layer: `tracegenExperts({"layer": 3, "pass": [4, 5, …], "token": [0, 1, …], …});`.
+def _write(collector: Collector, chosen: pd.DataFrame) -> dict[str, int]:
+    """A chunk per layer: `tracegenExperts({"layer": 3, "pass": [4, 5, …], "token": [0, 1, …], …});`; its rows by layer.
 
     `token` is the token that a row holds, `gives` the one that its pass gives, null where it is not known. If
     `by_weight`, the experts are in order of weight, else in llama.cpp's order.
     """
-    gives = given(collector)
+    gives, n_rows = given(collector), {}
     for layer, rows in routing.by_strength(chosen).groupby("layer"):
         by_weight = bool(rows["place"].notna().all())
         rows = rows if by_weight else rows.sort_values(["pass_id", "row", "rank"])
@@ -52,3 +53,5 @@ def _write(collector: Collector, chosen: pd.DataFrame) -> None:
             "experts": [[int(e) for e in numbers] for numbers in tokens["experts"]],
         }
         collector.script(f"data/experts/{layer}.js", "tracegenExperts", script_json(data))
+        n_rows[str(layer)] = len(tokens)
+    return n_rows
