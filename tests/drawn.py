@@ -60,8 +60,8 @@ def empty_figures(but: tuple[str, ...] = ()) -> Iterator[None]:
 
     draw = svg.draw_layouts
 
-    def drawn(chart: Any, key: str, alt: str, executor: Executor | None = None) -> svg.Drawing:
-        return draw(chart, key, alt, executor) if key in but else svg.Drawing(lambda: (NOTHING, NOTHING), "{}")
+    def drawn(chart: Any, key: str, alt: str, executor: Executor | None = None, *widths: Any) -> svg.Drawing:
+        return draw(chart, key, alt, executor, *widths) if key in but else svg.Drawing(lambda: (NOTHING, NOTHING), "{}")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(svg, "draw_layouts", drawn)

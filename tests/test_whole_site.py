@@ -158,7 +158,7 @@ def outside(address: str) -> bool:
 def test_every_link_and_anchor_leads_somewhere(project: Project) -> None:
     assert list(broken_links(project.site)) == []
     entry = Addresses((project.site / "notes" / "entry.html").read_text())
-    assert any(address.endswith("demo/v2/file/index.html#fig-heatmap") for address in entry.linked)
+    assert any(address.endswith("demo/v2/appendix/index.html#fig-heatmap") for address in entry.linked)
     graph = Addresses((project.site / "experiments/demo/v2/graph/index.html").read_text())
     assert sum("operations/index.html#pass=" in address for address in graph.linked) > 10
 

@@ -79,13 +79,13 @@ def test_a_caption_stands_beside_its_figure_and_below_it_where_it_is_unfolded(wi
     assert below["width"] > beside["width"]
 
 
-def test_the_caption_of_the_heatmap_stands_in_two_columns_below_it(wide: Any, to: Any) -> None:
-    to("file/index.html")
-    caption = wide.locator("#fig-heatmap figcaption")
+def test_the_caption_of_a_wide_figure_stands_in_two_columns_below_it(wide: Any, to: Any) -> None:
+    to("index.html")
+    caption = wide.locator("#fig-file-tokens figcaption")
     lines = "e => { const r = document.createRange(); r.selectNodeContents(e);"
     lines += " return Array.from(r.getClientRects(), b => b.left); }"
     lefts = caption.evaluate(lines)
-    middle = box(wide, "#fig-heatmap")["x"] + box(wide, "#fig-heatmap")["width"] / 2
+    middle = box(wide, "#fig-file-tokens")["x"] + box(wide, "#fig-file-tokens")["width"] / 2
     assert min(lefts) < middle < max(lefts)
     caption.locator(".tg-explain summary").click()
     assert caption.evaluate("e => getComputedStyle(e).columnCount") == "auto"

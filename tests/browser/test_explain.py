@@ -75,8 +75,8 @@ def test_each_fold_below_a_figure_is_reached_and_opened_by_keys(page: Any, moe_r
 
 def test_explanations_open_without_scripts(tab: Any, moe_report: Path) -> None:
     page = tab(moe_report / "file/index.html", java_script_enabled=False)
-    page.click("#fig-heatmap .tg-explain summary")
-    assert page.locator("#fig-heatmap .tg-explain pre").is_visible()
+    page.click("#fig-cache-rates .tg-explain summary")
+    assert page.locator("#fig-cache-rates .tg-explain pre").is_visible()
 
 
 def test_paper_has_no_explanations_even_when_they_were_open(page: Any, moe_report: Path) -> None:

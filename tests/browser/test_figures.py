@@ -133,6 +133,8 @@ def test_a_wide_table_says_that_it_scrolls_and_a_figure_never_does(page: Any, ro
     tables = page.evaluate(wide.format(".tg-scroll", word))
     assert tables and all(overflows == says for overflows, says in tables)
     assert any(overflows for overflows, _ in tables) == (viewport == 360)
+    page.goto((root / "operations/index.html").as_uri())
+    drawn(page)
     figures = page.evaluate(wide.format(".tg-drawing", word))
     assert figures and not any(overflows or says for overflows, says in figures)
     links = "[...document.querySelectorAll('.tg-links')].map(e => e.getBoundingClientRect().right)"
@@ -140,14 +142,14 @@ def test_a_wide_table_says_that_it_scrolls_and_a_figure_never_does(page: Any, ro
 
 
 def test_tooltips_follow_a_page_that_becomes_narrow(page: Any, root: Path) -> None:
-    page.goto((root / "appendix/index.html").as_uri())
-    shown(page, "layers")
+    page.goto((root / "operations/index.html").as_uri())
+    shown(page, "components")
     page.set_viewport_size({"width": 360, "height": 900})
-    page.wait_for_selector("[data-key=layers] .tg-targets.tg-at-360")
-    drawing = shown(page, "layers")
-    page.evaluate_handle(f"{MARKS.format('layers')}[0]").as_element().hover()
-    assert told(page)["layer"].startswith("layer")
-    assert len(set(drawing.evaluate(SIZES))) == 1 and page.locator("[data-key=layers] .tg-targets").count() == 1
+    page.wait_for_selector("[data-key=components] .tg-targets.tg-at-360")
+    drawing = shown(page, "components")
+    page.evaluate_handle(f"{MARKS.format('components')}[0]").as_element().hover()
+    assert any(key.endswith("per token row") and float(value) > 0 for key, value in told(page).items())
+    assert len(set(drawing.evaluate(SIZES))) == 1 and page.locator("[data-key=components] .tg-targets").count() == 1
 
 
 def test_a_bar_tells_the_row_that_it_stands_for(page: Any, root: Path, report: Report) -> None:
@@ -176,7 +178,7 @@ def test_a_bar_tells_the_row_that_it_stands_for(page: Any, root: Path, report: R
 
 def test_a_cell_of_the_heatmap_tells_all_bytes_of_its_place(page: Any, root: Path) -> None:
     """Against a count of the single bytes between the two ends that the tooltip names."""
-    page.goto((root / "file/index.html").as_uri())
+    page.goto((root / "appendix/index.html").as_uri())
     shown(page, "heatmap")
     files = MOE_TABLES["files"].set_index("file")["axis_begin"]
     names = labels(MOE_TABLES)
@@ -211,7 +213,7 @@ def test_what_is_told_ends_where_the_mark_ends(page: Any, root: Path) -> None:
 
 
 def test_a_band_that_is_widened_to_be_seen_tells_its_own_end(page: Any, root: Path, report: Report) -> None:
-    page.goto((root / "file/index.html").as_uri())
+    page.goto((root / "appendix/index.html").as_uri())
     shown(page, "heatmap")
     spec = json.loads(report.files["figures/heatmap.vl.json"])
     bands = [row for rows in spec["datasets"].values() for row in rows if "true_end" in row]

@@ -137,7 +137,7 @@ def test_what_is_missing_is_said(tab: Any, tmp_path: Path, name: str) -> None:
         for figure in page.locator("figure.tg-figure").all():  # drawn, tabled, or refused with the reason
             assert figure.locator("svg, table").count() or figure.locator(".tg-reason").inner_text().strip()
         if name == "not usable" and key == "file":
-            assert page.locator("#fig-heatmap svg").count() == 0
+            assert page.locator("#explorer canvas").count() == 0
     assert not page.evaluate("window.tripped")
 
 

@@ -124,7 +124,7 @@ def test_an_address_leads_to_one_operation_and_keys_to_that_of_other_passes(tab:
 
 
 PLACES = (
-    ("file/", "fig-heatmap"), ("timeline/", "tab-waiting-kinds"), ("method/", "check-tracing_cost"),
+    ("file/", "fig-cache-rates"), ("timeline/", "tab-waiting-kinds"), ("method/", "check-tracing_cost"),
     ("appendix/", "tab-biggest-tensors"),
 )  # fmt: skip
 
@@ -245,5 +245,5 @@ def test_the_journal_quotes_figures_and_values(tab: Any, web: str, project: Proj
         assert picture.evaluate("image => image.naturalWidth") > 100
         assert len(picture.get_attribute("alt")) > 10
     page.locator("figure.tracegen-quote > a").first.click()
-    page.wait_for_url("**/demo/v2/file/index.html#fig-heatmap")
+    page.wait_for_url("**/demo/v2/appendix/index.html#fig-heatmap")
     assert page.locator("#fig-heatmap").is_visible()

@@ -70,14 +70,14 @@ def test_anchors_that_are_cited() -> None:
     report = rendered(CASES["dense"], drawn=True)
     for key, anchors in {
         "overview": ["answer", "fig-file-tokens", "value-touched_share", "findings", "verdict", "text"],
-        "file": ["fig-heatmap", "fig-cache-rates", "fig-buffers"],
+        "file": ["explorer", "fig-cache-rates", "fig-buffers"],
         "operations": ["tab-token", "tab-operations", "fig-components", "tab-top-operations", "pass=2&node=1"],
         "timeline": ["fig-timeline", "tab-waiting-kinds"],
         "graph": ["fig-graph-0", "g0-n5"],
         "method": ["tab-checks", "check-dropped_events", "check-tracing_cost", "check-nodes_accounted", "tab-disk",
                    "tab-downloads", "settings", "reading-guide"],
-        "appendix": ["fig-layers", "fig-op-kinds", "fig-tokens", "tab-waiting-nodes", "tab-tensor-groups",
-                     "tab-biggest-tensors", "tab-never-touched"],
+        "appendix": ["fig-layers", "fig-heatmap", "fig-op-kinds", "fig-tokens", "tab-waiting-nodes",
+                     "tab-tensor-groups", "tab-biggest-tensors", "tab-never-touched"],
     }.items():  # fmt: skip
         assert set(anchors) <= set(Tags(body(report, key)).ids), key
     assert {f.key for f in report.figures} >= {"heatmap", "components", "tokens", "timeline", "buffers", "graph-0"}

@@ -176,9 +176,10 @@ def test_heatmap(case: Case) -> None:
     assert all(one[1] <= other[0] for one, other in itertools.pairwise(cells))
     places = ("row", "first_tensor", "last_tensor", "n_tensors", "expert")  # tests/analysis/test_heatmap.py counts them
     shown = [{name: text for name, text in row.items() if name not in places} for row in published]
-    expected = memory.heatmap(case.rows, case.accesses, cells)
+    shared = memory.shared_rows(case.rows, 14)
+    expected = memory.heatmap(case.rows, case.accesses, cells, shared)
     assert_published(shown, expected, ("pass_id", "begin"))
-    every = memory.heatmap(case.rows, case.accesses, [(0, case.rows.disk_bytes)])
+    every = memory.heatmap(case.rows, case.accesses, [(0, case.rows.disk_bytes)], shared)
     assert sum(row["touched_bytes"] for row in expected) == sum(row["touched_bytes"] for row in every)
 
 

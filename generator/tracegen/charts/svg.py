@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -28,6 +28,7 @@ GROUND = f'<rect width="100%" height="100%" fill="{theme.INK["ground"][1]}"/>'
 # Width of a layout, px -> its width on paper, mm: a column of a two-column page, and a page's text. Type of 13 px
 # becomes 8.8 and 8.5 pt.
 PAPER_MM = {360: 86, 690: 160}
+DIGITS = 7  # of a fraction in a Vega-Lite document
 POINTS = 72 / 25.4  # in a millimetre; the PDF writer makes a point of each px
 
 
@@ -82,12 +83,18 @@ class Drawing:
         return png.packed(vl_convert.svg_to_png(self.svg, scale=2))
 
 
-def draw_layouts(chart: Callable[[int], Any], key: str, alt: str, executor: Executor | None = None) -> Drawing:
-    """Draw a chart for each of `theme.WIDTHS`; ids of the narrower drawings begin with `KEY-WIDTH-`.
+def draw_layouts(
+    chart: Callable[[int], Any],
+    key: str,
+    alt: str,
+    executor: Executor | None = None,
+    widths: Sequence[int] = theme.WIDTHS,
+) -> Drawing:
+    """Draw a chart for each of these widths, in px; ids of the narrower drawings begin with `KEY-WIDTH-`.
 
     A chart that is the same at every width is drawn once.
     """
-    *less, most = theme.WIDTHS
+    *less, most = widths
     widest = draw(chart(most), key, alt, executor, most)
     narrower = [draw(chart(width), f"{key}-{width}", alt, executor, width) for width in less]
     if any(drawing.spec == widest.spec for drawing in narrower):
@@ -117,7 +124,15 @@ def themed(chart: Any) -> dict[str, Any]:
     with alt.data_transformers.disable_max_rows():  # altair's limit is 5,000 rows; runs of many threads have more
         document: dict[str, Any] = chart.to_dict(validate=False)
     document["config"] = theme.config()
+    document["datasets"] = {name: [_short(row) for row in rows] for name, rows in document.get("datasets", {}).items()}
     return document
+
+
+def _short(row: Any) -> Any:
+    """A row of data whose fractions have DIGITS digits: more than a drawing of any size shows."""
+    if not isinstance(row, dict):
+        return row
+    return {key: float(f"{v:.{DIGITS}g}") if isinstance(v, float) and v == v else v for key, v in row.items()}
 
 
 def finish(raw: str, key: str, alt: str, width: int = 0) -> tuple[str, str]:
@@ -166,7 +181,9 @@ def to_pdf(svg: str) -> bytes:
 
 _FONT = f' font-family="{theme.FONT}"'
 _SIZE = ' font-size="13px"'
-_EMPTY = re.compile(r'<text [^>]*/>|<path [^>]*display="none"/>| (?:opacity="1"|font-weight="normal")')
+_EMPTY = re.compile(
+    r'<text [^>]*/>|<path [^>]*(?: display="none"| opacity="0")/>| (?:opacity="1"|font-weight="normal")'
+)
 
 
 def _lean(svg: str) -> str:

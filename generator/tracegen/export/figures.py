@@ -38,7 +38,7 @@ def _drawn(context: Context, figure: Figure, folder: Path) -> str:
     content = figure.content(context)
     if content.empty:
         return content.empty
-    drawing = svg.draw_layouts(content.chart, figure.key, content.alt)
+    drawing = svg.draw_layouts(content.chart, figure.key, content.alt, widths=figure.widths)
     (folder / f"{figure.key}.svg").write_text(drawing.svg, encoding="utf-8")
     (folder / f"{figure.key}.png").write_bytes(drawing.png)
     for name, layout in papers(figure.key, drawing):

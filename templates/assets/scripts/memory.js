@@ -192,38 +192,12 @@ function memoryPlay(now, acts) {
   };
 }
 
-/* Two buttons above the drawing: the drawing, or the explorer in its place. Returns the one that opens the explorer. */
-function memorySwitch(root, drawing, opened) {
-  var buttons = Array.from(document.querySelectorAll("[data-tg=switch] button"));
-  buttons.forEach(function(button, i) { button.addEventListener("click", function() { show(i === 1); }); });
-  function show(explored) {
-    root.hidden = !explored;
-    drawing.hidden = explored;
-    buttons.forEach(function(button, i) { button.setAttribute("aria-pressed", String(explored === (i === 1))); });
-    if (explored) { opened(); }
-  }
-  drawing.parentNode.insertBefore(root, drawing.nextSibling);
-  show(false);
-  return function() { show(true); };
-}
-
 starts.push(function() {
-  var state = stateOf("tg-memory"), root = document.getElementById("explorer"), loading = false;
-  var drawing = document.querySelector("#fig-heatmap .tg-drawing");
-  if (!state || !root || !drawing) { return; }
+  var state = stateOf("tg-memory"), root = document.getElementById("explorer");
+  if (!state || !root) { return; }
   window.tracegenMemory = function(data) { memoryExplorer(root, state, memoryBook(data)); };
-  function load() {
-    if (loading) { return; }
-    loading = true;
-    script(state.data + "memory.js", function() {},
-      function() {
-        root.querySelector("[data-tg=status]").textContent = "The data of this explorer could not be loaded.";
-      });
-  }
-  var explore = memorySwitch(root, drawing, load);
-  function follow() {
-    if (/(^|[#&])(explorer$|(tensor|offset|at)=(explorer|\d))/.test(location.hash)) { explore(); }
-  }
-  window.addEventListener("hashchange", follow);
-  follow();
+  script(state.data + "memory.js", function() {},
+    function() {
+      root.querySelector("[data-tg=status]").textContent = "The data of this explorer could not be loaded.";
+    });
 });

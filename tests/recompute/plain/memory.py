@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -23,10 +24,28 @@ GROUPS = {
 GROUP_OF = {component: group for group, components in GROUPS.items() for component in components}
 
 
-def heatmap(rows: Rows, found: Iterable[Access], cells: Iterable[tuple[int, int]]) -> list[Row]:
-    """How much of the bytes of each cell (begin, end on the disk axis) each pass used, each byte once.
+def shared_rows(rows: Rows, most: int) -> list[list[int]]:
+    """The passes of each row of a drawing with about `most` rows: only neighbouring generate passes share one."""
+    passes = sorted((p for p in rows["passes"] if p["graph"] is not None), key=lambda p: p["pass_id"])
+    generate = [p["pass_id"] for p in passes if p["kind"] == "generate"]
+    together = max(1, math.ceil(len(generate) / max(1, most - (len(passes) - len(generate)))))
+    made: list[list[int]] = []
+    before = None
+    for one in passes:
+        place = (generate.index(one["pass_id"]) // together) if one["kind"] == "generate" else None
+        if place is None or place != before:
+            made.append([])
+        made[-1].append(one["pass_id"])
+        before = place
+    return made
 
-    `rows` must have so few passes that each has a row of its own. Where nothing was used is no row.
+
+def heatmap(
+    rows: Rows, found: Iterable[Access], cells: Iterable[tuple[int, int]], shared: list[list[int]]
+) -> list[Row]:
+    """How much of the bytes of each cell (begin, end on the disk axis) the passes of each row used, each byte once.
+
+    A row is named by its first pass; its bytes are sums over its passes. Where nothing was used is no row.
     """
     used: dict[tuple[int, bool], list[Range]] = defaultdict(list)
     for access in found:
@@ -42,14 +61,15 @@ def heatmap(rows: Rows, found: Iterable[Access], cells: Iterable[tuple[int, int]
         return union((max(b, begin), min(e, end)) for b, e in pieces if b < end and e > begin)
 
     told = []
-    for pass_id in sorted({pass_id for pass_id, _ in used}):
+    for together in shared:
         for begin, end in cells:
-            touched = within(pass_id, False, begin, end)
+            touched = sum(within(pass_id, False, begin, end) for pass_id in together)
             if touched:
                 told.append({
-                    "pass_id": pass_id, "n_passes": 1, "begin": begin, "end": end, "size_bytes": end - begin,
-                    "touched_bytes": touched, "copied_bytes": within(pass_id, True, begin, end),
-                    "share": touched / (end - begin),
+                    "pass_id": together[0], "n_passes": len(together), "begin": begin, "end": end,
+                    "size_bytes": end - begin, "touched_bytes": touched,
+                    "copied_bytes": sum(within(pass_id, True, begin, end) for pass_id in together),
+                    "share": touched / ((end - begin) * len(together)),
                 })  # fmt: skip
     return told
 

@@ -71,7 +71,7 @@ data = disk_waits.pass_split(run.tables)
 )
 
 
-CELLS = 4_500  # at most, to keep the SVG small
+CELLS = 2_500  # at most, to keep the SVG small
 
 
 def _disk_map(context: Context) -> Content:

@@ -60,7 +60,7 @@ GRAPH = Explorer(
     "connections are one block.",
     counts="Every node of the graphs that share this topology, however often passes ran it.",
     read="Blocks are in order of execution, from top to bottom. The strip in a block shows its operations by component "
-    "group; a click on a block leads to its details. The data lists every node of the graphs.",
+    "group; a click on a block leads to its details. The data lists every node of the first of these graphs.",
     code=NODES,
 )
 
@@ -72,7 +72,7 @@ GRAPH_BLOCK = Explorer(
     counts="Every node of the block. Sizes and names are those of its first layer.",
     read="Solid boxes compute, dashed boxes only view. Weights enter from the left, activations flow down, the KV "
     "cache leaves to the right. A solid box leads to its row in the operation table. The data lists every node of the "
-    "graphs, not only those of the block.",
+    "graph, not only those of the block.",
     code=NODES,
 )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from tracegen.charts import theme
 from tracegen.report.figures.cells import Cell, Head
 from tracegen.report.figures.columns import Column, Row, laid_out
 from tracegen.report.figures.context import Context
@@ -117,6 +118,11 @@ class Figure(Part):
 
     content: Callable[..., Content]
     wide: bool = False
+
+    @property
+    def widths(self) -> Sequence[int]:
+        """The widths in px that the figure is laid out for: a phone, a column of text, and a page if it is wide."""
+        return theme.WIDTHS if self.wide else theme.WIDTHS[:-1]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,9 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure
 from tracegen.report.words import sentences
 
-MOST_CELLS = 2000  # of a drawing; above it neighbours of one colour are joined, to keep the SVG small
+COLUMN = theme.WIDTHS[1]  # px: its data are those of the drawing for a column of text
+ROWS = 14  # at most: the page of the file shows every pass, the appendix what they have in common
+MOST_CELLS = 1000  # of a drawing; above it neighbours of one colour are joined, to keep the SVG small
 
 
 def _told(cells: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
@@ -47,15 +49,19 @@ def _few(texts: list[str], between: str) -> str:
     return texts[0] if len(texts) == 1 else f"{texts[0]}{between}{texts[-1]}"
 
 
+def _rows(context: Context) -> pd.DataFrame:
+    return heatmap.display_rows(context.tables, ROWS)
+
+
 def _buffer_use(context: Context) -> pd.DataFrame:
     """Bytes touched in each group of buffers, mean over the passes of a row: row, group, touched_bytes."""
-    touched = context.buffer_use.merge(context.heatmap_rows, on="pass_id")
+    touched = context.buffer_use.merge(_rows(context), on="pass_id")
     touched = touched.assign(touched_bytes=touched["touched_bytes"].astype(float) / touched["n_passes"])
     return touched.groupby(["row", "group"])["touched_bytes"].sum().reset_index()
 
 
 def _caption(context: Context, axis: Axis) -> str:
-    rows = context.heatmap_rows
+    rows = _rows(context)
     n_outside = int(rows["outside"].sum())
     several = int(rows["n_passes"].max()) if len(rows) else 1
     averaged = f"up to {several} passes averaged in a row" if several > 1 else "one pass each"
@@ -85,16 +91,16 @@ def nothing_touched(file_bytes: int, rows: pd.DataFrame, touched: pd.DataFrame) 
 
 def _content(context: Context) -> Content:
     """How much of each place of the file each pass used, and how many bytes of each kind of buffer."""
-    tables, rows = context.tables, context.heatmap_rows
-    n_columns = heatmap_chart.track_px(theme.WIDTH)
+    tables, rows = context.tables, _rows(context)
+    n_columns = heatmap_chart.track_px(COLUMN)
     known = {"used": context.used, "cut": context.pieces}
-    cells = heatmap.shares(tables, n_columns, context.heatmap_height, **known)
+    cells = heatmap.shares(tables, n_columns, ROWS, **known)
     buffer_use, axis = _buffer_use(context), Axis.of(tables["files"])
     bands = heatmap.bands(tables, "layer"), heatmap.bands(tables, "component")
 
-    def drawn(width: int = theme.WIDTH) -> Any:
+    def drawn(width: int = COLUMN) -> Any:
         columns = heatmap_chart.track_px(width)
-        shares = cells if columns == n_columns else heatmap.shares(tables, columns, context.heatmap_height, **known)
+        shares = cells if columns == n_columns else heatmap.shares(tables, columns, ROWS, **known)
         joined = heatmap.joined_shares(shares, theme.N_STEPS, MOST_CELLS)
         told = _told(joined, tables["tensors"])
         return heatmap_chart.chart(told, rows, *bands, buffer_use, axis, width=width)
@@ -108,13 +114,13 @@ def _content(context: Context) -> Content:
         chart=drawn,
         data=cells,
         empty=nothing_touched(axis.total, rows, cells),
-        numbers={"n_columns": n_columns, "n_rows": context.heatmap_height},
+        numbers={"n_columns": n_columns, "n_rows": ROWS},
     )
 
 
 HEATMAP = Figure(
     key="heatmap",
-    page="file",
+    page="appendix",
     section="file",
     title="Which bytes of the file does each token touch?",
     needs=(*needs.BYTES, needs.WHOLE),

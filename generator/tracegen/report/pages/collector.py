@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from tracegen.charts import svg
+from tracegen.charts import svg, theme
 from tracegen.charts.pointing import shared_values
 from tracegen.charts.svg import Drawing
 from tracegen.contract.model import Version
@@ -29,6 +29,7 @@ from tracegen.report.words import latex
 
 Result = TypeVar("Result")
 FIRST, APPENDIX = "overview", "appendix"  # pages
+COLUMN = theme.WIDTHS[1:2]  # of a figure of the appendix, which has one layout
 
 
 @dataclass
@@ -81,7 +82,8 @@ class Collector(Context):
         for name, value in content.values.items():
             self.value(name, *value)
         caption = content.caption + self.noted(figure.needs)
-        drawing = svg.draw_layouts(content.chart, figure.key, content.alt, self.executor)
+        widths = COLUMN if figure.page == APPENDIX else figure.widths
+        drawing = svg.draw_layouts(content.chart, figure.key, content.alt, self.executor, widths)
         view = self.drawn(figure.key, figure.page, title, caption, content.alt, drawing, content.data, content.numbers)
         return replace(view, wide=figure.wide)
 
@@ -134,6 +136,8 @@ class Collector(Context):
         path = f"figures/{key}.svg"
         links = [("SVG", path)]
         layouts = {str(layout.width): _layout_path(key, layout) for layout in drawing.narrower}
+        if drawing.width in theme.WIDTHS[:-1]:
+            layouts[str(drawing.width)] = path
         if self.citable is not None and page != APPENDIX:
             links += [(label, name) for label, name, _ in _papers(key, drawing)]
             links += [("LaTeX", self._figure_tex(key, title, caption, alt, drawing))]

@@ -6,14 +6,19 @@ from typing import Any
 
 from tracegen.analysis import disk_waits
 from tracegen.charts import theme
+from tracegen.report.figures.heatmap import HEATMAP, nothing_touched
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.memory_data import write_memory
 
 
 def file(collector: Collector) -> dict[str, Any]:
     """The values of the template of the page; writes the data of its explorer."""
+    explorer = write_memory(collector)
     return {
-        "explorer": write_memory(collector),
+        "explorer": explorer,
+        "height": _height(collector.heatmap_rows["row"].nunique()),
+        "reason": "" if explorer else _reason(collector),
+        "notes": [note for note in (collector.gaps, collector.padded) if note],
         "waits": disk_waits.recorded(collector.tables),
         "state": {
             "data": "../data/",
@@ -21,3 +26,16 @@ def file(collector: Collector) -> dict[str, Any]:
             "colours": {n: v for n, (v, *_) in theme.GROUPS.items()},
         },
     }
+
+
+def _height(n_rows: int) -> int:
+    """The height in px that the script gives the map of so many rows, so that nothing moves when it draws."""
+    step = max(5.0, min(18.0, 460 / max(n_rows, 1)))
+    return round(34 + step * n_rows + 24)
+
+
+def _reason(collector: Collector) -> str:
+    """Why there is no map of the file."""
+    passes = collector.tables["passes"].dropna(subset=["graph"])
+    refused = collector.refusal(HEATMAP.needs)
+    return refused or nothing_touched(collector.summary.file_bytes, passes, collector.used) or "The file has no tensor."

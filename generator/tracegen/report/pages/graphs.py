@@ -72,7 +72,7 @@ def _topology(context: Collector, number: int, topology: str, members: list[int]
         f"The strip shows the share of operations by component group; the boxes lead to the details below. {shapes}, "
         f"topology {topology[:12]}."
     )
-    overview = _figure(context, key, title, caption, drawing.overview, members)
+    overview = _figure(context, key, title, caption, drawing.overview, members[:1])
     blocks = []
     for i, block in enumerate(drawing.blocks):
         stands = (
@@ -87,7 +87,7 @@ def _topology(context: Collector, number: int, topology: str, members: list[int]
             f"its facts; without scripts, to its row in the operation table."
         )
         block_title = block.title[:1].upper() + block.title[1:]
-        blocks.append((block, _figure(context, f"{key}-block-{i}", block_title, text, block.svg, members, key)))
+        blocks.append((block, _figure(context, f"{key}-block-{i}", block_title, text, block.svg, members[:1], key)))
     heading = f"Graph {number + 1}" if several else "All passes run graphs of one topology"
     return Topology(key, heading, _used_by(users), tuple(members), pass_id, int(nodes), overview, tuple(blocks))
 

@@ -25,6 +25,7 @@ TABLE = (
     ("work", 72), ("barrier", 72), ("wait", 72), ("disk", 78), ("copied", 72), ("buffer", 72), ("threads", 68),
     ("reads", 300), ("used", 180),
 )  # fmt: skip
+LISTED = 60  # operations that a page without scripts lists
 _TOUCHED = ("node", "slot", "unit", "first_unit", "n_units")
 
 
@@ -67,6 +68,7 @@ def operations(context: Collector) -> dict[str, Any]:
         "about": next((p["about"] for p in listed if p["id"] == shown), ""),
         "graph": next((p["graph"] for p in listed if p["id"] == shown), None),
         "rows": [] if shown is None else _rows(context, shown),
+        "n_rows": 0 if shown is None else int((context.ops["pass_id"] == shown).sum()),
         "untimed": context.untimed,
         "submitted": context.submitted,
         "left_out": next((p["left_out"] for p in listed if p["id"] == shown), ""),
@@ -121,8 +123,12 @@ def _in_and_out(held: int | None, produced: Any) -> str:
 
 
 def _rows(context: Collector, pass_id: int) -> list[dict[str, Any]]:
-    """The rows of the table; numbers are texts in the units of its head, `operands` are in the opened row."""
-    ops = context.ops[context.ops["pass_id"] == pass_id]
+    """The rows of the table without scripts: the LISTED operations that took longest, in order of execution.
+
+    Numbers are texts in the units of the table's head, `operands` are in the opened row.
+    """
+    of_pass = context.ops[context.ops["pass_id"] == pass_id]
+    ops = of_pass.sort_values("duration_ns", ascending=False, kind="stable").head(LISTED).sort_index()
     accessed = context.accessed[context.accessed["pass_id"] == pass_id]
     units = _units_used(context.tables["touches"], pass_id)
     by_node: dict[int, list[dict[str, str]]] = {}
