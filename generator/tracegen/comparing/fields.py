@@ -10,8 +10,9 @@ import pandas as pd
 from tracegen.analysis import experts
 from tracegen.analysis.prompt_choices import COLUMNS
 from tracegen.analysis.prompt_likeness import Likeness, likeness
+from tracegen.analysis.significance import MARGIN
 from tracegen.analysis.specialists import Specialists, specialists
-from tracegen.comparing.effects import factors_of
+from tracegen.comparing.effects import Effect, effects, factors_of
 from tracegen.comparing.side import Measured, Side
 from tracegen.contract.matrix import field_of
 
@@ -41,6 +42,13 @@ class Fields:
     def named(self) -> bool:
         """Whether some field has several prompts."""
         return bool((self.specialists.fields["n_prompts"] > 1).any())
+
+
+def effects_and_fields(sides: Sequence[Side], margin: float = MARGIN) -> tuple[list[Effect], Fields | None]:
+    """The effects of a matrix, and the choices by field; prompts that have fields are not compared one by one."""
+    fields = fields_of(sides)
+    by_field = fields is not None and fields.named
+    return effects(sides, margin, leave_out=FACTOR if by_field else ""), fields
 
 
 def fields_of(sides: Sequence[Side]) -> Fields | None:

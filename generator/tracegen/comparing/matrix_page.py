@@ -15,10 +15,11 @@ from tracegen.analysis.significance import MARGIN, Difference
 from tracegen.charts import compared as charts
 from tracegen.charts import theme
 from tracegen.comparing import sentences as say
+from tracegen.comparing.answer import answer
 from tracegen.comparing.comparison import Compared, evenly, of_ratios
-from tracegen.comparing.effects import Effect, effects, factors_of
+from tracegen.comparing.effects import Effect, factors_of
 from tracegen.comparing.field_tables import findings, specialists_table
-from tracegen.comparing.fields import fields_of
+from tracegen.comparing.fields import Fields, effects_and_fields
 from tracegen.comparing.interactions import Interaction, interactions
 from tracegen.comparing.matrix_map import map_of_cells
 from tracegen.comparing.measures import AFTER_LOADING, UNTIL_FIRST_TOKEN
@@ -48,26 +49,27 @@ def render_matrix(
     links: Mapping[str, str] | None = None,
     margin: float = MARGIN,
     *,
-    found: Sequence[Effect] | None = None,
+    found: tuple[Sequence[Effect], Fields | None] | None = None,
     executor: Executor | None = None,
 ) -> Report:
     """The pages of a matrix; `sides` are its cells, at least two. The same runs give the same bytes.
 
-    `links`: where the pages of a cell are, by its name. `found`: the result of `effects`, if the caller has it already.
+    `links`: where the pages of a cell are, by its name. `found`: the result of `effects_and_fields`, if the caller
+    has it already.
     `executor`, if given, draws charts in another process meanwhile.
     """
     collector = collector_of(sides, executor)
     drawn = PageFigures(collector, "overview")
-    found = effects(sides, margin) if found is None else found
+    changed, fields = effects_and_fields(sides, margin) if found is None else found
     pages = [
-        comparison_page(collector, effect.comparison, f"effect-{n}", effect.name) for n, effect in enumerate(found, 1)
+        comparison_page(collector, effect.comparison, f"effect-{n}", effect.name) for n, effect in enumerate(changed, 1)
     ]
-    factors, joint, fields = factors_of(sides), interactions(sides, margin), fields_of(sides)
+    factors, joint = factors_of(sides), interactions(sides, margin)
     view = {
         "effects": [
             {"name": effect.name, "href": page.path, "brief": say.in_brief(effect.comparison),
-             "answers": say.answers(effect.comparison)}
-            for effect, page in zip(found, pages, strict=True)
+             "answer": answer(effect.comparison), "answers": say.answers(effect.comparison)}
+            for effect, page in zip(changed, pages, strict=True)
         ],
         "factors": [f"{factor}: {', '.join(values)}" for factor, values in factors.items()],
         "made": _made(sides),
@@ -79,7 +81,7 @@ def render_matrix(
         "cells": _cells(sides, collector, links or {}),
         "figure": _figure(sides, drawn),
         "map": map_of_cells(sides, drawn),
-        "within": _within(found, collector),
+        "within": _within(changed, collector),
         "interactions": _interactions(joint, collector),
         "fields": findings(fields) if fields and fields.named else [],
         "specialists": specialists_table(fields, collector.csv) if fields else None,

@@ -19,6 +19,7 @@ from tracegen.charts import compared_maps as maps
 from tracegen.charts import svg, theme
 from tracegen.comparing import places, tables
 from tracegen.comparing import sentences as say
+from tracegen.comparing.answer import answer
 from tracegen.comparing.comparison import Comparison
 from tracegen.comparing.conditions import differing
 from tracegen.comparing.graph_rows import graph_rows
@@ -80,6 +81,7 @@ def comparison_page(collector: Collector, comparison: Comparison, key: str, titl
         tables.experts(comparison, keep),
     ]
     view = {
+        "answer": answer(comparison),
         "answers": say.answers(comparison),
         "sides": [_side(letter, side) for letter, side in (("A", comparison.a), ("B", comparison.b))],
         "tables": {table.key: table for table in held},

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracegen.comparing import sentences as say
+from tracegen.comparing.answer import answer
 from tracegen.comparing.comparison import Compared, Comparison
 from tracegen.comparing.measures import AFTER_LOADING
 from tracegen.contract import quantities as q
@@ -75,6 +76,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     return {
         "a": {"name": comparison.a.name, "runs": [run.name for run in comparison.a.runs]},
         "b": {"name": comparison.b.name, "runs": [run.name for run in comparison.b.runs]},
+        "answer": answer(comparison).replace(q.THIN, " "),
         "in_brief": say.in_brief(comparison).replace(q.THIN, " "),
         "paired": comparison.paired,
         "margin": comparison.margin,

@@ -201,7 +201,8 @@ def _values(row: Compared) -> str:
     return f"{a} → {b}" if a != b else f"{a}, {signed(row.change, row.unit)}"
 
 
-def _size_of(part: float) -> str:
+def size_of(part: float) -> str:
+    """A relative change without its sign: `12.3 %`, `a factor of 3.1`."""
     return (
         q.percent(-part) if part < 0 else share(part).lstrip("+× ") if part < 1 else f"a factor of {q.three(1 + part)}"
     )
@@ -226,5 +227,5 @@ def _begun(text: str) -> str:
 
 def _verdict(row: Compared, margin: float) -> str:
     if row.state == "different":
-        return f"{'better' if row.better else 'worse'}{f' by {_size_of(row.relative)}' if row.relative else ''}"
+        return f"{'better' if row.better else 'worse'}{f' by {size_of(row.relative)}' if row.relative else ''}"
     return "equal in every run" if row.state == "equal" else state(row, margin)

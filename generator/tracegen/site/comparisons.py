@@ -143,7 +143,7 @@ def draw(
     """
     from tracegen.comparing import sentences as say
     from tracegen.comparing.comparison import compare
-    from tracegen.comparing.effects import effects
+    from tracegen.comparing.fields import effects_and_fields
     from tracegen.comparing.findings import findings, timed_state
     from tracegen.comparing.matrix_page import render_matrix
     from tracegen.comparing.page import render_comparison
@@ -158,9 +158,9 @@ def draw(
             versions = published_cells([read_bundle(path) for path in found])
             cells = list(versions.values())
             links = {cell.name: f"../{version}/index.html" for version, cell in versions.items()}
-        changed = effects(cells)
+        changed = effects_and_fields(cells)
         report = render_matrix(sides[0].partition("@")[0], cells, links, found=changed, executor=executor)
-        brief = "; ".join(f"{effect.name}: {say.in_brief(effect.comparison)}" for effect in changed)
+        brief = "; ".join(f"{effect.name}: {say.in_brief(effect.comparison)}" for effect in changed[0])
     else:
         comparison = compare(*(side_of(text, experiments) for text in sides))
         report, brief = render_comparison(comparison, executor), say.in_brief(comparison)

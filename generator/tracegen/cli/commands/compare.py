@@ -32,6 +32,7 @@ EPILOG = (
     "NAME:prefault=true,repack=false (a cell of a matrix) or NAME@v2. With A alone, an experiment with a matrix, its "
     "factors are compared."
 )
+MOST_IN_FULL = 4  # comparisons; of more, only the answers are printed
 FOLDER = Path(".tracegen") / "comparisons"
 
 
@@ -67,8 +68,7 @@ def command(
     """Compare A with each B; print what differs and write a page of each comparison."""
     from tracegen.comparing import field_tables, rules
     from tracegen.comparing.comparison import compare
-    from tracegen.comparing.effects import effects
-    from tracegen.comparing.fields import fields_of
+    from tracegen.comparing.fields import effects_and_fields
     from tracegen.comparing.matrix_page import render_matrix
     from tracegen.comparing.sides import side_of
 
@@ -81,10 +81,12 @@ def command(
         comparisons = [compare(sides[0], side, margin=margin / 100) for side in sides[1:]]
     else:
         sides = _cells(first)
-        found = effects(sides, margin / 100)
-        comparisons = [effect.comparison for effect in found]
-        fields = fields_of(sides)
+        found = effects_and_fields(sides, margin / 100)
+        changed, fields = found
+        comparisons = [effect.comparison for effect in changed]
         fields = fields if fields and fields.named else None
+    if asked and not comparisons:
+        raise SettingsError(f"--fail-on: {first} compares its prompts by field; name two cells: {first}:prompt=NAME")
     broken = [line for c in comparisons for rule in asked if (line := rules.broken(rule, c))]
     if as_json:
         document = [rules.as_json(c) for c in comparisons]
@@ -97,10 +99,10 @@ def command(
         if fields:
             print(field_tables.markdown_of(fields))
     else:
-        for comparison in comparisons:
-            _print(comparison)
         for line in field_tables.findings(fields) if fields else ():
             print(visible(line))
+        for comparison in comparisons:
+            _print(comparison, in_full=len(comparisons) <= MOST_IN_FULL)
         if others:
             _write_pages(comparisons)
         else:
@@ -125,12 +127,13 @@ def _cells(name: str) -> list[Side]:
     return cells
 
 
-def _print(comparison: Comparison) -> None:
-    """The findings on the terminal."""
+def _print(comparison: Comparison, *, in_full: bool) -> None:
+    """The answer on the terminal, and below it what it rests on; of many comparisons their pages have that."""
     from tracegen.comparing import sentences as say
+    from tracegen.comparing.answer import answer
 
-    print(visible(f"{comparison.a.name} → {comparison.b.name}: {say.in_brief(comparison)}"))
-    for line in (*say.answers(comparison), *say.rule(comparison)):
+    print(visible(f"{comparison.a.name} → {comparison.b.name}: {answer(comparison)}"))
+    for line in (say.in_brief(comparison), *say.answers(comparison), *say.rule(comparison)) if in_full else ():
         print(f"  {visible(line)}")
 
 
