@@ -14,12 +14,18 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+from tests.builders import scaled_case
 from tests.comparing.made import slot
 from tests.many_experiments import a_full_report, many
+from tests.pages.rendered import rendered
 from tests.stand_in import HOSTILE, NOW, a_report, a_run, a_run_folder, a_version, render
 from tests.test_site import gathered
+from tracegen.charts import card as card_module
+from tracegen.charts import theme
+from tracegen.charts.card import card as small_picture
 from tracegen.charts.theme import SEQUENTIAL_DARK, SEQUENTIAL_LIGHT
 from tracegen.cli.commands.build import build_site
 from tracegen.contract.model import Check
@@ -28,7 +34,7 @@ from tracegen.publishing.bundle import read_bundle
 from tracegen.site import gather as site
 from tracegen.site.about import About
 from tracegen.site.cards import card
-from tracegen.site.pictures import HEIGHT, MOST_ROWS, WIDTH, drawn, picture
+from tracegen.site.pictures import CARD, HEIGHT, MOST_ROWS, WIDTH, drawn, picture
 from tracegen.site.trend import change, differences, trend
 
 ROOT = Path(__file__).parents[1]
@@ -118,7 +124,7 @@ def test_what_a_bundle_lacks_is_not_recorded(tmp_path: Path) -> None:
     a_version(tmp_path / "experiments", report=a_report())
     text = text_of(index_of(tmp_path))
     assert text.splitlines() == [
-        "no heatmap",
+        "no picture",
         "sample",
         "What is read?",
         "model not recorded",
@@ -264,7 +270,7 @@ def test_hostile_facts_are_text(tmp_path: Path) -> None:
 # Small pictures
 
 
-def pixels(content: bytes) -> tuple[list[list[int]], bytes]:
+def pixels(content: bytes, size: tuple[int, int] = (WIDTH, HEIGHT)) -> tuple[list[list[int]], bytes]:
     """The colours of a PNG by line, as numbers in its palette, and the palette; every checksum is looked at."""
     assert content[:8] == b"\x89PNG\r\n\x1a\n"
     at, parts = 8, {}
@@ -275,7 +281,7 @@ def pixels(content: bytes) -> tuple[list[list[int]], bytes]:
         parts[kind] = data
         at += 12 + length
     width, height, depth, colour, *_ = struct.unpack(">IIBBBBB", parts[b"IHDR"])
-    assert (width, height, depth, colour) == (WIDTH, 2 * HEIGHT, 8, 3)
+    assert (width, height, depth, colour) == (size[0], 2 * size[1], 8, 3)
     raw = zlib.decompress(parts[b"IDAT"])
     lines = [raw[y * (width + 1) : (y + 1) * (width + 1)] for y in range(height)]
     assert all(line[0] == 0 for line in lines)
@@ -323,6 +329,31 @@ def test_a_picture_is_kept_and_a_damaged_one_made_anew(tmp_path: Path) -> None:
     assert kept.read_bytes() == first and pixels(first)
     kept.write_bytes(first[:100])
     assert picture(bundle, 27_587_648, cache) == first == kept.read_bytes()
+
+
+def test_a_card_has_its_rectangles_on_both_grounds() -> None:
+    """Whole width and height are used, later rectangles lie on top, and the narrowest is a pixel wide."""
+    touched, waited = theme.INK["touched"], theme.INK["disk"]
+    rects = pd.DataFrame(
+        [(40, 200, 10, 30, touched[1]), (100, 120, 10, 30, waited[1]), (360, 360.01, 50, 90, touched[1])],
+        columns=["left", "right", "top", "bottom", "colour"],
+    )
+    lines, palette = pixels(small_picture(rects), (card_module.WIDTH, card_module.HEIGHT))
+    upper, lower = lines[: card_module.HEIGHT], lines[card_module.HEIGHT :]
+    assert upper[0] == [1] * 60 + [2] * 20 + [1] * 80 + [0] * 160 and upper[-1] == [0] * 319 + [1]
+    assert upper[40] == [0] * 320 and [[c + 2 if c else 0 for c in line] for line in upper] == lower
+    colours = [f"#{palette[3 * n : 3 * n + 3].hex()}" for n in range(1, 5)]
+    assert colours == [touched[1], waited[1], touched[2], waited[2]]
+
+
+def test_a_bundle_shows_its_card_and_no_other_file(tmp_path: Path) -> None:
+    version = a_version(tmp_path / "experiments", report=rendered(scaled_case(2, 3)))
+    assert version.folder is not None
+    bundle = read_bundle(version.folder)
+    content = picture(bundle, None, tmp_path / "cache")
+    assert pixels(content, (card_module.WIDTH, card_module.HEIGHT)) and not (tmp_path / "cache").exists()
+    (bundle.folder / CARD).write_bytes(b"<svg onload=alert(1)>")
+    assert picture(bundle, None, tmp_path / "cache") == b""
 
 
 # Over versions

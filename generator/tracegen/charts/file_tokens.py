@@ -18,6 +18,7 @@ from tracegen.charts import theme
 CELL = 2.0  # px: the width of a cell of the file
 LEAST = 3.0  # px: of a part
 GAP = 1.0  # px between parts
+TOP = 40.0  # px: of the first row
 FEW = 4  # rows; so few are high, and their parts of time have names
 STEPS = ((0.01, theme.INK["hairline"][1]), (0.5, theme.INK["band2"][1]), (1.0, theme.INK["touched"][1]))
 TOUCHED = ("up to 1 % touched", "up to half", "more")
@@ -103,12 +104,8 @@ def chart(
     `touched`, `waited`, `unused`: row and cell (of the plan), `touched` also share. `times`: row and ns, a column for
     each of `names`, groups of components and the keys of WAITS.
     """
-    few = len(rows) <= FEW
-    high, head = (46, 46) if few else (15, 22) if at.is_narrow or len(rows) > 24 else (18, 26)
-    top = 40.0
-    tall = np.where(rows["is_prompt"], head, high)
-    tops = top + np.cumsum(tall) - tall + 3 * np.cumsum(rows["is_prompt"].shift(fill_value=False))
-    rows = rows.assign(top=tops, bottom=tops + tall - (22 if few else 2))
+    few, top = len(rows) <= FEW, TOP
+    rows = _laid(at, rows)
     bottom = float(rows["bottom"].max())
     rects = [_ground(at, rows), _cells(at, rows, touched), _marks(at, rows, waited, DISK, WAITED)]
     bars, took = _bars(at, rows, times, names)
@@ -124,6 +121,30 @@ def chart(
         )
         drawn += mark.encode(text="text:N", x=_x("left:Q"), y=_y("top:Q"))
     return drawn.resolve_scale(x="shared", y="shared").properties(width=at.width - 10, height=height)
+
+
+def simplified(
+    at: Plan,
+    rows: pd.DataFrame,
+    touched: pd.DataFrame,
+    waited: pd.DataFrame,
+    times: pd.DataFrame,
+    names: Sequence[str],
+) -> pd.DataFrame:
+    """What the picture shows without its texts: left, right, top, bottom, colour; arguments as of `chart`."""
+    rows = _laid(at, rows)
+    rects = [_ground(at, rows), _cells(at, rows, touched), _marks(at, rows, waited, DISK, WAITED)]
+    rects.append(_bars(at, rows, times, names)[0])
+    return pd.concat(rects, ignore_index=True)[["left", "right", "top", "bottom", "colour"]]
+
+
+def _laid(at: Plan, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with top and bottom."""
+    few = len(rows) <= FEW
+    high, head = (46, 46) if few else (15, 22) if at.is_narrow or len(rows) > 24 else (18, 26)
+    tall = np.where(rows["is_prompt"], head, high)
+    tops = TOP + np.cumsum(tall) - tall + 3 * np.cumsum(rows["is_prompt"].shift(fill_value=False))
+    return rows.assign(top=tops, bottom=tops + tall - (22 if few else 2))
 
 
 def _x(field: str) -> Any:

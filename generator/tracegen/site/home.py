@@ -43,12 +43,13 @@ def home(site: Site, entries: Iterable[JournalEntry]) -> str:
     """The HTML of the lower part; waits until all drafts are drawn. Links count from the root of the site."""
     newest = sorted(entries, key=lambda entry: (entry.date, entry.path), reverse=True)[:N_ENTRIES]
     cards = newest_first([card(entry) for entry in site.entries])
-    shown = [(c, site.pictures.of(c.about), _heatmap(c)) for c in cards[:N_EXPERIMENTS]]
+    shown = [(c, site.pictures.of(c.about), _alt(c)) for c in cards[:N_EXPERIMENTS]]
     template = shells().get_template("home.html")
     return template.render(entries=newest, cards=shown, base=site.base, more=len(cards) > N_EXPERIMENTS)
 
 
-def _heatmap(of: Card) -> str:
-    """What the heatmap of a version or draft shows, in words."""
+def _alt(of: Card) -> str:
+    """What the picture of a version or draft shows, in words."""
     figures = of.about.bundle.document["figures"]
-    return next((str(f["alt"]) for f in figures if f["key"].removeprefix("fig-") == "heatmap"), "")
+    of_key = {str(f["key"]).removeprefix("fig-"): str(f["alt"]) for f in figures}
+    return of_key.get("file-tokens") or of_key.get("heatmap", "")

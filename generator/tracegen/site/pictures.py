@@ -1,7 +1,7 @@
-"""Heatmaps as small pictures for lists of experiments: no names, no axes, one colour scale for all.
+"""Small pictures for lists of experiments: the card of a bundle, or of an older one its heatmap without names and axes.
 
-A picture is made from the data of the bundle's heatmap, and holds two: the upper half for light ground, the lower half
-for dark. CSS shows one of them. It is a PNG of a kilobyte, because a list has hundreds.
+A picture holds two: the upper half for light ground, the lower half for dark. CSS shows one of them. It is a PNG of few
+kilobytes, because a list has hundreds.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from tracegen.site.about import About
 
 WIDTH, HEIGHT = 160, 64  # px of each half
 MOST_ROWS = 32  # of passes: at least two pixels each
+CARD = "figures/card.png"
+MOST_BYTES = 100_000  # of a card
 DATA = "data/heatmap.csv"
 FOLDER = "_"  # of the pictures, below that of experiments; no experiment can have this name
 _FORM = "1"  # of a picture; a change of it makes all anew
@@ -45,10 +47,13 @@ class Pictures:
 
 
 def picture(bundle: Bundle, total: int | None, cache: Path) -> bytes:
-    """The small heatmap of a bundle as PNG, kept in `cache`; empty if the bundle has no data of one.
+    """The card of a bundle as PNG; of an older one its small heatmap, kept in `cache`; empty if it has neither.
 
-    `total`: the size of the model's files; without it the last touched byte ends the picture.
+    `total`: the size of the model's files; without it the last touched byte ends the heatmap.
     """
+    if CARD in bundle.document["manifest"]:
+        card = (bundle.folder / CARD).read_bytes()
+        return card if len(card) <= MOST_BYTES and card.startswith(SIGNATURE) else b""
     entry = bundle.document["manifest"].get(DATA)
     if not entry:
         return b""

@@ -61,7 +61,7 @@ class Content:
     `data` becomes the CSV; `chart` takes the width in px that the figure is laid out for, one of `theme.WIDTHS`, and
     returns an altair chart. `title` answers the figure's question (empty: the question stays). `empty` says why there
     is nothing to draw (empty: there is). `numbers` are the values of `$NAME` in the explanation's code. `values` are
-    published under their names: exact value, unit, text.
+    published under their names: exact value, unit, text. `files` are further files of the bundle: path -> content.
     """
 
     caption: str
@@ -72,6 +72,7 @@ class Content:
     empty: str = ""
     numbers: Mapping[str, object] = field(default_factory=dict)
     values: Values = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,14 @@ import pandas as pd
 from tracegen.analysis import axis, file_tokens
 from tracegen.charts import file_tokens as chart
 from tracegen.charts import theme
+from tracegen.charts.card import card
 from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure
 from tracegen.report.figures.heatmap import nothing_touched
 
+CARD = "figures/card.png"  # the picture for lists of experiments
 MOST_ROWS = 34
 LEAST_SHARE = 0.02  # of the time of all rows: groups that computed for less are one, "other"
 
@@ -98,13 +100,19 @@ def _content(context: Context) -> Content:
         at, touched, waited, unused = cells(width)
         return chart.chart(at, shown, touched, waited, unused, by_row.reset_index(), names)
 
+    def small() -> bytes:
+        at, touched, waited, _ = cells(theme.WIDTHS[1])
+        return card(chart.simplified(at, shown, touched, waited, by_row.reset_index(), names))
+
+    empty = nothing_touched(axis.length(tables), rows, used)
     data = rows.merge(times, on="pass_id", how="left")
     return Content(
         caption=f"{_caption(rows)}{f' {context.gaps} They are not drawn.' if context.gaps else ''}",
         alt=f"The model file from left to right, {q.counted(len(shown), 'row')} of passes from top to bottom.",
         chart=drawn,
         data=data,
-        empty=nothing_touched(axis.length(tables), rows, used),
+        empty=empty,
+        files={} if empty else {CARD: small()},
     )
 
 

@@ -81,6 +81,8 @@ class Collector(Context):
             return FigureView(figure.key, title, content.caption, content.alt, None, content.empty)
         for name, value in content.values.items():
             self.value(name, *value)
+        for path, image in content.files.items():
+            self.files.add(path, image)
         caption = content.caption + self.noted(figure.needs)
         widths = COLUMN if figure.page == APPENDIX else figure.widths
         drawing = svg.draw_layouts(content.chart, figure.key, content.alt, self.executor, widths)
