@@ -100,7 +100,7 @@ def test_the_contents_stand_at_the_right_and_stay_in_view(wide: Any, to: Any) ->
     wide.locator(".tg-contents").get_by_role("link", name="Text", exact=True).click()
     wide.wait_for_function("location.hash === '#text'")
     assert 0 <= box(wide, "#text")["y"] < 900
-    assert 0 <= box(wide, ".tg-contents")["y"] < 200
+    assert -40 <= box(wide, ".tg-contents")["y"] < 200, "at the end of a short page it ends with the page"
 
 
 @pytest.mark.parametrize("width", [360, 1024])

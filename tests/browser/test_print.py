@@ -24,7 +24,7 @@ OVERFLOWING = """
     e.checkVisibility() && e.scrollHeight > e.clientHeight + 2 && getComputedStyle(e).display !== "inline")
   .map(e => [e.className || e.tagName, e.clientHeight, e.scrollHeight].join(" "))
 """
-# What must stand on paper: titles, captions, the verdict, and each table's rows without their operands.
+# What must stand on paper: titles, captions, the verdict, and the first 40 rows of each table without their operands.
 WANTED = """
 () => {
   const text = e => { const c = e.cloneNode(true);
@@ -32,8 +32,8 @@ WANTED = """
     return c.textContent; };
   const root = document.querySelector(".tracegen, article");
   return Array.from(root.querySelectorAll("h1, h2, h3, .tg-title, .tg-verdict, .tg-notice, .tg-ran, .tg-reason, pre,"
-    + "dt, dd:not(:has(strong)), dd > *, tbody > tr:not(.tg-detail) > *, .tg-findings li, figcaption"))
-    .filter(e => !e.closest(".tg-detail, nav, .tg-explorer, .tg-threads, details:not([open])"))
+    + "dt, dd:not(:has(strong)), dd > *, tbody > tr:not(.tg-detail):nth-child(-n+40) > *, .tg-findings li, figcaption"))
+    .filter(e => !e.closest(".tg-detail, nav, .tg-explorer, .tg-threads, [data-tg=panel], details:not([open])"))
     .map(text).filter(t => t.trim());
 }
 """
