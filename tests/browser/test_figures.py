@@ -202,6 +202,18 @@ def test_a_cell_of_the_heatmap_tells_all_bytes_of_its_place(page: Any, root: Pat
         assert words["memory"] in ("mapped", "copied") and words["type"].split(",")[0] == str(tensor["dtype"])
 
 
+def test_a_click_on_a_row_of_the_picture_chooses_its_token_on_every_page(page: Any, root: Path) -> None:
+    page.goto((root / "index.html").as_uri())
+    shown(page, "file-tokens")
+    names = labels(MOE_TABLES)
+    (token,) = [number for number, name in names.items() if name == "token 2"]
+    marks = f"{MARKS.format('file-tokens')}.filter(e => e.__data__.datum.pass_id === {token}).filter({ON_TOP})"
+    page.evaluate_handle(f"{marks}[0]").as_element().click()
+    assert f"#pass={token}" in page.url and f"token 2 (pass {token})" in page.locator("[data-tg=chosen]").inner_text()
+    page.goto((root / "operations/index.html").as_uri() + f"#pass={token}&at=top")
+    page.wait_for_function(f"document.querySelector('[data-tg=label]').textContent === 'token 2 (pass {token})'")
+
+
 def test_what_is_told_ends_where_the_mark_ends(page: Any, root: Path) -> None:
     page.goto((root / "operations/index.html").as_uri())
     drawing = shown(page, "components")

@@ -100,9 +100,9 @@ def chart(
 ) -> Any:
     """The picture.
 
-    `rows`: row, label, is_prompt, is_folded, took (text), and read and needed (texts; no such columns: not recorded).
-    `touched`, `waited`, `unused`: row and cell (of the plan), `touched` also share. `times`: row and ns, a column for
-    each of `names`, groups of components and the keys of WAITS.
+    `rows`: row, pass_id (the first of the row), label, is_prompt, is_folded, took (text), and read and needed (texts;
+    no such columns: not recorded). `touched`, `waited`, `unused`: row and cell (of the plan), `touched` also share.
+    `times`: row and ns, a column for each of `names`, groups of components and the keys of WAITS.
     """
     few, top = len(rows) <= FEW, TOP
     rows = _laid(at, rows)
@@ -156,14 +156,14 @@ def _y(field: str) -> Any:
 
 
 def _rects(rows: pd.DataFrame) -> Any:
-    columns = ["label", "what", "colour", "left", "right", "top", "bottom"]
+    columns = ["label", "what", "colour", "left", "right", "top", "bottom", "pass_id"]
     mark = alt.Chart(rows[columns].round(1)).mark_rect()
     colour = alt.Color("colour:N", scale=None)
     return mark.encode(x=_x("left:Q"), x2=alt.X2("right:Q"), y=_y("top:Q"), y2=alt.Y2("bottom:Q"), color=colour)
 
 
 def _outlines(rows: pd.DataFrame) -> Any:
-    mark = alt.Chart(rows[["label", "what", "left", "right", "top", "bottom"]].round(1))
+    mark = alt.Chart(rows[["label", "what", "left", "right", "top", "bottom", "pass_id"]].round(1))
     mark = mark.mark_rect(filled=False, stroke=DISK, strokeWidth=1)
     return mark.encode(x=_x("left:Q"), x2=alt.X2("right:Q"), y=_y("top:Q"), y2=alt.Y2("bottom:Q"))
 
@@ -171,7 +171,7 @@ def _outlines(rows: pd.DataFrame) -> Any:
 def _ground(at: Plan, rows: pd.DataFrame) -> pd.DataFrame:
     """A hairline below each row, by which an empty one is seen."""
     left, right = float(at.parts["left"].min()), float(at.parts["right"].max())
-    return rows[["label"]].assign(
+    return rows[["label", "pass_id"]].assign(
         what="nothing",
         colour=theme.INK["band"][1],
         left=left,
@@ -199,7 +199,7 @@ def _cells(at: Plan, rows: pd.DataFrame, touched: pd.DataFrame) -> pd.DataFrame:
     step = np.searchsorted([most for most, _ in STEPS], touched["share"].to_numpy() - 1e-9).clip(0, len(STEPS) - 1)
     cells = _joined(at, touched, pd.Series([STEPS[s][1] for s in step], dtype=object))
     words = dict(zip([colour for _, colour in STEPS], TOUCHED, strict=True))
-    table = cells.merge(rows[["row", "label", "top", "bottom"]], on="row")
+    table = cells.merge(rows[["row", "pass_id", "label", "top", "bottom"]], on="row")
     return table.assign(what=_part_names(at).to_numpy()[table["part"]] + ": " + table["colour"].map(words))
 
 
@@ -207,7 +207,7 @@ def _marks(at: Plan, rows: pd.DataFrame, found: pd.DataFrame, colour: str, words
     cells = _joined(at, found, pd.Series(colour, index=found.index, dtype=object))
     narrow = (LEAST - (cells["right"] - cells["left"])).clip(0) / 2
     cells = cells.assign(left=cells["left"] - narrow, right=cells["right"] + narrow)
-    table = cells.merge(rows[["row", "label", "top", "bottom"]], on="row")
+    table = cells.merge(rows[["row", "pass_id", "label", "top", "bottom"]], on="row")
     return table.assign(what=_part_names(at).to_numpy()[table["part"]] + f": {words}")
 
 
@@ -279,7 +279,9 @@ def _labels(rows: pd.DataFrame, at: Plan) -> pd.DataFrame:
 def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The time of each row in parts, and how long it took; the prompt has a scale of its own where it is longer."""
     if times.empty:
-        return pd.DataFrame(columns=["label", "what", "colour", "left", "right", "top", "bottom"]), _text([], [], [])
+        return pd.DataFrame(columns=["pass_id", "label", "what", "colour", "left", "right", "top", "bottom"]), _text(
+            [], [], []
+        )
     table = rows.merge(times, on="row", how="left").fillna(dict.fromkeys(names, 0.0))
     whole = table[list(names)].sum(axis=1)
     of_tokens = whole[~table["is_prompt"]].max() if (~table["is_prompt"]).any() else whole.max()
@@ -291,7 +293,7 @@ def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str
         said, colour = WAITS.get(name, (f"computing: {name}", theme.colour(name)))
         right = left + table[name] * per_ns
         told = [f"{said}, {_share(part, of)}" for part, of in zip(table[name], whole, strict=True)]
-        some = table[["label", "top", "bottom"]].assign(what=told, colour=colour, left=left, right=right)
+        some = table[["pass_id", "label", "top", "bottom"]].assign(what=told, colour=colour, left=left, right=right)
         bars.append(some[right - left > 0.2])
         left = right
     middle = (table["top"] + table["bottom"]) / 2

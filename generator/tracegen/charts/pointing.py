@@ -16,7 +16,7 @@ import vl_convert
 from tracegen.charts import theme
 
 # Columns of a chart's data that set the look of a mark; tooltips leave them out.
-LOOKS = {"colour", "ink", "step", "rank", "text", "at", "width", "left", "right", "top", "bottom"}
+LOOKS = {"pass_id", "colour", "ink", "step", "rank", "text", "at", "width", "left", "right", "top", "bottom"}
 WORDS = {
     "label": "pass", "line": "token", "even": "even choice", "n_tokens": "tokens", "touched_bytes": "touched bytes",
     "middle": "layer in the middle", "value": "part", "share": "share of the phase",

@@ -75,10 +75,19 @@ function figurePoints(drawing, teller) {
       Array.prototype.filter.call(svg ? svg.querySelectorAll("path, rect, line, text, image") : [], function(element) {
         var tells = element.__data__ && element.__data__.tooltip;
         if (!tells) { element.style.pointerEvents = "none"; }
+        figureChooses(element);
         return tells;
       });
     drawing.setAttribute("data-told", String(marks.length));
   };
+}
+
+/* A click on a mark that belongs to a pass chooses it. */
+function figureChooses(element) {
+  var row = element.__data__ && element.__data__.datum;
+  if (!row || typeof row.pass_id !== "number") { return; }
+  element.style.cursor = "pointer";
+  element.addEventListener("click", function() { choose({ pass: row.pass_id }); });
 }
 
 /* The layout of a drawing that is shown. */
