@@ -52,7 +52,7 @@ def test_json_holds_numbers_with_their_unit_in_the_name(
     assert figures["model"] == {
         "file": "model.gguf", "architecture": "llama", "size_bytes": 5_000_000, "random_weights": True,
     }  # fmt: skip
-    words = {"run", "model", "more_models", "passes", "time_by_op_ns", "verdict", "checks"}
+    words = {"run", "answer", "model", "more_models", "passes", "time_by_op_ns", "verdict", "checks"}
     assert all(isinstance(value, int | float) for key, value in figures.items() if key not in words)
     assert all(isinstance(ns, int) for ns in figures["time_by_op_ns"].values())
     assert [check["key"] for check in figures["checks"]] == ["tracing_cost"]

@@ -36,8 +36,9 @@ from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.tensors import NEVER_TOUCHED, TENSOR_GROUPS
 from tracegen.report.figures.times import COMPONENTS
 from tracegen.report.figures.waiting import WAITING_KINDS
-from tracegen.report.findings import leading, waiting
+from tracegen.report.findings import leading
 from tracegen.report.findings.finding import Amount, Finding, Kind, Scope
+from tracegen.report.findings.found import answer, findings, waiting
 from tracegen.report.pages.collector import Collector
 
 RUN, TABLES = disk_case()
@@ -260,6 +261,11 @@ def test_waiting_answers_then_time_then_what_is_largest_and_kinds_take_turns(mad
 def finding(kind: Kind, effect: float, scope: Scope = "generation") -> Finding:
     amount = Amount(effect, "share", "of it")
     return Finding(kind=kind, measure="X", amount=amount, scope=scope, population="n", effect=effect, part=HEATMAP)
+
+
+def test_the_answer_alone_is_the_first_of_all(collector: Collector) -> None:
+    told, every = answer(collector), findings(collector)
+    assert (told and told.text) == (every[0].text if every else None)
 
 
 def test_the_rule_on_a_few() -> None:

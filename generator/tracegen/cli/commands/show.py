@@ -169,7 +169,6 @@ def _read_foreign(path: Path) -> _Shown:
 
 def _print_part(shown: _Shown, part: str, pass_id: int | None, limit: int, as_json: bool) -> None:
     from tracegen.reading.shown import printing
-    from tracegen.reading.shown.figures import NEEDED
     from tracegen.reading.shown.words import in_words
 
     match part:
@@ -178,7 +177,7 @@ def _print_part(shown: _Shown, part: str, pass_id: int | None, limit: int, as_js
         case "buffers":
             printing.print_buffers(shown.tables(("buffers",)), as_json)
         case "ops":
-            printing.print_ops(shown.tables(NEEDED), pass_id, limit, as_json)
+            printing.print_ops(shown.tables(None), pass_id, limit, as_json)
         case _:
             figures = shown.figures()
             printing.print_pairs(in_words(figures), figures, as_json)

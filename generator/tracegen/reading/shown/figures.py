@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from tracegen.analysis.accesses import Tables
 
 PER_TOKEN = "_bytes_per_token"  # after the name of a kind of memory
-# The tables that key figures and ops need. Reading all would take twice as long.
-NEEDED = (
-    "files", "passes", "tokens", "graph_nodes", "graph_edges", "ops", "spans", "placements", "touches", "tensors",
-    "buffers",
-)  # fmt: skip
 
 
 def figures_of_stored(folder: Path, run: Run) -> dict[str, Any]:
@@ -27,7 +22,7 @@ def figures_of_stored(folder: Path, run: Run) -> dict[str, Any]:
     from tracegen.storing.remembered import remembered
 
     files = [folder / store.RUN_FILE, *sorted((folder / "tables").glob("*.parquet"))]
-    return remembered(folder, files, lambda: key_figures(run, store.read_tables(folder / "tables", NEEDED)))
+    return remembered(folder, files, lambda: key_figures(run, store.read_tables(folder / "tables")))
 
 
 def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
@@ -57,6 +52,7 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
     trace = run.facts.get("trace", {})
     return {
         "run": f"{run.experiment}/{run.name}",
+        "answer": _answer(run, tables),
         "model": described[0],
         "more_models": described[1:],
         "passes": _kinds(tables),
@@ -86,6 +82,16 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
         "verdict": run.verdict,
         "checks": [asdict(check) for check in run.checks if check.state in ("failed", "warning")],
     }
+
+
+def _answer(run: Run, tables: Tables) -> str | None:
+    """The sentence that answers on the first page of the run's report; None without any finding."""
+    from tracegen.contract.quantities import THIN
+    from tracegen.report.figures.context import Context
+    from tracegen.report.findings.found import answer
+
+    found = answer(Context(run, tables))
+    return None if found is None else found.text.replace(THIN, " ")
 
 
 def _lacks_bytes(run: Run) -> bool:

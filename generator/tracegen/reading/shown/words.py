@@ -20,6 +20,7 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
     of_text = NOT_APPLICABLE if embedded else None  # what stands for figures of prompt and tokens that are not there
     return {
         "run": figures["run"],
+        **({"answer": text} if (text := figures.get("answer")) else {}),
         **(
             {"repetition": f"{of['number']} of {of['of']}; the first is {of['first_run']}"}
             if (of := figures.get("repetition"))
