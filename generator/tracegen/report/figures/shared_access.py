@@ -7,7 +7,6 @@ import pandas as pd
 from tracegen.report.figures.context import Context
 from tracegen.report.words import access_sentences as say
 
-MEASURED = f"{say.ACCESS} Measured passes: load and warm-up are left out, and weights that were copied into memory."
 ACCESSES = """
 from tracegen.analysis import accesses, order
 used = accesses.ranges(run.tables)

@@ -1,0 +1,42 @@
+"""The texts of explanations: `explained/KEY.md` for each figure, and `shared.md` with sentences that several have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).with_name("explained")
+HEADS = ("What it shows", "What it counts", "How to read it")
+
+
+def texts(key: str, words: Mapping[str, str]) -> tuple[str, ...]:
+    """The text under each of HEADS in the file of a figure; `{{name}}` stands for one of `words` or a shared sentence.
+
+    Raises ValueError with the name of the file where a head or text is missing, or a name is unknown.
+    """
+    file = f"{key}.md"
+    parts = _parts(file)
+    if tuple(parts) != HEADS:
+        raise ValueError(f"{file}: has the heads {', '.join(parts) or 'none'}; needed are {', '.join(HEADS)}")
+    return tuple(_filled(text, {**_parts("shared.md"), **words}, file) for text in parts.values())
+
+
+def _filled(text: str, words: Mapping[str, str], file: str) -> str:
+    unknown = [name for name in re.findall(r"{{(\w+)}}", text) if name not in words]
+    if unknown:
+        raise ValueError(f"{file}: {{{{{unknown[0]}}}}} is neither in shared.md nor among the words of the figure")
+    return re.sub(r"{{(\w+)}}", lambda name: words[name[1]], text)
+
+
+@cache
+def _parts(file: str) -> dict[str, str]:
+    """Head -> the text under it as one line."""
+    parts = {}
+    for part in re.split(r"^# ", (FOLDER / file).read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        head, _, text = part.partition("\n")
+        parts[head] = text.strip().replace("\n", " ")
+        if not parts[head]:
+            raise ValueError(f"{file}: “{head}” has no text")
+    return parts
