@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -54,11 +53,3 @@ def written(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     (folder / "one.md").write_text(text, encoding="utf-8")
     (folder / "shared.md").write_text("# c\n\nshared\nwords\n", encoding="utf-8")
     monkeypatch.setattr(texts, "FOLDER", folder)
-
-
-@pytest.fixture(autouse=True)
-def _read_anew() -> Iterator[None]:
-    """No test reads what was kept of another's folder."""
-    texts._parts.cache_clear()
-    yield
-    texts._parts.cache_clear()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
+
+from tracegen.contract.prose import joined, sections
 
 FOLDER = Path(__file__).with_name("explained")
 HEADS = ("What it shows", "What it counts", "How to read it")
@@ -17,10 +18,11 @@ def texts(key: str, words: Mapping[str, str]) -> tuple[str, ...]:
     Raises ValueError with the name of the file where a head or text is missing, or a name is unknown.
     """
     file = f"{key}.md"
-    parts = _parts(file)
+    parts = sections(FOLDER / file)
     if tuple(parts) != HEADS:
         raise ValueError(f"{file}: has the heads {', '.join(parts) or 'none'}; needed are {', '.join(HEADS)}")
-    return tuple(_filled(text, {**_parts("shared.md"), **words}, file) for text in parts.values())
+    shared = {name: joined(text) for name, text in sections(FOLDER / "shared.md").items()}
+    return tuple(_filled(joined(text), {**shared, **words}, file) for text in parts.values())
 
 
 def _filled(text: str, words: Mapping[str, str], file: str) -> str:
@@ -28,15 +30,3 @@ def _filled(text: str, words: Mapping[str, str], file: str) -> str:
     if unknown:
         raise ValueError(f"{file}: {{{{{unknown[0]}}}}} is neither in shared.md nor among the words of the figure")
     return re.sub(r"{{(\w+)}}", lambda name: words[name[1]], text)
-
-
-@cache
-def _parts(file: str) -> dict[str, str]:
-    """Head -> the text under it as one line."""
-    parts = {}
-    for part in re.split(r"^# ", (FOLDER / file).read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
-        head, _, text = part.partition("\n")
-        parts[head] = text.strip().replace("\n", " ")
-        if not parts[head]:
-            raise ValueError(f"{file}: “{head}” has no text")
-    return parts
