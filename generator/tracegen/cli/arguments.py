@@ -4,8 +4,6 @@ Options of a command may stand in any order, `--debug` too. Long options cannot 
 becomes ambiguous when an option is added.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from inspect import cleandoc

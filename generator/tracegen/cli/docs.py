@@ -3,8 +3,6 @@
 With `--check` it writes nothing, and exits with 1 when one of them is out of date.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

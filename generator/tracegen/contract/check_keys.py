@@ -1,7 +1,5 @@
 """The keys of all checks: figures and stored runs name a check by its key."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -3,8 +3,6 @@
 The tracer has the same lists of variables, in native/core/environment.h. `withheld.py` has the rules.
 """
 
-from __future__ import annotations
-
 # Variables that the tracer looks at: they change what is measured.
 FAMILIES = ("GGML_", "LLAMA_", "OMP_", "GOMP_", "KMP_", "TENSOR_TRACE_", "MALLOC_")
 # In the name of a variable, flag or setting: it looks like a secret. Case does not matter.

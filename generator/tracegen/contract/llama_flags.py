@@ -3,8 +3,6 @@
 A test holds these lists against llama.cpp's own help: a flag that is new there must be put into one of them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

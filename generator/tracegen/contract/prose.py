@@ -1,7 +1,5 @@
 """Texts for readers that stand in Markdown files beside the code which uses them."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

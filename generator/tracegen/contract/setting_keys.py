@@ -3,8 +3,6 @@
 docs/settings.md is made from it, and settings.py checks by it. The defaults are those of `model.Experiment`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ far longer than everything else that `tracegen show` does. Nothing depends on th
 read-only, and then the result is computed again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

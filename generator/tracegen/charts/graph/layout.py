@@ -8,8 +8,6 @@ which has a position in every rank it passes. The boxes of the spine, the main p
 activations, stand in one column.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise

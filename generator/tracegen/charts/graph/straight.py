@@ -1,7 +1,5 @@
 """Make lines of a graph drawing straight: move boxes below their sources, and keep each trunk in one column."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Protocol

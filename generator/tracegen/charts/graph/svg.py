@@ -4,8 +4,6 @@ layout.py places the boxes of a block, shapes.py writes them. A tensor that many
 (positions, mask) is drawn once per reader: lines from a single box would cross the drawing.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

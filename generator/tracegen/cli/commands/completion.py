@@ -1,7 +1,5 @@
 """`tracegen completion`: prints the script that lets a shell complete commands, options and runs of tracegen."""
 
-from __future__ import annotations
-
 import click
 from click.shell_completion import get_completion_class
 

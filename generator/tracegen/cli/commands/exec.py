@@ -1,7 +1,5 @@
 """`tracegen exec`: records any program that uses llama.cpp, and stores the run."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`tracegen import`: makes a run of a trace that another tool recorded."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

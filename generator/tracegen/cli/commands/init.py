@@ -1,7 +1,5 @@
 """`tracegen init`: begins a project with settings, journal, an experiment and a workflow that publishes the site."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

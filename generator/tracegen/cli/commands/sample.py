@@ -1,7 +1,5 @@
 """`tracegen sample`: builds the site of the published sample run; needs no compiler and no llama.cpp."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`tracegen serve`: serves the site, and rebuilds it when runs, settings, journal or templates change."""
 
-from __future__ import annotations
-
 import logging
 import socket
 from pathlib import Path

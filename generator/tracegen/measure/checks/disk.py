@@ -3,8 +3,6 @@
 The waits at barriers that tell who waited for whose page fault are checked here as well.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from tracegen.analysis import behind, disk_waits

@@ -1,7 +1,5 @@
 """The input of the checks of a run, and helpers that state a finding."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The checks of recorded requests of the model's devices: none lost, as many bytes as the device counts."""
 
-from __future__ import annotations
-
 from tracegen.contract.check_keys import Key
 from tracegen.contract.model import Check, CheckState
 from tracegen.contract.quantities import count, counted

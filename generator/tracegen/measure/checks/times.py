@@ -1,7 +1,5 @@
 """The checks of times: whether parts add up, what tracing cost, what delayed threads."""
 
-from __future__ import annotations
-
 import math
 
 from tracegen.analysis.disturbance import STOOD_NS, STOOD_SHARE, Disturbance, disturbance, token_skew

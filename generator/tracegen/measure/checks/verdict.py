@@ -1,7 +1,5 @@
 """The checks that decide the verdict of a run. Each states its finding and its limit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 A key that a native run has too means the same there (`checks/keys.py`), and the same figures need it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from tracegen.contract.model import Check, CheckState

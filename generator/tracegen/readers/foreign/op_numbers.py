@@ -4,8 +4,6 @@ Traces of other tools name an operation by its number in `enum ggml_op`. New ope
 number means something else in another revision: MUL_MAT is 27 in July 2025, and 29 in 2026.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 _2025_07 = """

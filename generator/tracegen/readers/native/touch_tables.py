@@ -1,7 +1,5 @@
 """The tables `touches` and `routing`, from the row numbers, expert numbers and weights that the tracer copied."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

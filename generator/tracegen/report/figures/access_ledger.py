@@ -1,7 +1,5 @@
 """How much more than the touched bytes is read, and what became of the bytes of each part of the model."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import ledger

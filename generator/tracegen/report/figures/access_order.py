@@ -1,7 +1,5 @@
 """In which order operations go through the mapped files, how far they step, and how many reads that would be."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import order

@@ -1,7 +1,5 @@
 """How fast operations touch bytes, beside what memory can give, and what that shows of what bounds them."""
 
-from __future__ import annotations
-
 from tracegen.analysis import bandwidth, disk_waits
 from tracegen.contract import quantities as q
 from tracegen.contract.check_keys import Key

@@ -1,7 +1,5 @@
 """What the runtime’s buffers hold, and held at most."""
 
-from __future__ import annotations
-
 from tracegen.analysis import buffers
 from tracegen.charts import buffers as buffers_chart
 from tracegen.contract import quantities as q

@@ -1,7 +1,5 @@
 """What a cache of the mapped file would serve, what passes in a row need, and when something is used again."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import caches, granules, reuse

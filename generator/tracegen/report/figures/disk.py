@@ -1,7 +1,5 @@
 """Whether measured passes of a run could read from the disk."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

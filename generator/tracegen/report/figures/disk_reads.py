@@ -1,7 +1,5 @@
 """What the storage device did and was asked to read, beside what it can do."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How long tokens wait for the disk: for which bytes, layers, tensors and experts."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import disk_waits, expert_waits, heatmap

@@ -1,7 +1,5 @@
 """Every table of the run as a file."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 

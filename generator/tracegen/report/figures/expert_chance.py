@@ -1,7 +1,5 @@
 """What chance would give: experts chosen again, in a row, in the next layer, together, and in the prompt."""
 
-from __future__ import annotations
-
 from math import comb
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Which experts tokens choose: how often each, token by token, and how many of them a pass uses."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import expert_use, routing

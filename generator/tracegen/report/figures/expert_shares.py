@@ -1,7 +1,5 @@
 """How evenly the choices of a layer are shared among its experts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

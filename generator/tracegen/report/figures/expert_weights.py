@@ -1,7 +1,5 @@
 """How strongly tokens choose their experts."""
 
-from __future__ import annotations
-
 from tracegen.analysis import routing
 from tracegen.charts import by_layer
 from tracegen.contract import quantities as q

@@ -1,7 +1,5 @@
 """The explorers, which templates and scripts draw: their words and the checks that they need."""
 
-from __future__ import annotations
-
 from tracegen.report.figures import needs
 from tracegen.report.figures.figure import Explorer
 from tracegen.report.figures.shared_experts import WITH_EXPERTS

@@ -1,7 +1,5 @@
 """The one picture of a run: the model file by token, and how long each took."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Which pass gave which token."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import held

@@ -1,7 +1,5 @@
 """Which bytes of the model file each pass touched."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """What to keep in memory: how concentrated use is, a hot set of experts, whole tensors."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import concentration, hot_set, kept_tensors

@@ -1,7 +1,5 @@
 """The files that the model was loaded from."""
 
-from __future__ import annotations
-
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures.cells import Cell

@@ -1,7 +1,5 @@
 """Which part of the model file was in memory as the run went on."""
 
-from __future__ import annotations
-
 from tracegen.analysis import residency, resident_tensors
 from tracegen.charts import residency as residency_chart
 from tracegen.charts import resident_groups as groups_chart

@@ -1,7 +1,5 @@
 """What the figures of accesses to the mapped files share: the phase they tell of, and why there is nothing to show."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.report.figures.context import Context

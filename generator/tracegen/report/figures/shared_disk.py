@@ -1,7 +1,5 @@
 """What the figures of waiting for the disk share: which runs have them, and what a page fault is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

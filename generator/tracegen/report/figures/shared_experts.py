@@ -1,7 +1,5 @@
 """What the figures of experts share: which runs have them, and sentences of several captions."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

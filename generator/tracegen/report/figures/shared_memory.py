@@ -1,7 +1,5 @@
 """What the figures of memory share."""
 
-from __future__ import annotations
-
 from tracegen.report.figures.context import OUTSIDE, Context
 
 USE = "from tracegen.analysis import coverage\nuse = coverage.measured_use(run.tables)\n"

@@ -1,7 +1,5 @@
 """What the figures of times share: what a wall time is, which passes count, and the text when there are none."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.charts import theme

@@ -1,7 +1,5 @@
 """How much of each part of the model, and of its tensors, was touched."""
 
-from __future__ import annotations
-
 from tracegen.analysis import coverage
 from tracegen.charts import theme
 from tracegen.contract import quantities as q

@@ -1,7 +1,5 @@
 """The texts of explanations: `explained/KEY.md` for each figure, and `shared.md` with sentences that several have."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

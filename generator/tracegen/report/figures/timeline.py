@@ -1,7 +1,5 @@
 """What each thread does during one pass."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Where the time of a token goes: by component, by layer, by kind of operation, and how long each token takes."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import timing

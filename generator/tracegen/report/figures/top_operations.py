@@ -1,7 +1,5 @@
 """The nodes of the graph that took most time."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import timing

@@ -1,7 +1,5 @@
 """Where threads wait: by kind of operation, and by node of the graph."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import waiting

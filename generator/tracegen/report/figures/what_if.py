@@ -1,7 +1,5 @@
 """What if the model file stood in another order, or more of it stayed in memory?"""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import what_if

@@ -1,7 +1,5 @@
 """The findings of a run: only what its trace supports, and what no failed check makes false."""
 
-from __future__ import annotations
-
 from tracegen.report.figures.context import Context
 from tracegen.report.findings import computing, experts, memory, waiting, weights
 from tracegen.report.findings.finding import Finding

@@ -1,7 +1,5 @@
 """What the words of pages and tables mean; the reading guide of a report and the reference page print them."""
 
-from __future__ import annotations
-
 KINDS = {
     "load": "A model is loaded. Recorded.",
     "warmup": "llama.cpp runs the graph once before the prompt. Recorded.",
