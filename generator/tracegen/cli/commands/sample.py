@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from tracegen.cli.arguments import PATH, Command
-from tracegen.cli.commands import VERBS
+from tracegen.cli.arguments import PATH, Verb
 from tracegen.cli.commands.build import build_site
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.storing.parts import remove_left
@@ -15,7 +14,7 @@ from tracegen.storing.store import part_folder
 FOLDER = Path("tracegen-sample")
 
 
-@click.command("sample", cls=Command, help=VERBS["sample"])
+@click.command("sample", cls=Verb)
 @click.argument(
     "folder",
     metavar="[FOLDER]",
