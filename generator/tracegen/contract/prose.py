@@ -1,4 +1,4 @@
-"""Texts for readers that stand in Markdown files beside the code which uses them."""
+"""Texts and lists of words that stand in files beside the code which uses them."""
 
 import re
 from functools import cache
@@ -20,3 +20,8 @@ def sections(path: Path) -> dict[str, str]:
 def joined(text: str) -> str:
     """The lines of a paragraph as one line."""
     return text.replace("\n", " ")
+
+
+def lists(path: Path) -> dict[str, tuple[str, ...]]:
+    """Head -> the words under it, between spaces and ends of lines."""
+    return {head: tuple(text.split()) for head, text in sections(path).items()}
