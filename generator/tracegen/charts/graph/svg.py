@@ -16,9 +16,10 @@ from markupsafe import Markup
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.blocks import Block, fold
 from tracegen.charts import theme
-from tracegen.charts.graph.layout import Box, lay_out
+from tracegen.charts.graph.layout import lay_out
 from tracegen.charts.graph.overview import draw_overview
 from tracegen.charts.graph.shapes import Shape, group, whole
+from tracegen.charts.graph.straight import Box
 from tracegen.charts.svg import GROUND
 from tracegen.contract.text import printable
 
