@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.test_cli import command_of, with_verbs_below
-from tracegen.cli.arguments import COMPLETE, Choice, Command, explain
+from tracegen.cli import arguments
+from tracegen.cli.arguments import COMPLETE, Choice, Command, Verb, explain
 from tracegen.cli.commands import VERBS
 from tracegen.cli.commands.exec import PROGRAM
 from tracegen.cli.main import main, tracegen
@@ -165,9 +166,9 @@ def test_an_option_of_the_program_is_none_of_ours(capsys: pytest.CaptureFixture[
 
 def test_debug_is_heard_before_the_verb_and_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for arguments in (["--debug", "show", "x"], ["show", "x", "--debug"], ["show", "--debug", "x"]):
+    for words in (["--debug", "show", "x"], ["show", "x", "--debug"], ["show", "--debug", "x"]):
         with pytest.raises(Exception, match="there is no such run"):
-            main(arguments)
+            main(words)
 
 
 OPTIONS = {name for leaf in LEAVES for param in leaf.params for name in param.opts}
@@ -230,3 +231,24 @@ def test_a_shell_completes_verbs_options_experiments_and_runs(
 def test_the_script_for_a_shell_asks_us(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     assert f"{COMPLETE}={shell}_complete" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("# --other\n\nText.\n", r"show\.md: says nothing of --csv"),
+        ("# --csv\n\nText.\n\n# --json\n\nText.\n", r"show\.md: the command has no --json"),
+        ("# --csv\n\n# Examples\n\n    tracegen show\n", r"show\.md: “--csv” has no text"),
+    ],
+)
+def test_help_that_does_not_fit_the_command_is_refused(
+    text: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "show.md").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(arguments, "HELP", tmp_path)
+    with pytest.raises(ValueError, match=fault):
+        Verb("show", params=[click.Option(["--csv"], is_flag=True)])
+
+
+def test_each_file_of_help_is_that_of_a_command() -> None:
+    assert {path.stem for path in arguments.HELP.iterdir()} <= set(VERBS)

@@ -71,12 +71,15 @@ def test_a_file_that_is_lost_or_added_is_noticed(source: Path, tmp_path: Path) -
     assert compute.runs == 3
 
 
-def test_a_program_that_changed_computes_again(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["analysis.py", "tables.txt"])
+def test_a_program_that_changed_computes_again(
+    name: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compute, package = Computation(), tmp_path / "package"
     package.mkdir()
     monkeypatch.setattr(module, "_PACKAGE", package)
     for text in ("x = 1", "x = 10"):
-        (package / "analysis.py").write_text(text)
+        (package / name).write_text(text)
         remembered(source.parent, [source], compute)
         remembered(source.parent, [source], compute)
     assert compute.runs == 2

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from tracegen.charts.graph.layout import Box, Layout, lay_out
+from tracegen.charts.graph.layout import Layout, lay_out
+from tracegen.charts.graph.straight import Box
 
 SMALL = Box(20, 20, 20, 30)
 WIDE = Box(140, 20, 20, 60)

@@ -21,7 +21,7 @@ from tracegen.contract.check_keys import Key
 from tracegen.contract.model import Check
 from tracegen.measure.runs.import_source import found_in
 from tracegen.measure.runs.importing import import_run
-from tracegen.readers.foreign.faults import KNOWN
+from tracegen.readers.foreign.faults import LIMITS
 from tracegen.readers.foreign.folder import ROLES, TRACES
 from tracegen.readers.foreign.op_numbers import TABLES
 from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, OPS
@@ -58,7 +58,7 @@ def test_the_help_names_what_there_is() -> None:
         "2025-07",
         "2026-11",
     }
-    assert set(KNOWN) <= {key.value for key in Key}
+    assert set(LIMITS) <= {key.value for key in Key}
 
 
 @pytest.mark.parametrize("name", ["v3-256-moe", "v3-256-tinyllama-shape", "v4b-1024-gpt-oss"])

@@ -20,7 +20,7 @@ from tests.pages.rendered import same_analyses, undrawn
 from tracegen.contract.model import Check, Run
 from tracegen.contract.tables import frame
 from tracegen.measure.checks.verdict import all_checks
-from tracegen.readers.foreign.faults import KNOWN
+from tracegen.readers.foreign.faults import LIMITS
 from tracegen.report.figures import catalogue, needs
 from tracegen.report.figures.disk import DISK
 from tracegen.report.pages.collector import Collector
@@ -28,7 +28,7 @@ from tracegen.report.pages.key_figures import key_figures
 from tracegen.report.pages.page import Report
 from tracegen.report.words.sentences import CARE
 
-OF_IMPORTS = [key for key in KNOWN if catalogue.figures_of(key) or catalogue.noted_in(key)]  # also of native runs
+OF_IMPORTS = [key for key in LIMITS if catalogue.figures_of(key) or catalogue.noted_in(key)]  # also of native runs
 CHECKS = list(dict.fromkeys([*(check.key for check in all_checks()), *OF_IMPORTS]))
 WARNED = sorted({check for of in catalogue.NEEDS.values() for need in of for check in need.warned})
 NOTED = [key for key in CHECKS if catalogue.noted_in(key)]

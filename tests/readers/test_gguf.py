@@ -15,7 +15,7 @@ from tests.readers import gguf_bytes as made
 from tracegen.contract.errors import ModelFormatError
 from tracegen.contract.ggml_types import GGML_TYPES
 from tracegen.measure.demo.models import write_demo_model
-from tracegen.readers.gguf.file import is_gguf, read_model
+from tracegen.readers.gguf.file import read_model
 
 ONE = {"blk.0.attn_q.weight": ((4, 2), 0, 32)}
 LLAMA = (made.string("general.architecture", "llama"), made.u32("llama.block_count", 7))
@@ -162,11 +162,6 @@ def test_hashes_stand_beside_their_files(tmp_path: Path) -> None:
 )
 def test_random_weights_are_recognised(tmp_path: Path, pair: bytes) -> None:
     assert read_model(written(tmp_path, made.file(ONE, [pair]))).random_weights
-
-
-def test_is_gguf(tmp_path: Path) -> None:
-    assert is_gguf(written(tmp_path, made.header()))
-    assert not is_gguf(written(tmp_path, b"GGU"))
 
 
 # What is wrong

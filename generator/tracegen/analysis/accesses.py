@@ -1,7 +1,5 @@
 """Which bytes each operand of each op covered, and which of them the op touched."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The disk axis, on which the model files of a run lie one behind the other: what lies where on it, in bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

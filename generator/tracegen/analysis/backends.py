@@ -1,7 +1,5 @@
 """Which backends have computed a split when they return from it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

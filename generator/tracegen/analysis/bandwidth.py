@@ -20,8 +20,6 @@ of one trained model, the same operations lay six times above one half of memory
 are surely read from memory, memory that was measured has room for less than half as much again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How long threads wait for a thread that has a page fault."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

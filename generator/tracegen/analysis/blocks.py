@@ -1,7 +1,5 @@
 """Fold a graph into blocks: input, layers (neighbouring equal layers are one block), output."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

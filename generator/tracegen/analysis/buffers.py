@@ -1,7 +1,5 @@
 """How much memory the runtime's buffers took, over time and at their peak."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables

@@ -20,8 +20,6 @@ None of these rates predicts a speed: a miss costs what the disk makes of it, an
 way.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence

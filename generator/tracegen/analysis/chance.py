@@ -7,8 +7,6 @@ A permutation test asks how often data whose order says nothing show as much as 
 which is two-sided and never 0 (Phipson and Smyth 2010). Seeds are fixed: the same run gives the same p.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 

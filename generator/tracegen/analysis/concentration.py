@@ -11,8 +11,6 @@ Pieces stand in order of use per byte. The curve says which share of all use the
 is twice the area between the curve and the diagonal: 0 if each byte is used as much, near 1 if few bytes take all.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

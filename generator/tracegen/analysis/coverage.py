@@ -1,7 +1,5 @@
 """Which bytes of the model files any pass touched: unions of ranges, per tensor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """What the devices that hold the model files did during each measured pass, and how much of the files was in memory."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables

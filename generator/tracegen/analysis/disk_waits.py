@@ -1,7 +1,5 @@
 """How long tokens wait for the disk: in page faults of the model's files, and behind a thread that had one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

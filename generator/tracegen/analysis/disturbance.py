@@ -1,7 +1,5 @@
 """What delayed the threads of a run: other programs, more threads than processors, a stop of the program."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tracegen.analysis.accesses import Tables

@@ -1,7 +1,5 @@
 """Runs whose passes give embeddings: there is no prompt that a text goes on from, and no token is generated."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pandas as pd

@@ -10,8 +10,6 @@ Few rows look uneven whatever the router does. Beside each stands what rows woul
 sets of k equally likely, each row by itself: mean and middle 95 % of `DRAWS` simulations with a fixed seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

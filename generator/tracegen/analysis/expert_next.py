@@ -18,8 +18,6 @@ p = (shifts with a share as far from their mean as observed, 0 among them) / row
 the means of `N_PARTS` parts of the scored rows (batch means; Student's t).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 

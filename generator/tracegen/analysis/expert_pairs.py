@@ -24,8 +24,6 @@ as known. A pair is called one only if p_held < chance.LEVEL and its lift is at 
 one below 1, can be the router's way to choose k of scores that differ much, for which quasi-independence is not exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -11,8 +11,6 @@ shorter where a phase has fewer than `LEAST_BLOCKS` of them. p is one-sided, for
 only be too large: (1 + permutations with at least the observed distance) / (1 + `chance.DRAWS`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

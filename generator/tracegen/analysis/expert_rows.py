@@ -5,8 +5,6 @@ That takes layers in which the same token rows chose: they make up `SameRows`. M
 prompt has a group of its own, for llama.cpp computes it only for the rows whose output is asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

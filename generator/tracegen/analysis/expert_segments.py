@@ -22,8 +22,6 @@ Both depend on E, k and on how unequally experts are used; beside each stands wh
 (`DRAWS` shuffles, each with all its layers, within its sequence): mean, lowest and highest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -14,8 +14,6 @@ within their sequence. The effect is share - shuffled. Rows that follow each oth
 of the share rests on the means of `N_PARTS` parts of the rows in order (batch means; Student's t).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -3,8 +3,6 @@
 All expert tensors of a layer share its routing: an expert that some token row of the pass chose is used of each.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import experts, passes

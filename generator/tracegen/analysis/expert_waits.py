@@ -1,7 +1,5 @@
 """For which experts threads waited for the disk."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import axis, disk_waits

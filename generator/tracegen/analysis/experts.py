@@ -3,8 +3,6 @@
 A token's experts are those that the row holding it chose: see `held.held`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pandas as pd

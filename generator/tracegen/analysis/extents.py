@@ -1,7 +1,5 @@
 """How many bytes the elements of a tensor take and where they lie: strides may leave holes between them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

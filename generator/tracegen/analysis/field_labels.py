@@ -10,8 +10,6 @@ some field of that size gets just these prompts, however strong the effect is. O
     least p = m / C(N, n_f)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -8,8 +8,6 @@ Orders:
 A tensor stays whole and stays in its file. Ties keep the order of the file.
 """
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import numpy as np

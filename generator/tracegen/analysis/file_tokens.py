@@ -4,8 +4,6 @@ A picture of it has few rows and narrow columns. So tensors of one layer that do
 neighbouring tokens that are alike share a row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

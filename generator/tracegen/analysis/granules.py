@@ -1,7 +1,5 @@
 """The mapped files cut into granules of one size, and which of them each operation touched: what a cache would see."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

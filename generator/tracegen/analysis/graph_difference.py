@@ -1,7 +1,5 @@
 """What differs between the graphs of two runs: nodes aligned by what they do and their order, not by their numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from difflib import SequenceMatcher

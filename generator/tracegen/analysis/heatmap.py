@@ -1,7 +1,5 @@
 """The memory heatmap: how many bytes of each stretch of the model file a pass touched."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which generated token a token row holds, and which one no row does."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables

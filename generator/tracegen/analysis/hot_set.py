@@ -11,8 +11,6 @@ by chance is the share of experts that it holds; the gain is how much of the res
 of `N_PARTS` parts of the scored tokens that follow each other, not from single tokens (batch means; Student's t).
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Literal
 

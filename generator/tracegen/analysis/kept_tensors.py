@@ -5,8 +5,6 @@ that each token reads whole has a density of one touched byte per byte and token
 32 have an eighth.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

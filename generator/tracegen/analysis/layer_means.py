@@ -1,7 +1,5 @@
 """What each part of each layer does in one pass, in the mean over passes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -4,8 +4,6 @@ Ranges count, not tensors: a tensor of which a token touches 4 of 32 experts is 
 several columns: touched in the mapping by one operation and in a copy by another (tied embeddings).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What each node of a topology cost in a pass, on average: its time, and the bytes it touched."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The rows of the operation table: every op of a pass with its times and bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pandas as pd

@@ -9,8 +9,6 @@ between.
 Whether an access reached the disk is another question: the range may have been in memory already.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """The accesses of a run as they would lie in another file with the same tensors."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import file_order

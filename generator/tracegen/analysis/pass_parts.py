@@ -1,7 +1,5 @@
 """How the duration of a pass is made up: time in operations, and time before, between and after them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Which passes statistics count: all but load and warm-up."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The model files cut into pieces (a tensor, or one expert of a tensor), and what passes touched of each piece."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

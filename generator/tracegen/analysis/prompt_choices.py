@@ -5,8 +5,6 @@ name the token row that chose. An expert that a row chose counts once for it. Pr
 fields and prompts in the order in which they first come.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -7,8 +7,6 @@ of pairs of one field. p is one-sided, of a permutation of fields over prompts, 
 once.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import factorial, prod
 

@@ -5,8 +5,6 @@ assumes a distribution, and one extreme value counts no more than any other that
 get the mean of their ranks, and the distribution of the statistic is counted for exactly these ranks.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Callable

@@ -5,8 +5,6 @@ time (queue depth 1), and makes the squares of the relative errors least, so tha
 ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

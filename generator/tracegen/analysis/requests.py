@@ -1,7 +1,5 @@
 """What the model's devices were asked to read: how much, how quickly, whether it was used, and what was read again."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

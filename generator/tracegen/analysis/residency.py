@@ -1,7 +1,5 @@
 """Which part of the model file was in memory after each load and pass, and what was read for it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """How much of each tensor was in memory when each load and pass had ended."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

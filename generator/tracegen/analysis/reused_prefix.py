@@ -1,7 +1,5 @@
 """Tokens of prompts that no pass computed, as the KV cache held them from before."""
 
-from __future__ import annotations
-
 from tracegen.analysis.accesses import Tables
 from tracegen.contract.held_tokens import begins_of_prompts, of_sequences
 

@@ -1,7 +1,5 @@
 """What the choices of experts show: how uneven they are, how few experts cover most, how often tokens repeat them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

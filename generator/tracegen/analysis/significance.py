@@ -6,8 +6,6 @@ is at least LEAST_SHIFT. `same within the margin`: the whole interval lies withi
 can be said; `runs_needed` says how many would do. Counted values need no test: any difference of theirs is real.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Sequence

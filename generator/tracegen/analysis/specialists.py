@@ -22,8 +22,6 @@ and means nothing.
 A field of one prompt is not tested: nothing in it can replicate. Its tokens count among the others.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

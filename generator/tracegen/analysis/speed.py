@@ -1,7 +1,5 @@
 """How fast a run was, and how much repeated runs differ; load and warm-up passes are left out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev

@@ -6,8 +6,6 @@ count these for all windows at once is to count, for each element of a permutati
 takes one pass over the array for each bit of its length.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

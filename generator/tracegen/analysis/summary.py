@@ -1,7 +1,5 @@
 """The key figures of a run; all of them leave out load and warm-up passes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median_low

@@ -1,7 +1,5 @@
 """One pass on its threads: what each was doing at each moment."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

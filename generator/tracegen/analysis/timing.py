@@ -1,7 +1,5 @@
 """What took the time of the measured passes: by component, layer, kind of op, single op."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

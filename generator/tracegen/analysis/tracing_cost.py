@@ -11,8 +11,6 @@ of the one that did least of an operation, which is an estimate. What a hypervis
 without taking a processor, is in no count of the kernel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where threads wait: inside operations and after them, summed over the measured passes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The weights of a model: their types, how many numbers they are, and which of them tokens touch most."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -16,8 +16,6 @@ The file is cut at each byte where an access, a tensor or an expert begins or en
 whole or not at all, so that the simulation is exact to the byte.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

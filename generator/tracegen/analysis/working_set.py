@@ -9,8 +9,6 @@ A memory that holds what the last T passes touched, and nothing else, has the si
 each pass. Windows reach neither before the first pass nor beyond the last one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How far the steps between accesses go, forward and backward, by powers of two."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

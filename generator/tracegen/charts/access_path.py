@@ -1,7 +1,5 @@
 """The accesses of one pass: where in the file, and when."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

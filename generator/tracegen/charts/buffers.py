@@ -1,7 +1,5 @@
 """Runtime buffers over the life of the process."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

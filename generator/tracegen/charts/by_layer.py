@@ -1,7 +1,5 @@
 """A value of each layer, in one or several series: experts needed, experts chosen again, routing weights."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

@@ -1,7 +1,5 @@
 """The hit rate of a cache by its size, a line for each way to choose what it keeps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

@@ -1,7 +1,5 @@
 """Channels that many charts have: names at the left, numbers at the left, and a place for each of several below."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Two sides beside each other: every run as a dot, and times by part of the model as pairs of bars."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The operations of two graphs in their order, a row for each layer, coloured by what differs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

@@ -1,7 +1,5 @@
 """The model file of two sides, one above the other: how much of each place a token used, and where that differs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

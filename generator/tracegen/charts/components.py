@@ -1,7 +1,5 @@
 """Time per token by component, prompt and generation side by side."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

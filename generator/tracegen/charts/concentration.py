@@ -1,7 +1,5 @@
 """Which share of the use the most used bytes of the file have, a line for each way to measure use."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

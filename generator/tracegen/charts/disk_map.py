@@ -1,7 +1,5 @@
 """How long threads waited for each stretch of the model file, one row for each pass or several passes; the sums."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

@@ -1,7 +1,5 @@
 """The time of each token in parts: computing, waiting for the disk, waiting behind a thread that does, the rest."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

@@ -1,7 +1,5 @@
 """What drawing charts needs of the machine: the JavaScript engine that draws them reserves many addresses."""
 
-from __future__ import annotations
-
 import resource
 
 from tracegen.contract.errors import EnvironmentFailure

@@ -1,7 +1,5 @@
 """How the choices are shared among the experts: from the most to the least chosen, over all layers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

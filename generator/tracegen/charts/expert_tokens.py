@@ -1,7 +1,5 @@
 """Which experts each token chose in one layer: tokens by experts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

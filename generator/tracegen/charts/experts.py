@@ -1,7 +1,5 @@
 """How often each expert was chosen: layers by experts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

@@ -1,7 +1,5 @@
 """Stretches of the model file by colour, a row for each pass or several passes, and a bar for each row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

@@ -3,8 +3,6 @@
 Places are in px of the drawing, as parts of the file have widths that grow with the root of their size only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A time by layer, stacked by component group."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

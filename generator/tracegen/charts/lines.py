@@ -1,7 +1,5 @@
 """A line for each of several series, told apart by colour and by dashes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

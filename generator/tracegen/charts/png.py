@@ -1,7 +1,5 @@
 """Compress PNG files again: the renderer compresses for speed, and its files are many times as large."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 

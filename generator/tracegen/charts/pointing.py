@@ -4,8 +4,6 @@ A page shows the drawing and lays `targets` over it, invisible: the same chart a
 tooltips. The drawing itself does not change.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """How much of each stretch of the model file is in memory after each pass; beside it the bytes read from the disk."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

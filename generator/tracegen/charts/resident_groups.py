@@ -1,7 +1,5 @@
 """The share of each component group that was in memory when each load and pass had ended."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

@@ -1,7 +1,5 @@
 """The legend of a scale in steps: a swatch for each step, with its upper end below it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -10,8 +10,6 @@ forms are slower: altair searches its schema for a channel written as a string, 
 eighty keys of an axis object at every step. Each costs a tenth of the time of drawing.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The threads during one pass: work by component, waiting inside ops and after them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

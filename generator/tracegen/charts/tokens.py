@@ -1,7 +1,5 @@
 """Duration of the pass of each generated token."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

@@ -1,7 +1,5 @@
 """The time to read by size of memory, a line for each order of the file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

@@ -1,7 +1,5 @@
 """What passes in a row touch together, and what the next one needs anew, by their number."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import altair as alt

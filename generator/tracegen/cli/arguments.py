@@ -4,8 +4,6 @@ Options of a command may stand in any order, `--debug` too. Long options cannot 
 becomes ambiguous when an option is added.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from inspect import cleandoc
@@ -15,8 +13,13 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from tracegen.cli import commands
+from tracegen.cli.commands import VERBS
+from tracegen.contract.prose import joined, sections
+
 CONTEXT: Mapping[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 COMPLETE = "_TRACEGEN_COMPLETE"  # the environment variable by which click's shell scripts ask for completions
+HELP = Path(commands.__file__).parent / "help"
 Convert = Callable[[str], object]
 
 
@@ -65,6 +68,30 @@ class Command(_Placed):
             with formatter.section("Examples"):
                 formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
         super().format_epilog(ctx, formatter)
+
+
+class Verb(Command):
+    """A command of VERBS. What its help says stands in `commands/help/NAME.md`.
+
+    Its parts have the names of options (the last one of each) and arguments. There may be `More`, which are further
+    paragraphs of the help, `Examples`, and what stands `At the end`. A parameter may have its `help` in the code.
+    """
+
+    def __init__(self, name: str, **settings: Any) -> None:
+        """Take the texts from the file of the command. Raises ValueError where it lacks one, or has one too many."""
+        file = HELP / f"{name}.md"
+        texts = dict(sections(file)) if file.is_file() else {}
+        settings["help"] = "\n\n".join([VERBS[name], *([texts.pop("More")] if "More" in texts else [])])
+        settings["epilog"] = joined(texts.pop("At the end", "")) or None
+        examples = [line.strip() for line in texts.pop("Examples", "").splitlines()]
+        super().__init__(name, examples=examples, **settings)
+        for param in self.params:
+            if isinstance(param, click.Option | click.Argument) and not param.help:
+                param.help = joined(texts.pop(param.opts[-1], ""))
+                if not param.help:
+                    raise ValueError(f"{file.name}: says nothing of {param.opts[-1]}")
+        if texts:
+            raise ValueError(f"{file.name}: the command has no {', '.join(texts)}")
 
 
 class Group(_Placed, click.Group):

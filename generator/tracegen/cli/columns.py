@@ -1,7 +1,5 @@
 """Tables as plain text, for files, pipes and narrow terminals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 

@@ -3,8 +3,6 @@
 With `--check` it writes nothing, and exits with 1 when one of them is out of date.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +13,7 @@ from tracegen.cli.arguments import CONTEXT, paragraphs
 from tracegen.cli.main import DESCRIPTION, EXIT_CODES, tracegen
 from tracegen.contract.errors import CheckError, SettingsError
 from tracegen.contract.model import Experiment
+from tracegen.contract.prose import sections
 from tracegen.contract.setting_keys import KEYS, LIMITS, MATRIX, REQUIRED, Setting
 from tracegen.storing import resources
 from tracegen.storing.store import write_text
@@ -30,51 +29,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Storing and publishing": ("private", "tags", "repeat"),
 }  # fmt: skip
-SETTINGS_INTRO = """\
-An experiment is a folder `experiments/NAME` with a file `experiment.toml`; `tracegen run NAME` runs it. The name has 1
-to 64 letters, digits, '.', '_' and '-', and begins with a letter or digit. Before anything runs, tracegen checks the
-file, and lists all settings that are misspelt or not allowed.
-
-```toml
-question = "Which bytes does a token read?"
-model = "demo"
-prompt = "The first book says"
-tokens = 16
-```
-
-These four settings are needed; the others have defaults.
-"""
 OF_A_MATRIX = ("prompts", "llama_cpp", "exclude", "repeat", "order")
-MATRIX_INTRO = """\
-The table `[matrix]` gives settings several values. `tracegen run NAME` then makes runs of every combination (a cell),
-in rounds of all cells, in an order that is drawn once.
-
-```toml
-question = "Does a token wait less if the model is read ahead?"
-model = "demo"
-prompt = "The first book says"
-tokens = 16
-
-[matrix]
-prefault = [true, false]
-repack = [true, false]
-repeat = 5
-```
-
-Every setting can have several values there, `question`, `private`, `tags`, `repeat` and `[limits]` aside. `--plan`
-prints the cells and runs nothing. After Ctrl-C, or when a run failed, the same command goes on with the runs that are
-missing.
-
-**A matrix can grow.** Raise `repeat`, or give `--repeat N`: the stored runs stay, with the order that was drawn for
-them, and the rounds that are missing are added. Give a factor another value: the new cells get their runs in rounds
-after the stored ones. They were not measured side by side with those, so that `tracegen compare` pairs no run of a new
-cell with one of an older cell: these are compared as independent runs. Each new round holds all cells that lack a run.
-`--plan` says what is stored and what is missing. A smaller `repeat` takes nothing away. A value that is removed,
-another seed, or another setting (`prompt`, `model`, `flags`, …) makes another matrix, whose runs begin anew; those that
-are stored stay beside it.
-
-The table has these settings of its own:
-"""
+INTRO = Path(__file__).with_name("docs.md")  # what stands above the settings of docs/settings.md
 
 
 def pages() -> dict[str, str]:
@@ -132,12 +88,12 @@ def _cell(text: str) -> str:
 
 
 def _settings() -> Iterator[str]:
-    yield from (GENERATED, "", "# The settings of an experiment", "", SETTINGS_INTRO.rstrip())
+    yield from (GENERATED, "", "# The settings of an experiment", "", sections(INTRO)["The settings of an experiment"])
     for title, keys in GROUPS.items():
         yield from ("", f"## {title}")
         for key in keys:
             yield from _setting(key, KEYS[key])
-    yield from ("", "## Matrix", "", MATRIX_INTRO.rstrip())
+    yield from ("", "## Matrix", "", sections(INTRO)["Matrix"])
     for key in OF_A_MATRIX:
         yield from _setting(key, MATRIX[key])
     yield from ("", "## Limits", "", f"The table `[limits]`. {KEYS['limits'].meaning}")

@@ -1,7 +1,5 @@
 """The console script `tracegen`. It imports the module of a command when it is called, and catches all errors."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

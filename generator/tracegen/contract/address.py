@@ -9,8 +9,6 @@ tensor=17                 a place on the memory page
 g0-n12                    a place on the graph page: a node of a graph
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ quadratic time, a key of 50,000 parts in gigabytes. So a text is looked at first
 long its numbers and keys are. Only regular files are opened: a pipe would wait, and /dev/zero has no end.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -15,8 +15,6 @@ A signal is no error: Ctrl-C ends a command with 130, SIGTERM with 143 (`signals
 A message says what is wrong, where (path, offset, line, key) and what to do.
 """
 
-from __future__ import annotations
-
 
 class TracegenError(Exception):
     """Base of all errors that are messages to the user, not bugs."""

@@ -1,7 +1,5 @@
 """The types of ggml's tensors: how many bytes their elements take."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 # number -> name, elements per block, bytes per block (ggml.h, ggml-common.h; missing numbers were removed)

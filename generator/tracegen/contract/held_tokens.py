@@ -3,8 +3,6 @@
 A pass takes in the token that an earlier pass gave.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 _ASIDE = ("load", "warmup", "encode")  # kinds of passes that neither take in nor give a token of a sequence

@@ -3,70 +3,27 @@
 A test holds these lists against llama.cpp's own help: a flag that is new there must be put into one of them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tracegen.contract.prose import lists
 from tracegen.contract.withheld import is_secret_flag, words
 
+_LISTS = lists(Path(__file__).with_name("llama_flags.txt"))
 # They write files, wherever their value says
-WRITES = (
-    "--log-file", "--log-prompts-dir", "--prompt-cache", "--prompt-cache-all", "--prompt-cache-ro",
-    "--slot-save-path", "-lcd", "--lookup-cache-dynamic", "-o", "--output", "--output-file", "--save-all-logits",
-    "--kl-divergence-base", "--save-logits", "--logits-output-dir",
-)  # fmt: skip
+WRITES = _LISTS["writes"]
 # They download, into a cache outside of the run; so do flags whose names end as PRESETS does
-DOWNLOADS = (
-    "-hfd", "-hfrd", "--hf-repo-draft", "--spec-draft-hf", "-hfv", "-hfrv", "--hf-repo-v", "-hffv", "--hf-file-v",
-    "-mmu", "--mmproj-url", "--mtp", "--dflash", "--eagle3",
-)  # fmt: skip
+DOWNLOADS = _LISTS["downloads"]
 PRESETS = ("-default", "-spec")
 # They let a model or a file decide what is run
-STARTS = (
-    "--tools", "--tools-runtime", "--mcp-servers-config", "--mcp-servers-json", "-ag", "--agent", "--ui-mcp-proxy",
-    "--webui-mcp-proxy", "--video-ffmpeg-dir", "--models-preset", "--models-dir",
-)  # fmt: skip
+STARTS = _LISTS["starts"]
 # They read the files that their value names
-READS = (
-    "-sysf", "--system-prompt-file", "--grammar-file", "-jf", "--json-schema-file", "--chat-template-file",
-    "--lora", "--lora-scaled", "--control-vector", "--control-vector-scaled", "-md", "--model-draft",
-    "--spec-draft-model", "-mm", "--mmproj", "--image", "--audio", "--video", "-lcs", "--lookup-cache-static",
-    "--in-file", "--context-file", "--tts-speaker-file", "--positive-file", "--negative-file", "-mv",
-    "--model-vocoder", "--media-path", "--path",
-)  # fmt: skip
+READS = _LISTS["reads"]
 # They send what is computed to other machines
 SENDS = ("--rpc",)
 # They do nothing of this; those that tracegen sets itself are in settings.OWN_FLAGS
-SETTINGS = (
-    "-cl", "--cache-list", "--completion-bash", "-tb", "--threads-batch", "-C", "--cpu-mask", "-Cr", "--cpu-range",
-    "--cpu-strict", "--prio", "--poll", "-Cb", "--cpu-mask-batch", "-Crb", "--cpu-range-batch",
-    "--cpu-strict-batch", "--prio-batch", "--poll-batch", "-b", "--batch-size", "--keep", "--swa-full", "--perf",
-    "--no-perf", "-e", "--escape", "--no-escape", "--rope-scaling", "--rope-scale", "--rope-freq-base",
-    "--rope-freq-scale", "--yarn-orig-ctx", "--yarn-ext-factor", "--yarn-attn-factor", "--yarn-beta-slow",
-    "--yarn-beta-fast", "-kvo", "--kv-offload", "-nkvo", "--no-kv-offload", "--no-host", "-ctk", "--cache-type-k",
-    "-ctv", "--cache-type-v", "-dt", "--defrag-thold", "-np", "--parallel", "-lzm", "--lazy-mode", "--numa", "-dev",
-    "--device", "--list-devices", "-ot", "--override-tensor", "-cmoe", "--cpu-moe", "-ncmoe", "--n-cpu-moe",
-    "-ncffn", "--n-cpu-ffn", "-ngl", "--gpu-layers", "--n-gpu-layers", "-sm", "--split-mode", "-ts",
-    "--tensor-split", "-mg", "--main-gpu", "-fit", "--fit", "-fitt", "--fit-target", "-fitc", "--fit-ctx",
-    "--check-tensors", "--override-kv", "--op-offload", "--no-op-offload", "--control-vector-layer-range",
-    "--log-jsonl", "--no-log-jsonl", "--log-colors", "-v", "--verbose", "--log-verbose", "--offline", "-lv",
-    "--verbosity", "--log-verbosity", "--log-prefix", "--no-log-prefix", "--log-timestamps", "--no-log-timestamps",
-    "--spec-draft-type-k", "-ctkd", "--cache-type-k-draft", "--spec-draft-type-v", "-ctvd", "--cache-type-v-draft",
-    "--samplers", "--sampler-seq", "--sampling-seq", "--temp", "--temperature", "--top-k", "--top-p", "--min-p",
-    "--top-nsigma", "--top-n-sigma", "--xtc-probability", "--xtc-threshold", "--typical", "--typical-p",
-    "--repeat-last-n", "--repeat-penalty", "--presence-penalty", "--frequency-penalty", "--dry-multiplier",
-    "--dry-base", "--dry-allowed-length", "--dry-penalty-last-n", "--dry-sequence-breaker", "--adaptive-target",
-    "--adaptive-decay", "--dynatemp-range", "--dynatemp-exp", "--mirostat", "--mirostat-lr", "--mirostat-ent", "-l",
-    "--logit-bias", "--grammar", "-j", "--json-schema", "-bs", "--backend-sampling", "--verbose-prompt",
-    "--display-prompt", "--no-display-prompt", "-co", "--color", "--context-shift", "--no-context-shift", "-sys",
-    "--system-prompt", "-ptc", "--print-token-count", "-r", "--reverse-prompt", "-sp", "--special", "-mli",
-    "--multiline-input", "--in-prefix-bos", "--in-prefix", "--in-suffix", "-gan", "--grp-attn-n", "-gaw",
-    "--grp-attn-w", "--jinja", "--no-jinja", "--reasoning-format", "-rea", "--reasoning", "--reasoning-effort",
-    "--reasoning-budget", "--reasoning-budget-message", "--reasoning-preserve", "--no-reasoning-preserve",
-    "--chat-template", "--skip-chat-parsing", "--no-skip-chat-parsing", "--simple-io",
-)  # fmt: skip
+SETTINGS = _LISTS["settings"]
 _PATH_NAME = re.compile(r"file|path|dir|folder|cache|log|save|out|dump|write|export")
 
 

@@ -8,8 +8,6 @@ exclude = [{ prefault = true, repack = true }]
 repeat = 5                     # runs of each combination
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

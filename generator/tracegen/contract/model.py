@@ -1,7 +1,5 @@
 """Values for experiment, run, version, check and verdict. No input or output."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -15,8 +15,6 @@ Where a name allows several components, this module decides:
 - an unnamed node (`node_12`, ` (view)`) is `other`, but see `place_of`
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Numbers as pages write them: thin spaces, IEC units, three significant digits, `not recorded` for unknown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

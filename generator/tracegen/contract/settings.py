@@ -8,8 +8,6 @@ tokens = 32
 timeout_s = 600
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches

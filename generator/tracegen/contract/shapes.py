@@ -6,8 +6,6 @@ A key that a document lacks is no fault unless it is among those `NEEDED`; one t
 shape has `ANY`: the shape of all other keys.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from types import UnionType

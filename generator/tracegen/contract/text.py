@@ -1,7 +1,5 @@
 """Text that is shown: untrusted names without unsafe characters, and numbers with three significant digits."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

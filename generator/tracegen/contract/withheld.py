@@ -7,8 +7,6 @@ too, and so are user and password of a URL, and texts that look like tokens of w
 names are in harmless.py.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`parquet` and `csv`: the tables as they are, one file each."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TextIO
 

@@ -1,7 +1,5 @@
 """`dot`: each distinct graph of a run as a Graphviz file, one record a node, one edge an operand."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a format of `tracegen export` is, and what it is given to write."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

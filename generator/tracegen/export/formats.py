@@ -1,7 +1,5 @@
 """The formats of `tracegen export`, in the order of its help."""
 
-from __future__ import annotations
-
 from tracegen.export import columns, dot, figures, ggmlviz, html, older_json
 from tracegen.export.format import Format
 from tracegen.export.perfetto import trace

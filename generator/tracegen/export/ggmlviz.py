@@ -5,8 +5,6 @@ of the last thread. The format has one number for all functions of UNARY and of 
 a tensor's pointer is made up from its graph and node, a thread's number from its context.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

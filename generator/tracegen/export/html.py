@@ -4,8 +4,6 @@ It is the public form: of a run, names of host and user and paths are replaced, 
 page is as it was published. Styles and drawings stand in the file, it needs no script, and nothing in it leads out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two columns of whole numbers as one, and the rows in which such a key stands."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

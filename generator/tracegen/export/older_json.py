@@ -9,8 +9,6 @@ That schema knows begins but no ends, one thread, disk and buffers, and the expe
 no place for is left out: loads, waiting, faults, requests, copies' origins.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path

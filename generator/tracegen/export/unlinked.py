@@ -1,7 +1,5 @@
 """A page without links to other files: what leads elsewhere becomes text; what scripts or links alone fill goes."""
 
-from __future__ import annotations
-
 import re
 from html import escape
 from html.parser import HTMLParser

@@ -4,8 +4,6 @@ Bytes are read and written, never `copy_file_range`: a file system that shares b
 leave them where they lie on the device, and the new order would exist in the offsets only.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import struct

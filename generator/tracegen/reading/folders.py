@@ -3,8 +3,6 @@
 Imports no pandas.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

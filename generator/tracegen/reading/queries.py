@@ -5,8 +5,6 @@ Each table of tables.py is a table of its name, with a first column `run`: the a
 write; before the statement begins, files, network, extensions and settings are shut.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

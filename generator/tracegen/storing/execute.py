@@ -1,7 +1,5 @@
 """Starts other programs. No other module does."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

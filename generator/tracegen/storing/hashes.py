@@ -4,8 +4,6 @@ Models (capture) and published bundles (publishing) use it, each with its own ca
 floor, as those two rooms must not import each other.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """Ctrl-C while another program runs: noticed at a moment of the caller's choice."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator

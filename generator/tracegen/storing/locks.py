@@ -3,8 +3,6 @@
 The kernel releases the lock when its process ends, however it ends.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Callable, Iterator

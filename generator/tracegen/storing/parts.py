@@ -4,8 +4,6 @@ The process that makes a part holds a lock on it. The kernel releases the lock w
 ends; then the next command that uses the folder removes the part, and says so.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

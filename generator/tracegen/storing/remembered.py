@@ -5,8 +5,6 @@ far longer than everything else that `tracegen show` does. Nothing depends on th
 read-only, and then the result is computed again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -17,7 +15,7 @@ from typing import Any
 from tracegen.contract import documents
 from tracegen.contract.errors import EnvironmentFailure, StoreError
 from tracegen.storing import store
-from tracegen.storing.resources import cache_folder
+from tracegen.storing.resources import SOURCES, cache_folder
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -27,11 +25,12 @@ def remembered(subject: Path, files: Iterable[Path], compute: Callable[[], dict[
 
     subject: what the result is about; there is one file in the cache for each subject.
     files: what the result is computed from. Files are the same when their size and the times of their last changes
-        are the same; the program is the same when all its Python files are.
+        are the same; the program is the same when all its sources are.
     compute: returns a dictionary of values that JSON can hold.
     """
     path = cache_folder() / "results" / f"{_digest([str(subject.resolve())])}.json"
-    state = _digest([*map(_state, sorted(files)), *map(_state, sorted(_PACKAGE.rglob("*.py")))])
+    program = sorted(path for kind in SOURCES for path in _PACKAGE.rglob(kind))
+    state = _digest([*map(_state, sorted(files)), *map(_state, program)])
     with contextlib.suppress(OSError, StoreError, KeyError, TypeError):
         document = documents.read_json(path, nan=True)
         if document["state"] == state and isinstance(document["result"], dict):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _PACKAGE = Path(__file__).parents[1]
+SOURCES = ("*.py", "*.md", "*.txt")  # the files that make the program what it is
 
 
 def folder(name: str) -> Path:
@@ -94,14 +95,14 @@ def package_version() -> str:
 
 @cache
 def renderer_hash() -> str:
-    """Hash of everything that decides how a page looks: version, modules and templates of the package."""
-    return _hash_of((_PACKAGE, "*.py"), (folder("templates"), "*"))
+    """Hash of everything that decides how a page looks: version, modules, texts and templates of the package."""
+    return _hash_of(*((_PACKAGE, kind) for kind in SOURCES), (folder("templates"), "*"))
 
 
 @cache
 def program_hash() -> str:
-    """Hash of everything that decides how a run is made: version, modules and native sources of the package."""
-    return _hash_of((_PACKAGE, "*.py"), (folder("native"), "*.[ch]"))
+    """Hash of everything that decides how a run is made: version, modules, texts and native sources of the package."""
+    return _hash_of(*((_PACKAGE, kind) for kind in SOURCES), (folder("native"), "*.[ch]"))
 
 
 def _hash_of(*places: tuple[Path, str]) -> str:

@@ -1,7 +1,5 @@
 """Standard output and error: open, able to express every character, and named when they cannot be written."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import suppress

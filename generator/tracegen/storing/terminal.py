@@ -1,7 +1,5 @@
 """Prints pairs and tables on a terminal. Output into a file or a pipe is plain text, and made elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD

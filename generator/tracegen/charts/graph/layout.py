@@ -8,33 +8,20 @@ which has a position in every rank it passes. The boxes of the spine, the main p
 activations, stand in one column.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pygraphviz
 
-from tracegen.charts.graph.straight import straightened
+from tracegen.charts.graph.straight import Box, Edge, Ranked, straightened
 
 CHANNEL, TRACK, RADIUS = 24.0, 9.0, 6.0  # px: least height of a channel, distance of tracks, radius of a bend
 PASSING, ENTRY = 8, 9.0  # px: room of a trunk that passes a rank, distance of lines that enter one box
 SPINE, LONG = 100, 20  # Graphviz weights that keep lines straight; an ordinary line has 1
 MANY = 200  # boxes: for more, Graphviz gets less time
 
-Edge = tuple[str, str]
 Places = Mapping[tuple[int, str], float]  # (rank, box) -> x of the box, or of its trunk in a later rank
-
-
-@dataclass(frozen=True)
-class Box:
-    """The size of a box, px: width left and right of its port, half the width that lines may enter, height."""
-
-    left: float
-    right: float
-    half: float
-    height: float
 
 
 @dataclass(frozen=True)
@@ -78,14 +65,14 @@ def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge], spine: Sequence[str
     reach = dict(ranks)
     for a, b in down:
         reach[a] = max(reach[a], ranks[b])
+    of = Ranked(boxes, down, ranks, reach, spine)
     # The result of Graphviz depends on the order of its input: small graphs try two orders and take the better one.
     orders = [list(boxes), [*spine, *(name for name in boxes if name not in set(spine))]]
     tried = orders if len(boxes) <= MANY else orders[:1]
-    layouts = [straightened(_across(order, boxes, down, ranks, reach, spine), boxes, down, ranks, reach, spine)
-            for order in tried]  # fmt: skip
+    layouts = [straightened(_across(order, of), of) for order in tried]
     x, width = min(layouts, key=lambda layout: layout[1])
     depth = max(ranks.values(), default=-1) + 1
-    channels = _channels(boxes, down, ranks, reach, x, spine, depth)
+    channels = _channels(of, x, depth)
     heights = [max(boxes[name].height for name in boxes if ranks[name] == rank) for rank in range(depth)]
     tops = [0.0]
     for height, runs in zip(heights, channels, strict=True):
@@ -95,7 +82,7 @@ def lay_out(boxes: Mapping[str, Box], edges: Sequence[Edge], spine: Sequence[str
     lines: list[tuple[str, bool]] = []
     for rank, runs in enumerate(channels):
         for run in runs:
-            lines += _lines(run, rank, boxes, ranks, places, tops, heights)
+            lines += _lines(run, rank, of, places, tops, heights)
     return Layout(places, tuple(lines), width, tops[-2] + heights[-1] if heights else 0.0)
 
 
@@ -115,20 +102,14 @@ def _ranks(names: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
     return ranks
 
 
-def _across(
-    order: Sequence[str],
-    boxes: Mapping[str, Box],
-    edges: Sequence[Edge],
-    ranks: Mapping[str, int],
-    reach: Mapping[str, int],
-    spine: Sequence[str],
-) -> dict[str, float]:
+def _across(order: Sequence[str], of: Ranked) -> dict[str, float]:
     """The x of each box as Graphviz places it.
 
     Each line gets a point in every rank that it passes, so that Graphviz cannot change the ranks.
     """
-    follows = dict(pairwise(spine))
-    column = set(spine)
+    boxes, ranks, reach = of.boxes, of.ranks, of.reach
+    follows = dict(pairwise(of.spine))
+    column = set(of.spine)
     points = [(rank, name) for name in order for rank in range(ranks[name], max(reach[name], ranks[name] + 1))]
     number = {point: i for i, point in enumerate(points)}
     limit = 4 if len(boxes) > MANY else 1000  # rounds of the search for straight lines, per point
@@ -141,7 +122,7 @@ def _across(
         if (rank + 1, name) in number and rank + 1 > ranks[name] and reach[name] > rank + 1:
             ahead = name in follows and ranks[follows[name]] > rank + 1
             text.append(f"{i}:p:s -> {number[rank + 1, name]}:p:n [weight={SPINE if ahead else LONG}];")
-    for a, b in edges:
+    for a, b in of.edges:
         weight = SPINE if follows.get(a) == b else 1
         text.append(f"{number[ranks[b] - 1, a]}:p:s -> {number[ranks[b], b]}:p:n [weight={weight}];")
     drawing = pygraphviz.AGraph(string="\n".join([*text, "}"]))
@@ -163,31 +144,24 @@ def _table(widths: Sequence[float]) -> str:
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{cells}</TR></TABLE>'
 
 
-def _channels(
-    boxes: Mapping[str, Box],
-    edges: Sequence[Edge],
-    ranks: Mapping[str, int],
-    reach: Mapping[str, int],
-    x: Places,
-    spine: Sequence[str],
-    depth: int,
-) -> list[list[_Run]]:
+def _channels(of: Ranked, x: Places, depth: int) -> list[list[_Run]]:
     """The runs below each rank, with their tracks."""
+    ranks, reach = of.ranks, of.reach
     runs = {
-        (rank, name): _Run(name, x[rank, name]) for name in boxes for rank in range(ranks[name], reach[name])
+        (rank, name): _Run(name, x[rank, name]) for name in of.boxes for rank in range(ranks[name], reach[name])
     }  # fmt: skip
     for (rank, name), run in runs.items():
         if reach[name] > rank + 1:
             run.ends.append((x[rank + 1, name], None))
-    follows = dict(pairwise(spine))
+    follows = dict(pairwise(of.spine))
     entering: dict[str, list[str]] = {}
-    for a, b in edges:
+    for a, b in of.edges:
         entering.setdefault(b, []).append(a)
     for target, sources in entering.items():
         above = {a: x[ranks[target] - 1, a] for a in sources}
         port = x[ranks[target], target]
         main = min(sources, key=lambda a: (follows.get(a) != target, abs(above[a] - port)))
-        for a, at in _entries(above, main, port, boxes[target].half).items():
+        for a, at in _entries(above, main, port, of.boxes[target].half).items():
             runs[ranks[target] - 1, a].ends.append((at, target))
     channels: list[list[_Run]] = [[] for _ in range(depth)]
     for (rank, _), run in runs.items():
@@ -235,19 +209,18 @@ def _assign_tracks(runs: list[_Run]) -> None:
 def _lines(
     run: _Run,
     rank: int,
-    boxes: Mapping[str, Box],
-    ranks: Mapping[str, int],
+    of: Ranked,
     places: Mapping[str, tuple[float, float]],
     tops: Sequence[float],
     heights: Sequence[float],
 ) -> list[tuple[str, bool]]:
     """The SVG paths of a run, each with whether it ends at a box."""
     source = run.source
-    begin = places[source][1] + boxes[source].height / 2 if ranks[source] == rank else tops[rank]
+    begin = places[source][1] + of.boxes[source].height / 2 if of.ranks[source] == rank else tops[rank]
     level = tops[rank] + heights[rank] + (run.track + 1) * TRACK + 2
     paths = []
     for x, target in run.ends:
-        end = tops[rank + 1] if target is None else places[target][1] - boxes[target].height / 2
+        end = tops[rank + 1] if target is None else places[target][1] - of.boxes[target].height / 2
         path = f"M{run.x:.1f},{begin:.1f}"
         if abs(x - run.x) >= 0.6:
             bend = min(RADIUS, abs(x - run.x) / 2)

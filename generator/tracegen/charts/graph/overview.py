@@ -1,7 +1,5 @@
 """The block diagram of a graph: from input to output, equal layers folded into one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,39 +1,47 @@
 """Make lines of a graph drawing straight: move boxes below their sources, and keep each trunk in one column."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
 
 APART, CLEAR = 12.0, 7.0  # px: least distance of two boxes, and of a trunk from boxes
 SAME = 4.0  # px: columns closer than this become one
 
+Edge = tuple[str, str]
 Span = tuple[float, float]  # left and right end of what a rank already holds
 
 
-class Wide(Protocol):
-    """Room to the left and right of a port."""
+@dataclass(frozen=True)
+class Box:
+    """The size of a box, px: width left and right of its port, half the width that lines may enter, height."""
 
-    @property
-    def left(self) -> float: ...  # noqa: D102
-    @property
-    def right(self) -> float: ...  # noqa: D102
+    left: float
+    right: float
+    half: float
+    height: float
 
 
-def straightened(
-    x: Mapping[str, float],
-    boxes: Mapping[str, Wide],
-    edges: Sequence[tuple[str, str]],
-    ranks: Mapping[str, int],
-    reach: Mapping[str, int],
-    spine: Sequence[str],
-) -> tuple[dict[tuple[int, str], float], float]:
-    """Places of boxes and trunks by (rank, name), and the width; `spine`, from top to bottom, keeps its column.
+@dataclass(frozen=True)
+class Ranked:
+    """Boxes in order of execution, the edges between them, which run down, and the `spine` from top to bottom.
+
+    `ranks` has the rank of each box, `reach` the last rank in which a box reads it.
+    """
+
+    boxes: Mapping[str, Box]
+    edges: Sequence[Edge]
+    ranks: Mapping[str, int]
+    reach: Mapping[str, int]
+    spine: Sequence[str]
+
+
+def straightened(x: Mapping[str, float], of: Ranked) -> tuple[dict[tuple[int, str], float], float]:
+    """Places of boxes and trunks by (rank, name), and the width; the spine keeps its column.
 
     Another box moves below the nearest of its sources when its neighbours leave room. A trunk takes the free
     column nearest to its two ends; the margins are always free.
     """
+    boxes, ranks, reach, spine = of.boxes, of.ranks, of.reach, of.spine
     centres = dict(x)
     for name, after in pairwise(spine):
         if abs(centres[after] - centres[name]) < SAME:
@@ -45,26 +53,22 @@ def straightened(
     for name in direct:
         for rank in range(ranks[name] + 1, reach[name]):
             taken[rank][f"{name} passing"] = (centres[name], centres[name])
-    _move_below([edge for edge in edges if edge[1] not in spine], centres, boxes, ranks, taken)
-    trunks = _run_trunks(edges, centres, ranks, reach, taken, direct)
+    _move_below(of, centres, taken)
+    trunks = _run_trunks(of, centres, taken, direct)
     places = {(ranks[name], name): at for name, at in centres.items()} | trunks
     low = min((span[0] for row in taken.values() for span in row.values()), default=0.0)
     high = max((span[1] for row in taken.values() for span in row.values()), default=0.0)
     return {point: at - low for point, at in places.items()}, high - low
 
 
-def _move_below(
-    edges: Sequence[tuple[str, str]],
-    centres: dict[str, float],
-    boxes: Mapping[str, Wide],
-    ranks: Mapping[str, int],
-    taken: Mapping[int, dict[str, Span]],
-) -> None:
-    """Move each reader below the nearest of its sources when its neighbours leave room; from top to bottom."""
+def _move_below(of: Ranked, centres: dict[str, float], taken: Mapping[int, dict[str, Span]]) -> None:
+    """Move each reader that is not in the spine below the nearest of its sources when its neighbours leave room."""
+    boxes, ranks = of.boxes, of.ranks
     sources: dict[str, list[str]] = {}
-    for a, b in edges:
-        sources.setdefault(b, []).append(a)
-    for name in sorted(sources, key=lambda n: ranks[n]):
+    for a, b in of.edges:
+        if b not in of.spine:
+            sources.setdefault(b, []).append(a)
+    for name in sorted(sources, key=lambda n: ranks[n]):  # from top to bottom
         row = taken[ranks[name]]
         want = min((centres[s] for s in sources[name]), key=lambda at: abs(at - centres[name]))
         low, high = want - boxes[name].left, want + boxes[name].right
@@ -74,16 +78,12 @@ def _move_below(
 
 
 def _run_trunks(
-    edges: Sequence[tuple[str, str]],
-    centres: Mapping[str, float],
-    ranks: Mapping[str, int],
-    reach: Mapping[str, int],
-    taken: Mapping[int, dict[str, Span]],
-    direct: set[str],
+    of: Ranked, centres: Mapping[str, float], taken: Mapping[int, dict[str, Span]], direct: set[str]
 ) -> dict[tuple[int, str], float]:
     """The column of each trunk in the ranks it passes, the longest first."""
+    ranks, reach = of.ranks, of.reach
     last: dict[str, str] = {}
-    for a, b in edges:
+    for a, b in of.edges:
         last[a] = b if a not in last or ranks[b] > ranks[last[a]] else last[a]
     places = {}
     for name in sorted(last, key=lambda n: (ranks[n] - reach[n], ranks[n])):

@@ -4,8 +4,6 @@ layout.py places the boxes of a block, shapes.py writes them. A tensor that many
 (positions, mask) is drawn once per reader: lines from a single box would cross the drawing.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -18,9 +16,10 @@ from markupsafe import Markup
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.blocks import Block, fold
 from tracegen.charts import theme
-from tracegen.charts.graph.layout import Box, lay_out
+from tracegen.charts.graph.layout import lay_out
 from tracegen.charts.graph.overview import draw_overview
 from tracegen.charts.graph.shapes import Shape, group, whole
+from tracegen.charts.graph.straight import Box
 from tracegen.charts.svg import GROUND
 from tracegen.contract.text import printable
 

@@ -4,8 +4,6 @@
 modules inside its functions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 VERBS: Mapping[str, str] = {

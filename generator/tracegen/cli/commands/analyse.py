@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tracegen.cli.arguments import Command, run_names
+from tracegen.cli.arguments import Verb, run_names
 from tracegen.cli.columns import aligned
-from tracegen.cli.commands import VERBS
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible, without_controls
 
@@ -20,28 +19,14 @@ if TYPE_CHECKING:
 
     from tracegen.report.figures.answers import Answer
 
-EXAMPLES = (
-    "tracegen analyse first-look",
-    "tracegen analyse first-look cache-sizes",
-    "tracegen analyse first-look@v1 access-order --csv",
-)
-EPILOG = "The data of an answer are those of the CSV on its page: bytes, nanoseconds, and shares of 1, not rounded."
 LIMIT = 40
 
 
-@click.command("analyse", cls=Command, help=VERBS["analyse"], examples=EXAMPLES, epilog=EPILOG,
-               exclusive=(("as_csv", "as_json"),))  # fmt: skip
-@click.argument(
-    "run",
-    metavar="RUN",
-    shell_complete=run_names,
-    help="Folder of a run, or NAME/run-003, or NAME for its newest run, or a version: NAME@v1.",
-)
-@click.argument(
-    "question", metavar="[QUESTION]", required=False, help="The key of a figure or table; without it, all are listed."
-)
-@click.option("--csv", "as_csv", is_flag=True, help="Print the data of the answer as CSV.")
-@click.option("--json", "as_json", is_flag=True, help="Print the answers as JSON; with QUESTION, with their data.")
+@click.command("analyse", cls=Verb, exclusive=(("as_csv", "as_json"),))
+@click.argument("run", metavar="RUN", shell_complete=run_names)
+@click.argument("question", metavar="[QUESTION]", required=False)
+@click.option("--csv", "as_csv", is_flag=True)
+@click.option("--json", "as_json", is_flag=True)
 def command(run: str, question: str | None, as_csv: bool, as_json: bool) -> int:
     """Print the answer to one question with its data, or the answers to all."""
     if as_csv and question is None:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracegen.cli.arguments import PATH, Command
-from tracegen.cli.commands import VERBS
+from tracegen.cli.arguments import PATH, Verb
 from tracegen.contract.errors import CheckError, SettingsError, TracegenError
 from tracegen.contract.text import visible
 from tracegen.storing import locks
@@ -32,10 +31,10 @@ config_option = click.option(
 )
 
 
-@click.command("build", cls=Command, help=VERBS["build"])
+@click.command("build", cls=Verb)
 @config_option
-@click.option("--strict", is_flag=True, help="Fail on any warning.")
-@click.option("--verify", is_flag=True, help="Hash every published file anew, and trust no cache.")
+@click.option("--strict", is_flag=True)
+@click.option("--verify", is_flag=True)
 def command(config: Path | None, strict: bool, verify: bool) -> int:
     """Build the site, and print the file to open."""
     print(build_site(chosen_config(config), strict=strict, verify=verify))

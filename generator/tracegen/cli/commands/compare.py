@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracegen.cli.arguments import Command, run_names
-from tracegen.cli.commands import VERBS
+from tracegen.cli.arguments import Verb, run_names
 from tracegen.contract.errors import CheckError, SettingsError
 from tracegen.contract.text import visible
 
@@ -22,46 +21,19 @@ if TYPE_CHECKING:
     from tracegen.comparing.side import Side
     from tracegen.report.pages.page import Report
 
-EXAMPLES = (
-    "tracegen compare before/run-001..run-005 after/run-001..run-005",
-    "tracegen compare first-look@v1 first-look@v2 --markdown",
-    "tracegen compare mine:prefault=true mine:prefault=false --fail-on 'tokens_per_second_generate<-5%'",
-)
-EPILOG = (
-    "A side is NAME (its newest run, with the others of its series), NAME/run-003, NAME/run-003..run-007, "
-    "NAME:prefault=true,repack=false (a cell of a matrix) or NAME@v2. With A alone, an experiment with a matrix, its "
-    "factors are compared."
-)
 MOST_IN_FULL = 4  # comparisons; of more, only the answers are printed
 FOLDER = Path(".tracegen") / "comparisons"
 
 
-@click.command(
-    "compare",
-    cls=Command,
-    help=VERBS["compare"],
-    examples=EXAMPLES,
-    epilog=EPILOG,
-    exclusive=(("as_json", "markdown"),),
-)
-@click.argument("first", metavar="A", shell_complete=run_names, help="The side that the others are compared with.")
-@click.argument("others", metavar="[B…]", nargs=-1, shell_complete=run_names, help="The other sides, each on its own.")
-@click.option("--json", "as_json", is_flag=True, help="Print all measures as JSON, in numbers.")
-@click.option("--markdown", is_flag=True, help="Print what differs as Markdown, to paste.")
+@click.command("compare", cls=Verb, exclusive=(("as_json", "markdown"),))
+@click.argument("first", metavar="A", shell_complete=run_names)
+@click.argument("others", metavar="[B…]", nargs=-1, shell_complete=run_names)
+@click.option("--json", "as_json", is_flag=True)
+@click.option("--markdown", is_flag=True)
 @click.option(
-    "--margin",
-    metavar="PERCENT",
-    type=click.FloatRange(0, 100, min_open=True),
-    default=5.0,
-    show_default=True,
-    help="Call a timed measure the same if its whole interval lies within this change.",
+    "--margin", metavar="PERCENT", type=click.FloatRange(0, 100, min_open=True), default=5.0, show_default=True
 )
-@click.option(
-    "--fail-on",
-    metavar="RULE",
-    multiple=True,
-    help="End with 1 if this change is found: tokens_per_second_generate<-5%.",
-)
+@click.option("--fail-on", metavar="RULE", multiple=True)
 def command(
     first: str, others: tuple[str, ...], as_json: bool, markdown: bool, margin: float, fail_on: tuple[str, ...]
 ) -> int:

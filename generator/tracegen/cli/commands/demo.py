@@ -1,7 +1,5 @@
 """`make demo`: runs and publishes the demo experiments in a clone, and builds the site."""
 
-from __future__ import annotations
-
 import sys
 from datetime import UTC, datetime
 from pathlib import Path

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracegen.cli.arguments import NUMBER, PATH, Command
+from tracegen.cli.arguments import NUMBER, PATH, Verb
 from tracegen.cli.columns import aligned
-from tracegen.cli.commands import VERBS
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible
 
@@ -23,36 +22,13 @@ if TYPE_CHECKING:
 
 SECONDS, MOST_SECONDS = 5.0, 60.0
 NEAR = 0.5  # of the reads per second that the program can do: above it the program may be what limits
-HELP = f"""{VERBS["device"]}
-
-Random reads of 4, 16 and 128 KiB and 2 MiB at queue depths 1, 4 and 16 (reads under way at a time), then a sequential
-read in blocks of 2 MiB at queue depth 4. The file is only read. The reads go past the page cache (O_DIRECT), so the
-page cache neither helps nor changes.
-
-Then the rate at which threads read this machine's memory, which tables of operations compare with."""
-EPILOG = (
-    "Other programs that use the disk or the processors at the same time change the result, and are slowed down "
-    "themselves. Caches inside the device, or in the host of a virtual machine, may help; a virtual disk may slow down "
-    "when its allowance is used up. A latency includes the time of the program itself, about 1 µs, which is the least "
-    "that can be measured. The command measures this too, and prints it last. "
-    "JSON holds plain numbers, not rounded; the unit stands in the name: _ns (nanoseconds), _bytes, bytes_per_second, "
-    "reads_per_second; other numbers are counts. null: not known, or fewer than 100 reads (latency_p99_ns)."
-)
-EXAMPLES = ("tracegen device model.gguf", "tracegen device model.gguf --seconds 20 --json")
 NUMBERS = ("block", "queue depth", "reads", "MiB/s", "reads/s", "median", "99th percentile")
 
 
-@click.command("device", cls=Command, help=HELP, examples=EXAMPLES, epilog=EPILOG)
-@click.argument("path", metavar="PATH", type=PATH, help="A file on the device, the larger the better: a model.")
-@click.option(
-    "--seconds",
-    type=NUMBER,
-    metavar="S",
-    default=SECONDS,
-    show_default=True,
-    help="Time for all measurements together, at most 60.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON, in numbers.")
+@click.command("device", cls=Verb)
+@click.argument("path", metavar="PATH", type=PATH)
+@click.option("--seconds", type=NUMBER, metavar="S", default=SECONDS, show_default=True)
+@click.option("--json", "as_json", is_flag=True)
 def command(path: Path, seconds: float, as_json: bool) -> int:
     """Measure, and print what was found."""
     if not (math.isfinite(seconds) and 0 < seconds <= MOST_SECONDS):

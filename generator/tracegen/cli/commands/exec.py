@@ -1,32 +1,23 @@
 """`tracegen exec`: records any program that uses llama.cpp, and stores the run."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path
 
 import click
 
-from tracegen.cli.arguments import NUMBER, PLACE, WHOLE, Command, experiment_names
-from tracegen.cli.commands import VERBS
+from tracegen.cli.arguments import NUMBER, PLACE, WHOLE, Verb, experiment_names
 from tracegen.cli.commands.run import print_stored
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.storing.execute import ending
 
-EXAMPLES = (
-    "tracegen exec bench -- llama-bench -m model.gguf",
-    "tracegen exec server --after 30 --for 10 -- llama-server -m model.gguf",
-    "tracegen exec mine --attach -- python my_script.py",
-)
-EPILOG = "Ctrl-C closes the trace and ends the program; the run is stored."
 EXPERIMENTS = Path("experiments")
 LEAST_TRACE = 1 << 20  # bytes, as of the setting max_trace_bytes
 QUESTION = "What does this program do to memory and disk?"
 PROGRAM = "tracegen.program"  # the key under which the context holds the words after --
 
 
-class Exec(Command):
+class Exec(Verb):
     """`exec`: the words after the first `--` are the program and its arguments, not options of tracegen."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -43,33 +34,20 @@ class Exec(Command):
         return [*super().collect_usage_pieces(ctx), "-- PROGRAM [ARGUMENT ...]"]
 
 
-@click.command("exec", cls=Exec, help=VERBS["exec"], examples=EXAMPLES, epilog=EPILOG)
-@click.argument(
-    "name",
-    metavar="NAME",
-    shell_complete=experiment_names,
-    help="The experiment in which to store the run; it need not exist.",
-)
-@click.option("--after", type=NUMBER, metavar="S", help="Record passes that begin S seconds after the start or later.")
-@click.option("--for", "for_s", type=NUMBER, metavar="S", help="Record for S seconds, from --after or from the start.")
-@click.option(
-    "--passes", metavar="N|A-B", help="Record N passes, or those with the numbers A to B (from 0; warm-up counts)."
-)
-@click.option(
-    "--limit",
-    type=WHOLE,
-    metavar="BYTES",
-    default=8 << 30,
-    help="Largest size of the trace; later events are dropped and counted (default 8 GiB).",
-)
-@click.option("--mlock-gb", type=NUMBER, metavar="N", help="Lock N GiB of memory while the program runs.")
-@click.option("--question", metavar="TEXT", default=QUESTION, help="The question that the run answers, for its page.")
-@click.option("--private", is_flag=True, help="Publish no texts, tokens or arguments of this run.")
-@click.option("--interactive", is_flag=True, help="Give the program the keyboard and Ctrl-C.")
-@click.option("--attach", is_flag=True, help="Preload the tracer: for a llama.cpp without hooks (Linux).")
-@click.option("--faults", is_flag=True, help="Record each page fault on a model file.")
-@click.option("--disk", is_flag=True, help="Record each read of the devices that hold model files (needs root).")
-@click.option("--llama-cpp", metavar="FOLDER", type=PLACE, help="The folder with the programs of a hooked llama.cpp.")
+@click.command("exec", cls=Exec)
+@click.argument("name", metavar="NAME", shell_complete=experiment_names)
+@click.option("--after", type=NUMBER, metavar="S")
+@click.option("--for", "for_s", type=NUMBER, metavar="S")
+@click.option("--passes", metavar="N|A-B")
+@click.option("--limit", type=WHOLE, metavar="BYTES", default=8 << 30)
+@click.option("--mlock-gb", type=NUMBER, metavar="N")
+@click.option("--question", metavar="TEXT", default=QUESTION)
+@click.option("--private", is_flag=True)
+@click.option("--interactive", is_flag=True)
+@click.option("--attach", is_flag=True)
+@click.option("--faults", is_flag=True)
+@click.option("--disk", is_flag=True)
+@click.option("--llama-cpp", metavar="FOLDER", type=PLACE)
 @click.pass_context
 def command(
     ctx: click.Context,

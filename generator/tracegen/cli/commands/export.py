@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracegen.cli.arguments import PATH, Choice, Command, Converted, run_names
-from tracegen.cli.commands import VERBS
+from tracegen.cli.arguments import PATH, Choice, Converted, Verb, run_names
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.storing.store import part_folder
 
@@ -32,16 +31,6 @@ MEANING = {
     "dot": "a folder with each graph as a Graphviz file",
     "ggmlviz": "one trace for ggml-viz: graphs, operations that have times, allocations",
 }
-EXAMPLES = (
-    "tracegen export first-look perfetto",
-    "tracegen export first-look/run-003 parquet --pass 2-9 --out tables",
-    "tracegen export first-look@v1 figures --figure disk-split",
-)
-EPILOG = (
-    "Nothing is withheld but in html: a run is exported with its paths and names, and a version as it was published. "
-    "html replaces names and paths as `tracegen publish` does. Numbers are "
-    "those of the tables; `tracegen sql --schema` prints what each column means."
-)
 _PASSES = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
@@ -52,30 +41,18 @@ def _passes(text: str) -> range:
     return range(int(match[1]), int(match[2] or match[1]) + 1)
 
 
-@click.command("export", cls=Command, help=VERBS["export"], examples=EXAMPLES, epilog=EPILOG)
-@click.argument(
-    "run",
-    metavar="RUN",
-    shell_complete=run_names,
-    help="Folder of a run or version, or NAME/run-003, NAME for its newest run, or a version: NAME@v1.",
-)
+@click.command("export", cls=Verb)
+@click.argument("run", metavar="RUN", shell_complete=run_names)
 @click.argument(
     "format",
     metavar="FORMAT",
     type=Choice(tuple(MEANING)),
     help="What to write. " + "; ".join(f"{key}: {meaning}" for key, meaning in MEANING.items()) + ".",
 )
-@click.option(
-    "--pass",
-    "passes",
-    metavar="K",
-    multiple=True,
-    type=Converted("pass", _passes),
-    help="Only pass K, or the passes FIRST-LAST; may be given several times.",
-)
-@click.option("--figure", "figures", metavar="KEY", multiple=True, help="With figures: only this one; repeatable.")
-@click.option("--out", metavar="PATH", type=PATH, help="The file or folder to write (default: named after the run).")
-@click.option("--force", is_flag=True, help="Replace PATH if it exists.")
+@click.option("--pass", "passes", metavar="K", multiple=True, type=Converted("pass", _passes))
+@click.option("--figure", "figures", metavar="KEY", multiple=True)
+@click.option("--out", metavar="PATH", type=PATH)
+@click.option("--force", is_flag=True)
 def command(
     run: str, format: str, passes: Sequence[range], figures: Sequence[str], out: Path | None, force: bool
 ) -> int:

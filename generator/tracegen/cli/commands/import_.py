@@ -1,15 +1,12 @@
 """`tracegen import`: makes a run of a trace that another tool recorded."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from tracegen.cli.arguments import PATH, Choice, Command, experiment_names
-from tracegen.cli.commands import VERBS
+from tracegen.cli.arguments import PATH, Choice, Verb, experiment_names
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible
 
@@ -20,29 +17,11 @@ FORMATS = {
     "trace_json": "the exported JSON of the older tools",
 }
 OP_TABLES = ("2025-07", "2026-01", "2026-11")
-EXAMPLES = (
-    "tracegen import measurements/gpt-oss",
-    "tracegen import tensor_trace.bin --as first-look --model model.gguf",
-    "tracegen import trace.ggmlviz --op-table 2026-11",
-)
-EPILOG = (
-    "What lies beside a trace and belongs to it is found and used: dumps of graphs (DOT, or exported), the log of "
-    "buffers, the list of tensors (CSV or JSON), the model. Content decides what a file is, never its name. The files "
-    "are kept in the run. The same source again gives the same run. Passes, their kinds and their tokens are inferred; "
-    "what the file claims, and each fault that such traces are known for, stands in the verdict. A settings.json of "
-    "the older tools becomes an experiment: its experiment.toml."
-)
 
 
-@click.command("import", cls=Command, help=VERBS["import"], examples=EXAMPLES, epilog=EPILOG)
-@click.argument("sources", metavar="SOURCE", nargs=-1, required=True, type=PATH, help="A file or folder of the trace.")
-@click.option(
-    "--as",
-    "name",
-    metavar="EXPERIMENT",
-    shell_complete=experiment_names,
-    help="The experiment that gets the run (default: named after the source).",
-)
+@click.command("import", cls=Verb)
+@click.argument("sources", metavar="SOURCE", nargs=-1, required=True, type=PATH)
+@click.option("--as", "name", metavar="EXPERIMENT", shell_complete=experiment_names)
 @click.option(
     "--format",
     "role",
@@ -51,13 +30,8 @@ EPILOG = (
     + "; ".join(f"{key}: {meaning}" for key, meaning in FORMATS.items())
     + ".",
 )
-@click.option(
-    "--op-table",
-    type=Choice(OP_TABLES),
-    help="The revision of ggml (year and month) whose numbers of operations a .ggmlviz file has, where its labels do "
-    "not tell.",
-)
-@click.option("--model", metavar="FILE", type=PATH, help="The GGUF file that ran: it says where each tensor lies.")
+@click.option("--op-table", type=Choice(OP_TABLES))
+@click.option("--model", metavar="FILE", type=PATH)
 def command(
     sources: Sequence[Path], name: str | None, role: str | None, op_table: str | None, model: Path | None
 ) -> int:

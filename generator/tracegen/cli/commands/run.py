@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracegen.cli.arguments import PLACE, WHOLE, Command, experiment_names
-from tracegen.cli.commands import VERBS
+from tracegen.cli.arguments import PLACE, WHOLE, Verb, experiment_names
 from tracegen.contract.errors import CheckError, SettingsError
 from tracegen.contract.text import visible
 
@@ -21,47 +20,32 @@ if TYPE_CHECKING:
     from tracegen.measure.runs.matrix_runs import Machines, Todo
     from tracegen.storing.progress import Progress
 
-EXAMPLES = (
-    "tracegen run first-look",
-    "tracegen run path/to/experiment.toml --repeat 5",
-    'tracegen run --model model.gguf --prompt "Hello" -n 5 --name hello',
-)
 EXPERIMENTS = Path("experiments")
 TOKENS, QUICK = 5, "quick"
 _WITH_A_MATRIX = "--plan, --yes, --anew, --repeat, --executor and --llama-cpp"
 ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
 
 
-@click.command("run", cls=Command, help=VERBS["run"], examples=EXAMPLES)
-@click.argument(
-    "experiment",
-    metavar="[NAME|PATH]",
-    required=False,
-    shell_complete=experiment_names,
-    help="An experiment, or the path of its experiment.toml.",
-)
-@click.option("--model", metavar="FILE", help="Without an experiment: a GGUF file, or smollm2, demo, moe or tinyllama.")
-@click.option("--prompt", metavar="TEXT", help="Without an experiment: the prompt.")
+@click.command("run", cls=Verb)
+@click.argument("experiment", metavar="[NAME|PATH]", required=False, shell_complete=experiment_names)
+@click.option("--model", metavar="FILE")
+@click.option("--prompt", metavar="TEXT")
 @click.option(
     "-n", "--tokens", type=WHOLE, metavar="N", help=f"Without an experiment: tokens to generate (default {TOKENS})."
 )
 @click.option(
     "--name", metavar="NAME", help=f"Without an experiment: the name to store the run under (default {QUICK})."
 )
-@click.option("--llama-cpp", metavar="FOLDER", type=PLACE, help="The folder with the programs of a hooked llama.cpp.")
-@click.option("--repeat", type=WHOLE, metavar="N", help="Make N runs with the same settings, or of each cell.")
-@click.option("--plan", is_flag=True, help="Print the plan of a matrix, and run nothing.")
+@click.option("--llama-cpp", metavar="FOLDER", type=PLACE)
+@click.option("--repeat", type=WHOLE, metavar="N")
+@click.option("--plan", is_flag=True)
 @click.option(
     "--yes", is_flag=True, help=f"Ask nothing: make a matrix of over {ASKED} runs, and agree to what its flags do."
 )
-@click.option("--anew", is_flag=True, help="Make all runs of a matrix again, beside those that are stored.")
-@click.option(
-    "--executor",
-    metavar="ADDRESS",
-    help="Make the runs of a matrix on the workers of a Dask cluster: dask://HOST:PORT.",
-)
-@click.option("--publish", is_flag=True, help="Publish the run too.")
-@click.option("-m", "--message", metavar="WHY", help="With --publish: why this version exists.")
+@click.option("--anew", is_flag=True)
+@click.option("--executor", metavar="ADDRESS")
+@click.option("--publish", is_flag=True)
+@click.option("-m", "--message", metavar="WHY")
 def command(
     experiment: str | None,
     model: str | None,

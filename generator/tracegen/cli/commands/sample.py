@@ -1,14 +1,11 @@
 """`tracegen sample`: builds the site of the published sample run; needs no compiler and no llama.cpp."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
 import click
 
-from tracegen.cli.arguments import PATH, Command
-from tracegen.cli.commands import VERBS
+from tracegen.cli.arguments import PATH, Verb
 from tracegen.cli.commands.build import build_site
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.storing.parts import remove_left
@@ -17,7 +14,7 @@ from tracegen.storing.store import part_folder
 FOLDER = Path("tracegen-sample")
 
 
-@click.command("sample", cls=Command, help=VERBS["sample"])
+@click.command("sample", cls=Verb)
 @click.argument(
     "folder",
     metavar="[FOLDER]",

@@ -1,25 +1,20 @@
 """`tracegen serve`: serves the site, and rebuilds it when runs, settings, journal or templates change."""
 
-from __future__ import annotations
-
 import logging
 import socket
 from pathlib import Path
 
 import click
 
-from tracegen.cli.arguments import Command
-from tracegen.cli.commands import VERBS
+from tracegen.cli.arguments import Verb
 from tracegen.cli.commands.build import chosen_config, config_option, loaded, mkdocs_errors, refuse_odd_date
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 
 
-@click.command("serve", cls=Command, help=VERBS["serve"])
+@click.command("serve", cls=Verb)
 @config_option
-@click.option(
-    "-a", "--address", metavar="HOST:PORT", default="127.0.0.1:8000", show_default=True, help="Where to listen."
-)
-@click.option("--open", "open_", is_flag=True, help="Open the page in a browser.")
+@click.option("-a", "--address", metavar="HOST:PORT", default="127.0.0.1:8000", show_default=True)
+@click.option("--open", "open_", is_flag=True)
 def command(config: Path | None, address: str, open_: bool) -> int:
     """Serve until interrupted."""
     host, colon, port = address.rpartition(":")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tracegen.cli.arguments import WHOLE, Choice, Command, Converted, run_names
-from tracegen.cli.commands import VERBS
+from tracegen.cli.arguments import WHOLE, Choice, Converted, Verb, run_names
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible
 
@@ -19,19 +18,7 @@ if TYPE_CHECKING:
     from tracegen.analysis.accesses import Tables
     from tracegen.contract.model import Run
 
-EPILOG = (
-    "JSON holds plain numbers, not rounded, with the unit in the name: _ns (nanoseconds), _bytes, _share (of 1), "
-    "tokens_per_second; other numbers are counts, identifiers or addresses. null: not recorded. The finding and the "
-    "limit of a check are text. repetition, mlock and memory_limit are absent when they were not set, and embeddings "
-    "(bytes touched per pass) in a run whose passes give none."
-)
 ISSUE = ("hot", "cache", "load", "ops", "disk")
-EXAMPLES = (
-    "tracegen show first-look",
-    "tracegen show first-look/run-003 --ops --pass 4",
-    "tracegen show quick --json",
-    "tracegen show first-look@v1 --issue cache",
-)
 LIMIT = 50
 
 
@@ -51,43 +38,23 @@ def _at_least_one(text: str) -> int:
 
 
 @click.command(
-    "show",
-    cls=Command,
-    help=VERBS["show"],
-    examples=EXAMPLES,
-    epilog=EPILOG,
-    exclusive=(("stats", "verify", "ops", "buffers", "issue", "summary"), ("as_json", "issue")),
+    "show", cls=Verb, exclusive=(("stats", "verify", "ops", "buffers", "issue", "summary"), ("as_json", "issue"))
 )
-@click.argument(
-    "run",
-    metavar="RUN",
-    shell_complete=run_names,
-    help="Folder of a run, or NAME/run-003, or NAME for its newest run; with --issue, a version too: NAME@v1. Or a "
-    "file or folder that `tracegen import` could read: it is shown without importing it.",
-)
-@click.option("--summary", is_flag=True, help="Print the key figures, as without any option.")
-@click.option("--stats", is_flag=True, help="Print the number of rows of every table, and the facts of the trace.")
-@click.option("--verify", is_flag=True, help="Hash every file of the run, and list all checks.")
-@click.option("--ops", is_flag=True, help="Print the ops, in order of execution.")
-@click.option("--buffers", is_flag=True, help="Print the runtime buffers, largest first.")
+@click.argument("run", metavar="RUN", shell_complete=run_names)
+@click.option("--summary", is_flag=True)
+@click.option("--stats", is_flag=True)
+@click.option("--verify", is_flag=True)
+@click.option("--ops", is_flag=True)
+@click.option("--buffers", is_flag=True)
 @click.option(
     "--limit",
     type=Converted("rows", _at_least_one),
     metavar="N",
     help=f"With --ops: print at most N rows (default {LIMIT}).",
 )
-@click.option("--pass", "pass_id", type=WHOLE, metavar="K", help="With --ops: only pass K.")
-@click.option(
-    "--issue",
-    type=_Part(ISSUE),
-    is_flag=False,
-    flag_value=ISSUE[0],
-    metavar="[PART]",
-    help="Print at most 40 lines of Markdown to paste into an issue, in the public form of the run. PART: hot (what "
-    "tokens touch most; the default), cache (the page cache and reads), load (loading, copies, buffers), ops (time by "
-    "operation), disk (requests and waits).",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON, in numbers.")
+@click.option("--pass", "pass_id", type=WHOLE, metavar="K")
+@click.option("--issue", type=_Part(ISSUE), is_flag=False, flag_value=ISSUE[0], metavar="[PART]")
+@click.option("--json", "as_json", is_flag=True)
 def command(
     run: str,
     summary: bool,

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracegen.cli.arguments import Command, run_names
+from tracegen.cli.arguments import Verb, run_names
 from tracegen.cli.columns import aligned
-from tracegen.cli.commands import VERBS
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.contract.text import visible, without_controls
 
@@ -26,33 +25,16 @@ if TYPE_CHECKING:
 
     from tracegen.reading.queries import Answer
 
-EXAMPLES = (
-    "tracegen sql first-look 'SELECT kind, count(*) FROM passes GROUP BY kind'",
-    "tracegen sql first-look/run-003 first-look@v1 --csv 'SELECT run, sum(touched_bytes) FROM accesses GROUP BY run'",
-    "tracegen sql first-look - < question.sql",
-)
-EPILOG = (
-    "The tables are those of --schema, each with a first column `run`: the address of the run or version. One more, "
-    "`accesses`, has a row for each operand of every operation, as in a notebook. A statement can only read, and only "
-    "these tables. Nothing is withheld of a run. Unknown is null: an empty cell in CSV, – in the table."
-)
 LIMIT = 100  # rows of the table form
 ADDRESSES = 5 << 29  # bytes, of which few become memory: libraries, stacks and pools of threads
 
 
-@click.command("sql", cls=Command, help=VERBS["sql"], examples=EXAMPLES, epilog=EPILOG,
-               exclusive=(("as_csv", "as_json", "schema"),))  # fmt: skip
-@click.argument(
-    "runs",
-    metavar="RUN…",
-    nargs=-1,
-    shell_complete=run_names,
-    help="Folders of runs or versions, or NAME/run-003, NAME for its newest run, or a version: NAME@v1.",
-)
-@click.argument("statement", metavar="STATEMENT", required=False, help="One SELECT; - reads it from standard input.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV.")
-@click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON: a list of objects.")
-@click.option("--schema", is_flag=True, help="Print what each table and column means; needs no run.")
+@click.command("sql", cls=Verb, exclusive=(("as_csv", "as_json", "schema"),))
+@click.argument("runs", metavar="RUN…", nargs=-1, shell_complete=run_names)
+@click.argument("statement", metavar="STATEMENT", required=False)
+@click.option("--csv", "as_csv", is_flag=True)
+@click.option("--json", "as_json", is_flag=True)
+@click.option("--schema", is_flag=True)
 def command(runs: Sequence[str], statement: str | None, as_csv: bool, as_json: bool, schema: bool) -> int:
     """Print the answer to the statement, or the contract of the tables."""
     if schema:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracegen.cli.arguments import PATH, Command
+from tracegen.cli.arguments import PATH, Verb
 from tracegen.cli.columns import aligned
-from tracegen.cli.commands import VERBS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
     from tracegen.readers.gguf.file import Model
 
 
-@click.command("tensors", cls=Command, help=VERBS["tensors"], exclusive=(("as_csv", "as_json"),))
-@click.argument("file", metavar="FILE", type=PATH, help="The model; of a split model, any of its files.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV.")
-@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+@click.command("tensors", cls=Verb, exclusive=(("as_csv", "as_json"),))
+@click.argument("file", metavar="FILE", type=PATH)
+@click.option("--csv", "as_csv", is_flag=True)
+@click.option("--json", "as_json", is_flag=True)
 def command(file: Path, as_csv: bool, as_json: bool) -> int:
     """Print the tensors as text, CSV or JSON."""
     from tracegen.readers.gguf.file import read_model

@@ -1,7 +1,5 @@
 """What is drawn beside the threads: passes, splits, copies, requests, page faults elsewhere, and bytes of buffers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

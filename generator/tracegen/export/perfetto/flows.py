@@ -1,7 +1,5 @@
 """Arrows from the operation that made a tensor to each operation that reads it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

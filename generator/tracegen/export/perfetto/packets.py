@@ -3,8 +3,6 @@
 All packets are of one sequence. Its texts are interned: a packet tells them once, and events name them by number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`perfetto`: writes the trace of a run, in several files where it is large."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO

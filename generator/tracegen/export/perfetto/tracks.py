@@ -3,8 +3,6 @@
 Perfetto draws tracks of one name below the same parent as one.
 """
 
-from __future__ import annotations
-
 import heapq
 from dataclasses import dataclass, field
 

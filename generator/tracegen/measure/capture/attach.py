@@ -1,7 +1,5 @@
 """The library that is preloaded to trace a llama.cpp without hooks; compiled once and kept in the cache."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

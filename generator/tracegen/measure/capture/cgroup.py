@@ -1,7 +1,5 @@
 """The cgroups of this process: their folders, their files, and how much memory they leave."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 PROC = Path("/proc")

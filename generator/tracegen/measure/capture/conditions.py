@@ -1,7 +1,5 @@
 """The conditions of a run (page cache, processors, priority, memory): check, set and record them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

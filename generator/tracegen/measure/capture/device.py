@@ -4,8 +4,6 @@ The file is opened for reading only. A measurement reads no block twice, and dra
 inside the device helps as little as possible.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A file as it is opened for direct reads (O_DIRECT), and the files that would not measure a device."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

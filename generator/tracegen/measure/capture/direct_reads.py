@@ -1,7 +1,5 @@
 """Reads that go past the page cache (O_DIRECT): a given number of them at a time, each timed."""
 
-from __future__ import annotations
-
 import errno
 import mmap
 import os

@@ -1,7 +1,5 @@
 """Where the bytes of a file lie on its block device (FIEMAP)."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import struct

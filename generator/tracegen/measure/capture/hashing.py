@@ -3,8 +3,6 @@
 Otherwise a run with page_cache = "as it is" would find the model in memory because an earlier run was recorded.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The record that `tracegen llama-cpp hook` leaves in a tree: version of tracegen and hooks, commit, files."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

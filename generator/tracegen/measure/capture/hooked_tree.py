@@ -7,8 +7,6 @@ list of hooks, and the record HOOKED. The reverse uses the list in the tree, so 
 of an older one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

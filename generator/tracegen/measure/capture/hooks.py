@@ -1,7 +1,5 @@
 """Inserts hooks (whole lines) beside lines of llama.cpp's source, and removes them. Pure: text in, text out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

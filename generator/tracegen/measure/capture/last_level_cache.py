@@ -3,8 +3,6 @@
 In a virtual machine the kernel tells what the host lets it see, which may be less than there is.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

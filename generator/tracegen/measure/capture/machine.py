@@ -1,7 +1,5 @@
 """Tells machines apart without their names."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import socket

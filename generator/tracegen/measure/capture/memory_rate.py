@@ -6,8 +6,6 @@ a busy machine there may be none: then nothing is remembered, and the next run m
 weights asks of memory. A faster program could reach more, so that the rate is a lower bound of what memory can do.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

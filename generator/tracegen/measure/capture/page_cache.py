@@ -1,7 +1,5 @@
 """Which pages of a file are in the page cache (mincore); how to drop them, and how to read them in."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import mmap

@@ -1,7 +1,5 @@
 """From the settings of an experiment to the command and environment that measure it. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

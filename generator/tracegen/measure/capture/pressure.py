@@ -1,7 +1,5 @@
 """Memory pressure on the traced program: memory that is locked beside it, and a limit for it."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A file of a release on the package index: pip downloads it, and its hash is pinned here."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

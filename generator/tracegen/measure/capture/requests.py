@@ -1,7 +1,5 @@
 """Records every read that block devices are asked for while a program runs, and where the model files lie on them."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

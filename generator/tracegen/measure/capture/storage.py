@@ -1,7 +1,5 @@
 """Facts about the device below a file, and about the kernel's settings for memory and processor."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import struct

@@ -3,8 +3,6 @@
 Instances of runs that were killed are removed by the next run; their names say which process made them.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re

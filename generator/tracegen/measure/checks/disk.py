@@ -3,8 +3,6 @@
 The waits at barriers that tell who waited for whose page fault are checked here as well.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from tracegen.analysis import behind, disk_waits
@@ -27,25 +25,24 @@ OUTSIDE = 0.01  # of the faults in operations: those of bytes that their operati
 
 def recorded(e: Evidence) -> Check:
     """Whether the kernel had room for each fault, and each computing thread could be watched."""
-    title, limit = "Every page fault of the model files was recorded", "0 lost in passes, 0 threads unwatched"
+    limit = "0 lost in passes, 0 threads unwatched"
     if not e.trace["faults_recorded"]:
         refused = e.trace["faults_refused"]
         state: CheckState = "warning" if refused else "not checked"
-        return check(Key.FAULTS_RECORDED, title, state, NOT_RECORDED, limit, HOW.format(refused) if refused else "")
+        return check(Key.FAULTS_RECORDED, state, NOT_RECORDED, limit, HOW.format(refused) if refused else "")
     lost = int(e.tables["passes"].loc[measured_rows(e), "lost_faults"].sum())
     unwatched, all_lost = int(e.trace["threads_without_faults"]), int(e.trace["faults_lost"])
     found = f"{counted(lost, 'event', 'events')} lost in passes, {counted(unwatched, 'thread', 'threads')} unwatched"
     detail = f"{counted(all_lost - lost, 'event was', 'events were')} lost outside passes" if all_lost > lost else ""
-    return check(Key.FAULTS_RECORDED, title, lost == 0 and unwatched == 0, found, limit, detail)
+    return check(Key.FAULTS_RECORDED, lost == 0 and unwatched == 0, found, limit, detail)
 
 
 def agree(e: Evidence) -> Check:
     """Whether recorded faults and the counters of the process agree; the rest is of threads that do not compute."""
-    title = "Page faults agree with the kernel’s counters"
     limit = f"within {percent(SLACK)} or {SLACK_OF_PASS} a pass"
     passes = e.tables["passes"].loc[measured_rows(e)].dropna(subset=["minor_faults", "other_faults"])
     if not e.trace["faults_recorded"] or passes.empty:
-        return check(Key.FAULTS_AGREE, title, "not checked", NOT_RECORDED, limit)
+        return check(Key.FAULTS_AGREE, "not checked", NOT_RECORDED, limit)
     in_files = e.tables["faults"].groupby("pass_id").size().reindex(passes["pass_id"], fill_value=0).to_numpy()
     here = in_files + passes["other_faults"].to_numpy("int64")
     kernel = (passes["minor_faults"] + passes["major_faults"]).to_numpy("int64")
@@ -57,31 +54,30 @@ def agree(e: Evidence) -> Check:
     whose = "threads that do not compute had the others"
     again = "the kernel counts a page fault once that it began again, as it does when memory is short"
     why = "" if state != "warning" else whose if rest > 0 else again
-    return check(Key.FAULTS_AGREE, title, state, found, limit, why)
+    return check(Key.FAULTS_AGREE, state, found, limit, why)
 
 
 def placed(e: Evidence) -> Check:
     """Whether faults take no longer than the work they lie in, and lie in bytes that their operation touches."""
-    title = "Page faults lie in what their operations touch"
     limit = f"{percent(OUTSIDE)} outside, 0 spans with longer faults than work"
     spans = e.tables["spans"]
     spans = spans[spans["fault_ns"].notna().to_numpy(bool)]
     if not e.trace["faults_recorded"] or spans.empty:
-        return check(Key.FAULTS_PLACED, title, "not checked", NOT_RECORDED, limit)
+        return check(Key.FAULTS_PLACED, "not checked", NOT_RECORDED, limit)
     longer = int((spans["fault_ns"].to_numpy("int64") > spans["work_ns"].to_numpy("int64")).sum())
     n, outside = disk_waits.outside_touched(e.tables)
     found = (
         f"{count(n)} in operations, {count(outside)} of them outside; "
         f"{counted(longer, 'span', 'spans')} with longer faults than work"
     )
-    return check(Key.FAULTS_PLACED, title, longer == 0 and outside <= OUTSIDE * n, found, limit)
+    return check(Key.FAULTS_PLACED, longer == 0 and outside <= OUTSIDE * n, found, limit)
 
 
 def barriers(e: Evidence) -> Check:
     """Whether the waits at barriers inside operations add up to what their operations state, to a ns for each."""
-    title, limit = "Waits at barriers inside operations add up", "0 operations differ"
+    limit = "0 operations differ"
     if not e.trace["faults_recorded"]:
-        return check(Key.FAULTS_BARRIERS, title, "not checked", NOT_RECORDED, limit)
+        return check(Key.FAULTS_BARRIERS, "not checked", NOT_RECORDED, limit)
     waits = e.tables["barriers"].groupby(behind.KEY)["duration_ns"].agg(["sum", "size"])
     spans = e.tables["spans"].set_index(behind.KEY)["barrier_ns"].astype("int64")
     waits = waits.reindex(spans.index, fill_value=0)
@@ -89,7 +85,7 @@ def barriers(e: Evidence) -> Check:
     apart = len(e.tables["barriers"]) - int(waits["size"].sum())
     wrong = differ + apart
     found = f"{counted(len(e.tables['barriers']), 'wait')}, {counted(wrong, 'operation differs', 'operations differ')}"
-    return check(Key.FAULTS_BARRIERS, title, differ + apart == 0, found, limit)
+    return check(Key.FAULTS_BARRIERS, differ + apart == 0, found, limit)
 
 
 def measured_rows(e: Evidence) -> np.ndarray:

@@ -1,7 +1,5 @@
 """The input of the checks of a run, and helpers that state a finding."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -38,11 +36,11 @@ class Evidence:
     stopped: bool = False
 
 
-def check(key: Key, title: str, state: CheckState | bool, finding: object, limit: str, detail: str = "") -> Check:
+def check(key: Key, state: CheckState | bool, finding: object, limit: str, detail: str = "") -> Check:
     """A check with its finding and limit; the state True means passed, False failed."""
     if isinstance(state, bool):
         state = "passed" if state else "failed"
-    return Check(key.value, title, state, str(finding), limit, detail)
+    return Check(key.value, key.says, state, str(finding), limit, detail)
 
 
 def percent(share: float, digits: int = 0) -> str:

@@ -1,7 +1,5 @@
 """The verdict of an imported run: what its reader found, and those of the general checks that such a trace allows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The checks of times: whether parts add up, what tracing cost, what delayed threads."""
 
-from __future__ import annotations
-
 import math
 
 from tracegen.analysis.disturbance import STOOD_NS, STOOD_SHARE, Disturbance, disturbance, token_skew
@@ -24,10 +22,10 @@ COUNTER_SLACK_NS = 300
 def parts(e: Evidence) -> Check:
     """Operations, and the time before, between and after them, add up to each pass, as exactly as the clock is read."""
     slack = COUNTER_SLACK_NS if e.trace["clock"] == "tsc" else 0
-    title, limit = "The parts of each pass add up to its duration", f"≤ {slack} ns apart in one place"
+    limit = f"≤ {slack} ns apart in one place"
     rows = pass_parts(e.tables)
     if rows.empty:
-        return check(Key.TIME_ACCOUNTED, title, "not checked", "no pass with timed operations", limit)
+        return check(Key.TIME_ACCOUNTED, "not checked", "no pass with timed operations", limit)
     apart, worst = int(rows["apart_ns"].sum()), rows.sort_values("longest_apart_ns").iloc[-1]
     longest = int(worst["longest_apart_ns"])
     finding = f"{counted(len(rows), 'pass', 'passes')}, {count(longest)} ns apart"
@@ -37,7 +35,7 @@ def parts(e: Evidence) -> Check:
     )
     if slack and longest <= slack:
         detail += "; a thread can read the counter some ns before it has seen that a barrier has opened"
-    return check(Key.TIME_ACCOUNTED, title, longest <= slack, finding, limit, detail if apart else "")
+    return check(Key.TIME_ACCOUNTED, longest <= slack, finding, limit, detail if apart else "")
 
 
 def cost(e: Evidence) -> Check:
@@ -46,11 +44,10 @@ def cost(e: Evidence) -> Check:
     It fails only where it is too high a share of the time that passed too, for undisturbed time is known at least.
     """
     limit = f"\u2264 {percent(WARN_COST)}; over {percent(FAIL_COST)} fails"
-    title = "Cost of tracing, of the passes' undisturbed time"
     costs = pass_costs(e.tables, e.trace)
     shares = by_phase(costs)
     if not shares:
-        return check(Key.TRACING_COST, title, "not checked", "not measured", limit)
+        return check(Key.TRACING_COST, "not checked", "not measured", limit)
     worst = max(shares.values())
     surely = max(elapsed(costs).values())
     state: CheckState = "passed" if worst <= WARN_COST else "warning" if surely <= FAIL_COST else "failed"
@@ -72,7 +69,7 @@ def cost(e: Evidence) -> Check:
         detail += f"; {FAULT_NS / 1e3:.0f} \u00b5s for each recorded page fault, the most that one costs"
     if not e.trace["hooks_inside"]:
         detail += "; this includes what was recorded between passes, which these hooks could not tell apart"
-    return check(Key.TRACING_COST, title, state, finding, limit, detail)
+    return check(Key.TRACING_COST, state, finding, limit, detail)
 
 
 def _of_begin(begin_ns: float) -> str:
@@ -83,15 +80,15 @@ def _of_begin(begin_ns: float) -> str:
 
 def interference(e: Evidence) -> Check:
     """The share of thread time spent runnable without a processor; waits for the disk do not count."""
-    title, limit = "Time that threads waited for a processor", f"\u2264 {percent(WARN_DELAY)} of thread time"
+    limit = f"\u2264 {percent(WARN_DELAY)} of thread time"
     delays = disturbance(e.tables)
     if delays.share is None:
-        return check(Key.INTERFERENCE, title, "not checked", "not recorded", limit)
+        return check(Key.INTERFERENCE, "not checked", "not recorded", limit)
     state: CheckState = "passed" if delays.share <= WARN_DELAY else "warning"
     text = f"{percent(delays.share, 1)} of thread time"
     if delays.n_passes > 1:
         text += f", {percent(min(delays.worst_share or 0, 1))} in the worst of {count(delays.n_passes)} passes"
-    return check(Key.INTERFERENCE, title, state, text, limit, _whose(e, delays) if state == "warning" else "")
+    return check(Key.INTERFERENCE, state, text, limit, _whose(e, delays) if state == "warning" else "")
 
 
 def _whose(e: Evidence, delays: Disturbance) -> str:
@@ -111,13 +108,12 @@ def _whose(e: Evidence, delays: Disturbance) -> str:
 
 def stopped(e: Evidence) -> Check:
     """Passes in which no thread ran or waited for a processor, though nothing was read from the disk."""
-    title = "Passes that stood still"
     limit = (
         f"0 passes for {percent(STOOD_SHARE)} of their time and {STOOD_NS / 1e6:.0f} ms, waits for the disk left out"
     )
     passes = e.tables["passes"]
     if passes.loc[~passes["kind"].isin(OUTSIDE).to_numpy(bool), "blocked_ns"].isna().all():
-        return check(Key.NOT_STOPPED, title, "not checked", "not recorded", limit)
+        return check(Key.NOT_STOPPED, "not checked", "not recorded", limit)
     delays = disturbance(e.tables)
     text = f"{counted(delays.n_stopped, 'pass', 'passes')}, {delays.stopped_ns / 1e9:,.2f} s together"
     if delays.n_blocked > delays.n_stopped:
@@ -127,19 +123,18 @@ def stopped(e: Evidence) -> Check:
         "stopped (SIGSTOP, a debugger), the machine was suspended, or it waited for something other than the disk"
     )
     state: CheckState = "passed" if delays.n_stopped == 0 else "warning"
-    return check(Key.NOT_STOPPED, title, state, text, limit, detail if delays.n_stopped else "")
+    return check(Key.NOT_STOPPED, state, text, limit, detail if delays.n_stopped else "")
 
 
 def skew(e: Evidence) -> Check:
     """The mean of the token times over their median: a few long passes make the mean misleading."""
-    title = "Mean and median of the token times agree"
     limit = f"mean within a factor of {WARN_SKEW} of the median"
     measured = token_skew(e.tables)
     if measured is None:
         few = "fewer than three generate passes with a duration"
-        return check(Key.EVEN_TOKENS, title, "not checked", few, limit)
+        return check(Key.EVEN_TOKENS, "not checked", few, limit)
     ratio, n = measured
     state: CheckState = "passed" if 1 / WARN_SKEW <= ratio <= WARN_SKEW else "warning"
     detail = "some passes took much longer than most and dominate sums and rates; the figure of token times shows which"
     finding = f"mean {ratio:.2f} times the median of {count(n)} generate passes"
-    return check(Key.EVEN_TOKENS, title, state, finding, limit, detail if state == "warning" else "")
+    return check(Key.EVEN_TOKENS, state, finding, limit, detail if state == "warning" else "")

@@ -1,7 +1,5 @@
 """The checks that decide the verdict of a run. Each states its finding and its limit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -50,7 +48,7 @@ def all_checks() -> tuple[Check, ...]:
 
 def _dropped(e: Evidence) -> Check:
     dropped, why = int(e.trace["dropped"]), e.trace["dropped_why"] or ""
-    return check(Key.DROPPED_EVENTS, "No event was dropped", dropped == 0, count(dropped), "0", why)
+    return check(Key.DROPPED_EVENTS, dropped == 0, count(dropped), "0", why)
 
 
 def _complete(e: Evidence) -> Check:
@@ -66,31 +64,25 @@ def _complete(e: Evidence) -> Check:
         state = "warning" if e.exit_status > 0 else "failed"
         how = f"with exit status {e.exit_status}" if e.exit_status > 0 else f"by signal {-e.exit_status}"
         finding += f"; the program ended {how}"
-    return check(Key.TRACE_COMPLETE, "The trace was closed in order", state, finding, "closed in order")
+    return check(Key.TRACE_COMPLETE, state, finding, "closed in order")
 
 
 def _nodes(e: Evidence) -> Check:
     state = e.tables["ops"]["state"]
     total, known = len(state), int(state.notna().sum())
     if total == 0 and _windowed(e):
-        return check(
-            Key.NODES_ACCOUNTED, "Every node of every pass is accounted for", "failed",
-            f"no pass lay in the window and {count(e.trace['skipped_passes'])} outside it: choose another one", "all",
-        )  # fmt: skip
+        outside = count(e.trace["skipped_passes"])
+        finding = f"no pass lay in the window and {outside} outside it: choose another one"
+        return check(Key.NODES_ACCOUNTED, "failed", finding, "all")
     counts = state.value_counts()
     detail = ", ".join(f"{count(n)} {name}" for name, n in counts.items() if n)
-    return check(
-        Key.NODES_ACCOUNTED, "Every node of every pass is accounted for", total > 0 and known == total,
-        f"{count(known)} of {count(total)}", "all", detail,
-    )  # fmt: skip
+    return check(Key.NODES_ACCOUNTED, total > 0 and known == total, f"{count(known)} of {count(total)}", "all", detail)
 
 
 def _threads(e: Evidence) -> Check:
     short = int(e.trace["n_ops_short_of_threads"])
-    return check(
-        Key.THREADS_ACCOUNTED, "Every thread has a span for every operation it took part in", short == 0,
-        f"{count(len(e.tables['spans']))} spans, {count(short)} operations lack that of a thread", "0 operations",
-    )  # fmt: skip
+    finding = f"{count(len(e.tables['spans']))} spans, {count(short)} operations lack that of a thread"
+    return check(Key.THREADS_ACCOUNTED, short == 0, finding, "0 operations")
 
 
 def _windowed(e: Evidence) -> bool:
@@ -117,84 +109,68 @@ def _passes(e: Evidence) -> Check:
     kinds = e.tables["passes"]["kind"]
     n, runs = int((kinds == "generate").sum()), e.timings.get("eval_runs")
     if runs is None or _windowed(e) or _encodes(e):
-        return check(
-            Key.PASSES_AGREE, "Generate passes agree with llama.cpp's counter", "not checked", count(n), "n_eval",
-            _ENCODES if _encodes(e) else "",
-        )  # fmt: skip
+        return check(Key.PASSES_AGREE, "not checked", count(n), "n_eval", _ENCODES if _encodes(e) else "")
     # llama.cpp counts a prompt of one token as a run, and at least one run even when there was none.
     prompt_tokens = e.tables["passes"].loc[kinds == "prompt", "n_tokens"].sum()
     agree = max(n + int(prompt_tokens == 1), 1) == runs
-    return check(
-        Key.PASSES_AGREE, "Generate passes agree with llama.cpp's counter", agree, count(n), f"n_eval = {count(runs)}"
-    )
+    return check(Key.PASSES_AGREE, agree, count(n), f"n_eval = {count(runs)}")
 
 
 def _tokens(e: Evidence) -> Check:
     passes = e.tables["passes"]
     n, counted = int(passes.loc[passes["kind"] == "prompt", "n_tokens"].sum()), e.timings.get("prompt_tokens")
-    title = "Prompt tokens agree with llama.cpp's counter"
     if counted is None or _windowed(e) or _encodes(e):
-        return check(Key.TOKENS_AGREE, title, "not checked", count(n), "n_p_eval", _ENCODES if _encodes(e) else "")
+        return check(Key.TOKENS_AGREE, "not checked", count(n), "n_p_eval", _ENCODES if _encodes(e) else "")
     # A one-token prompt is a single-row batch: llama.cpp counts it under eval.
     agree = n == counted or (n == 1 and counted in (0, 1))
-    return check(Key.TOKENS_AGREE, title, agree, count(n), f"n_p_eval = {count(counted)}")
+    return check(Key.TOKENS_AGREE, agree, count(n), f"n_p_eval = {count(counted)}")
 
 
 def _asked(e: Evidence) -> Check:
     """Whether the run gave as many tokens as the setting says; llama.cpp stops early when the context is full."""
     passes = e.tables["passes"]
     n = int(passes["produced_token"].notna().sum())
-    title = "As many tokens were generated as asked for"
     if e.tokens_asked is None or _encodes(e):
         several = passes["kind"].isin(["mixed", "draft", "verify"]).any()  # one pass may give more than one, or none
         finding = "not known" if several or _only_ggml(e) else count(n)
         detail = _ENCODES if _encodes(e) else ""
-        return check(Key.TOKENS_ASKED, title, "not checked", finding, "the setting `tokens`", detail)
+        return check(Key.TOKENS_ASKED, "not checked", finding, "the setting `tokens`", detail)
     state: CheckState = "passed" if n == e.tokens_asked else "warning"
     detail = "" if state == "passed" else "llama.cpp stops when its context is full; enlarge the setting `context`"
-    return check(Key.TOKENS_ASKED, title, state, count(n), f"tokens = {count(e.tokens_asked)}", detail)
+    return check(Key.TOKENS_ASKED, state, count(n), f"tokens = {count(e.tokens_asked)}", detail)
 
 
 def _layers(e: Evidence) -> Check:
     nodes = e.tables["graph_nodes"]
     n_layers = int(nodes["layer"].max()) + 1 if nodes["layer"].notna().any() else 0
-    title = "Layers agree with the model's metadata"
     if e.n_layers is None or nodes.empty:
-        return check(Key.LAYERS_AGREE, title, "not checked", count(n_layers), "block_count")
+        return check(Key.LAYERS_AGREE, "not checked", count(n_layers), "block_count")
     agree = e.n_layers - e.n_layers_ahead <= n_layers <= e.n_layers
     ahead = f", of which the last {e.n_layers_ahead} only draft" if e.n_layers_ahead else ""
-    return check(Key.LAYERS_AGREE, title, agree, count(n_layers), f"block_count = {e.n_layers}{ahead}")
+    return check(Key.LAYERS_AGREE, agree, count(n_layers), f"block_count = {e.n_layers}{ahead}")
 
 
 def _first_op(e: Evidence) -> Check:
     passes = e.tables["passes"].dropna(subset=["graph", "kind"])
     passes = passes[passes["kind"].isin(["prompt", "generate", "warmup"])]
     if passes.empty:
-        return check(
-            Key.FIRST_OP, "Each pass begins with the embedding lookup", "not checked",
-            "no warm-up, prompt or generate pass", "GET_ROWS",
-        )  # fmt: skip
+        return check(Key.FIRST_OP, "not checked", "no warm-up, prompt or generate pass", "GET_ROWS")
     ops = e.tables["graph_nodes"]
     first = ops[ops["kind"] == "op"].sort_values(["graph", "node"]).drop_duplicates("graph").set_index("graph")["op"]
     first_ops = sorted(set(first.reindex(passes["graph"].astype(int)).dropna().astype(str)))
-    return check(
-        Key.FIRST_OP, "Each pass begins with the embedding lookup", first_ops == ["GET_ROWS"],
-        ", ".join(first_ops) or "none", "GET_ROWS",
-    )  # fmt: skip
+    return check(Key.FIRST_OP, first_ops == ["GET_ROWS"], ", ".join(first_ops) or "none", "GET_ROWS")
 
 
 def _op_mix(e: Evidence) -> Check:
     """A language model multiplies and normalises; one with experts also selects experts."""
+    limit = "MUL_MAT and a norm; with experts their routing"
     if e.tables["graph_nodes"].empty:
-        limit = "MUL_MAT and a norm; with experts their routing"
-        return check(Key.OP_MIX, "The operations are those of the architecture", "not checked", "no graph", limit)
+        return check(Key.OP_MIX, "not checked", "no graph", limit)
     if _only_ggml(e):
-        title, limit = "The operations are those of the architecture", "those of a language model"
-        return check(Key.OP_MIX, title, "not checked", "no model", limit, _ONLY_GGML)
+        return check(Key.OP_MIX, "not checked", "no model", "those of a language model", _ONLY_GGML)
     present = set(e.tables["graph_nodes"].loc[e.tables["graph_nodes"]["kind"] == "op", "op"].astype(str))
     if present == {"MUL_MAT"}:  # an imported trace of a recorder that knew no other
-        limit = "MUL_MAT and a norm; with experts their routing"
-        return check(Key.OP_MIX, "The operations are those of the architecture", "not checked", "MUL_MAT only", limit)
+        return check(Key.OP_MIX, "not checked", "MUL_MAT only", limit)
     parts = e.tables["tensors"]["component"].astype(str)
     experts = bool(e.n_experts) and (parts.empty or bool(parts.str.startswith("expert_").any()))  # else only announced
     wanted = {"MUL_MAT"} | ({"MUL_MAT_ID", "ARGSORT"} if experts else set())
@@ -202,16 +178,12 @@ def _op_mix(e: Evidence) -> Check:
     missing = sorted(wanted - present) + ([] if wanted_norm & present else ["RMS_NORM or NORM"])
     extra = [] if experts or "MUL_MAT_ID" not in present else ["MUL_MAT_ID in a model without experts"]
     problems = [f"no {name}" for name in missing] + extra
-    return check(
-        Key.OP_MIX, "The operations are those of the architecture", not problems,
-        "; ".join(problems) or f"{len(present)} kinds of operation", "MUL_MAT and a norm; with experts their routing",
-    )  # fmt: skip
+    return check(Key.OP_MIX, not problems, "; ".join(problems) or f"{len(present)} kinds of operation", limit)
 
 
 def _offsets(e: Evidence) -> Check:
-    title = "File offsets lie inside the model's tensors"
     if e.tables["tensors"].empty:
-        return check(Key.OFFSETS_IN_TENSORS, title, "not checked", "no memory map", "all")
+        return check(Key.OFFSETS_IN_TENSORS, "not checked", "no memory map", "all")
     place = e.tables["placements"]
     place = place[place["file"].notna() | (place["memory"].isin(["disk", "copied"]))]
     tensors = e.tables["tensors"].set_index("tensor")
@@ -220,18 +192,15 @@ def _offsets(e: Evidence) -> Check:
     end = known["origin_offset"] + known["size_bytes"]
     limit = tensors["offset"].add(tensors["size_bytes"]).reindex(known["tensor"].astype(int)).to_numpy()
     bad = int((~inside).sum()) + int((end.to_numpy(dtype="int64") > limit).sum())
-    return check(
-        Key.OFFSETS_IN_TENSORS, title, bad == 0, f"{count(len(place))} places, {count(bad)} outside", "0 outside"
-    )
+    return check(Key.OFFSETS_IN_TENSORS, bad == 0, f"{count(len(place))} places, {count(bad)} outside", "0 outside")
 
 
 def _tiles(e: Evidence) -> Check:
     """Tensors do not overlap, and gaps between them are padding: smaller than the file's alignment, or than a page."""
-    title = "Tensors tile their file"
     tensors, files = e.tables["tensors"], e.tables["files"]
     if tensors.empty or not e.data_begin:
         limit = f"no overlap, gaps below {count(PADDING)} B, or the file's alignment where it is more"
-        return check(Key.TENSORS_TILE_FILE, title, "not checked", "no memory map", limit)
+        return check(Key.TENSORS_TILE_FILE, "not checked", "no memory map", limit)
     overlaps, largest, limit_bytes, why = 0, 0, PADDING, ""
     columns = (files["file"], files["path"], files["size_bytes"], e.data_begin, e.alignment)
     for number, path, size, data_begin, alignment in zip(*columns, strict=True):
@@ -241,10 +210,9 @@ def _tiles(e: Evidence) -> Check:
         if gaps.max() / allowed > largest / limit_bytes:  # report the file whose gap comes closest to its limit
             largest, limit_bytes = int(gaps.max()), allowed
             why = f"general.alignment of {path} is {count(alignment)} B" if alignment > PADDING else ""
-    return check(
-        Key.TENSORS_TILE_FILE, title, overlaps == 0 and largest < limit_bytes,
-        f"{overlaps} overlaps, largest gap {count(largest)} B", f"no overlap, gaps below {count(limit_bytes)} B", why,
-    )  # fmt: skip
+    finding = f"{overlaps} overlaps, largest gap {count(largest)} B"
+    limit = f"no overlap, gaps below {count(limit_bytes)} B"
+    return check(Key.TENSORS_TILE_FILE, overlaps == 0 and largest < limit_bytes, finding, limit, why)
 
 
 def _gaps(tensors: pd.DataFrame, data_begin: int, size: int) -> np.ndarray:
@@ -263,30 +231,28 @@ def _gaps(tensors: pd.DataFrame, data_begin: int, size: int) -> np.ndarray:
 
 def _monotone(e: Evidence) -> Check:
     n = int(e.trace["not_monotone"])
-    return check(Key.MONOTONE_TIME, "Time runs forward on every thread", n == 0, count(n), "0 steps back")
+    return check(Key.MONOTONE_TIME, n == 0, count(n), "0 steps back")
 
 
 def _even(e: Evidence) -> Check:
     """If the machine sleeps during a pass, the clock of the events stops and the times in that pass are wrong."""
     apart = int(e.trace["clock_uneven_ns"])
-    return check(
-        Key.EVEN_CLOCK, "The clock of the events kept pace with the system clock", apart == 0,
-        f"{apart / 1e9:,.2f} s apart" if apart else "0 s apart", "between two readings 10 ms or 1 %, whichever is more",
-        "the machine slept, or its time stamp counter stopped; times in that pass are wrong" if apart else "",
-    )  # fmt: skip
+    finding = f"{apart / 1e9:,.2f} s apart" if apart else "0 s apart"
+    why = "the machine slept, or its time stamp counter stopped; times in that pass are wrong" if apart else ""
+    limit = "between two readings 10 ms or 1 %, whichever is more"
+    return check(Key.EVEN_CLOCK, apart == 0, finding, limit, why)
 
 
 def _zero(e: Evidence) -> Check:
     n = int(e.trace["zero_records"])
-    return check(Key.ZERO_RECORDS, "No empty records", n == 0, count(n), "0")
+    return check(Key.ZERO_RECORDS, n == 0, count(n), "0")
 
 
 def _untouched(e: Evidence) -> Check:
     """Tensors that no token touched; a warning where the trace does not say which rows or experts an op read."""
-    title = "Tensors that no token touched are listed"
     tensors, ids = e.tables["tensors"], measured(e.tables)["pass_id"]
     if tensors.empty or ids.empty:
-        return check(Key.NEVER_TOUCHED, title, "not checked", "no measured passes or no memory map", "a list")
+        return check(Key.NEVER_TOUCHED, "not checked", "no measured passes or no memory map", "a list")
     used, read = tensors_read(e.tables, ids)
     never = tensors[~tensors["tensor"].isin(used | read)]
     gaps = tensors[tensors["tensor"].isin(read)]
@@ -294,8 +260,8 @@ def _untouched(e: Evidence) -> Check:
     if len(gaps):
         detail = f"operations read these; which rows or experts was not recorded: {_some(gaps['name'])}"
         finding += f"; {count(len(gaps))} more were read, which part was not recorded"
-        return check(Key.NEVER_TOUCHED, title, "warning", finding, "a list, and no gap", detail)
-    return check(Key.NEVER_TOUCHED, title, "passed", finding, "a list, and no gap", _some(never["name"]))
+        return check(Key.NEVER_TOUCHED, "warning", finding, "a list, and no gap", detail)
+    return check(Key.NEVER_TOUCHED, "passed", finding, "a list, and no gap", _some(never["name"]))
 
 
 def _some(names: pd.Series) -> str:
@@ -306,30 +272,26 @@ def _buffers(e: Evidence) -> Check:
     buffers = e.tables["buffers"]
     events = buffers["event"]
     begun, ended = int((events == "alloc").sum()), int((events == "free").sum())
-    title, limit = "Allocations and frees balance", "equal, none freed that was not allocated"
+    limit = "equal, none freed that was not allocated"
     if begun + ended == 0:
-        return check(Key.BUFFERS_BALANCE, title, "not checked", "no buffers recorded", limit)
+        return check(Key.BUFFERS_BALANCE, "not checked", "no buffers recorded", limit)
     when = {event: buffers[events == event].set_index("buffer_id")["time_ns"] for event in ("alloc", "free")}
     allocated = when["alloc"].reindex(when["free"].index)
     wrong = int((allocated.isna() | (allocated > when["free"]) | when["free"].index.duplicated()).sum())
     finding = f"{count(begun)} allocated, {count(ended)} freed"
     if wrong:
-        return check(
-            Key.BUFFERS_BALANCE, title, "failed", f"{finding}, {count(wrong)} of them while not allocated", limit
-        )
+        return check(Key.BUFFERS_BALANCE, "failed", f"{finding}, {count(wrong)} of them while not allocated", limit)
     if e.stopped:  # the trace was closed while buffers were still allocated
-        return check(Key.BUFFERS_BALANCE, title, "not checked", f"{finding} until the trace was closed", limit)
-    return check(Key.BUFFERS_BALANCE, title, "passed" if begun == ended else "warning", finding, limit)
+        return check(Key.BUFFERS_BALANCE, "not checked", f"{finding} until the trace was closed", limit)
+    return check(Key.BUFFERS_BALANCE, "passed" if begun == ended else "warning", finding, limit)
 
 
 def _one_run(e: Evidence) -> Check:
     """All headers and file names carry one run id; the reader compares the headers, so names are compared here."""
     misnamed = int(e.trace["n_misnamed"])
-    return check(
-        Key.ONE_RUN_ID, "All files carry one run id", bool(e.trace["run_id"]) and misnamed == 0,
-        f"{e.trace['n_segments']} files of run {str(e.trace['run_id'])[:8]}, {misnamed} with a name of another run",
-        "one run id, in header and name",
-    )  # fmt: skip
+    run_id, n = str(e.trace["run_id"]), e.trace["n_segments"]
+    finding = f"{n} files of run {run_id[:8]}, {misnamed} with a name of another run"
+    return check(Key.ONE_RUN_ID, bool(run_id) and misnamed == 0, finding, "one run id, in header and name")
 
 
 def _kinds(e: Evidence) -> Check:
@@ -338,21 +300,18 @@ def _kinds(e: Evidence) -> Check:
     The warm-up is not compared if the setting is not known, or if a window may have left the pass out.
     """
     kinds = e.tables["passes"]["kind"]
-    title = "Load and warm-up are told apart from other passes"
     if _only_ggml(e):
         finding = f"no loads and no contexts, {count(len(kinds))} graphs"
-        return check(Key.PASS_KINDS, title, "not checked", finding, "0 unknown", _ONLY_GGML)
+        return check(Key.PASS_KINDS, "not checked", finding, "0 unknown", _ONLY_GGML)
     n = int((kinds == "warmup").sum())
     unknown = int(kinds.isna().sum())
     expected = None if _windowed(e) else e.warmup
     wrong = expected is not None and (n > 0) != expected
     state: CheckState = "failed" if wrong else "warning" if unknown else "passed"
-    return check(
-        Key.PASS_KINDS, title, state,
-        f"{int((kinds == 'load').sum())} load, {n} warm-up, {unknown} unknown",
-        "0 unknown" if expected is None else "warm-up on" if expected else "warm-up off",
-        "a graph that evaluates no tokens, for example a shift of the KV cache, has no known kind" if unknown else "",
-    )  # fmt: skip
+    finding = f"{int((kinds == 'load').sum())} load, {n} warm-up, {unknown} unknown"
+    limit = "0 unknown" if expected is None else "warm-up on" if expected else "warm-up off"
+    why = "a graph that evaluates no tokens, for example a shift of the KV cache, has no known kind" if unknown else ""
+    return check(Key.PASS_KINDS, state, finding, limit, why)
 
 
 _CHECKS = (

@@ -1,7 +1,5 @@
 """A model as a table: its metadata, and its tensors with their components and shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod

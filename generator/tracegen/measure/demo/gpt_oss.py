@@ -4,8 +4,6 @@ Experts, experts used and heads are those of gpt-oss-20b, and so are the layers 
 (embedding and feed-forward length) and the vocabulary are in the proportion of gpt-oss-20b.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Writes the files of a model in pieces: it takes little memory, and leaves a large model out of the page cache."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing

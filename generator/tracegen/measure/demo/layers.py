@@ -1,7 +1,5 @@
 """Tensors and metadata that many architectures share; `embd` is the embedding length, `ff` the feed-forward length."""
 
-from __future__ import annotations
-
 from tracegen.measure.demo.architecture import Value, Weight
 
 EPSILON = "attention.layer_norm_rms_epsilon"

@@ -1,7 +1,5 @@
 """Metadata that all models with random weights carry: where they come from, and their tokenizer."""
 
-from __future__ import annotations
-
 import gguf
 
 from tracegen.contract.errors import SettingsError

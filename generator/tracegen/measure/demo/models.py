@@ -8,8 +8,6 @@ features of every embedding are equal, no layer adds to them, and the output row
 tokens are negative there.
 """
 
-from __future__ import annotations
-
 import hashlib
 from contextlib import closing
 from dataclasses import dataclass, fields, replace

@@ -1,7 +1,5 @@
 """Random contents of a tensor, in pieces: a large tensor is never in memory as a whole."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

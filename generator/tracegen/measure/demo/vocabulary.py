@@ -1,7 +1,5 @@
 """The vocabulary of demo models: words, and the characters from which the tokenizer builds them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain, product
 

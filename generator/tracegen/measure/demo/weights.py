@@ -3,8 +3,6 @@
 The bits come from PCG64, whose stream is the same in all versions of numpy: a seed gives the same bytes everywhere.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import prod
 

@@ -1,7 +1,5 @@
 """Model files that are complete or absent, and the names of the files of a split model."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

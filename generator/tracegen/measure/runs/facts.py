@@ -1,7 +1,5 @@
 """The facts of a run for `run.json`, and its models for `raw/model.json`."""
 
-from __future__ import annotations
-
 import math
 import platform
 from collections.abc import Mapping, Sequence

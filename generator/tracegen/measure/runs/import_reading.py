@@ -1,7 +1,5 @@
 """Reads the files of a source: the trace, and what lies beside it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What is imported: the trace among the files that were named, what lies beside it, and what is left out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

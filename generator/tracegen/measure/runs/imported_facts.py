@@ -1,7 +1,5 @@
 """The facts of an imported run for `run.json`, and its model for `raw/import.json`."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -6,8 +6,6 @@
 The hash of all files identifies a source: the same source again gives the run that was made of it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

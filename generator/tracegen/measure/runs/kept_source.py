@@ -1,7 +1,5 @@
 """Keeps the files of a foreign trace in its run, compressed: raw/source/NAME.zst."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

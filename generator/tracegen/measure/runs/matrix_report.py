@@ -1,7 +1,5 @@
 """What the terminal says about a matrix: its plan, each run, and the range of each cell at the end."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tracegen.analysis.speed import spread_of

@@ -4,8 +4,6 @@ A stored matrix is the same if each of its runs is one of a cell that there stil
 same seed. A run that was stored before matrices could grow says only which matrix it belongs to, by a hash of all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

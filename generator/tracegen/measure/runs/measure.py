@@ -1,7 +1,5 @@
 """The work of `tracegen run`: runs llama-completion with an experiment's settings, and stores what was recorded."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import asdict

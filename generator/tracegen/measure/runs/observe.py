@@ -1,7 +1,5 @@
 """The work of `tracegen exec`: runs any program that uses llama.cpp, and stores what was recorded."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

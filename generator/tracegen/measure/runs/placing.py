@@ -1,7 +1,5 @@
 """Gives a run that was written beside its place a number there, keeps what a failed one captured, and updates one."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import replace

@@ -3,8 +3,6 @@
 `tracegen run` and `tracegen exec` start different programs, and both use `record` for the rest.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

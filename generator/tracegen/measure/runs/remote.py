@@ -1,7 +1,5 @@
 """What a worker of a cluster does: say what it lacks to make runs, and make one. `cluster.py` has Dask call it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -4,8 +4,6 @@ Nobody tells tracegen what such a program was asked. Its passes took in tokens b
 model file has the text of each: with the marks that a chat template puts around what a person wrote.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Summarises the runs of a series (`repeat`): how many are usable, and median and range of their speeds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tracegen.analysis.passes import measured

@@ -1,7 +1,5 @@
 """Logs of runtime buffers: buffer_stats.jsonl, its older variant as one object, and buffer-timeline.json."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What lies beside a trace of operations and says more of the same run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Which distinct graphs the passes of a trace of operations evaluated, and where their tensors lay."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

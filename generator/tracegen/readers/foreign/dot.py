@@ -7,8 +7,6 @@
 A name may hold spaces and parentheses, so the type is the last group in parentheses.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Such a trace holds the numbers of the first token row only, and at most 16 of th
 the pass evaluated one token, or if the router chose all experts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,45 +3,40 @@
 A key that a native run has too means the same there (`checks/keys.py`), and the same figures need it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
+from tracegen.contract.check_keys import Key
 from tracegen.contract.model import Check, CheckState
 
-# key: title of the check, and its limit
-KNOWN: Mapping[str, tuple[str, str]] = {
-    "trace_complete": ("The trace was closed in order", "no record is cut"),
-    "zero_records": ("No empty records", "0"),
-    "monotone_time": ("Time runs forward on every thread", "0 steps back"),
-    "recorded_once": ("Each pass was recorded once", "no pass inside another"),
-    "nodes_accounted": ("Every node of every pass is accounted for", "all"),
-    "op_times": ("Operations have times of their own", "begin and end of each operation"),
-    "op_names": ("Operations have the names of their revision of ggml", "one table of names fits"),
-    "first_op": ("Each pass begins with the embedding lookup", "GET_ROWS"),
-    "pass_kinds": ("Load and warm-up are told apart from other passes", "0 unknown"),
-    "claims_agree": ("What the file claims is what was found", "0 records differ"),
-    "names_whole": ("Names are whole", "0 names as long as their field"),
-    "operands_whole": ("All operands of each operation are recorded", "0 operations with as many as there is room for"),
-    "sizes_whole": ("Sizes are whole", "0 sizes beyond 32 bits"),
-    "threads_known": ("Threads are known", "the whole number of each thread"),
-    "disk_known": ("Weights lay in the mapped file", "the address lies in a file mapping"),
-    "offsets_in_tensors": ("File offsets lie inside the model's tensors", "0 outside"),
-    "tensors_tile_file": ("Tensors tile their file", "no overlap"),
-    "experts_whole": ("The experts of all token rows are recorded", "0 operations without"),
-    "experts_prompt": (
-        "The experts of the prompt are recorded, and those of a usual prompt",
-        "0 operations without, none with all experts",
-    ),
-    "buffers_balance": ("Allocations and frees balance", "equal, none freed that was not allocated"),
-    "buffers_whole": ("All buffers are recorded", "more than the KV cache, with frees"),
-    "graphs_joined": ("Each pass has the graph that was dumped for it", "a dump for each graph"),
+# the limits of the checks, by key
+LIMITS: Mapping[str, str] = {
+    "trace_complete": "no record is cut",
+    "zero_records": "0",
+    "monotone_time": "0 steps back",
+    "recorded_once": "no pass inside another",
+    "nodes_accounted": "all",
+    "op_times": "begin and end of each operation",
+    "op_names": "one table of names fits",
+    "first_op": "GET_ROWS",
+    "pass_kinds": "0 unknown",
+    "claims_agree": "0 records differ",
+    "names_whole": "0 names as long as their field",
+    "operands_whole": "0 operations with as many as there is room for",
+    "sizes_whole": "0 sizes beyond 32 bits",
+    "threads_known": "the whole number of each thread",
+    "disk_known": "the address lies in a file mapping",
+    "offsets_in_tensors": "0 outside",
+    "tensors_tile_file": "no overlap",
+    "experts_whole": "0 operations without",
+    "experts_prompt": "0 operations without, none with all experts",
+    "buffers_balance": "equal, none freed that was not allocated",
+    "buffers_whole": "more than the KV cache, with frees",
+    "graphs_joined": "a dump for each graph",
 }
 
 
 def found(key: str, state: CheckState | bool, finding: str, detail: str = "") -> Check:
-    """The check `key` of KNOWN with what was found; the state True means passed, False failed."""
-    title, limit = KNOWN[key]
+    """The check `key` of LIMITS with what was found; the state True means passed, False failed."""
     if isinstance(state, bool):
         state = "passed" if state else "failed"
-    return Check(key, title, state, finding, limit, detail)
+    return Check(key, Key(key).says, state, finding, LIMITS[key], detail)

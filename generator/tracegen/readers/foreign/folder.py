@@ -1,7 +1,5 @@
 """Finds out what the files of a foreign trace are: content decides, never a name or a size."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ An operation names its operands, so that most edges are known. A name such as `Q
 operation produced, belongs to a view of `Qcur-0`; a name that nothing produced is a leaf.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field

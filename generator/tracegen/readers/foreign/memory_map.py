@@ -6,8 +6,6 @@ Older lists count offsets from the data section, and their sizes are those of un
 Newer ones list each expert of a stack in a row of its own, NAME[0], NAME[1], …
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

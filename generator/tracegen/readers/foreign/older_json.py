@@ -4,8 +4,6 @@ The file of a trace lists operations with names, sizes and operands; that of 128
 Numbers that JSON holds as text (`0x…`) are addresses. Nothing in it is believed before it was looked at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any

@@ -1,7 +1,5 @@
 """settings.json of the older tools, as the experiment.toml of an experiment here."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The known faults of traces that list operations: which of them this one has."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 

@@ -4,8 +4,6 @@ llama.cpp names the results of operations, and ggml derives names from these: `f
 `Qcur-0 (view) (permuted)` a PERMUTE. A name allows the operations that make such a result in some model.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A trace that lists operations one after the other: what all formats of that kind have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Restores the passes of a trace of operations: where each begins, how many tokens it evaluated, what it was for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Restores the tables of a run from a trace of operations and what lies beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A file of another tool, opened for reading: a regular file that does not change meanwhile."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """What the reader of a foreign format returns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -15,7 +15,7 @@ import pandas as pd
 from tracegen.contract import tables, withheld
 from tracegen.contract.errors import ModelFormatError
 from tracegen.contract.naming import component_of, layer_of
-from tracegen.readers.gguf.header import GgufFile, TensorInfo, Told, opened, read_header
+from tracegen.readers.gguf.header import GgufFile, TensorInfo, Told, read_header
 
 _SPLIT_NAME = re.compile(r"(?P<stem>.+)-(?P<number>[0-9]{5})-of-(?P<count>[0-9]{5})\.gguf")
 _MAX_SPLITS = 99_999  # five digits in the name
@@ -104,12 +104,6 @@ def read_model(path: Path, told: Told | None = None) -> Model:
         random_weights=metadata.get("tracegen.random_weights") is True
         or (isinstance(description, str) and "random weights" in description.lower()),
     )
-
-
-def is_gguf(path: Path) -> bool:
-    """Whether the file begins as a GGUF file does. Raises ModelFormatError when it cannot be opened."""
-    with opened(path) as stream:
-        return stream.read(4) == b"GGUF"
 
 
 def tensor_table(files: Sequence[GgufFile]) -> pd.DataFrame:

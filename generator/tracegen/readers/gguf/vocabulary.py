@@ -4,8 +4,6 @@ A vocabulary does not hold the text itself: SentencePiece writes a space as â€œâ
 byte-level BPE, which came with GPT-2, writes each byte as a character that can be printed.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Collection, Mapping

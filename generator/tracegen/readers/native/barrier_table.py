@@ -1,7 +1,5 @@
 """Waits of threads at barriers inside operations: when each began, and how long it was."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

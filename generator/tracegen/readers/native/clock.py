@@ -1,7 +1,5 @@
 """Converts the ticks of events to nanoseconds of CLOCK_MONOTONIC."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Columns of whole numbers in which a negative number stands for what was not recorded."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

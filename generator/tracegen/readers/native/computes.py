@@ -1,7 +1,5 @@
 """Finds the pass, the node and the split of what happened in a compute."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

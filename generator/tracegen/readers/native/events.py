@@ -3,8 +3,6 @@
 Times are in ns; passes are pass_ids, nodes are nodes of the pass's graph.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Decodes the segments of page faults: the records of each kind, and which thread wrote each in which compute."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

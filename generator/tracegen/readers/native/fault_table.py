@@ -1,7 +1,5 @@
 """Page faults of the threads that computed: where in which model file, how long, in which operation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The tables `graphs`, `graph_nodes` and `graph_edges` from the graphs of a native trace."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

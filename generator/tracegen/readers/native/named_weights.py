@@ -1,7 +1,5 @@
 """Weights that an attached tracer saw in memory: their place in the model file is found by their names."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """The tables `spans` (one row per op and thread) and `ops` (one row per node of each pass)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

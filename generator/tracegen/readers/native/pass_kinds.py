@@ -1,7 +1,5 @@
 """The kind of each pass: recorded where llama.cpp states it, inferred from its calls otherwise, or null."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The table `placements`: whether each tensor lay in a file mapping, in a copy of file bytes, or in a buffer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath

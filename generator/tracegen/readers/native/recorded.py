@@ -1,7 +1,5 @@
 """The records of the main segment of a native trace, as plain Python values and arrays."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reads the main segment of a native trace, one record after another."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Container, Sequence
 

@@ -1,7 +1,5 @@
 """The residency table: which pages of the model files were in memory when a load or a pass had ended."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 The layout is described in native/include/tensor_trace_format.h.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Mapping

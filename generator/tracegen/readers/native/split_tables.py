@@ -4,8 +4,6 @@ Only the CPU backend is timed by op; on other backends a whole split is timed, u
 compute later were only handed it by then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

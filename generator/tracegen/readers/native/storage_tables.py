@@ -1,7 +1,5 @@
 """What the devices of the model files did in each load and pass, and how much of each file was in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

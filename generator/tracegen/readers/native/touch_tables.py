@@ -1,7 +1,5 @@
 """The tables `touches` and `routing`, from the row numbers, expert numbers and weights that the tracer copied."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
@@ -26,18 +24,12 @@ def touch_tables(indexes: Indexes, tables: Mapping[str, pd.DataFrame]) -> dict[s
     """Both tables; empty when the trace holds no copies."""
     if len(indexes.n) == 0:
         return {"touches": contract.frame("touches"), "routing": contract.frame("routing")}
-    pass_id = indexes.pass_id
     graph_of = tables["passes"].set_index("pass_id")["graph"]
-    graph = graph_of.reindex(pass_id).to_numpy(np.int64)
-    return {
-        "touches": _touches(indexes, pass_id, graph, tables),
-        "routing": _routing(indexes, pass_id, graph, tables),
-    }
+    graph = graph_of.reindex(indexes.pass_id).to_numpy(np.int64)
+    return {"touches": _touches(indexes, graph, tables), "routing": _routing(indexes, graph, tables)}
 
 
-def _touches(
-    indexes: Indexes, pass_id: np.ndarray, graph: np.ndarray, tables: Mapping[str, pd.DataFrame]
-) -> pd.DataFrame:
+def _touches(indexes: Indexes, graph: np.ndarray, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     chosen = np.isin(indexes.what, list(_MEANING))
     entry = np.repeat(np.arange(len(indexes.n)), indexes.n)
     keep = chosen[entry]
@@ -45,7 +37,7 @@ def _touches(
     at = runs["entry"].to_numpy()
     rows = pd.DataFrame(
         {
-            "pass_id": pass_id[at],
+            "pass_id": indexes.pass_id[at],
             "graph": graph[at],
             "node": indexes.node[at],
             "what": indexes.what[at],
@@ -60,7 +52,7 @@ def _touches(
     spread = spread.assign(node=spread["user"].astype(np.int64), slot=spread["slot"].astype(np.int64))
     plain = rows[~experts].assign(slot=_SLOT[rows.loc[~experts, "what"]])
     keys = ["pass_id", "node", "slot", "first_unit"]
-    parts = [plain, spread, _mask_reads(indexes, pass_id, graph, tables)]
+    parts = [plain, spread, _mask_reads(indexes, graph, tables)]
     both = pd.concat(parts, ignore_index=True).sort_values(keys, ignore_index=True).drop_duplicates(keys)
     columns: dict[str, object] = {name: both[name] for name in ("pass_id", "node", "first_unit", "n_units")}
     columns["slot"] = contract.coded("touches", "slot", both["slot"].to_numpy())
@@ -69,9 +61,7 @@ def _touches(
     return contract.frame("touches", columns)
 
 
-def _mask_reads(
-    indexes: Indexes, pass_id: np.ndarray, graph: np.ndarray, tables: Mapping[str, pd.DataFrame]
-) -> pd.DataFrame:
+def _mask_reads(indexes: Indexes, graph: np.ndarray, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The rows of keys and values that attention read, as runs: the rows that its mask let through.
 
     The tracer copies them at the first op that reads a mask; they count for all ops that read the same mask. Raises
@@ -88,7 +78,7 @@ def _mask_reads(
         raise TraceFormatError("the rows that a mask lets through do not ascend; the trace was changed")
     rows = pd.DataFrame(
         {
-            "pass_id": pass_id[entry], "graph": graph[entry], "node": indexes.node[entry], "what": MASK,
+            "pass_id": indexes.pass_id[entry], "graph": graph[entry], "node": indexes.node[entry], "what": MASK,
             "first_unit": first, "n_units": n,
         }
     )  # fmt: skip
@@ -149,23 +139,21 @@ def _sharing_ids(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return users.rename(columns={"target": "user"})[["graph", "keeper", "user", "slot"]]
 
 
-def _routing(
-    indexes: Indexes, pass_id: np.ndarray, graph: np.ndarray, tables: Mapping[str, pd.DataFrame]
-) -> pd.DataFrame:
+def _routing(indexes: Indexes, graph: np.ndarray, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     layer_of = tables["graph_nodes"].set_index(["graph", "node"])["layer"]
     at = pd.MultiIndex.from_arrays([graph, indexes.node])
     layer: np.ndarray = layer_of.reindex(at).astype("Float64").fillna(-1).to_numpy(np.int64)
     ids = np.flatnonzero((indexes.what == EXPERTS) & (layer >= 0))
     ids = ids[np.argsort(indexes.node[ids], kind="stable")]
-    ids = ids[np.unique(pass_id[ids] << 32 | layer[ids], return_index=True)[1]]  # the first copy of each layer
+    ids = ids[np.unique(indexes.pass_id[ids] << 32 | layer[ids], return_index=True)[1]]  # the first copy of each layer
     if len(ids) == 0:
         return contract.frame("routing")
-    rows = _choices(indexes, ids, pass_id, layer, "expert")
+    rows = _choices(indexes, ids, layer, "expert")
     if rows["expert"].max() >= NUMBER:
         raise TraceFormatError(
             f"an op chose expert {rows['expert'].max():.0f}, but numbers are below {NUMBER}; the trace was changed"
         )
-    weights = _choices(indexes, np.flatnonzero(indexes.what == WEIGHTS), pass_id, layer, "weight")
+    weights = _choices(indexes, np.flatnonzero(indexes.what == WEIGHTS), layer, "weight")
     width = rows.groupby(["pass_id", "layer"])["rank"].max().rename("last").reset_index()
     flat = weights.merge(width, on=["pass_id", "layer"])
     flat["row"], flat["rank"] = flat["flat"] // (flat["last"] + 1), flat["flat"] % (flat["last"] + 1)
@@ -206,7 +194,7 @@ def _token_rows(rows: pd.DataFrame, tokens: pd.DataFrame) -> np.ndarray:
     return np.where(whole, rows["row"], row_with_output.fillna(0)).astype(np.int64)
 
 
-def _choices(indexes: Indexes, chosen: np.ndarray, pass_id: np.ndarray, layer: np.ndarray, name: str) -> pd.DataFrame:
+def _choices(indexes: Indexes, chosen: np.ndarray, layer: np.ndarray, name: str) -> pd.DataFrame:
     """One row per number of the chosen copies: pass_id, layer, flat (index in the copy), row, rank, `name`."""
     n = indexes.n[chosen]
     entry = np.repeat(chosen, n)
@@ -214,7 +202,7 @@ def _choices(indexes: Indexes, chosen: np.ndarray, pass_id: np.ndarray, layer: n
     ne0 = np.maximum(indexes.ne0[entry], 1)
     return pd.DataFrame(
         {
-            "pass_id": pass_id[entry],
+            "pass_id": indexes.pass_id[entry],
             "layer": layer[entry],
             "flat": flat,
             "row": flat // ne0,

@@ -5,8 +5,6 @@ tables of tables.py, and facts about the trace. Nothing is dropped silently: inc
 was not recorded is null, and what the tracer could not write is counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 

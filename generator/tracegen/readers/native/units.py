@@ -1,7 +1,5 @@
 """Decodes a thread segment into columns: what one thread did, in ticks of the run's clock."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

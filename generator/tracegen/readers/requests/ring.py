@@ -1,7 +1,5 @@
 """Events in the binary pages of the kernel's ring buffer (Documentation/trace/ring-buffer-design)."""
 
-from __future__ import annotations
-
 import re
 import struct
 from array import array

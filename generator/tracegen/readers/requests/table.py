@@ -1,7 +1,5 @@
 """The table `requests`: what block devices were asked to read, and which bytes of the model files that was."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The figures of the pages in a notebook: `tracegen.load("demo").charts.heatmap()`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial

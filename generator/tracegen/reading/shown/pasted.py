@@ -1,7 +1,5 @@
 """The lines that `tracegen show --issue` prints: of a run in its public form, or of a version as it was published."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The key figures of a run in words, in reading order."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """How much more than the touched bytes is read, and what became of the bytes of each part of the model."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import ledger
@@ -50,12 +48,6 @@ ACCESS_BLOCKS = Table(
     title="How much more than it touches must a token read?",
     needs=needs.BYTES,
     content=_access_blocks,
-    shows="What a token touches, and how much it is in whole pages and larger blocks: a disk is read in blocks, never "
-    "in bytes.",
-    counts=f"{shared_access.MEASURED} Different bytes: each counts once for a pass.",
-    read="Near 1, what is touched lies together. The kernel reads at least pages (4 KiB), read-ahead usually up to 128 "
-    "KiB, and huge pages are 2 MiB; how much was read in truth, the figures of the disk show where requests were "
-    "recorded.",
     code=shared_access.ACCESSES.replace("import accesses, order", "import accesses, ledger, order")
     + 'data = ledger.blocks(touched, run.tables["files"]["size_bytes"].sum())',
 )
@@ -103,12 +95,6 @@ ACCESS_LEDGER = Table(
     needs=needs.FILE_USE,
     when=RECORDED,
     content=_access_ledger,
-    shows="Each part of the model by what became of its bytes: what loading brought into memory, what tokens touched, "
-    "and what was still there at the end.",
-    counts=f"{shared_access.MEASURED} Copied weights have columns of their own. Residency was looked at when each pass "
-    "had ended: what came and went within a pass is in no column.",
-    read="Loaded and never touched is what reading the whole file before the first token wastes. Touched and gone did "
-    "not fit. Copied weights that are also in memory as file are held twice: this is what repacking costs.",
     code="""
 from tracegen.analysis import accesses, ledger, passes
 from tracegen.charts import theme

@@ -1,7 +1,5 @@
 """In which order operations go through the mapped files, how far they step, and how many reads that would be."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import order
@@ -50,10 +48,6 @@ ACCESS_PATH = Figure(
     needs=(*needs.TIMES, *needs.BYTES),
     content=_access_path,
     wide=True,
-    shows="The way of one pass through the mapped file: time from left to right, the file from bottom to top.",
-    counts=f"{shared_access.MEASURED} The pass is the generate pass of median length, or the prompt if there is none.",
-    read="A line that rises steadily is a file that stands in the order of use. Jumps up and down are steps forward "
-    "and backward. A wide mark took long: it touches many bytes, or waited for them.",
     code=shared_access.ACCESSES + "data = order.path(run.tables, touched, $pass_id)",
 )
 
@@ -90,11 +84,7 @@ ACCESS_ORDER = Table(
     title="In which order are the bytes of the file touched?",
     needs=needs.BYTES,
     content=_access_order,
-    shows=f"How the accesses of each phase follow each other in the mapped file. {say.STEP}",
-    counts=shared_access.MEASURED,
-    read="Contiguous steps are what read-ahead serves well. Steps back cost a spinning disk a seek; a solid-state disk "
-    "does not seek, but the kernel reads ahead for neither. Order matters for bytes that must be read: those in memory "
-    "cost nothing in any order.",
+    words={"step": say.STEP},
     code=shared_access.ACCESSES + "data = order.by_pass(run.tables, touched)",
 )
 
@@ -130,10 +120,7 @@ ACCESS_DISTANCES = Figure(
     title="How far do the steps go?",
     needs=needs.BYTES,
     content=_access_distances,
-    shows=f"The distances of steps between accesses, by powers of two. {say.STEP}",
-    counts=f"{shared_access.MEASURED} A distance counts the bytes between, either way; 0 is contiguous.",
-    read="Bars at the left are steps that read-ahead bridges: usually up to 128 KiB. Bars at the right lead into "
-    "another part of the file.",
+    words={"step": say.STEP},
     code=shared_access.ACCESSES
     + """passes = order.by_pass(run.tables, touched)
 told = passes.loc[(passes["kind"] == "$phase") & (passes["n_accesses"] > 0), "pass_id"]
@@ -174,11 +161,6 @@ ACCESS_READS = Table(
     title="How many reads would the accesses of a token make up?",
     needs=needs.BYTES,
     content=_access_reads,
-    shows="Into how few reads the accesses of a pass could be joined without changing their order.",
-    counts=f"{shared_access.MEASURED} A tolerance of T bytes joins an access that begins at the end of the one before, "
-    "or at most T bytes behind it.",
-    read="Few large reads are fast on any disk, many small ones are not. This is what a program could ask for that "
-    "knows the order; the kernel, which does not, reads pages and guesses ahead.",
     code=shared_access.ACCESSES
     + """passes = order.by_pass(run.tables, touched)
 data = order.reads(passes[(passes["kind"] == "$phase") & (passes["n_accesses"] > 0)])""",

@@ -1,7 +1,5 @@
 """The questions that the figures and tables of pages ask, and what a run answers: words and data, nothing drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

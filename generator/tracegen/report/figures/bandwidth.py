@@ -1,7 +1,5 @@
 """How fast operations touch bytes, beside what memory can give, and what that shows of what bounds them."""
 
-from __future__ import annotations
-
 from tracegen.analysis import bandwidth, disk_waits
 from tracegen.contract import quantities as q
 from tracegen.contract.check_keys import Key
@@ -82,13 +80,7 @@ BANDWIDTH = Table(
     title="Which operations are bound by memory, which by waiting, and which do caches serve?",
     needs=(*needs.TIMES, *needs.BYTES),
     content=_content,
-    shows="How fast operations touch weights and buffers while their threads work, beside how fast this machine’s "
-    "memory can be read by as many threads.",
-    counts=f"{shared_times.COUNTED} {say.RATE} {say.BOUND}",
-    read="An operation that is bound by memory becomes faster only with fewer bytes (smaller types) or faster memory. "
-    "One that caches serve tells nothing of memory: a larger model would not have that rate. One that is bound by "
-    "waiting has too little work to share, or waits for pages. Where nothing is shown, computing may bound the "
-    "operation, or memory: for that one had to know how fast its kernel is with its bytes in a cache.",
+    words={"rate": say.RATE, "bound": say.BOUND},
     code=shared_times.TIMED.replace("operations, timing", "accesses, bandwidth, operations, timing")
     + "data = bandwidth.by_layer(run.tables, timed, accesses.ranges(run.tables))",
 )

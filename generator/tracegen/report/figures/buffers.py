@@ -1,7 +1,5 @@
 """What the runtime’s buffers hold, and held at most."""
 
-from __future__ import annotations
-
 from tracegen.analysis import buffers
 from tracegen.charts import buffers as buffers_chart
 from tracegen.contract import quantities as q
@@ -38,11 +36,6 @@ BUFFERS = Figure(
     title="How much do the runtime's buffers hold?",
     needs=(needs.EVIDENCE, needs.BALANCE, needs.ALL_BUFFERS, needs.WHOLE),
     content=_buffers,
-    shows="Bytes allocated by the runtime and not yet freed, by what the buffer holds.",
-    counts="All allocations and frees since the trace began, load and warm-up included. The mapped model file takes no "
-    "memory of its own and is left out.",
-    read="A step up is an allocation, a step down a free. The lower part of the heatmap shows which bytes of the "
-    "buffers were touched.",
     code="""
 from tracegen.analysis import buffers
 level = buffers.occupancy(run.tables)
@@ -73,8 +66,5 @@ BUFFER_PEAKS = Table(
     title="How much did each kind of buffer hold at most?",
     needs=(needs.EVIDENCE, needs.BALANCE, needs.ALL_BUFFERS, needs.WHOLE),
     content=_buffer_peaks,
-    shows="The largest number of bytes that the buffers of a group held at one time, and the number of allocations.",
-    counts="All allocations and frees of the run, load and warm-up included.",
-    read="The groups may peak at different times, so the sum of their peaks may be more than the run ever held.",
     code="from tracegen.analysis import buffers\ndata = buffers.peaks(run.tables)",
 )

@@ -1,7 +1,5 @@
 """What a cache of the mapped file would serve, what passes in a row need, and when something is used again."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import caches, granules, reuse
@@ -17,10 +15,6 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure, Rows, Table, Values, no_rows
 from tracegen.report.words import cache_sentences as say
 
-COUNTS = (
-    "A cache of granules of one size, empty before the first measured pass, that sees what operations touch of the "
-    "mapped file. Load, warm-up, and weights that were copied into memory are left out."
-)
 ITEMS = """
 from tracegen.analysis import accesses, caches, granules, order
 used = accesses.ranges(run.tables)
@@ -111,14 +105,7 @@ CACHE_RATES = Figure(
     title="Which share of the accesses would a cache serve?",
     needs=(*needs.FILE_USE,),
     content=_cache_rates,
-    shows="The hit rate of caches from a small part of what was touched to all of it. "
-    + "; ".join(f"{name} {what}" for name, what in say.POLICIES.items())
-    + ".",
-    counts=f"{COUNTS} {say.RATE}",
-    read="Where a line rises steeply, a little more memory serves many more uses. A model of which each token reads "
-    "all the same bytes has a step: LRU serves next to nothing until all of them fit, and a static set serves as much "
-    "as its size. The gap up to Belady is what a better choice of what to keep could gain. The kernel’s page cache is "
-    "none of these: it reads ahead, and keeps two lists of pages by how recently they were used.",
+    words={"rate": say.RATE, "policies": "; ".join(f"{name} {what}" for name, what in say.POLICIES.items())},
     code=ITEMS
     + """data = rates.rates.assign(size_bytes=rates.rates["size_granules"] * $granule_bytes)
 data = data[["policy", "size_bytes", "hit_rate"]]""",
@@ -167,10 +154,7 @@ CACHE_SIZES = Table(
     title="How much memory does it take for 50, 90, 95 and 99 % hits?",
     needs=needs.FILE_USE,
     content=_cache_sizes,
-    shows="For each way to choose what a cache keeps, the memory that it takes for a hit rate.",
-    counts=f"{COUNTS} {say.RATE}",
-    read="Add what the program needs beside the file (buffers, KV cache) and what the system needs. LRU and static are "
-    "exact to the granule.",
+    words={"rate": say.RATE},
     code=ITEMS
     + """data = rates.needed.assign(size_bytes=rates.needed["size_granules"] * $granule_bytes)
 data = data[["policy", "target", "size_bytes"]]""",
@@ -212,12 +196,6 @@ WORKING_SET = Figure(
     title="How much do tokens in a row need together?",
     needs=needs.FILE_USE,
     content=_working_set,
-    shows="The working set: what passes in a row touch together, and how much of it the next pass needs that was not "
-    "among it.",
-    counts=f"{shared_access.MEASURED} Generate passes, or prompt passes in a run without any.",
-    read="Memory of the size of the first line holds what so many passes need; then each pass reads the second line. A "
-    "model of which each token reads the same bytes has a flat first line, and nothing anew. Where the first line "
-    "still rises at its right end, the run is too short to have seen all that tokens need.",
     code=shared_access.ACCESSES.replace("accesses, order", "accesses, granules, order, working_set")
     + "data = working_set.windows(granules.granule_uses(touched, $granule_bytes), $passes, $granule_bytes).table",
 )
@@ -272,15 +250,6 @@ REUSE = Table(
     title="After how long is something used again?",
     needs=needs.FILE_USE,
     content=_reuse,
-    shows="For tensors, experts and granules of the mapped file: how many passes, and how many other bytes, lie "
-    "between two uses.",
-    counts=f"{shared_access.MEASURED} An operation uses an item once, whichever bytes of it it touched; of an "
-    "embedding of which rows are looked up, those rows are its size. A tensor of stacked experts is one item as a "
-    "whole, or one for each expert.",
-    read="If tokens chose k of E experts evenly, an expert would be used again after E/k passes on average, more than "
-    "half of the times sooner. Compare the memory for LRU with what the machine has: a loop over more bytes than fit "
-    "serves nothing. Whole tensors of experts need more than their experts singly, because they carry experts along "
-    "that nobody asked for.",
     code=shared_access.ACCESSES.replace("accesses, order", "accesses, order, pieces, reuse")
     + "data = reuse.table(reuse.by_kind(touched, pieces.pieces(run.tables)))",
 )

@@ -1,7 +1,5 @@
 """Every figure, table and explorer in their order on pages; notebook, reference page and downloads read this list."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

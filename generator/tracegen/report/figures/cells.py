@@ -1,7 +1,5 @@
 """The cells and heads of tables; their text is not escaped yet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

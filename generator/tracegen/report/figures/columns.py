@@ -1,7 +1,5 @@
 """Columns of tables that have a row for each row of an analysis: each has its head, and makes its cell from a row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

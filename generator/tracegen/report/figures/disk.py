@@ -1,7 +1,5 @@
 """Whether measured passes of a run could read from the disk."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd
@@ -175,10 +173,5 @@ DISK = Table(
     title="Is this a disk experiment?",
     needs=(),
     content=disk_panel,
-    shows="The settings and counters that decide whether an operation can reach the disk.",
-    counts="Settings as they were asked for; faults and read bytes of the whole process, separately for load and "
-    "warm-up and for measured passes.",
-    read="The answer is the number of bytes read from the disk in measured passes; the rows above it explain that "
-    "number.",
     made_by="tracegen.report.figures.disk.disk_panel",
 )

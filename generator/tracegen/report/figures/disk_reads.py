@@ -1,7 +1,5 @@
 """What the storage device did and was asked to read, beside what it can do."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Any
 
@@ -84,12 +82,6 @@ DISK_DEVICE = Table(
     needs=(*needs.TIMES, needs.FAULTS),
     when=COUNTED,
     content=_disk_device,
-    shows="What the kernel counted for the device that holds the model files, from just before each pass to just after "
-    "it (/sys/block), and how much of the files was in memory then (cachestat).",
-    counts="Measured passes that ended. Busy means that at least one request was under way. The kernel counts that in "
-    "ticks of 1 to 10 ms, so the share is rough for short passes.",
-    read="A device that is idle while threads compute could be reading what they need next. A device that is busy all "
-    "the time is the limit; `tracegen device` measures what it can do.",
     code="""
 from tracegen.analysis import device
 data = device.by_pass(run.tables, page_bytes=$page_bytes)
@@ -137,13 +129,6 @@ DISK_REQUESTS = Table(
     needs=(*needs.TIMES, needs.PLACES, needs.REQUESTS),
     when=REQUESTED,
     content=_disk_requests,
-    shows="Each read that the kernel handed to the device that holds the model (block_rq_issue, block_rq_complete), "
-    "mapped to the model file through the places that the file system gives it (FIEMAP).",
-    counts="Reads that were issued during measured passes. Reads of other files on the same device stand in the last "
-    "column; those of other devices are left out.",
-    read="Whether bytes are used is known in whole pages, from the tensors, rows and experts that operations touched. "
-    "Read-ahead reads pages that nobody has asked for yet. Bytes that are never used cost bandwidth; bytes that were "
-    "read before cost the memory that they no longer had.",
     code="""
 from tracegen.analysis import requests
 data = requests.by_pass(run.tables).merge(
@@ -210,12 +195,6 @@ DISK_SIZES = Table(
     needs=(*needs.TIMES, needs.REQUESTS),
     when=REQUESTED,
     content=_disk_sizes,
-    shows="The requests of this run by phase, and reads of known size and queue depth that `tracegen device` made on "
-    "the same file.",
-    counts="Requests that were issued during prompt and generate passes, whoever wanted them. A request is as large as "
-    "the kernel made it: it joins neighbouring pages, and splits what exceeds the largest request of the device.",
-    read="A device that can read faster than it was asked to is not the limit: larger or more requests at a time would "
-    "use it better. A virtual disk may slow down after some GiB, so one measurement is no ceiling for all times.",
     code="""
 from tracegen.analysis import requests
 data = requests.by_kind(run.tables)
@@ -274,12 +253,6 @@ DISK_READ_SIZES = Table(
     needs=(*needs.TIMES, needs.REQUESTS),
     when=REQUESTED,
     content=_disk_read_sizes,
-    shows="How many requests of each size the device was given, and how much was read with them.",
-    counts="Requests that were issued during measured passes, whoever wanted them. The kernel joins neighbouring pages "
-    "to one request, and splits what exceeds the largest request of the device.",
-    read="Many small requests cost a device more than few large ones of the same sum: compare with what was measured "
-    "on the device above. Read-ahead makes requests larger where a file is read in order, and small where operations "
-    "jump in it.",
     code="""
 from tracegen.analysis import requests
 data = requests.by_size(run.tables)

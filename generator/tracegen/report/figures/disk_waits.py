@@ -1,7 +1,5 @@
 """How long tokens wait for the disk: for which bytes, layers, tensors and experts."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import disk_waits, expert_waits, heatmap
@@ -12,7 +10,7 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure, Rows, Table, When
-from tracegen.report.figures.shared_disk import FAULTS, RECORDED, read_bytes
+from tracegen.report.figures.shared_disk import RECORDED, read_bytes
 from tracegen.report.figures.shared_experts import WITH_EXPERTS
 from tracegen.report.words import disk_sentences as say
 
@@ -57,13 +55,6 @@ DISK_SPLIT = Figure(
     needs=(*needs.TIMES, needs.FAULTS),
     when=RECORDED,
     content=_disk_split,
-    shows=f"The time of each pass in five parts, in the mean over its threads. {FAULTS}",
-    counts="Prompt and generate passes that ended. The figure shows the generate passes; the CSV has all measured "
-    "passes, with the number of page faults and their time summed over threads.",
-    read="“Waiting for a thread that waits for the disk” is counted at each barrier, inside operations and after them: "
-    "how much later the last thread arrived because of its page faults since the barrier before, less how much later "
-    "the waiting thread itself arrived because of its own. Time without a processor is part of whatever the thread was "
-    "doing.",
     code="""
 from tracegen.analysis import disk_waits
 data = disk_waits.pass_split(run.tables)
@@ -111,11 +102,6 @@ DISK_MAP = Figure(
     when=RECORDED,
     content=_disk_map,
     wide=True,
-    shows=f"The time of page faults by the place of the byte that was touched, one row for each pass. {FAULTS}",
-    counts="Page faults of measured passes. Load and warm-up are left out.",
-    read="A row that is filled all over waited for most of the file: a prompt from a cold page cache. A column that "
-    "stays filled is a stretch that does not stay in memory. Read-ahead reads more than the page that was touched, so "
-    "the neighbours of a filled cell may have been read without a wait.",
     code="""
 from tracegen.analysis import disk_waits, heatmap
 rows = heatmap.display_rows(run.tables)
@@ -160,11 +146,6 @@ DISK_LAYERS = Figure(
     needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
     when=RECORDED,
     content=_disk_layers,
-    shows=f"Page faults by the layer of the tensor whose byte was touched. {FAULTS}",
-    counts="Passes of one phase: generate, or prompt where no generate pass waited for the disk. Page faults of bytes "
-    "between tensors are left out.",
-    read="Layers of equal size that are read from a cold file take alike. A longer bar shows a layer whose bytes were "
-    "not in memory when the others’ were. Read-ahead may have been begun by a fault in the layer before.",
     code="""
 from tracegen.analysis import disk_waits
 from tracegen.charts import theme
@@ -228,10 +209,6 @@ DISK_TENSORS = Table(
     needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
     when=RECORDED,
     content=_disk_tensors,
-    shows=f"Page faults by the tensor whose bytes were touched. {FAULTS}",
-    counts="Page faults of measured passes, inside operations and between them. Load and warm-up are left out.",
-    read="Read-ahead reads more than the page that was touched: a tensor may be read because of a fault in its "
-    "neighbour.",
     code="""
 from tracegen.analysis import disk_waits
 data = disk_waits.by_tensor(run.tables)
@@ -278,10 +255,6 @@ DISK_EXPERTS = Table(
     needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
     when=WITH_BOTH,
     content=_disk_experts,
-    shows=f"Page faults by the expert whose bytes were touched. {FAULTS}",
-    counts="Page faults of measured passes on tensors of stacked experts. Load and warm-up are left out.",
-    read="An expert that is waited for in several passes was dropped from memory in between, or its bytes were read in "
-    "parts. Many experts with a little waiting each mean that tokens keep choosing others.",
     code="""
 from tracegen.analysis import expert_waits
 data = expert_waits.by_expert(run.tables)

@@ -1,7 +1,5 @@
 """Every table of the run as a file."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 
@@ -72,8 +70,4 @@ DOWNLOADS = Table(
     title="Downloads",
     needs=(),
     content=_content,
-    shows="Every table of the run as it was recorded, load and warm-up included.",
-    counts="All rows; null means “not recorded”.",
-    read="In a notebook each is an attribute of a loaded run: run.passes, run.ops, … Without tracegen, "
-    "pandas.read_parquet reads a file as it is.",
 )

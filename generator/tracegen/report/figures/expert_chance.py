@@ -1,7 +1,5 @@
 """What chance would give: experts chosen again, in a row, in the next layer, together, and in the prompt."""
 
-from __future__ import annotations
-
 from math import comb
 
 import pandas as pd
@@ -68,16 +66,6 @@ EXPERTS_STICKY = shared_experts.figure(
     key="experts-sticky",
     title="Do tokens choose the experts of the token before more often than chance?",
     content=_experts_sticky,
-    shows="The share of a token’s experts that the token before it chose too, beside what the same tokens give in "
-    "shuffled order.",
-    counts=f"{shared_experts.GENERATED} The first token of a sequence has none before it. Layers in which rows choose "
-    "all experts, or different numbers of them, are left out.",
-    read="k/E is the share if all experts were equally likely. A router that prefers some experts repeats them in any "
-    "order, so the grey band is the baseline: only a point outside it says that tokens in a row resemble each other. "
-    "The effect is the distance from the mean of the band in percentage points; p is two-sided, by layer adjusted by "
-    "Holm’s method. p asks whether the order of these tokens matters; the interval, how much the share differs between "
-    "parts of the run. A small p with an interval around 0 is an effect of some part only. The share is also the hit "
-    "rate of a cache that holds the experts of one token. The CSV has all numbers; its first row is over all layers.",
     code=shared_experts.CHOSEN.replace("experts, routing", "expert_transitions, experts")
     + "data = expert_transitions.stickiness(chosen, experts.sizes(run.tables, chosen))",
 )
@@ -106,10 +94,6 @@ EXPERTS_AGAIN = shared_experts.table(
     key="experts-again",
     title="How many experts are chosen again, layer by layer?",
     content=_experts_again,
-    shows="Per layer: tokens, their choices, and how many of these the token before had chosen too.",
-    counts=f"{shared_experts.GENERATED} The first token of a sequence has none before it and is not counted.",
-    read="Compare the share with the even choice beside it: the difference shows how much the model prefers the same "
-    "experts again.",
     code=shared_experts.CHOSEN + "data = routing.reuse(chosen, experts.choice(run.tables).counts)",
 )
 
@@ -155,17 +139,6 @@ EXPERTS_SEGMENTS = shared_experts.table(
     key="experts-segments",
     title="How long do the same experts serve?",
     content=_experts_segments,
-    shows="The two measures of Liang and others (arXiv 2505.16056) of how alike the choices of tokens in a row are: "
-    "segment routing best performance (SRP) and segment cache best hit rate (SCH, as in versions 3 and 4 of the "
-    "paper).",
-    counts=f"{shared_experts.GENERATED} Segments of the paper’s lengths overlap. Layers with the commonest numbers of "
-    "experts and of choices. Each layer has its cache; SCH is the mean over layers. An expert that comes into free "
-    "room counts as a hit, as in the paper.",
-    read="SRP of 100 %: all tokens of a segment choose the same experts. SCH: the share of choices that a cache serves "
-    "which knows the tokens to come, and drops the expert that they choose least often, as the paper has it. It is no "
-    "bound of what reading ahead can reach: a cache that drops what is chosen again last can serve more. Both grow "
-    "with k/E and with how unequally experts are used, whatever the order: what the order adds is the distance from "
-    "“shuffled”. The paper’s models were measured on given texts, this run on what it generated.",
     code=shared_experts.CHOSEN.replace("experts, routing", "expert_segments, experts")
     + "data = expert_segments.segments(chosen, experts.sizes(run.tables, chosen))",
 )
@@ -213,16 +186,6 @@ EXPERTS_NEXT = shared_experts.figure(
     key="experts-next",
     title="Do the experts of a layer tell those of the next?",
     content=_experts_next,
-    shows="The share of a token’s experts that a guess finds from its experts in the layer before: what a program "
-    "could read ahead while that layer computes.",
-    counts=f"{shared_experts.GENERATED} For each expert of the layer before, the first 80 % of the rows say how often "
-    "each expert of the layer followed; a row is guessed to choose the k experts of the largest mean over its own. The "
-    "other 20 % score the guess. Layers in which rows choose all experts, or different numbers of them, are left out.",
-    read="A point above the grey band: the layer before tells something. A point above the tick: it tells more than "
-    "how often each expert is chosen, which keeping the most chosen ones in memory would serve as well. The band keeps "
-    "the order of the tokens, so that tokens that resemble their neighbours do not look like an effect; p is that of "
-    "all layers together, for single layers the rows are too few. The guess is a simple one: another, such as a "
-    "trained one that knows the token’s vector, may find more.",
     code=shared_experts.CHOSEN.replace("experts, routing", "expert_next, experts")
     + "data = expert_next.told(chosen, experts.sizes(run.tables, chosen))",
 )
@@ -266,12 +229,7 @@ EXPERTS_PAIRS = shared_experts.table(
     key="experts-pairs",
     title="Which experts are chosen together?",
     content=_experts_pairs,
-    shows="Pairs of experts of a layer that the same tokens choose more often than chance.",
-    counts=f"{shared_experts.GENERATED} Each token row counts once for each pair that it chose. Layers with fewer than "
-    f"{2 * expert_pairs.N_BLOCKS} rows are left out.",
-    read="A lift of 2: chosen together twice as often as expected from how often each is chosen. The test is careful: "
-    "where tokens choose at random it lists a pair in at most one of 20 runs. The CSV lists all pairs whose p is below "
-    "0.05 before it is held: for one that is not in the table, a lift means nothing.",
+    words={"least_rows": str(2 * expert_pairs.N_BLOCKS)},
     code=shared_experts.CHOSEN.replace("experts, routing", "expert_pairs, experts")
     + "data = expert_pairs.pairs(chosen, experts.sizes(run.tables, chosen)).strongest",
 )
@@ -320,12 +278,5 @@ EXPERTS_PHASES = shared_experts.table(
     key="experts-phases",
     title="Does the prompt choose other experts than generated tokens?",
     content=_experts_phases,
-    shows="How far apart the experts’ shares of the choices lie in the prompt and in generation.",
-    counts="Token rows of passes of the prompt, and of generate passes; warm-up is left out. Layers in which rows "
-    "choose all experts, or different numbers of them, are left out, and so is one that a phase lacks.",
-    read="With few rows the distance is large by chance alone: compare it with “dealt at random”. A distance above "
-    "that range says that what the prompt chose is no good guess of what generated tokens will choose. Rows in blocks "
-    "that are dealt together resemble each other; a text with longer parts than a block may still differ for no other "
-    "reason than its parts.",
     code="from tracegen.analysis import expert_phases\ndata = expert_phases.phases(run.tables)",
 )

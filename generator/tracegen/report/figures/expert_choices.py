@@ -1,7 +1,5 @@
 """Which experts tokens choose: how often each, token by token, and how many of them a pass uses."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import expert_use, routing
@@ -50,10 +48,6 @@ EXPERTS = shared_experts.figure(
     section="tokens",
     title="Which experts do the tokens choose?",
     content=_experts,
-    shows="How many token rows chose an expert in a layer. The router’s choice was read just before the experts ran.",
-    counts=shared_experts.GENERATED,
-    read="One row per layer, one cell per expert; white cells were never chosen. Compare with the even choice in the "
-    "caption: a few strong cells in a row mean that the layer prefers some experts, which a cache could hold.",
     code="""
 from tracegen.analysis import experts
 choice = experts.choice(run.tables)
@@ -113,11 +107,6 @@ EXPERTS_TOKENS = shared_experts.figure(
     key="experts-tokens",
     title="Which experts does each token choose?",
     content=_experts_tokens,
-    shows="The experts that each generated token chose in the layer whose choice is most uneven.",
-    counts=f"{shared_experts.GENERATED} {shared_experts.HOLDS} If there are many tokens, equally many neighbours share "
-    "a line; the data has each token.",
-    read="Tokens run from top to bottom, experts from left to right. A dark column is an expert that most tokens "
-    "choose; marks that stay in place from line to line are experts that a cache would still hold.",
     code=OF_LAYER,
 )
 
@@ -169,10 +158,6 @@ EXPERTS_OF_TOKENS = shared_experts.table(
     key="experts-of-tokens",
     title="Which experts did each token choose, with which weights?",
     content=_experts_of_tokens,
-    shows="The experts that each token chose in that layer, with the weights that the router gave them.",
-    counts=f"{shared_experts.GENERATED} {shared_experts.HOLDS}",
-    read="The expert with the largest weight comes first; the weights have the same order. “—” is a weight that was "
-    "not recorded: then the experts have the order in which llama.cpp chose them, which may depend on a bias.",
     code=BY_STRENGTH,
 )
 
@@ -238,11 +223,5 @@ EXPERTS_USED = shared_experts.table(
     key="experts-used",
     title="How many experts of each tensor does a pass use?",
     content=_experts_used,
-    shows="How many experts of each expert tensor are used, by each pass (ubatch) of the prompt, and by all generated "
-    "tokens together.",
-    counts="An expert counts once for a pass, however many of its token rows chose it. n is the number of token rows: "
-    "the last layer of a prompt has fewer, for llama.cpp computes it only where an output is asked for.",
-    read="Experts that no line counts need not be in memory for this text. The more rows, the more experts: fewer than "
-    "“random” means that rows choose the same ones.",
     code="from tracegen.analysis import expert_use\ndata = expert_use.used(run.tables)",
 )

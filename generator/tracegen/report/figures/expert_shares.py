@@ -1,7 +1,5 @@
 """How evenly the choices of a layer are shared among its experts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -62,10 +60,6 @@ EXPERTS_LOAD = shared_experts.figure(
     section="load",
     title="How evenly are the choices shared?",
     content=_experts_load,
-    shows="The share of a layer’s choices that its most chosen expert gets, its second, and so on.",
-    counts=f"{shared_experts.GENERATED} An expert of a layer counts once for each token row that chose it there.",
-    read="Ticks near the dashed line mean an even choice. A steep begin means that few experts get most of the "
-    "choices; a long bar means that layers differ. A place can hold another expert in every layer.",
     code=shared_experts.COUNTS + "data = routing.ranked(counts)",
 )
 
@@ -94,10 +88,6 @@ EXPERTS_COVER = shared_experts.figure(
     key="experts-cover",
     title="How many experts make up most of the choices?",
     content=_experts_cover,
-    shows="The fewest experts of a layer that together make up 50, 80 and 95 % of its choices.",
-    counts=shared_experts.GENERATED,
-    read="Low lines are good for a cache: that many experts per layer, held in memory, serve that share of the "
-    "choices. The number does not say when they are chosen: for this see the figure of experts chosen again.",
     code=shared_experts.COUNTS + "data = routing.layers(counts)",
 )
 
@@ -128,10 +118,6 @@ EXPERTS_LAYERS = shared_experts.table(
     key="experts-layers",
     title="How uneven is the choice in each layer?",
     content=_experts_layers,
-    shows="How the choices of each layer are shared among its experts.",
-    counts=f"{shared_experts.GENERATED} Choices are token rows times the experts that each chooses.",
-    read="Unevenness 0 is an even choice; at 1 the standard deviation of the counts equals their mean. If several "
-    "experts are chosen equally often, the table names the one with the lowest number.",
     code=shared_experts.COUNTS + "data = routing.layers(counts)",
 )
 
@@ -189,13 +175,5 @@ EXPERTS_BALANCE = shared_experts.table(
     key="experts-balance",
     title="How evenly are the experts chosen?",
     content=_experts_balance,
-    shows="How evenly the choices of a layer fall on its experts, in generation and in the prompt, beside what random "
-    "choice would give.",
-    counts="Token rows of generate passes, and of passes of the prompt; warm-up is left out. With k experts per row "
-    "and n rows, an even choice gives each expert n k / E. The last layer of a prompt has fewer rows: llama.cpp "
-    "computes it only where an output is asked for.",
-    read="A few rows look uneven even where all experts are alike: only what lies outside “by chance” says something "
-    "of the router. Tokens in a row resemble each other, so that stickiness alone can lead outside too. Not "
-    "applicable: a layer in which every row chooses all experts.",
     code="from tracegen.analysis import expert_balance\ndata = expert_balance.balance(run.tables)",
 )

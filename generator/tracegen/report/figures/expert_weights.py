@@ -1,7 +1,5 @@
 """How strongly tokens choose their experts."""
 
-from __future__ import annotations
-
 from tracegen.analysis import routing
 from tracegen.charts import by_layer
 from tracegen.contract import quantities as q
@@ -44,11 +42,6 @@ EXPERTS_WEIGHTS = shared_experts.figure(
     key="experts-weights",
     title="How strongly do the tokens choose?",
     content=_experts_weights,
-    shows="The mean weight that the router gave to a token’s strongest expert, its second, and so on.",
-    counts=f"{shared_experts.GENERATED} Only rows whose weights were all recorded. llama.cpp multiplies the experts’ "
-    "outputs by them.",
-    read="Lines far apart: the strongest expert decides and the last adds little. Lines close together: all experts "
-    "count alike. Whether the weights of a token add up to 1 depends on the model.",
     code=shared_experts.CHOSEN + "data = routing.weights(chosen)",
 )
 
@@ -86,8 +79,5 @@ EXPERTS_STRENGTH = shared_experts.table(
     key="experts-strength",
     title="How strongly are the experts chosen, layer by layer?",
     content=_experts_strength,
-    shows="The mean weight of each place per layer; the CSV has the lowest and the highest too.",
-    counts=f"{shared_experts.GENERATED} Only rows whose weights were all recorded.",
-    read="Place 1 is the strongest expert of a token. Point at a number to see its range and n.",
     code=shared_experts.CHOSEN + "data = routing.weights(chosen)",
 )

@@ -1,7 +1,5 @@
 """The explanation of a figure, table or explorer as a page prints it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from string import Template

@@ -13,6 +13,7 @@ from tracegen.report.figures.cells import Cell, Head
 from tracegen.report.figures.columns import Column, Row, laid_out
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.needs import Need
+from tracegen.report.figures.texts import texts
 
 
 @dataclass(frozen=True)
@@ -33,22 +34,36 @@ class Part:
     `section` is a place on the page that its template names; parts of a section follow the order of the catalogue.
     `title` is a question; it is shown without a figure if a check that `needs` names failed.
 
-    Its explanation: what it `shows`, what it `counts` and leaves out, and how to `read` it. `code` computes the data of
-    the CSV: it follows `run = tracegen.load(…)`, ends with `data = …`, and contains `$NAME` for a value that depends on
-    the run (`Content.numbers`). Where a few lines do not suffice, `made_by` names the function that computes the data.
+    Its explanation, from `explained/KEY.md`: what it `shows`, what it `counts` and leaves out, and how to `read` it;
+    `words` are texts for `{{name}}` there. `code` computes the data of the CSV: it follows `run = tracegen.load(…)`,
+    ends with `data = …`, and contains `$NAME` for a value that depends on the run (`Content.numbers`). Where a few
+    lines do not suffice, `made_by` names the function that computes the data.
     """
 
     key: str
     page: str
     title: str
-    shows: str
-    counts: str
-    read: str
+    words: Mapping[str, str] = field(default_factory=dict)
     code: str = ""
     made_by: str = ""
     section: str = ""
     needs: tuple[Need, ...] = ()
     when: When = ALWAYS
+
+    @property
+    def shows(self) -> str:
+        """What it shows."""
+        return texts(self.key, self.words)[0]
+
+    @property
+    def counts(self) -> str:
+        """What it counts, and what it leaves out."""
+        return texts(self.key, self.words)[1]
+
+    @property
+    def read(self) -> str:
+        """How to read it."""
+        return texts(self.key, self.words)[2]
 
 
 Values = Mapping[str, tuple[object, str, str]]  # name -> exact value, unit, text

@@ -1,7 +1,5 @@
 """The one picture of a run: the model file by token, and how long each took."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -134,11 +132,5 @@ FILE_TOKENS = Figure(
     needs=(*needs.BYTES, needs.WHOLE),
     content=_content,
     wide=True,
-    shows="What passes touched of each part of the model file, what they waited for, and what was read ahead and not "
-    "used; beside it the time of each pass in parts.",
-    counts="Measured passes; load and warm-up are left out. Neighbouring tokens that read nothing, or, where none read "
-    "anything, touched the same bytes, share a row, which is their mean.",
-    read="Red is what a token waited for. A grey block in every row is touched by every token; scattered stripes are "
-    "experts or rows of a table that only some tokens need.",
     made_by="tracegen.analysis.file_tokens.times",
 )

@@ -1,7 +1,5 @@
 """Which pass gave which token."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import held
@@ -78,10 +76,5 @@ GENERATED_TOKENS = Table(
     title="Which pass gave which token?",
     needs=(needs.EVIDENCE, needs.KINDS),
     content=tokens_table,
-    shows="The sampled tokens in order. For each: its text, with marks for white space, the pass that gave it, and the "
-    "pass that then held it.",
-    counts="Generated tokens; those of the prompt are in the table tokens.",
-    read="The pass that gave token k computed the scores from which it was sampled; the pass that held it took it in "
-    "as its one row and evaluated it. The last token may have been sampled and never evaluated.",
     made_by="tracegen.report.figures.generated_tokens.tokens_table",
 )

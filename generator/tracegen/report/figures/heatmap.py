@@ -1,7 +1,5 @@
 """Which bytes of the model file each pass touched."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd
@@ -11,7 +9,7 @@ from tracegen.charts import heatmap as heatmap_chart
 from tracegen.charts import theme
 from tracegen.charts.heatmap import Axis
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs, shared_memory
+from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure
 from tracegen.report.words import sentences
@@ -126,13 +124,6 @@ HEATMAP = Figure(
     needs=(*needs.BYTES, needs.WHOLE),
     content=_content,
     wide=True,
-    shows=f"The share of the bytes of each place of the model file that a pass used. {shared_memory.TOUCHED} A byte "
-    "that two operations touch counts once.",
-    counts="Every pass that evaluates a graph; warm-up is drawn apart and left out of every statistic. Loading runs no "
-    "operation and is not drawn. If there are many generate passes, several share a row, which is then their mean.",
-    read="The file runs from left to right, the passes from top to bottom. A column that is dark in every row is "
-    "touched by every token; a scattered one holds experts or rows that only some tokens choose; an empty one is not "
-    "touched. Solid is mapped; hatched is a copy in memory.",
     code="""
 from tracegen.analysis import heatmap
 data = heatmap.shares(run.tables, n_columns=$n_columns, max_rows=$n_rows)

@@ -1,7 +1,5 @@
 """What to keep in memory: how concentrated use is, a hot set of experts, whole tensors."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import concentration, hot_set, kept_tensors
@@ -54,14 +52,6 @@ CONCENTRATION = Figure(
     title="How much of the file takes most of the use?",
     needs=needs.FILE_USE,
     content=_concentration,
-    shows="Lorenz curves over bytes: which share of all touched bytes, of all accesses, and of the time of operations "
-    "belongs to the most used part of the file.",
-    counts=f"{shared_access.MEASURED} A byte counts as often as it was touched. An access is an operation that touched "
-    "at least one byte of a tensor or an expert. Tensors that were touched in copies only are left out.",
-    read="A curve far above the dashed line has a small part of the file that is used much more than the rest: what to "
-    "keep in memory first. On the dashed line no part is better than another. The order of bytes knows the whole run; "
-    "whether a set learned on some tokens serves others is the question of the hot set. Small tensors such as norms "
-    "have few bytes and as many accesses as large ones, so that the curve of accesses rises at once.",
     code=shared_access.ACCESSES.replace("accesses, order", "accesses, concentration, order, pieces")
     + """import pandas as pd
 use = concentration.piece_use(run.tables, used, touched, pieces.pieces(run.tables))
@@ -139,14 +129,7 @@ HOT_EXPERTS = Table(
     needs=needs.CHOICES,
     when=WITH_EXPERTS,
     content=_hot_experts,
-    shows="What a set of experts that never changes serves of tokens that it was not learned on, and what a cache of "
-    "the same size serves that keeps the experts chosen last.",
-    counts=f"{shared_experts.GENERATED} {shared_experts.HOLDS} Both hold twice as many experts as a token chooses, at "
-    "most half of a layer.",
-    read=f"The limit is a gain of {hot_set.MARGIN}: less is taken as not worth a cache. A gain reaches it where its "
-    "whole interval does, and does not where its whole interval lies below; where the interval lies on both sides, "
-    "neither is shown nor excluded. It is called a hot set if the first row reaches it. A gain below the limit can be "
-    "more than chance, and choices uneven. Of other sets than the one learned, and of other texts, this says nothing.",
+    words={"limit": str(hot_set.MARGIN)},
     code=shared_experts.CHOSEN.replace("experts, routing", "experts, hot_set")
     + """n_experts = experts.choice(run.tables).n_experts
 data = hot_set.table(hot_set.hot_set(chosen, n_experts))""",
@@ -200,13 +183,6 @@ KEEP_TENSORS = Table(
     title="What would keeping whole tensors in memory serve?",
     needs=needs.FILE_USE,
     content=_keep_tensors,
-    shows="Which share of the touched bytes lies in the tensors that fit into some memory, if only whole tensors can "
-    "be kept there.",
-    counts=f"{shared_access.MEASURED} A tensor that the run never touched is not kept. It knows the run, as a static "
-    "set does.",
-    read="Tensors that each token reads whole (attention, output) come first; those of experts follow. llama.cpp’s "
-    "option `-ot 'REGEX=BUFFER'` places the tensors that a regular expression finds in a buffer of another type, such "
-    "as a GPU’s.",
     code=shared_access.ACCESSES.replace("accesses, order", "accesses, kept_tensors, order")
     + 'data = kept_tensors.chosen(kept_tensors.kept(run.tables["tensors"], touched))',
 )

@@ -1,7 +1,5 @@
 """The files that the model was loaded from."""
 
-from __future__ import annotations
-
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures.cells import Cell
@@ -31,8 +29,5 @@ MODEL_FILES = Table(
     title="Model files",
     needs=(),
     content=_content,
-    shows="The files of the model: size, hash, and where each begins on the axis of the heatmap.",
-    counts="All files that were mapped or read. Published names have no folders.",
-    read="Files with the same sha256 are the same, wherever they lie.",
     code="data = run.files",
 )

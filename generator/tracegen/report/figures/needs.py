@@ -3,8 +3,6 @@
 Checks with the same reason form a group (`Need`). The reference page prints the reason beside the figures.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

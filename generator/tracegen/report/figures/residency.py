@@ -1,7 +1,5 @@
 """Which part of the model file was in memory as the run went on."""
 
-from __future__ import annotations
-
 from tracegen.analysis import residency, resident_tensors
 from tracegen.charts import residency as residency_chart
 from tracegen.charts import resident_groups as groups_chart
@@ -67,11 +65,6 @@ RESIDENCY = Figure(
     when=RECORDED,
     content=_residency,
     wide=True,
-    shows="The share of the file’s pages that the kernel had in memory (mincore) when a load or pass had ended.",
-    counts="Loads and passes that ended. The head of the file, which llama.cpp unmaps after the load, was not looked "
-    "at.",
-    read="The file runs from left to right, the run from top to bottom. Rows that grow darker show a file that is read "
-    "into memory; cells that grow paler show pages that the kernel gave up.",
     code="""
 from tracegen.analysis import residency
 data = residency.resident_cells(run.tables, page_bytes=$page_bytes, n_bins=$n_bins)
@@ -117,12 +110,6 @@ RESIDENT_GROUPS = Figure(
     needs=(needs.EVIDENCE, needs.KINDS),
     when=RECORDED,
     content=_resident_groups,
-    shows="The share of each component group that was in memory (mincore) when each load and pass had ended.",
-    counts="Loads and passes that ended, warm-up included. A page that two tensors share counts for each with its "
-    "part.",
-    read="A line that stays at the top is kept by the kernel: each token reads it, so that it is never the page that "
-    "was not used for longest. A line that falls or stays low is read again and again. Copied weights fall, too: "
-    "nothing reads them in the file any more.",
     code="""
 from tracegen.analysis import resident_tensors
 from tracegen.charts import theme

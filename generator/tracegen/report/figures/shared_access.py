@@ -1,13 +1,10 @@
 """What the figures of accesses to the mapped files share: the phase they tell of, and why there is nothing to show."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.report.figures.context import Context
 from tracegen.report.words import access_sentences as say
 
-MEASURED = f"{say.ACCESS} Measured passes: load and warm-up are left out, and weights that were copied into memory."
 ACCESSES = """
 from tracegen.analysis import accesses, order
 used = accesses.ranges(run.tables)

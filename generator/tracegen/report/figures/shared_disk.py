@@ -1,7 +1,5 @@
 """What the figures of waiting for the disk share: which runs have them, and what a page fault is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd
@@ -13,12 +11,6 @@ RECORDED = When("a run that recorded page faults (faults = true)", lambda contex
 REQUESTED = When("a run that recorded the requests of devices (disk = true)", lambda context: context.run.has_requests)
 PHASES = ("generate", "prompt")
 _LEAST_SHARE = 0.05  # of what the prompt reads: below it, generate passes read next to nothing
-FAULTS = (
-    "A thread that touches a byte of the mapped model file whose page is not in its page table has a page fault. The "
-    "time of a fault is waiting for the disk if the page is read (a major fault) or is being read already, by "
-    "read-ahead or for another thread (a minor fault); a page that is in memory is mapped within microseconds, which "
-    "counts as well."
-)
 
 
 def told_phase(read_bytes: Mapping[str, float]) -> str:

@@ -1,7 +1,5 @@
 """What the figures of experts share: which runs have them, and sentences of several captions."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -13,8 +11,6 @@ from tracegen.report.figures.figure import Figure, Table, When
 from tracegen.report.words import expert_chance_sentences
 from tracegen.report.words import expert_sentences as say
 
-GENERATED = "Token rows of generate passes. Prompt and warm-up are left out."
-HOLDS = "A row chooses the experts of the token that it holds, which the pass before gave."
 COUNTS = """
 from tracegen.analysis import experts, routing
 counts = experts.choice(run.tables).counts

@@ -1,7 +1,5 @@
 """What the figures of times share: what a wall time is, which passes count, and the text when there are none."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.charts import theme
@@ -21,19 +19,6 @@ WHOLE = (
     "percentages are shares of it."
 )
 NO_TIMES = "The trace holds no timed operation of a prompt or generate pass."
-
-# Texts of explanations.
-EXPLAINED = (
-    "The wall time of an operation runs from the moment its first thread begins to the moment its last thread ends. "
-    "Work and waiting are sums over threads and may exceed it."
-)
-COUNTED = "Executed operations of prompt and generate passes. Load and warm-up are left out."
-PARTS = (
-    "Time outside operations is divided too: before the first operation (llama.cpp prepares the graph, "
-    "threads wake), between operations (the barrier after each, nodes without elements), between splits of the "
-    "scheduler, after the last operation, and submitting to backends that compute later. "
-    "All bars of a panel together are the whole time of its passes."
-)
 TIMED = """
 from tracegen.analysis import operations, timing
 timed = timing.timed_ops(run.tables, operations.op_rows(run.tables))

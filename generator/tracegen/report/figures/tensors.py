@@ -1,7 +1,5 @@
 """How much of each part of the model, and of its tensors, was touched."""
 
-from __future__ import annotations
-
 from tracegen.analysis import coverage
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
@@ -46,10 +44,6 @@ TENSOR_GROUPS = Table(
     title="How much of each part of the model is touched?",
     needs=(*needs.BYTES, needs.WHOLE),
     content=_tensor_groups,
-    shows="Bytes of the tensors of each component group, and how many of them were touched at least once. "
-    f"{shared_memory.TOUCHED}",
-    counts=f"{shared_memory.MEASURED} Each byte counts once, however often it was touched.",
-    read="Below 100 %, tokens left something untouched: rows of the embedding, experts, or whole tensors.",
     code="from tracegen.charts import theme\n" + shared_memory.USE + "data = coverage.group_use(use, theme.GROUP_OF)",
 )
 
@@ -81,11 +75,6 @@ BIGGEST_TENSORS = Table(
     title="Which tensors are biggest?",
     needs=(*needs.BYTES, needs.WHOLE),
     content=_biggest_tensors,
-    shows="Every tensor with its place in its file, and the share of its bytes that was touched. "
-    f"{shared_memory.TOUCHED}",
-    counts=f"{shared_memory.MEASURED} The page lists 15 tensors; the CSV has all.",
-    read="Memory is where operations touched the tensor: mapped is in the mapped model file, copied is in a copy made "
-    "at load.",
     code=shared_memory.USE + 'data = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
 )
 
@@ -123,10 +112,6 @@ NEVER_TOUCHED = Table(
     title="Which tensors were never touched?",
     needs=(*needs.BYTES, needs.WHOLE),
     content=_never_touched,
-    shows="Tensors of the file of which no operation touched a byte.",
-    counts=shared_memory.MEASURED,
-    read="Expect small tables that llama.cpp reads at load. Experts that no token chose are listed only if each expert "
-    "is a tensor of its own.",
     code=shared_memory.USE
     + 'use = use[use["n_passes"] == 0]\ndata = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
 )

@@ -1,7 +1,5 @@
 """What each thread does during one pass."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd
@@ -88,12 +86,6 @@ TIMELINE = Figure(
     needs=needs.TIMES,
     content=_content,
     wide=True,
-    shows="What each thread does at each moment of one pass: work in an operation, waiting at a barrier inside it, or "
-    "waiting after it for the other threads; waiting for the disk, where page faults were recorded.",
-    counts="One pass: the generate pass of median length, else a prompt pass. Load and warm-up are never chosen.",
-    read="Each lane is a thread. Colour is work, by component group; pale stretches are waiting. Wide pale stretches "
-    "in all lanes but one show a thread that all others wait for. A device that is idle while threads work could be "
-    "reading what they need next.",
     code="""
 from tracegen.analysis import timeline
 data, bin_ns = timeline.segments(run.tables, $pass_id)

@@ -1,7 +1,5 @@
 """Where the time of a token goes: by component, by layer, by kind of operation, and how long each token takes."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import timing
@@ -36,13 +34,6 @@ COMPONENTS = Figure(
     title="Where does a token's time go?",
     needs=(*needs.TIMES, needs.ROWS),
     content=_components,
-    shows="Wall time of operations by component, per token row of the phase, and the time outside operations. "
-    f"{shared_times.EXPLAINED}",
-    counts=f"{shared_times.COUNTED} {shared_times.PARTS} A fused operation has no time of its own: it is part of the "
-    "operation that computed it.",
-    read="Compare the bars of a panel to see where the time goes. Compare a component in both panels to see what a "
-    "batch saves: a prompt evaluates many rows at once, so each row costs less computing. If the prompt is the first "
-    "to read the file, its bars include waiting for the file.",
     code=shared_times.TIMED
     + 'data = timing.by(timed, "component", timing.tokens_by_phase(run.tables), timing.outside(run.tables))',
 )
@@ -75,10 +66,6 @@ LAYERS = Figure(
     title="Do all layers take the same time?",
     needs=(*needs.TIMES, needs.LAYERS, needs.ROWS),
     content=_layers,
-    shows=f"Wall time of operations by layer and component group, per token row. {shared_times.EXPLAINED}",
-    counts=f"{shared_times.COUNTED} One phase only: generate where there is such a pass, else prompt.",
-    read="Equal layers do equal work. A longer bar shows other work in that layer, or waiting for a page of the file "
-    "or for a processor, perhaps in one pass only. Operations before and after all layers stand last.",
     code="from tracegen.charts import theme"
     + shared_times.TIMED
     + """
@@ -107,12 +94,6 @@ OP_KINDS = Figure(
     title="Which kinds of operation take the time?",
     needs=(*needs.TIMES, needs.NAMES, needs.ROWS),
     content=_op_kinds,
-    shows="Wall time of operations by their kind in ggml, per token row of the phase, and the time outside operations. "
-    f"{shared_times.EXPLAINED}",
-    counts=f"{shared_times.COUNTED} {shared_times.PARTS}",
-    read="MUL_MAT multiplies by a weight, MUL_MAT_ID by the experts that were chosen, FLASH_ATTN_EXT or SOFT_MAX is "
-    "attention, SET_ROWS and CPY write, GET_ROWS looks up rows. The figure divides the same time as the one by "
-    "component.",
     code=shared_times.TIMED
     + 'data = timing.by(timed, "op", timing.tokens_by_phase(run.tables), timing.outside(run.tables))',
 )
@@ -171,13 +152,6 @@ TOKENS = Figure(
     title="How long does each token take?",
     needs=needs.TIMES,
     content=_token_times,
-    shows="The duration of each generate pass, from its begin to its end, waiting included. The CSV also has its page "
-    "faults, bytes read from the disk, time without a processor and forced context switches.",
-    counts="Generate passes whose generated token is known. Token 0 comes from the prompt and is not drawn; sampling "
-    "between passes is left out.",
-    read="The dashed line is the median. A single long bar often comes from the disk or from another program: look at "
-    "its bytes read, faults and run delay in the data. A slow rise may come from the growing KV cache; a step in the "
-    "middle does not.",
     code="""
 rows = run.passes[run.passes["kind"] == "generate"].sort_values("pass_id")
 rows = rows.assign(duration_ns=rows["end_ns"] - rows["begin_ns"]).dropna(subset=["produced_token", "duration_ns"])

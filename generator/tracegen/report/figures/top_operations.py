@@ -1,7 +1,5 @@
 """The nodes of the graph that took most time."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import timing
@@ -69,10 +67,5 @@ TOP_OPERATIONS = Table(
     title="Which operations take most time?",
     needs=(*needs.TIMES, needs.NAMES),
     content=_content,
-    shows=f"Wall time of each node of the graph, summed over its executions. {shared_times.EXPLAINED}",
-    counts=f"{shared_times.COUNTED} The 15 nodes with the largest sum, of one phase: generate if there is such a pass.",
-    read="A share is of the wall time of all operations of the phase. A wall time far above work divided by threads "
-    "means waiting. Work includes waiting for a page of the file or for a processor. The link opens the longest "
-    "execution.",
     code=shared_times.TIMED + 'data = timing.top_ops(timed, "$phase")',
 )

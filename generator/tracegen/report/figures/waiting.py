@@ -1,7 +1,5 @@
 """Where threads wait: by kind of operation, and by node of the graph."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import waiting
@@ -15,10 +13,6 @@ from tracegen.report.words import sentences
 
 MOST_KINDS, MOST_NODES = 25, 15
 ALONE = "One thread computed: it waited for no other thread."
-WAITED = (
-    "All executed operations of measured passes whose threads have times, summed over threads. Load and warm-up are "
-    "left out."
-)
 OPS = """
 from tracegen.analysis import operations, passes, waiting
 ops = operations.op_rows(run.tables)
@@ -104,12 +98,6 @@ WAITING_KINDS = Table(
     title="Where do threads wait?",
     needs=(*needs.TIMES, needs.NAMES),
     content=_waiting_kinds,
-    shows="How long threads worked and waited, by kind of operation and component.",
-    counts=WAITED,
-    read="Inside an operation a thread waits for the others at the operation’s own barriers; after it, for the last "
-    "thread to finish. Causes are parts of unequal size, a thread that waits for a page of the file, or a thread "
-    "without a processor. Each share is of the duration of the passes times their threads; together the shares are all "
-    "the waiting. A thread that computes alone waits for nobody: the time after an operation is its way to the next.",
     code=OPS
     + """
 waited = waiting.by(ops, passes.measured(run.tables), waiting.KIND)
@@ -153,9 +141,5 @@ WAITING_NODES = Table(
     title="At which nodes do threads wait most?",
     needs=(*needs.TIMES, needs.NAMES),
     content=_waiting_nodes,
-    shows="How long threads worked and waited, by node of the graph.",
-    counts=f"{WAITED} One row for all executions of a node.",
-    read="A node with far more waiting than similar nodes has parts of unequal size, or something disturbed one of its "
-    "executions. The link opens the execution that waited longest.",
     code=OPS + "data = waiting.by(ops, passes.measured(run.tables), waiting.NODE)",
 )

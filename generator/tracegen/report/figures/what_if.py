@@ -1,7 +1,5 @@
 """What if the model file stood in another order, or more of it stayed in memory?"""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import what_if
@@ -111,12 +109,6 @@ WHAT_IF_ORDERS = Table(
     title="What if the tensors stood in another order in the file?",
     needs=needs.FILE_USE,
     content=_what_if_orders,
-    shows="The same accesses, if the file held its tensors, or the experts inside of them, in another order: how many "
-    "reads a pass would make up, and how long they would take one after the other.",
-    counts=f"{shared_access.MEASURED} Reads that lie at most 128 KiB apart in the order of use are one. An order is "
-    "learned on the first 80 % of the generate passes and scored on the others. t = reads · L + bytes / B.",
-    read="If all orders take about the same time, reads are so large that their number hardly matters: a token pays "
-    "for bytes. `tracegen reorder` writes a file in one of the orders, so that the simulation can be tried.",
     code=CODE,
 )
 
@@ -147,11 +139,5 @@ WHAT_IF_MEMORY = Figure(
     title="What if more of the file stayed in memory?",
     needs=needs.FILE_USE,
     content=_what_if_memory,
-    shows="How long a pass would read, by how much memory there is for the file.",
-    counts="Memory drops what was not used for longest (LRU); it is counted to the byte. All passes go through it, "
-    "only the scored ones count. t = reads · L + bytes / B. The title says beside it what holding the most used bytes "
-    "would serve: chosen on the passes that orders are learned on, and never changed.",
-    read="A line that falls steadily: each GiB of memory is worth the same. A line that stays high and then drops: "
-    "little memory is as good as none, until what a token touches fits.",
     code=CODE + 'data = data[["order", "memory_bytes", "reads", "read_bytes", "time_ns"]]',
 )

@@ -1,7 +1,5 @@
 """What takes the time of a token beside waiting for the disk: kinds of operations, parts of the model, threads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """How tokens choose experts: whether there is a hot set, whether neighbours choose alike, how evenly all are chosen."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tracegen.analysis import chance, routing

@@ -1,7 +1,5 @@
 """A finding: numbers with their units, what they are counted over, and the figure that shows them; and its sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """The findings of a run: only what its trace supports, and what no failed check makes false."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from tracegen.report.figures.context import Context

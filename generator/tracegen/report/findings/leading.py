@@ -1,7 +1,5 @@
 """Which finding answers, and which follow: decided by effect on the run, not by the words of its question."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tracegen.report.findings.finding import Finding

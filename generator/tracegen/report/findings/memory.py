@@ -1,7 +1,5 @@
 """How much memory is enough: a cache of the mapped file, and what tokens in a row need."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tracegen.contract import quantities as q

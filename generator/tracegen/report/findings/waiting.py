@@ -1,7 +1,5 @@
 """Waiting for the disk: of how many tokens, for what, and whether it had been read before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """How much of the weights tokens touch: a token, all of them together, and what lies in copies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tracegen.contract import quantities as q

@@ -6,8 +6,6 @@ tensors   the tensors of the explorer of the page of the file
 graphs    by graph: the nodes of the graph page, as runs
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ Captions state in full what statistics leave out, because a journal and a notebo
 the note stands once, at its end, and a sign in each caption leads to it.
 """
 
-from __future__ import annotations
-
 from jinja2 import Environment
 from markupsafe import escape
 

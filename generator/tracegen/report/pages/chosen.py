@@ -1,7 +1,5 @@
 """What the bar of what is chosen knows on every page: the names of passes, and which graph each pass ran."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """The list of contents of a page: its sections and figures, read from its finished body."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

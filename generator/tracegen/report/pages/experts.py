@@ -1,7 +1,5 @@
 """The experts page: the experts that each token chose, one file per layer for the script that draws a layer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Facts of a run as text: settings, machine and model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

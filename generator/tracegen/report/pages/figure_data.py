@@ -1,7 +1,5 @@
 """The first rows of a figure's data as a table, for readers who cannot see the drawing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The page of the file: what lies where in the file, which bytes of it were touched, what buffers held."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tracegen.analysis import disk_waits

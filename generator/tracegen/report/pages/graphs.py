@@ -1,7 +1,5 @@
 """The graph page: each topology drawn once, first its blocks, then one block of each kind in detail."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

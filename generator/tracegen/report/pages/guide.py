@@ -1,7 +1,5 @@
 """The reading guide: the meaning of each colour, kind and state, from the definitions that the code uses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tracegen.analysis.passes import OUTSIDE

@@ -1,7 +1,5 @@
 """The key figures of the overview; each is also published as a value under its key."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The page of the method: where the numbers come from, and how to repeat the run."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable
 from typing import Any

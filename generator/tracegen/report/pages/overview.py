@@ -1,7 +1,5 @@
 """The first page: the question, its answer, the one picture, and how sure it is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tracegen.contract.text import text_of

@@ -1,7 +1,5 @@
 """The parts of a rendered report: pages, figures, values and files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ The lines say what the pages say, with the words and numbers of their tables and
 user and no path, and quote no prompt, if the run is in its public form.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 

@@ -3,8 +3,6 @@
 Each function returns blocks of Markdown. Tables are those of the pages, with fewer columns and rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

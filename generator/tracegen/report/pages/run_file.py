@@ -1,7 +1,5 @@
 """The facts and checks of a run as a file of its report: what a comparison with another run needs besides tables."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict

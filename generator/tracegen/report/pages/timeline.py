@@ -1,7 +1,5 @@
 """The timeline page: the threads during one pass, other passes by script, and where threads wait."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The token panel of the operations page: the words of the run, and what layers do in the mean."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

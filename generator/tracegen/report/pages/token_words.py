@@ -1,7 +1,5 @@
 """The words of a run: each token of prompt and text with the pass that took it in and the pass that gave it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tracegen.report.figures.context import Context

@@ -1,7 +1,5 @@
 """What templates print: figures, tables and facts; their text is not escaped yet."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

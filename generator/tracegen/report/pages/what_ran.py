@@ -1,7 +1,5 @@
 """What ran, in two sentences: the model, and what llama.cpp did with it."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import backends

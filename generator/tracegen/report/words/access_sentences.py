@@ -1,15 +1,9 @@
 """The sentences about the order of accesses to the mapped files: values in, text out; none of them reads a table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from tracegen.contract import quantities as q
 
-ACCESS = (
-    "An access is one contiguous range of the mapped file that an operand of an operation touched: a tensor, rows of "
-    "it, or neighbouring experts. Whether its bytes were in memory already, this does not say."
-)
 STEP = (
     "A step leads from the end of an access to the begin of the next one of its pass: contiguous if nothing lies "
     "between, overlapping if both share bytes, else forward or backward in the file."

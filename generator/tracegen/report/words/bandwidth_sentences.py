@@ -1,7 +1,5 @@
 """The sentences about rates of operations and of memory: values in, text out."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The sentences about caches and hot sets: values in, text out; none of them reads a table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from tracegen.analysis.hot_set import MARGIN, Gain

@@ -1,7 +1,5 @@
 """Captions in two parts: what stands below a figure, and what its explanation adds."""
 
-from __future__ import annotations
-
 import re
 
 MOST = 40  # words below a figure

@@ -1,7 +1,5 @@
 """The sentences about waiting for the disk: values in, text out; none of them reads a table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from tracegen.contract import quantities as q

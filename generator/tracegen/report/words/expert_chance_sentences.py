@@ -1,7 +1,5 @@
 """The sentences of tests against chance on the experts page and the overview: values in, text out."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from tracegen.contract import quantities as q

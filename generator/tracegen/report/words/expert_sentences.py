@@ -4,8 +4,6 @@ A row is named by the token that it holds, for which it chooses the experts. A n
 layer; over several layers, pairs of layer and expert are counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from tracegen.contract import quantities as q

@@ -1,7 +1,5 @@
 """Text, figures, tables and values as LaTeX; whatever a trace, a model or a prompt says compiles and stays text."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence

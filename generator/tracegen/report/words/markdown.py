@@ -5,8 +5,6 @@ issue. GitHub looks for mentions and references after it has read the Markdown, 
 character without width, put inside, does.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 The sentences about experts are in `expert_sentences.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 

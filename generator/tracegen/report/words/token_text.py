@@ -1,7 +1,5 @@
 """The text of tokens on pages: white space has marks that can be seen."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from tracegen.contract import quantities as q

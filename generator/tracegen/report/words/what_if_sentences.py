@@ -1,7 +1,5 @@
 """The sentences about other orders of the file and other sizes of memory: values in, text out."""
 
-from __future__ import annotations
-
 from tracegen.contract import quantities as q
 
 LEAST_GAIN = 0.01  # a smaller gain is none worth to tell

@@ -1,7 +1,5 @@
 """The table `buffers`: live memory is the set of live pointers, and a pointer that is allocated again is replaced."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The known faults of a `.ggmlviz` trace, each looked for."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tracegen.contract.model import Check

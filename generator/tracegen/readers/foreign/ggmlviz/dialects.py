@@ -4,8 +4,6 @@
 backend buffers before them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from tracegen.contract.errors import TraceFormatError

@@ -1,7 +1,5 @@
 """What is found in the events of a trace before tables are made of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

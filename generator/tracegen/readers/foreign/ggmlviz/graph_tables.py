@@ -1,7 +1,5 @@
 """The tables `graphs` and `graph_nodes`: passes with the same sequence of operations share a graph."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

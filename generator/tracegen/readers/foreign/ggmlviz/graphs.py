@@ -1,7 +1,5 @@
 """Graph records: which lie inside another, which are passes, and to which of them each operation's record belongs."""
 
-from __future__ import annotations
-
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator

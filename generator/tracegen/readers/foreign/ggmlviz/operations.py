@@ -1,7 +1,5 @@
 """The operations of each pass from their begin and end records, and whether these bracket the work of each one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reads a `.ggmlviz` trace: graphs that were computed, their operations, allocations of memory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -9,8 +9,6 @@ byte  0  time in ns; 0 ends the data, whatever the size of the file
     792  1,024 bytes, newer builds: 16 numbers of experts i32, and how many of them count u8
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Turns the records of a tensor_trace.bin into a trace of operations."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -5,8 +5,6 @@ distinct value (found by a hash over its words, with factors drawn anew in each 
 number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
