@@ -107,6 +107,13 @@ hypothesis.settings.register_profile("whole", deadline=None)  # no time is a fin
 hypothesis.settings.load_profile("whole")
 
 
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Published and built once for all processes; a test that changes something takes a copy."""

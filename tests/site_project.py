@@ -14,12 +14,11 @@ from typing import Any
 
 import pandas as pd
 
-from tests.builders import N_VOCAB, a_run, scaled_case
+from tests.builders import N_VOCAB, a_run, scaled_case, stored, with_facts
 from tracegen.cli.commands.build import build_site
 from tracegen.contract.model import Check, Run
 from tracegen.publishing import versions as publish
 from tracegen.publishing.freeze import freeze
-from tracegen.storing import store
 
 NOW = datetime(2026, 12, 20, 12, 0, tzinfo=UTC)  # after the last fault that this release itself mended
 MODEL_PATH = "/home/lovelace/secret models/quietly/demo.gguf"
@@ -69,15 +68,6 @@ class Project:
         """The same project elsewhere."""
         shutil.copytree(self.root, target, ignore=None if site else shutil.ignore_patterns("site"))
         return Project(target)
-
-
-def stored(experiments: Path, run: Run, tables: dict[str, pd.DataFrame]) -> Run:
-    """Store a run as `measure` does, and read it back."""
-    target = experiments / run.experiment / "runs" / f"{run.number:03d}"
-    with store.whole_folder(target) as beside:
-        store.write_tables(beside / "tables", tables, "test 1")
-        store.write_run_file(beside, run)
-    return store.read_run(target)
 
 
 def plain_run(name: str = "demo", number: int = 1, **facts: Any) -> Run:
@@ -156,20 +146,16 @@ def hostile_tables() -> dict[str, pd.DataFrame]:
 
 def private_run(number: int = 1) -> Run:
     base = plain_run("private", number)
-    return replace(
-        base,
-        facts={
-            **base.facts,
-            "settings": {**base.facts["settings"], "prompt": PRIVATE_PROMPT, "private": True},
-            "command": [*base.facts["command"][:-1], PRIVATE_PROMPT],
-            "text": {
-                "prompt": PRIVATE_PROMPT,
-                "generated": PRIVATE_ANSWER,
-                "token_ids": PRIVATE_IDS,
-                "pieces": {str(token): f" {PRIVATE_ANSWER}" for token in PRIVATE_IDS},
-                "private": True,
-            },
-        },
+    return with_facts(
+        replace(base, facts={**base.facts, "command": [*base.facts["command"][:-1], PRIVATE_PROMPT]}),
+        settings=dict(prompt=PRIVATE_PROMPT, private=True),
+        text=dict(
+            prompt=PRIVATE_PROMPT,
+            generated=PRIVATE_ANSWER,
+            token_ids=PRIVATE_IDS,
+            pieces={str(token): f" {PRIVATE_ANSWER}" for token in PRIVATE_IDS},
+            private=True,
+        ),
     )
 
 

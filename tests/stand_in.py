@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 
+from tests.builders import stored
 from tracegen.contract import tables
 from tracegen.contract.model import Check, Run, Version
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
 from tracegen.report.pages.page import Page, PublishedFigure, Report, outline
-from tracegen.storing import store
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(2)> & \" ' $x^2_{%}"
@@ -78,11 +78,10 @@ def drawn(planned: Version) -> Report:
 
 
 def a_run_folder(experiments: Path, run: Run) -> Path:
-    target = experiments / run.experiment / "runs" / f"{run.number:03d}"
-    with store.whole_folder(target) as beside:
-        store.write_tables(beside / "tables", tables.empty(), "stand-in 1")
-        store.write_run_file(beside, run)
-    return target
+    """Where it lies."""
+    folder = stored(experiments, run, tables.empty()).folder
+    assert folder is not None
+    return folder
 
 
 def a_version(experiments: Path, name: str = "sample", number: int = 1, report: Report | None = None) -> Version:

@@ -164,8 +164,7 @@ def test_an_option_of_the_program_is_none_of_ours(capsys: pytest.CaptureFixture[
     assert "name: 'NO NAME'; allowed are" in capsys.readouterr().err
 
 
-def test_debug_is_heard_before_the_verb_and_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_debug_is_heard_before_the_verb_and_behind_it(here: Path) -> None:
     for words in (["--debug", "show", "x"], ["show", "x", "--debug"], ["show", "--debug", "x"]):
         with pytest.raises(Exception, match="there is no such run"):
             main(words)

@@ -39,10 +39,6 @@ def written(folder: Path, report: Report | None = None) -> Path:
     return folder
 
 
-def test_same_report_same_bytes(tmp_path: Path) -> None:
-    assert files_of(written(tmp_path / "a")) == files_of(written(tmp_path / "b"))
-
-
 def test_bodies_come_back_byte_for_byte(tmp_path: Path) -> None:
     report = a_report(extra="é \N{SNOWMAN}\r\n\t trailing  ")
     bundle = read_bundle(written(tmp_path / "b", report))

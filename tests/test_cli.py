@@ -71,12 +71,9 @@ def test_the_program_of_exec_stands_behind_two_dashes(capsys: pytest.CaptureFixt
     assert main(["exec", "--help"]) == 0
 
 
-def test_an_experiment_keeps_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "experiments" / "case").mkdir(parents=True)
-    (tmp_path / "experiments" / "case" / "experiment.toml").touch()
+def test_an_experiment_keeps_its_name(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "experiments" / "case").mkdir(parents=True)
+    (here / "experiments" / "case" / "experiment.toml").touch()
     assert main(["run", "--model", "demo", "--prompt", "p", "--name", "case"]) == 2
     assert "has an experiment.toml, which `tracegen run case` runs" in capsys.readouterr().err
 
@@ -99,22 +96,18 @@ def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_an_experiment_is_run_as_it_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: list[str], output: str
+    here: Path, capsys: pytest.CaptureFixture[str], more: list[str], output: str
 ) -> None:
     """Options that would have no effect are refused before anything runs."""
-    folder = tmp_path / "experiments" / "case"
+    folder = here / "experiments" / "case"
     folder.mkdir(parents=True)
     (folder / "experiment.toml").write_text('question = "Q?"\nmodel = "demo"\nprompt = "p"\ntokens = 2\n')
-    monkeypatch.chdir(tmp_path)
     assert main(["run", "case", *more]) == 2
     assert output in capsys.readouterr().err
     assert not (folder / "runs").exists()
 
 
-def test_an_error_is_one_message(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_an_error_is_one_message(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "nothing"]) == 2
     assert capsys.readouterr().err == "tracegen: nothing: there is no such run; experiments with runs: none here\n"
     assert main(["run", "nothing"]) == 2

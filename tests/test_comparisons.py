@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import a_run, scaled_case
+from tests.builders import a_run, scaled_case, stored
 from tests.comparing.made import slot
 from tests.stand_in import NOW, a_report, a_version
 from tracegen.contract.errors import SettingsError
@@ -18,23 +18,18 @@ from tracegen.publishing import versions as publish
 from tracegen.report.pages.page import Report
 from tracegen.report.pages.render import render_report
 from tracegen.site import comparisons, gather, output
-from tracegen.storing import store
 
 pytestmark = pytest.mark.usefixtures("empty_figures")
 BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
 TABLES = scaled_case(1, 2)
 
 
-def stored(experiments: Path, name: str, number: int, checks: tuple[Check, ...] = (), **facts: object) -> Run:
-    run = replace(a_run(checks=checks, **facts), experiment=name, number=number)
-    with store.whole_folder(experiments / name / "runs" / f"{number:03d}") as beside:
-        store.write_tables(beside / "tables", TABLES, "stand-in 1")
-        store.write_run_file(beside, run)
-    return store.read_run(experiments / name / "runs" / f"{number:03d}")
+def made(experiments: Path, name: str, number: int, checks: tuple[Check, ...] = (), **facts: object) -> Run:
+    return stored(experiments, replace(a_run(checks=checks, **facts), experiment=name, number=number), TABLES)
 
 
 def version(experiments: Path, name: str, number: int, checks: tuple[Check, ...] = (), **facts: object) -> None:
-    public = privacy.public_run(stored(experiments, name, number, checks, **facts))
+    public = privacy.public_run(made(experiments, name, number, checks, **facts))
     when = NOW + timedelta(days=number)
 
     def draw(planned: Version) -> Report:
@@ -50,7 +45,7 @@ def experiments(empty_figures: None, tmp_path_factory: pytest.TempPathFactory) -
     version(folder, "a", 2, settings={**a_run().facts["settings"], "threads": 7})
     version(folder, "b", 1)
     for number, threads in enumerate(("1", "2", "1", "2"), 1):
-        stored(folder, "m", number, slot=slot(1 + number // 3, threads=threads))
+        made(folder, "m", number, slot=slot(1 + number // 3, threads=threads))
     return folder
 
 
@@ -118,8 +113,8 @@ def test_versions_that_cannot_be_compared_are_left_out(tmp_path: Path) -> None:
 
 def test_one_cell_is_no_matrix(tmp_path: Path) -> None:
     folder = tmp_path / "experiments"
-    stored(folder, "m", 1, slot=slot(1, threads="1"))
-    stored(folder, "m", 2, BAD, slot=slot(1, threads="2"))
+    made(folder, "m", 1, slot=slot(1, threads="1"))
+    made(folder, "m", 2, BAD, slot=slot(1, threads="2"))
     assert gathered(folder, tmp_path / "cache").entries[0].comparisons == []
 
 

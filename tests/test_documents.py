@@ -172,15 +172,14 @@ def test_a_file_without_an_end_is_not_read_to_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["²", "③", "٣", "1" * 12])
 def test_a_folder_whose_name_only_looks_like_a_number_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, capsys: pytest.CaptureFixture[str]
+    here: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = a_run_folder(tmp_path / "experiments", a_run())
-    for parent in (folder.parent, tmp_path / "experiments" / "sample" / "versions"):
+    folder = a_run_folder(here / "experiments", a_run())
+    for parent in (folder.parent, here / "experiments" / "sample" / "versions"):
         (parent / name).mkdir(parents=True)
         assert store.next_number(parent) == (2 if parent == folder.parent else 1)
-    assert store.run_folders(tmp_path / "experiments" / "sample") == [folder]
-    assert versions.read_published(tmp_path / "experiments" / "sample", None) == []
-    monkeypatch.chdir(tmp_path)
+    assert store.run_folders(here / "experiments" / "sample") == [folder]
+    assert versions.read_published(here / "experiments" / "sample", None) == []
     assert cli.main(["show", "sample", "--verify"]) == 0, capsys.readouterr().err
 
 

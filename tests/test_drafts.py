@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.builders import a_run, scaled_case
+from tests.builders import a_run, scaled_case, stored
 from tests.test_bundle import files_of
 from tracegen.contract.errors import TracegenError
 from tracegen.contract.model import Run
@@ -28,10 +28,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("processes")]
 
 def runs_in(experiments: Path, n: int) -> list[Path]:
     for number in range(1, n + 1):
-        run = replace(a_run(), experiment="sample", number=number)
-        with store.whole_folder(experiments / "sample" / "runs" / f"{number:03d}") as beside:
-            store.write_tables(beside / "tables", scaled_case(1, 1), "test")
-            store.write_run_file(beside, run)
+        stored(experiments, replace(a_run(), experiment="sample", number=number), scaled_case(1, 1))
     return store.run_folders(experiments / "sample")
 
 

@@ -26,10 +26,9 @@ UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-
 
 
 @pytest.fixture
-def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    a_project(tmp_path)
-    return tmp_path
+def at(here: Path) -> Path:
+    a_project(here)
+    return here
 
 
 def test_half_a_character_in_a_run_file_stops(at: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,9 +86,8 @@ def test_what_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "experiments" / "case"
+def experiment(here: Path) -> Path:
+    folder = here / "experiments" / "case"
     folder.mkdir(parents=True)
     return folder / "experiment.toml"
 

@@ -23,9 +23,7 @@ from tracegen.report.figures.downloads import to_parquet
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture(autouse=True)
-def in_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def published(tables: dict[str, pd.DataFrame]) -> Path:

@@ -292,13 +292,12 @@ def test_runs_of_an_added_value_share_no_round_with_those_before(tmp_path: Path,
 
 
 def test_repeat_on_the_command_line_is_that_of_each_cell(
-    tmp_path: Path, machine: Machine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    here: Path, machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    matrix, folder = a_matrix(tmp_path, repeat=1)
+    matrix, folder = a_matrix(here, repeat=1)
     all_of(matrix, folder)
     least = "".join(f"{key} = {json.dumps(value)}\n" for key, value in LEAST.items())
     (folder / "experiment.toml").write_text(f"{least}[matrix]\nthreads = [1, 2]\nrepeat = 1\n")
-    monkeypatch.chdir(tmp_path)
     assert main(["run", "a", "--repeat", "2", "--plan"]) == 0
     assert "threads=1  1 of 2 stored" in capsys.readouterr().out
     assert main(["run", "a", "--repeat", "1001", "--plan"]) == 2

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import a_run, scaled_case
+from tests.builders import a_run, scaled_case, stored
 from tests.comparing.made import slot
 from tests.test_comparisons import gathered
 from tracegen.cli.main import main
@@ -41,9 +41,7 @@ def a_matrix(folder: Path, rounds: range = range(1, 9), matrix: str = "abc/1", *
             passes = tables["passes"]
             times = {name: (passes[name] * (100 + turn) // (100 * int(threads))) for name in ("begin_ns", "end_ns")}
             tables["passes"] = passes.assign(**times)
-            with store.whole_folder(folder / "runs" / f"{number:03d}") as beside:
-                store.write_tables(beside / "tables", tables, "stand-in 1")
-                store.write_run_file(beside, run)
+            stored(folder.parent, run, tables)
 
 
 def published(root: Path, rounds: range = range(1, 9)) -> Path:
@@ -62,11 +60,10 @@ def made(empty_figures: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(made: Path, here: Path) -> Path:
     """A copy of it without the runs."""
-    shutil.copytree(made, tmp_path / "experiments", ignore=shutil.ignore_patterns("runs"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "experiments"
+    shutil.copytree(made, here / "experiments", ignore=shutil.ignore_patterns("runs"))
+    return here / "experiments"
 
 
 def test_each_cell_is_a_version_with_all_its_runs(made: Path) -> None:
@@ -116,11 +113,8 @@ def test_each_run_of_a_matrix_is_read_once(tmp_path: Path, monkeypatch: pytest.M
     assert len(report.pages) == 2 and sorted(read) == ["001", "002", "003", "004"]
 
 
-def test_cells_do_not_supersede_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    project = published(tmp_path, range(1, 4))
-    monkeypatch.chdir(tmp_path)
+def test_cells_do_not_supersede_each_other(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = published(here, range(1, 4))
 
     def status() -> dict[str, tuple[str, int | None]]:
         return {p.version.name: (p.version.status, p.successor) for p in read_published(project / "m", None)}
@@ -187,9 +181,8 @@ def test_compare_takes_the_versions_where_there_are_no_runs(project: Path, capsy
     assert "m@x: names no version; write NAME@v2" in capsys.readouterr().err
 
 
-def test_a_private_matrix_tells_no_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "experiments" / "m"
+def test_a_private_matrix_tells_no_matrix(here: Path) -> None:
+    folder = here / "experiments" / "m"
     a_matrix(folder, range(1, 2))
     (folder / "experiment.toml").write_text("private = true\n")
     assert main(["publish", "m", "--matrix", "-m", "both cells"]) == 0
@@ -201,11 +194,8 @@ def test_a_private_matrix_tells_no_matrix(tmp_path: Path, monkeypatch: pytest.Mo
     assert not side_of("m@v1", folder.parent).runs[0].matrix
 
 
-def test_what_does_not_go_together_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    a_matrix(tmp_path / "experiments" / "m", range(1, 3))
-    monkeypatch.chdir(tmp_path)
+def test_what_does_not_go_together_is_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a_matrix(here / "experiments" / "m", range(1, 3))
     for words in (["m", "3", "--matrix"], ["m/run-003", "--matrix"], ["m", "--matrix", "--withdraw", "1"]):
         assert main(["publish", *words, "-m", "x"]) == 2
         assert "--matrix: publishes a run of each cell" in capsys.readouterr().err

@@ -132,8 +132,7 @@ def test_a_table_that_is_not_there_is_named() -> None:
         a_loaded(tables).charts.timeline()
 
 
-def test_a_version_gives_the_charts_and_checks_of_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_version_gives_the_charts_and_checks_of_its_run(here: Path) -> None:
     tables = with_residency()
     run = stored(Path("experiments"), RUN, tables)
     with empty_figures():

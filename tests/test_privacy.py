@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import with_facts
 from tests.golden.hard_case import hard_case
 from tests.stand_in import HOSTILE, a_report, a_run
 from tracegen.contract import tables
@@ -180,5 +181,5 @@ def test_an_experiment_that_became_private_after_its_run(tmp_path: Path) -> None
 def test_what_becomes_public_names_text_per_token_only_where_it_is_held() -> None:
     run = a_run()
     for pieces, expected in (({"1": "a"}, "token ids and text per token ("), (None, "token ids, without the text of")):
-        of = replace(run, facts={**run.facts, "text": {**run.facts["text"], "pieces": pieces}})
+        of = with_facts(run, text=dict(pieces=pieces))
         assert expected in "\n".join(privacy.public_summary(of))

@@ -17,8 +17,7 @@ BOTH = r"experiments/Demo and \S*experiments/demo: differ only in case.*rename o
 
 
 @pytest.fixture
-def experiments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def experiments(here: Path) -> Path:
     folder = Path("experiments")
     (folder / "Demo").mkdir(parents=True)
     (folder / "Demo" / "experiment.toml").write_text(TOML)

@@ -205,14 +205,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
         experiment_from("a", {"tokens": 0, "wramup": True, "flags": ["-m", "x"]}, tmp_path)
     message = str(error.value)
     assert message.startswith("6 problems:\n  ")
-    for part in (
-        "tokens: is 0",
-        "`warmup`?",
-        "question: is missing",
-        "model: is missing",
-        "'-m'",
-        "prompt_file",
-    ):
+    for part in ("tokens: is 0", "`warmup`?", "question: is missing", "model: is missing", "'-m'", "prompt_file"):
         assert part in message
 
 

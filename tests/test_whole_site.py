@@ -31,11 +31,10 @@ from tests.site_project import (
     private_tables,
     stored,
 )
-from tests.stand_in import a_project
 from tests.test_bundle import files_of
 from tracegen.cli import main as cli
 from tracegen.cli.commands.build import build_site
-from tracegen.publishing.bundle import BODY_BEGIN, BODY_END, Bundle, read_bundle
+from tracegen.publishing.bundle import BODY_BEGIN, BODY_END, read_bundle
 from tracegen.publishing.freeze import freeze
 from tracegen.storing import resources
 
@@ -357,13 +356,6 @@ def test_the_same_run_published_twice_gives_the_same_bytes(tmp_path: Path) -> No
 # Nothing there, and bad input
 
 
-def test_a_site_without_experiments_says_what_to_do(tmp_path: Path) -> None:
-    site = build_site(a_project(tmp_path), strict=True).parent
-    text = (site / "experiments" / "index.html").read_text()
-    assert "tracegen run" in text and "tracegen publish" in text
-    assert list(broken_links(site)) == [] if len(list(site.rglob("*.html"))) > 3 else True
-
-
 def test_an_experiment_without_runs_says_what_to_do(project: Project) -> None:
     text = (project.site / "experiments" / "waiting" / "index.html").read_text()
     assert "tracegen run waiting" in text and "tracegen publish" not in text
@@ -425,13 +417,3 @@ def test_the_sample_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert cli.main(["sample", str(tmp_path / "taken")]) == 2
     assert (tmp_path / "taken").read_text() == "a file"
     assert set(resources.sample_project()) == set(resources.SAMPLE)
-
-
-def test_a_bundle_names_every_file_it_holds(project: Project) -> None:
-    for folder in project.experiments.glob("*/versions/*"):
-        bundle: Bundle = read_bundle(folder)
-        assert set(bundle.document["manifest"]) | {"version.json"} == set(files_of(folder))
-        for figure in bundle.document["figures"]:
-            assert (folder / figure["path_svg"]).is_file()
-            for extension in ("svg",) if figure["page"] == "appendix" else ("pdf", "svg"):
-                assert (folder / figure["path_svg"]).with_suffix(f".{extension}").stat().st_size > 300

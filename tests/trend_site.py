@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import cache
 from pathlib import Path
 
-from tests.builders import scaled_case
+from tests.builders import scaled_case, with_facts
 from tests.site_project import plain_run
 from tests.stand_in import NOW, a_project
 from tracegen.cli.commands.build import build_site
@@ -53,9 +53,7 @@ def repeats_of(version: int) -> str:
 @cache
 def _report(threads: int) -> tuple[Run, Report]:
     base = plain_run("steps")
-    run = privacy.public_run(
-        replace(base, facts={**base.facts, "settings": {**base.facts["settings"], "threads": threads}})
-    )
+    run = privacy.public_run(with_facts(base, settings=dict(threads=threads)))
     return run, render_report(run, TABLES, address="steps/v1", citable=None)
 
 

@@ -38,8 +38,7 @@ def zipf(seed: int) -> Table:
 
 
 def sticky(seed: int, stay: float = 0.7) -> Table:
-    """Each token keeps each expert of the one before with probability `stay`; over time all are chosen equally "
-    "often."""
+    """Each token keeps each expert of the one before with probability `stay`; over time all are chosen alike often."""
     random = np.random.default_rng(seed)
     now = [list(random.choice(N_EXPERTS, N_CHOSEN, replace=False)) for _ in range(N_LAYERS)]
     made = []

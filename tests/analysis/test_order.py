@@ -54,8 +54,7 @@ def test_a_pass_does_not_go_on_where_the_one_before_ended() -> None:
 
 
 def test_what_is_known_of_gpt_oss() -> None:
-    """435 reads of a pass of gpt-oss-20b, whole tensors, as another tracer recorded them: none follows the one "
-    "before."""
+    """435 reads of a pass of gpt-oss-20b, whole tensors, recorded by another tracer: none follows the one before."""
     rows = list(csv.DictReader(READS.read_text(encoding="utf-8").splitlines()))
     places = [(int(row["offset"]), int(row["offset"]) + int(row["size_bytes"])) for row in rows]
     layers = [int(row["layer"]) if row["layer"] else None for row in rows]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pandas as pd
 import pytest
 
-from tests.builders import a_run, scaled_case
+from tests.builders import a_run, scaled_case, with_facts
 from tests.pages.rendered import body, rendered
 from tracegen.analysis.reused_prefix import reused_tokens
 from tracegen.contract.tables import frame
@@ -81,7 +79,7 @@ def test_show_and_pages_say_how_much_was_computed(held: int) -> None:
     later = held * (~tokens["pass_id"].isin(warmup)).astype("int32")
     tables = {**case, "tokens": tokens.assign(position=(tokens["position"] + later).astype("Int32"))}
     run = a_run()
-    run = replace(run, facts={**run.facts, "trace": {**run.facts["trace"], "skipped_passes": 0}})
+    run = with_facts(run, trace=dict(skipped_passes=0))
     said = f"{n} of {n + held} prompt tokens computed, {held} reused"
     assert (said in str(in_words(key_figures(run, tables))["prompt"])) is bool(held)
     overview = body(rendered(tables, run), "overview")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests import chromium
-from tests.builders import a_moe_run, scaled_case, with_faults
+from tests.builders import a_moe_run, scaled_case, with_facts, with_faults
 from tests.report_files import written_report
 from tests.shared import shared_folder
 from tests.site_project import Project
@@ -32,7 +32,7 @@ SETTLED = """new Promise(done => requestAnimationFrame(() => setTimeout(() =>
   done([document.documentElement.scrollWidth, shifts.reduce((a, b) => a + b, 0)]), 80)))"""
 # The tables of `moe_report`: a load, a warm-up, a prompt and four tokens, experts in all three layers, page faults.
 MOE_TABLES = with_faults(scaled_case(4, 3, moe=True))
-MOE_RUN = a_moe_run(trace={**a_moe_run().facts["trace"], "faults_recorded": True})
+MOE_RUN = with_facts(a_moe_run(), trace=dict(faults_recorded=True))
 
 
 @dataclass

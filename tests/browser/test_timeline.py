@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import drawn
-from tests.builders import a_moe_run, scaled_case, with_faults
+from tests.builders import a_moe_run, scaled_case, with_facts, with_faults
 from tests.pages.rendered import undrawn
 from tests.report_files import write_report
 from tracegen.charts import theme
@@ -124,7 +124,7 @@ def test_colours_are_those_of_the_components_and_of_waiting_in_both_schemes(tab:
 
 def test_waiting_for_the_disk_is_drawn_where_the_work_of_an_operation_begins(page: Any, tmp_path: Path) -> None:
     tables = with_faults(CASE)
-    run = a_moe_run(trace={**a_moe_run().facts["trace"], "faults_recorded": True})
+    run = with_facts(a_moe_run(), trace=dict(faults_recorded=True))
     root = write_report(tmp_path, undrawn(tables, run))
     spans = tables["spans"][(tables["spans"]["pass_id"] == LAST) & (tables["spans"]["thread"] == 0)]
     longest = spans.loc[(spans["fault_ns"] / spans["work_ns"]).where(spans["fault_ns"] < spans["work_ns"]).idxmax()]

@@ -3,10 +3,10 @@
 from tests.builders.faults import with_barriers, with_faults
 from tests.builders.graph import N_CTX, N_EMBD, N_EXPERTS, N_FF, N_USED, N_VOCAB
 from tests.builders.requests import with_requests
-from tests.builders.runs import a_moe_run, a_run
+from tests.builders.runs import a_moe_run, a_run, stored, with_facts
 from tests.builders.tables import only, scaled_case, without
 
 __all__ = [
     "N_CTX", "N_EMBD", "N_EXPERTS", "N_FF", "N_USED", "N_VOCAB", "a_moe_run", "a_run", "only", "scaled_case",
-    "with_barriers", "with_faults", "with_requests", "without",
+    "stored", "with_barriers", "with_facts", "with_faults", "with_requests", "without",
 ]  # fmt: skip

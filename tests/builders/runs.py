@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from tests.builders.graph import N_EXPERTS, N_USED
 from tracegen.contract.model import Check, Run
+from tracegen.storing import store
 
 
 def a_run(*, checks: tuple[Check, ...] = (), **facts: Any) -> Run:
@@ -36,3 +42,17 @@ def a_moe_run(**more: Any) -> Run:
     """`a_run` whose model says that it has experts, as that of `scaled_case(moe=True)` does."""
     model = {**a_run().facts["model"], "n_experts": N_EXPERTS, "n_experts_used": N_USED}
     return a_run(**({"model": model} | more))
+
+
+def with_facts(run: Run, **groups: Mapping[str, Any]) -> Run:
+    """The run with these entries of its facts changed, group by group."""
+    return replace(run, facts={**run.facts, **{name: {**run.facts[name], **of} for name, of in groups.items()}})
+
+
+def stored(experiments: Path, run: Run, tables: Mapping[str, pd.DataFrame]) -> Run:
+    """Store a run as `measure` does, and read it back."""
+    target = experiments / run.experiment / "runs" / f"{run.number:03d}"
+    with store.whole_folder(target) as beside:
+        store.write_tables(beside / "tables", dict(tables), "test 1")
+        store.write_run_file(beside, run)
+    return store.read_run(target)

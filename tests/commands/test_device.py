@@ -134,10 +134,7 @@ def test_a_time_that_is_none(seconds: str, capsys: pytest.CaptureFixture[str]) -
         ("no\x1b[2J", 2, "tracegen: no\\x1b[2J: cannot be read: No such file or directory; name another file\n"),
     ],
 )
-def test_wrong_files(
-    path: str, code: int, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_wrong_files(path: str, code: int, says: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["device", path]) == code
     assert capsys.readouterr() == ("", says)
 

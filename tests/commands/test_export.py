@@ -22,9 +22,8 @@ from tracegen.reading.notebook.loaded import load
 
 
 @pytest.fixture(autouse=True)
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def run(here: Path) -> None:
     """A stored run `demo` of a mixture."""
-    monkeypatch.chdir(tmp_path)
     stored(Path("experiments"), a_moe_run(), scaled_case(4, 2, moe=True))
 
 

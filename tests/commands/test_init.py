@@ -22,31 +22,25 @@ from tracegen.contract.settings import read_experiment
 SAID = "no mkdocs.yml here: the site is built with tracegen's default settings; `tracegen init` writes them\n"
 
 
-@pytest.fixture
-def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def files_of(folder: Path) -> dict[str, bytes]:
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def test_a_project_is_written_and_its_site_is_clean(
-    at: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = 'Reads: "cold" – 1'
     assert main(["init", name]) == 0
     output = capsys.readouterr().out
     assert "tracegen run first-look" in output and f"cd '{name}'" in output
-    files = files_of(at / name)
+    files = files_of(here / name)
     assert [line.split(": ")[0] + ":" for line in output.splitlines() if line.startswith("wrote")]
     message = {
         line.removeprefix(f"wrote {name}/").partition(": ")[0] for line in output.splitlines() if "wrote" in line
     }
     assert message == set(files)
-    assert yaml.safe_load((at / name / "mkdocs.yml").read_text(encoding="utf-8"))["site_name"] == name
-    monkeypatch.chdir(at / name)
+    assert yaml.safe_load((here / name / "mkdocs.yml").read_text(encoding="utf-8"))["site_name"] == name
+    monkeypatch.chdir(here / name)
     assert main(["build", "--strict"]) == 0
     captured = capsys.readouterr()
     assert captured.err == "" and Path(captured.out.strip()).is_file()
@@ -56,23 +50,23 @@ def test_a_project_is_written_and_its_site_is_clean(
     assert "[[first-look@v1]]" in entry and "{{ first-look@v1:weight_bytes_per_token }}" in entry
 
 
-def test_a_file_is_no_project(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_is_no_project(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("README.md").write_text("mine", encoding="utf-8")
     assert main(["init", "README.md"]) == 2
     assert "README.md: is a file" in capsys.readouterr().err
-    assert files_of(at) == {"README.md": b"mine"}
+    assert files_of(here) == {"README.md": b"mine"}
 
 
-def test_what_is_written_works_with_what_is_here(at: Path) -> None:
+def test_what_is_written_works_with_what_is_here(here: Path) -> None:
     assert main(["init"]) == 0
-    experiment = read_experiment(at / "experiments/first-look/experiment.toml")
+    experiment = read_experiment(here / "experiments/first-look/experiment.toml")
     assert (experiment.name, experiment.model) == ("first-look", "smollm2")
-    recipe = yaml.safe_load((at / ".github/workflows/site.yml").read_text())
+    recipe = yaml.safe_load((here / ".github/workflows/site.yml").read_text())
     runs = [step["run"] for step in recipe["jobs"]["site"]["steps"] if "run" in step]
     assert runs[-1].split()[0] == "tracegen" and main(runs[-1].split()[1:]) == 0
-    assert not re.search(r"VERSION|DATE", "".join(map(bytes.decode, files_of(at / "journal").values())))
+    assert not re.search(r"VERSION|DATE", "".join(map(bytes.decode, files_of(here / "journal").values())))
     subprocess.run(["git", "init", "-q"], check=True)
-    stored(at / "experiments", plain_run("first-look"), scaled_case(1, 1))
+    stored(here / "experiments", plain_run("first-look"), scaled_case(1, 1))
     status = subprocess.run(["git", "status", "--short", "-uall"], capture_output=True, text=True, check=True).stdout
     assert (
         "/runs/" not in status and "site/" not in status and ".tracegen" not in status and "experiment.toml" in status
@@ -80,70 +74,70 @@ def test_what_is_written_works_with_what_is_here(at: Path) -> None:
 
 
 @pytest.mark.parametrize("taken", ["mkdocs.yml", ".gitignore", "experiments/first-look/experiment.toml"])
-def test_nothing_is_written_over(at: Path, taken: str, capsys: pytest.CaptureFixture[str]) -> None:
-    (at / taken).parent.mkdir(parents=True, exist_ok=True)
-    (at / taken).write_text("mine")
-    before = files_of(at)
+def test_nothing_is_written_over(here: Path, taken: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / taken).parent.mkdir(parents=True, exist_ok=True)
+    (here / taken).write_text("mine")
+    before = files_of(here)
     assert main(["init"]) == 2
     assert f"has {taken} already, so nothing was written" in capsys.readouterr().err
-    assert files_of(at) == before
+    assert files_of(here) == before
 
 
-def test_a_link_that_leads_nowhere_is_taken_too(at: Path) -> None:
-    (at / "mkdocs.yml").symlink_to(at / "elsewhere.yml")
+def test_a_link_that_leads_nowhere_is_taken_too(here: Path) -> None:
+    (here / "mkdocs.yml").symlink_to(here / "elsewhere.yml")
     assert main(["init"]) == 2
-    assert not (at / "elsewhere.yml").exists()
+    assert not (here / "elsewhere.yml").exists()
 
 
-def test_what_cannot_be_written_whole_is_taken_back(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (at / ".github").write_text("a file where a folder must be")
-    before = files_of(at)
+def test_what_cannot_be_written_whole_is_taken_back(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / ".github").write_text("a file where a folder must be")
+    before = files_of(here)
     assert main(["init"]) == 3
-    assert ".github" in capsys.readouterr().err and files_of(at) == before
+    assert ".github" in capsys.readouterr().err and files_of(here) == before
 
 
-def test_the_site_of_runs_alone(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_site_of_runs_alone(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The state after `pip install` and `tracegen run` in an empty folder."""
-    stored(at / "experiments", plain_run("quick"), scaled_case(1, 1))
+    stored(here / "experiments", plain_run("quick"), scaled_case(1, 1))
     assert main(["build", "--strict"]) == 0
     captured = capsys.readouterr()
-    assert captured.err.startswith(SAID) and captured.out == f"{at / 'site' / 'index.html'}\n"
+    assert captured.err.startswith(SAID) and captured.out == f"{here / 'site' / 'index.html'}\n"
     assert "draw the pages of 1 draft, in 1 process" in captured.err and "wait for the drafts: " in captured.err
-    assert "experiments/index.html" in (at / "site/index.html").read_text()
-    assert (at / "site/experiments/quick/run-001/index.html").is_file()
-    assert {p.name for p in at.iterdir()} == {"experiments", "site", ".tracegen"}
-    before = files_of(at / "site")
+    assert "experiments/index.html" in (here / "site/index.html").read_text()
+    assert (here / "site/experiments/quick/run-001/index.html").is_file()
+    assert {p.name for p in here.iterdir()} == {"experiments", "site", ".tracegen"}
+    before = files_of(here / "site")
     assert main(["build", "--strict"]) == 0
-    assert "draft" not in capsys.readouterr().err and files_of(at / "site").keys() == before.keys()
+    assert "draft" not in capsys.readouterr().err and files_of(here / "site").keys() == before.keys()
 
 
-def test_a_journal_without_settings_is_the_front_page(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (at / "journal").mkdir()
-    (at / "journal/index.md").write_text("# My own words\n")
+def test_a_journal_without_settings_is_the_front_page(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "journal").mkdir()
+    (here / "journal/index.md").write_text("# My own words\n")
     assert main(["build", "--strict"]) == 0
-    assert capsys.readouterr().err == SAID and "My own words" in (at / "site/index.html").read_text()
+    assert capsys.readouterr().err == SAID and "My own words" in (here / "site/index.html").read_text()
 
 
-def test_settings_that_are_there_are_taken(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_that_are_there_are_taken(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init"]) == 0
-    (at / "elsewhere").mkdir()
+    (here / "elsewhere").mkdir()
     assert main(["build"]) == 0
-    assert SAID not in capsys.readouterr().err and not (at / ".tracegen/mkdocs.yml").exists()
+    assert SAID not in capsys.readouterr().err and not (here / ".tracegen/mkdocs.yml").exists()
 
 
 @pytest.mark.parametrize("arguments", [["build"], ["serve"], ["build", "-f", "mkdocs.yml"]])
 def test_where_there_is_nothing_nothing_is_built(
-    at: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+    here: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     if "-f" in arguments:  # what was named is not replaced by something else
-        (at / "experiments").mkdir()
+        (here / "experiments").mkdir()
     assert main(arguments) == 2
     assert "mkdocs.yml: is missing; go to the folder of mkdocs.yml" in capsys.readouterr().err
-    assert not (at / ".tracegen").exists()
+    assert not (here / ".tracegen").exists()
 
 
-def test_runs_alone_are_served(at: Path) -> None:
-    stored(at / "experiments", plain_run("quick"), scaled_case(1, 1))
+def test_runs_alone_are_served(here: Path) -> None:
+    stored(here / "experiments", plain_run("quick"), scaled_case(1, 1))
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-u", "-m", "tracegen", "serve", "-a", f"127.0.0.1:{port}"]

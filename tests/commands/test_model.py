@@ -91,13 +91,6 @@ def test_gpt_oss_has_as_many_layers_as_asked(
     assert model.metadata["gpt-oss.block_count"] == n_layers == model.tensors["layer"].nunique()
 
 
-def test_gpt_oss_in_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], small: list[float]) -> None:
-    assert run("gpt-oss", str(tmp_path / "m.gguf"), "--split") == 0
-    assert len(capsys.readouterr().out.splitlines()) == 2
-    assert len(read_model(tmp_path / "m-00001-of-00002.gguf").files) == 2
-    assert len(list(tmp_path.iterdir())) == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

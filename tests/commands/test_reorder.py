@@ -31,9 +31,8 @@ SMALL = [("output.weight", (8, 4), "F32"), ("blk.1.attn_q.weight", (32, 3), "Q4_
 
 
 @pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "m.gguf"
+def model(here: Path) -> Path:
+    path = here / "m.gguf"
     path.write_bytes(gguf_file(SMALL, [made.string("general.architecture", "llama"), made.u32("llama.x", 7)]))
     return path
 

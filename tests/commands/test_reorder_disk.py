@@ -53,11 +53,10 @@ def requests_of(path: Path, reads: list[tuple[int, int]], sysfs: Path) -> int:
 @needs_root
 @pytest.mark.parametrize("which", ["layer", "first-touch", "hot"])
 def test_a_device_counts_the_reads_that_were_simulated(
-    disk: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    disk: tuple[Path, Path], here: Path, capsys: pytest.CaptureFixture[str],
     which: str,
 ) -> None:  # fmt: skip
     sysfs, folder = disk
-    monkeypatch.chdir(tmp_path)
     tables = scaled_case(4, 3, moe=True, copied=False)
     stored_run(tables)
     entries = entries_of(tables)

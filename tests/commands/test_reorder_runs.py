@@ -41,9 +41,8 @@ def plain_order(which: str, names: Sequence[str], tables: Mapping[str, pd.DataFr
 
 
 @pytest.fixture
-def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, pd.DataFrame]:
+def case(here: Path) -> dict[str, pd.DataFrame]:
     """A stored run `demo` of a mixture, and its model `m.gguf`, whose tensors stand in an order of their own."""
-    monkeypatch.chdir(tmp_path)
     tables = scaled_case(4, 3, moe=True, copied=False)
     stored_run(tables)
     entries = entries_of(tables)
@@ -85,10 +84,7 @@ def test_a_run_of_a_split_model_and_one_of_another_order(
     assert Path("a.gguf").read_bytes() == Path("b.gguf").read_bytes()
 
 
-def test_copied_weights_count_as_never_touched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_copied_weights_count_as_never_touched(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tables = scaled_case(4, 3, moe=True, copied=True)
     stored_run(tables)
     entries = entries_of(tables)

@@ -27,9 +27,8 @@ from tracegen.storing import store
 
 
 @pytest.fixture
-def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, pd.DataFrame]:
+def tables(here: Path) -> dict[str, pd.DataFrame]:
     """The tables of a stored run `demo`."""
-    monkeypatch.chdir(tmp_path)
     case = scaled_case(2, 1, moe=True)
     stored(Path("experiments"), a_run(), case)
     return case
@@ -58,10 +57,7 @@ def test_json_holds_numbers_with_their_unit_in_the_name(
     assert [check["key"] for check in figures["checks"]] == ["tracing_cost"]
 
 
-def test_every_model_of_a_run_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_every_model_of_a_run_is_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     draft = {"file": "draft.gguf", "architecture": "qwen3", "size_bytes": 3 << 20, "random_weights": False}
     stored(Path("experiments"), a_run(more_models=[draft]), scaled_case(1, 1))
     assert json.loads(printed(capsys, "--json"))["more_models"] == [draft]
@@ -69,10 +65,7 @@ def test_every_model_of_a_run_is_told(
     assert "model.gguf, llama, 4.8 MiB (random weights)" in output and "draft.gguf, qwen3, 3.0 MiB\n" in output
 
 
-def test_json_is_null_where_words_say_not_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_json_is_null_where_words_say_not_recorded(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bare = without(scaled_case(1, 1), "files", "tensors", "buffers", "touches")
     stored(Path("experiments"), a_run(trace=dict(events=1)), bare)
     figures = json.loads(printed(capsys, "--json"))
@@ -121,10 +114,7 @@ def test_refusals(
     assert message in captured.err and captured.out == ""
 
 
-def test_the_largest_buffers_come_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_largest_buffers_come_first(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     events = [
         *(dict(time_ns=time, event="alloc", buffer_id=b, size_bytes=size) for time, b, size in ((1, 0, 0), (2, 1, 7))),
         *(dict(time_ns=time, event="alloc", buffer_id=b, size_bytes=size) for time, b, size in ((3, 2, 9), (4, 3, 0))),
@@ -180,16 +170,13 @@ def test_a_table_that_a_terminal_cannot_hold_is_plain(
     assert [row.split() for row in rows] == [row.split() for row in plain[1:]]
 
 
-def test_an_op_cannot_steer_the_terminal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_an_op_cannot_steer_the_terminal(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     case = scaled_case(1, 1)
     nodes = case["graph_nodes"]
     op = nodes["op"].astype("object").mask(nodes["op"] == "MUL_MAT", "MUL\x1b[2J[red]").astype("category")
     stored(Path("experiments"), a_run(), {**case, "graph_nodes": nodes.assign(op=op)})
     assert "time in MUL\\x1b[2J[red], measured" in printed(capsys)
-    assert "time in MUL\\x1b[2J[red], measured" in on_a_terminal(tmp_path, "show", "demo", columns=200)
+    assert "time in MUL\\x1b[2J[red], measured" in on_a_terminal(here, "show", "demo", columns=200)
 
 
 def test_shown_again_a_run_says_the_same_without_reading_its_tables(

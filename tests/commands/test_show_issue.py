@@ -30,9 +30,7 @@ DEMO = replace(
 )
 
 
-@pytest.fixture(autouse=True)
-def in_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:

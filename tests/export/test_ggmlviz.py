@@ -166,8 +166,7 @@ def test_a_run_without_graphs_and_buffers_is_refused(tmp_path: Path) -> None:
         written(tmp_path, contract.empty())
 
 
-def test_the_command_writes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_command_writes_one_file(here: Path) -> None:
     tables = scaled_case(2, 1)
     stored(Path("experiments"), a_run(), tables)
     assert main(["export", "demo", "ggmlviz", "--pass", "2"]) == 0

@@ -152,11 +152,10 @@ def test_a_version_is_as_it_was_published(name: str, files: dict[str, str]) -> N
     assert f"published {bundle.document['created'][:10]} by {bundle.document['generator']}" in Read(files[name]).text
 
 
-def test_what_became_known_of_a_version(tmp_path: Path, files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_became_known_of_a_version(here: Path, files: dict[str, str]) -> None:
     assert "Superseded. sample@v2 is newer" in Read(files["sample@v1"]).text.replace(" .", ".")
     assert "Erratum. tracegen 0.1.0 published this page" in Read(files["sample@v1"]).text
-    shutil.copytree(ROOT / "experiments" / "sample", tmp_path / "experiments" / "sample")
-    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "experiments" / "sample", here / "experiments" / "sample")
     versions.withdraw(Path("experiments/sample"), 2, f"On battery {SCRIPT}", 1, NOW)
     assert main(["export", "sample@v2", "html"]) == 0
     said = Path("sample-v2.html").read_text(encoding="utf-8")
@@ -165,11 +164,8 @@ def test_what_became_known_of_a_version(tmp_path: Path, files: dict[str, str], m
     assert "script" not in Read(said).tags
 
 
-def test_a_changed_page_is_not_exported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shutil.copytree(ROOT / "experiments" / "sample" / "versions" / "2", tmp_path / "mine")
-    monkeypatch.chdir(tmp_path)
+def test_a_changed_page_is_not_exported(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(ROOT / "experiments" / "sample" / "versions" / "2", here / "mine")
     assert main(["export", "mine", "html"]) == 0  # without the ledger: its own manifest holds
     page = Path("mine/index.html")
     page.write_text(page.read_text(encoding="utf-8").replace("7.92 MiB", "7.29 MiB"), encoding="utf-8")

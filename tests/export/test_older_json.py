@@ -19,10 +19,7 @@ from tracegen.reading.notebook.loaded import load
 VERSIONS = Path(__file__).parents[2] / "experiments"
 
 
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work in an empty folder."""
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 class Tables(SimpleNamespace):

@@ -150,6 +150,33 @@ def demo(models: Path) -> Path:
     return write_demo_model("demo", models / "plain-demo.gguf")[0]
 
 
+@pytest.fixture(scope="session")
+def mixture(models: Path) -> Path:
+    """The demo model with experts."""
+    return write_demo_model("moe", models / "plain-moe.gguf")[0]
+
+
+def stored(experiment: Experiment, folder: Path, build: Build) -> LoadedRun:
+    """Measure the experiment; the run as it was stored."""
+    run = measure(experiment, folder, Progress(), str(build.programs))
+    assert run.folder is not None
+    return load_run(run.folder)
+
+
+def cold_experiment(model: Path, tokens: int, **more: Any) -> Experiment:
+    """Operations read the file themselves, from a cold page cache."""
+    settings = dict(warmup=False, repack=False, prefault=False, page_cache="cold", residency=True) | more
+    return Experiment("cold", "What is read?", str(model), "The memory page", tokens, **settings)
+
+
+def resident(loaded: LoadedRun, pass_id: int) -> set[int]:
+    """The pages of the file that were in memory after a load or pass."""
+    rows = loaded.residency[loaded.residency["pass_id"] == pass_id]
+    return {
+        page for first, n in zip(rows["first_page"], rows["n_pages"], strict=True) for page in range(first, first + n)
+    }
+
+
 @pytest.fixture(scope="session", params=CHOSEN, ids=lambda case: case.name)
 def measured(
     request: pytest.FixtureRequest,
@@ -162,9 +189,7 @@ def measured(
     files = write_demo_model(case.kind, models / f"{case.name}.gguf", split=case.split, **case.shape)
     model = _linked(files)[0] if case.linked else files[0]
     experiment = Experiment(name=case.name, question="Is it true?", model=str(model), **case.experiment)
-    run = measure(experiment, tmp_path_factory.mktemp(case.name), Progress(), str(hooked.programs))
-    assert run.folder is not None
-    return Measured(case, experiment, load_run(run.folder), oracle)
+    return Measured(case, experiment, stored(experiment, tmp_path_factory.mktemp(case.name), hooked), oracle)
 
 
 def _linked(files: tuple[Path, ...]) -> list[Path]:

@@ -110,47 +110,41 @@ def test_spans_fill_the_passes(attached: LoadedRun) -> None:
 # ---- without the cases ----
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_a_hooked_program_is_refused(project: Path, hooked: Build, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hooked_program_is_refused(here: Path, hooked: Build, capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["exec", "case", "--attach", "--llama-cpp", str(hooked.programs), "--", TARGET])
     assert status == 2
     assert "its llama.cpp has the hooks already; leave out --attach" in capsys.readouterr().err
-    assert not (project / "experiments").exists()
+    assert not (here / "experiments").exists()
 
 
 def test_a_cache_that_cannot_be_preloaded_from_is_refused(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(project / "my cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "my cache"))
     assert main(["exec", "case", "--attach", "--", "true"]) == 3
     assert "no space or colon; set XDG_CACHE_HOME" in capsys.readouterr().err
 
 
-def test_several_processes_are_told(project: Path, plain: Build, demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_several_processes_are_told(here: Path, plain: Build, demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """A run holds the trace of one; both lie with what is kept."""
     call = f"{plain.programs / TARGET} -m {demo} -p a -n 1 -no-cnv --fit off </dev/null"
     assert main(["exec", "case", "--attach", "--", "sh", "-c", f"{call}; {call}"]) == 2
     assert "2 of its processes ran llama.cpp" in capfd.readouterr().err
-    assert len(list(project.glob("experiments/case/failed/*/raw/trace/*.main.tt"))) == 2
+    assert len(list(here.glob("experiments/case/failed/*/raw/trace/*.main.tt"))) == 2
 
 
 def test_libraries_with_hooks_record_themselves(
-    project: Path, plain: Build, hooked: Build, demo: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path, plain: Build, hooked: Build, demo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The program beside which they do not lie finds them all the same: recorded once, by the hooks."""
     monkeypatch.setenv("LD_LIBRARY_PATH", str(hooked.programs))
-    program = project / TARGET
+    program = here / TARGET
     shutil.copy(plain.programs / TARGET, program)
     arguments = ["-m", str(demo), "-p", "a", "-n", "2", "-no-cnv", "--fit", "off", "--ignore-eos"]
     assert main(["exec", "case", "--attach", "--", str(program), *arguments]) == 0
-    loaded = load_run(project / "experiments" / "case" / "runs" / "001")
+    loaded = load_run(here / "experiments" / "case" / "runs" / "001")
     assert loaded.run.facts["trace"]["attached"] is False
-    assert "they record it" in (project / "experiments/case/runs/001/raw/stderr.txt").read_text()
+    assert "they record it" in (here / "experiments/case/runs/001/raw/stderr.txt").read_text()
 
 
 @pytest.mark.parametrize("how", ["_exit(0)", "kill"])
@@ -175,7 +169,7 @@ def test_a_program_that_ends_without_its_exit_keeps_whole_passes(
     assert read.facts["open_computes"] == read.facts["n_ops_short_of_threads"] == read.facts["n_ops_unexplained"] == 0
 
 
-def test_a_program_without_llama_cpp_is_told(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_program_without_llama_cpp_is_told(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["exec", "case", "--attach", "--", "true"]) == 3
     assert "it called no llama.cpp in shared libraries" in capfd.readouterr().err
 

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from distributed import Scheduler, SpecCluster, Worker, get_worker
 
+from tests.builders import with_facts
 from tests.test_matrix_runs import LEAST, a_matrix, stored
 from tracegen.cli.main import main
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, StoreError
@@ -142,8 +143,7 @@ def test_a_round_that_was_begun_goes_on_on_its_machine(
     for _ in range(2):
         plan = todo(matrix, folder)
         run = stored(folder, plan.missing[0][1])
-        facts = {**run.facts, "host": {**run.facts["host"], "id": "tcp://127.0.0.2"}}
-        store.write_run_file(store.run_folders(folder)[-1], replace(run, facts=facts))
+        store.write_run_file(store.run_folders(folder)[-1], with_facts(run, host=dict(id="tcp://127.0.0.2")))
     all_of(matrix, folder, dask(1, 1))
     assert len(machines.calls) == 1 and "127.0.0.2" in machines.calls[0][0]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.conftest import stored
 from tests.integration.test_kills import started
 from tests.live import a_pass_ended
 from tracegen.analysis.disturbance import disturbance
@@ -21,11 +22,9 @@ from tracegen.contract.model import Check, Experiment
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.checks.evidence import Evidence
 from tracegen.measure.checks.verdict import checks_of
-from tracegen.measure.runs.measure import measure
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import read_trace
-from tracegen.reading.notebook.loaded import LoadedRun, load_run
-from tracegen.storing.progress import Progress
+from tracegen.reading.notebook.loaded import LoadedRun
 
 pytestmark = [pytest.mark.llama, pytest.mark.alone]
 
@@ -35,9 +34,7 @@ TICK_NS = 4_000_000  # of the kernel: until then it may count a processor change
 
 def run_of(folder: Path, hooked: Build, demo: Path, tokens: int = TOKENS, **settings: object) -> LoadedRun:
     experiment = Experiment("case", "", str(demo), "The page of the disk", tokens, **settings)  # type: ignore[arg-type]
-    run = measure(experiment, folder, Progress(), str(hooked.programs))
-    assert run.folder is not None
-    return load_run(run.folder)
+    return stored(experiment, folder, hooked)
 
 
 def check_of(loaded: LoadedRun, key: str) -> Check:

@@ -37,13 +37,7 @@ Exec = Callable[..., LoadedRun]
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def execute(project: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) -> Exec:
+def execute(here: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) -> Exec:
     """`tracegen exec case OPTIONS -- PROGRAM ARGUMENTS`; the run it stored."""
 
     def call(program: str, *arguments: object, options: tuple[object, ...] = (), status: int = 0) -> LoadedRun:
@@ -51,7 +45,7 @@ def execute(project: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) -> 
         code = main([*words, *map(str, arguments)])
         output = capfd.readouterr()
         assert code == status, output.out + output.err
-        return load_run(sorted((project / "experiments" / "case" / "runs").iterdir())[-1])
+        return load_run(sorted((here / "experiments" / "case" / "runs").iterdir())[-1])
 
     return call
 
@@ -115,15 +109,15 @@ def test_a_window_that_nothing_falls_into(execute: Exec, demo: Path) -> None:
     assert loaded.run.facts["trace"]["skipped_passes"] == 4
 
 
-def test_a_model_that_is_not_there(project: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_model_that_is_not_there(here: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) -> None:
     words = ["exec", "case", "--llama-cpp", str(hooked.programs), "--", TARGET, "-m", "nowhere.gguf", "-p", "x"]
     assert main(words) == 2
     assert "llama-completion: exit status 1; its last lines" in capfd.readouterr().err
 
 
-def test_an_experiment_that_is_private(execute: Exec, project: Path, demo: Path) -> None:
-    (project / "experiments" / "case").mkdir(parents=True)
-    (project / "experiments" / "case" / "experiment.toml").write_text("private = true\n")
+def test_an_experiment_that_is_private(execute: Exec, here: Path, demo: Path) -> None:
+    (here / "experiments" / "case").mkdir(parents=True)
+    (here / "experiments" / "case" / "experiment.toml").write_text("private = true\n")
     assert privacy.is_private(execute(TARGET, *completion(demo, 2)).run.facts)
 
 
@@ -192,7 +186,7 @@ def test_the_pages_of_such_a_run(execute: Exec, models: Path, demo: Path) -> Non
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_closes_the_trace_and_stores_the_run(
-    project: Path, hooked: Build, demo: Path, number: signal.Signals
+    here: Path, hooked: Build, demo: Path, number: signal.Signals
 ) -> None:
     command = [sys.executable, "-m", "tracegen", "exec", "case", "--llama-cpp", str(hooked.programs), "--", TARGET]
     arguments = [*map(str, completion(demo, 100_000, 16_384))]
@@ -200,7 +194,7 @@ def test_ctrl_c_closes_the_trace_and_stores_the_run(
         [*command, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as child:
         patience = time.monotonic() + 60
-        while not any(map(a_pass_ended, project.glob("experiments/case/runs/.*.part/raw/trace"))):
+        while not any(map(a_pass_ended, here.glob("experiments/case/runs/.*.part/raw/trace"))):
             assert time.monotonic() < patience and child.poll() is None
             time.sleep(0.05)
         try:
@@ -208,7 +202,7 @@ def test_ctrl_c_closes_the_trace_and_stores_the_run(
             output, _ = child.communicate(timeout=120)
         finally:
             child.kill()
-    loaded = load_run(project / "experiments" / "case" / "runs" / "001")
+    loaded = load_run(here / "experiments" / "case" / "runs" / "001")
     assert child.returncode == int(loaded.run.verdict == "not usable"), output
     (check,) = [check for check in loaded.run.checks if check.key == "trace_complete"]
     assert check.state == "passed" and loaded.run.facts["stopped"] is True, check
@@ -238,14 +232,14 @@ def test_a_signal_ends_the_trace_and_not_the_program(tmp_path: Path, hooked: Bui
 
 
 def test_a_program_that_fails_after_it_was_recorded_is_no_success(
-    project: Path, hooked: Build, demo: Path, capfd: pytest.CaptureFixture[str]
+    here: Path, hooked: Build, demo: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    script = project / "fails.sh"
+    script = here / "fails.sh"
     script.write_text('#!/bin/sh\n"$@"\nexit 7\n')
     script.chmod(0o755)
     command = [str(script), str(hooked.programs / TARGET), *map(str, completion(demo, 2))]
     assert main(["exec", "case", "--", *command]) == 3
-    output, loaded = capfd.readouterr(), load_run(project / "experiments" / "case" / "runs" / "001")
+    output, loaded = capfd.readouterr(), load_run(here / "experiments" / "case" / "runs" / "001")
     assert accounted(loaded) and loaded.run.facts["exit_status"] == 7
     assert "exit status 7; its run is stored" in output.err and "stored in" in output.out
 
@@ -270,16 +264,16 @@ def test_memory_locked_beside_a_program(execute: Exec, demo: Path) -> None:
     ],
 )
 def test_windows_that_make_no_sense(
-    project: Path, capfd: pytest.CaptureFixture[str], options: list[str], output: str
+    here: Path, capfd: pytest.CaptureFixture[str], options: list[str], output: str
 ) -> None:
     assert main(["exec", "case", *options, "--", "llama-bench"]) == 2
-    assert output in capfd.readouterr().err and not (project / "experiments").exists()
+    assert output in capfd.readouterr().err and not (here / "experiments").exists()
 
 
-def test_programs_that_cannot_be_traced(project: Path, plain: Build, capfd: pytest.CaptureFixture[str]) -> None:
+def test_programs_that_cannot_be_traced(here: Path, plain: Build, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["exec", "case", "--", "no-such-program"]) == 2
     assert "no-such-program: there is no such program" in capfd.readouterr().err
-    (project / "notes.txt").write_text("no program")
+    (here / "notes.txt").write_text("no program")
     assert main(["exec", "case", "--", "./notes.txt"]) == 2
     assert "notes.txt: cannot be run" in capfd.readouterr().err
     assert main(["exec", "case", "--", str(plain.programs / TARGET)]) == 2

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
+from tests.integration.conftest import resident, stored
 from tracegen.analysis.accesses import ranges
 from tracegen.contract.model import Experiment
 from tracegen.measure.capture import conditions, hashing, page_cache, storage
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.demo.models import write_demo_model
-from tracegen.measure.runs.measure import measure
-from tracegen.reading.notebook.loaded import LoadedRun, load_run
-from tracegen.storing.progress import Progress
+from tracegen.reading.notebook.loaded import LoadedRun
 from tracegen.storing.store import sha256_of
 
 pytestmark = pytest.mark.llama
@@ -36,9 +35,9 @@ def moe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ran(hooked: Build, folder: Path, model: Path, **settings: object) -> LoadedRun:
     experiment = Experiment("knobs", "?", str(model), "The page", 2, warmup=False, repack=False, **settings)  # type: ignore[arg-type]
-    run = measure(experiment, folder, Progress(), str(hooked.programs))
-    assert run.folder is not None and run.verdict != "not usable"
-    return load_run(run.folder)
+    loaded = stored(experiment, folder, hooked)
+    assert loaded.run.verdict != "not usable"
+    return loaded
 
 
 def cache_of(loaded: LoadedRun) -> tuple[int, int]:
@@ -95,13 +94,6 @@ def test_a_run_does_not_warm_its_model_for_the_next_one(
     assert loaded.run.facts["model"]["sha256"] == sha256_of(moe)
 
 
-def pages_of(loaded: LoadedRun, pass_id: int) -> set[int]:
-    rows = loaded.residency[loaded.residency["pass_id"] == pass_id]
-    return {
-        page for first, n in zip(rows["first_page"], rows["n_pages"], strict=True) for page in range(first, first + n)
-    }
-
-
 def first_page_of_weights(loaded: LoadedRun) -> int:
     return int(loaded.tensors["offset"].min()) // mmap.PAGESIZE
 
@@ -111,11 +103,11 @@ def test_residency_grows_by_what_ops_touch(hooked: Build, moe: Path, tmp_path: P
     loaded = ran(hooked, tmp_path, moe, page_cache="cold", prefault=False, residency=True)
     ids = loaded.passes["pass_id"].tolist()
     assert loaded.residency["pass_id"].unique().tolist() == ids
-    resident = [pages_of(loaded, pass_id) for pass_id in ids]
-    assert all(len(before - after) < FEW for before, after in itertools.pairwise(resident))
-    assert len(resident[0]) + FEW < len(resident[-1])
+    after = [resident(loaded, pass_id) for pass_id in ids]
+    assert all(len(one - next_one) < FEW for one, next_one in itertools.pairwise(after))
+    assert len(after[0]) + FEW < len(after[-1])
     used = ranges(loaded.tables)
-    for pass_id, pages in zip(ids, resident, strict=True):
+    for pass_id, pages in zip(ids, after, strict=True):
         of_pass = used[(used["pass_id"] == pass_id) & (used["memory"] == "disk") & (used["end"] > used["begin"])]
         touched = {
             page
@@ -124,7 +116,7 @@ def test_residency_grows_by_what_ops_touch(hooked: Build, moe: Path, tmp_path: P
         }
         assert len(touched - pages) <= len(touched) // 50
     head = first_page_of_weights(loaded)  # llama.cpp unmaps what lies before
-    whole = [page for page in resident[-1] if (page + 1) * mmap.PAGESIZE <= moe.stat().st_size]
+    whole = [page for page in after[-1] if (page + 1) * mmap.PAGESIZE <= moe.stat().st_size]
     outside = cache_of(loaded)[1] - len(whole) * mmap.PAGESIZE
     assert -FEW * mmap.PAGESIZE <= outside <= (head + 1) * mmap.PAGESIZE + UNDER_WAY
 
@@ -132,6 +124,6 @@ def test_residency_grows_by_what_ops_touch(hooked: Build, moe: Path, tmp_path: P
 def test_with_prefault_the_load_leaves_the_whole_file_in_memory(hooked: Build, moe: Path, tmp_path: Path) -> None:
     loaded = ran(hooked, tmp_path, moe, page_cache="cold", residency=True)
     n_pages = -(-moe.stat().st_size // mmap.PAGESIZE)
-    whole, resident = set(range(first_page_of_weights(loaded), n_pages)), pages_of(loaded, 0)
+    whole, after_load = set(range(first_page_of_weights(loaded), n_pages)), resident(loaded, 0)
     # a kernel that reclaims early takes some back before the load has ended
-    assert resident <= whole and len(whole - resident) < max(FEW, len(whole) // 30)
+    assert after_load <= whole and len(whole - after_load) < max(FEW, len(whole) // 30)

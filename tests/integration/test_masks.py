@@ -8,14 +8,13 @@ import pandas as pd
 import pytest
 
 from tests import random_models
+from tests.integration.conftest import stored
 from tests.random_files import write_random_model
 from tracegen.analysis import accesses
 from tracegen.contract.model import Experiment
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.demo.gpt_oss import GPT_OSS_TYPES
-from tracegen.measure.runs.measure import measure
-from tracegen.reading.notebook.loaded import LoadedRun, load_run
-from tracegen.storing.progress import Progress
+from tracegen.reading.notebook.loaded import LoadedRun
 
 pytestmark = pytest.mark.llama
 
@@ -32,9 +31,7 @@ def windowed(hooked: Build, tmp_path_factory: pytest.TempPathFactory) -> LoadedR
 
 def _run(hooked: Build, model: Path, folder: Path, flash_attention: str) -> LoadedRun:
     experiment = Experiment("case", "", str(model), PROMPT, 6, ubatch=7, flash_attention=flash_attention)  # type: ignore[arg-type]
-    run = measure(experiment, folder, Progress(), str(hooked.programs))
-    assert run.folder is not None
-    return load_run(run.folder)
+    return stored(experiment, folder, hooked)
 
 
 def rows_read(loaded: LoadedRun) -> dict[tuple[int, int], dict[str, set[int]]]:

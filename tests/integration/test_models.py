@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from tests import random_models
+from tests.integration.conftest import stored
 from tests.random_files import write_lora, write_random_model
 from tracegen.analysis import experts, routing
 from tracegen.analysis.embeddings import embeddings
@@ -21,7 +22,6 @@ from tracegen.contract.model import Experiment
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.demo.architecture import Architecture, types_of
 from tracegen.measure.demo.gpt_oss import GPT_OSS_TYPES
-from tracegen.measure.runs.measure import measure
 from tracegen.measure.runs.observe import Observation, observe
 from tracegen.reading.notebook.loaded import LoadedRun, load_run
 from tracegen.storing.progress import Progress
@@ -111,9 +111,7 @@ def traced(request: pytest.FixtureRequest, hooked: Build, tmp_path_factory: pyte
         name=request.param, question="Is it true?", model=str(model), prompt=PROMPT, tokens=4, ubatch=8, context=256,
         flags=flags,
     )  # fmt: skip
-    run = measure(experiment, folder, Progress(), str(hooked.programs))
-    assert run.folder is not None
-    loaded = load_run(run.folder)
+    loaded = stored(experiment, folder, hooked)
     return Traced(case, loaded, loaded.graph_nodes)
 
 

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.integration.conftest import cold_experiment, resident, stored
 from tracegen.analysis import disk_waits
 from tracegen.contract.model import Check, Experiment, Run
 from tracegen.measure.capture.llama_cpp import TARGET, Build
 from tracegen.measure.capture.plan import command_for
-from tracegen.measure.demo.models import write_demo_model
-from tracegen.measure.runs.measure import measure
 from tracegen.measure.runs.observe import Observation, observe
 from tracegen.reading.notebook.loaded import LoadedRun, load_run
 from tracegen.storing.progress import Progress
@@ -29,35 +28,17 @@ def checks_of_faults(run: Run) -> dict[str, Check]:
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_demo_model("moe", tmp_path_factory.mktemp("models") / "moe.gguf")[0]
-
-
-@pytest.fixture(scope="module")
-def cold(hooked: Build, model: Path, tmp_path_factory: pytest.TempPathFactory) -> LoadedRun:
+def cold(hooked: Build, mixture: Path, tmp_path_factory: pytest.TempPathFactory) -> LoadedRun:
     """A run whose operations read the file themselves, from a cold page cache."""
-    experiment = Experiment(
-        "cold", "What is read?", str(model), "The memory page", 6, warmup=False, repack=False, prefault=False,
-        page_cache="cold", residency=True,
-    )  # fmt: skip
-    run = measure(experiment, tmp_path_factory.mktemp("cold"), Progress(), str(hooked.programs))
-    _skip_where_refused(run)
-    assert run.folder is not None
-    return load_run(run.folder)
+    loaded = stored(cold_experiment(mixture, 6), tmp_path_factory.mktemp("cold"), hooked)
+    _skip_where_refused(loaded.run)
+    return loaded
 
 
 def _skip_where_refused(run: Run) -> None:
     """Skip where the kernel or a container does not let this user record page faults."""
     if refused := run.facts["trace"]["faults_refused"]:
         pytest.skip(f"page faults cannot be recorded here: {refused}")
-
-
-def resident(loaded: LoadedRun, pass_id: int) -> set[int]:
-    """The pages of the file that were in memory after a pass."""
-    rows = loaded.residency[loaded.residency["pass_id"] == pass_id]
-    return {
-        page for first, n in zip(rows["first_page"], rows["n_pages"], strict=True) for page in range(first, first + n)
-    }
 
 
 def test_faults_were_recorded_without_loss_and_agree(cold: LoadedRun) -> None:
@@ -117,17 +98,16 @@ def test_no_thread_leaves_a_barrier_inside_an_operation_before_the_last_has_come
     assert (within["end_ns"] <= within["begin_ns_of_work"] + within["work_ns"] + within["barrier_ns"]).all()
 
 
-def test_a_run_that_prefaults_records_none_unless_asked(hooked: Build, model: Path, tmp_path: Path) -> None:
-    experiment = Experiment("warm", "What is read?", str(model), "The memory page", 2, warmup=False)
-    run = measure(experiment, tmp_path, Progress(), str(hooked.programs))
-    assert not run.has_faults and run.facts["settings"]["faults"] is False
-    assert not checks_of_faults(run)
-    assert run.folder is not None and load_run(run.folder).faults.empty
+def test_a_run_that_prefaults_records_none_unless_asked(hooked: Build, mixture: Path, tmp_path: Path) -> None:
+    experiment = Experiment("warm", "What is read?", str(mixture), "The memory page", 2, warmup=False)
+    loaded = stored(experiment, tmp_path, hooked)
+    assert not loaded.run.has_faults and loaded.run.facts["settings"]["faults"] is False
+    assert not checks_of_faults(loaded.run) and loaded.faults.empty
 
 
-def test_an_attached_program_records_them_too(plain: Build, model: Path, tmp_path: Path) -> None:
-    experiment = Experiment("x", "?", str(model), "The memory page", 4, warmup=False, repack=False)
-    command = command_for(experiment, plain.programs / TARGET, model)
+def test_an_attached_program_records_them_too(plain: Build, mixture: Path, tmp_path: Path) -> None:
+    experiment = Experiment("x", "?", str(mixture), "The memory page", 4, warmup=False, repack=False)
+    command = command_for(experiment, plain.programs / TARGET, mixture)
     observation = Observation("attached", command, "Is it seen?", attach=True, faults=True)
     run = observe(observation, tmp_path / "attached", Progress())
     _skip_where_refused(run)

@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.conftest import SHORT, Oracle
+from tests.integration.conftest import SHORT, Oracle, stored
 from tests.reordered_files import contents, in_order
 from tests.reordered_runs import reads_of
 from tracegen.cli.main import main
 from tracegen.contract.model import Experiment
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.demo.models import write_demo_model
-from tracegen.measure.runs.measure import measure
-from tracegen.reading.notebook.loaded import LoadedRun, load_run
-from tracegen.storing.progress import Progress
+from tracegen.reading.notebook.loaded import LoadedRun
 
 pytestmark = pytest.mark.llama
 
@@ -26,9 +24,7 @@ def measured(model: Path, hooked: Build, folder: Path) -> tuple[Experiment, Load
     experiment = Experiment(
         name=folder.name, question="?", model=str(model), prompt=SHORT, tokens=6, threads=1, repack=False
     )
-    run = measure(experiment, folder, Progress(), str(hooked.programs))
-    assert run.folder is not None
-    return experiment, load_run(run.folder)
+    return experiment, stored(experiment, folder, hooked)
 
 
 @pytest.mark.parametrize("kind", ["demo", "moe"])

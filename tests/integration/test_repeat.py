@@ -17,14 +17,27 @@ pytestmark = pytest.mark.llama
 
 
 @pytest.fixture
-def experiment(tmp_path: Path, demo: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def experiment(here: Path, demo: Path) -> Path:
     folder = Path("experiments/case")
     folder.mkdir(parents=True)
     (folder / "experiment.toml").write_text(
         f'question = "Why?"\nprompt = "The page"\ntokens = 2\nmodel = {json.dumps(str(demo))}\n'
     )
     return folder
+
+
+def interrupted_at(number: int, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Let Ctrl-C be pressed while this run is read; what was read until then, and goes on to be."""
+    read, reads = recording.read_trace, []
+
+    def interrupted(*arguments: object) -> object:
+        reads.append(arguments)
+        if len(reads) == number:
+            raise KeyboardInterrupt
+        return read(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(recording, "read_trace", interrupted)
+    return reads
 
 
 def test_three_runs(experiment: Path, hooked: Build, capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,15 +61,7 @@ def test_three_runs(experiment: Path, hooked: Build, capsys: pytest.CaptureFixtu
 def test_ctrl_c_in_the_second_leaves_the_first(
     experiment: Path, hooked: Build, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    read, reads = recording.read_trace, []
-
-    def interrupted(*arguments: object) -> object:
-        reads.append(arguments)
-        if len(reads) == 2:
-            raise KeyboardInterrupt
-        return read(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(recording, "read_trace", interrupted)
+    reads = interrupted_at(2, monkeypatch)
     assert main(["run", "case", "--repeat", "3", "--llama-cpp", str(hooked.programs)]) == 130
     captured = capsys.readouterr()
     assert "1 of 3 runs stored (run-001), 1 usable" in captured.out
@@ -74,15 +79,7 @@ def test_a_matrix_goes_on_after_ctrl_c(
     experiment: Path, hooked: Build, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with_a_matrix(experiment, 'repack = [true, false]\nprompt = ["The page", "And then"]')
-    read, reads = recording.read_trace, []
-
-    def interrupted(*arguments: object) -> object:
-        reads.append(arguments)
-        if len(reads) == 3:
-            raise KeyboardInterrupt
-        return read(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(recording, "read_trace", interrupted)
+    reads = interrupted_at(3, monkeypatch)
     command = ["run", "case", "--llama-cpp", str(hooked.programs)]
     assert main([*command, "--plan"]) == 0
     assert not (experiment / "runs").exists() and "4 runs to make" in capsys.readouterr().out

@@ -7,24 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.conftest import cold_experiment, resident, stored
 from tracegen.analysis import requests
 from tracegen.contract.model import Experiment, Run
 from tracegen.measure.capture.llama_cpp import TARGET, Build
 from tracegen.measure.capture.plan import command_for
-from tracegen.measure.demo.models import write_demo_model
-from tracegen.measure.runs.measure import measure
 from tracegen.measure.runs.observe import Observation, observe
-from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.reading.notebook.loaded import LoadedRun
 from tracegen.storing.progress import Progress
 
 pytestmark = pytest.mark.llama
 
 PAGE = 4096
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_demo_model("moe", tmp_path_factory.mktemp("models") / "moe.gguf")[0]
 
 
 def skip_where_refused(run: Run) -> None:
@@ -35,24 +29,11 @@ def skip_where_refused(run: Run) -> None:
 
 
 @pytest.fixture(scope="module")
-def cold(hooked: Build, model: Path, tmp_path_factory: pytest.TempPathFactory, tracefs: Path) -> LoadedRun:
+def cold(hooked: Build, mixture: Path, tmp_path_factory: pytest.TempPathFactory, tracefs: Path) -> LoadedRun:
     """A run whose operations read the file themselves, from a cold page cache."""
-    experiment = Experiment(
-        "cold", "What is read?", str(model), "The memory page", 6, warmup=False, repack=False, prefault=False,
-        page_cache="cold", residency=True, disk=True,
-    )  # fmt: skip
-    run = measure(experiment, tmp_path_factory.mktemp("cold"), Progress(), str(hooked.programs))
-    skip_where_refused(run)
-    assert run.folder is not None
-    return load_run(run.folder)
-
-
-def resident(loaded: LoadedRun, pass_id: int) -> set[int]:
-    """The pages of the file that were in memory after a load or pass."""
-    rows = loaded.residency[loaded.residency["pass_id"] == pass_id]
-    return {
-        page for first, n in zip(rows["first_page"], rows["n_pages"], strict=True) for page in range(first, first + n)
-    }
+    loaded = stored(cold_experiment(mixture, 6, disk=True), tmp_path_factory.mktemp("cold"), hooked)
+    skip_where_refused(loaded.run)
+    return loaded
 
 
 def requested(loaded: LoadedRun, since_ns: int, until_ns: int) -> set[int]:
@@ -101,9 +82,9 @@ def test_the_device_was_measured_before_the_run(cold: LoadedRun) -> None:
     assert "/" not in device.get("file", "")
 
 
-def test_an_attached_program_records_them_too(plain: Build, model: Path, tmp_path: Path, tracefs: Path) -> None:
-    experiment = Experiment("x", "?", str(model), "The memory page", 4, warmup=False, repack=False)
-    command = command_for(experiment, plain.programs / TARGET, model)
+def test_an_attached_program_records_them_too(plain: Build, mixture: Path, tmp_path: Path, tracefs: Path) -> None:
+    experiment = Experiment("x", "?", str(mixture), "The memory page", 4, warmup=False, repack=False)
+    command = command_for(experiment, plain.programs / TARGET, mixture)
     run = observe(Observation("attached", command, "Is it seen?", attach=True, disk=True), tmp_path / "x", Progress())
     skip_where_refused(run)
     assert run.has_requests and {c.state for c in run.checks if c.key.startswith("requests_")} == {"passed"}

@@ -223,14 +223,7 @@ class Trace:
 
 # Segments with right checksums and wrong contents: tt_dump must refuse them and read nothing out of bounds.
 GARBAGE: tuple[bytes, ...] = (
-    header() + chunk(record(22, b"")),
-    header() + chunk(record(23, b"")),
-    header() + chunk(record(24, b"")),
-    header() + chunk(record(25, b"")),
-    header() + chunk(record(26, b"")),
-    header() + chunk(record(27, b"")),
-    header() + chunk(record(28, b"")),
-    header() + chunk(record(29, b"")),
+    *(header() + chunk(record(kind, b"")) for kind in range(22, 30)),
     header() + chunk(device()),
     header() + chunk(cache()),
     header() + chunk(split(n_map=NONE)),

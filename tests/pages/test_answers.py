@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import pairwise
 
 import pandas as pd
 import pytest
 
-from tests.builders import a_moe_run, a_run, only, scaled_case
+from tests.builders import a_moe_run, a_run, only, scaled_case, with_facts
 from tests.pages.rendered import CASES, Tags, body, rendered, words
 from tests.pages.test_pasted import disk_case
 from tests.site_project import private_run, private_tables
@@ -43,7 +42,7 @@ def test_each_finding_leads_to_its_figure(name: str) -> None:
 
 def test_the_first_page_is_question_answer_picture_key_figures_findings_verdict_and_text() -> None:
     run = a_moe_run()
-    run = replace(run, facts={**run.facts, "settings": {**run.facts["settings"], "question": "Which experts?"}})
+    run = with_facts(run, settings=dict(question="Which experts?"))
     overview = body(rendered(CASES["experts"], run), "overview")
     marks = ("<h1>Which experts?</h1>", 'class="tg-answer"', 'id="fig-file-tokens"', 'id="key-figures"',
              'id="findings"', 'id="verdict"', 'id="text"')  # fmt: skip

@@ -8,8 +8,7 @@ from html import unescape
 import pytest
 
 from tests.builders import a_moe_run
-from tests.pages.rendered import CASES, body, rendered, words
-from tests.stand_in import HOSTILE
+from tests.pages.rendered import CASES, rendered, words
 from tracegen.report.pages.contents import contents
 
 
@@ -38,9 +37,3 @@ def test_a_page_of_few_parts_has_no_list() -> None:
     assert [(e.anchor, e.title, e.figure, e.scripted) for e in listed[:2]] == [
         ("s", "S x", False, True), ("a", "A &lt;i&gt;", False, False),
     ]  # fmt: skip
-
-
-def test_what_is_hostile_stays_text() -> None:
-    run = a_moe_run()
-    run = type(run)(**{**run.__dict__, "facts": {**run.facts, "settings": {"question": HOSTILE}}})
-    assert "<script>alert" not in body(rendered(CASES["experts"], run), "overview")

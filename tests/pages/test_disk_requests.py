@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.builders import a_moe_run, a_run, scaled_case, with_faults, with_requests
+from tests.builders import a_moe_run, a_run, scaled_case, with_requests
 from tests.pages.rendered import Tags, body, everything, rendered, words
 from tests.pages.test_untrusted import HOSTILE
 from tracegen.analysis import requests
@@ -104,12 +104,6 @@ def test_hostile_names_of_measurements_and_passes_stay_text() -> None:
     for page in rendered(CASE, run).pages:
         tags = Tags(page.body)
         assert "img" not in tags.tags and not tags.handlers and "\x1b" not in page.body
-
-
-def test_a_run_with_faults_and_requests_has_the_tables_of_both() -> None:
-    run = a_run(host=HOST, trace=dict(faults_recorded=True, requests_recorded=True))
-    report = rendered(with_requests(with_faults(scaled_case(3, 2, threads=2))), run)
-    assert section(report, "disk-requests") and section(report, "disk-sizes") and section(report, "disk-tensors")
 
 
 def test_a_run_that_recorded_none_has_no_such_table() -> None:

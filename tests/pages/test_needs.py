@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from functools import cache
 
 import pandas as pd
 import pytest
 
-from tests.builders import a_moe_run, scaled_case, with_faults, with_requests
+from tests.builders import a_moe_run, scaled_case, with_facts, with_faults, with_requests
 from tests.pages.rendered import same_analyses, undrawn
 from tracegen.contract.model import Check, Run
 from tracegen.contract.tables import frame
@@ -49,13 +48,11 @@ def tables() -> dict[str, pd.DataFrame]:
 
 def run_with(of: Collection[str], state: str = "failed") -> Run:
     """A run of which everything was recorded, with these checks in this state, and all others passed."""
-    run = a_moe_run()
     checks = tuple(
         Check(key, f"Check of {key}", state if key in of else "passed", f"17 of {key}", "0") for key in CHECKS
     )
-    trace = {**run.facts["trace"], "faults_recorded": True, "requests_recorded": True}
-    facts = {**run.facts, "trace": trace, "host": {**run.facts["host"], "page_bytes": 4096}}
-    return replace(run, checks=checks, facts=facts)
+    recorded = dict(faults_recorded=True, requests_recorded=True)
+    return with_facts(a_moe_run(checks=checks), trace=recorded, host=dict(page_bytes=4096))
 
 
 @cache

@@ -16,7 +16,7 @@ import markdown
 import pandas as pd
 import pytest
 
-from tests.builders import a_moe_run, a_run, scaled_case, with_faults, with_requests
+from tests.builders import a_moe_run, a_run, scaled_case, with_facts, with_faults, with_requests
 from tests.pages.rendered import CASES, body, everything, rendered, same_analyses
 from tests.pages.test_markdown import ALLOWED, html, linked
 from tests.recompute.plain import experts, times
@@ -57,11 +57,9 @@ def disk_case() -> tuple[Run, dict[str, pd.DataFrame]]:
     tables = with_requests(with_faults(scaled_case(5, 3, moe=True)))
     last = int(tables["passes"]["pass_id"].max())
     tables["residency"] = frame("residency", [dict(pass_id=last, file=0, first_page=0, n_pages=2)])
-    run = a_moe_run()
-    trace = {**run.facts["trace"], "faults_recorded": True, "requests_recorded": True}
-    host = {**run.facts["host"], "page_bytes": 4096}
-    facts = {**run.facts, "trace": trace, "host": host, "device": dict(device="vda", measurements=MEASURED)}
-    return replace(run, facts=facts), tables
+    run = a_moe_run(device=dict(device="vda", measurements=MEASURED))
+    recorded = dict(faults_recorded=True, requests_recorded=True)
+    return with_facts(run, trace=recorded, host=dict(page_bytes=4096)), tables
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +134,7 @@ def test_the_first_lines_say_what_ran() -> None:
         first,
     )
     assert second == "mmap on, prefault on, repack on, warm-up on"
-    attached = replace(run, facts={**run.facts, "settings": {**run.facts["settings"], "attach": True}})
+    attached = with_facts(run, settings=dict(attach=True))
     line = lines_of(attached, scaled_case(5, 4), "hot").splitlines()[0]
     assert "own build" not in line and "llama.cpp as the program has it (ggml 0.25.3" in line
     assert head.split("|")[1:-1] == [c for c in head.split("|") if c] and "| t/s" not in rule

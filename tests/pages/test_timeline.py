@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.builders import a_moe_run, a_run, only, scaled_case, with_faults, without
+from tests.builders import a_moe_run, a_run, only, scaled_case, with_facts, with_faults, without
 from tests.pages.rendered import body, rendered, words
 from tests.recompute.published import handed_over
 from tests.unpacking import unpacked
@@ -23,6 +23,7 @@ from tracegen.report.pages.explorers.span_chunks import chosen
 from tracegen.report.pages.page import OUTLINE, Report, outline
 
 CASE = scaled_case(4, 2, moe=True, threads=3)
+WITH_FAULTS = with_facts(a_moe_run(), trace=dict(faults_recorded=True))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,6 @@ def called(report: Report, pattern: str, call: str) -> list[Any]:
 
 def test_pages_are_told_from_the_run_alone() -> None:
     every = [key for key, *_ in OUTLINE]
-    faults = {**a_moe_run().facts["trace"], "faults_recorded": True}
     assert [key for key, *_ in outline(a_moe_run())] == every
     for run in (a_run(), a_run(model=None), a_run(model=dict(n_experts=0))):
         assert [key for key, *_ in outline(run)] == [key for key in every if key != "experts"]
@@ -47,7 +47,7 @@ def test_pages_are_told_from_the_run_alone() -> None:
         a_moe_run(),
         privacy.made_private(a_moe_run()),
         a_run(),
-        a_moe_run(trace=faults),
+        WITH_FAULTS,
     ):  # what a draft announces is what is drawn
         assert outline(privacy.public_run(run)) == outline(run)
 
@@ -60,9 +60,8 @@ def test_figures_kept_their_keys_on_their_new_pages(report: Report) -> None:
 
 def test_chunks_hold_the_waiting_for_the_disk_where_it_was_recorded(report: Report) -> None:
     tables = with_faults(CASE)
-    run = a_moe_run(trace={**a_moe_run().facts["trace"], "faults_recorded": True})
     waited = {}
-    for chunk in called(rendered(tables, run), r"data/spans/\d+\.js", "tracegenSpans"):
+    for chunk in called(rendered(tables, WITH_FAULTS), r"data/spans/\d+\.js", "tracegenSpans"):
         for one in chunk:
             for lane in one["threads"]:
                 pairs = zip(unpacked(lane["node"]), unpacked(lane["disk"]), strict=True)

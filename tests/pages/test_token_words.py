@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.builders import a_moe_run, scaled_case
+from tests.builders import a_moe_run, scaled_case, with_facts
 from tests.pages.rendered import body, rendered
 from tracegen.report.figures.context import Context
 from tracegen.report.pages.token_words import Word, words
@@ -60,8 +60,8 @@ def test_words_on_the_overview_lead_to_their_passes() -> None:
 def test_words_of_the_prompt_lead_to_the_pass_that_took_them_in() -> None:
     run = a_moe_run()
     ids = {str(int(token)): f" w{int(token)}" for token in TABLES["tokens"]["token_id"].dropna()}
-    text = {**run.facts["text"], "pieces": ids | run.facts["text"]["pieces"]}
-    html = body(rendered(TABLES, replace(run, facts={**run.facts, "text": text})), "overview")
+    run = with_facts(run, text=dict(pieces=ids | run.facts["text"]["pieces"]))
+    html = body(rendered(TABLES, run), "overview")
     first = re.search(r'href="operations/index\.html#pass=(\d+)" title="prompt, position 0, [^"]*">([^<]*)</a>', html)
     prompt = TABLES["passes"].loc[TABLES["passes"]["kind"] == "prompt", "pass_id"].tolist()
     assert first and int(first[1]) == prompt[0] and first[2].startswith("·w")
@@ -70,7 +70,7 @@ def test_words_of_the_prompt_lead_to_the_pass_that_took_them_in() -> None:
 
 def test_a_private_run_shows_no_word() -> None:
     run = a_moe_run()
-    private = replace(run, facts={**run.facts, "text": {**run.facts["text"], "private": True}})
+    private = with_facts(run, text=dict(private=True))
     assert words(Context(private, TABLES)) == []
     report = rendered(TABLES, private)
     assert not any("·there" in page.body or ">there" in page.body for page in report.pages)
@@ -92,7 +92,7 @@ def test_a_restored_text_says_that_it_is_restored_and_what_is_missing() -> None:
         ({"prompt": None, "generated": None, "missing": "3 sequences"}, "text were not recorded: 3 sequences.</p>"),
         ({}, ""),
     ):
-        of = replace(run, facts={**run.facts, "text": {**run.facts["text"], **more}})
+        of = with_facts(run, text=more)
         report = rendered(TABLES, of)
         for page in ("overview", "method"):
             assert expected in body(report, page)
@@ -102,6 +102,5 @@ def test_a_restored_text_says_that_it_is_restored_and_what_is_missing() -> None:
 
 @pytest.mark.parametrize("pieces", [None, [], "x", {"x": " a", "7": 5, "11": None}])
 def test_strange_pieces_do_no_harm(pieces: object) -> None:
-    run = a_moe_run()
-    strange = replace(run, facts={**run.facts, "text": {**run.facts["text"], "pieces": pieces}})
+    strange = with_facts(a_moe_run(), text=dict(pieces=pieces))
     assert [word.visible for word in words(Context(strange, TABLES))][-1] == "⟨9⟩"
