@@ -68,22 +68,26 @@ def _difference(row: Compared) -> str:
     assert found is not None
     how = "better" if row.better else "worse"
     by = f", {how} by {say.size_of(row.relative)}" if row.relative else f", {how}"
-    return f"{_named(row)}{_medians(row)}{by} ({q.p_words(found.p_held)})"
+    return f"{_named(row)}{_medians(row)}{by} ({q.p_words(found.p_held)}, {_runs(row)})"
 
 
 def _no_difference(row: Compared, margin: float) -> str:
     if row.state == "same within the margin":
-        return f"{_named(row)}{_medians(row)}, {say.state(row, margin)}"
+        return f"{_named(row)}{_medians(row)}, {say.state(row, margin)} ({_runs(row)})"
     if len(row.values_a) == len(row.values_b) == 1:
         return f"{_named(row)}{_medians(row)} in one run a side, which is too few to show a difference"
     if row.state in ("equal", "not comparable"):
         return f"{_named(row)}{_medians(row)}, {'equal' if row.state == 'equal' else 'of machines that differ'}"
-    return f"no difference in {_named(row)} was shown{_medians(row)} ({say.state(row, margin)})"
+    return f"no difference in {_named(row)} was shown{_medians(row)} ({say.state(row, margin)}, {_runs(row)})"
 
 
 def _named(row: Compared) -> str:
     """`generation speed`."""
     return " ".join(filter(None, (say.PHASES[row.phase], row.what)))
+
+
+def _runs(row: Compared) -> str:
+    return f"n = {len(row.values_a)} and {len(row.values_b)}"
 
 
 def _medians(row: Compared) -> str:
