@@ -264,8 +264,12 @@ def finding(kind: Kind, effect: float, scope: Scope = "generation") -> Finding:
 
 
 def test_the_answer_alone_is_the_first_of_all(collector: Collector) -> None:
-    told, every = answer(collector), findings(collector)
-    assert (told and told.text) == (every[0].text if every else None)
+    for asked in ("", "waiting", "time", "bytes", "memory", "experts"):
+        run = replace(collector.run, facts={**collector.run.facts, "settings": {"asks": asked}})
+        context = replace(collector, run=run)
+        told, every = answer(context), findings(context)
+        assert (told and told.text) == (every[0].text if every else None)
+        assert not asked or every[0].kind == asked or all(finding.kind != asked for finding in every)
 
 
 def test_the_rule_on_a_few() -> None:
@@ -275,5 +279,7 @@ def test_the_rule_on_a_few() -> None:
     )  # fmt: skip
     assert leading.ordered([more, time, little]) == [time, more, little]
     assert leading.ordered([time, prompt, waits]) == [waits, time, prompt]
+    assert leading.ordered([more, time, waits], "bytes") == [more, time, waits], "what is asked for answers"
+    assert leading.ordered([time, waits], "experts") == [waits, time], "unless the run has no such finding"
     assert leading.ordered([more]) == [more] and leading.ordered([]) == []
     assert time.text.replace("\u202f", " ") == "X: 60.0 % of it (generation, n)."

@@ -27,7 +27,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Conditions of the measurement": (
         "prefault", "page_cache", "residency", "faults", "disk", "processors", "nice", "mlock_gb", "memory_limit_gb",
     ),
-    "Storing and publishing": ("private", "tags", "repeat"),
+    "Storing and publishing": ("private", "asks", "tags", "repeat"),
 }  # fmt: skip
 OF_A_MATRIX = ("prompts", "llama_cpp", "exclude", "repeat", "order")
 INTRO = Path(__file__).with_name("docs.md")  # what stands above the settings of docs/settings.md

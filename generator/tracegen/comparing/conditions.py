@@ -19,7 +19,7 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "trace": ("Tracer", ("attached", "clock", "environment", "faults_recorded", "requests_recorded")),
     "versions": ("Version of", ()),
 }  # fmt: skip
-NOT_COMPARED = {"settings.question", "settings.tags", "settings.repeat", "settings.private"}
+NOT_COMPARED = {"settings.question", "settings.asks", "settings.tags", "settings.repeat", "settings.private"}
 NOT_HELD = "not held by this version"
 _MOST = 200  # characters of a value
 # Each run measures these anew: they are no conditions.

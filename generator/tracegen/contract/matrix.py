@@ -114,7 +114,9 @@ class Matrix:
 
 
 def _settings(cell: MatrixCell) -> list[object]:
-    return [cell.program, asdict(replace(cell.experiment, question="", tags=()))]
+    settings = asdict(replace(cell.experiment, question="", tags=()))
+    del settings["asks"]
+    return [cell.program, settings]
 
 
 def _hash(of: object) -> str:

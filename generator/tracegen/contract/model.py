@@ -46,6 +46,7 @@ class Experiment:
     memory_limit_gb: float | None = None
     private: bool = False
     tags: tuple[str, ...] = ()
+    asks: Literal["", "waiting", "time", "bytes", "memory", "experts"] = ""
     repeat: int = 1
     timeout_s: int = 3600
     max_trace_bytes: int = 8 << 30

@@ -113,6 +113,7 @@ KEYS: Mapping[str, Setting] = _explained({
     "memory_limit_gb": _GIB,
     "flash_attention": _word("auto", "on", "off"),
     "private": _SWITCH,
+    "asks": _word("waiting", "time", "bytes", "memory", "experts"),
     "tags": Setting(
         "list of texts",
         f"a list of at most {MOST_TAGS} different tags of 1 to 24 small letters, digits, '.' and '-', which begin and "
@@ -130,7 +131,7 @@ REQUIRED = ("question", "model", "tokens")
 
 # A setting that has several values in a matrix is a factor.
 MOST_CELLS, MOST_RUNS = 1000, 10_000
-_NO_FACTORS = ("question", "private", "repeat", "limits", "matrix", "tags")
+_NO_FACTORS = ("question", "asks", "private", "repeat", "limits", "matrix", "tags")
 FACTORS = (*(key for key in KEYS if key not in _NO_FACTORS), "llama_cpp")
 
 

@@ -26,8 +26,8 @@ _MODEL: Mapping[str, Any] = {
 # What `runs.facts` and `runs.imported_facts` write; what a page reads of it, it takes as these kinds.
 FACTS: Mapping[str, Any] = {
     "settings": {
-        "question": TEXT, "model": TEXT, "tokens": object, "flags": ([str],), "tags": ([str],), "repeat": COUNT,
-        "private": FLAG, "cell": object,
+        "question": TEXT, "asks": TEXT, "model": TEXT, "tokens": object, "flags": ([str],), "tags": ([str],),
+        "repeat": COUNT, "private": FLAG, "cell": object,
     },
     "repetition": {NEEDED: ("number", "of"), "number": int, "of": int, "first_run": TEXT},
     "slot": {

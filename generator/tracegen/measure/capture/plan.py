@@ -90,5 +90,6 @@ def settings_of(experiment: Experiment) -> Mapping[str, object]:
         "disk": experiment.disk,
         **({"tags": list(experiment.tags)} if experiment.tags else {}),
         **({"chat": True} if experiment.chat else {}),
+        **({"asks": experiment.asks} if experiment.asks else {}),
         "prefault": experiment.prefault and experiment.mmap,  # only a mapping can be prefaulted
     }

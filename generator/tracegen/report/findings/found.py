@@ -13,14 +13,19 @@ KINDS: tuple[Kind, ...] = (waiting.findings, computing.findings, weights.finding
 
 def findings(context: Context) -> list[Finding]:
     """All findings whose figures stand, in the order of `leading.ordered`: the first one is the answer."""
-    return ordered(_made(context, KINDS))
+    return ordered(_made(context, KINDS), _asked(context))
 
 
 def answer(context: Context) -> Finding | None:
     """The first of `findings`, or None without any; fast where times were recorded, as no cache is simulated then."""
-    of_time = _made(context, KINDS[:2])
+    asked, of_time = _asked(context), _made(context, KINDS[:2])
     leads = any(finding.kind == "time" or finding.effect >= WAITS for finding in of_time)
-    return next(iter(ordered(of_time if leads else _made(context, KINDS))), None)
+    enough = leads and asked in ("", "time", "waiting")
+    return next(iter(ordered(of_time if enough else _made(context, KINDS), asked)), None)
+
+
+def _asked(context: Context) -> str:
+    return str(context.fact("settings", "asks") or "")
 
 
 def _made(context: Context, kinds: Sequence[Kind]) -> list[Finding]:

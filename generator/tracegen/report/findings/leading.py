@@ -8,16 +8,22 @@ WAITS = 0.02  # waiting for the disk leads where it takes at least this share of
 MOST = 4  # findings that follow the answer
 RULE = (
     "Waiting for the disk comes first where it takes 2 % of the time of a phase, that of generated tokens before that "
-    "of the prompt; then what takes most time. Below: the largest of each kind."
+    "of the prompt; then what takes most time. Where the experiment asks for one kind, its largest finding "
+    "answers. Below: the largest of each kind."
 )
 
 
-def ordered(findings: Sequence[Finding]) -> list[Finding]:
-    """All findings, the answer first, then the largest of each kind in turn by effect."""
+def ordered(findings: Sequence[Finding], asked: str = "") -> list[Finding]:
+    """All findings, the answer first, then the largest of each kind in turn by effect.
+
+    `asked`: the kind of finding that the experiment asks for; empty: what explains most answers.
+    """
     waiting = [f for f in findings if f.kind == "waiting" and f.effect >= WAITS]
     waiting.sort(key=lambda f: f.scope != "generation")
-    answer = [*waiting, *sorted((f for f in findings if f.kind == "time"), key=_effect), *sorted(findings, key=_effect)]
-    left = [f for f in sorted(findings, key=_effect) if f is not answer[0]] if answer else []
+    largest = sorted(findings, key=_effect)
+    wanted, of_time = ([f for f in largest if f.kind == kind] for kind in (asked, "time"))
+    answer = [*wanted, *waiting, *of_time, *largest]
+    left = [f for f in largest if f is not answer[0]] if answer else []
     rank: dict[int, int] = {}
     seen: dict[str, int] = {answer[0].kind: 1} if answer else {}
     for finding in left:
