@@ -13,9 +13,9 @@ from tracegen.report.figures.shared_experts import no_choice
 from tracegen.report.findings.finding import Amount, Finding
 
 HOT = {
-    "yes": "Hot set of experts",
-    "no": "No hot set: the experts that earlier tokens chose most",
-    "open": "Hot set neither shown nor excluded: the experts that earlier tokens chose most",
+    "yes": "Hot set of {} experts in each layer",
+    "no": "No hot set: the {} experts in each layer that earlier tokens chose most",
+    "open": "Hot set neither shown nor excluded: the {} experts in each layer that earlier tokens chose most",
 }
 
 
@@ -50,9 +50,10 @@ def _hot(context: Context, population: str) -> Iterator[Finding]:
     served, share = hot.static.served, hot.n_held / hot.n_experts
     gain = f"gain {hot.static.gain:+.3f}, 95 % interval {hot.static.low:+.3f} to {hot.static.high:+.3f}"
     yield Finding(
-            kind="experts", measure=HOT[hot.static.reaches],
-            amount=Amount(served, "share", f"of later choices, {gain.replace('-', '−')}"),
-            beside=(Amount(share, "share", "by chance"),), scope="generation", population=population,
+            kind="experts", measure=HOT[hot.static.reaches].format(f"{hot.n_held} of {hot.n_experts}"),
+            amount=Amount(served, "share", "of later choices"),
+            beside=(Amount(share, "share", f"by chance, {gain.replace('-', '−')}"),),
+            scope="generation", population=population,
             effect=served if hot.static.reaches == "yes" else 0.0, part=HOT_EXPERTS,
     )  # fmt: skip
 
