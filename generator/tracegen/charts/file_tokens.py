@@ -26,6 +26,7 @@ DISK = theme.INK["disk"][1]
 WAITS = {
     "disk_ns": ("waiting for the disk", DISK),
     "behind_ns": ("for a thread at the disk", theme.INK["behind"][1]),
+    "mapped_ns": ("page faults, nothing read", theme.INK["muted"][1]),
     "waiting_ns": ("for other threads", theme.INK["inside"][1]),
     "rest_ns": ("the rest", theme.INK["after"][1]),
 }

@@ -15,6 +15,7 @@ from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure
 from tracegen.report.figures.heatmap import nothing_touched
+from tracegen.report.figures.shared_disk import read_bytes
 
 CARD = "figures/card.png"  # the picture for lists of experiments
 MOST_ROWS = 34
@@ -57,7 +58,7 @@ def _joined(by_row: pd.DataFrame) -> list[str]:
     if small:
         by_row["other"] = by_row[sorted({"other", *small} & set(by_row))].sum(axis=1)
     drawn = [name for name in theme.GROUPS if name in by_row and (name not in small or name == "other")]
-    return [name for name in (*drawn, *chart.WAITS) if (by_row[name] > 0).any()]
+    return [name for name in (*drawn, *chart.WAITS) if name in by_row and (by_row[name] > 0).any()]
 
 
 def _reads(context: Context, used: pd.DataFrame, read: pd.DataFrame) -> dict[str, pd.Series]:
@@ -75,12 +76,18 @@ def _content(context: Context) -> Content:
     used = axis.on_axis(tables, context.measured_used)
     read, waits = file_tokens.reads(tables), file_tokens.waits(tables)
     measured = context.measured
+    nothing_read = read_bytes(context, measured["pass_id"]) == 0
+    if nothing_read:  # faults of pages that lie in memory already
+        waits = waits.iloc[:0]
     quiet = ~measured.set_index("pass_id").index.to_series().isin({*read["pass_id"], *waits["pass_id"]})
     alike = file_tokens.touched_alike(tables, context.measured_used, context.pieces)
     rows = file_tokens.rows(tables, quiet, alike, MOST_ROWS)
     times = file_tokens.times(tables, theme.GROUP_OF)
     shown = _labels(context, rows)
-    by_row = times.merge(rows[["pass_id", "row"]], on="pass_id").drop(columns="pass_id").groupby("row").mean()
+    parts = times
+    if nothing_read:
+        parts = times.assign(mapped_ns=times["disk_ns"] + times["behind_ns"], disk_ns=0.0, behind_ns=0.0)
+    by_row = parts.merge(rows[["pass_id", "row"]], on="pass_id").drop(columns="pass_id").groupby("row").mean()
     names = _joined(by_row)
     shown["took"] = [q.duration(ns) for ns in shown["row"].map(by_row["duration_ns"])]
     for name, of_pass in _reads(context, used, read).items():
