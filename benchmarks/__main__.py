@@ -1,7 +1,5 @@
 """`python -m benchmarks [--quick] [--only NAME]`: run the benchmarks; exit code 1 when a limit is missed."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import platform

@@ -1,7 +1,5 @@
 """`python -m benchmarks.analyse_once TABLES`: answer all questions of stored tables; what it took as JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

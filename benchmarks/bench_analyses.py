@@ -1,7 +1,5 @@
 """What the answers of a long run cost, all questions of all pages, and how fast stack distances are found."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import sys

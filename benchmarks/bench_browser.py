@@ -1,7 +1,5 @@
 """What the pages of a long run cost: to make, to open, and to look for something in them, in a headless Chromium."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import statistics

@@ -1,7 +1,5 @@
 """What a site with many published versions costs to build, beside a bare MkDocs site of as many pages."""
 
-from __future__ import annotations
-
 import statistics
 import sys
 import tempfile

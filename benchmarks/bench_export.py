@@ -1,7 +1,5 @@
 """What it costs to export a long run as a timeline: `tracegen export RUN perfetto`, in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import sys

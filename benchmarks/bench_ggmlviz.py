@@ -1,7 +1,5 @@
 """What reading a long trace of ggml-viz costs: a million events to tables, in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import sys

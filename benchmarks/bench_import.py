@@ -1,7 +1,5 @@
 """What it costs to import a long trace of an older tool, beside the floor beneath it and a plain loop."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What the largest drawing and the sample's site cost."""
 
-from __future__ import annotations
-
 import statistics
 import sys
 import tempfile

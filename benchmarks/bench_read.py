@@ -1,7 +1,5 @@
 """What reading a long trace costs: native trace to stored tables, and the checks, in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import sys

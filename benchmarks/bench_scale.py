@@ -3,8 +3,6 @@
 Its run, its pages and every sentence on them (`sentences.txt`) stay in `.tracegen/scale` until it runs again.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """What a command costs before it says anything: against a bare Python, and against pandas alone, in the same minute."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

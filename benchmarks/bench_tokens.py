@@ -1,7 +1,5 @@
 """What tracing costs a whole run: time per token of three sizes, bytes, memory; and whether a run knows it itself."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import statistics

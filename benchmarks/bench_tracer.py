@@ -1,7 +1,5 @@
 """What an op event, the numbers copied with it, a pass, and a page fault cost when they are recorded."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile

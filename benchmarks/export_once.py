@@ -3,8 +3,6 @@
 TARGET becomes a file or a folder, so its name has no suffix.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

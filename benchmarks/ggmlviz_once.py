@@ -1,7 +1,5 @@
 """`python -m benchmarks.ggmlviz_once FILE`: read a `.ggmlviz` trace into tables; what it took as JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

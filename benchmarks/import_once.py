@@ -4,8 +4,6 @@ The floor is what nobody can do without: read the file once with numpy, and writ
 measured in the same process, after the import, so that both find the file as warm.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """A long run of a mixture of experts, as recorded: 24 layers, as many passes as asked for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tracegen.contract.errors import EnvironmentFailure

@@ -1,7 +1,5 @@
 """The visible text of a page, a line for each paragraph, caption or row of a table: for a person to read."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 _UNSEEN = {"script", "style", "template"}

@@ -4,8 +4,6 @@ A draft is drawn as a build does it, into the folder TARGET; a version is publis
 The peak is that of the largest process, imports included.
 """
 
-from __future__ import annotations
-
 import json
 import resource
 import sys

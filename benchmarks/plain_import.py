@@ -4,8 +4,6 @@ Reads N records of 1,024 bytes of a tensor_trace.bin with `struct`, one at a tim
 older tools. Prints the seconds.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 import sys

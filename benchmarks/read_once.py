@@ -5,8 +5,6 @@ RAW is the evidence of a run: its folder `trace`, and `requests` where the reque
 A peak is of the whole process until then: interpreter, imports, what is mapped of the trace, tables and all else.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """`python -m benchmarks.render_once TABLES FOLDER`: make the pages of stored tables; what it took as JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

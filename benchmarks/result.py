@@ -1,7 +1,5 @@
 """One figure of a benchmark, beside its limit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The model of the run at real scale: what `tracegen model gpt-oss` writes in the size of gpt-oss-20b."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tracegen.measure.capture.llama_cpp import alone

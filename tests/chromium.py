@@ -4,8 +4,6 @@ One without windows (headless shell) is taken first: the same engine opens a pag
 `python tests/chromium.py` makes sure that there is one; the tests call `find`.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What tests of several rooms share: the project with its site, and the builds of llama.cpp."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

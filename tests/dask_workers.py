@@ -1,7 +1,5 @@
 """A real Dask scheduler and its workers, for tests of `tracegen run --executor dask://…`."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ They are kept in a folder of the session, so that its other processes find them 
 arguments: the same text gives the same bytes (test_render.py draws one report twice).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

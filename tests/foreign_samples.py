@@ -1,7 +1,5 @@
 """Real files of older tools (tests/data/foreign, packed with xz), as folders that their user would have."""
 
-from __future__ import annotations
-
 import functools
 import lzma
 import tempfile

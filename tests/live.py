@@ -3,8 +3,6 @@
 `python -m tests.live FOLDER`: wait until the trace in this folder holds a generate pass that has ended.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

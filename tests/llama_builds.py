@@ -4,8 +4,6 @@ Making one more program of a build configures it again, which may link its libra
 test of another process runs a program of it.
 """
 
-from __future__ import annotations
-
 from tracegen.measure.capture.llama_cpp import TARGET, Build, ensure_build
 from tracegen.storing.progress import Progress
 

@@ -6,8 +6,6 @@ The tables are printed and written to `llama-matrix.md`, that of the architectur
 with `--architectures` only this one.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

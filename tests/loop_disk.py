@@ -1,7 +1,5 @@
 """A small disk with a partition: a file as a loop device, which only root may make."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

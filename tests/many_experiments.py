@@ -3,8 +3,6 @@
 `python -m tests.many_experiments FOLDER [N]` builds one to look at.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -3,8 +3,6 @@
 A cell is `ok`, `FAILED`, `not known` (the release itself said that it knows no such model) or `not run`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

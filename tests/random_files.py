@@ -1,7 +1,5 @@
 """Files of tiny models with random weights: models with a vocabulary of characters, adapters, projectors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

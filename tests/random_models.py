@@ -4,8 +4,6 @@ Each architecture is a table: its metadata, and its tensors with the component t
 find for them, told by hand and not by naming.py. Sizes are as small as llama.cpp's kernels allow.
 """
 
-from __future__ import annotations
-
 from tracegen.measure.demo.architecture import Architecture, Value, Weight
 from tracegen.measure.demo.gpt_oss import gpt_oss
 from tracegen.measure.demo.layers import EPSILON, attending, attention, embeddings, experts, norms

@@ -1,7 +1,5 @@
 """GGUF files with random contents, what the gguf package reads of them, and the order `layer`, told by hand."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A stored run whose model is written here, and the same run as it would be with another file; all in plain loops."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A report written to a folder as pages that open from there, without the site around them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Writes pages of the kernel's ring buffer, and the evidence of recorded requests that is made of them."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@
 byte too, so that what an analysis finds must be what it finds in the small run, times the factor, to the last digit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

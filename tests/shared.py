@@ -3,8 +3,6 @@
 Nobody changes what lies there: a test that would takes a copy.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A disk so small that a test can fill it. Only root may mount one."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

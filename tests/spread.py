@@ -4,8 +4,6 @@ A unit is a file, or one case of a file whose tests look at a run that is made f
 with its units takes the longest of those that are left: no process is alone at the end with a long one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """A report as small as it can be, hostile on request, and a project to publish it in."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

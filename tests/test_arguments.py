@@ -1,7 +1,5 @@
 """The arguments of commands: order of options, abbreviations, contradictions, wrong use, completion by a shell."""
 
-from __future__ import annotations
-
 import random
 import shlex
 from pathlib import Path

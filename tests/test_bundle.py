@@ -1,7 +1,5 @@
 """A bundle is whole, opens by itself, and says so when anything in it changed."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The command line: every command has a help, every error is a message with the right exit code."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

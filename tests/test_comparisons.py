@@ -1,7 +1,5 @@
 """The comparisons of a site: which there are, their pages, the cache, and what mkdocs.yml may name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """docs/commands.md and docs/settings.md agree with the code."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

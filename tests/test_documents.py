@@ -1,7 +1,5 @@
 """JSON and TOML are read within limits, and what has another form than it should is named: never a traceback."""
 
-from __future__ import annotations
-
 import ast
 import copy
 import json

@@ -1,7 +1,5 @@
 """Drafts are drawn by processes of their own: the same bytes, the same problems, and nothing left running."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -1,7 +1,5 @@
 """The charts that a site has drawn before: each is drawn once, whatever becomes of the cache."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

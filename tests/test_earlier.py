@@ -1,7 +1,5 @@
 """Runs that earlier tracegens stored load, are drawn as drafts, and are published: no column of theirs is missed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What earlier versions of tracegen showed wrongly stands at what they published, from outside, and nowhere else."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

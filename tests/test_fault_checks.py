@@ -1,7 +1,5 @@
 """The checks of page faults: each test breaks one thing in a run that passes them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

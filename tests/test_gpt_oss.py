@@ -1,7 +1,5 @@
 """The mixture of experts in the shape of gpt-oss: its sizes, and one that is small enough to be written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

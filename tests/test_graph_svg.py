@@ -1,7 +1,5 @@
 """Graph drawings: every node addressable, hostile names harmless, large graphs quick, bytes the same."""
 
-from __future__ import annotations
-
 import cProfile
 import pstats
 import re

@@ -1,7 +1,5 @@
 """The cache of file hashes: what is cached, and when the cache is not used."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The generated token that a token row holds: cases by hand, and random runs compared with a plain loop."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 from typing import Any

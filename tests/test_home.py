@@ -1,7 +1,5 @@
 """The front page: the newest entries of the journal and the newest experiments, with picture and finding."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What wants to be code, to steer a terminal or to break an encoding, through publish and build."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

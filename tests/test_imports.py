@@ -1,7 +1,5 @@
 """Imports go down only: the floors that ARCHITECTURE.md prints, held by walking the source."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """The index of experiments and the trend of one: what they say of bundles, old ones and bare ones too."""
 
-from __future__ import annotations
-
 import json
 import re
 import struct

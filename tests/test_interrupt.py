@@ -1,7 +1,5 @@
 """Signals at any moment of a command: one line and no traceback, exit code 130 for Ctrl-C and 143 for SIGTERM."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The journal quotes what is published, and nothing else."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Killed at any moment of storing or publishing: a numbered folder is whole or absent."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

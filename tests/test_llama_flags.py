@@ -1,7 +1,5 @@
 """Running an experiment of someone else is as safe as opening it: what its flags may do outside is refused or asked."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`tracegen.load` gives the tables of a run, and those that a version holds for download."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

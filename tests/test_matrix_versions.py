@@ -1,7 +1,5 @@
 """A matrix as versions: one a cell, which do not supersede each other, and a page that compares them without runs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

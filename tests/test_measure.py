@@ -1,7 +1,5 @@
 """What `tracegen run` refuses before llama.cpp is built or run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Memory runs out: one clear error, exit code 3, nothing half written."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

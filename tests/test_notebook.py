@@ -1,7 +1,5 @@
 """In a notebook each figure of the pages is a chart: the same data, title and refusals."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

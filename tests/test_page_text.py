@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from benchmarks.page_text import text_of
 
 

@@ -1,7 +1,5 @@
 """Hidden parts: those of living processes stay, those of killed ones are removed by the next command, and named."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """MkDocs builds the site: strictly, with both themes, byte for byte, with nothing from outside."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Nothing that names a machine or a person leaves it; private text stays private."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Versions are frozen once, remembered for ever, and marked from outside."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

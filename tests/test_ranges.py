@@ -1,7 +1,5 @@
 """The range of a figure over the runs of a version: what `data/repeats.csv` gives the site, and what it does not."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A stored run is read again from its evidence: the model's tables, the trace, the checks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The reference page is made of the contract: every table, column, word and check is on it, and links work."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from pathlib import Path

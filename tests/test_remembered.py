@@ -1,7 +1,5 @@
 """What was computed before is taken from the cache only while its files and the program are the same."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

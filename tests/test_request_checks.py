@@ -1,7 +1,5 @@
 """The checks of recorded requests: each test breaks one thing in a run that passes them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

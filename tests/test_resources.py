@@ -1,7 +1,5 @@
 """The package finds its own files."""
 
-from __future__ import annotations
-
 import pytest
 from jinja2 import UndefinedError
 

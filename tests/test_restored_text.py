@@ -1,7 +1,5 @@
 """Prompt and generated text of observed programs come from token ids and the vocabulary, or are listed as missing."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Two experiments of one name in different case: on some file systems they are one folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

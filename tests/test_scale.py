@@ -1,7 +1,5 @@
 """What real runs are made of, in their sizes: held against whole numbers of Python, and against the clock."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping

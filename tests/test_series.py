@@ -1,7 +1,5 @@
 """A series of runs: the repetition of each run, what ends the series, and its summary."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import asdict
 from pathlib import Path

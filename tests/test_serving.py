@@ -1,7 +1,5 @@
 """What `tracegen serve` answers to requests that no browser makes: 400 or 404, and no traceback in its log."""
 
-from __future__ import annotations
-
 import logging
 import socket
 import struct

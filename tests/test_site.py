@@ -1,7 +1,5 @@
 """The site shows every version and the newest drafts, and writes nothing but its own folder and cache."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files of bundles are copied once and kept, and what is kept is what was published."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

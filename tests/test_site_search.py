@@ -1,7 +1,5 @@
 """What search is given: the tensors of a version, each name once, and never more than a site can carry."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

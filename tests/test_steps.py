@@ -1,7 +1,5 @@
 """The steps between versions: which became better or worse, by the comparison that the site has of each."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Run folders are whole or absent, and changes in them are found."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

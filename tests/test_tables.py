@@ -1,7 +1,5 @@
 """The contract of the tables: the columns that may be null are those whose pandas type can hold null."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """The umask holds for all that tells of a run; published versions are the exception, and say so."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Vega's script for the pages of a site; other tests find it made (conftest.py)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import vl_convert

@@ -1,7 +1,5 @@
 """Every check can fail: each test breaks one thing in the hard case and names the check that sees it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

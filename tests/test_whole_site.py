@@ -1,7 +1,5 @@
 """The whole site as files: every link, nothing from outside, nothing private, the same bytes again, bad input."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

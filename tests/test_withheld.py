@@ -1,7 +1,5 @@
 """One place decides what is withheld, the tracer keeps the same lists, and what was stored before is read by them."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

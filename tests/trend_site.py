@@ -3,8 +3,6 @@
 `python -m tests.trend_site FOLDER` builds a site of it to look at.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """A decoder of packed numbers that works byte by byte: the witness of pages/packing.py."""
 
-from __future__ import annotations
-
 import base64
 
 

@@ -1,7 +1,5 @@
 """A web server of a folder, as a browser meets a site that is published."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

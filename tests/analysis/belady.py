@@ -1,7 +1,5 @@
 """The best choice of a cache, counted the slow way: what `caches.most_hits` and libcachesim are held against."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

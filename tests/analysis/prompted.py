@@ -1,7 +1,5 @@
 """Made choices of prompts for tests of fields: frames as `prompt_choices` takes them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Choices of experts with a known law, as tables of a run: what tests of chance are held against."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

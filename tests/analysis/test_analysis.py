@@ -1,7 +1,5 @@
 """Every analysis against a count by hand or by brute force."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

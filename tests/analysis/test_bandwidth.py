@@ -1,7 +1,5 @@
 """Rates of operations: by hand, summed once more in plain loops, and how memory itself is measured."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Waiting behind a page fault, against threads that are played through barrier by barrier."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

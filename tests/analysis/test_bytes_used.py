@@ -1,7 +1,5 @@
 """Which bytes count as used: not the holes of a view, not what a mask hides, not what stays inside a fused kernel."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Simulated caches against plain ones, the best cache against all choices, and sequences with known answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

@@ -1,7 +1,5 @@
 """p, ranges and adjustments of tests by permutation, against scipy and by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

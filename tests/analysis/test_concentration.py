@@ -1,7 +1,5 @@
 """How uneven use is, against loops over pairs of bytes, and known spreads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """What measured passes used of the file, by group of components, against adding up tensor by tensor."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tests.builders import scaled_case

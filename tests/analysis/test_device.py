@@ -1,7 +1,5 @@
 """What devices did in passes, against sums over single rows."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Waiting for the disk, against sums over single spans and faults."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

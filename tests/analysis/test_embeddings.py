@@ -1,7 +1,5 @@
 """Runs of embeddings have figures of a pass; those of prompt and tokens do not apply to them."""
 
-from __future__ import annotations
-
 import re
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """How even choices are: by hand, and beside what choosing at random gives."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations, product
 from math import log2

@@ -1,7 +1,5 @@
 """Experts told by the layer before: against plain loops, and choices with a known law."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Experts chosen together: expectation against all ways to choose, chance is rarely called a pair, a plant is found."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

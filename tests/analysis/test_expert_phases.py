@@ -1,7 +1,5 @@
 """Prompt against generation: distances by plain counting, and against rows dealt at random."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from itertools import permutations

@@ -1,7 +1,5 @@
 """SRP and SCH: against plain loops that follow the paper's text, known answers, and Belady's bound."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

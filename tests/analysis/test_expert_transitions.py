@@ -1,7 +1,5 @@
 """Experts of the token before: against plain loops, all orders of few tokens, and chains with a known law."""
 
-from __future__ import annotations
-
 from itertools import pairwise, permutations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Experts used by passes, beside random choice; tests/recompute counts sets of single choices."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What an even choice of experts would be, and what is left out; tests/recompute counts single choices."""
 
-from __future__ import annotations
-
 from tests.builders import N_EXPERTS, N_USED, only, scaled_case, without
 from tracegen.analysis import experts
 

@@ -1,7 +1,5 @@
 """Bytes of elements and the stretches they lie in, against memory that is painted element by element."""
 
-from __future__ import annotations
-
 from math import prod
 
 import gguf

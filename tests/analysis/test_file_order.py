@@ -1,7 +1,5 @@
 """Other orders of tensors in a file: by hand, and the accesses that move with them, byte by byte."""
 
-from __future__ import annotations
-
 import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st

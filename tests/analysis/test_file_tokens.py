@@ -1,7 +1,5 @@
 """The picture of the file by token: parts, rows, what was touched, waited for and read, and times, against loops."""
 
-from __future__ import annotations
-
 from itertools import groupby, pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Granules of accesses, one by one."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Shares of the heatmap against an array with one element for each byte of the files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

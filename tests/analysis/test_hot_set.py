@@ -1,7 +1,5 @@
 """Hot sets: choices that were planted are found, by a set that is scored on tokens it was not learned on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tensors to keep in memory: by hand, the Gini coefficient pair by pair, and patterns against all other names."""
 
-from __future__ import annotations
-
 import re
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Means of layers by part of the model, against plain loops over the stored tables."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """The ledger of bytes against a list of single bytes, on small random files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -3,8 +3,6 @@
 It is GPL, so it is no dependency and not in the lock file: `pip install "tracegen[oracle]"`, then run this file.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The mean cost of a node where something is not known; tests/recompute works it out row by row."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tests.builders import scaled_case

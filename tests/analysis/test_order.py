@@ -1,7 +1,5 @@
 """The order of accesses: by hand, on random ranges in plain loops, and against what is known of a run of gpt-oss."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 from pathlib import Path

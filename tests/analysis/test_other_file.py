@@ -1,7 +1,5 @@
 """The accesses of a run in another file with the same tensors, by hand."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import other_file

@@ -1,7 +1,5 @@
 """The parts of a pass, against a walk over its nanoseconds; and that they are the whole of it."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Pieces of the file and what passes used of them, against plain loops over ranges and bytes."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import Any
 

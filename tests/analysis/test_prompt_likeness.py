@@ -1,7 +1,5 @@
 """How alike prompts choose: distances and p by plain counting; what is planted is found, and chance is not."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations, permutations
 

@@ -1,7 +1,5 @@
 """Rank tests, against counting every arrangement, published critical values, and SciPy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import combinations, product
 

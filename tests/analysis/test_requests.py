@@ -1,7 +1,5 @@
 """Requests of the device, against counting single nanoseconds and single pages."""
 
-from __future__ import annotations
-
 from statistics import median
 from typing import Any
 

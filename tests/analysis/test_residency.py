@@ -1,7 +1,5 @@
 """What was in memory, against a count page by page; and the figure that shows it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Resident bytes of tensors against a map of single bytes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Reuse against a list of items by last use, samples of granules against all of them, and known traces."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Tokens of a prompt that the KV cache held from before are told from those that passes computed."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """What follows from the choices of experts, against plain loops over single choices."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations, product
 from typing import Any

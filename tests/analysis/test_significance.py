@@ -1,7 +1,5 @@
 """Is a timed value different: the rule, its bounds, what it refuses, and how often it errs in a simulation."""
 
-from __future__ import annotations
-
 import math
 import re
 import time

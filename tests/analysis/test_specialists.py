@@ -1,7 +1,5 @@
 """Specialists: planted ones are found, one prompt alone makes none, and chance makes few; shares by plain counting."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from fractions import Fraction
 from itertools import permutations

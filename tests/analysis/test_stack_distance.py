@@ -1,7 +1,5 @@
 """Stack distances against a list of items by last use, on small random sequences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Waiting for the disk and the busy device in the timeline of a pass, against lookups at single moments."""
 
-from __future__ import annotations
-
 import random
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Where threads wait, against sums over single spans."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The weights of a model, against tables made by hand."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.analysis import weights

@@ -1,7 +1,5 @@
 """Other orders and sizes of memory: byte by byte in plain loops, chains by hand, and a device that is known."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Working sets against windows made one by one, and traces with known answers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

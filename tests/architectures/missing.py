@@ -1,7 +1,5 @@
 """What of a recorded toy model is not as its file says, and which of its operations belong to no component."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tests.integration.test_models import OF_ANOTHER_WEIGHT

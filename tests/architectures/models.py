@@ -1,7 +1,5 @@
 """Toy models of all architectures that llama.cpp's own test can write, and why it leaves others out."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Records each toy model, and writes the table of docs/architectures.md."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The project that is attacked, made once for a session, and the programs of llama.cpp."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

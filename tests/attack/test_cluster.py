@@ -1,7 +1,5 @@
 """A matrix on a cluster: its workers live in two networks; they and the command are killed again and again."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal

@@ -1,7 +1,5 @@
 """Commands on a disk that is nearly full: one message, nothing half written, and they succeed once there is room."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Files of a project that are cut, of another kind, endless, or made to hurt the program that reads them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

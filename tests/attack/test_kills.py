@@ -1,7 +1,5 @@
 """Commands that are killed, interrupted and ended at any moment: nothing is lost, and they can be called again."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Each command in each odd surrounding: other users, homes, folders, outputs, limits."""
 
-from __future__ import annotations
-
 import subprocess
 from functools import cache
 from pathlib import Path

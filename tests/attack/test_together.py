@@ -1,7 +1,5 @@
 """The same command twice at the same time, in one project."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A project to attack, the commands that are tried on it, and what every try must keep to."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A Chromium with windows that tests share, a web server with the site below a sub-path, and its pages opened once."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

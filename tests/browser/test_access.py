@@ -1,7 +1,5 @@
 """For everyone: axe on every page, every control by keyboard alone, nothing that moves by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

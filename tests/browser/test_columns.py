@@ -1,7 +1,5 @@
 """The layout from 1,280 px on, and below: what stands beside what, what is folded, and one scale of headings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page of a comparison in Chromium: what became worse, copied as Markdown, its widths, and without scripts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Tokens by experts of any layer: the marks on the canvas equal the routing table."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

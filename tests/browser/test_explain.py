@@ -1,7 +1,5 @@
 """“Explain this” and the reading guide in Chromium: closed at first, opened by keys, on narrow screens and on paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures tell the row of data of the mark that is pointed at, and stay what they are."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The graph page in Chromium, from file://: search, facts, colours, zoom, the whole graph."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

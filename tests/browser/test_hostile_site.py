@@ -1,7 +1,5 @@
 """Text that wants to be code, runs that lack something, addresses that lead nowhere: shown and told, never run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

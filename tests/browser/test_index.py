@@ -1,7 +1,5 @@
 """The index of many experiments in Chromium: filter, sort, search, and the state in the address."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

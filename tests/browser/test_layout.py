@@ -1,7 +1,5 @@
 """Every width from a telephone to 4K: no sideways scroll, lines that can be read, nothing that moves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

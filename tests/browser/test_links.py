@@ -1,7 +1,5 @@
 """An operation is followed from its table to the timeline and to memory; the ways back: test_graph, test_timeline."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

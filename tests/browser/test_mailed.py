@@ -1,7 +1,5 @@
 """The one file of `tracegen export … html` in a browser: wide and narrow, light and dark, without any request."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

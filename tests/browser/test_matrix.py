@@ -1,7 +1,5 @@
 """The page of a matrix over prompts in Chromium: the table of fields, its links and widths, and without scripts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The memory explorer in Chromium: what it tells of a block is what the tables hold, for rows and for single passes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The operation table in Chromium: what is sorted, filtered, added up, copied and found is what the tables hold."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A PNG packed anew is the same picture in fewer bytes; Chromium decodes both."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

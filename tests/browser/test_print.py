@@ -1,7 +1,5 @@
 """On paper: every page as a PDF, whole: its titles, its verdict, every row of its tables."""
 
-from __future__ import annotations
-
 import io
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """The strip of the timeline at the scale of a real run, which has many passes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

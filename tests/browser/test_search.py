@@ -1,7 +1,5 @@
 """Search in the browser: experiments, versions, tensors, entries of the journal, over http and from a folder."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What is chosen: one bar, one address, all pages of a report, and Back undoes it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

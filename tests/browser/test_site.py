@@ -1,7 +1,5 @@
 """The whole site in Chromium: from a folder and a server, light and dark, wide and narrow, with and without scripts."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The steps between versions in Chromium: only what became better or worse, the state in the address, no scripts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The interactive timeline: what it tells equals the spans table; pointer, keys, touch, address, chunks and sums."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

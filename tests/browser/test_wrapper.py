@@ -1,7 +1,5 @@
 """What the site puts around a published page: the banner of a withdrawn version, the way to it, other versions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

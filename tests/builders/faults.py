@@ -1,7 +1,5 @@
 """Page faults for the tables of a run that recorded none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

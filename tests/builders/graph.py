@@ -4,8 +4,6 @@ A shared position leaf and mask that every layer reads, RMS_NORM fused into MUL,
 nothing, a KV cache written by SET_ROWS.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

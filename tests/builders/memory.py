@@ -1,7 +1,5 @@
 """Where the tensors of the graphs lie: files, placements, buffers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.builders.graph import Graph, shaped

@@ -1,7 +1,5 @@
 """What the passes did: times from a small integer recurrence, so that every build of the data is the same."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.builders.graph import N_EXPERTS, N_USED, N_VOCAB

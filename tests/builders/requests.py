@@ -1,7 +1,5 @@
 """Requests of the device for the tables of a run that recorded none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

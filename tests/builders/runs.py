@@ -1,8 +1,6 @@
 # ruff: noqa: E501
 """What `run.json` says of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """All tables of a run, with as many passes as asked for, and the same run without some of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Reads of a file at known places, with and without a recording of the requests that they lead to."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import os

@@ -1,7 +1,5 @@
 """Page cache, device and priority: a condition holds during the run, or is refused before anything runs."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import subprocess

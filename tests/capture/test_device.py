@@ -1,7 +1,5 @@
 """What a device can read: the figures against the bytes of the file, the kernel's counters and its page cache."""
 
-from __future__ import annotations
-
 import errno
 import io
 import mmap

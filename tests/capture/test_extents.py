@@ -1,7 +1,5 @@
 """Where the bytes of a file lie, against `filefrag` and against the bytes of the device itself."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import random

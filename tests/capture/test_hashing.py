@@ -1,7 +1,5 @@
 """A model is hashed once, and hashing leaves the page cache unchanged."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import mmap

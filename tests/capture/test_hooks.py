@@ -1,7 +1,5 @@
 """Hooks are inserted all or none, only once, and removed without a trace."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

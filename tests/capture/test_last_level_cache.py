@@ -1,7 +1,5 @@
 """The sizes of caches from a tree of files like the kernel's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Memory that is locked beside a program, and limits to its memory: effects, refusals, and that nothing is left."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Known reads of a file, against the pages that became resident and against the kernel's own text of its events."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -1,7 +1,5 @@
 """The places of files that changed while requests were recorded."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

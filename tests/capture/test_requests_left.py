@@ -1,7 +1,5 @@
 """What the recording of requests leaves behind, and where it cannot record."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

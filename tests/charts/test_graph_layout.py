@@ -1,7 +1,5 @@
 """Lines of a graph drawing: never upwards, never through a box, the spine in one column."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

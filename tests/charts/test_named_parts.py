@@ -1,7 +1,5 @@
 """In the picture of the first page, what a part of a bar is stands at that part, and only where there is room."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.charts.file_tokens import _named

@@ -1,7 +1,5 @@
 """What lies over a figure for the pointer: the same chart, each of whose marks tells its row of data."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Standalone drawings: their colours on dark ground."""
 
-from __future__ import annotations
-
 import pytest
 
 from tracegen.charts import theme

@@ -1,7 +1,5 @@
 """Fixtures for tests of commands: a renderer without charts."""
 
-from __future__ import annotations
-
 import sys
 import types
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`tracegen analyse`: answers on the terminal are those of the pages, for runs and for versions."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """`tracegen compare`: addresses, output, exit codes, and the page that it writes."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

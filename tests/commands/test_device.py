@@ -1,7 +1,5 @@
 """`tracegen device`: its table, its JSON, its notes, and how it ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`tracegen export`: what is written, where, and what is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Publishing and withdrawing on a full disk and on a read-only one: exit code 3, and everything is as it was."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`tracegen import`: what the samples are restored to, what their verdicts name, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

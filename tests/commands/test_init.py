@@ -1,7 +1,5 @@
 """`tracegen init`, and the site of a folder without `tracegen init`."""
 
-from __future__ import annotations
-
 import re
 import socket
 import subprocess

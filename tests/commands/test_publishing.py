@@ -1,7 +1,5 @@
 """`tracegen publish` and `tracegen serve`: what they print, and what they refuse."""
 
-from __future__ import annotations
-
 import socket
 import types
 from dataclasses import replace

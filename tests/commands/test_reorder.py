@@ -1,7 +1,5 @@
 """`tracegen reorder`: what the gguf package reads from both files, and all that is refused or goes wrong."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

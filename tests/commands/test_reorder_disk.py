@@ -1,7 +1,5 @@
 """The reads that `tracegen reorder` simulates, made past the page cache: a device counts as many requests."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import random

@@ -1,7 +1,5 @@
 """`tracegen reorder --run`: the orders that a run gives, and the simulation, in plain loops over tables."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """`tracegen show`: words for people, plain numbers for programs, and what it refuses."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

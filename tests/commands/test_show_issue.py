@@ -1,7 +1,5 @@
 """`tracegen show --issue`: of runs and of versions, old ones and withdrawn ones too."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

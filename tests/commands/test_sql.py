@@ -1,7 +1,5 @@
 """`tracegen sql`: what it answers, what it prints, and what it refuses."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Runs and sides for tests of comparing: measures written by hand, or of the tables of a case."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The one line that answers a comparison: what was set differently, and what that changed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.comparing.made import counted, side, timed

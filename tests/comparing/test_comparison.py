@@ -1,7 +1,5 @@
 """Which state a measure has: rules of counted and timed measures, pairs, machines."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 

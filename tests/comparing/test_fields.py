@@ -1,7 +1,5 @@
 """Fields of prompts on the page of a matrix, as Markdown and JSON: what is said, of how many, and of hostile names."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What a comparison says of key figures as plain data."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Graphs that differ in a known way."""
 
-from __future__ import annotations
-
 import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st

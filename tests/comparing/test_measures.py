@@ -1,7 +1,5 @@
 """The measures of a run against sums in plain loops over its tables."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pandas as pd

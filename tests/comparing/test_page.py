@@ -1,7 +1,5 @@
 """The page of a comparison and of a matrix: what stands on it, and what hostile names do to it."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """Where two runs used other bytes and chose other experts, against plain loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Frames that are held in memory: made once while there is room, and never more than the room."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Rules of --fail-on: what is one, and what breaks it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

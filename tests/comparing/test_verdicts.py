@@ -1,7 +1,5 @@
 """How often a comparison errs, and what it finds: whole comparisons of simulated runs, seeded."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -9,8 +9,6 @@ run, which its manifest holds against. They have no evidence (`raw/`), and never
 to tables that were released stores a run of those first: `python -m tests.earlier`.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Their Parquet files have the columns of that time. What the sample cannot tell i
 each major fault reads a page, and the CPU ran all passes whole.
 """
 
-from __future__ import annotations
-
 import csv
 import shutil
 import tempfile

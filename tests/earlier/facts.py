@@ -1,7 +1,5 @@
 """What `run.json` said of the sample's run beside its checks, as the provenance page of sample@v1 tells it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Graphs for Graphviz: parsed by Graphviz, they are the graphs of the tables."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections import Counter

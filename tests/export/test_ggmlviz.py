@@ -1,7 +1,5 @@
 """`tracegen export … ggmlviz`: what is written is what the reader finds again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """`tracegen export … html`: one file that needs no other, in its public form."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The JSON of the older tools: own tables, exported and imported again, are the same as far as that schema reaches."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

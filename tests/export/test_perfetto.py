@@ -1,7 +1,5 @@
 """The trace for Perfetto: every slice, arrow and value of the tables, to the nanosecond, and nothing else."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The encoder against protobuf's own: the same bytes for one row, the same messages for many."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from google.protobuf.internal.encoder import _VarintBytes  # type: ignore[attr-defined]

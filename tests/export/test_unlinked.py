@@ -1,7 +1,5 @@
 """Links to other files become text, and what stands for them goes."""
 
-from __future__ import annotations
-
 import pytest
 
 from tracegen.export.unlinked import SAYS_SO, unlinked

@@ -4,8 +4,6 @@ Needs atheris (`pip install atheris`), which no test needs: a finding becomes a 
 kept in the folder that is named at the end; `python -m tests.fuzz native FILE` tries them again.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import importlib.util

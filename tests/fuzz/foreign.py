@@ -1,7 +1,5 @@
 """Bytes as a file of the older tools. The first byte says what the file is, the rest is its content."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

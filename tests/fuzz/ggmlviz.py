@@ -1,7 +1,5 @@
 """Bytes as a `.ggmlviz` trace. The first byte says which table of operations is wanted, the rest is the file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tests.readers.foreign import ggmlviz_bytes as made

@@ -1,7 +1,5 @@
 """Bytes as a GGUF file. The reader takes files: each is written anew, in memory where the machine has such a folder."""
 
-from __future__ import annotations
-
 import atexit
 import shutil
 import tempfile

@@ -4,8 +4,6 @@ The first byte says how the segments are written, the rest is the payload of the
 behind each seam, of one thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bytes as what a project keeps in JSON and TOML. The first byte says which file it is, the rest is its content."""
 
-from __future__ import annotations
-
 import atexit
 import json
 import shutil

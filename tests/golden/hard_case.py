@@ -22,8 +22,6 @@ repacked, so its bytes are `copied`. Every number below is worked out on paper:
     pass 2: tokens 7 4   choose experts (2,1) (2,1):       used 1, 2    = 2,304 B
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Three consumers follow one MUL_MAT_ID through the keys: an op row, a heatmap cell, a byte range."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.golden.hard_case import EXPERT_BYTES, hard_case

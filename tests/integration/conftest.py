@@ -1,7 +1,5 @@
 """Real runs to look at: llama.cpp with and without hooks, each case measured once, and the witness."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Every pass of every case equals what llama.cpp itself reports of it through cb_eval, without hooks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Attached tracing of libraries that nobody changed sees what hooks see, and says what it cannot see."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

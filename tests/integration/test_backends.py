@@ -1,7 +1,5 @@
 """More than one backend, BLAS beside the CPU: what each split held, who ran it, when, and what is not known."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -3,8 +3,6 @@
 `tests/attack/test_cluster.py` has llama.cpp, and kills workers.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

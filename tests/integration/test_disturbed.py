@@ -1,7 +1,5 @@
 """Runs that something holds up: other programs, too many threads of their own, a stop. Each is told from the others."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Any program of a hooked build: windows, the signal that ends a trace, several contexts, sequences and models."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

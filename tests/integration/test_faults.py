@@ -1,7 +1,5 @@
 """Bad input and bad luck while measuring: what is said, the exit code, and that nothing is lost or half written."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

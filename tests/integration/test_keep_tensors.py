@@ -1,7 +1,5 @@
 """llama.cpp itself finds, with a pattern of tensors to keep, just these tensors."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

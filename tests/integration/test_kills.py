@@ -1,7 +1,5 @@
 """A traced llama.cpp that is killed, aborts, forks, or loses its folder: what it had recorded is read."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

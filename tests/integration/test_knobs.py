@@ -1,7 +1,5 @@
 """Settings that decide what reaches the disk: prefault and page cache, seen by the kernel's own counters."""
 
-from __future__ import annotations
-
 import itertools
 import mmap
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Which rows of the KV cache attention read, against positions and windows: what llama.cpp's masks are made from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The matrix of `make llama-matrix`: what of it runs on the pinned release in every test run, and its table."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

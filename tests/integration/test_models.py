@@ -3,8 +3,6 @@
 What a weight's component is, the tables of random_models.py say; the product reads names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

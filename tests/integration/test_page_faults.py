@@ -1,7 +1,5 @@
 """Page faults of real runs: against pages that became resident, the kernel's counters, and what operations touch."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A tree with the pinned ggml and nothing of llama.cpp: hooked, built, one small graph traced, and given back."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """llama.cpp with little memory on purpose: locked beside it, or limited to it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

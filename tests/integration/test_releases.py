@@ -1,7 +1,5 @@
 """The hooks fit every pinned release of llama.cpp; minutes each, so only with TRACEGEN_RELEASES=1."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

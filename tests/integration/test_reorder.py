@@ -1,7 +1,5 @@
 """A model whose tensors stand in another order computes the same, bit for bit, and its accesses move as simulated."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`tracegen run --repeat` with the real llama.cpp: each run is one of its own, and what is whole stays."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

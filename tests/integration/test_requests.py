@@ -1,7 +1,5 @@
 """Requests of the device in real runs: against pages that became resident, and the device's own counters."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A canary of `NEVER` must be nowhere; one of `OWN` may be in the run, which stays here, but not in what becomes public.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

@@ -3,8 +3,6 @@
 Compiling llama-server takes minutes, so only with TRACEGEN_SERVER=1 (`make server`).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

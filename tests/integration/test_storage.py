@@ -1,7 +1,5 @@
 """What the device and the page cache did in real runs, against what the process read and which pages were in memory."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the model computes is the same with tracing on, with tracing off, and without hooks: bit for bit."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

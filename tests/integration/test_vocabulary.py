@@ -1,7 +1,5 @@
 """The text of tokens against llama.cpp's own: every token of a SentencePiece and of a byte-level vocabulary."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

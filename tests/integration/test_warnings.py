@@ -1,7 +1,5 @@
 """C that needs the headers of llama.cpp compiles without a warning, as make check holds it for all other C."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

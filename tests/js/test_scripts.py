@@ -3,8 +3,6 @@
 Node is the one that Playwright's package carries. What the scripts should say is worked out in Python first.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Fixtures: the tracer's C programs, built once, and a small trace that they wrote."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

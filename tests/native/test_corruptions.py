@@ -1,7 +1,5 @@
 """Broken traces by name: the reader raises a TraceFormatError with file, place and fault for each."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path

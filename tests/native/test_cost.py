@@ -1,7 +1,5 @@
 """What an op event costs, in instructions: callgrind counts the same in every run, on a busy machine too."""
 
-from __future__ import annotations
-
 import platform
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """tt_dump names every kind of segment, record, event, number and page fault that the header of the format lists."""
 
-from __future__ import annotations
-
 import re
 import struct
 import subprocess

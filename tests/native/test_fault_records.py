@@ -1,7 +1,5 @@
 """Page faults as a trace holds them, byte by byte: which pass, operation, thread and file each belongs to."""
 
-from __future__ import annotations
-
 import struct
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Traces of unusual and failing runs (native/tests/write_faults.c) are read; the verdict says what is missing."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The structs of the C headers and the formats that the reader unpacks have the same layout."""
 
-from __future__ import annotations
-
 import re
 import struct
 import subprocess

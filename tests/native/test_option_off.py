@@ -1,7 +1,5 @@
 """With the option off the objects of hooked sources contain no symbol of ours."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

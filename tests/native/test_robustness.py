@@ -1,7 +1,5 @@
 """Small traces, cut at every byte and with every byte changed, give tables and a verdict, or a TraceFormatError."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterator

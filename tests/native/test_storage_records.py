@@ -1,7 +1,5 @@
 """What devices and the kernel's cache told of a load and a pass, byte by byte."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The units of thread segments compared with what was encoded, and the clock compared with exact fractions."""
 
-from __future__ import annotations
-
 import struct
 from fractions import Fraction
 from math import floor

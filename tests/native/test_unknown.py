@@ -1,7 +1,5 @@
 """What a tracer could not record is null in the tables, never 0; a warm-up may be recorded after its passes."""
 
-from __future__ import annotations
-
 import struct
 
 import pandas as pd

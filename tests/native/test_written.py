@@ -1,7 +1,5 @@
 """A trace of the C writer: the reader and tt_dump, two independent programs, find the same in it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Builds the bytes of a trace of one pass on one thread, from tensor_trace_format.h and without the C writer."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Reports of runs of many kinds, and what stands in their pages."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from collections.abc import Mapping

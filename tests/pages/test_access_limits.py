@@ -1,7 +1,5 @@
 """Figures of accesses and caches, of runs with next to nothing on them: a reason, never a zero like a finding."""
 
-from __future__ import annotations
-
 import re
 
 import pandas as pd

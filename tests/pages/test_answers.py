@@ -1,7 +1,5 @@
 """The first page: question, answer, picture and findings, each with a figure that stands where it leads."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from itertools import pairwise

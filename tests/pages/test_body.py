@@ -1,7 +1,5 @@
 """What statistics leave out is said once on a page, and each caption that relies on it has the sign of that note."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

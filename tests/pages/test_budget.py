@@ -1,7 +1,5 @@
 """Pages are short: so many words of prose stand outside tables, drawings, lists of numbers, folded parts and code."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 import pytest

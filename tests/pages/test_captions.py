@@ -1,7 +1,5 @@
 """Captions in two parts: at most so many words below a figure, and nothing of it is lost."""
 
-from __future__ import annotations
-
 from html import unescape
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """What the bar of what is chosen knows of passes, against every single pass."""
 
-from __future__ import annotations
-
 import itertools
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """What a report says of its run, and no longer says where a check failed or nothing was recorded."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

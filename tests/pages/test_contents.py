@@ -1,7 +1,5 @@
 """The list of contents: every section and figure of a page once, in order, each where its link leads."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

@@ -1,7 +1,5 @@
 """What the page Disk says of the requests of devices, against numbers that the test works out itself."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from typing import Any

@@ -1,7 +1,5 @@
 """Sentences about waiting for the disk, and what a run says whose passes read nothing."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The table of what decides whether a pass reaches the disk: no fault and no byte is lost between its rows."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tests.builders import a_moe_run, scaled_case

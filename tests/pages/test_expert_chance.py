@@ -1,7 +1,5 @@
 """What the page of experts says where chance cannot be told: a reason in words, never a number that looks like one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

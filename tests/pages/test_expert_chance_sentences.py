@@ -1,7 +1,5 @@
 """Sentences of tests against chance: each says what was found, and no more."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tracegen.contract import quantities as q

@@ -1,7 +1,5 @@
 """Each sentence of the experts page: for one, several, none, and the case that a careless one gets wrong."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import Any

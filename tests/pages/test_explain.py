@@ -1,7 +1,5 @@
 """Every figure and table explains itself, and the lines it gives make the very data that it links."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Mapping

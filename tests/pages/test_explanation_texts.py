@@ -1,7 +1,5 @@
 """Every figure has a file of explanations, every file a figure; a fault in one is told with its name."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

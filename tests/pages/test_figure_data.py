@@ -1,7 +1,5 @@
 """Below every drawn figure its data stands as a table: the first rows of the CSV."""
 
-from __future__ import annotations
-
 import io
 import re
 from html import unescape

@@ -1,7 +1,5 @@
 """Findings as numbers: each against plain loops over the tables, none where a check failed, and which one answers."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from dataclasses import replace

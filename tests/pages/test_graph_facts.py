@@ -1,7 +1,5 @@
 """What the graph page's scripts are given, against the tables."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The reading guide is made of the definitions that the code uses, and every page leads to it."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

@@ -1,7 +1,5 @@
 """The answer of recorded runs, beside what a person who looked at their tables wrote down before."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

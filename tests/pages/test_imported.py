@@ -1,7 +1,5 @@
 """The pages of imported runs: drawn for every sample, and nothing on them claims more than the file holds."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Figures, tables and values for LaTeX: sizes on paper, embedded fonts, and text that always compiles."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

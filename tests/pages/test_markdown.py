@@ -1,7 +1,5 @@
 """Text that is pasted where strangers read it: whatever a model is called, it stays text."""
 
-from __future__ import annotations
-
 import re
 
 import markdown

@@ -1,7 +1,5 @@
 """Reports of models with experts: what is said of what tokens chose."""
 
-from __future__ import annotations
-
 import io
 import re
 

@@ -4,8 +4,6 @@ Figures that do not stand name all checks that they miss, so whole pages are mad
 is tried on what decides, with the analyses of all tries made once.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator

@@ -1,7 +1,5 @@
 """Packed numbers, read again by a decoder that works byte by byte."""
 
-from __future__ import annotations
-
 import base64
 
 import numpy as np

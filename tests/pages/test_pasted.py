@@ -1,7 +1,5 @@
 """The lines for an issue: what they hold, that each number is that of a page, and what they leave out."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """Whole reports: their pages, links, anchors, values and files."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """Every sentence for one, for several, for none, and for the case that would mislead."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The timeline and experts pages as values: chunks equal tables, pages follow the run, empty states say why."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

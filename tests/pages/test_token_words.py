@@ -1,7 +1,5 @@
 """The words of a run: what each token is, which pass took it in, and which gave it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Reports of hostile text, private runs and long names."""
 
-from __future__ import annotations
-
 import io
 import re
 

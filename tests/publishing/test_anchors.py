@@ -1,7 +1,5 @@
 """The list of places in a bundle says what its pages and scripts hold."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

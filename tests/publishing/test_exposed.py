@@ -1,7 +1,5 @@
 """A version that was published with a secret says so: at every build, and when it is withdrawn."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from pathlib import Path

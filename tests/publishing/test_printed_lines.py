@@ -1,7 +1,5 @@
 """The lines of Python that committed versions print still run: the names in them are public."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Builds GGUF bytes by hand, independently of the reader and of the gguf package."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """The rows of keys and values that attention read: those that its mask let through, for every op with that mask."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The kinds of passes that are inferred from calls: cases written by hand, one line per call."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Pages of the kernel's ring buffer, written by the test from events and read back."""
 
-from __future__ import annotations
-
 import struct
 import tracemalloc
 from typing import Any

@@ -1,7 +1,5 @@
 """The table of requests against its evidence, byte by byte and event by event."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

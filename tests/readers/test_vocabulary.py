@@ -1,8 +1,6 @@
 """The reader of vocabularies: what it reads, what it leaves out, and broken files. Its oracle is llama.cpp:
 tests/integration/test_vocabulary.py."""
 
-from __future__ import annotations
-
 import re
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The main job on a trained model: what tracegen records of SmolLM2 equals what others say of the same work."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import gguf

@@ -1,7 +1,5 @@
 """The trained mixture of the repository: its file, and that llama.cpp computes what the PyTorch model does."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """Whether a run is of the kind that it is there for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from tests.recompute.plain import experts, memory

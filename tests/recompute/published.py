@@ -1,7 +1,5 @@
 """What a report publishes, as a reader finds it: values, CSV files, and what its pages hand to their scripts."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import io

@@ -1,7 +1,5 @@
 """The runs that are recomputed: real ones of llama.cpp, each of another kind, as short as that kind allows."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """No figure without a second count: each one of the catalogue is compared in test_pages.py, or says why not here."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 One module, so that each run is made once wherever the tests are spread over processes by file.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import io

@@ -3,8 +3,6 @@
 A PNG holds two pictures: the upper half for light ground, the lower half for dark; CSS shows one of them.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 

@@ -1,7 +1,5 @@
 """The answer of a comparison in one line: what was set differently, and what that changed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tracegen.comparing import sentences as say

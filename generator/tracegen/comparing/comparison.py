@@ -3,8 +3,6 @@
 Counted measures: any difference is real. Timed ones: see `analysis.significance`. The two are never mixed.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence

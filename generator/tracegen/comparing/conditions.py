@@ -1,7 +1,5 @@
 """Under which conditions two sides were made: which settings, models, machines and builds differ between them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

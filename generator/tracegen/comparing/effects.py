@@ -1,7 +1,5 @@
 """The effects of the factors of a matrix: what changes with one setting, whatever the others are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Fields of prompts in words: whether experts belong to one, why an expert does not, and how alike prompts choose."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tracegen.contract import quantities as q

@@ -1,7 +1,5 @@
 """Fields of prompts on the page of a matrix: the table of specialists, and the sentences of its findings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tracegen.analysis import chance

@@ -1,7 +1,5 @@
 """The experts that the prompts of a matrix choose, by field: what its page, Markdown and JSON say of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

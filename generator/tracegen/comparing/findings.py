@@ -1,7 +1,5 @@
 """What a comparison says of key figures, as plain data, which the page of an experiment lists for each step."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A graph difference in rows: a row for each layer, layers that do and change the same in one row."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any

@@ -1,7 +1,5 @@
 """Whether two factors of a matrix interact: whether one changes speed more or less where the other is set otherwise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations

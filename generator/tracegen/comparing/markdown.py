@@ -1,7 +1,5 @@
 """A comparison as Markdown, to paste into an issue: what differs, and how sure that is."""
 
-from __future__ import annotations
-
 from tracegen.comparing import sentences as say
 from tracegen.comparing.answer import answer
 from tracegen.comparing.comparison import TELLING, Compared, Comparison

@@ -1,7 +1,5 @@
 """The model file once for each cell of a matrix: which of its bytes a token uses there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

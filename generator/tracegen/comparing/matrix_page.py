@@ -1,7 +1,5 @@
 """A matrix as a report: its cells on one scale, the effect of each factor, and a page for each effect."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor

@@ -5,8 +5,6 @@ choices of experts. Any difference of it is real. A **timed** one differs from r
 cache and other programs decide (bytes read from the disk, page faults).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """A comparison as a report of one page, with its figures, tables and files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace

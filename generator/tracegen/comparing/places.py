@@ -1,7 +1,5 @@
 """Where the tokens of two sides used other bytes of the model file, and chose other experts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """What was made last of tables, as far as it fits: the pages of a matrix come back to the same few runs."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """What a version holds of all its runs when these were repeated: measures of each, and where and when it was made."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Rules for `tracegen compare --fail-on`, and a comparison as plain numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A comparison in words: what differs, by how much, and how sure that is."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """One side of a comparison: runs of the same settings, with their facts and measures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -7,8 +7,6 @@ NAME:prefault=true,repack=false    the newest runs of a cell of a matrix
 NAME@v2                     a published version
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence

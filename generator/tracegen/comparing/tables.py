@@ -1,7 +1,5 @@
 """The tables of a comparison: which conditions and measures differ, and what became of each operation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

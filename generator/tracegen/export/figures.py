@@ -1,7 +1,5 @@
 """The figures of a run in every form: SVG, PDF for a column and for a page, PNG. Drawn anew from its tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tracegen.charts import svg

@@ -1,7 +1,5 @@
 """The addresses in a version that a journal can refer to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any

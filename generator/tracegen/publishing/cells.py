@@ -1,7 +1,5 @@
 """Versions that draw the cells of one matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

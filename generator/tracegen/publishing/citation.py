@@ -6,8 +6,6 @@ that of the list of all other files of the version, so whoever has the files can
     find * -type f ! -name version.json ! -name 'citation.*' | LC_ALL=C sort | xargs sha256sum | sha256sum
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ A published version never changes. Each entry says what is false in older versio
 since then. The change that corrects a fault adds an entry; entries are never removed.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

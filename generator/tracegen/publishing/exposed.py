@@ -1,7 +1,5 @@
 """What a published version still holds that would be withheld today: values of secrets, which a commit keeps."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

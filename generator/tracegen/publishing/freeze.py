@@ -3,8 +3,6 @@
 The measures of the runs that repeat it come from above (`comparing`), so the caller passes what makes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime

@@ -5,8 +5,6 @@ that were published before bundles did, as their pages state it, under the SHA-2
 version that is in neither, nothing is known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path

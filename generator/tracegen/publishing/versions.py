@@ -8,8 +8,6 @@ A version is superseded as soon as a newer one exists that is not withdrawn. The
 supersede each other: only a newer version of the same cell does.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

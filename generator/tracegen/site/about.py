@@ -1,7 +1,5 @@
 """What a bundle says of its run in short: facts, key figures, a finding. Nothing is counted anew."""
 
-from __future__ import annotations
-
 import csv
 import math
 import re

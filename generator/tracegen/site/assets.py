@@ -1,7 +1,5 @@
 """The site's own CSS and JS, and the tags that load them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup

@@ -3,8 +3,6 @@
 What is not in the bundle of that version or draft is `not recorded`; nothing is measured or counted anew.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ A comparison is a bundle in the cache, named by the hash of everything that its 
 in another process.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ it depends on: the program, the function that draws, and the chart with its data
 that need it wait.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """An experiment as its pages, cards and trend show it: versions, drafts and comparisons."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

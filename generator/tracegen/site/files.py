@@ -5,8 +5,6 @@ dot. So the folder `experiments/` gets such a name meanwhile. After the build, a
 it whose files have the sizes and times of the bundle's moves back; others are copied.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections import defaultdict

@@ -5,8 +5,6 @@ stay in their bundles. Those of drafts are in a cache below `.tracegen/cache`; t
 still be drawn while other pages are written (`drafts.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

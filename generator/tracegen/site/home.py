@@ -1,7 +1,5 @@
 """The lower part of the front page: the newest entries of the journal, and the newest experiments."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The index of experiments: a list that reads without scripts, and what its script needs to filter and sort it."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Drawing loads pandas, altair and a JavaScript engine, and takes longer than the rest of a build.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

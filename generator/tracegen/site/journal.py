@@ -12,8 +12,6 @@ unknown references; `settle` makes the addresses relative to the page and lists
 the marked references with their lines in the journal file.
 """
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import re

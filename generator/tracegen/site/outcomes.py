@@ -1,7 +1,5 @@
 """What became better, worse or counted differently at a step between versions, read from the site's comparisons."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

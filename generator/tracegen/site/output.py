@@ -1,7 +1,5 @@
 """What the output of MkDocs becomes: pages with their content, the files of bundles, and a search index for `file://`."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

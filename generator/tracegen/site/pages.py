@@ -1,7 +1,5 @@
 """The pages of a site about experiments: those of versions, comparisons and drafts, and lists of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -4,8 +4,6 @@ A picture holds two: the upper half for light ground, the lower half for dark. C
 kilobytes, because a list has hundreds.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import math

@@ -4,8 +4,6 @@
 fails there leaves the old site unchanged.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Read with the csv module, because a site of versions loads no pandas. `tracegen.comparing.repeats` writes the file.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The reference page: what a trace holds and what it does not, every table and check, from the contract itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tracegen.publishing.errata import ERRATA

@@ -5,8 +5,6 @@ tensor name is added once, with `*` for the layer: `blk.*.attn_q.weight`, and th
 mkdocs.yml sets a separator that splits names at dots.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Key figures of an experiment over its versions, and what was different at each step; all of it from the bundles."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

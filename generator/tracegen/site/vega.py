@@ -4,8 +4,6 @@ Versions do not contain it: it has 0.9 MB and is not part of what was published.
 `data-tracegen-vega` of its root element; without it figures have no tooltips.
 """
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from pathlib import Path
 

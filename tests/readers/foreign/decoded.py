@@ -1,7 +1,5 @@
 """A second decoder of tensor_trace.bin, written for the tests alone: `struct`, one record at a time, no numpy."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from pathlib import Path

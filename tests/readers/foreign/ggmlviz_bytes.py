@@ -1,7 +1,5 @@
 """The bytes of `.ggmlviz` files, written and read one field after another, by nothing of the reader's."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Dumps of graphs, lists of tensors and logs of buffers, against the samples and against broken bytes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

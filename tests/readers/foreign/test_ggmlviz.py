@@ -1,7 +1,5 @@
 """`.ggmlviz` traces against what two other decoders say of real captures, and against files made by hand."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from typing import Any

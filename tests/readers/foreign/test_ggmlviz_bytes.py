@@ -1,7 +1,5 @@
 """Bytes that are no good trace: what comes back is a trace or TraceFormatError, soon and in bounded memory."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

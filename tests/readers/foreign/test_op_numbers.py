@@ -1,7 +1,5 @@
 """The numbers of operations in three revisions of ggml."""
 
-from __future__ import annotations
-
 import pytest
 
 from tracegen.readers.foreign.op_names import allowed_ops

@@ -1,7 +1,5 @@
 """Kinds of passes from their numbers of tokens: what can be told, and what cannot."""
 
-from __future__ import annotations
-
 import pytest
 
 from tracegen.readers.foreign.passes import kinds_of, produced_of

@@ -1,7 +1,5 @@
 """tensor_trace.bin: every field of the samples, against a second decoder and the exports of the older tools."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

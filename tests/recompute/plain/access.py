@@ -1,7 +1,5 @@
 """The access and caches pages: the order of what was used of the mapped files, and what caches would have served."""
 
-from __future__ import annotations
-
 import bisect
 import itertools
 import math

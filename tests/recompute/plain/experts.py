@@ -1,7 +1,5 @@
 """Which experts the generated tokens chose."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from math import log2, sqrt
 

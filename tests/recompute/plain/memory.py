@@ -1,7 +1,5 @@
 """The memory page: what was used of the file and of its tensors, and what the buffers held."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The operations of one pass, the nodes of a graph, and the tokens."""
 
-from __future__ import annotations
-
 import unicodedata
 
 from tests.recompute.plain.experts import held

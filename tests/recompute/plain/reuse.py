@@ -1,7 +1,5 @@
 """The caches page, second part: what passes in a row need together, reuse, and how uneven the use of the file is."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The tables of a stored run as plain rows, and the few ways to find one."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from functools import cached_property
 from pathlib import Path

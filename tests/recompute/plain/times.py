@@ -1,7 +1,5 @@
 """Where time went: rates, and the wall time, work and waiting of ops."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from statistics import median
 from typing import Any

@@ -1,7 +1,5 @@
 """Which bytes each op used of each of its operands."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The named values that figures publish beside the key figures of a run."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median

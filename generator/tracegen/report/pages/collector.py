@@ -1,7 +1,5 @@
 """The collector: the context of a run, and the drawings, files and values of its report so far."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace

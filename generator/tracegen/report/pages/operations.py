@@ -1,7 +1,5 @@
 """The operations page: all ops of all passes; one pass is in the page, the others are in chunks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The experts that the one token of a pass chose, for the page's scripts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """The data of the graph page's scripts: columns with the facts of every node, in the page or in a separate script."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@
 pass touched is computed in the browser from its operations (op_chunks.py).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The index for the search of the operations page: the names of all ops and tensors, and their nodes."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from tracegen.contract import quantities as q

@@ -9,8 +9,6 @@ first from the pass's begin. Spans stand in the order in which their thread ran 
 faults; it stands only in runs that recorded them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
