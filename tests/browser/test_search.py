@@ -27,6 +27,15 @@ def test_search_finds(tab: Any, web: str, project: Project, way: str) -> None:
         ("blk.1.attn_q.weight", TENSORS),
         ("entry", "notes/entry.html"),
         ("ffn_gate_exps", TENSORS),
+        ("page fault", "demo/v2/file/"),
+        ("disk", "demo/v2/file/"),
+        ("KV cache", "demo/v2/file/"),
+        ("attention", "demo/v2/operations/"),
+        ("barriers", "demo/v2/timeline/"),
+        ("warnings", "demo/v2/method/"),
+        ("BibTeX", "demo/v2/method/"),
+        ("cite", "demo/v2/method/"),
+        ("heatmap", "demo/v2/appendix/"),
     ):
         search(page, words)
         page.wait_for_function(FOUND, arg=address)

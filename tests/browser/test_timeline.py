@@ -135,7 +135,7 @@ def test_waiting_for_the_disk_is_drawn_where_the_work_of_an_operation_begins(pag
         page.evaluate(COLOUR_AT, [begin + time, LEFT, RIGHT])
         for time in (longest["fault_ns"] / 2, (longest["fault_ns"] + longest["work_ns"]) / 2)
     ]
-    ink = [int(theme.INK["ink"][1][i : i + 2], 16) for i in (1, 3, 5)]
+    ink = [int(theme.INK["disk"][1][i : i + 2], 16) for i in (1, 3, 5)]
     assert inks[0] == ink and inks[1] != ink
     assert ns(told(page)["of it waiting for the disk"]) == pytest.approx(int(longest["fault_ns"]), rel=0.01)
 

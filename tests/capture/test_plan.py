@@ -60,7 +60,7 @@ def test_llama_cpps_own_counters() -> None:
 
 
 def test_every_setting_is_stored() -> None:
-    stored = set(settings_of(replace(EXPERIMENT, tags=("thesis",), chat=True))) | {"name", "prompt"}
+    stored = set(settings_of(replace(EXPERIMENT, tags=("thesis",), chat=True, asks="time"))) | {"name", "prompt"}
     assert {field.name for field in fields(Experiment)} <= stored
 
 

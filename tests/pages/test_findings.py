@@ -97,7 +97,7 @@ def test_waiting_for_the_disk(kind: str, scope: Scope, only: str, monkeypatch: p
         expected += [(f"of it for {most}", by[most] / whole)] if by[most] >= waiting.MOSTLY * whole else []
     use = [row for row in use_by_hand(TABLES, 4096) if row[0] in waits]
     read, again = sum(row[1] for row in use), sum(row[5] for row in use)
-    expected[1:] = [("of what they read had been read before", again / read)] if again > waiting.MOSTLY * read else []
+    expected[1:] = [("of the bytes read had been read before", again / read)] if again > waiting.MOSTLY * read else []
     assert [(a.words, a.value) for a in found.more] == [(words, pytest.approx(share)) for words, share in expected]
 
 

@@ -66,18 +66,18 @@ def reads(tables: Tables) -> pd.DataFrame:
 
 
 def needed_bytes(touched: pd.DataFrame, read: pd.DataFrame) -> pd.Series:
-    """Of the bytes that were read in each pass, how many it touched: bytes by pass_id, each byte once.
+    """Of the bytes that were read in each pass, how many it touched: bytes by pass_id, counted in each read.
 
     `touched` and `read` are ranges on the axis (pass_id, begin, end), `read` the result of `reads`.
     """
     step = 1 << 44  # above every place: what one pass touched lies apart from the next
-    flat = [union(of, "pass_id").sort_values(["pass_id", "begin"]) for of in (read, touched)]
+    flat = [read, union(touched, "pass_id").sort_values(["pass_id", "begin"])]
     (low, high), (begin, end) = (
         tuple((of[name] + of["pass_id"].astype("int64") * step).to_numpy("int64") for name in ("begin", "end"))
         for of in flat
     )
     row, _, both = overlaps(low, high, begin, end)
-    found = pd.Series(both, dtype="int64").groupby(flat[0]["pass_id"].to_numpy()[row]).sum()
+    found = pd.Series(both, dtype="int64").groupby(read["pass_id"].to_numpy()[row]).sum()
     return found.reindex(pd.unique(read["pass_id"]), fill_value=0)
 
 

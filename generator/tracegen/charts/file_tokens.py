@@ -25,9 +25,9 @@ DISK = theme.INK["disk"][1]
 # Column of the time of a pass -> what the picture calls it, and its colour; groups of components keep theirs.
 WAITS = {
     "disk_ns": ("waiting for the disk", DISK),
-    "behind_ns": ("for a thread at the disk", theme.INK["behind"][1]),
+    "behind_ns": ("waiting for a thread at the disk", theme.INK["behind"][1]),
     "mapped_ns": ("page faults, nothing read", theme.INK["muted"][1]),
-    "waiting_ns": ("for other threads", theme.INK["inside"][1]),
+    "waiting_ns": ("waiting for other threads", theme.INK["inside"][1]),
     "rest_ns": ("the rest", theme.INK["after"][1]),
 }
 

@@ -86,7 +86,7 @@ INK: Mapping[str, tuple[str, str, str]] = {
 }
 
 STATE_COLOURS = {
-    "waiting for the disk": INK["ink"][1],
+    "waiting for the disk": INK["disk"][1],
     "waiting inside": INK["inside"][1],
     "waiting after": INK["after"][1],
     "between operations": INK["after"][1],  # what follows an operation where one thread computes

@@ -13,6 +13,7 @@ from tracegen.site.assets import ASSETS, address, head, own
 from tracegen.site.cards import card
 from tracegen.site.entry import Entry, announced
 from tracegen.site.pictures import Pictures
+from tracegen.site.search import WORDS
 
 CONTENT = "tracegen-content"
 
@@ -170,7 +171,8 @@ def _of_report(shown: _Shown, base: str, journal: bool) -> Iterator[SitePage]:
     searched = shown.status in ("current", "draft")
     for page in shown.outline:
         path, title = f"{base}/{entry.name}/{shown.folder}/{page['path']}", f"{page['title']} · {shown.name}"
-        yield SitePage(path, title, page["summary"], False, searched, tags, partial(content, page))
+        summary = f"{page['summary']} {WORDS.get(page['key'], '')}".strip()
+        yield SitePage(path, title, summary, False, searched, tags, partial(content, page))
 
 
 def _compared_with(entry: Entry, name: str) -> list[tuple[str, str]]:

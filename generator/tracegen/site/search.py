@@ -22,6 +22,17 @@ from tracegen.publishing.bundle import Bundle
 
 TENSORS = "data/tables/tensors"
 ANCHOR = "#tab-biggest-tensors"
+# What a reader may look for on a page of a report, by the key of the page; search finds no other words of its body.
+WORDS = {
+    "overview": "answer finding verdict warnings speed tokens per second prompt text picture",
+    "file": "memory map page fault page cache waiting for the disk SSD KV cache buffers LRU hit rate mmap weights",
+    "timeline": "threads barriers waiting load balance time line",
+    "operations": "attention FFN layers operation time bandwidth bound one token",
+    "graph": "graph nodes blocks KV cache attention FFN tensors",
+    "experts": "routing mixture hot set router",
+    "method": "checks warnings settings command line BibTeX citation cite downloads CSV Parquet environment kernel",
+    "appendix": "heatmap page fault disk requests read-ahead hot set cache size reuse order tensors never touched",
+}
 LONGEST = 6_000  # characters of names that a version may add: a hundred versions add less than 1 MB
 _DIALOG = 'data-md-component="search" role="dialog"'
 _LAYER = re.compile(r"(?<=\.)\d+(?=\.)")

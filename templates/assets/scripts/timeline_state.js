@@ -134,7 +134,7 @@ function timelineKinds(view, state, byOp) {
   });
   var disk = view.lanes.some(function(lane) { return lane.disk; });
   view.disk = names.length + 2;
-  view.variables = variables.concat(["--tg-inside", "--tg-after"], disk ? ["--tg-ink"] : []);
+  view.variables = variables.concat(["--tg-inside", "--tg-after"], disk ? ["--tg-disk"] : []);
   view.labels = names.concat(["waiting inside", timelineAfter(view)], disk ? ["waiting for the disk"] : []);
   view.used = used;
 }

@@ -114,7 +114,7 @@ def _content(context: Context) -> Content:
     empty = nothing_touched(axis.length(tables), rows, used)
     data = rows.merge(times, on="pass_id", how="left")
     return Content(
-        caption=f"{_caption(rows)}{f' {context.gaps} They are not drawn.' if context.gaps else ''}",
+        caption=f"{_caption(rows)}{_order(tables)}{f' {context.gaps} They are not drawn.' if context.gaps else ''}",
         alt=f"The model file from left to right, {q.counted(len(shown), 'row')} of passes from top to bottom.",
         chart=drawn,
         data=data,
@@ -129,6 +129,15 @@ def _caption(rows: pd.DataFrame) -> str:
         "Columns: the model file in its order; the width of a part grows with the root of its bytes. Right: the time "
         f"of each pass, mean of its threads; the prompt has its own scale. n = {q.counted(n, 'token')}."
     )
+
+
+def _order(tables: Mapping[str, pd.DataFrame]) -> str:
+    """That the file does not have its layers by their number, as one whose names were sorted as text."""
+    tensors = tables["tensors"].sort_values(["file", "offset"])
+    layers = [int(layer) for layer in tensors["layer"].dropna().drop_duplicates()]
+    if layers == sorted(layers):
+        return ""
+    return f" The file has its layers in this order: {', '.join(map(str, layers[:5]))} …"
 
 
 FILE_TOKENS = Figure(

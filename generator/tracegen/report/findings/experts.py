@@ -48,11 +48,14 @@ def _hot(context: Context, population: str) -> Iterator[Finding]:
     if (hot := context.hot_set) is None:
         return
     served, share = hot.static.served, hot.n_held / hot.n_experts
-    gain = f"gain {hot.static.gain:+.3f}, 95 % interval {hot.static.low:+.3f} to {hot.static.high:+.3f}"
+    ends = f"95 % interval {q.percent(hot.static.low)} to {q.percent(hot.static.high)}"
     yield Finding(
             kind="experts", measure=HOT[hot.static.reaches].format(f"{hot.n_held} of {hot.n_experts}"),
             amount=Amount(served, "share", "of later choices"),
-            beside=(Amount(share, "share", f"by chance, {gain.replace('-', '−')}"),),
+            beside=(
+                Amount(share, "share", "by chance"),
+                Amount(hot.static.gain, "share", f"of the way from chance to all, {ends}"),
+            ),
             scope="generation", population=population,
             effect=served if hot.static.reaches == "yes" else 0.0, part=HOT_EXPERTS,
     )  # fmt: skip

@@ -7,9 +7,8 @@ from tracegen.report.findings.finding import Finding
 WAITS = 0.02  # waiting for the disk leads where it takes at least this share of the time of a phase
 MOST = 4  # findings that follow the answer
 RULE = (
-    "Waiting for the disk comes first where it takes 2 % of the time of a phase, that of generated tokens before that "
-    "of the prompt; then what takes most time. Where the experiment asks for one kind, its largest finding "
-    "answers. Below: the largest of each kind."
+    "What answers: what the experiment asks about, if it says so; else waiting for the disk, where that takes 2 % of "
+    "the time of tokens or of the prompt; else what takes most time. Below it: the largest finding of each kind."
 )
 
 

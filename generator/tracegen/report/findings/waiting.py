@@ -89,7 +89,7 @@ def _read_before(context: Context, pass_ids: set[int]) -> list[Amount]:
     use = context.disk_requests
     use = use[use["pass_id"].isin(pass_ids).to_numpy(bool)]
     read, again = float(use["page_bytes_read"].sum()), float(use["again_bytes"].sum())
-    return [Amount(again / read, "share", "of what they read had been read before")] if again > MOSTLY * read else []
+    return [Amount(again / read, "share", "of the bytes read had been read before")] if again > MOSTLY * read else []
 
 
 def _read(context: Context) -> Iterator[Finding]:
