@@ -174,7 +174,7 @@ def test_heatmap(case: Case) -> None:
     assert all(one[1] <= other[0] for one, other in itertools.pairwise(cells))
     places = ("row", "first_tensor", "last_tensor", "n_tensors", "expert")  # tests/analysis/test_heatmap.py counts them
     shown = [{name: text for name, text in row.items() if name not in places} for row in published]
-    shared = memory.shared_rows(case.rows, 14)
+    shared = memory.shared_rows(case.rows, 12)
     expected = memory.heatmap(case.rows, case.accesses, cells, shared)
     assert_published(shown, expected, ("pass_id", "begin"))
     every = memory.heatmap(case.rows, case.accesses, [(0, case.rows.disk_bytes)], shared)

@@ -11,7 +11,7 @@ DISK, DEVICE = "waiting for the disk", "device busy"
 ALONE = "between operations"  # what follows an operation where one thread computes: it waits for nobody
 
 
-def segments(tables: Tables, pass_id: int, n_bins: int = 600, max_segments: int = 3_000) -> tuple[pd.DataFrame, int]:
+def segments(tables: Tables, pass_id: int, n_bins: int = 600, max_segments: int = 1_200) -> tuple[pd.DataFrame, int]:
     """What each thread did during a pass, and the width of a bin in ns (0: not binned).
 
     Columns: thread, begin_ns, end_ns (since the pass began), state (work, waiting for the disk, waiting inside,

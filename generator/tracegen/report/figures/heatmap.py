@@ -15,7 +15,7 @@ from tracegen.report.figures.figure import Content, Figure
 from tracegen.report.words import sentences
 
 COLUMN = theme.WIDTHS[1]  # px: its data are those of the drawing for a column of text
-ROWS = 14  # at most: the page of the file shows every pass, the appendix what they have in common
+ROWS = 12  # at most: the page of the file shows every pass, the appendix what they have in common
 MOST_CELLS = 1000  # of a drawing; above it neighbours of one colour are joined, to keep the SVG small
 
 
