@@ -97,7 +97,9 @@ def addressed_nodes(graph: Path) -> set[str]:
     """Every `gG-nN` that the graph page at this path finds in its drawings."""
     state = re.search(r'<script type="application/json" id="tg-graph">(.*?)</script>', graph.read_text())
     assert state
-    facts = [one["facts"] for one in json.loads(state[1]).get("topologies", ())]  # older versions have their anchors
+    facts = []
+    for one in json.loads(state[1]).get("topologies", ()):  # older versions have their anchors
+        facts.append(one["facts"] if "facts" in one else handed_over((graph.parent / one["path"]).read_text())[0])
     return {f"g{graph}-n{node}" for one in facts for graph in one["graphs"] for node in one["node"]}
 
 

@@ -151,7 +151,7 @@ def test_a_version_is_as_it_was_published(name: str, files: dict[str, str]) -> N
 
 
 def test_what_became_known_of_a_version(here: Path, files: dict[str, str]) -> None:
-    assert "Superseded. sample@v2 is newer" in Read(files["sample@v1"]).text.replace(" .", ".")
+    assert "Superseded. sample@v3 is newer" in Read(files["sample@v1"]).text.replace(" .", ".")
     assert "Erratum. tracegen 0.1.0 published this page" in Read(files["sample@v1"]).text
     shutil.copytree(ROOT / "experiments" / "sample", here / "experiments" / "sample")
     versions.withdraw(Path("experiments/sample"), 2, f"On battery {SCRIPT}", 1, NOW)
