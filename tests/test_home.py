@@ -21,8 +21,11 @@ def stand_in_renderer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def front(config: Path) -> str:
     html = build_site(config, strict=True).read_text()
-    assert "tracegen:home" not in html
-    return html[html.index('<div class="tracegen-home">') :]
+    assert "tracegen:" not in html
+    marks = ("<h1", '<section class="tracegen-lead"', '<div class="tracegen-home">')
+    heading, own, rest = (html.find(mark) for mark in marks)
+    assert heading < own < rest or own < 0, "the newest answer stands below the first heading"
+    return html[own if own > 0 else rest :]
 
 
 def test_the_newest_entries_and_experiments(tmp_path: Path) -> None:
@@ -38,7 +41,9 @@ def test_the_newest_entries_and_experiments(tmp_path: Path) -> None:
     assert re.findall(r'<p><a href="([^"]+)">(Day \d)</a><br>(.*?)</p>', html) == [
         (f"2026-11-0{day}-found.html", f"Day {day}", f"Seen on day {day}.") for day in (4, 3, 2)
     ]
-    assert "About" not in html.partition("</section>")[0]
+    assert "About" not in html[html.index("newest-entries") :].partition("</section>")[0]
+    newest = html.partition("</section>")[0]
+    assert ">sample@v1</a>" in newest and 'href="experiments/later' not in newest, "a version comes before a newer draft"
     assert 'href="experiments/sample/v1/index.html">sample@v1</a>' in html
     assert 'href="experiments/later/run-001/index.html">later/run-001, a draft</a>' in html
     assert "<code>tracegen run waiting</code>" in html

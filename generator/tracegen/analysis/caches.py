@@ -189,7 +189,8 @@ class HitRates:
     `sampled` is the share of granules in the simulation of FIFO and LFU, 1 if all. `errors` says how far each may be
     off at any size: by how much LRU of the same sample differs from LRU of all granules (`errors` has that too), and
     halves of the sample from the sample. `group`: as in `Stays`; over 1, the rates of Belady are ones that no cache
-    exceeds, and not ones that a cache has.
+    exceeds, and not ones that a cache has. `distances`: of each repeated use, how many different granules were used
+    since (int array, ascending).
     """
 
     rates: pd.DataFrame
@@ -200,6 +201,11 @@ class HitRates:
     sampled: float = 1.0
     errors: Mapping[str, float] = field(default_factory=dict)
     group: int = 1
+    distances: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+
+    def lru_granules(self, target: float) -> int | None:
+        """The smallest LRU cache that serves `target` of the repeated uses; None without any."""
+        return int(self.distances[int(np.ceil(target * self.n_again)) - 1]) + 1 if len(self.distances) else None
 
     @property
     def n_again(self) -> int:
@@ -255,6 +261,7 @@ def hit_rates(
         share,
         _errors(parts, n, sizes, rates) if share < 1 else {},
         apart.group,
+        distances,
     )
 
 

@@ -181,3 +181,12 @@ def shares(ranges: pd.DataFrame, of_rows: pd.DataFrame, cells: pd.DataFrame) -> 
     size = (end - begin)[sums["place"]]
     share = sums["bytes"] / (size * sums["n_passes"])
     return pd.DataFrame({"row": sums["row"], "cell": sums["place"], "share": share})
+
+
+def touching(ranges: pd.DataFrame, of_rows: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """The share of tokens that touch each cell: cell, share (0 to 1); none without tokens. Arguments as of `shares`."""
+    tokens = of_rows[(of_rows["kind"] == "tokens").to_numpy(bool)]
+    found = shares(ranges, tokens[["pass_id"]].assign(row=tokens["pass_id"], n_passes=1), cells)
+    n = found.groupby("cell")["row"].nunique().reindex(range(len(cells)), fill_value=0)
+    often = pd.DataFrame({"cell": n.index, "share": n.to_numpy() / max(len(tokens), 1)})
+    return often if len(tokens) else often.iloc[:0]

@@ -3,21 +3,17 @@
 Places are in px of the drawing, as parts of the file have widths that grow with the root of their size only.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from tracegen.charts import theme
+from tracegen.charts import file_memory, theme
+from tracegen.charts.file_plan import FEW, LEAST, Plan, headings, joined, part_names, text
 
-CELL = 2.0  # px: the width of a cell of the file
-LEAST = 3.0  # px: of a part
-GAP = 1.0  # px between parts
 TOP = 40.0  # px: of the first row
-FEW = 4  # rows; so few are high, and their parts of time have names
 STEPS = ((0.01, theme.INK["hairline"][1]), (0.5, theme.INK["band2"][1]), (1.0, theme.INK["touched"][1]))
 TOUCHED = ("up to 1 % touched", "up to half", "more")
 WAITED, UNUSED = "waited for", "read ahead, not used"
@@ -32,62 +28,6 @@ WAITS = {
 }
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Where things stand in a drawing that is `width` px wide.
-
-    `parts` and `cells` have left and right beside begin and end; `cells` also part, the row of its part. The map of the
-    file ends at `lane`, where bars of time begin; they end at `numbers`, and what was read stands in what is left.
-    """
-
-    width: int
-    parts: pd.DataFrame
-    cells: pd.DataFrame
-    lane: float
-    numbers: float
-
-    @property
-    def is_narrow(self) -> bool:
-        """Whether it has no room for numbers and long names."""
-        return theme.narrow(self.width)
-
-
-def most_parts(width: int) -> int:
-    """How many parts of the file a drawing has room for."""
-    return int(_room(width)[1] / 7)
-
-
-def _room(width: int, few: bool = False) -> tuple[float, float]:
-    """The px left of the map, and its width; where there are `few` rows, time takes the room."""
-    if few and not theme.narrow(width):
-        return 116, 0.34 * width
-    if theme.narrow(width):
-        return 58, 0.45 * width
-    return 116, (0.49 if width == theme.WIDTH else 0.42) * width
-
-
-def plan(parts: pd.DataFrame, width: int, n_rows: int, has_reads: bool) -> Plan:
-    """The places of the parts (begin, end: bytes on the disk axis), the width of each by the root of its bytes."""
-    left, track = _room(width, n_rows <= FEW)
-    root = np.sqrt((parts["end"] - parts["begin"]).to_numpy(float))
-    wide = np.maximum(root / root.sum() * (track - GAP * len(parts)), LEAST)
-    wide *= (track - GAP * len(parts)) / wide.sum()
-    begins = left + np.cumsum(wide + GAP) - wide - GAP
-    placed = parts.assign(left=begins, right=begins + wide)
-    n = np.maximum((wide / CELL).astype(int), 1)
-    part = np.repeat(np.arange(len(parts)), n)
-    number = np.arange(len(part)) - np.repeat(np.cumsum(n) - n, n)
-    low, high = (placed[name].to_numpy()[part] for name in ("begin", "end"))
-    x, x2 = (placed[name].to_numpy()[part] for name in ("left", "right"))
-    many = n[part]
-    cells = pd.DataFrame({
-        "part": part, "begin": low + (high - low) * number // many, "end": low + (high - low) * (number + 1) // many,
-        "left": x + (x2 - x) * number / many, "right": x + (x2 - x) * (number + 1) / many,
-    })  # fmt: skip
-    lane = left + track + (8 if theme.narrow(width) else 24)
-    return Plan(width, placed, cells, lane, width - (0 if theme.narrow(width) or not has_reads else 134))
-
-
 def chart(
     at: Plan,
     rows: pd.DataFrame,
@@ -96,24 +36,28 @@ def chart(
     unused: pd.DataFrame,
     times: pd.DataFrame,
     names: Sequence[str],
+    often: pd.DataFrame,
+    memory: pd.DataFrame,
 ) -> Any:
     """The picture.
 
     `rows`: row, pass_id (the first of the row), label, is_prompt, is_folded, took (text), and read and needed (texts;
     no such columns: not recorded). `touched`, `waited`, `unused`: row and cell (of the plan), `touched` also share.
-    `times`: row and ns, a column for each of `names`, groups of components and the keys of WAITS.
+    `times`: row and ns, a column for each of `names`, groups of components and the keys of WAITS. `often`: cell and
+    share (of the tokens); `memory`: size_bytes and share (of uses), as of `file_memory`; neither where it is empty.
     """
     few, top = len(rows) <= FEW, TOP
     rows = _laid(at, rows)
     bottom = float(rows["bottom"].max())
     rects = [_ground(at, rows), _cells(at, rows, touched), _marks(at, rows, waited, DISK, WAITED)]
     bars, took = _bars(at, rows, times, names)
-    texts = [_names(at), _labels(rows, at), took, *_numbers(at, rows, top), *([_named(bars)] if few else [])]
+    texts = [headings(at), _labels(rows, at), took, *_numbers(at, rows, top), *([_named(bars)] if few else [])]
+    below, below_texts, bottom = file_memory.below(at, often, memory, bottom)
     legend, legend_texts, height = _legend(at, names, not waited.empty, not unused.empty, bottom + 16)
-    drawn = _rects(pd.concat([_rulers(at, top), *rects, bars, legend], ignore_index=True))
+    drawn = _rects(pd.concat([_rulers(at, top), *rects, bars, below, legend], ignore_index=True))
     if not unused.empty:
         drawn += _outlines(_marks(at, rows, unused, DISK, UNUSED))
-    words = pd.concat([*texts, legend_texts], ignore_index=True)
+    words = pd.concat([*texts, below_texts, legend_texts], ignore_index=True)
     for (align, ink, style), some in words.groupby(["align", "ink", "style"], sort=False):
         mark = alt.Chart(some[["text", "left", "top"]]).mark_text(
             align=align, baseline="middle", color=ink, fontStyle=style, fontSize=theme.SMALL
@@ -180,97 +124,34 @@ def _ground(at: Plan, rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _joined(at: Plan, found: pd.DataFrame, colour: pd.Series) -> pd.DataFrame:
-    """Neighbouring cells of a row, in one part and of one colour, as one: row, part, left, right, colour."""
-    table = found.assign(colour=colour, part=at.cells["part"].to_numpy()[found["cell"]])
-    table = table.sort_values(["row", "cell"], ignore_index=True)
-    same = table[["row", "part", "colour"]]
-    new = (same != same.shift()).any(axis=1) | (table["cell"] != table["cell"].shift() + 1)
-    table["left"], table["right"] = (at.cells[name].to_numpy()[table["cell"]] for name in ("left", "right"))
-    grouped = table.groupby(new.cumsum())
-    return grouped.agg(
-        row=("row", "first"), part=("part", "first"), colour=("colour", "first"), left=("left", "min"),
-        right=("right", "max"),
-    ).reset_index(drop=True)  # fmt: skip
-
-
 def _cells(at: Plan, rows: pd.DataFrame, touched: pd.DataFrame) -> pd.DataFrame:
     step = np.searchsorted([most for most, _ in STEPS], touched["share"].to_numpy() - 1e-9).clip(0, len(STEPS) - 1)
-    cells = _joined(at, touched, pd.Series([STEPS[s][1] for s in step], dtype=object))
+    cells = joined(at, touched, pd.Series([STEPS[s][1] for s in step], dtype=object))
     words = dict(zip([colour for _, colour in STEPS], TOUCHED, strict=True))
     table = cells.merge(rows[["row", "pass_id", "label", "top", "bottom"]], on="row")
-    return table.assign(what=_part_names(at).to_numpy()[table["part"]] + ": " + table["colour"].map(words))
+    return table.assign(what=part_names(at).to_numpy()[table["part"]] + ": " + table["colour"].map(words))
 
 
 def _marks(at: Plan, rows: pd.DataFrame, found: pd.DataFrame, colour: str, words: str) -> pd.DataFrame:
-    cells = _joined(at, found, pd.Series(colour, index=found.index, dtype=object))
+    cells = joined(at, found, pd.Series(colour, index=found.index, dtype=object))
     narrow = (LEAST - (cells["right"] - cells["left"])).clip(0) / 2
     cells = cells.assign(left=cells["left"] - narrow, right=cells["right"] + narrow)
     table = cells.merge(rows[["row", "pass_id", "label", "top", "bottom"]], on="row")
-    return table.assign(what=_part_names(at).to_numpy()[table["part"]] + f": {words}")
-
-
-def _part_names(at: Plan) -> pd.Series:
-    names = []
-    for first, last, group in at.parts[["layer", "last_layer", "group"]].itertuples(index=False):
-        where = "" if pd.isna(first) else f"layer {first}" if first == last else f"layers {first} to {last}"
-        names.append(", ".join(filter(None, (where, "" if pd.isna(group) else group))) or "other")
-    return pd.Series(names, dtype=object)
+    return table.assign(what=part_names(at).to_numpy()[table["part"]] + f": {words}")
 
 
 def _rulers(at: Plan, top: float) -> pd.DataFrame:
     """The colour of its group above each part."""
     colours = [theme.INK["band2"][1] if pd.isna(group) else theme.colour(group) for group in at.parts["group"]]
     return at.parts[["left", "right"]].assign(
-        label="the file", what=_part_names(at), colour=colours, top=top - 8, bottom=top - 4
+        label="the file", what=part_names(at), colour=colours, top=top - 8, bottom=top - 4
     )
-
-
-def _text(
-    text: Iterable[str], left: Any, top: Any, align: str = "left", ink: str = "ink", style: str = "normal"
-) -> pd.DataFrame:
-    left, top = (place.to_numpy() if isinstance(place, pd.Series) else place for place in (left, top))
-    return pd.DataFrame({"text": list(text)}).assign(
-        left=left, top=top, align=align, ink=theme.INK[ink][1], style=style
-    )
-
-
-def _names(at: Plan) -> pd.DataFrame:
-    """The names of layers, and of parts outside them, above their places; where there is no room, of every second."""
-    layer = at.parts["layer"].astype("object").where(at.parts["layer"].notna(), None)
-    change = (layer.fillna(-1) != layer.fillna(-1).shift()) | layer.isna()
-    grouped = at.parts.assign(name=_part_names(at)).groupby(change.cumsum())
-    spans = grouped.agg(left=("left", "min"), right=("right", "max"), layer=("layer", "min"),
-                        last=("last_layer", "max"), name=("name", "first"))  # fmt: skip
-    room = spans["right"] - spans["left"]
-    short = [
-        name if pd.isna(first) else str(first) if first == last else f"{first}–{last}"
-        for first, last, name in spans[["layer", "last", "name"]].itertuples(index=False)
-    ]
-    in_layer = spans["layer"].notna().to_numpy()
-    long = [f"layer {text}" if inside else text for text, inside in zip(short, in_layer, strict=True)]
-    fits = all(theme.GLYPH * len(t) <= r for t, r, inside in zip(long, room, in_layer, strict=True) if inside)
-    chosen = long if fits else short
-    texts: list[tuple[str, float]] = []
-    free = 0.0
-    for text, left, right, inside in zip(chosen, spans["left"], spans["right"], in_layer, strict=True):
-        wide = theme.GLYPH * len(text) * 0.92
-        middle = (left + right) / 2
-        begin = middle - wide / 2 if inside else max(right - wide, 0) if not texts else left
-        if begin >= free and (inside or not texts or wide <= right - left + 10):
-            texts.append((text, begin + wide / 2))
-            free = begin + wide + 3
-    names = _text([text for text, _ in texts], [place for _, place in texts], 22, "center")
-    if not fits and any(in_layer):
-        first = float(spans.loc[in_layer, "left"].min())
-        names = pd.concat([names, _text(["layer"], first, 7, ink="muted")], ignore_index=True)
-    return names
 
 
 def _labels(rows: pd.DataFrame, at: Plan) -> pd.DataFrame:
     middle = (rows["top"] + rows["bottom"]) / 2
     folded = rows["is_folded"].to_numpy(bool)
-    labels = _text(rows["short"] if at.is_narrow else rows["label"], float(at.parts["left"].min()) - 7, middle, "right")
+    labels = text(rows["short"] if at.is_narrow else rows["label"], float(at.parts["left"].min()) - 7, middle, "right")
     labels.loc[folded, "ink"], labels.loc[folded, "style"] = theme.INK["muted"][1], "italic"
     return labels
 
@@ -278,7 +159,7 @@ def _labels(rows: pd.DataFrame, at: Plan) -> pd.DataFrame:
 def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The time of each row in parts, and how long it took; the prompt has a scale of its own where it is longer."""
     if times.empty:
-        return pd.DataFrame(columns=["pass_id", "label", "what", "colour", "left", "right", "top", "bottom"]), _text(
+        return pd.DataFrame(columns=["pass_id", "label", "what", "colour", "left", "right", "top", "bottom"]), text(
             [], [], []
         )
     table = rows.merge(times, on="row", how="left").fillna(dict.fromkeys(names, 0.0))
@@ -296,14 +177,14 @@ def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str
         bars.append(some[right - left > 0.2])
         left = right
     middle = (table["top"] + table["bottom"]) / 2
-    return pd.concat(bars, ignore_index=True), _text(table["took"], left + 5, middle)
+    return pd.concat(bars, ignore_index=True), text(table["took"], left + 5, middle)
 
 
 def _named(bars: pd.DataFrame) -> pd.DataFrame:
     """What each part of a bar is, below it, where there is room."""
     words = bars["what"].str.replace("computing: ", "").str.replace(" of the time", "").str.replace(",", "")
     wide = bars[(bars["right"] - bars["left"] > theme.GLYPH * words.str.len()).to_numpy(bool)]
-    return _text(words[wide.index], wide["left"], wide["bottom"] + 10, ink="muted")
+    return text(words[wide.index], wide["left"], wide["bottom"] + 10, ink="muted")
 
 
 def _share(part: float, whole: float) -> str:
@@ -312,14 +193,14 @@ def _share(part: float, whole: float) -> str:
 
 def _numbers(at: Plan, rows: pd.DataFrame, top: float) -> list[pd.DataFrame]:
     """Heads of the columns at the right, and their numbers."""
-    words = [_text(["time"], at.lane, top - 16, ink="muted")]
+    words = [text(["time"], at.lane, top - 16, ink="muted")]
     if at.is_narrow or "read" not in rows:
         return words
     middle = (rows["top"] + rows["bottom"]) / 2
     for name, head, right in (("read", "read", at.width - 80), ("needed", "needed of it", at.width - 10)):
         if name in rows:
-            words.append(_text([head], right, top - 16, "right", "muted"))
-            words.append(_text(rows[name], right, middle, "right"))
+            words.append(text([head], right, top - 16, "right", "muted"))
+            words.append(text(rows[name], right, middle, "right"))
     return words
 
 
@@ -334,12 +215,12 @@ def _legend(
     squares, texts = [], []
     for entries, begin, end in ((of_map, 8.0, at.lane - 8), (of_time, 8.0, float(at.width) - 8)):
         x = begin
-        for colour, text in entries:
-            wide = 18 + theme.GLYPH * len(text) * 0.92 + 12
+        for colour, word in entries:
+            wide = 18 + theme.GLYPH * len(word) * 0.92 + 12
             if x + wide > (end if entries is of_time else at.width - 8) and x > begin:
                 x, top = begin, top + 19
             squares.append((colour, x, top))
-            texts.append((text, x + 17, top + 6))
+            texts.append((word, x + 17, top + 6))
             x += wide
         top += 22
     table = pd.DataFrame(squares, columns=["colour", "left", "top"])
@@ -350,5 +231,5 @@ def _legend(
     inner = inner.assign(
         left=inner["left"] + 1, right=inner["right"] - 1, top=inner["top"] + 1, bottom=inner["bottom"] - 1
     )
-    words = _text([t for t, *_ in texts], [x for _, x, _ in texts], [y for *_, y in texts])
+    words = text([t for t, *_ in texts], [x for _, x, _ in texts], [y for *_, y in texts])
     return pd.concat([table[~outlined], *frames, inner], ignore_index=True), words, top + 2

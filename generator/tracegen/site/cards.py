@@ -35,6 +35,11 @@ class Card:
     withdrawn: tuple[str, ...] = ()  # the citations of withdrawn versions, newest first
 
     @property
+    def is_published(self) -> bool:
+        """Whether it shows a version, not a draft."""
+        return "@" in self.name
+
+    @property
     def created(self) -> str:
         """When it was published or recorded, in UTC; empty without a version or draft."""
         return str(self.about.bundle.document.get("created", ""))

@@ -1,16 +1,21 @@
-"""The lower part of the front page: the newest entries of the journal, and the newest experiments."""
+"""What the front page shows beside its own text: the newest answer, other experiments, entries of the journal."""
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from xml.etree.ElementTree import Element, tostring
 
 from tracegen.publishing.bundle import shells
 from tracegen.site.about import cut, plain
 from tracegen.site.cards import Card, card, newest_first
 from tracegen.site.gather import Site
+from tracegen.site.journal import settle
+from tracegen.site.pictured import SCHEME, pictured
 
-MARK = "<!-- tracegen:home -->"  # stands in the front page until the drafts are drawn
+FRONT = "index.html"
+LEAD, MARK = "<!-- tracegen:lead -->", "<!-- tracegen:home -->"  # stand in the front page until the drafts are drawn
+PICTURE = "file-tokens"  # the figure that answers at a glance
 N_ENTRIES, N_EXPERIMENTS = 3, 4
 LONGEST = 240  # characters of a summary
 _DATE = re.compile(r"(?:^|/)(\d{4}-\d{2}-\d{2})[^/]*$")
@@ -37,13 +42,45 @@ def journal_entry(path: str, source: str, title: str, meta: Mapping[str, Any], h
     return JournalEntry(path, title, date, cut(plain(first[1]), LONGEST) if first else "")
 
 
-def home(site: Site, entries: Iterable[JournalEntry]) -> str:
-    """The HTML of the lower part; waits until all drafts are drawn. Links count from the root of the site."""
+def marked(html: str) -> str:
+    """The front page with a mark below its first heading, for the newest answer, and one at its end, for the rest."""
+    before, heading, after = html.partition("</h1>")
+    return f"{before}{heading}\n{LEAD}{after}\n{MARK}" if heading else f"{LEAD}\n{html}\n{MARK}"
+
+
+def completed(html: str, site: Site, entries: Iterable[JournalEntry], dark: dict[str, bytes]) -> str:
+    """The front page with the newest answer and the rest in place of their marks; waits until all drafts are drawn.
+
+    Links count from the root of the site. Pictures on dark ground are added to `dark`, address to content.
+    """
     newest = sorted(entries, key=lambda entry: (entry.date, entry.path), reverse=True)[:N_ENTRIES]
     cards = newest_first([card(entry) for entry in site.entries])
-    shown = [(c, site.pictures.of(c.about), _alt(c)) for c in cards[:N_EXPERIMENTS]]
-    template = shells().get_template("home.html")
-    return template.render(entries=newest, cards=shown, base=site.base, more=len(cards) > N_EXPERIMENTS)
+    usable = [c for c in cards if c.folder and c.verdict != "not usable"]
+    lead = next((c for c in usable if c.is_published), usable[0] if usable else None)
+    ran = [c for c in cards if c is not lead and (c.folder or c.n_versions or c.n_drafts)]
+    shown = [(c, site.pictures.of(c.about), _alt(c)) for c in ran[:N_EXPERIMENTS]]
+    waiting = [c for c in cards if c is not lead and c not in ran]
+    first = shells().get_template("lead.html").render(card=lead, base=site.base, picture=_picture(site, lead, dark))
+    rest = (
+        shells()
+        .get_template("home.html")
+        .render(
+            entries=newest, cards=shown, base=site.base, waiting=waiting, any=bool(cards), more=len(ran) > N_EXPERIMENTS
+        )
+    )
+    return html.replace(LEAD, settle(first, path=FRONT, source="")[0], 1).replace(MARK, rest, 1)
+
+
+def _picture(site: Site, lead: Card | None, dark: dict[str, bytes]) -> str:
+    """The picture of the newest answer as HTML; empty if its bundle has none."""
+    figures = lead.about.bundle.document["figures"] if lead else ()
+    figure = next((f for f in figures if f["key"] == PICTURE), None)
+    if lead is None or figure is None:
+        return ""
+    root = f"{SCHEME}{site.base}/{lead.experiment}/{lead.folder}"
+    link = Element("a", {"href": f"{root}/index.html"})
+    pictured(link, figure, lead.about.bundle.folder, root, dark)
+    return tostring(link, encoding="unicode", method="html").replace('loading="lazy"', "")
 
 
 def _alt(of: Card) -> str:

@@ -13,12 +13,10 @@ the marked references with their lines in the journal file.
 """
 
 import difflib
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import unescape
-from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
@@ -29,17 +27,15 @@ from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
 from markdown.util import AtomicString
 
-from tracegen.charts.theme import on_dark
 from tracegen.contract import address
 from tracegen.contract.text import ended
 from tracegen.publishing import anchors
 from tracegen.publishing.held import addresses_of
 from tracegen.publishing.versions import Published
-from tracegen.site.assets import ASSETS
+from tracegen.site.pictured import SCHEME, pictured
 
 Handled = tuple[Element, int, int] | tuple[None, None, None]  # the result of a pattern of Python-Markdown
 
-SCHEME = "tracegen:/"
 _LINK = r"(?<!!)\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]"
 _VALUE = r"\{\{\s*(?P<reference>[\w.@-]+):(?P<value>[^{}\n]*?)\s*\}\}"
 _KEYLESS = r"\{\{\s*(?P<reference>[\w.-]+@v\d+)\s*\}\}"
@@ -209,58 +205,6 @@ def _anchor(figure: Mapping[str, str]) -> str:
     return key if key.startswith("fig-") else f"fig-{key}"
 
 
-def _drawing(known: References, link: Element, target: Target) -> None:
-    """The figure for a column of text and for a phone, on light and on dark ground, as far as the version has them."""
-    figure = target.figure
-    assert figure is not None
-    words = {"alt": figure["alt"], "loading": "lazy"}
-    layouts = figure.get("layouts") or {}
-    folder, two = target.published.bundle.folder, {"360", "690"} <= set(layouts)
-    drawn = [layouts["360"], layouts["690"]] if two else [figure["path_svg"]]
-    dark = [_on_dark(folder / path, known.dark) for path in drawn]
-    grounds = {"light": [f"{target.root}/{path}" for path in drawn]}
-    if all(dark):
-        grounds["dark"] = [f"{SCHEME}{name}" for name in dark]
-    for ground, (*narrow, wide) in grounds.items():
-        named = f" tracegen-{ground}" if len(grounds) > 1 else ""
-        if not two:
-            SubElement(link, "img", {"src": wide} | words | _room(target) | ({"class": named[1:]} if named else {}))
-            continue
-        picture = SubElement(link, "picture", {"class": f"tracegen-layouts{named}"})
-        source = {"media": "(max-width: 600px)", "srcset": narrow[0]} | _size(target, drawn[0])
-        SubElement(picture, "source", source)
-        SubElement(picture, "img", {"src": wide} | words | _size(target, drawn[1]))
-
-
-def _on_dark(drawing: Path, pictures: dict[str, bytes]) -> str:
-    """The address of a drawing on dark ground, which is added to `pictures`.
-
-    A report draws its figures with the colours of the page; a picture has colours of its own, so the site holds each
-    twice. Empty if the drawing has other colours than the figures of today.
-    """
-    content = on_dark(drawing.read_text(encoding="utf-8")).encode()
-    if not content:
-        return ""
-    name = f"{ASSETS}/{hashlib.sha256(content).hexdigest()[:16]}.svg"
-    pictures[name] = content
-    return name
-
-
-def _size(target: Target, drawn: str) -> dict[str, str]:
-    """Width and height of a drawing in px, so that the page layout does not jump when it loads."""
-    with (target.published.bundle.folder / drawn).open(encoding="utf-8", errors="replace") as file:
-        size = re.search(r'<svg[^>]* width="(\d{1,5})(?:\.\d*)?" height="(\d{1,5})(?:\.\d*)?"', file.read(1000))
-    return {"width": size[1], "height": size[2]} if size else {}
-
-
-def _room(target: Target) -> dict[str, str]:
-    """The aspect ratio of the figure as a style, so that the page layout does not jump when it loads."""
-    assert target.figure is not None
-    with (target.published.bundle.folder / target.figure["path_svg"]).open(encoding="utf-8", errors="replace") as file:
-        box = re.search(r'viewBox="\S+ \S+ ([\d.]{1,12}) ([\d.]{1,12})"', file.read(1000))
-    return {"style": f"aspect-ratio: {box[1]} / {box[2]}"} if box else {}
-
-
 def _holds(pages: list[Mapping[str, str]], key: str) -> bool:
     return any(page["key"] == key for page in pages)
 
@@ -348,7 +292,7 @@ class _FigureProcessor(BlockProcessor):
             return
         figure = SubElement(parent, "figure", {"class": "tracegen-quote"})
         link = SubElement(figure, "a", {"href": target.url})
-        _drawing(self.known, link, target)
+        pictured(link, target.figure, target.published.bundle.folder, target.root, self.known.dark)
         caption = SubElement(figure, "figcaption")
         words = match["text"] or f"{ended(target.figure['title'])} {target.figure['caption']}"
         caption.text = AtomicString(f"{words} ")

@@ -132,7 +132,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         for problem in problems:
             log.warning(f"{page.file.src_uri}:{problem.line}: unknown reference {problem.literal}: {problem.reason}")
         if page.file.dest_uri == FRONT:
-            return f"{html}\n{home.MARK}" if self.config.home else html
+            return home.marked(html) if self.config.home else html
         path, title = page.file.dest_uri, str(page.title or page.file.name)
         entry = home.journal_entry(path, page.file.src_uri.removesuffix(".md"), title, page.meta, html)
         if entry:
@@ -160,7 +160,8 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         front = Path(config.site_dir) / FRONT
         if self.config.home and front.is_file():
             html = front.read_text(encoding="utf-8")
-            front.write_text(html.replace(home.MARK, home.home(self.site, self.entries.values()), 1), encoding="utf-8")
+            whole = home.completed(html, self.site, self.entries.values(), self.references.dark)
+            front.write_text(whole, encoding="utf-8")
         output.write_files(self.site, Path(config.site_dir), self.references.dark)
         self.site.drawing.close()
 

@@ -7,11 +7,12 @@ from typing import Any
 import pandas as pd
 
 from tracegen.analysis import axis, file_tokens
+from tracegen.charts import file_plan, theme
 from tracegen.charts import file_tokens as chart
-from tracegen.charts import theme
 from tracegen.charts.card import card
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs
+from tracegen.report.figures import caches, needs
+from tracegen.report.figures.caches import CACHE_RATES
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure
 from tracegen.report.figures.heatmap import nothing_touched
@@ -19,6 +20,7 @@ from tracegen.report.figures.shared_disk import read_bytes
 
 CARD = "figures/card.png"  # the picture for lists of experiments
 MOST_ROWS = 34
+HITS = (0.5, 0.8, 0.9)  # shares of repeated uses that the ruler of memory marks
 LEAST_SHARE = 0.02  # of the time of all rows: groups that computed for less are one, "other"
 
 
@@ -96,8 +98,8 @@ def _content(context: Context) -> Content:
     is_on_axis = rows[["pass_id", "row", "n_passes"]]
 
     def cells(width: int) -> tuple[Any, ...]:
-        at = chart.plan(
-            file_tokens.parts(tables, theme.GROUP_OF, chart.most_parts(width)), width, len(shown), "read" in shown
+        at = file_plan.plan(
+            file_tokens.parts(tables, theme.GROUP_OF, file_plan.most_parts(width)), width, len(shown), "read" in shown
         )
         touched, waited, ahead = (file_tokens.shares(of, is_on_axis, at.cells) for of in (used, waits, read))
         unused = ahead.merge(touched[["row", "cell"]], how="left", indicator=True)
@@ -105,7 +107,8 @@ def _content(context: Context) -> Content:
 
     def drawn(width: int) -> Any:
         at, touched, waited, unused = cells(width)
-        return chart.chart(at, shown, touched, waited, unused, by_row.reset_index(), names)
+        often = file_tokens.touching(used, rows, at.cells)
+        return chart.chart(at, shown, touched, waited, unused, by_row.reset_index(), names, often, _memory(context))
 
     def small() -> bytes:
         at, touched, waited, _ = cells(theme.WIDTHS[1])
@@ -123,11 +126,21 @@ def _content(context: Context) -> Content:
     )
 
 
+def _memory(context: Context) -> pd.DataFrame:
+    """The memory that serves HITS of the repeated uses with LRU: share, size_bytes; empty where that is not known."""
+    sizes = {}
+    if not context.refusal(CACHE_RATES.needs) and not caches.nothing(context):
+        sizes = {share: context.hit_rates.lru_granules(share) for share in HITS}
+    known = [(share, size * context.granule_bytes) for share, size in sizes.items() if size]
+    return pd.DataFrame(known, columns=["share", "size_bytes"])
+
+
 def _caption(rows: pd.DataFrame) -> str:
     n = int((rows["kind"] == "tokens").sum())
     return (
-        "Columns: the model file in its order; the width of a part grows with the root of its bytes. Right: the time "
-        f"of each pass, mean of its threads; the prompt has its own scale. n = {q.counted(n, 'token')}."
+        "Columns: the model file in its order, each part as wide as the root of its bytes; the ruler of memory is "
+        "linear. Right: the time of each pass, mean of its threads; the prompt has its own scale. "
+        f"n = {q.counted(n, 'token')}."
     )
 
 

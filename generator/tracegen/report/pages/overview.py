@@ -9,7 +9,6 @@ from tracegen.report.pages.facts import text_by_token
 from tracegen.report.pages.key_figures import key_figures
 from tracegen.report.pages.pasted import paste
 from tracegen.report.pages.what_ran import what_ran
-from tracegen.report.words import sentences
 
 
 def overview(collector: Collector) -> dict[str, Any]:
@@ -22,7 +21,6 @@ def overview(collector: Collector) -> dict[str, Any]:
         "findings": [finding for finding in found[1:] if finding.effect > 0][: leading.MOST],
         "rule": leading.RULE,
         "ran": what_ran(collector),
-        "care": sentences.care_in_brief(collector.care),
         "key_figures": key_figures(collector),
         "text": text_by_token(collector),
         "pasted": paste(collector),

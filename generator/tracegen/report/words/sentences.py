@@ -153,23 +153,13 @@ CARE = {
 }
 
 
-def care_in_brief(checks: Sequence[Check]) -> str:
-    """What `times_with_care` tells, and what to do, without figures: for a page that shows the checks themselves."""
+def times_with_care(checks: Sequence[Check]) -> str:
+    """The note above times, and what to do; `checks` are those of times that did not pass. Empty without any."""
     reasons = "; ".join(f"{CARE[c.key][:1].lower()}{CARE[c.key][1:]}" for c in checks)
     disturbed = any(c.key in ("interference", "not_stopped") for c in checks)
     mended = " If other programs ran, run it again without them." if disturbed else ""
     counted = "" if any(c.key == "op_times" for c in checks) else " Touched bytes are not affected."
     return f"Read these times with care: {reasons}.{counted}{mended}" if checks else ""
-
-
-def times_with_care(checks: Sequence[Check]) -> str:
-    """The note above figures of times; `checks` are the checks of times that did not pass. Empty without any."""
-    notes = []
-    for c in checks:
-        notes.append(f"{CARE[c.key]}: {c.found} (limit: {c.limit}).")
-        if c.key in ("interference", "even_tokens", "op_times") and c.detail:
-            notes.append(f"{c.detail[:1].upper()}{c.detail[1:]}.")
-    return " ".join(["Read these times with care.", *notes]) if notes else ""
 
 
 def token_times(times_ns: Sequence[float]) -> str:

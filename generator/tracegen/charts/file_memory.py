@@ -1,0 +1,72 @@
+"""Below the map of the file: the share of tokens that touch each place, and the memory that serves repeated uses."""
+
+import pandas as pd
+
+from tracegen.charts import theme
+from tracegen.charts.file_plan import Plan, joined, text
+from tracegen.contract import quantities as q
+
+STRIP, RULER = 26.0, 34.0  # px of height
+LEAST_STRIP = 0.05  # a strip of equal shares shows nothing: it is drawn where they differ by more
+
+
+def below(at: Plan, often: pd.DataFrame, memory: pd.DataFrame, top: float) -> tuple[pd.DataFrame, pd.DataFrame, float]:
+    """Rectangles, texts, and where they end; below `top`.
+
+    `often`: cell and share, 0 to 1, of the tokens that touch it. `memory`: share (of repeated uses) and size_bytes.
+    """
+    rects, texts = [], []
+    left, right = float(at.parts["left"].min()), float(at.parts["right"].max())
+    if len(often) and often["share"].max() - often["share"].min() > LEAST_STRIP:
+        base = top + STRIP
+        steps = often.assign(row=0, share=(often["share"] * 20).round() / 20)
+        bars = joined(at, steps[["row", "cell"]], steps["share"].astype(object))
+        share = bars["colour"].astype(float)
+        bars = bars.assign(colour=theme.INK["bar"][1], top=base - (STRIP - 6) * share, bottom=base)
+        bars["what"] = [f"touched by {q.percent(of)} of the tokens" for of in share]
+        rects += [bars, _line(left, right, base)]
+        name = "tokens" if at.is_narrow else "share of tokens"
+        texts.append(text([name], left - 7, base - STRIP / 2 + 3, "right", "muted"))
+        top = base + 2
+    if len(memory):
+        line = top + RULER / 2 + 2
+        scale = (right - left) / float(at.parts["end"].max())
+        marks = _marks(memory)
+        place = (left + marks["size_bytes"] * scale).clip(left + 1, right - 1)
+        ticks = pd.DataFrame({"left": place - 1, "right": place + 1, "top": line - 5, "bottom": line + 6})
+        rects += [_line(left, right, line), ticks.assign(colour=theme.INK["ink"][1], what=marks["what"])]
+        name = "LRU memory" if at.is_narrow else "memory, LRU: hits"
+        texts.append(text([name], left - 7, line, "right", "muted"))
+        for side, height in (("share", line - 12), ("size", line + 14)):
+            texts.append(_apart(marks[side], place, height, left, right))
+        top = line + RULER / 2 + 4
+    names = ["label", "what", "colour", "left", "right", "top", "bottom", "pass_id"]
+    drawn = pd.concat(rects, ignore_index=True) if rects else pd.DataFrame(columns=names)
+    return drawn.assign(label="", pass_id=None)[names], pd.concat([text([], [], []), *texts], ignore_index=True), top
+
+
+def _line(left: float, right: float, top: float) -> pd.DataFrame:
+    row = {"left": left, "right": right, "top": top, "bottom": top + 1, "colour": theme.INK["muted"][1], "what": ""}
+    return pd.DataFrame([row])
+
+
+def _marks(memory: pd.DataFrame) -> pd.DataFrame:
+    """A mark for each size: size_bytes, share (`50 to 90 %`), size (`92.1 MiB`), what."""
+    rows = []
+    for size, some in memory.sort_values("share").groupby("size_bytes"):
+        low, high = (round(100 * float(of)) for of in (some["share"].min(), some["share"].max()))
+        share = f"{low} %" if low == high else f"{low} to {high} %"
+        rows.append((float(str(size)), share, q.size(float(str(size)))))
+    found = pd.DataFrame(rows, columns=["size_bytes", "share", "size"])
+    return found.assign(what=found["share"] + " of repeated uses with " + found["size"])
+
+
+def _apart(words: pd.Series, place: pd.Series, top: float, left: float, right: float) -> pd.DataFrame:
+    """The words centred at their places, moved to the side where two would meet."""
+    begins: list[float] = []
+    free = left - 4
+    for word, middle in zip(words, place, strict=True):
+        wide = theme.GLYPH * len(word) * 0.92
+        begins.append(max(min(middle - wide / 2, right - wide), free))
+        free = begins[-1] + wide + 6
+    return text(words, pd.Series(begins, dtype=float), top)
