@@ -43,7 +43,9 @@ def test_the_newest_entries_and_experiments(tmp_path: Path) -> None:
     ]
     assert "About" not in html[html.index("newest-entries") :].partition("</section>")[0]
     newest = html.partition("</section>")[0]
-    assert ">sample@v1</a>" in newest and 'href="experiments/later' not in newest, "a version comes before a newer draft"
+    assert ">sample@v1</a>" in newest and 'href="experiments/later' not in newest, (
+        "a version comes before a newer draft"
+    )
     assert 'href="experiments/sample/v1/index.html">sample@v1</a>' in html
     assert 'href="experiments/later/run-001/index.html">later/run-001, a draft</a>' in html
     assert "<code>tracegen run waiting</code>" in html
