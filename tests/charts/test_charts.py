@@ -43,6 +43,7 @@ def figures() -> dict[str, svg.Drawing]:
         "experts-next",
         "experts-weights",
         "buffers",
+        "kv-cache",
         "timeline",
     }
     return {v.key: v.drawing for v in views if v.drawing}

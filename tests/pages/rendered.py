@@ -94,7 +94,7 @@ def words(html: str) -> str:
 class Tags(HTMLParser):
     """Tags, ids and what they refer to; wrong nesting raises."""
 
-    VOID = frozenset({"col", "img", "br", "hr", "input", "meta", "link", "path", "rect"})
+    VOID = frozenset({"col", "img", "br", "wbr", "hr", "input", "meta", "link", "path", "rect"})
 
     def __init__(self, text: str) -> None:
         super().__init__()

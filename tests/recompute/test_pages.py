@@ -192,6 +192,7 @@ def test_use_of_tensors(case: Case) -> None:
 def test_buffers(case: Case) -> None:
     assert_published(case.published.csv("buffers"), memory.buffer_levels(case.rows), ("time_ns", "group"))
     assert_published(case.published.csv("buffer-peaks"), memory.buffer_peaks(case.rows), ("group",))
+    assert_published(case.published.csv("kv-cache"), memory.kv_cache(case.rows, case.measured), ("pass_id",))
 
 
 # Access and caches
@@ -306,8 +307,8 @@ def test_operations_of_every_pass(case: Case) -> None:
 # Timeline
 
 
-def test_threads_of_the_typical_pass(case: Case) -> None:
-    one = times.typical_pass(case.rows)
+def test_threads_of_the_shown_pass(case: Case) -> None:
+    one = times.shown_pass(case.rows)
     expected = times.segments(case.rows, one)
     assert_published(case.published.csv("timeline"), expected, ("thread", "begin_ns", "state"))
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from tracegen.charts import theme
@@ -18,14 +19,18 @@ COLOURS = {
 }
 
 
-def chart(rows: pd.DataFrame, end_ns: int, *, width: int = theme.WIDTHS[-1]) -> Any:
-    """Stacked areas, one step per event; `rows`: `buffers.occupancy` with times from the run's begin."""
+def chart(rows: pd.DataFrame, end_ns: int, begins: pd.Series, *, width: int = theme.WIDTHS[-1]) -> Any:
+    """Stacked areas, one step per event; `rows`: `buffers.occupancy` with times from the run's begin.
+
+    `begins`: those of passes. Each pass is as wide as any other, so that loading does not take all of the width.
+    """
     order = [name for name in COLOURS if name in set(rows["group"])]
     wide = rows.pivot_table(index="time_ns", columns="group", values="size_bytes", fill_value=0)[order]
     wide.loc[max(end_ns, int(wide.index.max()) + 1)] = wide.iloc[-1]
     top = float(wide.sum(axis=1).max())
     size, unit = (2**30, "GiB") if top >= 2**30 else (2**20, "MiB") if top >= 2**20 else (2**10, "KiB")
-    times = wide.index.to_numpy(float) / 1e9
+    known = np.unique([0.0, *begins.astype(float), float(wide.index.max())])
+    times = np.interp(wide.index.to_numpy(float), known, np.arange(len(known)))
     pieces = []
     low = pd.Series(0.0, index=wide.index)
     for name in order:
@@ -38,7 +43,11 @@ def chart(rows: pd.DataFrame, end_ns: int, *, width: int = theme.WIDTHS[-1]) -> 
         low = high
     data = pd.concat(pieces, ignore_index=True)
     data = data[data["high"] > data["low"]]
-    x = alt.X("begin:Q", title="seconds since the trace began", axis=dict(grid=False, tickCount=theme.ticks(8, width)))
+    x = alt.X(
+        "begin:Q",
+        title="passes since the trace began, load first",
+        axis=dict(grid=False, tickCount=theme.ticks(8, width)),
+    )
     colour = alt.Color(
         "group:N",
         title=None,
@@ -47,4 +56,4 @@ def chart(rows: pd.DataFrame, end_ns: int, *, width: int = theme.WIDTHS[-1]) -> 
     )
     y, top_y = amounts("low", f"{unit} allocated"), alt.Y2("high:Q")
     areas = alt.Chart(data).mark_rect().encode(x=x, x2=alt.X2("end:Q"), y=y, y2=top_y, color=colour)
-    return areas.properties(width=theme.plot(theme.NUMBERS, width), height=200)
+    return areas.properties(width=theme.plot(theme.NUMBERS, width), height=160)

@@ -35,7 +35,7 @@ def below(at: Plan, often: pd.DataFrame, memory: pd.DataFrame, top: float) -> tu
         place = (left + marks["size_bytes"] * scale).clip(left + 1, right - 1)
         ticks = pd.DataFrame({"left": place - 1, "right": place + 1, "top": line - 5, "bottom": line + 6})
         rects += [_line(left, right, line), ticks.assign(colour=theme.INK["ink"][1], what=marks["what"])]
-        name = "LRU memory" if at.is_narrow else "memory, LRU: hits"
+        name = "LRU" if at.is_narrow else "memory, LRU: hits"
         texts.append(text([name], left - 7, line, "right", "muted"))
         for side, height in (("share", line - 12), ("size", line + 14)):
             texts.append(_apart(marks[side], place, height, left, right))

@@ -3,13 +3,14 @@
 function memoryExplorer(root, state, book) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   function say(text) { part("status").textContent = text; }
+  var asked = memoryAsked(part);
   var canvas = part("picture"), now = {
     book: book,
     part: part,
     canvas: canvas,
-    view: "tokens",
-    quantity: "share",
-    order: "file",
+    view: asked.view,
+    quantity: asked.quantity,
+    order: asked.order,
     pages: memoryPages(book),
     look: { from: 0, to: 1 },
     mark: null

@@ -98,6 +98,29 @@ function memoryNamed(tensors, text) {
     all.filter(function(number) { return name(number).indexOf(text) >= 0; })[0];
 }
 
+/* What the address asks to be shown, else what the page offers first; `memoryKeep` puts it there. */
+var MEMORY_WORDS = { view: "view", quantity: "colour", order: "order" };
+function memoryAsked(part) {
+  var words = addressWords(), asked = {};
+  Object.keys(MEMORY_WORDS).forEach(function(name) {
+    var list = part(name), offered = Array.from(list.options).map(function(option) { return option.value; });
+    list.dataset.first = Array.from(list.options)
+                           .filter(function(option) { return option.defaultSelected; })
+                           .concat(list.options[0])[0]
+                           .value;
+    var wanted = words[MEMORY_WORDS[name]];
+    list.value = asked[name] = offered.indexOf(wanted) >= 0 ? wanted : list.dataset.first;
+  });
+  return asked;
+}
+function memoryKeep(now) {
+  var words = {};
+  Object.keys(MEMORY_WORDS).forEach(function(name) {
+    words[MEMORY_WORDS[name]] = now[name] === now.part(name).dataset.first ? null : now[name];
+  });
+  putAddress(words, undefined, true);
+}
+
 function memoryForm(now, acts) {
   var part = now.part, tensors = now.book.data.tensors;
   function number(event) { return parseInt(event.target.value, 10); }
@@ -106,14 +129,17 @@ function memoryForm(now, acts) {
     now.view = event.target.value;
     acts.stop();
     if (now.view !== "layers") { now.passes.set({ mode: part("which").value = "all" }); }
+    memoryKeep(now);
     acts.build();
   });
   on("quantity", "change", function(event) {
     now.quantity = event.target.value;
+    memoryKeep(now);
     acts.build(true);
   });
   on("order", "change", function(event) {
     now.order = event.target.value;
+    memoryKeep(now);
     acts.build();
   });
   on("which", "change", function(event) {

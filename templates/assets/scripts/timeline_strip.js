@@ -64,8 +64,7 @@ function stripParts(pass, names) {
 }
 function stripPicture(canvas, state, about, choose) {
   var chosen = null, pointed = null, list = state.passes;
-  var variables = state.parts.map(
-    function(name) { return state.colours[name] || (name === "waiting inside" ? "--tg-inside" : "--tg-after"); });
+  var variables = state.parts.map(function(name) { return state.colours[name]; });
   var common = list.filter(function(pass) { return pass.kind === "generate"; });
   var highest =
     (common.length ? common : list).reduce(function(most, pass) { return Math.max(most, pass.ns || 0); }, 1);

@@ -175,6 +175,19 @@ def buffer_peaks(rows: Rows) -> list[Row]:
     return [{"group": group, "peak_bytes": peak, "n_buffers": n[group]} for group, peak in most.items()]
 
 
+def kv_cache(rows: Rows, found: Iterable[Access]) -> list[Row]:
+    """What each token used of the KV cache: pass_id, produced_token, touched_bytes."""
+    kinds = buffer_kinds(rows)
+    used: dict[int, int] = {}
+    for access in found:
+        if access.memory == "buffer" and kinds.get(access.buffer) == "KV cache":
+            used[access.pass_id] = used.get(access.pass_id, 0) + access.n_bytes
+    return [
+        {key: one[key] for key in ("pass_id", "produced_token")} | {"touched_bytes": used[one["pass_id"]]}
+        for one in rows.of_kind("generate")
+    ]
+
+
 def peak(rows: Rows) -> int:
     """The most that all buffers held together at one time."""
     together: dict[int, int] = defaultdict(int)

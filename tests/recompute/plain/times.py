@@ -171,6 +171,22 @@ def typical_pass(rows: Rows) -> Row:
     return ordered[(len(ordered) - 1) // 2]
 
 
+def shown_pass(rows: Rows) -> Row:
+    """The generate pass of median duration among those in which page faults take a twentieth of thread time or more,
+    if they read anything; else the typical pass.
+    """
+    waits = []
+    for one in rows.of_kind("generate"):
+        spans = [span for span in rows["spans"] if span["pass_id"] == one["pass_id"]]
+        faults = sum(span["fault_ns"] or 0 for span in spans)
+        if faults and faults / len({span["thread"] for span in spans}) >= 0.05 * duration(one):
+            waits.append(one)
+    if not waits or sum(one["read_bytes"] or 0 for one in waits) == 0:
+        return typical_pass(rows)
+    ordered = sorted(waits, key=lambda one: (duration(one), one["pass_id"]))
+    return ordered[(len(ordered) - 1) // 2]
+
+
 def segments(rows: Rows, one: Row) -> list[Row]:
     """What each thread did during a pass: of each span its work, then its waiting inside, then that after it.
 

@@ -1,7 +1,8 @@
-"""What the runtime’s buffers hold, and held at most."""
+"""What the runtime’s buffers hold, and held at most; how much of the KV cache tokens use."""
 
 from tracegen.analysis import buffers
 from tracegen.charts import buffers as buffers_chart
+from tracegen.charts import kv_cache as kv_chart
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs
@@ -20,10 +21,10 @@ def _buffers(context: Context) -> Content:
     return Content(
         caption="Bytes allocated and not yet freed, by what the buffer holds; n = "
         f"{q.counted(len(buffers.allocations(context.tables)), 'event')} (allocations "
-        "and frees of more than 0 bytes). llama.cpp wraps the mapped model file in a buffer too; it takes no memory of "
-        "its own and is left out.",
+        "and frees of more than 0 bytes). All passes are equally wide. llama.cpp wraps the mapped model file in a "
+        "buffer too; it takes no memory of its own and is left out.",
         alt=f"Stacked area of allocated bytes over time; peak {q.size(buffers.total_peak(context.tables))}.",
-        chart=lambda width: buffers_chart.chart(data, end, width=width),
+        chart=lambda width: buffers_chart.chart(data, end, passes["begin_ns"].dropna() - begin, width=width),
         data=data,
         empty="" if len(level) else "The trace holds no allocation.",
     )
@@ -41,6 +42,45 @@ from tracegen.analysis import buffers
 level = buffers.occupancy(run.tables)
 begin = min([*level["time_ns"].head(1), *run.passes["begin_ns"].head(1)])
 data = level.assign(time_ns=level["time_ns"] - begin)
+""",
+)
+
+
+def _kv_cache(context: Context) -> Content:
+    """The bytes of the KV cache that each generate pass touches."""
+    tokens = context.of_kind(context.measured, "generate").dropna(subset=["produced_token"])
+    used = context.buffer_use[context.buffer_use["group"] == "KV cache"]
+    data = tokens[["pass_id", "produced_token"]].merge(used[["pass_id", "touched_bytes"]], on="pass_id")
+    peaks = buffers.peaks(context.tables).set_index("group")["peak_bytes"]
+    title, held = "", peaks.get("KV cache")
+    if len(data):
+        first, last = (q.size(int(data["touched_bytes"].iloc[at])) for at in (0, -1))
+        whole = f" of {q.size(int(held))} allocated" if held is not None else ""
+        title = f"A token uses {first} of the KV cache at first, {last} at last{whole}"
+    return Content(
+        title=title,
+        caption="What each generate pass reads and writes, in all layers, without the rows that attention masks. "
+        f"n = {q.counted(len(data), 'token')}.",
+        alt=f"Line of bytes by token. {title}.",
+        chart=lambda width: kv_chart.chart(data, width=width),
+        data=data,
+        empty="" if len(data) else "No generate pass used a KV cache.",
+    )
+
+
+KV_CACHE = Figure(
+    key="kv-cache",
+    page="file",
+    section="buffers",
+    title="How does the KV cache grow?",
+    needs=(*needs.BYTES, needs.WHOLE),
+    content=_kv_cache,
+    code="""
+from tracegen.analysis import accesses, buffers
+used = buffers.touched_by_group(run.tables, accesses.accesses(run.tables))
+tokens = run.passes[run.passes["kind"] == "generate"].dropna(subset=["produced_token"]).sort_values("pass_id")
+used = used[used["group"] == "KV cache"]
+data = tokens[["pass_id", "produced_token"]].merge(used[["pass_id", "touched_bytes"]], on="pass_id")
 """,
 )
 

@@ -62,6 +62,24 @@ def cliffs(context: Context) -> str:
 
 
 TARGET = 0.9  # the hit rate that the title tells of
+MARKS = (0.5, 0.8, 0.9, 0.99)  # hit rates of LRU that the curve names
+
+
+def _steps(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the curves with more of LRU, which is known at each size, and with the ends of steep steps."""
+    found, granule = context.hit_rates, context.granule_bytes
+    exact = pd.DataFrame([("LRU", found.lru_granules(at / 100) or 0, at / 100) for at in range(1, 101)])
+    below, above = (
+        found.cliffs[["policy", size, rate]]
+        for size, rate in (("below_granules", "below_rate"), ("size_granules", "hit_rate"))
+    )
+    more = pd.concat(
+        [part.set_axis(["policy", "size", "hit_rate"], axis=1) for part in (exact, below, above)], ignore_index=True
+    )
+    more = more.assign(size_bytes=more["size"] * granule)
+    more = more[(more["size_bytes"] >= rows["size_bytes"].min()).to_numpy(bool)]
+    every: pd.DataFrame = pd.concat([rows, more[list(rows)]])
+    return every.sort_values(["size_bytes", "hit_rate"])
 
 
 def _cache_rates(context: Context) -> Content:
@@ -70,7 +88,8 @@ def _cache_rates(context: Context) -> Content:
     rates, granule = context.hit_rates, context.granule_bytes
     table = rates.rates
     rows = table.assign(size_bytes=table["size_granules"] * granule)[["policy", "size_bytes", "hit_rate"]]
-    cycle = _token_cycle(context)
+    marks = [(share, size * granule) for share in MARKS if (size := rates.lru_granules(share))]
+    cycle = token_cycle(context)
     lru, best = (needed(context, policy, TARGET) for policy in ("LRU", "Belady"))
     title = say.rates_title(lru, best, TARGET)
     steep = lru_cliff(context, lru)
@@ -84,14 +103,14 @@ def _cache_rates(context: Context) -> Content:
         f"{say.cycle(cycle)} {say.NO_SPEED}",
         alt=f"Lines of hit rate by size of cache for {q.counted(rows['policy'].nunique(), 'policy', 'policies')}. "
         f"{q.ended(title)}",
-        chart=lambda width: cache_rates.chart(rows, cycle, width=width),
+        chart=lambda width: cache_rates.chart(_steps(context, rows), cycle, marks, width=width),
         data=rows,
         empty=empty,
         numbers={"granule_bytes": granule},
     )
 
 
-def _token_cycle(context: Context) -> float | None:
+def token_cycle(context: Context) -> float | None:
     """The bytes of different granules that a generate pass touches, median; None without a generate pass."""
     touched = granules.per_pass(context.granule_uses)
     of = touched[touched.index.isin(context.kinds.index[context.kinds == "generate"])]

@@ -7,7 +7,7 @@ from tracegen.report.figures import needs
 from tracegen.report.figures.access_ledger import ACCESS_BLOCKS, ACCESS_LEDGER
 from tracegen.report.figures.access_order import ACCESS_DISTANCES, ACCESS_ORDER, ACCESS_PATH, ACCESS_READS
 from tracegen.report.figures.bandwidth import BANDWIDTH
-from tracegen.report.figures.buffers import BUFFER_PEAKS, BUFFERS
+from tracegen.report.figures.buffers import BUFFER_PEAKS, BUFFERS, KV_CACHE
 from tracegen.report.figures.caches import CACHE_RATES, CACHE_SIZES, REUSE, WORKING_SET
 from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_DEVICE, DISK_READ_SIZES, DISK_REQUESTS, DISK_SIZES
@@ -42,7 +42,8 @@ from tracegen.report.figures.what_if import WHAT_IF_MEMORY, WHAT_IF_ORDERS
 
 FIGURES: tuple[Figure | Table | Explorer, ...] = (
     FILE_TOKENS, COMPONENTS, LAYERS, OP_KINDS, TOKENS, TOP_OPERATIONS, BANDWIDTH, DISK,
-    HEATMAP, RESIDENCY, RESIDENT_GROUPS, TENSOR_GROUPS, BIGGEST_TENSORS, NEVER_TOUCHED, BUFFERS, BUFFER_PEAKS,
+    HEATMAP, RESIDENCY, RESIDENT_GROUPS, TENSOR_GROUPS, BIGGEST_TENSORS, NEVER_TOUCHED, BUFFERS, KV_CACHE,
+    BUFFER_PEAKS,
     ACCESS_PATH, ACCESS_ORDER, ACCESS_DISTANCES, ACCESS_READS, WHAT_IF_ORDERS, ACCESS_BLOCKS, ACCESS_LEDGER,
     CACHE_RATES, CACHE_SIZES, WORKING_SET, REUSE, WHAT_IF_MEMORY, CONCENTRATION, HOT_EXPERTS, KEEP_TENSORS,
     DISK_SPLIT, DISK_DEVICE, DISK_REQUESTS, DISK_SIZES, DISK_READ_SIZES, DISK_MAP, DISK_LAYERS, DISK_TENSORS,

@@ -10,6 +10,7 @@ from tracegen.report.figures.figure import When
 RECORDED = When("a run that recorded page faults (faults = true)", lambda context: context.run.has_faults)
 REQUESTED = When("a run that recorded the requests of devices (disk = true)", lambda context: context.run.has_requests)
 PHASES = ("generate", "prompt")
+CONCERNED = 0.05  # a token waits for the disk where this share of its time goes to it
 _LEAST_SHARE = 0.05  # of what the prompt reads: below it, generate passes read next to nothing
 
 

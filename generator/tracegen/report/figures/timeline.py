@@ -10,6 +10,7 @@ from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure, not_drawn
+from tracegen.report.figures.shared_disk import CONCERNED, read_bytes
 from tracegen.report.words import sentences
 
 DISK_DRAWN = (
@@ -27,6 +28,14 @@ def _unknown(context: Context, pass_id: int | None) -> str:
     if pass_id is not None:
         return f"Pass {pass_id} is not a measured pass with times of threads in the trace."
     return NO_PASS if context.measured.empty else NO_SPANS
+
+
+def _chosen(context: Context, pass_id: int | None) -> str:
+    """Which pass is drawn where nobody chose one."""
+    if pass_id is not None:
+        return ""
+    waits = shown_pass(context) != context.typical_pass
+    return f"the generate pass of median length{' of those that wait for the disk' if waits else ''}, if there is one. "
 
 
 def _shares(spans: pd.DataFrame, duration_ns: Any, n_threads: int) -> list[float]:
@@ -49,10 +58,20 @@ def _about_disk(context: Context, pass_id: int, *, drawn: bool) -> str:
     return "No operation has a page fault of the model file. " if known else UNKNOWN_WAITS
 
 
+def shown_pass(context: Context) -> int | None:
+    """The generate pass of median length among those that wait for the disk, where any does; else the typical pass."""
+    split = context.of_kind(context.disk_split, "generate")
+    waits = split[(split["disk_ns"] >= CONCERNED * split["duration_ns"]).to_numpy(bool)]
+    if waits.empty or read_bytes(context, waits["pass_id"]) == 0:
+        return context.typical_pass
+    ordered = waits.sort_values(["duration_ns", "pass_id"])
+    return int(ordered["pass_id"].iloc[(len(ordered) - 1) // 2])
+
+
 def _content(context: Context, pass_id: int | None = None) -> Content:
-    """The threads during the measured pass `pass_id`, by default the typical pass."""
+    """The threads during the measured pass `pass_id`, by default `shown_pass`."""
     spans = context.tables["spans"]
-    drawn = context.typical_pass if pass_id is None else pass_id
+    drawn = shown_pass(context) if pass_id is None else pass_id
     if drawn is None or drawn not in set(context.measured["pass_id"]) & set(spans["pass_id"]):
         return not_drawn(_unknown(context, pass_id))
     rows, width = timeline.segments(context.tables, drawn)
@@ -64,10 +83,10 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
     placed = bool((context.tables["barriers"]["pass_id"] == drawn).any())
     return Content(
         title=sentences.threads_during(label, work, n),
-        caption=f"Pass {drawn}, {q.counted(n, 'thread')}, {q.duration(duration_ns)}; the generate pass of median "
-        f"length if there is one. Time since the pass began. Colour: work by component group, or waiting; blank: "
+        caption=f"Pass {drawn}, {q.counted(n, 'thread')}, {q.duration(duration_ns)}; {_chosen(context, pass_id)}"
+        f"Time since the pass began. Colour: work by component group, or waiting; blank: "
         f"outside operations. {_about_disk(context, drawn, drawn=bool(disk))}Work and waiting include "
-        f"time without a processor. {'' if placed else UNPLACED}{binned}Load and warm-up are never chosen.",
+        f"time without a processor. {'' if placed else UNPLACED}{binned}",
         alt=f"Timeline of {q.counted(n, 'thread')} during {label}. Of thread time: {q.percent(work)} work, "
         f"{q.percent(inside)} waiting inside operations, {q.percent(after)} "
         f"{timeline.ALONE if n == 1 else 'after them'}.",

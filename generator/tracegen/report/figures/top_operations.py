@@ -10,6 +10,7 @@ from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table
 
+SHOWN = 10  # rows; the CSV has those of `top_ops`
 LATE = "One late thread lengthens it; work and waiting are sums over threads instead. "
 
 
@@ -34,15 +35,15 @@ def _content(context: Context) -> Rows:
     rows = timing.top_ops(context.timed, phase)
     longest = float(rows["share"].max()) if len(rows) else 1.0
     return Rows(
-        caption=f"The {len(rows)} results with the largest wall time, summed over {phase} passes and over nodes of "
-        f"equal name. {shared_times.wall(context)} "
+        caption=f"The {min(len(rows), SHOWN)} results with the largest wall time, summed over {phase} passes and over "
+        f"nodes of equal name. {shared_times.wall(context)} "
         f"{'' if context.gap_times else LATE}"
         f"Numbers in µs are means of the n executions; the link leads to the longest one. {OUTSIDE}",
         data=rows,
         empty=shared_times.NO_TIMES,
         numbers={"phase": phase},
     ).of(
-        rows,
+        rows.head(SHOWN),
         col.text("Result", _link),
         col.name("Operation", "op"),
         col.number("Layer", lambda r: "" if pd.isna(r["layer"]) else str(r["layer"])),

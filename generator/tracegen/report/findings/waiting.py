@@ -12,11 +12,10 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_REQUESTS
 from tracegen.report.figures.disk_waits import DISK_SPLIT
-from tracegen.report.figures.shared_disk import read_bytes
+from tracegen.report.figures.shared_disk import CONCERNED, read_bytes
 from tracegen.report.findings.finding import Amount, Finding, Scope
 
 PHASES: Mapping[str, Scope] = {"generate": "generation", "prompt": "prompt"}
-CONCERNED = 0.05  # a token waits where this share of its time goes to the disk
 MOSTLY = 0.5  # what has this share is named
 
 

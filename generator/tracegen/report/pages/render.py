@@ -56,7 +56,7 @@ SCRIPTS = (
     "base", "selection", "canvas", "packing", "passes",
     "op_window", "op_rows", "op_cells", "op_tools", "op_find", "layer_table", "token_panel", "operations",
     "memory_book", "memory_picture", "memory_log", "memory_passes", "memory_state", "memory_told", "memory_input",
-    "memory",
+    "memory", "memory_slide",
     "graph_zoom", "graph_book", "graph_search", "graph_colours", "graph_facts", "graph_whole", "graph",
     "timeline_state", "timeline_told", "timeline_picture", "timeline_strip", "timeline_pointer", "timeline",
     "experts", "compare", "figures", "sideways", "reveal", "begin",

@@ -8,17 +8,18 @@ from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
 from tracegen.report.figures import needs, shared_times
+from tracegen.report.figures.timeline import shown_pass
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.span_chunks import Carried, write_spans
 from tracegen.report.pages.token_words import pass_name
 
-# What the strip of all passes distinguishes: work by part of the model, and waiting.
-PARTS = (*theme.GROUPS, "waiting inside", "waiting after")
+WAITING = {"waiting for the disk": "--tg-disk", "waiting inside": "--tg-inside", "waiting after": "--tg-after"}
+PARTS = (*theme.GROUPS, *WAITING)  # what the strip of all passes distinguishes: work by part of the model, and waiting
 
 
 def timeline(context: Collector) -> dict[str, Any]:
     """The values of the template of the timeline page; writes the chunks of its explorer."""
-    shown = context.typical_pass
+    shown = shown_pass(context)
     carried = write_spans(context, [] if shown is None else [shown])
     if shown is None and carried.chunk:
         shown = min(carried.chunk)
@@ -32,7 +33,7 @@ def timeline(context: Collector) -> dict[str, Any]:
             "shown": shown,
             "passes": passes,
             "groups": dict(theme.GROUP_OF),
-            "colours": {name: variable for name, (variable, _, _) in theme.GROUPS.items()},
+            "colours": {name: variable for name, (variable, _, _) in theme.GROUPS.items()} | WAITING,
             "kinds": _kinds(context),
             "parts": list(PARTS),
             "data": "../data/spans/",
@@ -64,9 +65,12 @@ def _passes(context: Collector, carried: Carried) -> list[dict[str, Any]]:
 def _parts(context: Collector) -> dict[int, list[int]]:
     """For each pass the share of PARTS in the time of its threads, in thousandths; what is missing lies outside ops."""
     ops = context.ops.assign(group=context.ops["component"].astype("object").map(theme.GROUP_OF).fillna("other"))
-    work = ops.pivot_table(index="pass_id", columns="group", values="work_ns", aggfunc="sum", observed=True)
-    waits = ops.groupby("pass_id")[["barrier_ns", "wait_ns"]].sum()
-    sums = work.join(waits.set_axis(PARTS[-2:], axis=1)).reindex(columns=list(PARTS)).astype("float64").fillna(0)
+    faults = context.tables["spans"].groupby(["pass_id", "node"])["fault_ns"].sum()
+    ops = ops.join(faults, on=["pass_id", "node"]).fillna({"fault_ns": 0})
+    ops["computing_ns"] = ops["work_ns"] - ops["fault_ns"]
+    work = ops.pivot_table(index="pass_id", columns="group", values="computing_ns", aggfunc="sum", observed=True)
+    waits = ops.groupby("pass_id")[["fault_ns", "barrier_ns", "wait_ns"]].sum().set_axis([*WAITING], axis=1)
+    sums = work.join(waits).reindex(columns=list(PARTS)).astype("float64").fillna(0)
     passes = context.tables["passes"].set_index("pass_id")
     threads = context.tables["spans"].groupby("pass_id")["thread"].nunique()
     time = (passes["end_ns"] - passes["begin_ns"]).astype("float64").reindex(sums.index) * threads.reindex(sums.index)
