@@ -47,7 +47,7 @@ def chart(rows: pd.DataFrame, key: str = "component", *, width: int = theme.WIDT
 def _colour(value: object, key: str) -> str:
     """Pale for time outside operations; the colour of its group for a component."""
     if value in OUTSIDE_OPS.values():
-        return theme.INK["after"][1]
+        return theme.INK["outside"][1]
     return theme.colour(value) if key == "component" else theme.INK["bar"][1]
 
 

@@ -14,10 +14,10 @@ NAMED = 26  # px that the name of a pass needs
 # Part -> its colour; what the disk costs stands out.
 COLOURS = {
     "computing_ns": theme.INK["bar"][1],
-    "disk_ns": theme.colour("experts"),
-    "behind_ns": theme.colour("embedding"),
+    "disk_ns": theme.INK["disk"][1],
+    "behind_ns": theme.INK["behind"][1],
     "barrier_ns": theme.INK["inside"][1],
-    "outside_ns": theme.INK["after"][1],
+    "outside_ns": theme.INK["outside"][1],
 }
 
 

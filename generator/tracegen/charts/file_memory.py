@@ -7,6 +7,7 @@ from tracegen.charts.file_plan import Plan, joined, text
 from tracegen.contract import quantities as q
 
 STRIP, RULER = 26.0, 34.0  # px of height
+NAME = 52.0  # px between marks that have names of their own
 LEAST_STRIP = 0.05  # a strip of equal shares shows nothing: it is drawn where they differ by more
 
 
@@ -31,14 +32,15 @@ def below(at: Plan, often: pd.DataFrame, memory: pd.DataFrame, top: float) -> tu
     if len(memory):
         line = top + RULER / 2 + 2
         scale = (right - left) / float(at.parts["end"].max())
-        marks = _marks(memory)
-        place = (left + marks["size_bytes"] * scale).clip(left + 1, right - 1)
+        place = (left + memory["size_bytes"] * scale).clip(left + 1, right - 1)
         ticks = pd.DataFrame({"left": place - 1, "right": place + 1, "top": line - 5, "bottom": line + 6})
-        rects += [_line(left, right, line), ticks.assign(colour=theme.INK["ink"][1], what=marks["what"])]
+        what = [f"{q.percent(of)} of repeated uses with {q.size(size)}" for of, size in memory.to_numpy()]
+        rects += [_line(left, right, line), ticks.assign(colour=theme.INK["ink"][1], what=what)]
+        marks = _marks(memory, place)
         name = "LRU" if at.is_narrow else "memory, LRU: hits"
         texts.append(text([name], left - 7, line, "right", "muted"))
         for side, height in (("share", line - 12), ("size", line + 14)):
-            texts.append(_apart(marks[side], place, height, left, right))
+            texts.append(_apart(marks[side], marks["place"], height, left, right))
         top = line + RULER / 2 + 4
     names = ["label", "what", "colour", "left", "right", "top", "bottom", "pass_id"]
     drawn = pd.concat(rects, ignore_index=True) if rects else pd.DataFrame(columns=names)
@@ -50,15 +52,17 @@ def _line(left: float, right: float, top: float) -> pd.DataFrame:
     return pd.DataFrame([row])
 
 
-def _marks(memory: pd.DataFrame) -> pd.DataFrame:
-    """A mark for each size: size_bytes, share (`50 to 90 %`), size (`92.1 MiB`), what."""
-    rows = []
-    for size, some in memory.sort_values("share").groupby("size_bytes"):
+def _marks(memory: pd.DataFrame, place: pd.Series) -> pd.DataFrame:
+    """The names of marks, of neighbours together: share (`50 to 90 %`), size (`92.1 MiB`), place (px, their middle)."""
+    rows = memory.assign(place=place).sort_values("size_bytes")
+    apart = (rows["place"].diff() > NAME).cumsum()
+    named = []
+    for _, some in rows.groupby(apart):
         low, high = (round(100 * float(of)) for of in (some["share"].min(), some["share"].max()))
+        small, large = (q.size(float(some["size_bytes"].iloc[at])) for at in (0, -1))
         share = f"{low} %" if low == high else f"{low} to {high} %"
-        rows.append((float(str(size)), share, q.size(float(str(size)))))
-    found = pd.DataFrame(rows, columns=["size_bytes", "share", "size"])
-    return found.assign(what=found["share"] + " of repeated uses with " + found["size"])
+        named.append((share, small if small == large else f"{small} to {large}", float(some["place"].mean())))
+    return pd.DataFrame(named, columns=["share", "size", "place"])
 
 
 def _apart(words: pd.Series, place: pd.Series, top: float, left: float, right: float) -> pd.DataFrame:

@@ -16,6 +16,7 @@ CELL = 2.0  # px: the width of a cell of the file
 LEAST = 3.0  # px: of a part
 GAP = 1.0  # px between parts
 FEW = 4  # rows; so few are high, and their parts of time have names
+MOST_SHIFT = 12.0  # px that a name may stand beside the middle of its place
 TOGETHER = (1, 2, 5, 10, 20, 50, 100)  # layers that may share a name
 
 
@@ -152,6 +153,8 @@ def _placed(spans: pd.DataFrame, noun: str = "") -> tuple[list[tuple[str, float]
         word = name if not inside else f"{noun}{first}" if first == last else f"{noun}{first}–{last}"
         wide = theme.GLYPH * len(word) * 0.92
         begin = (left + right - wide) / 2 if inside else max(right - wide, 0) if not texts else left
+        if inside and not noun:
+            begin = max(begin, min(free, begin + MOST_SHIFT))
         fits = begin >= free and (inside or not texts or wide <= right - left + 10)
         if fits and (not (inside and noun) or wide <= right - left):
             texts.append((word, begin + wide / 2))

@@ -13,6 +13,7 @@ import pandas as pd
 from tracegen.charts import file_memory, theme
 from tracegen.charts.file_plan import FEW, LEAST, Plan, headings, joined, part_names, text
 
+CUT = 4  # times the median of the rows of tokens: a longer bar is cut
 TOP = 40.0  # px: of the first row
 STEPS = ((0.01, theme.INK["hairline"][1]), (0.5, theme.INK["band2"][1]), (1.0, theme.INK["touched"][1]))
 TOUCHED = ("up to 1 % touched", "up to half", "more")
@@ -24,7 +25,7 @@ WAITS = {
     "behind_ns": ("waiting for a thread at the disk", theme.INK["behind"][1]),
     "mapped_ns": ("page faults, nothing read", theme.INK["muted"][1]),
     "waiting_ns": ("waiting for other threads", theme.INK["inside"][1]),
-    "rest_ns": ("the rest", theme.INK["after"][1]),
+    "rest_ns": ("outside operations", theme.INK["outside"][1]),
 }
 
 
@@ -164,18 +165,25 @@ def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str
         )
     table = rows.merge(times, on="row", how="left").fillna(dict.fromkeys(names, 0.0))
     whole = table[list(names)].sum(axis=1)
-    of_tokens = whole[~table["is_prompt"]].max() if (~table["is_prompt"]).any() else whole.max()
+    tokens = whole[~table["is_prompt"]] if (~table["is_prompt"]).any() else whole
+    of_tokens = min(tokens.max(), CUT * tokens.median()) if tokens.median() else tokens.max()
     longest = np.where(table["is_prompt"] & (whole > of_tokens), whole, of_tokens)
     room = at.numbers - at.lane - 62
+    end = at.lane + room
     per_ns = room / np.where(longest > 0, longest, 1)
     bars, left = [], pd.Series(at.lane, index=table.index)
     for name in names:
         said, colour = WAITS.get(name, (f"computing: {name}", theme.colour(name)))
         right = left + table[name] * per_ns
         told = [f"{said}, {_share(part, of)}" for part, of in zip(table[name], whole, strict=True)]
-        some = table[["pass_id", "label", "top", "bottom"]].assign(what=told, colour=colour, left=left, right=right)
-        bars.append(some[right - left > 0.2])
+        some = table[["pass_id", "label", "top", "bottom"]].assign(what=told, colour=colour, left=left)
+        some["right"] = right.clip(upper=end)
+        bars.append(some[some["right"] - left > 0.2])
         left = right
+    cut = table[(left > end + 0.5).to_numpy(bool)][["pass_id", "label", "top", "bottom"]]
+    gap = cut.assign(what="longer: cut here", colour=theme.INK["ground"][1], left=end - 12, right=end - 8)
+    bars.append(gap)
+    left = left.clip(upper=end)
     middle = (table["top"] + table["bottom"]) / 2
     return pd.concat(bars, ignore_index=True), text(table["took"], left + 5, middle)
 

@@ -76,6 +76,7 @@ INK: Mapping[str, tuple[str, str, str]] = {
     "bar": ("--tg-bar", "#4c6a8a", "#8fb0d2"),
     "inside": ("--tg-inside", "#6f4fa3", "#bda3ea"),
     "after": ("--tg-after", "#a288c8", "#7d69a6"),
+    "outside": ("--tg-outside", "#928a72", "#8f8770"),
     "touched": ("--tg-touched", "#b4bcc7", "#6f7886"),
     "disk": ("--tg-disk", "#c8102e", "#ff6b7d"),
     "behind": ("--tg-behind", "#e8909c", "#a8404f"),
@@ -89,7 +90,7 @@ STATE_COLOURS = {
     "waiting for the disk": INK["disk"][1],
     "waiting inside": INK["inside"][1],
     "waiting after": INK["after"][1],
-    "between operations": INK["after"][1],  # what follows an operation where one thread computes
+    "between operations": INK["outside"][1],  # what follows an operation where one thread computes
 }
 
 

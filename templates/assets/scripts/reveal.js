@@ -2,7 +2,7 @@
 function reveal() {
   var target = null, folded;
   try {
-    target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    target = document.getElementById(addressWords().at || decodeURIComponent(location.hash.slice(1)));
   } catch (error) { /* no address of an element */
   }
   if (!target) { return; }

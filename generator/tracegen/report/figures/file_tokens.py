@@ -53,6 +53,13 @@ def _labels(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(made, columns=["row", "pass_id", "label", "short", "is_prompt", "is_folded"])
 
 
+def _median_passes(times: pd.DataFrame) -> pd.DataFrame:
+    """Of each row the times of its pass of median length: one slow token does not stand for eight."""
+    ordered = times.sort_values(["row", "duration_ns", "pass_id"])
+    place, n = ordered.groupby("row").cumcount(), ordered.groupby("row")["pass_id"].transform("size")
+    return ordered[(place == (n - 1) // 2).to_numpy(bool)].drop(columns="pass_id").set_index("row")
+
+
 def _joined(by_row: pd.DataFrame) -> list[str]:
     """The parts of the time that are drawn; small groups are added to "other" in place."""
     groups = [name for name in theme.GROUPS if name in by_row]
@@ -89,7 +96,7 @@ def _content(context: Context) -> Content:
     parts = times
     if nothing_read:
         parts = times.assign(mapped_ns=times["disk_ns"] + times["behind_ns"], disk_ns=0.0, behind_ns=0.0)
-    by_row = parts.merge(rows[["pass_id", "row"]], on="pass_id").drop(columns="pass_id").groupby("row").mean()
+    by_row = _median_passes(parts.merge(rows[["pass_id", "row"]], on="pass_id"))
     names = _joined(by_row)
     shown["took"] = [q.duration(ns) for ns in shown["row"].map(by_row["duration_ns"])]
     for name, of_pass in _reads(context, used, read).items():
@@ -139,7 +146,8 @@ def _caption(rows: pd.DataFrame) -> str:
     n = int((rows["kind"] == "tokens").sum())
     return (
         "Columns: the model file in its order, each part as wide as the root of its bytes; the ruler of memory is "
-        "linear. Right: the time of each pass, mean of its threads; the prompt has its own scale. "
+        "linear. Right: the time of a pass (of several the median one), mean of its threads; the prompt has its own "
+        "scale, and a bar over four times the median is cut. "
         f"n = {q.counted(n, 'token')}."
     )
 

@@ -39,13 +39,14 @@ def _chosen(context: Context, pass_id: int | None) -> str:
 
 
 def _shares(spans: pd.DataFrame, duration_ns: Any, n_threads: int) -> list[float]:
-    """Work, waiting inside and waiting after, as shares of the thread time of a pass.
+    """Work without page faults, waiting inside and waiting after, as shares of the thread time of a pass.
 
     If the duration of the pass is not known, the sums together are the whole.
     """
+    work = spans["work_ns"] - spans["fault_ns"].fillna(0)
     sums = spans[["work_ns", "barrier_ns", "wait_ns"]].sum()
     whole = float(duration_ns) * n_threads if q.known(duration_ns) else float(sums.sum())
-    return [float(ns) / whole if whole else 0.0 for ns in sums]
+    return [float(ns) / whole if whole else 0.0 for ns in (work.sum(), sums["barrier_ns"], sums["wait_ns"])]
 
 
 def _about_disk(context: Context, pass_id: int, *, drawn: bool) -> str:

@@ -35,8 +35,12 @@ def findings(context: Context) -> Iterator[Finding]:
     whole, n_threads = waiting.thread_time(rows, context.measured)
     if whole and n_threads > 1:
         waited = float(rows["barrier_ns"].sum() + rows["wait_ns"].sum()) / whole
+        measure, split = "Threads waiting for each other", context.of_kind(context.disk_split, context.phase)
+        if split["behind_ns"].any():  # what a thread waits for one at the disk counts as waiting for the disk
+            waited = float(split["barrier_ns"].sum()) / float(split["duration_ns"].sum())
+            measure += ", not for the disk"
         yield Finding(
-            kind="time", measure="Threads waiting for each other", amount=Amount(waited, "share", "of thread time"),
+            kind="time", measure=measure, amount=Amount(waited, "share", "of thread time"),
             scope=scope, population=f"{population}, {q.counted(n_threads, 'thread')}", effect=waited,
             part=WAITING_KINDS,
         )  # fmt: skip

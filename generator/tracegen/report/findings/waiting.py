@@ -12,11 +12,13 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_REQUESTS
 from tracegen.report.figures.disk_waits import DISK_SPLIT
+from tracegen.report.figures.file_tokens import FILE_TOKENS
 from tracegen.report.figures.shared_disk import CONCERNED, read_bytes
 from tracegen.report.findings.finding import Amount, Finding, Scope
 
 PHASES: Mapping[str, Scope] = {"generate": "generation", "prompt": "prompt"}
 MOSTLY = 0.5  # what has this share is named
+LEAST = 0.01  # of the waiting: less for other threads is not said
 
 
 def findings(context: Context) -> Iterator[Finding]:
@@ -48,6 +50,7 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
             kind="time", measure="Page faults that read nothing", amount=Amount(share, "share", "of the time"),
             scope=scope, population=q.counted(len(of), "pass"), effect=share, part=DISK_SPLIT,
         )  # fmt: skip
+    behind = float(of["behind_ns"].sum()) / float(cost[of.index].sum()) if share else 0.0
     ids = set(of["pass_id"]) if waits.any() else set[int]()
     noun = "token" if scope == "generation" else "pass"
     n, every = int(waits.sum()), q.counted(len(split), noun)
@@ -61,9 +64,22 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
         beside = [Amount(float(passes.median()), "ns", "a token, median")]
     return Finding(
         kind="waiting", measure="Waiting for the disk", amount=Amount(share, "share", whose),
-        more=(*_for_what(context, ids), *_read_before(context, ids)), beside=tuple(beside), scope=scope,
-        population="" if some else every, effect=float(cost.sum()) / float(split["duration_ns"].sum()), part=DISK_SPLIT,
+        more=(*_for_threads(behind), *_for_what(context, ids), *_read_before(context, ids)),
+        beside=(*beside, *_limit(context)), scope=scope,
+        population="" if some else every, effect=float(cost.sum()) / float(split["duration_ns"].sum()),
+        part=FILE_TOKENS if scope == "prompt" and not context.refusal(FILE_TOKENS.needs) else DISK_SPLIT,
     )  # fmt: skip
+
+
+def _for_threads(share: float) -> list[Amount]:
+    """How much of the waiting is for another thread, which waits for the disk itself."""
+    return [Amount(share, "share", "of it for another thread that waits there")] if share >= LEAST else []
+
+
+def _limit(context: Context) -> list[Amount]:
+    """The memory that the program was allowed, where that was limited."""
+    limit = context.fact("conditions", "memory_limit", "limit_bytes")
+    return [Amount(float(limit), "bytes", "of memory allowed")] if isinstance(limit, (int, float)) else []
 
 
 def _for_what(context: Context, pass_ids: set[int]) -> list[Amount]:
