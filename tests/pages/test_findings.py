@@ -214,10 +214,10 @@ def test_experts_that_are_chosen_most_and_never(collector: Collector, rows: Rows
 def test_no_finding_stands_whose_figure_a_failed_check_makes_false(collector: Collector, check: str) -> None:
     failed = replace(RUN, checks=(Check(check, "A check", "failed", "17", "0"),))
     made = same_analyses(collector, failed)
-    stands = {(f.measure, f.scope) for f in made.findings if f.part is not DISK_SPLIT}
+    stands = {(f.measure, f.scope, f.part.key) for f in made.findings}
     for finding in collector.findings:
         if made.refusal(finding.part.needs):
-            assert (finding.measure, finding.scope) not in stands, (check, finding.text)
+            assert (finding.measure, finding.scope, finding.part.key) not in stands, (check, finding.text)
 
 
 @pytest.mark.parametrize("name", CASES)
