@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import unescape
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tracegen.site.ranges import Measure, Range, figures_of_runs, range_of
 
 RATE, PROMPT_RATE, SHARE = "tokens_per_second_generate", "tokens_per_second_prompt", "touched_share"
 LONGEST = 80  # characters of a fact in a list
+MOST_TOKENS = 100  # of a text that is shown in short
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,17 @@ class About:
     def finding(self) -> str:
         """The first finding of the overview."""
         return one_line(finding_of(self.bundle))
+
+    @property
+    def written(self) -> str:
+        """The begin of the text that the model wrote; empty where the bundle does not have it."""
+        path = self.bundle.folder / "data" / "generated-tokens.csv"
+        try:
+            with path.open(encoding="utf-8", newline="") as file:
+                text = "".join(row["text"] for row in islice(csv.DictReader(file), MOST_TOKENS))
+        except (OSError, KeyError, TypeError, ValueError):  # an older version has other data
+            return ""
+        return cut(one_line(text), 2 * LONGEST)
 
     @property
     def series(self) -> tuple[str, ...]:
