@@ -9,8 +9,8 @@ import pandas as pd
 from tracegen.charts import theme
 from tracegen.charts.channels import experts, names
 
-ROW = 14  # px: height of a line
-FEW = 40  # labels at most
+ROW, TALL = 14, 390  # px: height of a line, and of all lines at most
+FEW = 26  # labels at most
 
 
 def chart(rows: pd.DataFrame, labels: list[str], n_experts: int, several: int, *, width: int = theme.WIDTHS[-1]) -> Any:
@@ -35,4 +35,4 @@ def chart(rows: pd.DataFrame, labels: list[str], n_experts: int, several: int, *
     chosen = alt.Chart(data).mark_rect().encode(x=x, y=y, color=alt.Color("colour:N", scale=None))
     ground = alt.Chart(pd.DataFrame({"line": labels})).mark_rect(color=theme.INK["band"][1])
     lines = ground.encode(y=y, x=alt.value(0), x2=alt.value(plot))
-    return (lines + chosen).properties(width=plot, height=ROW * len(labels))
+    return (lines + chosen).properties(width=plot, height=min(ROW * len(labels), TALL))

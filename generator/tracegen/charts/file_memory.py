@@ -42,9 +42,9 @@ def below(at: Plan, often: pd.DataFrame, memory: pd.DataFrame, top: float) -> tu
         for side, height in (("share", line - 12), ("size", line + 14)):
             texts.append(_apart(marks[side], marks["place"], height, left, right))
         top = line + RULER / 2 + 4
-    names = ["label", "what", "colour", "left", "right", "top", "bottom", "pass_id"]
+    names = ["label", "what", "colour", "left", "right", "top", "bottom"]
     drawn = pd.concat(rects, ignore_index=True) if rects else pd.DataFrame(columns=names)
-    return drawn.assign(label="", pass_id=None)[names], pd.concat([text([], [], []), *texts], ignore_index=True), top
+    return drawn.assign(label="")[names], pd.concat([text([], [], []), *texts], ignore_index=True), top
 
 
 def _line(left: float, right: float, top: float) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import pandas as pd
 from tracegen.charts import theme
 from tracegen.charts.heatmap import BETWEEN, Axis
 
-ROW = 14
+ROW, TALL = 14, 240  # px: of a row, and of all rows; half of it where the bars stand below
 BARS = 150  # px: the width of the bars beside the map
 
 
@@ -23,7 +23,8 @@ def file_rows(
     """
     named_rows = rows.drop_duplicates("row").sort_values("row")
     order, label = list(named_rows["label"]), named_rows.set_index("row")["label"]
-    step = max(8.0, min(float(ROW), 700 / max(len(order), 1)))
+    tall = TALL // 2 if theme.narrow(width) else TALL
+    step = max(2.0, min(float(ROW), tall / max(len(order), 1)))
     keep = max(1, int(13.5 / step + 0.99))
     place = dict(sort=order, title=None, scale=dict(domain=order, paddingInner=0.12, paddingOuter=0.06))
     height = int(step * len(order))

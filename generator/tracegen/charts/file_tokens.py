@@ -85,7 +85,15 @@ def simplified(
 def _laid(at: Plan, rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with top and bottom."""
     few = len(rows) <= FEW
-    high, head = (46, 46) if few else (15, 22) if at.is_narrow or len(rows) > 24 else (18, 26)
+    high, head = (
+        (46, 46)
+        if few
+        else (12, 18)
+        if at.is_narrow
+        else (15, 22)
+        if at.width < theme.WIDTH or len(rows) > 24
+        else (18, 26)
+    )
     tall = np.where(rows["is_prompt"], head, high)
     tops = TOP + np.cumsum(tall) - tall + 3 * np.cumsum(rows["is_prompt"].shift(fill_value=False))
     return rows.assign(top=tops, bottom=tops + tall - (22 if few else 2))

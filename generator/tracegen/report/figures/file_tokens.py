@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -19,9 +21,28 @@ from tracegen.report.figures.heatmap import nothing_touched
 from tracegen.report.figures.shared_disk import read_bytes
 
 CARD = "figures/card.png"  # the picture for lists of experiments
-MOST_ROWS = 34
+MOST_ROWS = (8, 18, 34)  # by width: on paper at most 90 and 110 mm high, on the page
 HITS = (0.5, 0.8, 0.9)  # shares of repeated uses that the ruler of memory marks
 LEAST_SHARE = 0.02  # of the time of all rows: groups that computed for less are one, "other"
+
+
+@dataclass(frozen=True)
+class View:
+    """What the picture of one width shows; see `charts.file_tokens.chart`."""
+
+    at: file_plan.Plan
+    rows: pd.DataFrame
+    shown: pd.DataFrame
+    touched: pd.DataFrame
+    waited: pd.DataFrame
+    unused: pd.DataFrame
+    times: pd.DataFrame
+    names: list[str]
+
+
+def _most_rows(width: int) -> int:
+    """How many rows a drawing of this width has room for."""
+    return next((most for room, most in zip(theme.WIDTHS, MOST_ROWS, strict=True) if width <= room), MOST_ROWS[-1])
 
 
 def _name(labels: Mapping[int, str], pass_id: int) -> str:
@@ -90,42 +111,46 @@ def _content(context: Context) -> Content:
         waits = waits.iloc[:0]
     quiet = ~measured.set_index("pass_id").index.to_series().isin({*read["pass_id"], *waits["pass_id"]})
     alike = file_tokens.touched_alike(tables, context.measured_used, context.pieces)
-    rows = file_tokens.rows(tables, quiet, alike, MOST_ROWS)
     times = file_tokens.times(tables, theme.GROUP_OF)
-    shown = _labels(context, rows)
     parts = times
     if nothing_read:
         parts = times.assign(mapped_ns=times["disk_ns"] + times["behind_ns"], disk_ns=0.0, behind_ns=0.0)
-    by_row = _median_passes(parts.merge(rows[["pass_id", "row"]], on="pass_id"))
-    names = _joined(by_row)
-    shown["took"] = [q.duration(ns) for ns in shown["row"].map(by_row["duration_ns"])]
-    for name, of_pass in _reads(context, used, read).items():
-        mean = rows["pass_id"].map(of_pass).fillna(0).groupby(rows["row"]).mean()
-        shown[name] = [q.size(int(size)) if size else "–" for size in mean]
-    is_on_axis = rows[["pass_id", "row", "n_passes"]]
+    of_passes = _reads(context, used, read)
 
-    def cells(width: int) -> tuple[Any, ...]:
-        at = file_plan.plan(
-            file_tokens.parts(tables, theme.GROUP_OF, file_plan.most_parts(width)), width, len(shown), "read" in shown
-        )
+    @cache
+    def view(width: int) -> View:
+        rows = file_tokens.rows(tables, quiet, alike, _most_rows(width))
+        shown, by_row = _labels(context, rows), _median_passes(parts.merge(rows[["pass_id", "row"]], on="pass_id"))
+        names = _joined(by_row)
+        shown["took"] = [q.duration(ns) for ns in shown["row"].map(by_row["duration_ns"])]
+        for name, of_pass in of_passes.items():
+            mean = rows["pass_id"].map(of_pass).fillna(0).groupby(rows["row"]).mean()
+            shown[name] = [q.size(int(size)) if size else "–" for size in mean]
+        found = file_tokens.parts(tables, theme.GROUP_OF, file_plan.most_parts(width))
+        at = file_plan.plan(found, width, len(shown), "read" in shown)
+        is_on_axis = rows[["pass_id", "row", "n_passes"]]
         touched, waited, ahead = (file_tokens.shares(of, is_on_axis, at.cells) for of in (used, waits, read))
         unused = ahead.merge(touched[["row", "cell"]], how="left", indicator=True)
-        return at, touched, waited, unused[unused["_merge"] == "left_only"]
+        unused = unused[(unused["_merge"] == "left_only").to_numpy(bool)]
+        return View(at, rows, shown, touched, waited, unused, by_row.reset_index(), names)
 
     def drawn(width: int) -> Any:
-        at, touched, waited, unused = cells(width)
-        often = file_tokens.touching(used, rows, at.cells)
-        return chart.chart(at, shown, touched, waited, unused, by_row.reset_index(), names, often, _memory(context))
+        of = view(width)
+        often = file_tokens.touching(used, of.rows, of.at.cells)
+        return chart.chart(
+            of.at, of.shown, of.touched, of.waited, of.unused, of.times, of.names, often, _memory(context)
+        )
 
     def small() -> bytes:
-        at, touched, waited, _ = cells(theme.WIDTHS[1])
-        return card(chart.simplified(at, shown, touched, waited, by_row.reset_index(), names))
+        of = view(theme.WIDTHS[1])
+        return card(chart.simplified(of.at, of.shown, of.touched, of.waited, of.times, of.names))
 
+    rows = file_tokens.rows(tables, quiet, alike, _most_rows(theme.WIDTH))
     empty = nothing_touched(axis.length(tables), rows, used)
     data = rows.merge(times, on="pass_id", how="left")
     return Content(
         caption=f"{_caption(rows)}{_order(tables)}{f' {context.gaps} They are not drawn.' if context.gaps else ''}",
-        alt=f"The model file from left to right, {q.counted(len(shown), 'row')} of passes from top to bottom.",
+        alt=f"The model file from left to right, {q.counted(rows['row'].nunique(), 'row')} of passes, downwards.",
         chart=drawn,
         data=data,
         empty=empty,
