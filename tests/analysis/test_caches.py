@@ -100,6 +100,9 @@ def test_rates_are_hits_of_repeated_uses(items: list[int]) -> None:
         if row.policy in ("LRU", "static"):
             fits = (n for n in sizes if (hits[str(row.policy)](items, n) if n else 0) >= float(str(row.target)) * again)
             assert row.size_granules == next(fits)
+    for target in (0.01, 0.5, 0.8, 1.0):  # any share, not only those that the table has
+        size = rates.lru_granules(target)
+        assert size and lru(items, size) >= target * again > (lru(items, size - 1) if size > 1 else 0)
 
 
 # Uses of whole tensors, one granule behind the other, and of single granules between them.

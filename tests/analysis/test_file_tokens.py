@@ -121,6 +121,12 @@ def test_shares_of_cells_are_means_over_the_passes_of_a_row(of: list[tuple[int, 
             n = sum(len(bytes_of(used, p) & set(range(begin, end))) for p in passes)
             assert told.get((row, cell), 0) == pytest.approx(n / (end - begin) / len(passes))
     assert all(share > 0 for share in told.values()) and len(told) == len(found)
+    rows["kind"] = ["prompt", "tokens", "tokens"]
+    often = file_tokens.touching(used, rows, cells)
+    for cell, begin, end in cells.itertuples():
+        n = sum(bool(bytes_of(used, p) & set(range(begin, end))) for p in (1, 2))
+        assert often["share"][often["cell"] == cell].tolist() == [n / 2]
+    assert file_tokens.touching(used, rows.assign(kind="prompt"), cells).empty
 
 
 @given(RANGES, RANGES)
