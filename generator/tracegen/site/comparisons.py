@@ -1,4 +1,4 @@
-"""The comparisons of a site: each version with the one before it, every matrix, and what mkdocs.yml names.
+"""The comparisons of a site: each version with the one before, every matrix, what mkdocs.yml and the journal name.
 
 A comparison is a bundle in the cache, named by the hash of everything that its pages depend on. Missing ones are drawn
 in another process.
@@ -6,7 +6,7 @@ in another process.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import islice
@@ -69,9 +69,13 @@ class Compared:
 
 
 def asked_for(
-    experiments: Path, published: Mapping[str, Sequence[Published]], named: Iterable[object], cache: Path
-) -> list[Asked]:
-    """The comparisons that a site has. Raises SettingsError if `named`, from mkdocs.yml, is no list of addresses."""
+    experiments: Path, published: Mapping[str, Sequence[Published]], named: Iterable[object],
+    pairs: Iterable[tuple[str, str]], cache: Path,
+) -> list[Asked]:  # fmt: skip
+    """The comparisons that a site has. Raises SettingsError if `named`, from mkdocs.yml, is no list of addresses.
+
+    `pairs` are versions that the journal compares, by citation; those that are not published are left out.
+    """
     found: list[tuple[str, str, tuple[str, ...], bool]] = []
     for name, versions in published.items():
         usable = [p for p in versions if p.version.status != "withdrawn" and TABLES in p.bundle.document["manifest"]]
@@ -87,6 +91,7 @@ def asked_for(
             found.append((name, "matrix", (name,), True))
     for sides in named:
         found += _named(sides, set(published))
+    found += _of_journal(pairs, published, {sides for _, _, sides, _ in found})
     return [
         Asked(name, slug, sides, cache / "comparisons" / _state(experiments, sides, matrix=matrix), matrix)
         for name, slug, sides, matrix in found
@@ -198,6 +203,18 @@ def _named(sides: object, known: set[str]) -> list[tuple[str, str, tuple[str, ..
     if home not in known or address.name_problem(home):
         raise SettingsError(f"mkdocs.yml: tracegen: compare: {first}: there is no experiment {home}")
     return [(home, f"with-{_slug(first)}-{_slug(other)}", (first, other), False) for other in others]
+
+
+def _of_journal(
+    pairs: Iterable[tuple[str, str]], published: Mapping[str, Sequence[Published]], known: Container[tuple[str, ...]]
+) -> Iterator[tuple[str, str, tuple[str, ...], bool]]:
+    """The comparisons of published versions that the site does not have anyway, below the experiment of the second."""
+    versions = {p.version.citation: p.version for of in published.values() for p in of}
+    for a, b in pairs:
+        if a != b and a in versions and b in versions and (a, b) not in known:
+            home = versions[b].experiment
+            before = versions[a].name if versions[a].experiment == home else _slug(a)
+            yield home, f"{versions[b].name}-from-{before}", (a, b), False
 
 
 def _slug(text: str) -> str:
