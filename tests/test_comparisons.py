@@ -1,21 +1,24 @@
 """The comparisons of a site: which there are, their pages, the cache, and what mkdocs.yml may name."""
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import markdown
 import pytest
 
 from tests.builders import a_run, scaled_case, stored
 from tests.comparing.made import slot
-from tests.stand_in import NOW, a_report, a_version
-from tracegen.contract.errors import SettingsError
+from tests.stand_in import NOW, a_project, a_report, a_version
+from tracegen.cli.commands.build import build_site
+from tracegen.contract.errors import CheckError, SettingsError
 from tracegen.contract.model import Check, Run, Version
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
 from tracegen.report.pages.page import Report
 from tracegen.report.pages.render import render_report
-from tracegen.site import comparisons, gather, output
+from tracegen.site import comparisons, gather, journal, output, references
 
 pytestmark = pytest.mark.usefixtures("empty_figures")
 BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
@@ -134,3 +137,49 @@ def test_a_comparison_that_fails_says_so_and_the_others_stay(experiments: Path, 
 def test_what_names_no_sides_is_refused(experiments: Path, tmp_path: Path, compare: object) -> None:
     with pytest.raises(SettingsError, match=r"mkdocs.yml: tracegen: compare: "):
         gathered(experiments, tmp_path, compare)
+
+
+NAMED = """# Day
+
+[[a@v1~b@v1]] and [[a@v1~b@v1|once more]], [[a@v1 ~ a@v2]], `[[b@v1~a@v1]]`, [[a@v1~a@v9]].
+
+```
+[[b@v1~a@v2]]
+```
+"""
+
+
+def test_the_journal_leads_to_a_comparison_that_it_names(experiments: Path, tmp_path: Path) -> None:
+    """Pairs in code are no links; a step that the site compares anyway is not drawn twice."""
+    config = a_project(tmp_path / "project")
+    (config.parent / "journal" / "2026-11-01-day.md").write_text(NAMED)
+    (config.parent / "journal" / "index.md").write_text("# Journal\n")
+    (config.parent / "experiments").symlink_to(experiments)
+    assert references.pairs_in(config.parent / "journal") == [("a@v1", "b@v1"), ("a@v1", "a@v2"), ("a@v1", "a@v9")]
+    with pytest.raises(CheckError, match="1 warning"):
+        build_site(config, strict=True)
+    build_site(config)
+    page = (config.parent / "site" / "2026-11-01-day.html").read_text()
+    links = re.findall(r'<a href="(experiments/[^"]+)">([^<]+)</a>', page.partition("<article")[2])
+    own = "experiments/b/v1-with-a-v1/index.html"
+    assert links == [(own, "a@v1 → b@v1"), (own, "once more"), ("experiments/a/v2-from-v1/index.html", "a@v1 → a@v2")]
+    for address, _ in links:
+        assert "What differs?" in (config.parent / "site" / address).read_text()
+    made = {path.parent.name for path in (config.parent / "site").glob("experiments/*/v*-*/index.html")}
+    assert made == {"v1-with-a-v1", "v2-from-v1"}
+    assert '<mark class="tracegen-unknown"' in page and "<code>[[b@v1~a@v1]]</code>" in page
+
+
+def test_a_pair_that_cannot_be_compared_is_reported_where_it_stands(tmp_path: Path) -> None:
+    folder = tmp_path / "experiments"
+    version(folder, "good", 1)
+    a_version(folder, "old", 1)  # without tables
+    site = gather.gather(folder, tmp_path / "cache", drafts=0, pairs=[("good@v1", "old@v1")])
+    site.drawing.close()
+    (found,) = [of for entry in site.entries for of in entry.comparisons]
+    assert found.bundle is None and site.not_compared == []
+    published = [p for entry in site.entries for p in entry.published]
+    text = "x\n\n[[good@v1~old@v1]]\n"
+    extension = journal.makeExtension(references=references.references(published, comparisons=[found]))
+    _, (problem,) = journal.settle(markdown.markdown(text, extensions=[extension]), path="x.html", source=text)
+    assert problem.line == 3 and "old@v1: was published without its tables" in problem.reason

@@ -12,7 +12,7 @@ from tracegen.charts.theme import INK as INKS
 from tracegen.publishing import versions as publish
 from tracegen.report.pages.page import PublishedFigure, Report
 from tracegen.report.pages.render import render_report
-from tracegen.site import journal
+from tracegen.site import journal, references
 from tracegen.storing.hashes import HashCache
 
 TABLES = scaled_case(2, 2)
@@ -20,7 +20,7 @@ INK = INKS["ink"]  # variable, light, dark
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory) -> journal.References:
+def known(tmp_path_factory: pytest.TempPathFactory) -> references.References:
     folder = tmp_path_factory.mktemp("experiments")
     plain = a_report()
     hostile = Report(
@@ -33,10 +33,10 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> journal.References:
     a_version(folder, number=1)
     a_version(folder, number=2, report=hostile)
     publish.withdraw(folder / "sample", 1, "wrong", None, NOW)
-    return journal.references(publish.read_published(folder / "sample", HashCache(Path("no-cache"))))
+    return references.references(publish.read_published(folder / "sample", HashCache(Path("no-cache"))))
 
 
-def shown(known: journal.References, text: str, path: str = "notes/entry.html") -> tuple[str, list[journal.Problem]]:
+def shown(known: references.References, text: str, path: str = "notes/entry.html") -> tuple[str, list[journal.Problem]]:
     html = markdown.markdown(text, extensions=[journal.makeExtension(references=known)])
     return journal.settle(html, path=path, source=text)
 
@@ -66,11 +66,11 @@ def shown(known: journal.References, text: str, path: str = "notes/entry.html") 
         ("[[samples]] and {{ config:site_name }}", "[[samples]] and {{ config:site_name }}"),
     ],
 )
-def test_inline(known: journal.References, text: str, html: str) -> None:
+def test_inline(known: references.References, text: str, html: str) -> None:
     assert shown(known, text) == (f"<p>{html}</p>", [])
 
 
-def test_a_figure_that_is_laid_out_for_text_is_shown_so_and_narrow_on_a_phone(known: journal.References) -> None:
+def test_a_figure_that_is_laid_out_for_text_is_shown_so_and_narrow_on_a_phone(known: references.References) -> None:
     published = known.published["sample@v2"]
     figure = next(f for f in published.bundle.document["figures"] if f["path_svg"] == "figures/memory.svg")
     for width in (360, 690):
@@ -91,7 +91,7 @@ def test_a_figure_that_is_laid_out_for_text_is_shown_so_and_narrow_on_a_phone(kn
         assert INK[2] in content.decode() and INK[1] not in content.decode()
 
 
-def test_a_figure(known: journal.References) -> None:
+def test_a_figure(known: references.References) -> None:
     html, problems = shown(known, "Before.\n\n![[sample@v2#fig-memory]]\n\nAfter.", path="entry.html")
     assert not problems
     address = "experiments/sample/v2/memory/index.html#fig-memory"
@@ -101,7 +101,7 @@ def test_a_figure(known: journal.References) -> None:
     assert f'The memory. Counted: memory. <a href="{address}">sample@v2</a></figcaption>' in html
 
 
-def test_hostile_text_is_text(known: journal.References) -> None:
+def test_hostile_text_is_text(known: references.References) -> None:
     html, problems = shown(known, "![[sample@v2#fig-evil]]\n\n{{ sample@v2:evil }} [[sample@v2#fig-evil]]")
     assert not problems
     assert "<script" not in html and "<img src=x" not in html
@@ -129,21 +129,27 @@ def test_hostile_text_is_text(known: journal.References) -> None:
         ("![[sample@v2]]", "only a figure"),
         ("![[sample@v2#fig-memory]] and words", "stands alone in its paragraph"),
         ("![[sample@v2#<script>]]", "has no anchor"),
+        ("[[sample@v1~sample@v9]]", "sample@v9 is no published version; published are sample@v2, sample@v1"),
+        ("[[other@v1~sample@v1|the two]]", "other@v1 is no published version; nothing of 'other' is published"),
+        ("[[sample@v1~sample@v1]]", "sample@v1 is on both sides"),
+        ("[[sample@v1~sample@v2/graph]]", "a comparison is NAME@vN~NAME@vN"),
+        ("[[sample@v1~sample]]", "a comparison is NAME@vN~NAME@vN"),
+        ("[[sample@v1~sample@v2]]", "this comparison was not drawn"),
     ],
 )
-def test_unknown_references_are_marked_and_named(known: journal.References, text: str, reason: str) -> None:
+def test_unknown_references_are_marked_and_named(known: references.References, text: str, reason: str) -> None:
     html, (problem,) = shown(known, f"# Title\n\nA line.\n\n{text}\n")
     assert problem.line == 5 and text.startswith(problem.literal)
     assert reason in problem.reason
     assert '<mark class="tracegen-unknown"' in html and "<script" not in html
 
 
-def test_the_same_unknown_reference_twice(known: journal.References) -> None:
+def test_the_same_unknown_reference_twice(known: references.References) -> None:
     _, problems = shown(known, "[[a@v1]]\n\nx\n\n[[a@v1]]\n")
     assert [problem.line for problem in problems] == [1, 5]
 
 
-def test_a_warning_names_what_is_near_and_how_many_there_are(sample: journal.References) -> None:
+def test_a_warning_names_what_is_near_and_how_many_there_are(sample: references.References) -> None:
     version = sample.published["sample@v1"]
     values = version.bundle.document["values"]
     assert len(values) > 10
@@ -157,15 +163,15 @@ def test_a_warning_names_what_is_near_and_how_many_there_are(sample: journal.Ref
 
 
 @pytest.fixture(scope="module")
-def sample() -> journal.References:
+def sample() -> references.References:
     """The version that comes with tracegen: its operations page carries pass 2, a chunk carries all."""
     folder = Path(__file__).parents[1] / "experiments" / "sample"
-    return journal.references(publish.read_published(folder, HashCache(Path("no-cache"))))
+    return references.references(publish.read_published(folder, HashCache(Path("no-cache"))))
 
 
 @pytest.mark.parametrize("anchor", ["pass=2&node=6", "pass=3&node=6", "pass=9", "pass=2"])
 @pytest.mark.parametrize("page", ["", "/operations"])
-def test_an_op_of_any_pass(sample: journal.References, page: str, anchor: str) -> None:
+def test_an_op_of_any_pass(sample: references.References, page: str, anchor: str) -> None:
     html, problems = shown(sample, f"[[sample@v1{page}#{anchor}|an op]]")
     address = f"../experiments/sample/v1/operations/index.html#{anchor}".replace("&", "&amp;")
     assert (html, problems) == (f'<p><a href="{address}">an op</a></p>', [])
@@ -181,17 +187,17 @@ def test_an_op_of_any_pass(sample: journal.References, page: str, anchor: str) -
         "memory#pass=3&node=6",
     ],
 )
-def test_an_op_that_is_not_there(sample: journal.References, reference: str) -> None:
+def test_an_op_that_is_not_there(sample: references.References, reference: str) -> None:
     _, (problem,) = shown(sample, f"[[sample@v1/{reference}]]")
     assert problem.reason.startswith(f"sample@v1 lists no op at {reference.partition('#')[2]!r}")
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> journal.References:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> references.References:
     """A version with all its pages: what its scripts follow is in the data beside them."""
     folder = tmp_path_factory.mktemp("whole")
     a_version(folder, report=render_report(a_run(), TABLES, address="sample/v1", citable=None))
-    return journal.references(publish.read_published(folder / "sample", HashCache(Path("no-cache"))))
+    return references.references(publish.read_published(folder / "sample", HashCache(Path("no-cache"))))
 
 
 def known_anchors() -> list[str]:
@@ -214,13 +220,13 @@ PLACES_OF_BEFORE = {
 @pytest.mark.parametrize("reference", PLACES_OF_BEFORE)
 def test_versions_of_before_keep_their_pages_and_addresses(reference: str) -> None:
     own = Path(__file__).parents[1] / "experiments" / "sample"
-    before = journal.references(publish.read_published(own, HashCache(Path("no-cache"))))
+    before = references.references(publish.read_published(own, HashCache(Path("no-cache"))))
     html, problems = shown(before, f"[[{reference}|there]]")
     assert (html, problems) == (f'<p><a href="../experiments/sample/{PLACES_OF_BEFORE[reference]}">there</a></p>', [])
 
 
 @pytest.mark.parametrize("reference", known_anchors())
-def test_an_address_that_a_script_follows(whole: journal.References, reference: str) -> None:
+def test_an_address_that_a_script_follows(whole: references.References, reference: str) -> None:
     html, problems = shown(whole, f"[[sample@v1/{reference}|there]]")
     page, _, anchor = reference.replace("&", "&amp;").partition("#")
     assert (html, problems) == (f'<p><a href="../experiments/sample/v1/{page}/index.html#{anchor}">there</a></p>', [])
@@ -237,5 +243,5 @@ def test_an_address_that_a_script_follows(whole: journal.References, reference: 
         "graph#g0-n",
     ],
 )
-def test_an_address_that_no_script_can_follow(whole: journal.References, reference: str) -> None:
+def test_an_address_that_no_script_can_follow(whole: references.References, reference: str) -> None:
     assert len(shown(whole, f"[[sample@v1/{reference}]]")[1]) == 1

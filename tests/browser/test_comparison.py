@@ -41,6 +41,8 @@ def rows(page: Any) -> list[str]:
 
 def test_only_what_became_worse_or_better(page: Any, page_of: str) -> None:
     page.goto(page_of)
+    assert rows(page) == [], "the long tables are folded"
+    page.locator("#more-timed > summary").click()
     every = rows(page)
     worse = sum(row.state == "different" and row.better is False for row in COMPARISON.rows)
     assert worse > 5 and len(every) > 5
@@ -53,10 +55,22 @@ def test_only_what_became_worse_or_better(page: Any, page_of: str) -> None:
     assert rows(page) == [] and "0 of" in page.locator("[data-tg=told]").inner_text()
     page.goto(page_of + "#only=worse")
     page.reload()
-    assert len(rows(page)) == len(shown)
+    assert len(rows(page)) == len(shown), "the table of what was chosen is open"
     page.goto(page_of + "#only=<b>")
     page.reload()
+    page.locator("#more-timed > summary").click()
     assert rows(page) == every
+
+
+def test_the_answer_and_a_picture_are_on_the_first_screen(page: Any, page_of: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(page_of)
+    for what in (".tg-answer", "#fig-runs svg:visible"):
+        assert page.locator(what).first.bounding_box()["y"] < 600, what
+    assert page.evaluate("document.documentElement.scrollHeight") < 3.5 * 800
+    page.goto(page_of + "#tab-counted")
+    page.reload()
+    assert page.locator("#tab-counted").is_visible(), "an address opens what is folded"
 
 
 def test_it_is_copied_as_markdown(page: Any, page_of: str) -> None:

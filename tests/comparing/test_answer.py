@@ -2,9 +2,12 @@
 
 from typing import Any
 
-from tests.comparing.made import counted, side, timed
+import pytest
+
+from tests.comparing.made import HOST, counted, side, timed
 from tracegen.comparing.answer import answer
 from tracegen.comparing.comparison import compare
+from tracegen.comparing.machines import machines
 from tracegen.comparing.side import Side
 
 COPIED = "weights touched by a token, copied"
@@ -30,7 +33,8 @@ def test_a_difference_is_said_with_its_size_and_p() -> None:
 
 def test_one_run_a_side_shows_no_difference_however_large() -> None:
     found = plain(answer(compare(runs("a", [159.0]), runs("b", [18.1], first=9))))
-    assert found.startswith("Generation speed, 159 tokens/s → 18.1 tokens/s in one run a side, which is too few")
+    too_few = "(one run a side: too few to show a difference)"
+    assert found == f"Generation speed, 159 tokens/s → 18.1 tokens/s {too_few}; nothing that was counted changed."
 
 
 def test_a_setting_that_did_not_do_what_it_is_for_is_named() -> None:
@@ -38,7 +42,9 @@ def test_a_setting_that_did_not_do_what_it_is_for_is_named() -> None:
     a, b = runs("a", noisy, repack=True), runs("b", noisy[::-1], first=9, repack=False)
     found = plain(answer(compare(a, b)))
     assert found.startswith("repack true → false: no difference in generation speed was shown, 100 tokens/s → 100")
-    assert "0 B on both sides: repack changed nothing here" in found
+    assert found.endswith(
+        "; nothing that was counted changed; 0 B copied with repack on and off: repack changed nothing here."
+    )
     moved = plain(answer(compare(a, runs("b", noisy, first=9, copied=4096.0, repack=False))))
     assert "changed nothing" not in moved and "nothing that was counted changed" not in moved
 
@@ -53,3 +59,82 @@ def test_long_and_many_settings_are_named_without_their_values() -> None:
 def test_without_a_speed_the_counts_answer() -> None:
     a, b = side("a", [[counted(5)]]), side("b", [[counted(7)]], first=9)
     assert answer(compare(a, b)).startswith("1 counted difference")
+
+
+def model(name: str, digit: str, size: int) -> dict[str, Any]:
+    return {"model": {"name": name, "file": f"{name}.gguf", "sha256": digit * 64, "size_bytes": size}}
+
+
+def with_facts(name: str, speed: float, first: int, more: list[tuple[Any, ...]], **facts: Any) -> Side:
+    return side(name, [[timed(speed), *more]], first=first, **facts)
+
+
+def test_another_model_comes_first_and_settings_that_one_side_lacks_are_left_out() -> None:
+    """The model and what a token touches are real; a version that holds no `chat` says nothing about it."""
+    reads = [
+        ("generate", "run", "", "weights touched by a token, mapped", "counted", "bytes", n << 20) for n in (8, 92)
+    ]
+    copies = ("generate", "run", "", COPIED, "counted", "bytes", 0.0)
+    a = with_facts("old", 3484.0, 1, [reads[0], copies], **model("moe", "a", 26 << 20),
+                   settings={"model": "moe", "threads": 2})  # fmt: skip
+    b = with_facts("new", 159.0, 9, [reads[1], copies], **model("dense", "b", 94 << 20),
+                   settings={"model": "dense", "threads": 1, "chat": True, "repack": True})  # fmt: skip
+    assert plain(answer(compare(a, b))) == (
+        "Model moe, 26.0 MiB → dense, 94.0 MiB, threads 2 → 1: generation speed, 3 484 tokens/s → 159 tokens/s (one "
+        "run a side: too few to show a difference); a token touches 8.00 MiB → 92.0 MiB of the file (counted)."
+    )
+
+
+def test_a_setting_is_not_said_to_change_nothing_where_the_counts_differ_or_the_speed_does() -> None:
+    on, off = dict(settings={"repack": True}), dict(settings={"repack": False})
+    copies = ("generate", "run", "", COPIED, "counted", "bytes", 0.0)
+    a, b = (with_facts(n, 9.0, i, [copies, counted(i)], **of) for n, i, of in (("a", 1, on), ("b", 9, off)))
+    assert "repack changed nothing" not in answer(compare(a, b)), "another number of tokens was counted"
+    faster = answer(compare(runs("a", SLOW, repack=True), runs("b", FAST, first=9, repack=False)))
+    assert plain(faster).endswith("0 B copied with repack on and off.")
+
+
+def test_the_same_file_under_another_name_is_no_other_model() -> None:
+    a, b = (
+        with_facts(n, 9.0, i, [], **model("m", "a", 1), settings={"model": f"{n}.gguf"}) for i, n in enumerate("ab")
+    )
+    assert answer(compare(a, b)).startswith("Generation speed, 9")
+    other = with_facts("b", 9.0, 5, [], **model("m", "b", 1), settings={"model": "b.gguf"})
+    assert answer(compare(a, other)).startswith("Another file of the model m, 1 B: generation speed")
+
+
+def test_bytes_and_waiting_are_said_beside_the_speed() -> None:
+    """What a limit of memory does to one run: slower, because it reads and waits."""
+    waits = "waiting for the disk in operations, of a token"
+    a, b = (
+        with_facts(name, speed, first, [("", "run", "", "read from the disk after loading", "timed", "bytes", read),
+                                        ("generate", "run", "", waits, "timed", "ns", ns)],
+                   settings={"memory_limit_gb": limit})
+        for name, speed, first, read, ns, limit in (("a", 151.0, 1, 0.0, 0.0, "none"),
+                                                    ("b", 8.92, 9, 2**30, 74e6, 0.12))
+    )  # fmt: skip
+    assert plain(answer(compare(a, b))).startswith(
+        "memory_limit_gb none → 0.12: generation speed, 151 tokens/s → 8.92 tokens/s; read from the disk after "
+        "loading, 0 B → 1.00 GiB; waiting of a token for the disk, 0 ns → 74.0 ms (one run a side: too few to show "
+        "a difference)"
+    )
+
+
+MADE = {**HOST, "id": "f00d"}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [
+        (MADE, MADE, "Same machine: Example CPU, 2 cores, 8.00 GiB."),
+        (HOST, MADE, "Both sides name Example CPU, 2 cores, 8.00 GiB. That it is one machine is not known: a holds "
+                     "no id of a machine."),
+        ({}, MADE, "The machine of a is not known: times are not compared."),
+        ({}, {}, "The machines of a and b are not known: times are not compared."),
+        (MADE, {**MADE, "id": "beef"}, "The machines differ (id): times are not compared."),
+        (MADE, {**MADE, "cpu": "Other", "cores": 4}, "The machines differ (processor, cores): times are not compared."),
+    ],
+)  # fmt: skip
+def test_the_same_machine_is_said_only_where_it_is_known(a: dict[str, Any], b: dict[str, Any], said: str) -> None:
+    left, right = side("a", [[timed(100.0)]], host=a), side("b", [[timed(99.0)]], first=9, host=b)
+    assert plain(machines(left, right)) == said

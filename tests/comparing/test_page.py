@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 
 import markdown
 
@@ -86,8 +87,25 @@ def test_what_is_set_differently_is_listed_and_nothing_else() -> None:
     b = of_tables("b", DENSE, 1, settings=dict(threads=2, question="y", repeat=1), host=HOST)
     assert [(d.group, d.key, d.a, d.b) for d in differing(a, b)] == [("Setting", "threads", ("1",), ("2",))]
     older = Side("v1", (Measured("v1", "2026", {}, (), a.runs[0].measures, lambda: DENSE),))
-    found = {(d.group, d.key): (d.a, d.b) for d in differing(older, a)}
-    assert found["Setting", "threads"] == (("not held by this version",), ("1",))
+    assert differing(older, a) == []
+    body = render_comparison(compare(older, a)).pages[0].body
+    text = words(re.sub(r"<textarea.*?</textarea>", "", body, flags=re.DOTALL))  # the same as Markdown
+    assert "Settings, model and builds of v1 are not held." in text and "threads" not in text
+    assert text.count("not known") == 1
+    assert "The machine of v1 is not known: times are not compared." in text and "ame machine" not in text
+
+
+def test_the_first_screen_has_the_answer_and_a_picture_and_the_rest_is_folded() -> None:
+    body = render_comparison(compare(of_tables("a", DENSE), of_tables("b", MOE))).pages[0].body
+    opened, inner = body, re.compile(r"<details[^>]*>(?:(?!<details).)*?</details>", re.DOTALL)
+    while inner.search(opened):
+        opened = inner.sub("", opened)
+    marks = ('class="tg-answer"', 'id="fig-runs"', 'id="findings"', 'id="fig-tokens"')
+    places = [opened.index(mark) for mark in marks]
+    assert places == sorted(places) and "tab-" not in re.sub(r"<a [^>]*>", "", opened)
+    folded = "".join(re.findall(r'<details class="tg-more tg-unfold".*', body, re.DOTALL))
+    for table in ("conditions", "timed", "counted", "operations", "graph"):
+        assert f'id="tab-{table}"' in folded, table
 
 
 def cell(name: str, threads: str, repack: str, tables: dict[str, object]) -> Side:

@@ -1,56 +1,114 @@
-"""The answer of a comparison in one line: what was set differently, and what that changed."""
+"""The answer of a comparison in one line: which model or setting was another, and what that changed."""
 
 from collections.abc import Sequence
 
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import Differs, differing
-from tracegen.comparing.measures import AFTER_LOADING, ASKED, WHILE_LOADING
+from tracegen.comparing.effects import Effect
+from tracegen.comparing.measures import AFTER_LOADING, ASKED, FILE_SIZE, WAITING, WHILE_LOADING
+from tracegen.comparing.side import Side
 from tracegen.contract import quantities as q
 
-# Setting -> the measure that it is there to change: phase, what.
+# Setting -> the measure that it is there to change: phase, what, and what became of its bytes.
 MEANT = {
-    "repack": ("generate", "weights touched by a token, copied"),
-    "prefault": ("", WHILE_LOADING),
-    "page_cache": ("", AFTER_LOADING),
-    "memory_limit_gb": ("", AFTER_LOADING),
-    "mlock_gb": ("", AFTER_LOADING),
+    "repack": ("generate", "weights touched by a token, copied", "copied"),
+    "prefault": ("", WHILE_LOADING, "read while loading"),
+    "page_cache": ("", AFTER_LOADING, "read after loading"),
+    "memory_limit_gb": ("", AFTER_LOADING, "read after loading"),
+    "mlock_gb": ("", AFTER_LOADING, "read after loading"),
 }
 LONG = {"prompt": "another prompt", "model": "another model", "flags": "other flags"}  # settings without their values
-MOST_SETTINGS, MOST_MEASURES = 3, 2
+MOST_SETTINGS, MOST_MEASURES = 3, 3
+SWITCH = {"true": "on", "false": "off"}
+TOUCHED = (("mapped", "of the file"), ("copied", "of copies of weights"))
 
 
-def answer(comparison: Comparison) -> str:
-    """`memory_limit_gb none → 0.12: generation, speed, 159 → 18.1 tokens/s …`."""
-    changed = [d for d in differing(comparison.a, comparison.b) if d.group == "Setting"]
-    told = _asked(comparison)
+def answer(comparison: Comparison, factor: str = "") -> str:
+    """`memory_limit_gb none → 0.12: generation speed, 159 tokens/s → 18.1 tokens/s …`.
+
+    The model comes first if it is another, then settings that both sides hold, then what was timed (speed, bytes read,
+    waiting) with how sure that is, then what was counted, last the settings that changed nothing. `factor` names what
+    differs if the runs do not.
+    """
+    found = differing(comparison.a, comparison.b)
+    other = _is_other_model(comparison, found)
+    changed = [d for d in found if d.group == "Setting" and d.known and (d.key != "model" or other is None)]
+    told = [*_timed(comparison), *_touched(comparison)]
     counted = [row for row in comparison.rows if row.kind == "counted"]
     if counted and not any(row.state in TELLING for row in counted):
-        told.append("nothing that was counted changed")
-    told += _without_effect(comparison, changed)
+        told += ["nothing that was counted changed", *_without_effect(comparison, changed)]
     said = "; ".join(told) or say.in_brief(comparison)
-    named = _settings(changed)
+    named = ", ".join([*([_models(comparison)] if other else []), *_settings(changed)]) or factor
     return q.ended(f"{named}: {said}" if named else f"{said[:1].upper()}{said[1:]}")
 
 
-def _settings(changed: Sequence[Differs]) -> str:
-    """The settings that differ, the first with their values; empty if none does."""
+def matrix_answer(effects: Sequence[Effect]) -> str:
+    """The answer of the factor that changed a speed most, by the rule; of the first one if none did. Empty without any.
+
+    `effects` are those of a matrix, each value of a factor with its first one.
+    """
+
+    def change(effect: Effect) -> float:
+        rows = [effect.comparison.named(phase, "run", "", "speed") for phase in ("generate", "prompt")]
+        ratios = [1 + row.relative for row in rows if row and row.state == "different" and row.relative is not None]
+        return max((max(ratio, 1 / ratio) for ratio in ratios if ratio > 0), default=1.0)
+
+    if not effects:
+        return ""
+    most = max(effects, key=change)  # the first of several
+    others = len({effect.factor for effect in effects}) - 1
+    rest = f" {q.counted(others, 'other factor')} varied, too." if others else ""
+    return f"{answer(most.comparison, most.name)}{rest}"
+
+
+def _is_other_model(comparison: Comparison, found: Sequence[Differs]) -> bool | None:
+    """Whether the sides have different models: by hash, else by what is known of the files; None if nothing tells."""
+    keys = {one.key for one in found if one.group == "Model" and one.known}
+    if all(run.fact("model", "sha256") for side in (comparison.a, comparison.b) for run in side.runs):
+        return "sha256" in keys
+    size = comparison.named("", "run", "", FILE_SIZE)
+    return bool(keys & {"name", "size_bytes"}) or (size is not None and size.state == "different") or None
+
+
+def _models(comparison: Comparison) -> str:
+    """`Model moe, 26.3 MiB → SmolLM2, 93.8 MiB`."""
+    a, b = _model(comparison.a), _model(comparison.b)
+    return f"Model {a} → {b}" if a != b else f"Another file of the model {a}"
+
+
+def _model(side: Side) -> str:
+    names = {run.fact("model", "name") or run.fact("model", "file") for run in side.runs}
+    if len(names) > 1:
+        return q.counted(len(names), "model")
+    size = side.typical.fact("model", "size_bytes") or side.typical.value("", FILE_SIZE)
+    return f"{q.printable(str(names.pop() or 'of unknown name'))}, {q.size(size)}"
+
+
+def _settings(changed: Sequence[Differs]) -> list[str]:
+    """The settings that differ, the first with their values."""
     named = []
     for one in changed[:MOST_SETTINGS]:
-        values = [", ".join(of) for of in (one.a, one.b)]
         plain = one.key not in LONG and len(one.a) == len(one.b) == 1
-        named.append(f"{one.key} {values[0]} → {values[1]}" if plain else LONG.get(one.key, f"other {one.key}"))
+        named.append(f"{one.key} {one.a[0]} → {one.b[0]}" if plain else LONG.get(one.key, f"other {one.key}"))
     left = len(changed) - MOST_SETTINGS
-    return ", ".join([*named, f"{q.counted(left, 'other setting')}"] if left > 0 else named)
+    return [*named, q.counted(left, "other setting")] if left > 0 else named
 
 
-def _asked(comparison: Comparison) -> list[str]:
-    """The measures asked about that differ; without one, why the first of them shows no difference."""
-    rows = [row for place in ASKED if (row := _both(comparison, *place)) is not None]
+def _timed(comparison: Comparison) -> list[str]:
+    """The measures asked about that differ; without one, speed, bytes and waiting, and why they show no difference."""
+    rows = [row for place in (*ASKED, WAITING) if (row := _both(comparison, *place)) is not None]
     different = [row for row in rows if row.state == "different"]
-    if different:
+    if different or not rows:
         return [_difference(row) for row in different[:MOST_MEASURES]]
-    return [_no_difference(row, comparison.margin) for row in rows[:1]]
+    first, *others = rows
+    if first.state == "not comparable":
+        return [f"{_named(first)}{_medians(first)}, not comparable"]
+    if len(first.values_a) == len(first.values_b) == 1 and first.state != "same within the margin":
+        shown = [row for row in others if (row.phase, row.what) in (ASKED[3], WAITING) and row.state != "equal"]
+        each = "; ".join(f"{_named(row)}{_medians(row)}" for row in (first, *shown))
+        return [f"{each} (one run a side: too few to show a difference)"]
+    return [_no_difference(first, comparison.margin)]
 
 
 def _both(comparison: Comparison, phase: str, what: str) -> Compared | None:
@@ -72,15 +130,15 @@ def _difference(row: Compared) -> str:
 def _no_difference(row: Compared, margin: float) -> str:
     if row.state == "same within the margin":
         return f"{_named(row)}{_medians(row)}, {say.state(row, margin)} ({_runs(row)})"
-    if len(row.values_a) == len(row.values_b) == 1:
-        return f"{_named(row)}{_medians(row)} in one run a side, which is too few to show a difference"
-    if row.state in ("equal", "not comparable"):
-        return f"{_named(row)}{_medians(row)}, {'equal' if row.state == 'equal' else 'of machines that differ'}"
+    if row.state == "equal":
+        return f"{_named(row)}{_medians(row)}, equal"
     return f"no difference in {_named(row)} was shown{_medians(row)} ({say.state(row, margin)}, {_runs(row)})"
 
 
 def _named(row: Compared) -> str:
     """`generation speed`."""
+    if (row.phase, row.what) == WAITING:
+        return "waiting of a token for the disk"
     return " ".join(filter(None, (say.PHASES[row.phase], row.what)))
 
 
@@ -92,12 +150,27 @@ def _medians(row: Compared) -> str:
     return "" if row.several else f", {say.value(row.a, row.unit)} → {say.value(row.b, row.unit)}"
 
 
+def _touched(comparison: Comparison) -> list[str]:
+    """The bytes of weights that a token touches, if they differ: these are counted."""
+    rows = [
+        (comparison.named("generate", "run", "", f"weights touched by a token, {of}"), words) for of, words in TOUCHED
+    ]
+    said = [f"{_medians(row)[2:]} {words}" for row, words in rows if row is not None and row.state == "different"]
+    return (
+        [f"a token touches {' and '.join(said)} (counted)"] if said and not any(r.several for r, _ in rows if r) else []
+    )
+
+
 def _without_effect(comparison: Comparison, changed: Sequence[Differs]) -> list[str]:
-    """The settings that left the measure as it was that they are there to change."""
+    """The settings that left the measure as it was that they are there to change, with that measure."""
     told = []
-    for setting in (one.key for one in changed if one.key in MEANT):
-        phase, what = MEANT[setting]
+    timed = any(row.asked and row.state == "different" for row in comparison.rows)
+    for one in changed:
+        phase, what, became = MEANT.get(one.key, ("", "", ""))
         row = comparison.named(phase, "run", "", what)
-        if row is not None and row.values_a and row.values_b and set(row.values_a) == set(row.values_b):
-            told.append(f"{_named(row)}, {say.value(row.a, row.unit)} on both sides: {setting} changed nothing here")
+        if row is None or not row.values_a or set(row.values_a) != set(row.values_b) or len(set(row.values_a)) > 1:
+            continue
+        values = [" or ".join(SWITCH.get(value, value) for value in of) for of in (one.a, one.b)]
+        told.append(f"{say.value(row.a, row.unit)} {became} with {one.key} {values[0]} and {values[1]}")
+        told[-1] += "" if timed else f": {one.key} changed nothing here"
     return told

@@ -130,7 +130,7 @@ def compare(a: Side, b: Side, *, margin: float = MARGIN) -> Comparison:
     of_a, of_b = _by_key(left), _by_key(right)
     machines = machines_of([*left, *right])
     machines_a, machines_b = machines[: len(left)], machines[len(left) :]
-    comparable = _same_machines(machines_a, machines_b)
+    comparable = same_machines(machines_a, machines_b)
     varying = [key for key in of_a.keys() & of_b.keys() if len({*of_a[key].values(), *of_b[key].values()}) > 1]
     n_timed = Counter(_is_asked(key) for key in varying if key[4] == "timed")
     rows = []
@@ -151,7 +151,7 @@ def _is_asked(key: _Key) -> bool:
     return key[1] == "run" and (key[0], key[3]) in ASKED
 
 
-def _same_machines(a: Sequence[Machine], b: Sequence[Machine]) -> bool:
+def same_machines(a: Sequence[Machine], b: Sequence[Machine]) -> bool:
     """Whether times of the two sides may be held beside each other: the same machine, or several with equal shares.
 
     Otherwise a difference between machines would look like one between the sides.

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tracegen.comparing.side import Measured, Side
-from tracegen.contract.text import printable
+from tracegen.contract.text import UNKNOWN, printable
 
 # Group of facts -> its name, and the keys that are compared; all keys where none is listed.
 GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -18,7 +18,6 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "versions": ("Version of", ()),
 }  # fmt: skip
 NOT_COMPARED = {"settings.question", "settings.asks", "settings.tags", "settings.repeat", "settings.private"}
-NOT_HELD = "not held by this version"
 _MOST = 200  # characters of a value
 # Each run measures these anew: they are no conditions.
 _MEASURED = ("peak_bytes", "times_reached", "free_bytes", "available", "pressure", "load_average", "_before", "_after")
@@ -33,17 +32,24 @@ class Differs:
     a: tuple[str, ...]
     b: tuple[str, ...]
 
+    @property
+    def known(self) -> bool:
+        """Whether both sides hold it: a fact that one of them lacks need not differ."""
+        return UNKNOWN not in (*self.a, *self.b)
+
 
 def differing(a: Side, b: Side) -> list[Differs]:
-    """The facts that differ between the sides, or that only one of them holds."""
+    """The facts that differ between the sides, or that only one of them holds; none if a side holds no facts at all."""
+    if without_facts(a, b):
+        return []
     of_a, of_b = _facts(a), _facts(b)
-    found = []
-    for place in {**of_a, **of_b}:
-        values = tuple(of.get(place, (NOT_HELD if not side.typical.facts else "not recorded",))
-                       for of, side in ((of_a, a), (of_b, b)))  # fmt: skip
-        if values[0] != values[1]:
-            found.append(Differs(*place, *values))
-    return found
+    found = [Differs(*place, *(of.get(place, (UNKNOWN,)) for of in (of_a, of_b))) for place in {**of_a, **of_b}]
+    return [one for one in found if one.a != one.b]
+
+
+def without_facts(*sides: Side) -> list[str]:
+    """The names of the sides of which no facts are held: versions from before bundles held them."""
+    return [side.name for side in sides if not side.typical.facts]
 
 
 def _facts(side: Side) -> dict[tuple[str, str], tuple[str, ...]]:

@@ -4,6 +4,7 @@ from tracegen.comparing import sentences as say
 from tracegen.comparing.answer import answer
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import differing
+from tracegen.comparing.machines import machines
 from tracegen.contract import quantities as q
 from tracegen.report.words.markdown import prose, table
 
@@ -14,7 +15,10 @@ def markdown_of(comparison: Comparison) -> str:
     """At most some 40 lines: sides, conditions, findings, and the measures that differ."""
     a, b = comparison.a, comparison.b
     lines = [f"**{prose(a.name)} → {prose(b.name)}**: {prose(answer(comparison), 600)}", ""]
-    lines += [f"A: {prose(a.name)} (n = {len(a.runs)}), B: {prose(b.name)} (n = {len(b.runs)})", ""]
+    lines += [
+        f"A: {prose(a.name)} (n = {len(a.runs)}), B: {prose(b.name)} (n = {len(b.runs)}). {prose(machines(a, b))}",
+        "",
+    ]
     facts = [[prose(d.key), prose(", ".join(d.a), 60), prose(", ".join(d.b), 60)] for d in differing(a, b)]
     if facts:
         lines += [table([("", False), ("A", False), ("B", False)], _cut(facts)), ""]

@@ -31,6 +31,8 @@ BY = {
 }
 # The speed of passes says nothing of loading, which may read what they then need not.
 AFTER_LOADING, WHILE_LOADING = "read from the disk after loading", "read from the disk while loading"
+FILE_SIZE = "size of the model file"
+WAITING = ("generate", "waiting for the disk in operations, of a token")  # phase, what
 UNTIL_FIRST_TOKEN = "loading, warm-up and prompt together"
 # The timed measures that a comparison is made for, by phase and what: they are said first, and tested together, so that
 # the many others cannot hide them.
@@ -77,7 +79,7 @@ def _key_figures(context: Context) -> Iterator[_Row]:
     if context.run.has_faults:
         split = context.disk_split[context.disk_split["pass_id"].isin(generate["pass_id"])]
         for column, what in (
-            ("disk_ns", "waiting for the disk in operations, of a token"),
+            ("disk_ns", WAITING[1]),
             ("behind_ns", "waiting behind other threads’ page faults, of a token"),
         ):
             yield "generate", "run", "", what, "timed", "ns", _number(split[column].mean())
@@ -90,7 +92,7 @@ def _key_figures(context: Context) -> Iterator[_Row]:
         ("generate", "weights touched by a token, mapped", "bytes", s.generate_token_bytes["disk"]),
         ("generate", "weights touched by a token, copied", "bytes", s.generate_token_bytes["copied"]),
         ("generate", "touched by a token in buffers", "bytes", s.generate_token_bytes["buffer"]),
-        ("", "size of the model file", "bytes", s.file_bytes or None),
+        ("", FILE_SIZE, "bytes", s.file_bytes or None),
         ("", "touched of the file at least once", "bytes", s.touched_bytes),
         ("", "tensors never touched", "", s.n_never_touched),
         ("", "most that buffers held", "bytes", buffers.total_peak(context.tables)),

@@ -19,8 +19,8 @@ from tracegen.comparing import places, tables
 from tracegen.comparing import sentences as say
 from tracegen.comparing.answer import answer
 from tracegen.comparing.comparison import Comparison
-from tracegen.comparing.conditions import differing
 from tracegen.comparing.graph_rows import graph_rows
+from tracegen.comparing.machines import machines
 from tracegen.comparing.markdown import markdown_of
 from tracegen.comparing.measures import AFTER_LOADING, UNTIL_FIRST_TOKEN, WHILE_LOADING
 from tracegen.comparing.side import Measured, Side
@@ -71,7 +71,7 @@ def comparison_page(collector: Collector, comparison: Comparison, key: str, titl
         "graph": _graph(drawn, comparison, nodes),
     }
     held = [
-        tables.conditions(differing(comparison.a, comparison.b), keep),
+        tables.conditions(comparison.a, comparison.b, keep),
         tables.counted(comparison, keep),
         tables.timed(comparison, keep),
         tables.operations(nodes, keep),
@@ -81,6 +81,7 @@ def comparison_page(collector: Collector, comparison: Comparison, key: str, titl
     view = {
         "answer": answer(comparison),
         "answers": say.answers(comparison),
+        "machines": machines(comparison.a, comparison.b),
         "sides": [_side(letter, side) for letter, side in (("A", comparison.a), ("B", comparison.b))],
         "tables": {table.key: table for table in held},
         "figures": figures,
@@ -173,8 +174,8 @@ def _dots(drawn: PageFigures, comparison: Comparison) -> FigureView:
             rows += [(say.name(row), unit, letter, value / size) for value in values]
     data = pd.DataFrame(rows, columns=["measure", "unit", "side", "value"])
     caption = (
-        "Each dot is a run, the line is the median of a side. Scales do not begin at zero, so that runs can be told "
-        f"apart. A: {comparison.a.name}, n = {len(comparison.a.runs)}; B: {comparison.b.name}, "
+        "Each dot is a run, the line is the median of a side. A scale begins at zero only where the largest value is "
+        f"over four times the smallest. A: {comparison.a.name}, n = {len(comparison.a.runs)}; B: {comparison.b.name}, "
         f"n = {len(comparison.b.runs)}."
     )
     reason = "No time was recorded on either side." if data.empty else ""

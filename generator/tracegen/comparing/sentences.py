@@ -74,7 +74,7 @@ def how_sure(row: Compared) -> str:
     """Shift and interval, both in per cent of A where that is known, p and n of a timed measure; or why not."""
     found = row.difference
     if found is None:
-        return "not known to be of the same machine" if row.state == "not comparable" else ""
+        return ""
     n = f"n = {found.n_a} and {found.n_b}"
     if (found.n_a, found.n_b) != (len(row.values_a), len(row.values_b)):
         n += f", spread evenly over {q.count(len(row.values_a))} and {q.count(len(row.values_b))} runs"

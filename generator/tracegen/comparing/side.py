@@ -11,6 +11,7 @@ import pandas as pd
 from tracegen.contract.model import Check
 
 Machine = tuple[object, ...]
+MACHINE = ("cpu", "cores", "memory_bytes", "id")  # what tells one from others
 Result = TypeVar("Result")
 
 
@@ -97,5 +98,5 @@ def machines_of(runs: Sequence[Measured]) -> list[Machine]:
     None where one of the first three is not known. The id counts only if every run has one: older runs have none.
     """
     known = all(run.fact("host", "id") is not None for run in runs)
-    keys = ("cpu", "cores", "memory_bytes", *(("id",) if known else ()))
+    keys = MACHINE if known else MACHINE[:-1]
     return [tuple(run.fact("host", key) for key in keys) for run in runs]

@@ -24,16 +24,16 @@ from tracegen.comparing.side import Measured, Side, machines_of
 from tracegen.contract import withheld
 from tracegen.contract.address import run_number
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.model import Check, Run
+from tracegen.contract.model import Run
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import Bundle
 from tracegen.publishing.cells import by_matrix, cell_of
+from tracegen.publishing.held import facts_of
 from tracegen.publishing.public_form import public_form
 from tracegen.publishing.versions import read_published
 from tracegen.reading.folders import EXPERIMENTS, run_folder, version_folder
 from tracegen.reading.notebook.loaded import load_version
 from tracegen.report.figures.context import Context
-from tracegen.report.pages import run_file
 from tracegen.storing import store
 from tracegen.storing.remembered import remembered
 
@@ -140,14 +140,12 @@ def measured(folder: Path, run: Run) -> Measured:
 
 
 def _published(folder: Path) -> Side:
-    """The side of a version: its run, with the facts that the version holds (none, if it is older than these)."""
+    """The side of a version: its run, with the facts that are held of it (none of some old ones)."""
     version = load_version(folder)
-    document, facts, checks = version.document, {}, version.run_checks
-    if run_file.PATH in document["manifest"]:
-        held = store.read_json(folder / run_file.PATH, run_file.SCHEMA, run_file.SHAPE)
-        facts, checks = withheld.facts(held["facts"]), tuple(Check(**check) for check in held["checks"])
-        if not cell_of(facts):  # a matrix that is private pairs no runs
-            facts.pop("slot", None)
+    document, checks = version.document, version.run_checks
+    facts = withheld.facts(facts_of(Bundle(folder, document)))
+    if not cell_of(facts):  # a matrix that is private pairs no runs
+        facts.pop("slot", None)
     if document.get("verdict") == "not usable":
         raise SettingsError(f"{version.citation}: is not usable, so there is nothing to compare")
     run = Run(document["experiment"], document["runs"][0], document["created"], checks, facts)

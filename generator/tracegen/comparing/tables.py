@@ -7,8 +7,9 @@ import pandas as pd
 
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
-from tracegen.comparing.conditions import Differs
+from tracegen.comparing.conditions import differing, without_facts
 from tracegen.comparing.places import expert_distances
+from tracegen.comparing.side import Side
 from tracegen.contract import quantities as q
 from tracegen.report.figures.cells import Cell, Head, cells, number
 from tracegen.report.pages.views import TableView
@@ -20,11 +21,12 @@ NAMED = (Head("Measure"), Head("Of"))
 Keep = Callable[[str, pd.DataFrame], str]  # keeps a CSV and returns its path
 
 
-def conditions(differing: Sequence[Differs], keep: Keep) -> TableView:
+def conditions(a: Side, b: Side, keep: Keep) -> TableView:
     """The settings and facts that are not the same on both sides."""
-    rows = tuple(cells(d.group, Cell(d.key, code=True), ", ".join(d.a), ", ".join(d.b)) for d in differing)
+    found = differing(a, b)
+    rows = tuple(cells(d.group, Cell(d.key, code=True), ", ".join(d.a), ", ".join(d.b)) for d in found)
     data = pd.DataFrame(
-        [(d.group, d.key, "; ".join(d.a), "; ".join(d.b)) for d in differing], columns=["group", "key", "a", "b"]
+        [(d.group, d.key, "; ".join(d.a), "; ".join(d.b)) for d in found], columns=["group", "key", "a", "b"]
     )
     return TableView(
         "conditions",
@@ -32,9 +34,20 @@ def conditions(differing: Sequence[Differs], keep: Keep) -> TableView:
         "Settings, model, machine, llama.cpp and tracegen of the runs of both sides; what is equal is left out.",
         tuple(Head(label) for label in ("Of", "Fact", "A", "B")),
         rows,
-        "" if rows else "Nothing that is known of the runs differs: same settings, model, machine and builds.",
+        "" if rows else _same_conditions(a, b),
         keep("conditions", data),
     )
+
+
+def _same_conditions(a: Side, b: Side) -> str:
+    """That nothing differs, of what is known: what is the same is named only where both sides hold it."""
+    if lacking := without_facts(a, b):
+        return f"Settings, model and builds of {' and '.join(lacking)} are not held."
+    words = {"settings": "settings", "model": "model", "llama_cpp": "builds"}
+    held = {word: all(side.typical.fact(group) for side in (a, b)) for group, word in words.items()}
+    same, unknown = ([word for word, of in held.items() if of == known] for known in (True, False))
+    text = f"Nothing that is known of the runs differs{': same ' * bool(same)}{', '.join(same)}."
+    return f"{text} Not known of both: {', '.join(unknown)}." if unknown else text
 
 
 def counted(comparison: Comparison, keep: Keep) -> TableView:

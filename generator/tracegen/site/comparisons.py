@@ -1,4 +1,4 @@
-"""The comparisons of a site: each version with the one before it, every matrix, and what mkdocs.yml names.
+"""The comparisons of a site: each version with the one before, every matrix, what mkdocs.yml and the journal name.
 
 A comparison is a bundle in the cache, named by the hash of everything that its pages depend on. Missing ones are drawn
 in another process.
@@ -6,7 +6,7 @@ in another process.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import islice
@@ -67,11 +67,20 @@ class Compared:
         """What differs, in a line."""
         return str(self.bundle.document["message"]) if self.bundle else self.problem
 
+    @property
+    def answer(self) -> str:
+        """Its answer in a line; empty without a bundle."""
+        return str(self.bundle.document.get("answer", "")) if self.bundle else ""
+
 
 def asked_for(
-    experiments: Path, published: Mapping[str, Sequence[Published]], named: Iterable[object], cache: Path
-) -> list[Asked]:
-    """The comparisons that a site has. Raises SettingsError if `named`, from mkdocs.yml, is no list of addresses."""
+    experiments: Path, published: Mapping[str, Sequence[Published]], named: Iterable[object],
+    pairs: Iterable[tuple[str, str]], cache: Path,
+) -> list[Asked]:  # fmt: skip
+    """The comparisons that a site has. Raises SettingsError if `named`, from mkdocs.yml, is no list of addresses.
+
+    `pairs` are versions that the journal compares, by citation; those that are not published are left out.
+    """
     found: list[tuple[str, str, tuple[str, ...], bool]] = []
     for name, versions in published.items():
         usable = [p for p in versions if p.version.status != "withdrawn" and TABLES in p.bundle.document["manifest"]]
@@ -87,6 +96,7 @@ def asked_for(
             found.append((name, "matrix", (name,), True))
     for sides in named:
         found += _named(sides, set(published))
+    found += _of_journal(pairs, published, {sides for _, _, sides, _ in found})
     return [
         Asked(name, slug, sides, cache / "comparisons" / _state(experiments, sides, matrix=matrix), matrix)
         for name, slug, sides, matrix in found
@@ -140,7 +150,9 @@ def draw(
     another process meanwhile.
     """
     from tracegen.comparing import sentences as say
+    from tracegen.comparing.answer import answer, matrix_answer
     from tracegen.comparing.comparison import compare
+    from tracegen.comparing.field_tables import findings as findings_of
     from tracegen.comparing.fields import effects_and_fields
     from tracegen.comparing.findings import findings, timed_state
     from tracegen.comparing.matrix_page import render_matrix
@@ -158,11 +170,12 @@ def draw(
             links = {cell.name: f"../{version}/index.html" for version, cell in versions.items()}
         changed = effects_and_fields(cells)
         report = render_matrix(sides[0].partition("@")[0], cells, links, found=changed, executor=executor)
+        said = {"answer": findings_of(changed[1])[0] if changed[1] and changed[1].named else matrix_answer(changed[0])}
         brief = "; ".join(f"{effect.name}: {say.in_brief(effect.comparison)}" for effect in changed[0])
     else:
         comparison = compare(*(side_of(text, experiments) for text in sides))
         report, brief = render_comparison(comparison, executor), say.in_brief(comparison)
-        said = {"findings": findings(comparison), "timed": timed_state(comparison)}
+        said = {"answer": answer(comparison), "findings": findings(comparison), "timed": timed_state(comparison)}
     write_comparison(place, report, brief, said)
 
 
@@ -198,6 +211,18 @@ def _named(sides: object, known: set[str]) -> list[tuple[str, str, tuple[str, ..
     if home not in known or address.name_problem(home):
         raise SettingsError(f"mkdocs.yml: tracegen: compare: {first}: there is no experiment {home}")
     return [(home, f"with-{_slug(first)}-{_slug(other)}", (first, other), False) for other in others]
+
+
+def _of_journal(
+    pairs: Iterable[tuple[str, str]], published: Mapping[str, Sequence[Published]], known: Container[tuple[str, ...]]
+) -> Iterator[tuple[str, str, tuple[str, ...], bool]]:
+    """The comparisons of published versions that the site does not have anyway, below the experiment of the second."""
+    versions = {p.version.citation: p.version for of in published.values() for p in of}
+    for a, b in pairs:
+        if a != b and a in versions and b in versions and (a, b) not in known:
+            home = versions[b].experiment
+            before = versions[a].name if versions[a].experiment == home else _slug(a)
+            yield home, f"{versions[b].name}-with-{before}", (a, b), False
 
 
 def _slug(text: str) -> str:

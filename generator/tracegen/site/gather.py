@@ -94,13 +94,14 @@ def gather(
     render: Render | None = None,
     journal: bool = True,
     compare: Sequence[object] = (),
+    pairs: Sequence[tuple[str, str]] = (),
 ) -> Site:
     """Read and check every version, begin to draw the newest drafts, and list the pages below `base`.
 
     `verify` hashes every published file again; `journal`: the site has a front page; `compare`: lists of addresses
-    whose runs are compared. Raises SettingsError if one of them is no such list, and StoreError when a published
-    version is missing or changed; a draft that cannot be shown becomes a problem of its entry. The caller must close
-    `site.drawing`.
+    whose runs are compared; `pairs`: versions that the journal compares. Raises SettingsError if `compare` has
+    something else, and StoreError when a published version is missing or changed; a draft that cannot be shown becomes
+    a problem of its entry. The caller must close `site.drawing`.
     """
     hashes = HashCache(cache / "hashes.json", trust=not verify)
     folders = _folders(experiments)
@@ -111,7 +112,7 @@ def gather(
     waiting = [_unpublished(folder, versions) for folder, versions in zip(folders, published, strict=True)]
     newest = [chosen(paths, drafts) for paths in waiting]
     by_name = {folder.name: versions for folder, versions in zip(folders, published, strict=True)}
-    asked = comparisons.asked_for(experiments, by_name, compare, cache)
+    asked = comparisons.asked_for(experiments, by_name, compare, pairs, cache)
     progress = Progress()
     shrink(cache / FOLDER)
     drawing = Drawing([path for paths in newest for path in paths], cache / "drafts", known, render, progress)

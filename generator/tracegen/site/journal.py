@@ -4,6 +4,7 @@
     [[sample@v1/memory#fig-heatmap|text]]   a link to a page, an anchor, with its own text
     [[sample@v1#pass=3&node=12]]            a link to an op, to its threads with sample@v1/timeline#…
     [[sample@v1/memory#tensor=17]]          a link to a tensor in the explorer, to a node with sample@v1/graph#g0-n12
+    [[sample@v1~other@v2]]                  a link to the page that compares two versions, which the build makes
     {{ sample@v1:touched_share }}           a published value, as its page words it
     ![[sample@v1#fig-heatmap]]              a figure, alone in its paragraph, with its caption
 
@@ -12,10 +13,9 @@ unknown references; `settle` makes the addresses relative to the page and lists
 the marked references with their lines in the journal file.
 """
 
-import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from html import unescape
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement
@@ -27,20 +27,24 @@ from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
 from markdown.util import AtomicString
 
-from tracegen.contract import address
 from tracegen.contract.text import ended
-from tracegen.publishing import anchors
-from tracegen.publishing.held import addresses_of
-from tracegen.publishing.versions import Published
 from tracegen.site.pictured import SCHEME, pictured
+from tracegen.site.references import (
+    References,
+    Target,
+    UnknownReferenceError,
+    is_ours,
+    nearest,
+    resolve,
+    resolve_pair,
+    withdrawn,
+)
 
 Handled = tuple[Element, int, int] | tuple[None, None, None]  # the result of a pattern of Python-Markdown
 
 _LINK = r"(?<!!)\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]"
 _VALUE = r"\{\{\s*(?P<reference>[\w.@-]+):(?P<value>[^{}\n]*?)\s*\}\}"
 _KEYLESS = r"\{\{\s*(?P<reference>[\w.-]+@v\d+)\s*\}\}"
-_NEAREST = 3  # names that a warning proposes
-_FEW = 8  # names that a warning lists
 _FIGURE = re.compile(r"!\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]")
 _MARKED = re.compile(r'<mark class="tracegen-unknown" title="(?P<reason>[^"]*)">(?P<literal>.*?)</mark>', re.DOTALL)
 
@@ -54,117 +58,7 @@ class Problem:
     reason: str
 
 
-@dataclass(frozen=True)
-class References:
-    """The versions that the journal can refer to, by citation, and the folder `base` of their pages.
-
-    `dark` collects the dark pictures of quoted figures: address from the site's root -> content.
-    """
-
-    published: Mapping[str, Published] = field(default_factory=dict)
-    base: str = "experiments"
-    dark: dict[str, bytes] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Target:
-    """The target of a reference: version, page, anchor, and the figure if the anchor is one's."""
-
-    published: Published
-    page: Mapping[str, str]
-    anchor: str
-    figure: Mapping[str, Any] | None
-    root: str
-
-    @property
-    def url(self) -> str:
-        """The address from the site's root."""
-        return f"{self.root}/{self.page['path']}" + (f"#{self.anchor}" if self.anchor else "")
-
-    @property
-    def text(self) -> str:
-        """The text of the link if the journal gives none."""
-        words = self.published.version.citation
-        if self.figure:
-            words += f", {self.figure['title']}"
-        elif self.page["key"] != "overview":
-            words += f", {self.page['title']}"
-        return words + withdrawn(self.published)
-
-
 Make = Callable[[References, re.Match[str]], Element]
-
-
-class UnknownReferenceError(Exception):
-    """A reference is unknown; the message says why."""
-
-
-def references(published: Iterable[Published], base: str = "experiments") -> References:
-    """The references to these versions."""
-    return References({p.version.citation: p for p in published}, base)
-
-
-def resolve(known: References, reference: str) -> Target:
-    """The target of a reference such as `sample@v1/memory#fig-heatmap`. Raises UnknownReferenceError."""
-    named = address.reference(reference)
-    if not named:
-        name = re.split("[@/#]", reference.strip(), maxsplit=1)[0]
-        raise UnknownReferenceError(
-            f"a reference is NAME@vN, NAME@vN/PAGE or NAME@vN#ANCHOR; {_published_of(known, name)}"
-        )
-    published = _version(known, named.citation)
-    document, anchor = published.bundle.document, named.anchor
-    pages = [page for page in published.bundle.pages if named.page in (None, page["key"])]
-    if not pages:
-        keys = ", ".join(page["key"] for page in published.bundle.pages)
-        raise UnknownReferenceError(f"{named.citation} has no page {named.page!r}; it has {keys}")
-    figure = next((f for f in document["figures"] if _anchor(f) == anchor and _holds(pages, f["page"])), None)
-    if figure:
-        pages = [page for page in pages if page["key"] == figure["page"]]
-    elif anchor:
-        pages = [page for page in pages if anchors.shows(published.bundle, page, anchor)]
-        if not pages and address.op(anchor):
-            raise UnknownReferenceError(f"{named.citation} lists no op at {anchor!r}; see its operations page")
-        if not pages:
-            raise UnknownReferenceError(_no_anchor(published, anchor))
-    root = f"{SCHEME}{known.base}/{published.version.experiment}/{published.version.name}"
-    return Target(published, pages[0], anchor, figure, root)
-
-
-def _no_anchor(published: Published, anchor: str) -> str:
-    """Why an anchor is unknown, with what there is of its kind."""
-    citation = published.version.citation
-    for kind, noun, page in (
-        ("tensor=", "tensor", "memory"),
-        ("pass=", "operation", "operations"),
-        ("g", "node", "graph"),
-    ):
-        if anchor.startswith(kind) and (kind != "g" or address.node(anchor)):
-            return f"{citation} has no {noun} at {anchor!r}; see its {page} page"
-    return f"{citation} has no anchor {anchor!r}; {_nearest(anchor, _quotable(published), 'figures and tables')}"
-
-
-def _quotable(published: Published) -> list[str]:
-    """The anchors of figures and tables: of those in the list of figures, and all that its pages are known to have."""
-    listed = (addresses_of(published.bundle) or {"ids": {}})["ids"]
-    on_pages = [name for page in published.bundle.pages for name in listed.get(page["key"], ())]
-    names = [*(_anchor(f) for f in published.bundle.document["figures"]), *on_pages]
-    return list(dict.fromkeys(name for name in names if name.startswith(("fig-", "tab-"))))
-
-
-def _nearest(name: str, names: Sequence[str], noun: str) -> str:
-    """Which of the names are near, and how many there are: `did you mean tab-disk? it has 31 figures and tables`."""
-    if len(names) <= _FEW:
-        return f"its {noun} are {', '.join(names) or 'none'}"
-    near = difflib.get_close_matches(name, names, _NEAREST)
-    guess = f"did you mean {', '.join(near)}? " if near else ""
-    return f"{guess}it has {len(names)} {noun}"
-
-
-def is_ours(known: References, reference: str) -> bool:
-    """Whether text in double brackets or braces is a reference to tracegen: it has an `@`, or names an experiment."""
-    name = re.split("[/#]", reference.strip(), maxsplit=1)[0]
-    return "@" in name or any(name == p.version.experiment for p in known.published.values())
 
 
 def settle(html: str, *, path: str, source: str) -> tuple[str, list[Problem]]:
@@ -180,33 +74,6 @@ def settle(html: str, *, path: str, source: str) -> tuple[str, list[Problem]]:
         line = source.count("\n", 0, place) + 1 if place >= 0 else 0
         problems.append(Problem(line, literal, unescape(match["reason"])))
     return re.sub(rf'\b(href|src|srcset)="{SCHEME}', rf'\1="{up}', html), problems
-
-
-def withdrawn(published: Published) -> str:
-    """The words that follow a quotation from a withdrawn version."""
-    return " (withdrawn)" if published.version.status == "withdrawn" else ""
-
-
-def _version(known: References, citation: str) -> Published:
-    if citation not in known.published:
-        there = _published_of(known, citation.partition("@")[0])
-        raise UnknownReferenceError(f"{citation} is no published version; {there}")
-    return known.published[citation]
-
-
-def _published_of(known: References, name: str) -> str:
-    others = [c for c in known.published if c.partition("@")[0] == name]
-    return f"published are {', '.join(others)}" if others else f"nothing of {name!r} is published"
-
-
-def _anchor(figure: Mapping[str, str]) -> str:
-    """The id that a figure has on its page: `fig-heatmap` for the key `heatmap`."""
-    key = figure["key"]
-    return key if key.startswith("fig-") else f"fig-{key}"
-
-
-def _holds(pages: list[Mapping[str, str]], key: str) -> bool:
-    return any(page["key"] == key for page in pages)
 
 
 def _unknown(literal: str, reason: object) -> Element:
@@ -232,6 +99,11 @@ class _Reference(InlineProcessor):
 
 
 def _link(known: References, m: re.Match[str]) -> Element:
+    if "~" in m["reference"]:
+        url, text = resolve_pair(known, m["reference"])
+        link = Element("a", {"href": url})
+        link.text = AtomicString(m["text"] or text)
+        return link
     target = resolve(known, m["reference"])
     link = Element("a", {"href": target.url})
     link.text = AtomicString(m["text"] + withdrawn(target.published) if m["text"] else target.text)
@@ -263,9 +135,9 @@ def _quoted_value(known: References, m: re.Match[str]) -> Element:
 def _value(target: Target, name: str) -> Mapping[str, Any]:
     values = target.published.bundle.document["values"]
     if name not in values:
-        nearest = _nearest(name, list(values), "values")
+        near = nearest(name, list(values), "values")
         raise UnknownReferenceError(
-            f"{target.published.version.citation} has no value {name!r}; {nearest} (data/values.json lists them)"
+            f"{target.published.version.citation} has no value {name!r}; {near} (data/values.json lists them)"
         )
     value: Mapping[str, Any] = values[name]
     return value

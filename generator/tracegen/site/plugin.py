@@ -32,7 +32,7 @@ from tracegen.publishing.exposed import exposed
 from tracegen.publishing.versions import Published
 from tracegen.site import files as site_files
 from tracegen.site import gather as site
-from tracegen.site import home, journal, output
+from tracegen.site import home, journal, output, references
 from tracegen.site import search as site_search
 from tracegen.site.output import compose
 from tracegen.site.serving import guard
@@ -59,7 +59,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
     """Shows the experiments beside the journal; the bodies of their pages are never changed."""
 
     site: site.Site
-    references: journal.References
+    references: references.References
     entries: dict[str, home.JournalEntry]
 
     def on_config(self, config: MkDocsConfig) -> None:
@@ -73,6 +73,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
                 verify=self.config.verify,
                 known=privacy.this_machine(),
                 compare=self.config.compare,
+                pairs=references.pairs_in(Path(config.docs_dir)),
                 journal=any((Path(config.docs_dir) / name).is_file() for name in FRONT_PAGES),
             )
             _refuse_collisions(self.site, Path(config.docs_dir))
@@ -93,7 +94,8 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         if "tracegen" not in config.markdown_extensions:
             config.markdown_extensions.append("tracegen")
         published = [p for entry in self.site.entries for p in entry.published]
-        self.references = journal.references(published, self.site.base)
+        compared = [of for entry in self.site.entries for of in entry.comparisons]
+        self.references = references.references(published, self.site.base, compared)
         config.mdx_configs["tracegen"] = {"references": self.references}
 
     def on_pre_build(self, config: MkDocsConfig) -> None:

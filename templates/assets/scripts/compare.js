@@ -21,6 +21,7 @@ starts.push(function() {
   function follow() {
     var wanted = addressWords().only, only = wanted === "better" || wanted === "worse" ? wanted : "", shown;
     part("only").value = only;
+    if (only && table.closest("details")) { table.closest("details").open = true; }
     shown = comparedRows(rows, only);
     part("told").textContent =
       only ? shown + " of " + rows.length + " timed measures listed below became " + only + "." : "";

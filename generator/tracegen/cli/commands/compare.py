@@ -103,9 +103,16 @@ def _print(comparison: Comparison, *, in_full: bool) -> None:
     """The answer on the terminal, and below it what it rests on; of many comparisons their pages have that."""
     from tracegen.comparing import sentences as say
     from tracegen.comparing.answer import answer
+    from tracegen.comparing.machines import machines
 
     print(visible(f"{comparison.a.name} → {comparison.b.name}: {answer(comparison)}"))
-    for line in (say.in_brief(comparison), *say.answers(comparison), *say.rule(comparison)) if in_full else ():
+    rest = (
+        machines(comparison.a, comparison.b),
+        say.in_brief(comparison),
+        *say.answers(comparison),
+        *say.rule(comparison),
+    )
+    for line in rest if in_full else ():
         print(f"  {visible(line)}")
 
 

@@ -1,0 +1,195 @@
+"""What references from the journal mean: versions, their pages, figures and operations, and comparisons of two."""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tracegen.contract import address
+from tracegen.publishing import anchors
+from tracegen.publishing.held import addresses_of
+from tracegen.publishing.versions import Published
+from tracegen.site.comparisons import Compared
+from tracegen.site.pictured import SCHEME
+
+_NEAREST = 3  # names that a warning proposes
+_FEW = 8  # names that a warning lists
+_PAIR = re.compile(r"\s*(?P<a>[\w.-]+@v[0-9]+)\s*~\s*(?P<b>[\w.-]+@v[0-9]+)\s*")
+_NAMED_PAIR = re.compile(rf"\[\[{_PAIR.pattern}(?:\|[^\[\]\n]+)?\]\]")
+_CODE = re.compile(r"^ *(```|~~~).*?^ *\1|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class References:
+    """The versions that the journal can refer to, by citation, and the folder `base` of their pages.
+
+    `comparisons` are those of the site, by their sides.
+
+    `dark` collects the dark pictures of quoted figures: address from the site's root -> content.
+    """
+
+    published: Mapping[str, Published] = field(default_factory=dict)
+    base: str = "experiments"
+    dark: dict[str, bytes] = field(default_factory=dict)
+    comparisons: Mapping[tuple[str, ...], Compared] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Target:
+    """The target of a reference: version, page, anchor, and the figure if the anchor is one's."""
+
+    published: Published
+    page: Mapping[str, str]
+    anchor: str
+    figure: Mapping[str, Any] | None
+    root: str
+
+    @property
+    def url(self) -> str:
+        """The address from the site's root."""
+        return f"{self.root}/{self.page['path']}" + (f"#{self.anchor}" if self.anchor else "")
+
+    @property
+    def text(self) -> str:
+        """The text of the link if the journal gives none."""
+        words = self.published.version.citation
+        if self.figure:
+            words += f", {self.figure['title']}"
+        elif self.page["key"] != "overview":
+            words += f", {self.page['title']}"
+        return words + withdrawn(self.published)
+
+
+class UnknownReferenceError(Exception):
+    """A reference is unknown; the message says why."""
+
+
+def references(
+    published: Iterable[Published], base: str = "experiments", comparisons: Iterable[Compared] = ()
+) -> References:
+    """The references to these versions and comparisons."""
+    by_sides = {of.asked.sides: of for of in comparisons if not of.asked.matrix}
+    return References({p.version.citation: p for p in published}, base, comparisons=by_sides)
+
+
+def resolve(known: References, reference: str) -> Target:
+    """The target of a reference such as `sample@v1/memory#fig-heatmap`. Raises UnknownReferenceError."""
+    named = address.reference(reference)
+    if not named:
+        name = re.split("[@/#]", reference.strip(), maxsplit=1)[0]
+        raise UnknownReferenceError(
+            f"a reference is NAME@vN, NAME@vN/PAGE or NAME@vN#ANCHOR; {_published_of(known, name)}"
+        )
+    published = _version(known, named.citation)
+    document, anchor = published.bundle.document, named.anchor
+    pages = [page for page in published.bundle.pages if named.page in (None, page["key"])]
+    if not pages:
+        keys = ", ".join(page["key"] for page in published.bundle.pages)
+        raise UnknownReferenceError(f"{named.citation} has no page {named.page!r}; it has {keys}")
+    figure = next((f for f in document["figures"] if _anchor(f) == anchor and _holds(pages, f["page"])), None)
+    if figure:
+        pages = [page for page in pages if page["key"] == figure["page"]]
+    elif anchor:
+        pages = [page for page in pages if anchors.shows(published.bundle, page, anchor)]
+        if not pages and address.op(anchor):
+            raise UnknownReferenceError(f"{named.citation} lists no op at {anchor!r}; see its operations page")
+        if not pages:
+            raise UnknownReferenceError(_no_anchor(published, anchor))
+    root = f"{SCHEME}{known.base}/{published.version.experiment}/{published.version.name}"
+    return Target(published, pages[0], anchor, figure, root)
+
+
+def _no_anchor(published: Published, anchor: str) -> str:
+    """Why an anchor is unknown, with what there is of its kind."""
+    citation = published.version.citation
+    for kind, noun, page in (
+        ("tensor=", "tensor", "memory"),
+        ("pass=", "operation", "operations"),
+        ("g", "node", "graph"),
+    ):
+        if anchor.startswith(kind) and (kind != "g" or address.node(anchor)):
+            return f"{citation} has no {noun} at {anchor!r}; see its {page} page"
+    return f"{citation} has no anchor {anchor!r}; {nearest(anchor, _quotable(published), 'figures and tables')}"
+
+
+def _quotable(published: Published) -> list[str]:
+    """The anchors of figures and tables: of those in the list of figures, and all that its pages are known to have."""
+    listed = (addresses_of(published.bundle) or {"ids": {}})["ids"]
+    on_pages = [name for page in published.bundle.pages for name in listed.get(page["key"], ())]
+    names = [*(_anchor(f) for f in published.bundle.document["figures"]), *on_pages]
+    return list(dict.fromkeys(name for name in names if name.startswith(("fig-", "tab-"))))
+
+
+def nearest(name: str, names: Sequence[str], noun: str) -> str:
+    """Which of the names are near, and how many there are: `did you mean tab-disk? it has 31 figures and tables`."""
+    if len(names) <= _FEW:
+        return f"its {noun} are {', '.join(names) or 'none'}"
+    near = difflib.get_close_matches(name, names, _NEAREST)
+    guess = f"did you mean {', '.join(near)}? " if near else ""
+    return f"{guess}it has {len(names)} {noun}"
+
+
+def is_ours(known: References, reference: str) -> bool:
+    """Whether text in double brackets or braces is a reference to tracegen: it has an `@`, or names an experiment."""
+    name = re.split("[/#]", reference.strip(), maxsplit=1)[0]
+    return "@" in name or any(name == p.version.experiment for p in known.published.values())
+
+
+def pair_of(reference: str) -> tuple[str, str] | None:
+    """The two versions in `a@v1~b@v2`; None when it names no comparison."""
+    match = _PAIR.fullmatch(reference)
+    return (match["a"], match["b"]) if match else None
+
+
+def pairs_in(journal: Path) -> list[tuple[str, str]]:
+    """The comparisons that the Markdown files below a folder name, each once; what stands in code names none."""
+    found: dict[tuple[str, str], None] = {}
+    for path in sorted(journal.rglob("*.md")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if "~" in text:
+            found |= dict.fromkeys((m["a"], m["b"]) for m in _NAMED_PAIR.finditer(_CODE.sub("", text)))
+    return list(found)
+
+
+def resolve_pair(known: References, reference: str) -> tuple[str, str]:
+    """The address of the comparison that a reference names, and the text of the link. Raises UnknownReferenceError."""
+    pair = pair_of(reference)
+    if pair is None:
+        raise UnknownReferenceError("a comparison is NAME@vN~NAME@vN, without a page or an anchor")
+    a, b = (_version(known, citation) for citation in pair)
+    if a is b:
+        raise UnknownReferenceError(f"{pair[0]} is on both sides; a comparison is of two versions")
+    found = known.comparisons.get(pair)
+    if found is None or found.bundle is None:
+        raise UnknownReferenceError(found.problem if found else "this comparison was not drawn")
+    url = f"{SCHEME}{known.base}/{found.asked.experiment}/{found.asked.slug}/index.html"
+    return url, f"{pair[0]}{withdrawn(a)} → {pair[1]}{withdrawn(b)}"
+
+
+def withdrawn(published: Published) -> str:
+    """The words that follow a quotation from a withdrawn version."""
+    return " (withdrawn)" if published.version.status == "withdrawn" else ""
+
+
+def _version(known: References, citation: str) -> Published:
+    if citation not in known.published:
+        there = _published_of(known, citation.partition("@")[0])
+        raise UnknownReferenceError(f"{citation} is no published version; {there}")
+    return known.published[citation]
+
+
+def _published_of(known: References, name: str) -> str:
+    others = [c for c in known.published if c.partition("@")[0] == name]
+    return f"published are {', '.join(others)}" if others else f"nothing of {name!r} is published"
+
+
+def _anchor(figure: Mapping[str, str]) -> str:
+    """The id that a figure has on its page: `fig-heatmap` for the key `heatmap`."""
+    key = figure["key"]
+    return key if key.startswith("fig-") else f"fig-{key}"
+
+
+def _holds(pages: list[Mapping[str, str]], key: str) -> bool:
+    return any(page["key"] == key for page in pages)
