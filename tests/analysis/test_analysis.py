@@ -127,7 +127,7 @@ def test_a_header_is_no_untouched_weight() -> None:
     s = summary.summarise(HARD, operations.op_rows(HARD), used, accesses.unseen(HARD, []))
     assert s.touched_weight_share == 1 and s.touched_share is not None and s.touched_share < 1
     assert s.header_bytes == s.file_bytes - s.touched_weight_bytes > 0
-    assert sentences.heatmap_title(s.touched_weight_share) == "Which bytes of the file does each token touch?"
+    assert sentences.heatmap_title(s.touched_weight_share, "", 0) == "Which bytes of the file does each token touch?"
     assert "are no weights" in sentences.header(s.header_bytes, s.file_bytes)
     assert sentences.header(0, 100) == sentences.header(None, 0) == ""
     unknown = HARD | {

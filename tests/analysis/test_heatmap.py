@@ -130,9 +130,9 @@ def test_joined_cells_keep_every_byte_and_tell_of_all_they_cover() -> None:
 
 
 def test_steps_are_eighths_of_all_bytes() -> None:
-    touched = [1, 1000, 1001, 7000, 7001, 8000]
+    touched = [1, 80, 81, 1000, 1001, 7000, 7001, 8000]
     cells = pd.DataFrame({"touched_bytes": touched, "size_bytes": 8000, "copied_bytes": 0, "n_passes": 1})
-    assert heatmap.joined_shares(cells, 8, 99)["step"].tolist() == [0, 0, 1, 6, 7, 7]
+    assert heatmap.joined_shares(cells, 8, 99)["step"].tolist() == [-1, -1, 0, 0, 1, 6, 7, 7]
 
 
 @pytest.mark.parametrize(("per_pass", "n_rows"), [(1, 240), (25, 240), (26, 230), (50, 120), (100, 60), (5000, 60)])

@@ -180,25 +180,42 @@ def test_a_page_on_which_nothing_is_chosen_can_be_cited(page: Any, moe_report: P
     assert page.evaluate("navigator.clipboard.readText()") == f"demo/run-003. {page.url}"
 
 
-def test_the_main_figures_are_copied_as_markdown(page: Any, moe_report: Path) -> None:
+def test_each_part_of_the_lines_for_an_issue_is_copied(page: Any, moe_report: Path) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto((moe_report / "index.html").as_uri())
-    assert page.locator("[data-tg=markdown]").is_hidden()
-    page.click("[data-tg=copy-markdown]")
-    page.wait_for_function("document.querySelector('[data-tg=said]').textContent === 'Copied.'")
-    text = (moe_report / "data" / "issue-hot.md").read_text(encoding="utf-8")
-    assert page.evaluate("navigator.clipboard.readText()") == text and text.startswith("`model.gguf`, llama, ")
-    assert page.locator("[data-tg=markdown]").is_hidden()
+    assert page.locator("[data-tg=issue] a").first.is_hidden()
+    page.locator("[data-tg=issue] summary").press("Enter")
+    texts = set()
+    for part in ("hot", "disk", "ops", "cache", "load"):
+        page.evaluate("document.querySelector('[data-tg=copied]').textContent = ''")
+        page.locator(f"[data-tg=issue] a[data-part={part}]").press("Enter")
+        page.wait_for_function("document.querySelector('[data-tg=copied]').textContent === 'Copied.'")
+        text = (moe_report / "data" / f"issue-{part}.md").read_text(encoding="utf-8")
+        assert page.evaluate("navigator.clipboard.readText()") == text and text.startswith("`model.gguf`, llama, ")
+        texts.add(text)
+    assert len(texts) == 5 and not page.locator("[data-tg=issue] textarea:visible").count()
+
+
+def test_without_scripts_the_menu_leads_to_the_files(tab: Any, moe_report: Path) -> None:
+    page = tab(moe_report / "index.html", java_script_enabled=False)
+    page.click("[data-tg=issue] summary")
+    links = page.locator("[data-tg=issue] a:visible")
+    assert [link.get_attribute("href") for link in links.all()] == [
+        f"data/issue-{part}.md" for part in ("hot", "disk", "ops", "cache", "load")
+    ]
+    assert all((moe_report / link.get_attribute("href")).is_file() for link in links.all())
 
 
 def test_where_copying_is_not_allowed_the_lines_can_be_copied_by_hand(page: Any, moe_report: Path) -> None:
     page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     page.goto((moe_report / "index.html").as_uri())
-    page.click("[data-tg=copy-markdown]")
-    assert page.inner_text("[data-tg=said]") == "The browser did not allow copying: copy the text below."
-    text = (moe_report / "data" / "issue-hot.md").read_text(encoding="utf-8")
-    assert page.locator("[data-tg=markdown]").is_visible()
-    assert page.evaluate("document.activeElement.value.slice(0, document.activeElement.selectionEnd)") == text
+    page.click("[data-tg=issue] summary")
+    for part in ("hot", "load"):
+        page.click(f"[data-tg=issue] a[data-part={part}]")
+        assert page.inner_text("[data-tg=copied]") == "The browser did not allow copying: copy the text below."
+        text = (moe_report / "data" / f"issue-{part}.md").read_text(encoding="utf-8")
+        assert page.locator("[data-tg=issue] textarea:visible").count() == 1
+        assert page.evaluate("document.activeElement.value.slice(0, document.activeElement.selectionEnd)") == text
     page.click("[data-tg=copy-link]")
     assert page.inner_text("[data-tg=said]") == f"The browser did not allow copying: {page.url}"
 

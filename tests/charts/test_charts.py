@@ -178,6 +178,7 @@ def test_more_is_stronger_on_both_grounds() -> None:
     for scale, ground in ((theme.SEQUENTIAL_LIGHT, 1), (theme.SEQUENTIAL_DARK, 2)):
         steps = [contrast(colour, theme.INK["ground"][ground]) for colour in scale]
         assert steps == sorted(steps) and steps[0] >= 1.3
+        assert contrast(theme.LITTLE[ground], theme.INK["ground"][ground]) >= 1.3
 
 
 @pytest.mark.parametrize("top", [1, 3, 8, 9, 23, 1000])
@@ -193,6 +194,29 @@ def test_steps_of_the_experts_scale_are_whole_numbers_that_reach_the_top(top: in
 def test_numbers_in_charts() -> None:
     assert [three(v) for v in (39.0, 0.0648, 1234.6, 0)] == ["39.0", "0.0648", "1\u202f235", "0"]
     assert [whole_percent(v) for v in (0, 0.004, 0.284)] == ["0 %", "< 1 %", "28 %"]
+
+
+@pytest.mark.parametrize(("prompt", "cut"), [(7000, True), (900, True), (700, False), (300, False)])
+def test_the_buffers_of_tokens_take_the_room_and_rows_that_reach_further_are_counted(prompt: int, cut: bool) -> None:
+    rows = pd.DataFrame({"row": range(4), "label": ["warm-up", "prompt", "token 1", "token 2"], "n_passes": 1})
+    rows = rows.assign(outside=rows["row"] == 0, generate=rows["row"] > 1)
+    held = [prompt / 2, prompt, 300, 400]
+    below = pd.DataFrame({"row": range(4), "group": "compute", "touched_bytes": [int(n * 2**20) for n in held]})
+    cells = pd.DataFrame(
+        {
+            "row": range(4), "begin": 0, "end": 500, "n_passes": 1, "touched_bytes": 100, "size_bytes": 500,
+            "memory": "disk", "step": -1, "tensor": "t", "layer": "0", "dtype": "F32",
+        }
+    )  # fmt: skip
+    bands = pd.DataFrame({"begin": [0], "end": [1000], "layer": [0], "component": ["norm"]})
+    chart = heatmap.chart(cells, rows, bands, bands, below, heatmap.Axis(1000, (), 0), width=690)
+    bars = next(view for view in chart.to_dict()["vconcat"] if view.get("mark", {}).get("type") == "bar")
+    x, n = bars["encoding"]["x"], sum(each > 400 for each in held)
+    assert x.get("scale") == ({"domain": [0, 400.0], "clamp": True} if cut else None)
+    words = f"; {n} {'row' if n == 1 else 'rows'} cut, up to {prompt:,} MiB" if cut else ""
+    assert x["title"] == f"touched in buffers, MiB{words}"
+    drawn = vl_convert.vegalite_to_svg(svg.themed(chart))
+    assert theme.LITTLE[1] in drawn and "up to 1 %" in drawn
 
 
 @pytest.mark.parametrize("n_rows", [3, 10, 97, 225, 240])

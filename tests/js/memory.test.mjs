@@ -289,8 +289,11 @@ test("the share of a block is what was used of its bytes, per pass, on one scale
   const made = page.memoryLanes(book, "tokens", page.memoryPlaces(book, "file"), null), lane = made.lanes[2];
   assert.deepEqual(Array.from(lane.blocks, (block) => page.memoryWorth(block, lane, "share")), [0.29, 0.99]);
   const scale = page.memoryShares();
-  assert.deepEqual([0.001, 0.125, 0.126, 0.875, 0.88, 1].map((share) => scale.step(share)), [0, 0, 1, 6, 7, 7]);
-  assert.equal(scale.kind, "linear scale");
+  assert.deepEqual([0.000008, 0.01, 0.0101, 0.125, 0.126, 0.875, 0.88, 1].map((share) => scale.step(share)),
+    [0, 0, 1, 1, 2, 7, 8, 8]);
+  assert.equal(scale.colours[scale.step(0.000008)], "--tg-small");
+  assert.equal(scale.colours[scale.step(0.125)], "--tg-s0");
+  assert.equal(scale.colours.length, scale.ends.length);
   const layer = { n: 1, passes: 4, blocks: [] };
   assert.equal(page.memoryWorth({ size: 100, sums: { used_bytes: 200 } }, layer, "share"), 0.5);
 });

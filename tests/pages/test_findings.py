@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.analysis.test_disk_waits import split_by_hand
 from tests.analysis.test_requests import use_by_hand
-from tests.builders import a_moe_run, a_run, scaled_case
+from tests.builders import a_moe_run, a_run, scaled_case, with_faults
 from tests.pages.rendered import CASES, same_analyses
 from tests.pages.test_pasted import disk_case
 from tests.recompute.plain import access, experts, memory, reuse
@@ -105,6 +105,25 @@ def test_waiting_for_the_disk(kind: str, scope: Scope, only: str, monkeypatch: p
     assert [(a.words, a.value) for a in found.more] == [
         (words, pytest.approx(share)) for words, share in told + expected
     ]
+
+
+@pytest.mark.parametrize(("n_quiet", "quick", "said"), [(8, True, True), (4, True, False), (8, False, False)])
+def test_how_long_tokens_take_that_do_not_wait(n_quiet: int, quick: bool, said: bool) -> None:
+    """Told only of several tokens that are quicker: the others are tokens that something else disturbed."""
+    tables = with_faults(scaled_case(10, 1))
+    tables["passes"] = tables["passes"].assign(read_bytes=pd.array([8192] * len(tables["passes"]), "Int64"))
+    collector = Collector(a_moe_run(), tables)
+    split = pd.DataFrame(
+        {
+            "pass_id": collector.of_kind(collector.measured, "generate")["pass_id"].head(10).tolist(),
+            "duration_ns": [(100 if quick else 900) if n < n_quiet else 500 for n in range(10)],
+            "disk_ns": [0 if n < n_quiet else 400 for n in range(10)],
+            "behind_ns": [0] * 10,
+        }
+    )
+    found = waiting._of_phase(collector, split, "generation")
+    expected = {"where it waits, median": 500.0} | ({"elsewhere": 100.0} if said else {})
+    assert found.measure == "Waiting for the disk" and {a.words: a.value for a in found.beside} == expected
 
 
 def test_page_faults_that_read_nothing_are_no_waiting_for_the_disk(collector: Collector) -> None:

@@ -102,8 +102,10 @@ def test_what_ran(given: tuple[int | None, int, int | None, int, int], expected:
 
 
 def test_memory_titles() -> None:
-    assert s.heatmap_title(None) == s.heatmap_title(0.9995) and s.heatmap_title(None).endswith("?")
-    assert plain(s.heatmap_title(0.9)).startswith("10.0 % of the bytes of weights are touched by no token")
+    assert s.heatmap_title(None, "a", 1) == s.heatmap_title(1.0, "", 0) and s.heatmap_title(1.0, "", 0).endswith("?")
+    assert plain(s.heatmap_title(0.982, "token_embd.weight", 0.97)) == (
+        "All measured passes together touch 98.2 % of the weights; 97.0 % of the rest is in token_embd.weight"
+    )
     assert "each of the 43 tensors" in s.never_touched(0, 43, 0)
     assert plain(s.never_touched(1, 43, 1024)).endswith("touched 1 of 43 tensors (1.00 KiB).")
     assert plain(s.never_touched(2, 43, 4096)).endswith("touched 2 of 43 tensors (4.00 KiB together).")
@@ -152,6 +154,9 @@ def test_times_with_care() -> None:
     assert "waited for a processor; mean and median" in both and both.endswith("run it again without them.")
     assert s.times_with_care([apart]).endswith("token times differ. Touched bytes are not affected.")
     assert s.times_with_care([imported]).endswith("not its own.")
+    cost = Check("tracing_cost", "Tracing costs little", "warning", "4 %", "1 %", "")
+    assert "longer prompt or a larger model, or with fewer kinds of records" in s.times_with_care([cost])
+    assert "fewer kinds" not in s.times_with_care([slow, apart])
 
 
 def test_where_steps_leave_no_gap_and_memory_saves_nothing() -> None:

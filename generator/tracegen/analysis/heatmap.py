@@ -12,6 +12,7 @@ from tracegen.analysis.passes import OUTSIDE, labels
 from tracegen.analysis.pieces import bytes_in, pieces
 
 MOST_ROWS, LEAST_ROWS = 240, 60  # of the heatmap of shares: more passes share rows
+SMALL = 100  # a share of at most one in so many has a colour of its own
 MOST_RANGES = 6_000  # of the file, in all rows of a drawing: above it, rows are fewer
 
 
@@ -126,13 +127,15 @@ def shares(
 def joined_shares(cells: pd.DataFrame, n_steps: int, most: int) -> pd.DataFrame:
     """The result of `shares` with the step of its colour; neighbours of one step are joined if there are over `most`.
 
-    Added columns: step (0 … n_steps-1; step s holds shares in (s, s+1] / n_steps), memory (of most of the touched
-    bytes: disk or copied). A joined cell has the sums of size, touched and copied bytes, and the tensors of all.
+    Added columns: step (0 … n_steps-1; step s holds shares in (s, s+1] / n_steps; -1: at most one in SMALL), memory
+    (of most of the touched bytes: disk or copied). A joined cell has the sums of size, touched and copied bytes, and
+    the tensors of all.
     """
     whole = cells["size_bytes"] * cells["n_passes"]
     step = -(-n_steps * cells["touched_bytes"] // whole.where(whole > 0, 1)) - 1
     memory = np.where(2 * cells["copied_bytes"] >= cells["touched_bytes"], "copied", "disk")
-    table = cells.assign(step=step.clip(0, n_steps - 1).astype("int64"), memory=memory)
+    step = step.clip(0, n_steps - 1).mask(SMALL * cells["touched_bytes"] <= whole, -1)
+    table = cells.assign(step=step.astype("int64"), memory=memory)
     if len(table) <= most:
         return table
     same = ["row", "memory", "step"]
@@ -154,8 +157,9 @@ def joined_shares(cells: pd.DataFrame, n_steps: int, most: int) -> pd.DataFrame:
 def display_rows(tables: Tables, max_rows: int = 60) -> pd.DataFrame:
     """The row of the heatmap for each pass that evaluates a graph.
 
-    Columns: pass_id, row (0 is the top), label, outside (load and warm-up), n_passes of the row. Every pass has a
-    row for itself if there are few; else neighbouring generate passes share rows, equally many in each.
+    Columns: pass_id, row (0 is the top), label, outside (load and warm-up), generate (of that kind), n_passes of the
+    row. Every pass has a row for itself if there are few; else neighbouring generate passes share rows, equally many in
+    each.
     """
     passes = tables["passes"].dropna(subset=["graph"]).sort_values("pass_id", ignore_index=True)
     name = labels(tables)
@@ -166,7 +170,7 @@ def display_rows(tables: Tables, max_rows: int = 60) -> pd.DataFrame:
     keys = np.stack([np.cumsum(alone), alone, step])
     begins = (np.diff(keys, prepend=-1) != 0).any(axis=0)
     table = pd.DataFrame({"pass_id": passes["pass_id"], "row": np.cumsum(begins) - 1})
-    table["outside"] = passes["kind"].isin(OUTSIDE).to_numpy()
+    table["outside"], table["generate"] = passes["kind"].isin(OUTSIDE).to_numpy(), ~alone
     first = [name[p] for p in table.groupby("row")["pass_id"].transform("first")]
     last = [name[p] for p in table.groupby("row")["pass_id"].transform("last")]
     table["label"] = [a if a == b else f"{a}–{b.removeprefix('token ')}" for a, b in zip(first, last, strict=True)]

@@ -19,6 +19,8 @@ TRACK = theme.plot(theme.NAMES) - BUFFERS - BETWEEN
 NAME, STRIP, LAYER, ROW = 17, 7, 17, 14  # px: heights of names of parts, their colours, layers, a pass
 LEAST_ROW, TALL = 4.0, 260  # px: a pass has this height at least; where TALL has room for more, up to ROW
 LEAST_BAR, BARS_TALL, BAR = 2.0, 100, 10  # px: the same for the bytes of buffers of a pass
+CUT = 2.0  # rows with more bytes of buffers than so many times those of any token are cut
+APART = 0.6  # steps of the scale between small shares and the others in the legend
 NARROW = 600  # px: a narrower drawing has less room for names
 NAME_HIGH = 13.5  # px: a name of a row, with its distance from the next
 SHORT = " → token "  # of the name of a prompt's pass; a narrow drawing writes ` → `
@@ -76,7 +78,8 @@ def chart(
     if len(buffers):
         lanes = _Lanes.of(names, max(LEAST_BAR, min(BAR, BARS_TALL / max(len(names), 1))))
         below = buffers.assign(label=buffers["row"].map(label))
-        parts.append(_buffers(below, lanes.y(room), track, lanes.height))
+        tokens = below["row"].isin(rows.loc[rows["generate"], "row"])
+        parts.append(_buffers(below, tokens, lanes.y(room), track, lanes.height))
     return alt.vconcat(*parts, spacing=18).resolve_scale(color="independent")
 
 
@@ -247,16 +250,26 @@ def _lane(name: str, room: int = theme.NAMES) -> Any:
     return alt.Y(datum=name, type="nominal", title=None, scale=dict(domain=[name]), axis=axis)
 
 
-def _buffers(data: pd.DataFrame, y: Any, track: int, height: int) -> Any:
-    top = float(data.groupby("row")["touched_bytes"].sum().max())
+def _buffers(data: pd.DataFrame, tokens: pd.Series, y: Any, track: int, height: int) -> Any:
+    """The bytes of buffers, on a scale for `tokens`; rows that reach far beyond it are cut, and the title says so."""
+    sums = data.groupby("row")["touched_bytes"].sum().astype(float)
+    of_tokens = sums[sums.index.isin(data.loc[tokens, "row"])].max()
+    top = float(of_tokens) if sums.max() > CUT * of_tokens else float(sums.max())
     size, unit = (2**20, "MiB") if top >= 2**20 else (2**10, "KiB")
+    n_cut = int((sums > top).sum())
+    cut = f"; {n_cut} {'row' if n_cut == 1 else 'rows'} cut, up to {sums.max() / size:,.0f} {unit}" if n_cut else ""
     order = [name for name in COLOURS if name in set(data["group"])]
     data = data.assign(touched=data["touched_bytes"].astype(float) / size, rank=data["group"].map(order.index))
     return (
         alt.Chart(data[["label", "group", "touched", "rank"]])
         .mark_bar()
         .encode(
-            x=alt.X("touched:Q", title=f"touched in buffers, {unit}", axis=dict(tickCount=max(3, track // 150))),
+            x=alt.X(
+                "touched:Q",
+                title=f"touched in buffers, {unit}{cut}",
+                scale=dict(domain=[0, top / size], clamp=True) if n_cut else alt.Undefined,
+                axis=dict(tickCount=max(3, track // 150)),
+            ),
             y=y,
             color=alt.Color(
                 "group:N",
@@ -271,21 +284,21 @@ def _buffers(data: pd.DataFrame, y: Any, track: int, height: int) -> Any:
 
 
 def _legend(memories: set[str], room: int, track: int) -> Any:
-    """The one scale of all runs, 0 to 100 %, for each kind of memory that occurs."""
+    """The one scale of all runs, 0 to 100 %, for each kind of memory that occurs; left of it shares of up to 1 %."""
     lanes: list[str] = [lane for memory, lane in LANES.items() if memory in memories]
     swatches = pd.DataFrame(
         [
-            dict(lane=lane, begin=i, end=i + 1, colour=palette[i])
-            for lane, palette in zip(LANES.values(), (theme.SEQUENTIAL_LIGHT, theme.SEQUENTIAL_COPIED), strict=True)
-            if lane in lanes
-            for i in range(theme.N_STEPS)
+            dict(lane=lane, begin=i + (i < 0) * -APART, end=i + 1 + (i < 0) * -APART, colour=colour)
+            for lane in lanes
+            for i in range(-1, theme.N_STEPS)
+            for colour in theme.step_colours([i], [lane == LANES["copied"]])
         ],
         columns=["lane", "begin", "end", "colour"],
     )
     words_above = ["share of the bytes there that was used,", "each byte once; 0 % has no colour"]
     if track >= NARROW - theme.NAMES:
         words_above = [" ".join(words_above)]
-    x = alt.X("begin:Q", axis=None, scale=dict(domain=[0, theme.N_STEPS], nice=False))
+    x = alt.X("begin:Q", axis=None, scale=dict(domain=[-1 - APART, theme.N_STEPS], nice=False))
     edge = theme.y_axis(room, ticks=False, domain=False, labelFontSize=theme.SMALL)
     y = alt.Y("lane:N", sort=lanes, title=None, axis=edge, scale=dict(domain=lanes))
     box = (
@@ -293,8 +306,8 @@ def _legend(memories: set[str], room: int, track: int) -> Any:
         .mark_rect(stroke=theme.INK["ground"][1], strokeWidth=1)
         .encode(x=x, x2=alt.X2("end:Q"), y=y, color=alt.Color("colour:N", scale=None))
     )
-    quarters = pd.DataFrame({"lane": (lanes or [""])[-1], "at": [i / 4 * theme.N_STEPS for i in range(5)]})
-    quarters["text"] = [f"{i * 25} %" for i in range(5)]
+    marked = {-0.5 - APART: "up to 1 %"} | {i / 4 * theme.N_STEPS: f"{i * 25} %" for i in range(1, 5)}
+    quarters = pd.DataFrame({"lane": (lanes or [""])[-1], "at": list(marked), "text": list(marked.values())})
     words = (
         alt.Chart(quarters)
         .mark_text(dy=16, fontSize=theme.SMALL, color=theme.INK["muted"][1])

@@ -239,7 +239,7 @@ def _unique_ids(svg: str, key: str) -> str:
 
 def _hatched(svg: str, key: str) -> tuple[str, str]:
     """The SVG with stripes over fills that mean `copied`, and the definition of the stripes."""
-    shown = dict(zip(theme.SEQUENTIAL_COPIED, theme.SEQUENTIAL_LIGHT, strict=True))
+    shown = theme.COPIED
     marks = "|".join(shown)
 
     def striped(match: re.Match[str]) -> str:

@@ -61,8 +61,10 @@ BUFFERS: Mapping[str, tuple[str, str, str]] = {
 
 SEQUENTIAL_LIGHT = ("#bfe8cd", "#90d9b1", "#60ceac", "#3aaeac", "#2e7c9a", "#37659d", "#40457f", "#332547")
 SEQUENTIAL_DARK = ("#46325f", "#3f3b78", "#3a5697", "#336a98", "#3491a8", "#43b2ab", "#84d8b4", "#def5e5")
-# The same steps for copied bytes, one blue unit off: `svg.py` gives them a hatched fill.
-SEQUENTIAL_COPIED = tuple(f"{c[:-2]}{int(c[-2:], 16) - 1:02x}" for c in SEQUENTIAL_LIGHT)
+LITTLE = ("--tg-small", "#efdf8a", "#57371a")  # a share of at most 1 %, step -1: CSS variable, light, dark
+# The same steps for copied bytes, small shares last, one blue unit off: `svg.py` gives them a hatched fill.
+COPIED = {f"{c[:-2]}{int(c[-2:], 16) - 1:02x}": c for c in (*SEQUENTIAL_LIGHT, LITTLE[1])}
+SEQUENTIAL_COPIED = tuple(COPIED)
 N_STEPS = len(SEQUENTIAL_LIGHT)
 
 # name -> CSS variable, light, dark
@@ -107,7 +109,7 @@ def group(component: object) -> str:
 
 def variables() -> tuple[dict[str, str], dict[str, str]]:
     """CSS variables and their values, for light and for dark ground."""
-    named = list(dict.fromkeys([*GROUPS.values(), *BUFFERS.values(), *INK.values()]))
+    named = list(dict.fromkeys([*GROUPS.values(), *BUFFERS.values(), *INK.values(), LITTLE]))
     steps = [(f"--tg-s{i}", a, b) for i, (a, b) in enumerate(zip(SEQUENTIAL_LIGHT, SEQUENTIAL_DARK, strict=True))]
     every = [*named, *steps]
     return {name: light for name, light, _ in every}, {name: dark for name, _, dark in every}
@@ -214,10 +216,12 @@ def y_axis(room: int, **more: Any) -> dict[str, Any]:
 
 
 def step_colours(steps: Iterable[int], copied: Iterable[bool] | None = None) -> list[str]:
-    """The colour of each step of the sequential scale; where `copied` is true, the hatched one."""
+    """The colour of each step of the sequential scale, -1: LITTLE; where `copied` is true, the hatched one."""
     numbers = [int(step) for step in steps]
     which = [False] * len(numbers) if copied is None else list(copied)
-    return [(SEQUENTIAL_COPIED if c else SEQUENTIAL_LIGHT)[n] for n, c in zip(numbers, which, strict=True)]
+    return [
+        (SEQUENTIAL_COPIED if c else (*SEQUENTIAL_LIGHT, LITTLE[1]))[n] for n, c in zip(numbers, which, strict=True)
+    ]
 
 
 def group_scale(present: list[str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ function memoryLens(lens, lane, mark, look, book) {
   lane.blocks.forEach(function(block) {
     var a = (block.from - from) * per, b = a + Math.max(block.size * per, 2);
     if (b < 0 || a > on.width || !block.sums) { return; }
-    var value = memoryWorth(block, lane, look.quantity), name = "--tg-s" + look.scale.step(value);
+    var value = memoryWorth(block, lane, look.quantity), name = look.scale.colours[look.scale.step(value)];
     pen.fillStyle = value === null ? ink : colourOf(lens, value === 0 ? "--tg-band" : name);
     pen.fillRect(a, 0, b - a - 1, 16);
     if (block.sums.copied) {

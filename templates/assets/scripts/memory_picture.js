@@ -1,5 +1,6 @@
 /* The memory explorer's picture: lanes of blocks, a ruler above, on a canvas. */
-var MEMORY_STEPS = 8, MEMORY_LEFT = 120, MEMORY_RULER = 34;
+var MEMORY_COLOURS = [0, 1, 2, 3, 4, 5, 6, 7].map(function(i) { return "--tg-s" + i; });
+var MEMORY_STEPS = MEMORY_COLOURS.length, MEMORY_LEFT = 120, MEMORY_RULER = 34;
 
 /* The ends of the colour steps: 1, 2, 3, … if `top` is small, else each is four times the one before. */
 function memoryScale(top) {
@@ -9,6 +10,7 @@ function memoryScale(top) {
   }
   return {
     ends: ends,
+    colours: MEMORY_COLOURS,
     kind: top <= MEMORY_STEPS ? "linear scale" : "logarithmic scale",
     step: function(value) {
       var k = 0;
@@ -18,14 +20,17 @@ function memoryScale(top) {
   };
 }
 
-/* The scale of shares: eight equal steps from 0 to 100 %, the same for all runs. */
+/* The scale of shares: up to 1 %, and eight equal steps from 0 to 100 %, the same for all runs. */
 function memoryShares() {
-  var ends = [];
+  var ends = [0.01];
   for (var i = 1; i <= MEMORY_STEPS; i += 1) { ends.push(i / MEMORY_STEPS); }
   return {
     ends: ends,
-    kind: "linear scale",
-    step: function(value) { return Math.max(0, Math.min(Math.ceil(value * MEMORY_STEPS - 1e-9), MEMORY_STEPS) - 1); }
+    colours: ["--tg-small"].concat(MEMORY_COLOURS),
+    kind: "linear scale above 1 %",
+    step: function(value) {
+      return value <= 0.01 ? 0 : Math.max(1, Math.min(Math.ceil(value * MEMORY_STEPS - 1e-9), MEMORY_STEPS));
+    }
   };
 }
 /* What a block is worth per pass in a quantity; `share`: the bytes used at least once of all its bytes. */
@@ -167,8 +172,7 @@ function memoryDraw(canvas, layout, look, mark) {
   var width = Math.max(on.width - left - 4, 1), per = width / (look.to - look.from);
   var ink = colourOf(canvas, "--tg-ink"), muted = colourOf(canvas, "--tg-muted"), band = colourOf(canvas, "--tg-band"),
       ground = colourOf(canvas, "--tg-ground");
-  var steps = [];
-  for (var i = 0; i < MEMORY_STEPS; i += 1) { steps.push(colourOf(canvas, "--tg-s" + i)); }
+  var steps = look.scale.colours.map(function(name) { return colourOf(canvas, name); });
   var hatch = memoryHatch(pen, ground),
       columns = look.quantity === "share" && layout.all ? memoryNarrow(layout.all, look, per, Math.ceil(width)) : null;
   function x(at) { return left + (at - look.from) * per; }

@@ -29,7 +29,7 @@ function memoryLegend(now) {
   list.appendChild(make("li", "", MEMORY_NAMES[now.quantity] + each + "; " + scale));
   now.look.scale.ends.forEach(function(end, i) {
     var item = make("li"), swatch = make("i", "tg-swatch");
-    swatch.style.background = "var(--tg-s" + i + ")";
+    swatch.style.background = "var(" + now.look.scale.colours[i] + ")";
     item.appendChild(swatch);
     item.appendChild(document.createTextNode(memoryEnd(now.quantity, end)));
     list.appendChild(item);

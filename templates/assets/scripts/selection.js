@@ -146,6 +146,20 @@ function copied(text, status, field) {
   navigator.clipboard.writeText(text).then(function() { status.textContent = "Copied."; }, failed);
 }
 
+/* The menu of lines for an issue: its links copy the lines that their files hold. */
+starts.push(function() {
+  var menu = document.querySelector("[data-tg=issue]");
+  if (!menu) { return; }
+  menu.addEventListener("click", function(event) {
+    var link = event.target.closest("a"), fields = Array.from(menu.querySelectorAll("textarea"));
+    if (!link) { return; }
+    event.preventDefault();
+    fields.forEach(function(field) { field.hidden = true; });
+    fields = fields.filter(function(field) { return field.dataset.part === link.dataset.part; });
+    copied(fields[0].value, menu.querySelector("[data-tg=copied]"), fields[0]);
+  });
+});
+
 starts.push(function() {
   var bar = document.querySelector("[data-tg=selection]"), root;
   if (!bar) { return; }
@@ -156,10 +170,6 @@ starts.push(function() {
     var words = selectionWords(selected(addressWords()));
     copied(bar.getAttribute("data-cited") + (words && ", " + words) + ". " + location.href, part("said"));
   });
-  if (part("copy-markdown")) {
-    part("copy-markdown")
-      .addEventListener("click", function() { copied(part("markdown").value, part("said"), part("markdown")); });
-  }
   part("clear-all").addEventListener("click", function() {
     var none = {};
     SELECTION.forEach(function(key) { none[key] = null; });

@@ -87,6 +87,21 @@ def nothing_touched(file_bytes: int, rows: pd.DataFrame, touched: pd.DataFrame) 
     return "No pass touched a byte of the model file." if touched.empty else ""
 
 
+def most_untouched(use: pd.DataFrame) -> tuple[str, float]:
+    """Where most bytes lie that no measured pass touched, and which share of those bytes: ("", 0.0) if there is none.
+
+    It is a tensor where one has half of them, else a part of the model. `use` is the result of `coverage.tensor_use`.
+    """
+    left = (use["size_bytes"] - use["touched_bytes"]).astype("float64")
+    groups = use["component"].astype("object").map(theme.group)
+    for place in (use["name"].map(q.printable), groups):
+        sums = left.groupby(place).sum()
+        if len(sums) and sums.max() >= 0.5 * left.sum() > 0:
+            break
+    whole = float(left.sum())
+    return (str(sums.idxmax()), float(sums.max()) / whole) if whole > 0 else ("", 0.0)
+
+
 def _content(context: Context) -> Content:
     """How much of each place of the file each pass used, and how many bytes of each kind of buffer."""
     tables, rows = context.tables, _rows(context)
@@ -103,7 +118,8 @@ def _content(context: Context) -> Content:
         told = _told(joined, tables["tensors"])
         return heatmap_chart.chart(told, rows, *bands, buffer_use, axis, width=width)
 
-    title = sentences.heatmap_title(context.summary.touched_weight_share if len(context.measured) else None)
+    share = context.summary.touched_weight_share if len(context.measured) else None
+    title = sentences.heatmap_title(share, *most_untouched(context.tensor_use))
     size = f"{q.counted(int(rows['row'].nunique()), 'row')} of passes by the model file, {q.size(axis.total)}"
     return Content(
         title=title,

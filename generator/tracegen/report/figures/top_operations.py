@@ -9,6 +9,7 @@ from tracegen.report.figures import needs, shared_times
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table
+from tracegen.report.words.sentences import PHASES
 
 SHOWN = 10  # rows; the CSV has those of `top_ops`
 LATE = "One late thread lengthens it; work and waiting are sums over threads instead. "
@@ -35,6 +36,7 @@ def _content(context: Context) -> Rows:
     rows = timing.top_ops(context.timed, phase)
     longest = float(rows["share"].max()) if len(rows) else 1.0
     return Rows(
+        title=f"Which operations take most time in {PHASES[phase]}?",
         caption=f"The {min(len(rows), SHOWN)} results with the largest wall time, summed over {phase} passes and over "
         f"nodes of equal name. {shared_times.wall(context)} "
         f"{'' if context.gap_times else LATE}"

@@ -19,6 +19,7 @@ from tracegen.report.findings.finding import Amount, Finding, Scope
 PHASES: Mapping[str, Scope] = {"generate": "generation", "prompt": "prompt"}
 MOSTLY = 0.5  # what has this share is named
 LEAST = 0.01  # of the waiting: less for other threads is not said
+FEW = 5  # tokens that do not wait: fewer say nothing of how long one takes
 
 
 def findings(context: Context) -> Iterator[Finding]:
@@ -58,8 +59,11 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
     whose = f"of the time of {q.count(n)} of {every}" if some else "of the time"
     beside = []
     if scope == "generation" and some:
-        rest = float(split.loc[~waits, "duration_ns"].median())
-        beside = [Amount(float(passes.median()), "ns", "where it waits, median"), Amount(rest, "ns", "elsewhere")]
+        usual, rest = float(passes.median()), split.loc[~waits, "duration_ns"].astype("float64")
+        beside = [Amount(usual, "ns", "where it waits, median")]
+        beside += (
+            [Amount(float(rest.median()), "ns", "elsewhere")] if len(rest) >= FEW and rest.median() < usual else []
+        )
     elif scope == "generation":
         beside = [Amount(float(passes.median()), "ns", "a token, median")]
     return Finding(

@@ -6,9 +6,12 @@ from typing import Any
 
 from tracegen.contract import quantities as q
 from tracegen.contract.text import text_of
+from tracegen.measure.capture.hook_record import UNKNOWN
+from tracegen.measure.capture.llama_cpp import read_releases
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.facts import generated_text, group_of
 from tracegen.report.pages.views import Fact, Group
+from tracegen.storing import resources
 
 SETTINGS = "What was asked for; llama.cpp may round it: see llama.cpp’s contexts."
 LLAMA_CPP = (
@@ -47,7 +50,7 @@ def method(context: Collector) -> dict[str, Any]:
             group_of("host", "Host", _sized(context.fact("host"))),
             *(group_of(key, title, _sized(context.fact("conditions", key))) for key, title in CONDITIONS.items()),
             *_when_asked(context, OF_MEMORY),
-            group_of("llama-cpp", "llama.cpp", context.fact("llama_cpp"), LLAMA_CPP),
+            group_of("llama-cpp", "llama.cpp", _llama_cpp(context.fact("llama_cpp")), LLAMA_CPP),
             _trace(context),
             _environment(context),
             group_of("versions", "Versions", context.fact("versions")),
@@ -143,6 +146,27 @@ def _contexts(context: Collector) -> Group:
 
 def _tokens_of(count: Any) -> str:
     return q.counted(int(count), "token") if q.known(count) else q.UNKNOWN
+
+
+def _llama_cpp(facts: Any) -> Any:
+    """The facts of llama.cpp; of a pinned release its source instead of a git commit, which it has not."""
+    known = facts if isinstance(facts, dict) else {}
+    release = next((r for r in read_releases(resources.folder("native")) if r.version == known.get("version")), None)
+    if release is None:
+        return facts
+    build = known.get("build")
+    texts = {
+        name: str(value).replace(f", commit = {UNKNOWN}, changed = {UNKNOWN}", "")
+        for name, value in (build.items() if isinstance(build, dict) else ())
+        if (name, value) != ("ggml.commit", "unknown")
+    }
+    source = {
+        "release": f"{release.package} {release.version}",
+        "source": f"{release.source} in its source distribution on PyPI",
+        "SHA-256 of the source distribution": release.sha256,
+    }
+    others = {name: value for name, value in known.items() if name not in ("version", "build")}
+    return source | ({"build": texts or UNKNOWN} if build else {}) | others
 
 
 def _trace(context: Collector) -> Group:

@@ -6,6 +6,7 @@ user and no path, and quote no prompt, if the run is in its public form.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from tracegen.analysis import weights
 from tracegen.analysis.speed import Speed, mean_of
@@ -22,9 +23,12 @@ from tracegen.storing import resources
 MOST_LINES = 40
 MOST_CHECKS = 6
 PARTS: Mapping[str, Callable[[Collector], list[str]]] = {
-    "hot": parts.hot, "cache": parts.cache, "load": parts.load, "ops": parts.ops, "disk": parts.disk,
+    "hot": parts.hot, "disk": parts.disk, "ops": parts.ops, "cache": parts.cache, "load": parts.load,
 }  # fmt: skip
-_FIRST = "hot"
+TITLES = {
+    "hot": "what tokens touch", "disk": "requests and waits", "ops": "time by operation",
+    "cache": "page cache and reads", "load": "loading and buffers",
+}  # fmt: skip
 _COMMIT = re.compile(r"\bcommit = ([0-9a-f]{7,40})\b")
 _PACKAGE = re.compile(r"\d+\.\d+\.\d+")
 
@@ -34,12 +38,22 @@ def path_of(part: str) -> str:
     return f"data/issue-{part}.md"
 
 
-def paste(context: Collector) -> str:
-    """Keep the lines about each part as files of the report, and return those that pages offer to copy."""
-    texts = {part: pasted(context, part) for part in PARTS}
-    for part, text in texts.items():
-        context.files.add(path_of(part), text)
-    return texts[_FIRST]
+@dataclass(frozen=True)
+class Paste:
+    """An entry of the menu that copies the lines: a part, what it is called, the lines, and the path of their file."""
+
+    part: str
+    title: str
+    text: str
+    path: str
+
+
+def paste(context: Collector) -> list[Paste]:
+    """Keep the lines about each part as files of the report; and the menu of those parts that the run has."""
+    every = [Paste(part, TITLES[part], pasted(context, part), path_of(part)) for part in PARTS]
+    for entry in every:
+        context.files.add(entry.path, entry.text)
+    return [entry for entry in every if any(PARTS[entry.part](context))]
 
 
 def pasted(context: Collector, part: str, repeats: Sequence[Speed] = ()) -> str:

@@ -30,11 +30,17 @@ def read_and_wrote(
     return f"{of_prompt}{joint} wrote {wrote}, with {q.counted(n_generate, 'generate pass')}{others}."
 
 
-def heatmap_title(share: float | None) -> str:
-    """The title of the heatmap; `share` of all weights that measured passes touched, None: not known, or no pass."""
-    if share is None or share >= 0.999:
+def heatmap_title(share: float | None, place: str, of_rest: float) -> str:
+    """The title of the heatmap: the `share` of all weights that measured passes touched, and where the rest is.
+
+    `share` is None where it is not known, or without a pass; `place` has `of_rest` of the bytes they left.
+    """
+    if share is None or share == 1 or not place:
         return "Which bytes of the file does each token touch?"
-    return f"{q.percent(1 - share)} of the bytes of weights are touched by no token"
+    return (
+        f"All measured passes together touch {q.percent(share)} of the weights; {q.percent(of_rest)} of the rest is in "
+        f"{place}"
+    )
 
 
 def header(header_bytes: int | None, file_bytes: int) -> str:
@@ -152,12 +158,18 @@ CARE = {
     "tracing_cost": "Tracing took part of the passes’ time",
 }
 
+CHEAPER = (
+    "Tracing takes less of a longer prompt or a larger model, or with fewer kinds of records: faults or requests off."
+)
+
 
 def times_with_care(checks: Sequence[Check]) -> str:
     """The note above times, and what to do; `checks` are those of times that did not pass. Empty without any."""
     reasons = "; ".join(f"{CARE[c.key][:1].lower()}{CARE[c.key][1:]}" for c in checks)
     disturbed = any(c.key in ("interference", "not_stopped") for c in checks)
     mended = " If other programs ran, run it again without them." if disturbed else ""
+    if any(c.key == "tracing_cost" for c in checks):
+        mended += f" {CHEAPER}"
     counted = "" if any(c.key == "op_times" for c in checks) else " Touched bytes are not affected."
     return f"Read these times with care: {reasons}.{counted}{mended}" if checks else ""
 

@@ -1,0 +1,31 @@
+"""What the page of the method says of llama.cpp."""
+
+import re
+from pathlib import Path
+
+from tests.builders import a_run, scaled_case
+from tests.pages.rendered import body, rendered, words
+
+RECORDED = "hooks = c3523eec6dcb, commit = not recorded, changed = not recorded"
+UPSTREAM = Path(__file__).parents[2] / "native" / "hooks" / "UPSTREAM"
+
+
+def said(version: str | None, build: dict[str, str]) -> str:
+    """The group of llama.cpp on the page, as a reader sees it."""
+    page = body(rendered(scaled_case(1, 1), a_run(llama_cpp=dict(version=version, build=build))), "method")
+    (group,) = re.findall(r'id="llama-cpp".*?</dl>', page, re.DOTALL)
+    return words(group)
+
+
+def test_a_pinned_release_has_its_source_and_hash_once() -> None:
+    pinned = dict(line.split(" = ") for line in UPSTREAM.read_text().splitlines())
+    told = said(pinned["version"], {"build.hooked": RECORDED, "ggml.commit": "unknown", "ggml.version": "0.25.3"})
+    assert told.count(pinned["sha256"]) == 1 and f"llama-cpp-python {pinned['version']}" in told
+    assert "hooks = c3523eec6dcb" in told and "0.25.3" in told
+    assert "not recorded" not in told and "unknown" not in told
+
+
+def test_a_build_of_ones_own_has_its_commit_or_says_that_none_is_known() -> None:
+    assert "commit = not recorded" in said("given", {"build.hooked": RECORDED})
+    assert "commit = 0123abc" in said("given", {"build.hooked": "hooks = c, commit = 0123abc, changed = no"})
+    assert "PyPI" not in said("given", {"build.hooked": RECORDED}) + said(None, {})
