@@ -1,4 +1,4 @@
-/* The slider of memory below the curve of hit rates: what each policy would serve, read and take with so much memory. */
+/* The slider of memory below the curve of hit rates: what each policy would serve, read and take with so much. */
 
 /* The hit rate of a curve [sizes, rates] at a size: that of the largest known size which is not above it. */
 function slideRate(curve, size) {
