@@ -56,14 +56,12 @@ def test_a_token_is_told_with_its_experts(page: Any, moe_report: Path) -> None:
     expert = chosen(1)[0][0]
     n = sum(expert in one for one in chosen(1))
     said = page.locator("[data-tg=about]").inner_text()
-    held = (
-        f"token 1 → 2 (pass {GENERATED[1]})"  # token 1 is what pass 3 gave: its own output, token 2, chose nothing here
-    )
-    assert said.startswith(f"{held} chose {', '.join(map(str, chosen(1)[1]))}, the strongest first.")
+    given = f"token 2 (pass {GENERATED[1]})"  # what this pass gives, as on all pages
+    assert said.startswith(f"{given} chose {', '.join(map(str, chosen(1)[1]))}, the strongest first.")
     assert said.endswith(f"Expert {expert} is chosen by {n} of {len(GENERATED)} token rows in this layer.")
     box = page.locator("canvas[data-tg=grid]").bounding_box()
     page.mouse.move(box["x"] + LEFT + 5, box["y"] + TOP + LINE * 3.5)
-    assert page.locator("[data-tg=about]").inner_text().startswith(f"token 3 → 4 (pass {GENERATED[3]}) chose ")
+    assert page.locator("[data-tg=about]").inner_text().startswith(f"token 4 (pass {GENERATED[3]}) chose ")
 
 
 def test_an_unknown_layer_says_so(page: Any, moe_report: Path) -> None:

@@ -71,6 +71,7 @@ def shown(page: Any, key: str) -> Any:
     unfold(page)
     drawing = page.locator(f"[data-key={key}]")
     drawing.scroll_into_view_if_needed()
+    drawing.dispatch_event("pointerenter")  # as a pointer does that comes to it; only then is Vega asked for
     page.wait_for_selector(f"[data-key={key}][data-told]")
     return drawing
 
@@ -210,6 +211,61 @@ def test_a_click_on_a_row_of_the_picture_chooses_its_token_on_every_page(page: A
     assert f"#pass={token}" in page.url and f"token 2 (pass {token})" in page.locator("[data-tg=chosen]").inner_text()
     page.goto((root / "operations/index.html").as_uri() + f"#pass={token}&at=top")
     page.wait_for_function(f"document.querySelector('[data-tg=label]').textContent === 'token 2 (pass {token})'")
+
+
+def test_vega_is_asked_for_only_when_a_reader_comes_to_a_figure(page: Any, root: Path) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((root / "index.html").as_uri())
+    page.locator("[data-key=file-tokens]").scroll_into_view_if_needed()
+    page.wait_for_timeout(500)
+    assert not [url for url in asked if "vega" in url or "figures/" in url]
+    assert sum((root / url.partition(str(root))[2].lstrip("/")).stat().st_size for url in asked) <= 400_000
+    page.locator("[data-key=file-tokens]").hover()
+    page.wait_for_selector("[data-key=file-tokens][data-told]")
+    assert len([url for url in asked if "vega" in url]) == 1
+
+
+def test_the_row_of_the_chosen_token_is_framed_in_the_picture(page: Any, root: Path) -> None:
+    names = labels(MOE_TABLES)
+    for token in (1, 3):
+        (pass_id,) = [number for number, name in names.items() if name == f"token {token}"]
+        page.goto("about:blank")
+        page.goto((root / "index.html").as_uri() + f"#pass={pass_id}")
+        page.wait_for_selector("[data-key=file-tokens] .tg-chosen-row:visible")
+        frame = page.locator("[data-key=file-tokens] .tg-chosen-row:visible").bounding_box()
+        heads = page.locator("[data-key=file-tokens] svg:visible text")
+        inside = [
+            head.inner_html()
+            for head in heads.all()
+            if (at := head.bounding_box()) and frame["y"] < at["y"] + at["height"] / 2 < frame["y"] + frame["height"]
+        ]
+        assert [word for word in inside if word.startswith("token ")] == [f"token {token}"]
+    page.click("[data-tg=clear-all]")
+    page.wait_for_selector(".tg-chosen-row", state="detached")
+
+
+def test_figures_that_cannot_show_the_chosen_token_say_where_it_is(page: Any, root: Path) -> None:
+    (pass_id,) = [number for number, name in labels(MOE_TABLES).items() if name == "token 2"]
+    for path in ("index.html", "operations/index.html", "timeline/index.html", "experts/index.html"):
+        page.goto((root / path).as_uri() + f"#pass={pass_id}")
+        assert page.locator(".tg-of-all").count() == 0, path
+    page.goto((root / "appendix/index.html").as_uri())
+    unfold(page)
+    n = page.locator("figure.tg-figure > [data-targets]").count()
+    assert n > 5 and page.locator(".tg-of-all").count() == 0
+    page.evaluate(f"location.hash = 'pass={pass_id}&layer=1'")
+    page.wait_for_function(f"document.querySelectorAll('.tg-of-all').length === {n}")
+    line = page.locator(".tg-of-all").first
+    assert line.inner_text() == f"all tokens; for token 2 (pass {pass_id}) see the operations"
+    page.emulate_media(media="print")
+    assert not line.is_visible()
+    page.emulate_media(media="screen")
+    line.locator("a").click()
+    page.wait_for_function(f"document.querySelector('[data-tg=label]')?.textContent === 'token 2 (pass {pass_id})'")
+    assert f"pass={pass_id}&layer=1" in page.url
+    page.goto((root / "appendix/index.html").as_uri() + "#pass=99999")
+    assert page.locator(".tg-of-all").count() == 0, "this run has no such pass"
 
 
 def test_what_is_told_ends_where_the_mark_ends(page: Any, root: Path) -> None:

@@ -37,7 +37,8 @@ def test_every_drawn_figure_has_a_script_that_hands_its_marks_over(report: Repor
     for key in keys:
         text = report.files[f"figures/{key}.js"].decode()
         name, book = handed_over(text)
-        assert name == key and set(book) == {"layouts", "values"} and "tracegenFigure" in text
+        wanted = {"layouts", "values"} | ({"rows"} if key == "file-tokens" else set())
+        assert name == key and set(book) == wanted and "tracegenFigure" in text
         assert "<" not in text and "https:" not in json.dumps(book)
 
 
@@ -90,3 +91,11 @@ def test_a_document_is_left_as_it_was(report: Report) -> None:
 @pytest.mark.parametrize(("n", "pointable"), [(pointing.MOST, True), (pointing.MOST + 1, False)])
 def test_too_many_marks_are_not_pointed_at(n: int, pointable: bool) -> None:
     assert pointing.is_pointable(a_chart("bar", n)) is pointable
+
+
+def test_the_row_of_a_pass_holds_all_its_marks_and_no_other() -> None:
+    def mark(pass_id: float | None, left: float, top: float) -> dict[str, object]:
+        return dict(pass_id=pass_id, left=left, top=top, right=left + 10, bottom=top + 20)
+
+    datasets = {"a": [mark(3, 5, 30), mark(2, 0, 0), mark(None, 0, 900)], "b": [mark(3.0, 100, 32), {"pass_id": 7}]}
+    assert pointing.pass_rows(datasets) == [[2, 0, 0, 10, 20], [3, 5, 30, 110, 52]]

@@ -6,6 +6,10 @@ import {dice, gaps, load, pack, plain} from "./load.mjs";
 
 const page = load();
 const SIZE = 100; // of every piece
+const UNKNOWN = {
+  waited_ns: null,
+  read_bytes: null
+};
 const PIECES = [
   // tensor, expert, begin on the axis; two files of 1000 bytes, one behind the other
   [0, null, 0],
@@ -89,13 +93,13 @@ test("rows added up count every use; a time that is not known makes none of the 
   const sum = book.together([1, 2]);
   assert.equal(sum.n, 2);
   assert.deepEqual(plain(sum.use), new Map([
-    [0, { copied: false, n_uses: 1, touched_bytes: 50, used_bytes: 49, work_ns: 7, waited_ns: null }],
-    [2, { copied: true, n_uses: 3, touched_bytes: 130, used_bytes: 128, work_ns: null, waited_ns: null }],
-    [4, { copied: false, n_uses: 3, touched_bytes: 100, used_bytes: 99, work_ns: 6, waited_ns: null }],
+    [0, { copied: false, n_uses: 1, touched_bytes: 50, used_bytes: 49, work_ns: 7, ...UNKNOWN }],
+    [2, { copied: true, n_uses: 3, touched_bytes: 130, used_bytes: 128, work_ns: null, ...UNKNOWN }],
+    [4, { copied: false, n_uses: 3, touched_bytes: 100, used_bytes: 99, work_ns: 6, ...UNKNOWN }],
   ]));
 });
 
-test("waiting for the disk is added up where it was recorded; a single pass does not tell it", () => {
+test("waiting for the disk is added up where it was recorded", () => {
   const waited = (values) => ({ waited_ns: pack(values) });
   const recorded = page.memoryBook(data([
     row("load", [[0, 0, 1, 5, 10]], {...waited([3]), outside: true }),
@@ -108,8 +112,23 @@ test("waiting for the disk is added up where it was recorded; a single pass does
   const told = lanes.map((lane) => [lane.name, lane.blocks.map((block) => block.sums && block.sums.waited_ns)]);
   assert.deepEqual(plain(told),
     [["no layer", [3, 0, null]], ["layer 0", [null, 900, 100]], ["layer 1", [null, null, 20]]]);
-  assert.equal(recorded.ofPass(ran([{ file: 0, offset: 0, bytes: 10 }])).use.get(0).waited_ns, null);
 });
+
+test("a single pass tells what it waited for and read, also of what it did not touch; where nothing was recorded, none",
+  () => {
+    const disk = page.diskOf(pack([0, null, 70, 4096, 1, 1, 0, 512, 1, null, 5, 0]));
+    assert.deepEqual(plain(disk), [[0, null, 70, 4096], [1, 1, 0, 512], [2, null, 5, 0]]);
+    const told = (top, pass) => {
+      const use =
+        page.memoryBook({...data(ROWS), top }).ofPass({...ran([{ file: 0, offset: 0, bytes: 110 }]), ...pass }).use;
+      return Array.from(plain(use), ([piece, sums]) => [piece, sums.n_uses, sums.waited_ns, sums.read_bytes]);
+    };
+    const both = { waited_ns: 70, read_bytes: 4096 };
+    assert.deepEqual(told(both, { from_disk: disk }), [[0, 1, 70, 4096], [1, 1, 0, 0], [2, 0, 0, 512], [3, 0, 5, 0]]);
+    assert.deepEqual(told({}, { from_disk: null }), [[0, 1, null, null], [1, 1, null, null]]);
+    const waits = page.diskOf(pack([0, null, 70, null]));
+    assert.deepEqual(told({ waited_ns: 70 }, { from_disk: waits }), [[0, 1, 70, null], [1, 1, 0, null]]);
+  });
 
 test("adding rows up leaves them as they were", () => {
   book.together([1, 1, 2]);
@@ -155,7 +174,7 @@ test("what a pass used is counted byte by byte", () => {
       const hit = counted(op, painted);
       for (const [i, bytes] of hit) {
         const one =
-          wanted.get(i) ?? { copied: false, n_uses: 0, touched_bytes: 0, used_bytes: 0, work_ns: 0, waited_ns: null };
+          wanted.get(i) ?? { copied: false, n_uses: 0, touched_bytes: 0, used_bytes: 0, work_ns: 0, ...UNKNOWN };
         wanted.set(i,
           {...one, n_uses: one.n_uses + 1, touched_bytes: one.touched_bytes + bytes, work_ns: one.work_ns + 1 });
       }
@@ -170,7 +189,7 @@ test("what lies in no file, or was copied, is told apart", () => {
     { file: null, offset: 0, bytes: 10 }, { file: 0, offset: 0, bytes: 10, kind: "copied", work: null }
   ]));
   assert.deepEqual(plain(made.use),
-    new Map([[0, { copied: true, n_uses: 1, touched_bytes: 10, used_bytes: 10, work_ns: null, waited_ns: null }]]));
+    new Map([[0, { copied: true, n_uses: 1, touched_bytes: 10, used_bytes: 10, work_ns: null, ...UNKNOWN }]]));
 });
 
 test("places follow the file, or the layers, those of none first", () => {

@@ -11,11 +11,9 @@ from tracegen.report.words import expert_sentences as say
 FOUR = (0, 1, 2, 3)
 
 
-def test_a_row_is_named_by_the_token_that_it_holds() -> None:
-    assert say.line_name((0, 0), (3, 3)) == "token 0"
-    assert say.line_name((0, 0), (3, 3), 1) == "token 0 → 1"
-    assert say.line_name((0, 4), (3, 7)) == "tokens 0–4" == say.line_name((0, 4), (3, 7), 1)
-    assert say.line_name((None, None), (3, 3), 1) == "pass 3"
+def test_a_row_is_named_by_the_token_that_its_pass_gives() -> None:
+    assert say.line_name((1, 1), (3, 3)) == "token 1"
+    assert say.line_name((1, 5), (3, 7)) == "tokens 1–5"
     assert say.line_name((None, None), (3, 3)) == "pass 3"
     assert say.line_name((None, 4), (3, 7)) == "passes 3–7", "half known would name two things at once"
 
@@ -105,10 +103,10 @@ def test_what_a_line_of_tokens_is() -> None:
 
 
 def test_the_last_token_chose_nothing() -> None:
-    assert say.last_token(7, windowed=False) == "No row holds token 7, the last one generated: it chose no expert."
+    assert say.last_token(7, windowed=False) == "No pass takes in token 7, the last one generated: it chose no expert."
     assert say.last_token(None, windowed=False) == ""
     windowed = say.last_token(7, windowed=True)
-    assert windowed == "No recorded row holds token 7, the last one generated.", "what came after was not recorded"
+    assert windowed == "No recorded pass takes in token 7, the last one generated.", "what came after was not recorded"
 
 
 @pytest.mark.parametrize(
@@ -127,12 +125,12 @@ def test_in_which_order_the_experts_of_a_token_stand(given: dict[str, int], said
     assert ("the CSV has all" in caption) == (given["n_shown"] < given["n_tokens"])
 
 
-def test_captions_name_the_token_that_no_row_holds_once() -> None:
+def test_captions_name_the_token_that_no_pass_takes_in_once() -> None:
     last = say.last_token(7, windowed=False)
     of_tokens = say.of_tokens_caption(n_ordered=7, n_tokens=7, n_shown=7, last=last)
     for caption in (of_tokens, tokens_caption(last=last)):
-        assert caption.lower().count("no row holds") == 1 and last in caption
-    assert "no row holds" not in tokens_caption().lower(), "a later row may hold it"
+        assert caption.lower().count("no pass takes in") == 1 and last in caption
+    assert "no pass takes in" not in tokens_caption().lower(), "a later row may hold it"
 
 
 def test_what_the_most_chosen_expert_gets() -> None:

@@ -39,18 +39,18 @@ def test_the_overview_of_a_mixture_says_how_its_experts_were_chosen() -> None:
     assert "never chosen" not in words(body(rendered(CASES["dense"]), "overview"))
 
 
-def test_a_token_row_is_named_by_the_token_that_it_holds() -> None:
-    """Pass 3 gives token 1 and takes in token 0, which chooses the experts; token 3, the last, is held by no row."""
+def test_a_token_row_is_named_by_the_token_that_its_pass_gives() -> None:
+    """Pass 3 gives token 1 and takes in token 0, which chooses the experts; token 3, the last, is taken in by none."""
     tables = scaled_case(3, 2, moe=True)
     run = a_moe_run(text=dict(prompt="?", generated="!", token_ids=[11, 42, 7, 5], private=False))
     report = rendered(tables, run, drawn=("experts-tokens",))
     rows = pd.read_csv(io.BytesIO(report.files["data/experts-of-tokens.csv"]))
     assert dict(zip(rows["pass_id"], rows["generated_token"], strict=True)) == {3: 0, 4: 1, 5: 2}
     page = words(everything(report))
-    assert re.search(r"Takes in token Gives token Pass Experts Weights 0 1 3 [\d, ]+ 0\.700, 0\.300 1 2 4 ", page)
-    assert "No row holds token 3, the last one generated: it chose no expert." in page
+    assert re.search(r"Token Takes in Pass Experts Weights 1 0 3 [\d, ]+ 0\.700, 0\.300 2 1 4 ", page)
+    assert "No pass takes in token 3, the last one generated: it chose no expert." in page
     drawn = next(f for f in report.figures if f.key == "experts-tokens")
-    assert [f"token {k}" in report.files[drawn.path_svg].decode() for k in range(4)] == [True, True, True, False]
+    assert [f"token {k}" in report.files[drawn.path_svg].decode() for k in range(4)] == [False, True, True, True]
     assert handed_over(report.files["data/experts/0.js"].decode())[0]["token"] == [0, 1, 2]
     given = pd.read_csv(io.BytesIO(report.files["data/generated-tokens.csv"]))
     assert given.pop("text").isna().all()  # the run has no text of tokens
@@ -85,7 +85,7 @@ def test_experts_of_a_token_stand_by_weight_and_not_as_a_biased_router_chose_the
     chosen = routing[routing["pass_id"] == 3].sort_values("rank")["expert"].tolist()
     report = rendered(tables, a_moe_run())
     page = words(everything(report))
-    assert f"0 1 3 {chosen[1]}, {chosen[0]} 0.400, 0.100" in page
+    assert f"1 0 3 {chosen[1]}, {chosen[0]} 0.400, 0.100" in page
     assert "A token’s strongest expert in layer 0 gets a weight of 0.400 on average" in page
     assert f'"by_weight":true,"experts":[[{chosen[1]},{chosen[0]}]]' in report.files["data/experts/0.js"].decode()
     unweighted = tables | {"routing": routing.assign(weight=pd.array([None] * len(routing), dtype="Float64"))}

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import pandas as pd
 import vl_convert
 
 from tracegen.charts import theme
@@ -79,6 +80,20 @@ def shared_values(documents: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
             data.append(source)
         layouts[width] = document | {"data": data}
     return {"layouts": layouts, "values": values}
+
+
+def pass_rows(datasets: Mapping[str, list[Mapping[str, Any]]]) -> list[list[float]]:
+    """The row of a drawing that holds the marks of each pass: pass_id, left, top, right, bottom (px), by pass.
+
+    Only of marks that have all of these; a row of several passes has the first of them.
+    """
+    names = ("left", "top", "right", "bottom")
+    found: dict[int, list[Mapping[str, Any]]] = {}
+    for row in (row for rows in datasets.values() for row in rows):
+        if pd.notna([row.get(name) for name in ("pass_id", *names)]).all():
+            found.setdefault(int(row["pass_id"]), []).append(row)
+    ends = {"left": min, "top": min, "right": max, "bottom": max}
+    return [[p, *(ends[name](row[name] for row in rows) for name in names)] for p, rows in sorted(found.items())]
 
 
 def _by_place(part: dict[str, Any], n: int) -> None:

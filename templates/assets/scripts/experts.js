@@ -87,11 +87,9 @@ function expertChosen(on, view, at, ink) {
   }
 }
 
-/* The name of a row: the generated token that it holds, and after the arrow the one that its pass gives, by which other
-   pages name the pass; its pass if the first is not known. */
+/* The name of a row: the token that its pass gives, as on all pages; its pass if that is not known. */
 function expertLabel(data, row) {
-  if (data.token[row] === null) { return "pass " + data.pass[row]; }
-  return "token " + data.token[row] + (data.gives[row] === null ? "" : " → " + data.gives[row]);
+  return data.gives[row] === null ? "pass " + data.pass[row] : "token " + data.gives[row];
 }
 /* The text below the picture: a summary, or the row and expert under the pointer; `several` rows share a line. */
 function expertWords(view, several) {
@@ -100,7 +98,7 @@ function expertWords(view, several) {
     return rows + ", " + view.n + " experts" + (several > 1 ? ", " + several + " token rows per line" : "") + ".";
   }
   var chosenExperts = data.experts[at.token],
-      pass = data.token[at.token] === null ? "" : " (pass " + data.pass[at.token] + ")";
+      pass = data.gives[at.token] === null ? "" : " (pass " + data.pass[at.token] + ")";
   var chosen = data.experts.filter(function(row) { return row.indexOf(at.expert) >= 0; }).length;
   var order = data.by_weight ? ", the strongest first" : ", in llama.cpp’s order";
   return expertLabel(data, at.token) + pass + (several > 1 ? ", the first of its line," : "") + " chose " +

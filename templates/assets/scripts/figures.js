@@ -3,6 +3,10 @@
    tooltips. */
 var figureSpecs = {};
 window.tracegenFigure = function(key, book) { figureSpecs[key] = book; };
+/* The script that is still to be loaded for the marks of a drawing. */
+function figureTargets(drawing) {
+  return figureSpecs[drawing.getAttribute("data-key")] ? [] : [drawing.getAttribute("data-targets")];
+}
 
 /* The tooltip and the frame around its mark: one of each for all figures of a page. */
 function figureTeller() {
@@ -140,21 +144,18 @@ function figureLively(drawing, teller) {
   if (window.ResizeObserver) { new ResizeObserver(follow).observe(drawing); }
 }
 
+/* Vega is large: a figure asks for it only when a reader comes to it, by pointer, finger or key. */
 starts.push(function() {
   var vega = document.documentElement.getAttribute("data-tracegen-vega"),
       drawings = document.querySelectorAll("[data-targets]");
-  if (!vega || !drawings.length || !window.IntersectionObserver) { return; }
-  var teller = figureTeller(), soon = window.requestIdleCallback || window.setTimeout;
-  var observer = new IntersectionObserver(function(entries) {
-    entries.forEach(function(entry) {
-      if (!entry.isIntersecting) { return; }
-      observer.unobserve(entry.target);
-      soon(function() {
-        var needed = window.tracegenVega ? [] : [vega];
-        scripts(needed.concat(entry.target.getAttribute("data-targets")),
-          function() { figureLively(entry.target, teller); }, function() {});
-      });
-    });
+  if (!vega || !drawings.length) { return; }
+  var teller = figureTeller(), kinds = ["pointerenter", "focus", "touchstart"];
+  drawings.forEach(function(drawing) {
+    function wake() {
+      var needed = (window.tracegenVega ? [] : [vega]).concat(figureTargets(drawing));
+      kinds.forEach(function(kind) { drawing.removeEventListener(kind, wake); });
+      scripts(needed, function() { figureLively(drawing, teller); }, function() {});
+    }
+    kinds.forEach(function(kind) { drawing.addEventListener(kind, wake, { passive: true }); });
   });
-  drawings.forEach(function(drawing) { observer.observe(drawing); });
 });

@@ -3,13 +3,16 @@
 
 /* Sums by piece (`use`) over `n` passes. */
 function memorySums() { return { use: new Map(), n: 0 }; }
-var MEMORY_SUMS = ["n_uses", "touched_bytes", "used_bytes", "work_ns", "waited_ns"];
+var MEMORY_SUMS = ["n_uses", "touched_bytes", "used_bytes", "work_ns", "waited_ns", "read_bytes"];
+function memoryNothing() {
+  var nothing = { copied: false };
+  MEMORY_SUMS.forEach(function(name) { nothing[name] = 0; });
+  return nothing;
+}
 /* Adds `part`, which has MEMORY_SUMS, to the sums of a piece; a sum with an unknown part is unknown. */
 function memoryAdd(to, piece, part) {
   var sums = to.use.get(piece);
-  if (!sums) {
-    to.use.set(piece, sums = { copied: false, n_uses: 0, touched_bytes: 0, used_bytes: 0, work_ns: 0, waited_ns: 0 });
-  }
+  if (!sums) { to.use.set(piece, sums = memoryNothing()); }
   sums.copied = sums.copied || part.copied;
   MEMORY_SUMS.forEach(
     function(name) { sums[name] = sums[name] === null || part[name] === null ? null : sums[name] + part[name]; });
@@ -30,9 +33,13 @@ function memoryUnion(ranges) {
   });
   return total;
 }
-/* The sums of one pass, from its operations; these do not tell page faults. */
-function memoryUsed(data, pieces, pass) {
-  var sums = memorySums(), ranges = new Map();
+/* The sums of one pass, from its operations; `disk` has what it waited for and read: [piece, waited, read] each, null:
+   not recorded. */
+function memoryUsed(data, pieces, pass, disk) {
+  var sums = memorySums(), ranges = new Map(), unknown = {};
+  ["waited_ns", "read_bytes"].forEach(function(name) {
+    if (!disk || data.top[name] === undefined) { unknown[name] = null; }
+  });
   sums.n = 1;
   function hits(range, hit) {
     var end = range[0] + range[1], k = firstWhere(pieces.length, function(i) { return pieces[i].end > range[0]; });
@@ -50,18 +57,15 @@ function memoryUsed(data, pieces, pass) {
       var hit = new Map();
       memoryRanges(data, o, pass.units[node + "." + o[0]]).forEach(function(range) { hits(range, hit); });
       hit.forEach(function(bytes, k) {
-        memoryAdd(sums, k, {
-          copied: o[2] === "copied",
-          n_uses: 1,
-          touched_bytes: bytes,
-          used_bytes: 0,
-          work_ns: pass.work[i],
-          waited_ns: null
-        });
+        var more = { copied: o[2] === "copied", n_uses: 1, touched_bytes: bytes, work_ns: pass.work[i] };
+        memoryAdd(sums, k, Object.assign(memoryNothing(), unknown, more));
       });
     });
   });
   ranges.forEach(function(of, k) { sums.use.get(k).used_bytes = memoryUnion(of); });
+  (disk || []).forEach(function(row) {
+    memoryAdd(sums, row[0], Object.assign(memoryNothing(), { waited_ns: row[1], read_bytes: row[2] }));
+  });
   return sums;
 }
 
@@ -112,7 +116,12 @@ function memoryBook(data) {
     });
     return sums;
   }
-  function ofPass(pass) { return memoryUsed(data, pieces, pass); }
+  var places = new Map(pieces.map(function(piece) { return [piece.tensor + "," + piece.expert, piece.i]; }));
+  function ofPass(pass) {
+    return memoryUsed(data, pieces, pass,
+      pass.from_disk &&
+        pass.from_disk.map(function(row) { return [places.get(row[0] + "," + row[1]), row[2], row[3]]; }));
+  }
   /* The piece at an offset of a file, or null. */
   function lies(file, offset) {
     function holds(piece) {

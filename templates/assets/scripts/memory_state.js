@@ -5,7 +5,8 @@ var MEMORY_NAMES = {
   touched_bytes: "bytes touched",
   n_uses: "times touched",
   work_ns: "time of its operations",
-  waited_ns: "waiting for the disk"
+  waited_ns: "waiting for the disk",
+  read_bytes: "bytes read from the disk"
 };
 
 /* Shows `span` of the axis, from `from` on or as near to it as the axis allows. */

@@ -1,8 +1,6 @@
 /* The words of the memory explorer: its legend, the ends of its axis, the facts of the marked block. */
 function memoryValue(name, value, n) {
-  if (value === null || value === undefined) {
-    return name === "waited_ns" ? "not counted for single passes" : "not recorded";
-  }
+  if (value === null || value === undefined) { return "not recorded"; }
   if (name === "share") { return three(100 * value) + " %"; }
   return name.endsWith("_ns") ? took(value / n) : name === "n_uses" ? three(value / n) : bytesOf(value / n);
 }

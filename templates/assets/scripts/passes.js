@@ -81,6 +81,7 @@ function passOf(id, number) {
     return packed.note && packed.note[i] !== undefined ? packed.note[i] : row ? known.note[row.at] : "";
   });
   pass.experts = chosenExperts(packed.experts);
+  pass.from_disk = packed.from_disk === undefined ? null : diskOf(packed.from_disk);
   pass.ran = {}; /* an op that did not run accessed nothing */
   packed.node.forEach(function(node,
     i) { pass.ran[node] = pass.note[i] === "" || pass.note[i].indexOf("fused") === 0; });
@@ -96,6 +97,15 @@ function chosenExperts(text) {
     last[1].push([numbers[i + 1], numbers[i + 2] === null ? null : numbers[i + 2] / 1000]);
   }
   return layers;
+}
+/* What a pass waited for (ns) and read (bytes; null: not recorded): [tensor, expert or null, waited, read] each. */
+function diskOf(text) {
+  var numbers = unpack(text), rows = [], tensor = 0;
+  for (var i = 0; i < numbers.length; i += 4) {
+    tensor += numbers[i];
+    rows.push([tensor].concat(numbers.slice(i + 1, i + 4)));
+  }
+  return rows;
 }
 function operandsOf(pass, node) { return (pass.ran[node] && pass.known.operands[node]) || []; }
 

@@ -57,33 +57,44 @@ function panelSentence(words, at) {
   return parts.length ? parts.join("; ") + "." : "";
 }
 
-/* The tensors of model files with most touched bytes: [name, bytes touched, kind of memory]. */
-function panelTensors(pass) {
+/* The tensors of model files that a pass touched, waited for or read: [name, { waited, read, bytes touched, memory,
+   file, offset }]; most waited for first, then most read, then most touched. `known` has tensors by number. */
+function panelTensors(pass, known) {
   var sums = {};
+  function of (name, memory, file, offset) {
+    sums[name] = sums[name] || { bytes: 0, waited: 0, read: 0, memory: memory, file: file, offset: offset };
+    return sums[name];
+  }
   pass.node.forEach(function(node) {
     operandsOf(pass, node).forEach(function(o) {
       var used = pass.units[node + "." + o[0]], bytes = used && used.bytes !== null ? used.bytes : o[7];
-      if ((o[2] !== "disk" && o[2] !== "copied") || !bytes) { return; }
-      sums[o[1]] = sums[o[1]] || { bytes: 0, memory: o[2], file: o[3], offset: o[5] };
-      sums[o[1]].bytes += bytes;
+      if ((o[2] === "disk" || o[2] === "copied") && bytes) { of(o[1], o[2], o[3], o[5]).bytes += bytes; }
     });
   });
-  return Object.keys(sums)
-    .map(function(name) { return [name, sums[name]]; })
-    .sort(function(a, b) { return b[1].bytes - a[1].bytes || (a[0] < b[0] ? -1 : 1); });
+  (pass.from_disk || []).forEach(function(row) {
+    var tensor = known[row[0]], sum = of(tensor[0], "disk", tensor[1], tensor[2]);
+    sum.waited += row[2];
+    sum.read += row[3];
+  });
+  return Object.keys(sums).map(function(name) { return [name, sums[name]]; }).sort(function(a, b) {
+    return b[1].waited - a[1].waited || b[1].read - a[1].read || b[1].bytes - a[1].bytes || (a[0] < b[0] ? -1 : 1);
+  });
 }
-function panelTensorRows(body, pass, linked) {
-  var all = panelTensors(pass);
+function panelTensorRows(body, pass, panel, linked) {
+  var all = panelTensors(pass, panel.tensors);
   body.textContent = "";
   all.slice(0, TENSORS_SHOWN).forEach(function(pair) {
     var row = body.appendChild(make("tr")), name = row.appendChild(make("th", "tg-code")), at = pair[1];
+    function number(value, unit) { row.appendChild(make("td", "tg-n", fixed(value, unit, 1))); }
     name.scope = "row";
     if (linked && at.file !== null && at.offset !== null) {
       name.appendChild(make("a", "", pair[0])).href = "../file/index.html#file=" + at.file + "&offset=" + at.offset;
     } else {
       name.textContent = pair[0];
     }
-    row.appendChild(make("td", "tg-n", fixed(at.bytes, 1024, 1)));
+    if (panel.recorded.waited_ns) { number(at.waited, 1000); }
+    if (panel.recorded.read_bytes) { number(at.read, 1024); }
+    number(at.bytes, 1024);
     row.appendChild(make("td", "", at.memory === "disk" ? "mapped" : at.memory));
   });
   return all.length;
@@ -137,7 +148,7 @@ function tokenPanel(root, state) {
     layerTable(part("layers"), sums, panel, quantity, chosen,
       function(layer, group) { pick({ layer: layer, group: group, expert: null }); });
     part("answer").textContent = answer(quantity, sums, chosen);
-    var n = panelTensorRows(part("tensors"), now.pass, state.memory);
+    var n = panelTensorRows(part("tensors"), now.pass, panel, state.memory);
     part("tensor-count").textContent = n > TENSORS_SHOWN ? "The first " + TENSORS_SHOWN + " of " + exact(n) + "." : "";
     if (!part("experts")) { return; }
     panelExpertRows(part("expert-rows"), now.pass, chosen,

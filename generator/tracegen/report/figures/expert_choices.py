@@ -65,12 +65,13 @@ LINES = 48  # at most; with more tokens, neighbouring tokens share a line
 
 
 def _labels(context: Context, rows: pd.DataFrame) -> list[str]:
-    """The name of each line; all are different."""
+    """The name of each line; all are different: rows of one pass are numbered."""
     given = shared_experts.given(context)
     lines = rows.drop_duplicates("line").sort_values("line")
-    ends = lines[["first_token", "last_token", "first_pass", "last_pass"]].itertuples(index=False)
-    held = [((shared_experts.token(a), shared_experts.token(b)), (int(c), int(d))) for a, b, c, d in ends]
-    return [say.line_name(tokens, passes, given.get(passes[0])) for tokens, passes in held]
+    ends = [(int(first), int(last)) for first, last in lines[["first_pass", "last_pass"]].itertuples(index=False)]
+    names = pd.Series([say.line_name((given.get(a), given.get(b)), (a, b)) for a, b in ends], dtype="object")
+    number = names.groupby(names).cumcount()
+    return [f"{name}, row {k}" if k else str(name) for name, k in zip(names, number, strict=True)]
 
 
 def _experts_tokens(context: Context) -> Content:
@@ -138,8 +139,8 @@ def _experts_of_tokens(context: Context) -> Rows:
         numbers={"layer": layer},
     ).of(
         [part.to_dict("list") for part in tokens[:SHOWN_OF_TOKENS]],
-        col.number("Takes in token", lambda r: _number(shared_experts.token(r["generated_token"][0]))),
-        col.number("Gives token", lambda r: _number(given.get(r["pass_id"][0]))),
+        col.number("Token", lambda r: _number(given.get(r["pass_id"][0]))),
+        col.number("Takes in", lambda r: _number(shared_experts.token(r["generated_token"][0]))),
         col.number("Pass", lambda r: _pass(r["pass_id"][0])),
         col.text("Experts", lambda r: ", ".join(map(str, r["expert"]))),
         col.text("Weights", lambda r: ", ".join("—" if pd.isna(w) else q.decimal(w, 3) for w in r["weight"])),

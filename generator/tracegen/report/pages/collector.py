@@ -1,5 +1,6 @@
 """The collector: the context of a run, and the drawings, files and values of its report so far."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from tracegen.charts import svg, theme
-from tracegen.charts.pointing import shared_values
+from tracegen.charts.pointing import pass_rows, shared_values
 from tracegen.charts.svg import Drawing
 from tracegen.contract.model import Version
 from tracegen.contract.text import without_controls
@@ -147,7 +148,7 @@ class Collector(Context):
             links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", drawing.spec)))
         links.insert(0, ("data (CSV)", self.csv(file or key, data)))
         self.figures.append(PublishedFigure(key, title, caption, alt, page, path, layouts))
-        targets = f"figures/{key}.js" if any(layout.targets for layout in drawing.layouts) else ""
+        targets = f"figures/{key}.js" if any(layout.targets for layout in drawing.layouts) or _rows(drawing) else ""
         rows = figure_data(data)
         return FigureView(key, title, caption, alt, drawing, "", tuple(links), numbers or {}, targets, rows)
 
@@ -159,8 +160,9 @@ class Collector(Context):
             for layout in drawing.narrower:
                 self.files.add(_layout_path(key, layout), layout.svg)
             targets = {str(layout.width): layout.targets() for layout in drawing.layouts if layout.targets}
-            if targets:
-                book = script_json(shared_values(targets))
+            rows = _rows(drawing)
+            if targets or rows:
+                book = script_json(shared_values(targets) | ({"rows": rows} if rows else {}))
                 self.files.add(f"figures/{key}.js", call("tracegenFigure", script_json(key), book))
             if self.citable is not None and pages[key] != APPENDIX:
                 for _, name, layout in _papers(key, drawing):
@@ -198,6 +200,12 @@ class Collector(Context):
     def csv(self, name: str, data: pd.DataFrame) -> str:
         """Keep a table as CSV and return its path."""
         return self.files.add(f"data/{name}.csv", without_controls(data.to_csv(index=False, lineterminator="\n")))
+
+
+def _rows(drawing: Drawing) -> dict[str, list[list[float]]]:
+    """The result of `pass_rows` by width of the layout; empty where no mark belongs to a pass."""
+    marked = {str(of.width): json.loads(of.spec) for of in drawing.layouts if of.spec and '"pass_id"' in of.spec}
+    return {width: rows for width, spec in marked.items() if (rows := pass_rows(spec.get("datasets", {})))}
 
 
 def _layout_path(key: str, layout: Drawing) -> str:

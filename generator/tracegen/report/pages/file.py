@@ -2,25 +2,26 @@
 
 from typing import Any
 
-from tracegen.analysis import disk_waits
 from tracegen.charts import theme
 from tracegen.report.figures.heatmap import HEATMAP, nothing_touched
 from tracegen.report.figures.shared_disk import read_bytes
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.memory_data import write_memory
 from tracegen.report.pages.explorers.memory_slide import memory_slide
+from tracegen.report.pages.explorers.pass_disk import recorded
 
 
 def file(collector: Collector) -> dict[str, Any]:
     """The values of the template of the page; writes the data of its explorer."""
-    explorer, waits = write_memory(collector), disk_waits.recorded(collector.tables)
+    explorer, told = write_memory(collector), recorded(collector)
+    waits = told["waited_ns"] and read_bytes(collector, collector.measured["pass_id"])
     return {
         "explorer": explorer,
         "height": _height(collector.heatmap_rows["row"].nunique()),
         "reason": "" if explorer else _reason(collector),
         "notes": [note for note in (collector.gaps, collector.padded) if note],
-        "waits": waits,
-        "colour": "waited_ns" if waits and read_bytes(collector, collector.measured["pass_id"]) else "share",
+        "recorded": told,
+        "colour": "waited_ns" if waits else "share",
         "slide": memory_slide(collector),
         "state": {
             "data": "../data/",

@@ -13,6 +13,7 @@ from tracegen.report.figures.timeline import TIMELINE
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.op_chunks import COLUMNS, note, unit_text, written_ops
 from tracegen.report.pages.explorers.op_index import write_index
+from tracegen.report.pages.explorers.pass_disk import recorded
 from tracegen.report.pages.token_panel import layer_means_csv, token_panel
 from tracegen.report.pages.token_words import pass_name
 from tracegen.report.words.terms import memory_name
@@ -63,6 +64,7 @@ def operations(context: Collector) -> dict[str, Any]:
         "means": q.counted(len(context.phase_passes), f"{context.phase} pass", f"{context.phase} passes"),
         "means_csv": "" if shown is None else layer_means_csv(context),
         "phase": context.phase,
+        "recorded": recorded(context),
         "about": next((p["about"] for p in listed if p["id"] == shown), ""),
         "graph": next((p["graph"] for p in listed if p["id"] == shown), None),
         "rows": [] if shown is None else _rows(context, shown),

@@ -59,7 +59,7 @@ SCRIPTS = (
     "memory", "memory_slide",
     "graph_zoom", "graph_book", "graph_search", "graph_colours", "graph_facts", "graph_whole", "graph",
     "timeline_state", "timeline_told", "timeline_picture", "timeline_strip", "timeline_pointer", "timeline",
-    "experts", "compare", "figures", "sideways", "reveal", "begin",
+    "experts", "compare", "figures", "figures_chosen", "sideways", "reveal", "begin",
 )  # fmt: skip
 
 

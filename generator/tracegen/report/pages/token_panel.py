@@ -7,6 +7,7 @@ import pandas as pd
 from tracegen.analysis.layer_means import BYTES, TIMES, layer_means
 from tracegen.charts import theme
 from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.explorers.pass_disk import disk_tensors, recorded
 from tracegen.report.pages.token_words import words
 
 
@@ -14,6 +15,7 @@ def token_panel(context: Collector) -> dict[str, Any]:
     """What the scripts of the panel read.
 
     `words`: [visible text, id, number among the generated tokens, pass that took it in, pass that gave it, position].
+    `recorded`: whether waiting (waited_ns) and reads (read_bytes) of passes are known; `tensors`: those that had any.
     `means`: [layer, group, then the columns of TIMES in ns and of BYTES] in the mean over `n_means` passes of `phase`.
     """
     means = _means(context)
@@ -27,6 +29,8 @@ def token_panel(context: Collector) -> dict[str, Any]:
         "n_means": len(context.phase_passes),
         "phase": context.phase,
         "order": list(theme.GROUPS),
+        "recorded": recorded(context),
+        "tensors": disk_tensors(context),
     }
 
 

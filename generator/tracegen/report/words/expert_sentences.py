@@ -1,7 +1,7 @@
 """The sentences about experts on the experts page and the overview: values in, text out.
 
-A row is named by the token that it holds, for which it chooses the experts. A number of experts is always of one
-layer; over several layers, pairs of layer and expert are counted.
+A row is named by the token that its pass gives, as passes are on all pages; it chooses the experts of the one before. A
+number of experts is always of one layer; over several layers, pairs of layer and expert are counted.
 """
 
 from collections.abc import Collection, Sequence
@@ -10,23 +10,17 @@ from tracegen.contract import quantities as q
 
 LEFT_OUT = "Prompt and warm-up are left out."
 HELD = (
-    "Each row is named by the token that it holds, the one that its pass takes in, and after the arrow by the one that "
-    "the pass gives: other pages name the pass by that one."
+    "Each row is named by the token that its pass gives; the experts are those of the token before, which it takes in."
 )
 
 
 # Names of rows and lines.
 
 
-def line_name(tokens: tuple[int | None, int | None], passes: tuple[int, int], gives: int | None = None) -> str:
-    """The name of a line: the tokens that its first and last row hold, or their passes if a token is not known.
-
-    `gives`: the token that the pass of a single row gives.
-    """
-    if gives is not None and tokens[0] is not None and tokens[0] == tokens[1]:
-        return f"token {tokens[0]} → {gives}"
-    known = None not in tokens
-    first, last = tokens if known else passes
+def line_name(given: tuple[int | None, int | None], passes: tuple[int, int]) -> str:
+    """The name of a line: the tokens that its first and last pass give, or the passes if a token is not known."""
+    known = None not in given
+    first, last = given if known else passes
     noun = "token" if known else "pass"
     return f"{noun} {first}" if first == last else f"{'tokens' if known else 'passes'} {first}–{last}"
 
@@ -155,8 +149,8 @@ def last_token(last: int | None, *, windowed: bool) -> str:
     if last is None:
         return ""
     if windowed:
-        return f"No recorded row holds token {last}, the last one generated."
-    return f"No row holds token {last}, the last one generated: it chose no expert."
+        return f"No recorded pass takes in token {last}, the last one generated."
+    return f"No pass takes in token {last}, the last one generated: it chose no expert."
 
 
 def of_tokens_title(layer: int | None) -> str:

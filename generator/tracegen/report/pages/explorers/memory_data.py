@@ -1,7 +1,8 @@
 """The data of the explorer of the file: its pieces, and what each row of passes touched of them.
 
 `data/memory.js` is a classic script with one call; the page loads it when the explorer becomes visible. What a single
-pass touched is computed in the browser from its operations (op_chunks.py).
+pass touched is computed in the browser from its operations (op_chunks.py), what it waited for and read stands beside
+them (pass_disk.py).
 """
 
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis import disk_waits
 from tracegen.analysis.pieces import piece_bytes, piece_use
 from tracegen.contract import quantities as q
 from tracegen.report.figures.explorers import GRAPH
@@ -17,9 +17,10 @@ from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.op_chunks import written_ops
 from tracegen.report.pages.explorers.packing import packed, script_json, whole
+from tracegen.report.pages.explorers.pass_disk import pass_disk, recorded
 
 DATA, CALL = "data/memory.js", "tracegenMemory"
-QUANTITIES = ("n_uses", "touched_bytes", "work_ns")
+QUANTITIES, DISK = ("n_uses", "touched_bytes", "work_ns"), ("waited_ns", "read_bytes")
 
 
 def write_memory(context: Collector) -> bool:
@@ -29,7 +30,7 @@ def write_memory(context: Collector) -> bool:
     use = piece_use(tables, context.used, cut)
     if cut.empty or use.empty or rows.empty or context.refusal(HEATMAP.needs):
         return False
-    waits = disk_waits.by_piece(tables, cut) if disk_waits.recorded(tables) else None
+    disk = pass_disk(context)[["pass_id", "piece", *(name for name, told in recorded(context).items() if told)]]
     written, files = written_ops(context), tables["files"].sort_values("axis_begin")
     graph = dict(zip(tables["passes"]["pass_id"], tables["passes"]["graph"], strict=True))
     end = np.array([len(cut)])
@@ -48,8 +49,8 @@ def write_memory(context: Collector) -> bool:
             "begin": packed(np.diff(cut["begin"].to_numpy(), prepend=0), end)[0],
             "size": packed(cut["end"] - cut["begin"], end)[0],
         },
-        "top": {name: whole(use[name].max()) for name in QUANTITIES} | _top_wait(waits),
-        "rows": _rows(context, use, piece_bytes(tables, context.used, cut), rows, waits),
+        "top": {name: whole(of[name].max()) for of in (use, disk) for name in of if name in (*QUANTITIES, *DISK)},
+        "rows": _rows(context, use, piece_bytes(tables, context.used, cut), rows, disk),
         "graphs": not context.refusal(GRAPH.needs),
         "passes": [
             [int(p), context.labels[int(p)], written.chunk.get(int(p)), written.static[int(p)], int(row), int(graph[p])]
@@ -69,32 +70,27 @@ def _tensors(tensors: pd.DataFrame) -> dict[str, list[Any]]:
     }
 
 
-def _top_wait(waits: pd.DataFrame | None) -> dict[str, int | None]:
-    """The longest time that a pass waited for a piece; no entry if page faults were not recorded."""
-    return {} if waits is None else {"waited_ns": whole(waits["waited_ns"].max())}
-
-
 def _rows(
-    context: Collector, use: pd.DataFrame, once: pd.DataFrame, rows: pd.DataFrame, waits: pd.DataFrame | None
+    context: Collector, use: pd.DataFrame, once: pd.DataFrame, rows: pd.DataFrame, disk: pd.DataFrame
 ) -> list[dict[str, Any]]:
     """Per row of the heatmap: number of passes, and sums over them of what they touched of pieces and buffers.
 
-    `once` is the result of `piece_bytes`, `waits` that of `disk_waits.by_piece` or None. Where a piece has two kinds of
-    memory, its bytes and the waiting for it stand with the first.
+    `once` is the result of `piece_bytes`, `disk` what of `pass_disk` was recorded. Where a piece has two kinds of
+    memory, its bytes, the waiting for it and what was read of it stand with the first.
     """
     merged = use.merge(rows[["pass_id", "row"]], on="pass_id")
     grouped = merged.groupby(["row", "piece", "memory"], observed=True)
     sums = grouped[list(QUANTITIES)].sum().reset_index()
     sums["work_ns"] = sums["work_ns"].mask((grouped["work_ns"].count() < grouped.size()).to_numpy())
-    names = [*QUANTITIES, "used_bytes"]
-    if waits is not None:
-        sums, names = _with_waits(sums, waits, rows), [*names, "waited_ns"]
+    told = [name for name in DISK if name in disk]
+    if told:
+        sums = _with_disk(sums, disk, told, rows)
     sums = sums.sort_values(["row", "piece"], ignore_index=True)
     different = once.merge(rows[["pass_id", "row"]], on="pass_id").groupby(["row", "piece"])["used_bytes"].sum()
     sums = sums.merge(different.reset_index(), on=["row", "piece"], how="left")
     sums["used_bytes"] = sums["used_bytes"].fillna(0).astype("int64").mask(sums.duplicated(["row", "piece"]), 0)
-    if waits is not None:
-        sums["waited_ns"] = sums["waited_ns"].mask(sums.duplicated(["row", "piece"]), 0)
+    for name in told:
+        sums[name] = sums[name].mask(sums.duplicated(["row", "piece"]), 0)
     touched = context.buffer_use.merge(rows[["pass_id", "row"]], on="pass_id")
     held = touched.groupby(["row", "group"])["touched_bytes"].sum().reset_index()
     each = rows.drop_duplicates("row").sort_values("row")
@@ -103,7 +99,7 @@ def _rows(
     gap = np.diff(sums["piece"].to_numpy(), prepend=0)
     gap[begins[begins < ends]] = sums["piece"].to_numpy()[begins[begins < ends]]
     columns = {"piece": packed(gap, ends), "copied": packed((sums["memory"] == "copied").astype(int), ends)}
-    columns |= {name: packed(sums[name], ends) for name in names}
+    columns |= {name: packed(sums[name], ends) for name in (*QUANTITIES, "used_bytes", *told)}
     records = []
     for i, row in enumerate(each.to_dict("records")):
         groups = held[held["row"] == row["row"]]
@@ -120,11 +116,11 @@ def _rows(
     return records
 
 
-def _with_waits(sums: pd.DataFrame, waits: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """`sums` with waited_ns; pieces that a row only waited for, because nothing is known of their use, are added."""
-    waited = waits.merge(rows[["pass_id", "row"]], on="pass_id").groupby(["row", "piece"])["waited_ns"].sum()
-    sums = sums.merge(waited.reset_index(), on=["row", "piece"], how="outer", indicator=True)
+def _with_disk(sums: pd.DataFrame, disk: pd.DataFrame, told: list[str], rows: pd.DataFrame) -> pd.DataFrame:
+    """`sums` with the columns `told` of `disk`; pieces that a row did not use, but waited for or read, are added."""
+    found = disk.merge(rows[["pass_id", "row"]], on="pass_id").groupby(["row", "piece"])[told].sum()
+    sums = sums.merge(found.reset_index(), on=["row", "piece"], how="outer", indicator=True)
     alone = (sums.pop("_merge") == "right_only").to_numpy(bool)
     sums.loc[alone, list(QUANTITIES)] = 0
     sums["memory"] = sums["memory"].astype("object").where(~alone, "disk")
-    return sums.assign(waited_ns=sums["waited_ns"].fillna(0).astype("int64"))
+    return sums.assign(**{name: sums[name].fillna(0).astype("int64") for name in told})

@@ -19,6 +19,7 @@ from tracegen.contract import quantities as q
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.chosen_experts import chosen_experts
 from tracegen.report.pages.explorers.packing import codes, packed, script_json, texts, whole
+from tracegen.report.pages.explorers.pass_disk import packed_disk
 
 PASSES_PER_CHUNK, BYTES_PER_CHUNK = 100, 400_000
 COLUMNS = ("begin_ns", "duration_ns", "work_ns", "barrier_ns", "wait_ns", "disk_bytes", "copied_bytes", "buffer_bytes")
@@ -78,7 +79,7 @@ def write_chunks(context: Collector, passes: pd.DataFrame) -> Written:
     columns = {"begin": packed(_gaps(ops), ends)} | {c.removesuffix("_ns"): packed(ops[c], ends) for c in TIMES}
     differing, notes = _differing(ops, typical, begins, ends)
     units = _units(context.tables["touches"], ids, of_pass, selects)
-    experts = chosen_experts(context.tables["routing"], ids)
+    experts, disk = chosen_experts(context.tables["routing"], ids), packed_disk(context, ids)
     nodes, written, before = ops["node"].to_numpy(), [], None
     for i, pass_id in enumerate(ids.tolist()):
         entry: dict[str, Any] = {"id": pass_id} | {name: column[i] for name, column in columns.items()}
@@ -86,6 +87,8 @@ def write_chunks(context: Collector, passes: pd.DataFrame) -> Written:
         entry |= {name: column[i] for name, column in differing.items() if column[i]}
         if experts[i]:
             entry["experts"] = experts[i]
+        if disk[i] is not None:
+            entry["from_disk"] = disk[i]
         if i in notes:
             entry["note"] = notes[i]
         numbers = nodes[begins[i] : ends[i]]

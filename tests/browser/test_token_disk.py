@@ -1,0 +1,92 @@
+"""Which tensors a token waits for and reads, on the page of operations and on that of the file."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import MOE_RUN, MOE_TABLES
+from tests.builders import with_facts, with_requests
+from tests.drawn import empty_figures
+from tests.report_files import written_report
+from tracegen.contract import quantities as q
+
+pytestmark = pytest.mark.browser
+
+TABLES = with_requests(MOE_TABLES)
+PASS = 4
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with empty_figures():
+        run = with_facts(MOE_RUN, trace=dict(faults_recorded=True, requests_recorded=True))
+        return written_report(tmp_path_factory.mktemp("token-disk"), TABLES, run)
+
+
+def of_tensor(tensor: dict[str, Any], pass_id: int) -> tuple[int, int]:
+    """Waiting (ns) of a pass for bytes of a tensor, and how many of them it read."""
+    begin, end = tensor["offset"], tensor["offset"] + tensor["size_bytes"]
+    faults, requests = (
+        table[(table["pass_id"] == pass_id) & (table["file"] == tensor["file"])].to_dict("records")
+        for table in (TABLES["faults"], TABLES["requests"])
+    )
+    waited = sum(one["duration_ns"] for one in faults if begin <= one["offset"] < end)
+    ends = [(one["offset"], one["offset"] + one["file_bytes"]) for one in requests]
+    return waited, sum(max(min(end, last) - max(begin, first), 0) for first, last in ends)
+
+
+def known(pass_id: int) -> dict[str, tuple[int, int]]:
+    tensors = TABLES["tensors"].to_dict("records")
+    return {tensor["name"]: of_tensor(tensor, pass_id) for tensor in tensors}
+
+
+def rows(page: Any) -> list[list[str]]:
+    texts = [row.locator("th, td").all_inner_texts() for row in page.locator("[data-tg=tensors] tr").all()]
+    return [[text.replace("\u202f", "") for text in row] for row in texts]
+
+
+def test_the_panel_of_a_token_names_what_it_waited_for_and_read(page: Any, root: Path) -> None:
+    page.goto((root / "operations/index.html").as_uri() + f"#pass={PASS}")
+    page.wait_for_function(f"document.querySelector('[data-tg=label]').textContent.includes('pass {PASS}')")
+    shown, wanted = rows(page), known(PASS)
+    head = page.locator("table:has([data-tg=tensors]) thead th").all_inner_texts()
+    assert [" ".join(text.split()) for text in head] == ["Tensor", "Waited µs", "Read KiB", "Touched KiB", "Memory"]
+    for name, waited, read, *_ in shown:
+        ns, n_bytes = wanted[name]
+        assert float(waited) == pytest.approx(ns / 1e3, abs=0.051), name
+        assert float(read) == pytest.approx(n_bytes / 1024, abs=0.051), name
+    order = sorted(wanted.values(), reverse=True)[: len(shown)]
+    assert [wanted[row[0]] for row in shown] == order and order[0][0] > 0
+
+
+def test_what_was_not_recorded_has_no_column_and_is_said(page: Any, moe_report: Path) -> None:
+    page.goto((moe_report / "operations/index.html").as_uri() + f"#pass={PASS}")
+    table = page.locator("table:has([data-tg=tensors])")
+    assert "Waited" in table.locator("thead").inner_text() and "Read" not in table.locator("thead").inner_text()
+    assert (
+        page.locator("div:has(> .tg-scroll [data-tg=tensors]) > .tg-caption")
+        .inner_text()
+        .endswith("Bytes read: not recorded.")
+    )
+
+
+def test_a_single_token_has_its_waiting_and_its_reads_in_the_map_of_the_file(page: Any, root: Path) -> None:
+    wanted = known(PASS)
+    names = [name for name, (ns, n_bytes) in wanted.items() if ns and n_bytes and "exps" not in name]
+    assert names
+    tensors = TABLES["tensors"].set_index("name")["tensor"]
+    page.goto((root / "file/index.html").as_uri() + f"#tensor={tensors[names[0]]}")
+    page.wait_for_selector("[data-tg=log] table")
+    page.select_option("[data-tg=view]", "layers")
+    page.select_option("[data-tg=which]", "one")
+    passes = TABLES["passes"].dropna(subset=["graph"])["pass_id"].tolist()
+    slider = f"e => {{ e.value = {passes.index(PASS)}; e.dispatchEvent(new Event('input')); }}"
+    page.eval_on_selector("[data-tg=slider]", slider)
+    told = page.locator("#tg-memory-about div").all()
+    facts = {one.locator("dt").inner_text(): one.locator("dd").inner_text() for one in told}
+    ns, n_bytes = wanted[names[0]]
+    assert facts["Waiting for the disk"] == q.duration(ns)
+    assert facts["Bytes read from the disk"] == q.size(n_bytes)
+    options = page.eval_on_selector_all("[data-tg=quantity] option", "all => all.map(o => o.value)")
+    assert options[-2:] == ["waited_ns", "read_bytes"]
