@@ -5,17 +5,7 @@ import pytest
 
 from tests.builders import only, scaled_case, without
 from tests.golden.hard_case import hard_case
-from tracegen.analysis import (
-    accesses,
-    blocks,
-    buffers,
-    coverage,
-    heatmap,
-    operations,
-    passes,
-    summary,
-    timeline,
-)
+from tracegen.analysis import accesses, blocks, buffers, coverage, heatmap, operations, passes, summary, timeline
 from tracegen.report.words import sentences
 
 CASE = scaled_case(5, 4, moe=True, splits=2)

@@ -43,15 +43,11 @@ def bounds(layers: pd.DataFrame, **machine: Any) -> dict[str, str | None]:
 def test_each_bound_by_hand() -> None:
     """Memory gives 1 byte a ns, the caches hold 100 bytes; two threads work 1,000 ns each."""
     layers = a_table(
-        an_op("MUL_MAT", 0, 800, 2000, 1000),
-        an_op("LESS", 1, 799, 2000, 1000),
-        an_op("ADD", 2, 0, 2000, 0, buffer_bytes=900),
-        an_op("ROPE", 3, 900, 2000, 2000),
-        an_op("NORM", 4, 900, 2000, 0),
-        an_op("SCALE", 5, 1500, 2000, 0),
-        an_op("UNKNOWN", 6, None, 2000, 0),
+        an_op("MUL_MAT", 0, 800, 2000, 1000), an_op("LESS", 1, 799, 2000, 1000),
+        an_op("ADD", 2, 0, 2000, 0, buffer_bytes=900), an_op("ROPE", 3, 900, 2000, 2000),
+        an_op("NORM", 4, 900, 2000, 0), an_op("SCALE", 5, 1500, 2000, 0), an_op("UNKNOWN", 6, None, 2000, 0),
         faults={4: 1000},
-    )
+    )  # fmt: skip
     assert layers["op"].tolist() == ["ADD", "LESS", "MUL_MAT", "NORM", "ROPE", "SCALE"]
     table = bandwidth.summed(layers, ("op", "dtype"), bandwidth.Machine(1e9, 100, 1, 5000.0)).set_index("op")
     assert table["bytes_per_second"].to_dict() == {

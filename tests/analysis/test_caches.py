@@ -85,13 +85,7 @@ def test_rates_are_hits_of_repeated_uses(items: list[int]) -> None:
         assert rates.rates.empty and rates.needed.empty
         return
     counts = sorted((items.count(item) - 1 for item in set(items)), reverse=True)
-    hits = {
-        "LRU": lru,
-        "FIFO": fifo,
-        "LFU": lfu,
-        "static": lambda _, size: sum(counts[:size]),
-        "Belady": belady,
-    }
+    hits = {"LRU": lru, "FIFO": fifo, "LFU": lfu, "static": lambda _, size: sum(counts[:size]), "Belady": belady}
     for row in rates.rates.itertuples():
         assert row.hit_rate == pytest.approx(hits[str(row.policy)](items, int(str(row.size_granules))) / again)
     assert (rates.rates[rates.rates["size_granules"] == rates.n_granules]["hit_rate"] == 1).all()

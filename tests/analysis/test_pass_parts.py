@@ -16,11 +16,7 @@ CASE = scaled_case(4, 2)
 
 
 def run_of(
-    begin: int,
-    end: int,
-    ops: list[tuple[int, int, int]],
-    others: list[tuple[int, int, int]],
-    backend: str = "BLAS",
+    begin: int, end: int, ops: list[tuple[int, int, int]], others: list[tuple[int, int, int]], backend: str = "BLAS"
 ) -> dict[str, pd.DataFrame]:
     """One pass; `ops` of the CPU and splits of another backend as (split, begin, end)."""
     tables = empty()

@@ -17,11 +17,9 @@ TENSORS = pd.DataFrame(
 
 def test_types_are_sorted_by_their_bytes() -> None:
     assert weights.by_type(TENSORS).to_dict("list") == {
-        "dtype": ["Q4_K", "F16", "Q8_0"],
-        "n_tensors": [1, 2, 1],
-        "size_bytes": [300, 140, 60],
+        "dtype": ["Q4_K", "F16", "Q8_0"], "n_tensors": [1, 2, 1], "size_bytes": [300, 140, 60],
         "share": [0.6, 0.28, 0.12],
-    }
+    }  # fmt: skip
     assert weights.by_type(TENSORS.head(0)).empty
 
 

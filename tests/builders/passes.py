@@ -27,16 +27,11 @@ def passes_of(
             placement=graph, begin_ns=begin, end_ns=clock) | none)  # fmt: skip
         rows["tokens"] += [
             dict(
-                pass_id=number,
-                row=r,
-                token_id=(7 * number + 3 * r) % N_VOCAB,
-                position=position + r,
-                sequence=0,
-                output=r == tokens - 1,
-                generated_token=produced - 1 if kind == "generate" else None,
+                pass_id=number, row=r, token_id=(7 * number + 3 * r) % N_VOCAB, position=position + r, sequence=0,
+                output=r == tokens - 1, generated_token=produced - 1 if kind == "generate" else None,
             )
             for r in range(tokens)
-        ]
+        ]  # fmt: skip
         position += 0 if kind == "warmup" else tokens
         clock += 40_000
     return rows
@@ -70,15 +65,10 @@ def _ops(
             work = length - 40 * thread - inside
             rows["spans"].append(
                 dict(
-                    pass_id=pass_id,
-                    node=node["node"],
-                    thread=thread,
-                    begin_ns=at + late,
-                    work_ns=work,
-                    barrier_ns=inside,
-                    wait_ns=90 + 25 * thread,
+                    pass_id=pass_id, node=node["node"], thread=thread, begin_ns=at + late, work_ns=work,
+                    barrier_ns=inside, wait_ns=90 + 25 * thread,
                 )
-            )
+            )  # fmt: skip
             last = max(last, at + late + work + inside)
         rows["ops"].append(
             row | dict(state="executed", n_threads=threads, begin_ns=at, end_ns=last, time_basis="measured")

@@ -80,11 +80,9 @@ def test_the_program_inherits_no_lock_and_is_the_first_that_the_kernel_ends(tmp_
     )
     with under_pressure(SMALL, None) as pressure:
         ended = run_program(
-            [sys.executable, "-c", code],
-            stdout=tmp_path / "out",
-            stderr=tmp_path / "err",
+            [sys.executable, "-c", code], stdout=tmp_path / "out", stderr=tmp_path / "err",
             before=conditions.before_start(EXPERIMENT, pressure),
-        )
+        )  # fmt: skip
     assert ended.status == 0 and (tmp_path / "out").read_text() == "['0'] 1000\n"
     assert Path("/proc/self/oom_score_adj").read_text().strip() != "1000"
 

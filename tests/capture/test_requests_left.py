@@ -10,11 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.known_reads import (
-    direct_reads,
-    reads_within,
-    recording,
-)
+from tests.capture.known_reads import direct_reads, reads_within, recording
 from tests.ring_pages import files_of, passes_of
 from tracegen.measure.capture import tracefs
 from tracegen.measure.capture.requests import recorded_requests

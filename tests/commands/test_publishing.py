@@ -22,9 +22,7 @@ def command(module: types.ModuleType, *words: str) -> int:
     return result
 
 
-def test_publish_lists_what_becomes_public_and_prints_the_citation(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_publish_lists_what_becomes_public_and_prints_the_citation(capsys: pytest.CaptureFixture[str]) -> None:
     a_run_folder(Path("experiments"), a_run(number=1))
     a_run_folder(Path("experiments"), a_run(number=2, prompt="esc \x1b[31m red"))
     assert command(publish, "sample", "-m", "first") == 0

@@ -17,10 +17,7 @@ from tracegen.readers.native.trace import read_trace
 
 pytestmark = pytest.mark.llama
 
-SHAPES = {
-    "dense": ("demo", {}),
-    "experts, repacked": ("moe", {"dtype": "Q4_K"}),
-}
+SHAPES = {"dense": ("demo", {}), "experts, repacked": ("moe", {"dtype": "Q4_K"})}
 
 
 @pytest.fixture(scope="module", params=[(name, threads) for name in SHAPES for threads in (1, 2)], ids=str)
@@ -93,10 +90,7 @@ def test_a_graph_said_to_be_unchanged_is(experiment: Experiment, hooked: Build, 
         text, log = completion(experiment, hooked, **environment_for(experiment, folder), TENSOR_TRACE_VERIFY=verify)
         tables = read_trace(segment_files(folder)).tables
         tables_of[verify] = (
-            text,
-            tables["passes"]["graph"].tolist(),
-            tables["passes"]["placement"].tolist(),
-            len(tables["ops"]),
-        )
+            text, tables["passes"]["graph"].tolist(), tables["passes"]["placement"].tolist(), len(tables["ops"]),
+        )  # fmt: skip
         assert timings_in(log)["graphs_reused"], "llama.cpp says of some graphs that they are unchanged"
     assert tables_of["0"] == tables_of["1"]

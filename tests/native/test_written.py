@@ -247,10 +247,7 @@ def test_the_plain_and_the_sanitized_tt_dump_agree(build: Build, dump: list[str]
     program = build("tools") / "asan" / "tt_dump"
     assert shutil.which(str(program))
     ended = subprocess.run(
-        [program, "--events", written],
-        capture_output=True,
-        text=True,
-        check=True,
+        [program, "--events", written], capture_output=True, text=True, check=True,
         env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"},
-    )
+    )  # fmt: skip
     assert ended.stdout.splitlines() == dump

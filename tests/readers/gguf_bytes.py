@@ -52,9 +52,7 @@ def padded(data: bytes, alignment: int = 32) -> bytes:
 
 
 def file(
-    tensors: Mapping[str, tuple[tuple[int, ...], int, int]],
-    pairs: Iterable[bytes] = (),
-    alignment: int = 32,
+    tensors: Mapping[str, tuple[tuple[int, ...], int, int]], pairs: Iterable[bytes] = (), alignment: int = 32
 ) -> bytes:
     """A whole file: `{name: (shape, ggml type, size in bytes)}`, data filled with 0xAA."""
     infos, data = [], b""

@@ -113,20 +113,11 @@ def test_a_hand_made_file(tmp_path: Path) -> None:
     assert (model.architecture, model.name, model.n_layers, model.n_experts) == ("llama", "tiny", 7, 4)
     assert (model.n_experts_used, model.random_weights, model.paths) == (None, False, (path,))
     assert model.tensors.to_dict("list") == {
-        "tensor": [0, 1, 2],
-        "name": ["token_embd.weight", "blk.6.ffn_gate_exps.weight", "blk.6.ffn_gate_exps.bias"],
-        "file": [0, 0, 0],
-        "offset": [begin, begin + 64, begin + 64 + 288],
-        "size_bytes": [54, 272, 32],
-        "dtype": ["Q4_0", "MXFP4", "F32"],
-        "ne0": [32, 64, 2],
-        "ne1": [3, 2, 4],
-        "ne2": [1, 4, 1],
-        "ne3": [1, 1, 1],
-        "layer": [None, 6, 6],
-        "component": ["embedding", "expert_gate", "expert_gate"],
-        "n_experts": [None, 4, 4],
-    }
+        "tensor": [0, 1, 2], "name": ["token_embd.weight", "blk.6.ffn_gate_exps.weight", "blk.6.ffn_gate_exps.bias"],
+        "file": [0, 0, 0], "offset": [begin, begin + 64, begin + 64 + 288], "size_bytes": [54, 272, 32],
+        "dtype": ["Q4_0", "MXFP4", "F32"], "ne0": [32, 64, 2], "ne1": [3, 2, 4], "ne2": [1, 4, 1], "ne3": [1, 1, 1],
+        "layer": [None, 6, 6], "component": ["embedding", "expert_gate", "expert_gate"], "n_experts": [None, 4, 4],
+    }  # fmt: skip
     assert model.files.drop(columns="sha256").to_dict("list") == {
         "file": [0], "model": [0], "split_index": [0], "path": ["m.gguf"],
         "size_bytes": [path.stat().st_size], "axis_begin": [0],
@@ -155,8 +146,7 @@ def test_hashes_stand_beside_their_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "pair",
-    [made.pair("tracegen.random_weights", 7, b"\1"), made.string("general.description", "Random weights.")],
+    "pair", [made.pair("tracegen.random_weights", 7, b"\1"), made.string("general.description", "Random weights.")]
 )
 def test_random_weights_are_recognised(tmp_path: Path, pair: bytes) -> None:
     assert read_model(written(tmp_path, made.file(ONE, [pair]))).random_weights
@@ -191,41 +181,26 @@ BROKEN = {
     "BIG_ENDIAN": (made.header(version=3 << 24), "is a big-endian GGUF file"),
     "ABSURD_TENSORS": (made.header(counts=(2**63, 0)), "announces 9223372036854775808 tensors"),
     "ABSURD_PAIRS": (made.header(counts=(0, 2**40)), "announces 0 tensors and 1099511627776 metadata pairs"),
-    "ABSURD_KEY": (
-        made.header([TEXT_OF_ABSURD_LENGTH + bytes(9)]),
-        "a metadata key has 9223372036854775808 bytes",
-    ),
+    "ABSURD_KEY": (made.header([TEXT_OF_ABSURD_LENGTH + bytes(9)]), "a metadata key has 9223372036854775808 bytes"),
     "ABSURD_TEXT": (made.header([made.pair("k", 8, TEXT_OF_ABSURD_LENGTH)]), "are missing"),
     "ABSURD_ARRAY": (made.header([made.array("k", 4, 2**62, b"")]), "the array 'k' at offset"),
     "ABSURD_WORDS": (made.header([made.array("k", 8, 2**62, b"")]), "the array 'k' at offset"),
     "ABSURD_SHAPE": (made.header(tensors=[made.tensor("a", (2**40, 2**40), 0, 0)]), "has an impossible shape"),
-    "ABSURD_OFFSET": (
-        made.header(tensors=[made.tensor("a", (4,), 0, 2**63)]),
-        "or offset 9223372036854775808",
-    ),
+    "ABSURD_OFFSET": (made.header(tensors=[made.tensor("a", (4,), 0, 2**63)]), "or offset 9223372036854775808"),
     "KEY_NOT_UTF8": (made.header([made.pair(b"\xff", 0, b"\0")]), "a metadata key is not UTF-8"),
     "TEXT_NOT_UTF8": (made.header([made.string("k", b"\xff")]), "the value of 'k' is not UTF-8"),
     "NAME_NOT_UTF8": (made.header(tensors=[made.tensor(b"\xff", (4,), 0, 0)]), "a tensor name is not UTF-8"),
     "LONG_NAME": (made.header(tensors=[made.tensor("a" * 64, (4,), 0, 0)]), "a tensor name has 64 bytes"),
     "TWO_KEYS": (made.header([made.u32("k", 1)] * 2), "the metadata key 'k' occurs twice"),
-    "TWO_TENSORS": (
-        made.padded(made.header(tensors=[INFO, made.tensor("a", (4,), 0, 32)])) + bytes(64),
-        "twice",
-    ),
+    "TWO_TENSORS": (made.padded(made.header(tensors=[INFO, made.tensor("a", (4,), 0, 32)])) + bytes(64), "twice"),
     "NO_SUCH_TYPE": (made.header([made.pair("k", 13, bytes(8))]), "the value of 'k' has the type 13"),
     "NESTED_ARRAY": (made.header([made.array("k", 9, 1, bytes(16))]), "has elements of type 9"),
     "BAD_BOOL": (made.header([made.pair("k", 7, b"\2")]), "the value of 'k' is 2, but a bool must be 0 or 1"),
     "TOO_MANY_DIMS": (made.header(tensors=[made.tensor("a", (1,) * 5, 0, 0)]), "has 5 dimensions, but at most 4 are"),
-    "ABSURD_DIMS": (
-        made.header(tensors=[made.text("a") + struct.pack("<IQQ", 2**31, 0, 0)]),
-        "2147483648 dimen",
-    ),
+    "ABSURD_DIMS": (made.header(tensors=[made.text("a") + struct.pack("<IQQ", 2**31, 0, 0)]), "2147483648 dimen"),
     "NO_SUCH_DTYPE": (made.header(tensors=[made.tensor("a", (4,), 99, 0)]), "has the ggml type 99"),
     "REMOVED_DTYPE": (made.header(tensors=[made.tensor("a", (32,), 4, 0)]), "has the ggml type 4"),
-    "HALF_A_BLOCK": (
-        made.header(tensors=[made.tensor("a", (33,), 2, 0)]),
-        "rows of 33 elements, but Q4_0 needs",
-    ),
+    "HALF_A_BLOCK": (made.header(tensors=[made.tensor("a", (33,), 2, 0)]), "rows of 33 elements, but Q4_0 needs"),
     "NOT_ALIGNED": (made.header(tensors=[made.tensor("a", (4,), 0, 8)]), "is not aligned to 32"),
     "BAD_ALIGNMENT": (made.header([made.u32("general.alignment", 24)]), "is 24, not a power of two"),
     "NO_ALIGNMENT": (made.header([made.u32("general.alignment", 0)]), "is 0, not a power of two"),

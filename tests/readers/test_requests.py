@@ -228,22 +228,8 @@ def test_places_of_other_files_than_the_run_has_are_refused(tmp_path: Path) -> N
 
 GOOD: dict[str, Any] = {"refused": None, "lost": 0, "files": [placed(DISK, (0, 4096, 4096))]}
 WRONG: tuple[Any, ...] = (
-    None,
-    -1,
-    1.5,
-    1 << 63,
-    10**400,
-    "x",
-    "7",
-    True,
-    [],
-    {},
-    [[1]],
-    [1, 2, 3],
-    ["a", "b"],
-    [254, 0],
-    [[0, 1, 2.5]],
-)
+    None, -1, 1.5, 1 << 63, 10**400, "x", "7", True, [], {}, [[1]], [1, 2, 3], ["a", "b"], [254, 0], [[0, 1, 2.5]],
+)  # fmt: skip
 
 
 def hostile_states() -> Iterator[Any]:

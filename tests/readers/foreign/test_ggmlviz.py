@@ -31,13 +31,8 @@ from tracegen.readers.foreign.trace import ForeignTrace
 EXPECTED: dict[str, dict[str, Any]] = json.loads((SAMPLES / "expected.json").read_text())
 WHOLE = ("01", "02", "03", "06", "07", "10")
 NAMES = (
-    "GRAPH_COMPUTE_BEGIN",
-    "GRAPH_COMPUTE_END",
-    "OP_COMPUTE_BEGIN",
-    "OP_COMPUTE_END",
-    "TENSOR_ALLOC",
-    "TENSOR_FREE",
-)
+    "GRAPH_COMPUTE_BEGIN", "GRAPH_COMPUTE_END", "OP_COMPUTE_BEGIN", "OP_COMPUTE_END", "TENSOR_ALLOC", "TENSOR_FREE",
+)  # fmt: skip
 
 
 def expected(number: str) -> dict[str, Any]:
