@@ -137,9 +137,7 @@ def test_the_array_is_larger_than_the_caches(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"rate": {"threads": [1], "bytes_per_second": []}}'])
-def test_a_broken_or_foreign_memory_is_measured_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
+def test_a_broken_or_foreign_rate_is_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     path = tmp_path / "rate.json"
     path.write_text(text)
     new = {"threads": [1], "bytes_per_second": [7]}

@@ -69,9 +69,7 @@ def test_rows_of_several_passes_are_their_mean() -> None:
     ),
     st.integers(1, 70),
 )
-def test_each_byte_counts_once_however_ranges_overlap(
-    drawn: list[tuple[int, int, int, int, bool]], n_columns: int
-) -> None:
+def test_overlapping_ranges_count_each_byte_once(drawn: list[tuple[int, int, int, int, bool]], n_columns: int) -> None:
     small = scaled_case(2, 1)
     files = pd.DataFrame({"file": [0, 1], "axis_begin": [0, 100], "size_bytes": [100, 60]})
     tensors = small["tensors"].head(3).assign(file=[0, 0, 1], offset=[10, 50, 0], size_bytes=[40, 3, 60])

@@ -52,9 +52,7 @@ NONE_UNSEEN = pd.DataFrame({"tensor": pd.Series(dtype="Int64")})
 
 
 @given(st.lists(RANGE, max_size=8), PAGES, PAGES)
-def test_each_byte_is_in_the_columns_that_it_belongs_to(
-    rows: list[tuple[int, int, int, str]], loaded: set[int], at_end: set[int]
-) -> None:
+def test_each_byte_is_in_its_columns(rows: list[tuple[int, int, int, str]], loaded: set[int], at_end: set[int]) -> None:
     used = ranges(rows)
     table = ledger.by_tensor(tables(loaded, at_end), used, NONE_UNSEEN, PAGE).set_index("tensor")
     measured = used[used["pass_id"] >= 2]

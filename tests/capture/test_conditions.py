@@ -86,9 +86,7 @@ def test_the_device_is_the_one_that_df_names(file: Path) -> None:
     assert [facts["device"], facts["file_system"]] == output.stdout.splitlines()[1].split()
 
 
-def test_a_file_system_is_known_whose_files_have_another_device_number(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_system_with_another_device_number_is_known(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on btrfs: the mount is found by its own number."""
     before, text = storage.storage_of(file), storage._text
 

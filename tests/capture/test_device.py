@@ -90,9 +90,7 @@ def test_every_measurement_adds_up_and_the_kernel_counted_its_bytes(large: Path)
     assert sum(each.duration_ns for each in result.measurements) <= result.duration_ns
 
 
-def test_what_is_read_is_the_file_and_no_block_twice(
-    small: Path, reads: list[tuple[int, bytes]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_block_is_read_twice(small: Path, reads: list[tuple[int, bytes]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "_program_limits", lambda _: ())
     result = measure(small, 60.0)  # long enough to read all of it each time
     content = small.read_bytes()
@@ -107,9 +105,7 @@ def test_what_is_read_is_the_file_and_no_block_twice(
     assert rest == []
 
 
-def test_limits_of_the_program_are_those_of_reads_that_wait_for_nothing(
-    large: Path, reads: list[tuple[int, bytes]]
-) -> None:
+def test_limits_of_the_program_are_of_reads_that_never_wait(large: Path, reads: list[tuple[int, bytes]]) -> None:
     limits = device._program_limits(1_000_000)
     assert [limit.queue_depth for limit in limits] == [1, 4, 16]
     assert {data for _, data in reads} == {bytes(4096)}

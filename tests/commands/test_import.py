@@ -219,9 +219,7 @@ def test_a_broken_companion_is_left_out_and_named(tmp_path: Path, capsys: pytest
     assert check(loaded, "graphs_joined").state == "warning"
 
 
-def test_a_file_beside_the_trace_that_cannot_be_read_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_file_beside_the_trace_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = copy_of("v3-256-moe", tmp_path / "beside")
     (folder / "memory-map.json").write_text('{"tensors": [')
     for source in (folder, folder / "tensor_trace.bin"):

@@ -124,9 +124,7 @@ def test_settings_that_are_there_are_taken(here: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("arguments", [["build"], ["serve"], ["build", "-f", "mkdocs.yml"]])
-def test_where_there_is_nothing_nothing_is_built(
-    here: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_built_of_nothing(here: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     if "-f" in arguments:  # what was named is not replaced by something else
         (here / "experiments").mkdir()
     assert main(arguments) == 2

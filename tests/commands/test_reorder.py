@@ -201,9 +201,7 @@ def test_reads_and_writes_that_end_early_go_on(model: Path, monkeypatch: pytest.
         (["far.gguf", "o.gguf", "--order", "layer"], "far.gguf: is cut at offset"),
     ],
 )
-def test_wrong_use_and_bad_files(
-    model: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
-) -> None:
+def test_wrong_use_and_files(model: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
     Path("there.gguf").write_bytes(b"dear")
     Path("dir.gguf").mkdir()
     Path("soft.gguf").symlink_to("m.gguf")
@@ -231,9 +229,7 @@ def test_wrong_use_and_bad_files(
 
 @settings(max_examples=150)
 @given(st.data())
-def test_a_damaged_file_is_refused_or_written_whole(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+def test_a_damaged_file_is_refused_or_whole(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("damaged")
     whole = bytearray(gguf_file(SMALL, [made.u32("general.quantization_version", 2)], alignment=64))
     for _ in range(data.draw(st.integers(1, 3))):

@@ -87,9 +87,7 @@ def records(table: pd.DataFrame, address: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", BY_NAME)
 @pytest.mark.parametrize(("run", "address"), [("demo/run-003", "demo/run-003"), (SAMPLE, "sample@v2")])
-def test_every_table_is_that_of_a_notebook(
-    name: str, run: str, address: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_are_those_of_a_notebook(name: str, run: str, address: str, capsys: pytest.CaptureFixture[str]) -> None:
     held = load(run).tables[name]
     order = ", ".join(f'"{key}"' for key in BY_NAME[name].key)
     rows = asked(capsys, run, f"SELECT * FROM {name} ORDER BY {order}")
@@ -251,16 +249,12 @@ def test_what_is_misspelt_says_what_there_is(capsys: pytest.CaptureFixture[str])
     assert "--json: not allowed with argument --csv" in refused(capsys, "demo", "SELECT 1", "--csv", "--json")
 
 
-def test_a_misspelt_name_is_found_before_a_run_is_read(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_misspelt_names_need_no_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "read_tables", lambda *_: pytest.fail("the tables were read"))
     refused(capsys, "demo", "SELECT nodes FROM ops")
 
 
-def test_only_tables_that_are_named_are_read(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_named_tables_are_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     plain = store.read_tables
 

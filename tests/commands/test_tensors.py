@@ -52,9 +52,7 @@ def test_text(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(capsys, str(path)) == EXPECTED
 
 
-def test_many_tensors_show_progress_and_few_do_not(
-    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_many_tensors_show_progress(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert tensors.command.main([str(path)], standalone_mode=False) == 0
     assert capsys.readouterr().err == ""
     many = tmp_path / "many.gguf"

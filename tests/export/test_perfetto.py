@@ -85,9 +85,7 @@ def test_the_wait_after_an_operation_is_a_slice_of_its_own(tables: Tables, whole
 
 
 @pytest.mark.parametrize(("table", "category"), [("faults", "page fault"), ("barriers", "barrier")])
-def test_what_lies_inside_an_operation_is_inside_its_slice(
-    tables: Tables, whole: Drawn, table: str, category: str
-) -> None:
+def test_what_an_operation_holds_is_inside_its_slice(tables: Tables, whole: Drawn, table: str, category: str) -> None:
     rows = tables[table]
     made = whole.of(category=category)
     assert Counter((s.begin, s.duration) for s in made) == Counter(

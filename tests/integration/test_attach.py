@@ -179,9 +179,7 @@ def compiled(source: Path, program: Path, plain: Build) -> Path:
     return program
 
 
-def test_libraries_that_the_program_itself_loads_are_found(
-    plain: Build, library: Path, models: Path, tmp_path: Path
-) -> None:
+def test_libraries_that_the_program_loads_are_found(plain: Build, library: Path, models: Path, tmp_path: Path) -> None:
     """As Python does it: opened by name, their functions visible to nobody else."""
     program = compiled(resource_folder("native") / "tests" / "opens_llama.c", tmp_path / "opens", plain)
     model = write_demo_model("moe", models / "opened.gguf")[0]
@@ -214,9 +212,7 @@ def test_a_library_that_looks_for_the_next_one_finds_it(library: Path, tmp_path:
     assert int(ended.stdout) == os.getpid() + 1
 
 
-def test_structures_that_lie_otherwise_are_refused(
-    plain: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_structures_that_lie_are_refused(plain: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A library made for another ggml: nothing is recorded, and the program runs as if it were not there."""
     source = tmp_path / "source"
     for name in ("include", "src"):

@@ -368,9 +368,7 @@ def test_a_whole_run_verifies_and_reads_anew(tracegen: Tracegen, stored: Path) -
 
 @pytest.mark.parametrize("verb", [("show", "quick", "--verify"), ("read", "quick")], ids=["show --verify", "read"])
 @pytest.mark.parametrize("fault", ["missing", "changed"])
-def test_evidence_that_is_missing_or_changed(
-    tracegen: Tracegen, stored: Path, verb: tuple[str, ...], fault: str
-) -> None:
+def test_missing_or_changed_evidence(tracegen: Tracegen, stored: Path, verb: tuple[str, ...], fault: str) -> None:
     segment = next((stored / "raw" / "trace").glob("*.main.tt.zst"))
     if fault == "missing":
         segment.unlink()
