@@ -38,14 +38,9 @@ def passes_of(
 
 
 def _ops(
-    rows: dict[str, list[dict[str, Any]]],
-    nodes: list[dict[str, Any]],
-    pass_id: int,
-    begin: int,
-    threads: int,
-    tokens: int,
-    kind: str,
-) -> int:
+    rows: dict[str, list[dict[str, Any]]], nodes: list[dict[str, Any]], pass_id: int, begin: int, threads: int,
+    tokens: int, kind: str,
+) -> int:  # fmt: skip
     at = begin + 500
     for node in nodes:
         if node["kind"] == "leaf":
@@ -78,13 +73,9 @@ def _ops(
 
 
 def _touches(
-    rows: dict[str, list[dict[str, Any]]],
-    built: tuple[list[dict[str, Any]], list[dict[str, Any]]],
-    pass_id: int,
-    tokens: int,
-    moe: bool,
-    n_layers: int,
-) -> None:
+    rows: dict[str, list[dict[str, Any]]], built: tuple[list[dict[str, Any]], list[dict[str, Any]]], pass_id: int,
+    tokens: int, moe: bool, n_layers: int,
+) -> None:  # fmt: skip
     routes = {
         layer: [
             [(row * 3 + pass_id * 5 + layer + 3 * rank) % N_EXPERTS for rank in range(N_USED)] for row in range(tokens)

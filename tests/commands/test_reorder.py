@@ -74,13 +74,9 @@ KINDS = (
     st.sampled_from([1, 100, reordered.PIECE]),
 )
 def test_everything_but_the_order_is_as_it_was(
-    tmp_path_factory: pytest.TempPathFactory,
-    chosen: list[tuple[str, tuple[tuple[int, ...], str]]],
-    pairs: list[bytes],
-    alignment: int,
-    version: int,
-    piece: int,
-) -> None:
+    tmp_path_factory: pytest.TempPathFactory, chosen: list[tuple[str, tuple[tuple[int, ...], str]]], pairs: list[bytes],
+    alignment: int, version: int, piece: int,
+) -> None:  # fmt: skip
     folder = tmp_path_factory.mktemp("any")
     entries = [(name, shape, dtype) for name, (shape, dtype) in chosen]
     path, out, again = folder / "m.gguf", folder / "out.gguf", folder / "again.gguf"

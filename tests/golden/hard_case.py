@@ -144,17 +144,9 @@ def _prompt(p: int) -> dict[str, object]:
 
 def _nodes(graph: int, rows: int) -> list[dict[str, object]]:
     def node(
-        number: int,
-        kind: str,
-        op: str,
-        name: str,
-        component: str,
-        dtype: str,
-        shape: tuple[int, ...],
-        element: int,
-        layer: int | None = 0,
-        **more: object,
-    ) -> dict[str, object]:
+        number: int, kind: str, op: str, name: str, component: str, dtype: str, shape: tuple[int, ...], element: int,
+        layer: int | None = 0, **more: object,
+    ) -> dict[str, object]:  # fmt: skip
         ne = [*shape, 1, 1, 1][:4]
         nb = [element, element * ne[0], element * ne[0] * ne[1], element * ne[0] * ne[1] * ne[2]]
         row: dict[str, object] = dict(

@@ -177,12 +177,9 @@ def resident(loaded: LoadedRun, pass_id: int) -> set[int]:
 
 @pytest.fixture(scope="session", params=CHOSEN, ids=lambda case: case.name)
 def measured(
-    request: pytest.FixtureRequest,
-    hooked: Build,
-    oracle: Oracle,
-    models: Path,
+    request: pytest.FixtureRequest, hooked: Build, oracle: Oracle, models: Path,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Measured:
+) -> Measured:  # fmt: skip
     case: Case = request.param
     files = write_demo_model(case.kind, models / f"{case.name}.gguf", split=case.split, **case.shape)
     model = _linked(files)[0] if case.linked else files[0]

@@ -48,15 +48,9 @@ def string(number: int, text: str) -> bytes:
 
 
 def node(
-    op: int,
-    name: int,
-    *,
-    computes: int = 0,
-    rows: int = 4,
-    sources: tuple[int, ...] = (),
-    view_of: int = NONE,
+    op: int, name: int, *, computes: int = 0, rows: int = 4, sources: tuple[int, ...] = (), view_of: int = NONE,
     nb: int = 4,
-) -> bytes:
+) -> bytes:  # fmt: skip
     size = 16 * rows
     head = struct.pack("<6I2Q", op, name, 3, 16, computes, view_of, 0, size)
     shape = struct.pack("<8Q", 4, rows, 1, 1, nb, 16, size, size)
@@ -78,14 +72,9 @@ def buffer(number: int = 0, size: int = 1 << 16, kind: int = 9) -> bytes:
 
 
 def pass_begin(
-    number: int = 0,
-    *,
-    graph: int = 0,
-    placement: int = 0,
-    n_tokens: int = 1,
-    minor_faults: int = 1,
+    number: int = 0, *, graph: int = 0, placement: int = 0, n_tokens: int = 1, minor_faults: int = 1,
     time_ns: int = 3_000,
-) -> bytes:
+) -> bytes:  # fmt: skip
     head = struct.pack("<5Q5IiII", minor_faults, 2, 3, 4, 512, number, NONE, graph, placement, 0, 0, n_tokens, 1)
     return record(15, head + struct.pack("<iiiI", 7, 0, 0, 1), time_ns)
 
