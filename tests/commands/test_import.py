@@ -265,7 +265,7 @@ def test_the_exported_json_gives_what_the_records_give(tmp_path: Path) -> None:
     records = imported(sample("v4b-1024-gpt-oss"))
     folder = copy_of("v4b-1024-gpt-oss", tmp_path / "json", ("tensor_trace.bin",))
     exported = imported(folder, name="json")
-    for name in (
+    for name in [
         "passes",
         "ops",
         "graphs",
@@ -275,7 +275,7 @@ def test_the_exported_json_gives_what_the_records_give(tmp_path: Path) -> None:
         "touches",
         "tensors",
         "buffers",
-    ):
+    ]:
         pd.testing.assert_frame_equal(records.tables[name], exported.tables[name])
 
 
