@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from tests.builders import only, scaled_case, without
+from tests.builders import scaled_case, without
 from tests.golden.hard_case import hard_case
 from tracegen.analysis import accesses, blocks, buffers, coverage, heatmap, operations, passes, summary, timeline
 from tracegen.report.words import sentences
@@ -56,11 +56,6 @@ def test_union(given: list[tuple[int, int]], expected: list[tuple[int, int]]) ->
     used = pd.DataFrame({"file": 0, "begin": [a for a, _ in given], "end": [b for _, b in given]})
     made = coverage.union(used, "file")
     assert list(zip(made["begin"], made["end"], strict=True)) == expected
-
-
-def test_a_tensor_that_only_warmup_touches_is_never_touched() -> None:
-    tables = only(CASE, ("load", "warmup"))
-    assert (coverage.tensor_use(tables, measured_ranges(tables), measured_unseen(tables))["n_passes"] == 0).all()
 
 
 def test_what_nobody_saw_is_unknown_and_not_unused() -> None:
@@ -133,13 +128,6 @@ def test_tokens_of_passes_that_may_give_several_are_not_counted() -> None:
     assert summarised({**HARD, "passes": passes}).generated_tokens is None
 
 
-def test_bytes_per_token_are_the_median_over_generate_passes() -> None:
-    ops = operations.op_rows(CASE)
-    s = summarised(CASE)
-    found = [int(ops.loc[ops["pass_id"] == p, "copied_bytes"].sum()) for p in range(3, 8)]
-    assert s.generate_token_bytes["copied"] == sorted(found)[2]
-
-
 def test_operations_per_token_are_the_median_over_generate_passes() -> None:
     """Passes need not be alike: of five, all operations of three ran, of the others fewer."""
     ops = CASE["ops"].copy()
@@ -173,17 +161,6 @@ def test_occupancy_and_peak_of_the_hard_case() -> None:
 
 def test_the_cache_is_known_by_its_tensors() -> None:
     assert buffers.buffer_groups(CASE) == {1: "copied weights", 2: "KV cache", 3: "compute"}
-
-
-def test_timeline_covers_what_the_spans_say() -> None:
-    made, width = timeline.segments(HARD, 1)
-    assert width == 0
-    sums = made.assign(length=made["end_ns"] - made["begin_ns"]).groupby("state")["length"].sum().to_dict()
-    spans = HARD["spans"][HARD["spans"]["pass_id"] == 1]
-    assert sums == {
-        "work": spans["work_ns"].sum(), "waiting inside": spans["barrier_ns"].sum(),
-        "waiting after": spans["wait_ns"].sum(),
-    }  # fmt: skip
 
 
 def test_a_long_timeline_is_binned_and_no_bin_overlaps() -> None:
@@ -255,7 +232,3 @@ def test_a_median_of_sums_is_not_a_sum_of_medians() -> None:
     s = summary.summarise(tables, ops, used, unseen)
     assert s.generate_token_bytes == {"disk": 5, "copied": 0, "buffer": 5}
     assert (s.weight_token_bytes, s.touched_token_bytes) == (5, 10)
-    fewer = ops.drop(index=ops[(ops["pass_id"] == 3) & (ops["state"] == "executed")].index[:1])
-    fewer = fewer.drop(index=fewer[(fewer["pass_id"] == 4) & (fewer["state"] == "executed")].index[:1])
-    whole = int(((ops["pass_id"] == 5) & (ops["state"] == "executed")).sum())
-    assert summary.summarise(tables, fewer, used, unseen).ops_per_token == whole - 1

@@ -175,33 +175,6 @@ def test_a_cliff_is_named_with_the_rate_below_it() -> None:
     assert (others["below_rate"] < 0.5).all() and (others["hit_rate"] >= 0.9).all()
 
 
-def test_a_cache_smaller_than_the_cycle_hits_nothing_under_lru() -> None:
-    """Each token of a dense model reads the same bytes in the same order."""
-    rates = caches.hit_rates(np.tile(np.arange(200), 10)).rates
-    lru_rates = rates[rates["policy"] == "LRU"]
-    assert (lru_rates.loc[lru_rates["size_granules"] < 200, "hit_rate"] == 0).all()
-    assert (lru_rates.loc[lru_rates["size_granules"] == 200, "hit_rate"] == 1).all()
-    static = rates[rates["policy"] == "static"]
-    assert static["hit_rate"].to_numpy() == pytest.approx(static["size_granules"].to_numpy() / 200)
-
-
-def test_uniform_uses_hit_as_often_as_the_cache_is_large() -> None:
-    items = np.random.default_rng(0).integers(0, 500, 60_000)
-    rates = caches.hit_rates(items).rates
-    for policy in ("LRU", "FIFO", "LFU"):
-        of = rates[rates["policy"] == policy]
-        assert of["hit_rate"].to_numpy() == pytest.approx(of["size_granules"].to_numpy() / 500, abs=0.02), policy
-
-
-def test_zipf_hits_as_often_as_its_hottest_items_are_used() -> None:
-    share = 1 / np.arange(1, 1001) ** 1.1
-    share /= share.sum()
-    items = np.random.default_rng(0).choice(1000, 80_000, p=share)
-    static = caches.hit_rates(items).rates.query("policy == 'static'")
-    expected = [share[:size].sum() for size in static["size_granules"]]
-    assert static["hit_rate"].to_numpy() == pytest.approx(expected, abs=0.02)
-
-
 def test_a_sample_says_how_far_it_is_off() -> None:
     share = 1 / np.arange(1, 8_001) ** 0.8
     items = np.random.default_rng(0).choice(8_000, 100_000, p=share / share.sum())

@@ -59,44 +59,6 @@ def test_the_parts_of_a_pass_equal_those_of_its_single_spans(threads: int) -> No
         assert row["n_faults"] == len(in_pass) and row["waited_ns"] == in_pass["duration_ns"].sum()
 
 
-def one_op(spans: list[tuple[int, int, int]]) -> dict[str, float]:
-    """The parts of a pass of one op, 100 ns long: for each thread its work, the faults in it, and the wait after it."""
-    tables = scaled_case(1, 1, moe=False, threads=1)
-    passed = tables["passes"][tables["passes"]["kind"] == "generate"].assign(begin_ns=0, end_ns=100)
-    rows = [
-        dict(
-            pass_id=passed["pass_id"].iloc[0], node=0, thread=i, begin_ns=0, work_ns=work, barrier_ns=0, wait_ns=wait,
-            fault_ns=fault,
-        )
-        for i, (work, fault, wait) in enumerate(spans)
-    ]  # fmt: skip
-    faults = [
-        dict(
-            fault=i, pass_id=row["pass_id"], node=0, thread=i, file=0, offset=0, kind="minor", begin_ns=0,
-            duration_ns=row["fault_ns"],
-        )
-        for i, row in enumerate(rows)
-    ]  # fmt: skip
-    spans, table = contract.frame("spans", rows), contract.frame("faults", faults)
-    made = disk_waits.pass_split({**tables, "passes": passed, "spans": spans, "faults": table})
-    return {str(part): float(made[part].iloc[0]) for part in disk_waits.PARTS}
-
-
-def test_a_thread_waits_behind_one_that_waits_for_the_disk() -> None:
-    parts = one_op([(80, 60, 0), (20, 0, 60)])
-    assert parts == {"computing_ns": 20, "disk_ns": 30, "behind_ns": 30, "barrier_ns": 0, "outside_ns": 20}
-
-
-def test_a_thread_with_less_work_waits_for_the_other_all_the_same() -> None:
-    parts = one_op([(80, 10, 0), (20, 0, 60)])
-    assert parts == {"computing_ns": 45, "disk_ns": 5, "behind_ns": 5, "barrier_ns": 25, "outside_ns": 20}
-
-
-def test_threads_that_wait_for_the_disk_equally_long_do_not_wait_behind_each_other() -> None:
-    parts = one_op([(80, 40, 0), (80, 40, 0)])
-    assert parts == {"computing_ns": 40, "disk_ns": 40, "behind_ns": 0, "barrier_ns": 0, "outside_ns": 20}
-
-
 def test_faults_of_a_tensor_are_summed() -> None:
     faults, tensors = CASE["faults"].to_dict("records"), CASE["tensors"].to_dict("records")
     inside = set(measured(CASE)["pass_id"])
@@ -204,6 +166,8 @@ def test_a_run_without_recorded_faults_has_no_split() -> None:
     assert not disk_waits.recorded(tables) and disk_waits.recorded(CASE)
     assert disk_waits.pass_split(tables).empty
     assert disk_waits.by_tensor(tables).empty
+    made, longest = disk_waits.cells(tables, heatmap.display_rows(tables), 50, 8)
+    assert made.empty and longest == 0
 
 
 def test_cells_hold_the_waiting_of_their_stretch_of_the_file() -> None:
@@ -225,12 +189,6 @@ def test_cells_hold_the_waiting_of_their_stretch_of_the_file() -> None:
         step = found[key]["step"]
         assert waited <= longest / 4 ** (7 - step) * (1 + 1e-6)
         assert step == 0 or waited > longest / 4 ** (8 - step) * (1 - 1e-6)
-
-
-def test_a_run_without_faults_has_no_cells() -> None:
-    tables = scaled_case(2, 1)
-    made, longest = disk_waits.cells(tables, heatmap.display_rows(tables), 50, 8)
-    assert made.empty and longest == 0
 
 
 def test_waiting_by_piece_equals_that_of_single_page_faults() -> None:

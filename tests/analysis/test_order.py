@@ -47,10 +47,6 @@ def test_the_end_of_one_file_is_not_followed_by_the_begin_of_the_next() -> None:
     assert not order.is_sequential(moves, 4096).any()
 
 
-def test_a_pass_does_not_go_on_where_the_one_before_ended() -> None:
-    assert order.steps(accesses([(0, 10)], [(10, 20)])).empty
-
-
 def test_what_is_known_of_gpt_oss() -> None:
     """435 reads of a pass of gpt-oss-20b, whole tensors, recorded by another tracer: none follows the one before."""
     rows = list(csv.DictReader(READS.read_text(encoding="utf-8").splitlines()))

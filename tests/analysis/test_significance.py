@@ -341,14 +341,6 @@ def test_what_differs_by_the_margin_is_seldom_called_the_same(rise: float) -> No
     assert sum(difference(a.tolist(), b.tolist()).verdict == SAME for a, b in pairs) <= 12
 
 
-def test_p_alone_errs_as_often_as_it_may() -> None:
-    """Equal samples of 7 have p < 0.01 in 7 of 1,000 cases: those in which U <= 4."""
-    rng = np.random.default_rng(15)
-    times = rng.lognormal(0, 0.02, (4000, 2, 7)).tolist()
-    share = np.mean([difference(a, b).p < significance.LEVEL for a, b in times])
-    assert 0.004 < share < 0.010
-
-
 def test_fifty_repeats_take_less_than_five_hundred_rows_of_seven() -> None:
     values = np.random.default_rng(2).lognormal(0, 0.1, (2000, 2, 7)).tolist()
     begin = time.process_time()
