@@ -35,9 +35,7 @@ def a_table(*ops: dict[str, Any], faults: dict[int, int] | None = None) -> pd.Da
 def bounds(layers: pd.DataFrame, **machine: Any) -> dict[str, str | None]:
     known = {"memory_rate": 1e9, "cache_bytes": 100, "n_passes": 1, "pass_bytes": 5000.0} | machine
     table = bandwidth.summed(layers, ("op",), bandwidth.Machine(**known))
-    return {
-        op: bound if isinstance(bound, str) else None for op, bound in zip(table["op"], table["bound"], strict=True)
-    }
+    return {op: of if isinstance(of, str) else None for op, of in zip(table["op"], table["bound"], strict=True)}
 
 
 def test_each_bound_by_hand() -> None:

@@ -66,8 +66,7 @@ def best(items: list[int], size: int, *, bypass: bool) -> int:
 
 @given(ITEMS, st.integers(1, 7))
 def test_fifo_and_lfu(items: list[int], size: int) -> None:
-    assert caches.fifo(items, size) == fifo(items, size)
-    assert caches.lfu(items, size) == lfu(items, size)
+    assert caches.fifo(items, size) == fifo(items, size) and caches.lfu(items, size) == lfu(items, size)
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=14), st.integers(1, 4))
@@ -115,8 +114,7 @@ def test_belady_is_the_upper_bound(items: list[int], most_stays: int) -> None:
 @given(TOUCHED.filter(lambda items: len(items) <= 24), st.integers(1, 5))
 def test_chains_of_granules_change_no_count(items: list[int], size: int) -> None:
     of = caches.stays(np.array(items))
-    assert of.group == 1
-    assert caches.most_hits(of, size) == belady(items, size) == best(items, size, bypass=True)
+    assert of.group == 1 and caches.most_hits(of, size) == belady(items, size) == best(items, size, bypass=True)
     assert of.n_again == len(items) - len(set(items))
 
 

@@ -78,8 +78,7 @@ def test_faults_of_a_tensor_are_summed() -> None:
         sums[2] += fault["duration_ns"]
         pages.setdefault(tensor, set()).add(fault["offset"] // 4096)
     made = disk_waits.by_tensor(CASE)
-    assert len(made) == len(expected) > 5
-    assert made["waited_ns"].is_monotonic_decreasing
+    assert len(made) == len(expected) > 5 and made["waited_ns"].is_monotonic_decreasing
     assert made["share"].sum() == pytest.approx(1)
     for row in made.to_dict("records"):
         assert [row["n_faults"], row["n_major"], row["waited_ns"]] == expected[row["tensor"]]
@@ -163,8 +162,7 @@ def test_waiting_by_expert_against_equal_parts_of_its_tensors() -> None:
 
 def test_a_run_without_recorded_faults_has_no_split() -> None:
     tables = scaled_case(2, 1)
-    assert not disk_waits.recorded(tables) and disk_waits.recorded(CASE)
-    assert disk_waits.pass_split(tables).empty
+    assert not disk_waits.recorded(tables) and disk_waits.recorded(CASE) and disk_waits.pass_split(tables).empty
     assert disk_waits.by_tensor(tables).empty
     made, longest = disk_waits.cells(tables, heatmap.display_rows(tables), 50, 8)
     assert made.empty and longest == 0

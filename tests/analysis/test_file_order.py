@@ -28,8 +28,7 @@ def names(order: file_order.Order, accesses: pd.DataFrame) -> list[int]:
 
 def test_each_order_by_hand() -> None:
     accesses = touched((4, 0, 8), (2, 0, 96), (4, 0, 8), (1, 0, 10), (2, 0, 48))
-    assert names("layer", accesses) == [3, 2, 1, 4, 0]
-    assert names("first-touch", accesses) == [4, 2, 1, 0, 3]
+    assert names("layer", accesses) == [3, 2, 1, 4, 0] and names("first-touch", accesses) == [4, 2, 1, 0, 3]
     assert names("hot", accesses) == [4, 2, 1, 0, 3]  # 2, 1.5, 0.25, 0, 0 bytes a byte
 
 

@@ -120,9 +120,7 @@ def test_joined_cells_keep_every_byte_and_tell_of_all_they_cover() -> None:
     cut = pieces(CASE)
     for cell in joined.to_dict("records"):
         there = cut[(cut["begin"] < cell["end"]) & (cut["end"] > cell["begin"])]
-        within = whole[
-            (whole["row"] == cell["row"]) & (whole["begin"] >= cell["begin"]) & (whole["end"] <= cell["end"])
-        ]
+        within = whole[whole["row"].eq(cell["row"]) & (whole["begin"] >= cell["begin"]) & (whole["end"] <= cell["end"])]
         assert cell["touched_bytes"] == within["touched_bytes"].sum() and set(within["step"]) == {cell["step"]}
         assert cell["n_tensors"] == there["tensor"].nunique()
 
@@ -136,5 +134,4 @@ def test_steps_are_eighths_of_all_bytes() -> None:
 @pytest.mark.parametrize(("per_pass", "n_rows"), [(1, 240), (25, 240), (26, 230), (50, 120), (100, 60), (5000, 60)])
 def test_a_pass_that_uses_many_ranges_leaves_room_for_fewer_rows(per_pass: int, n_rows: int) -> None:
     used = pd.DataFrame({"pass_id": np.repeat(np.arange(7), per_pass)})
-    assert heatmap.rows_that_fit(used) == n_rows
-    assert heatmap.rows_that_fit(used[:0]) == heatmap.MOST_ROWS
+    assert heatmap.rows_that_fit(used) == n_rows and heatmap.rows_that_fit(used[:0]) == heatmap.MOST_ROWS

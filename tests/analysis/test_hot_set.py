@@ -72,8 +72,7 @@ def test_served_shares_are_counted_one_by_one() -> None:
             static += sum(int(e) in kept for e in choices[token, layer])
             recent += sum(int(e) in held for e in choices[token, layer])
     n = hot.n_scored * N_LAYERS * N_CHOSEN
-    assert hot.static.served == pytest.approx(static / n)
-    assert hot.recent.served == pytest.approx(recent / n)
+    assert hot.static.served == pytest.approx(static / n) and hot.recent.served == pytest.approx(recent / n)
     assert hot.static.gain == pytest.approx((static / n - 0.25) / 0.75)
 
 

@@ -84,8 +84,7 @@ def test_what_was_not_recorded_is_null() -> None:
     assert pd.isna(table.loc[1, "touched_bytes"]) and pd.isna(table.loc[1, "waste_bytes"])
     assert table.loc[1, "size_bytes"] == 9 and table.loc[0, "touched_bytes"] == 0
     groups = ledger.by_group(table.reset_index(), {"norm": "norm", "router": "router", "other": "other"})
-    assert groups["group"].tolist() == ["norm", "router"]
-    assert groups["n_tensors"].tolist() == [2, 1]
+    assert groups["group"].tolist() == ["norm", "router"] and groups["n_tensors"].tolist() == [2, 1]
     assert groups["touched_bytes"].tolist() == [0, pd.NA]
 
 

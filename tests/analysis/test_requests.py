@@ -63,8 +63,7 @@ def test_passes_and_their_requests_are_what_each_nanosecond_says(spans: Any, rea
     assert table["pass_id"].tolist() == [row["pass_id"] for row in expected]
     for found, passed in zip(table.to_dict("records"), expected, strict=True):
         own = [row for row in rows if row["pass_id"] == passed["pass_id"]]
-        assert found["n_requests"] == len(own)
-        assert found["read_bytes"] == sum(row["size_bytes"] for row in own)
+        assert found["n_requests"] == len(own) and found["read_bytes"] == sum(row["size_bytes"] for row in own)
         assert found["model_bytes"] == sum(row["file_bytes"] for row in own)
         assert found["ahead_bytes"] == sum(row["file_bytes"] for row in own if row["kind"] == "ahead")
         depths = [

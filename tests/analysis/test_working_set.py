@@ -25,8 +25,7 @@ def test_each_window_counted_by_itself(passes: list[set[int]]) -> None:
     for row in table.to_dict("records"):
         length = int(row["n_passes"])
         windows = [len(set().union(*passes[i : i + length])) for i in range(n - length + 1)]
-        assert row["n_windows"] == len(windows)
-        assert row["granules"] == pytest.approx(np.mean(windows))
+        assert row["n_windows"] == len(windows) and row["granules"] == pytest.approx(np.mean(windows))
         assert (row["least_granules"], row["most_granules"]) == (min(windows), max(windows))
         new = [len(passes[i] - set().union(*passes[i - length : i])) for i in range(length, n)]
         assert row["new_granules"] == pytest.approx(np.mean(new)) if new else np.isnan(row["new_granules"])

@@ -58,8 +58,7 @@ def test_one_page_that_is_read_is_counted(file: Path) -> None:
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ) as mapped:
         mapped.madvise(mmap.MADV_RANDOM)
         for n, page in enumerate((3, 40), 1):
-            assert mapped[page * mmap.PAGESIZE] >= 0
-            assert page_cache.cached(file).cached_bytes == n * mmap.PAGESIZE
+            assert mapped[page * mmap.PAGESIZE] >= 0 and page_cache.cached(file).cached_bytes == n * mmap.PAGESIZE
 
 
 def test_pages_that_another_process_holds_are_named(file: Path) -> None:

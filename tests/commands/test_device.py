@@ -76,8 +76,7 @@ def test_on_a_terminal(measured: None, capsys: pytest.CaptureFixture[str], monke
         monkeypatch.setenv("COLUMNS", columns)
         assert main(["device", "m.gguf"]) == 0
         printed = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)  # without its colours
-        assert sorted(printed.replace("─", "").split()) == words
-        assert "\x1b" not in printed
+        assert sorted(printed.replace("─", "").split()) == words and "\x1b" not in printed
 
 
 def test_what_is_not_known_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:

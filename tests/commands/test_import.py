@@ -67,8 +67,7 @@ def test_every_operation_is_in_the_tables(name: str) -> None:
     ran = loaded.ops[loaded.ops["state"] == "executed"].merge(loaded.passes[["pass_id", "graph"]], on="pass_id")
     ran = ran.merge(loaded.graph_nodes[["graph", "node", "op", "name"]], on=["graph", "node"])
     ran = ran.sort_values(["pass_id", "node"], ignore_index=True)
-    assert len(ran) == len(decoded)
-    assert ran["begin_ns"].tolist() == [op.time_ns for op in decoded]
+    assert len(ran) == len(decoded) and ran["begin_ns"].tolist() == [op.time_ns for op in decoded]
     assert ran["op"].tolist() == [OPS[op.op] for op in decoded]
     assert all(whole.strip().startswith(op.name.strip()) for whole, op in zip(ran["name"], decoded, strict=True))
     ends = ran["end_ns"].astype(object).where(ran["end_ns"].notna(), None).tolist()

@@ -86,18 +86,15 @@ def test_everything_but_the_order_is_as_it_was(
         patch.setattr(reordered, "PIECE", piece)
         assert reorder(path, out, "--order", "layer") == 0
     assert path.read_bytes() == data, "the model is never written"
-    assert contents(out) == contents(path)
-    assert in_order(out) == by_layer([name for name, _, _ in entries])
+    assert contents(out) == contents(path) and in_order(out) == by_layer([name for name, _, _ in entries])
     before_the_list = 24 + sum(map(len, pairs)) + (alignment != 32) * len(made.u32("general.alignment", 0))
     assert out.read_bytes()[:before_the_list] == data[:before_the_list], "counts and key-values, byte for byte"
-    assert reorder(out, again, "--order", "layer") == 0
-    assert again.read_bytes() == out.read_bytes()
+    assert reorder(out, again, "--order", "layer") == 0 and again.read_bytes() == out.read_bytes()
 
 
 def test_a_demo_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = write_demo_model("moe", tmp_path / "m.gguf")[0], tmp_path / "new" / "l.gguf"
-    assert reorder(path, out, "--order", "layer") == 0
-    assert contents(out) == contents(path)
+    assert reorder(path, out, "--order", "layer") == 0 and contents(out) == contents(path)
     names = [t.name for t in sorted(gguf.GGUFReader(path).tensors, key=lambda t: int(t.data_offset))]
     assert in_order(out) == by_layer(names) != names
     old, new = ({t.name: int(t.data_offset) for t in gguf.GGUFReader(each).tensors} for each in (path, out))
@@ -118,16 +115,14 @@ def test_large_files_are_flushed_while_they_are_written(tmp_path: Path, monkeypa
     monkeypatch.setattr(reordered, "PIECE", 100_000)
     flushed, flush = list[int](), os.fdatasync
     monkeypatch.setattr(reordered.os, "fdatasync", lambda fd: flushed.append(fd) or flush(fd))
-    assert reorder(path, out, "--order", "layer") == 0
-    assert len(flushed) == out.stat().st_size // (1 << 20) + 1
+    assert reorder(path, out, "--order", "layer") == 0 and len(flushed) == out.stat().st_size // (1 << 20) + 1
     assert contents(out) == contents(path)
 
 
 def test_bytes_of_no_tensor_are_left_out_and_named(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model.write_bytes(gguf_file(SMALL, tail=b"x" * 100))
     assert reorder(model, "o.gguf", "--order", "layer") == 0
-    assert "100 bytes of " in (printed := capsys.readouterr().out)
-    assert "belong to no tensor and are left out" in printed
+    assert "100 bytes of " in (printed := capsys.readouterr().out) and "belong to no tensor and are left out" in printed
     assert contents(Path("o.gguf")) == contents(model)
 
 
@@ -136,8 +131,7 @@ def test_padding_that_is_missing_at_the_end(model: Path, capsys: pytest.CaptureF
     model.write_bytes(data[: len(data) - 12])  # the last tensor has 20 of 32 bytes
     assert reorder(model, "o.gguf", "--order", "layer") == 0
     assert "belong to no tensor" not in capsys.readouterr().out
-    assert contents(Path("o.gguf")) == contents(model)
-    assert in_order(Path("o.gguf"))[0] == "token_embd.weight"
+    assert contents(Path("o.gguf")) == contents(model) and in_order(Path("o.gguf"))[0] == "token_embd.weight"
 
 
 def test_a_file_system_that_cannot_reserve(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,8 +233,7 @@ def test_a_damaged_file_is_refused_or_whole(tmp_path_factory: pytest.TempPathFac
 
 def test_force_replaces_a_file(model: Path) -> None:
     Path("o.gguf").write_bytes(b"old")
-    assert reorder(model, "o.gguf", "--order", "layer", "--force") == 0
-    assert contents(Path("o.gguf")) == contents(model)
+    assert reorder(model, "o.gguf", "--order", "layer", "--force") == 0 and contents(Path("o.gguf")) == contents(model)
 
 
 def test_a_model_behind_a_link_is_read(model: Path) -> None:

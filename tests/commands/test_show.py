@@ -184,8 +184,7 @@ def test_shown_again_a_run_says_the_same_without_reading_its_tables(
 
     with monkeypatch.context() as patch:
         patch.setattr(store, "read_tables", refuse)
-        assert printed(capsys) == words
-        assert printed(capsys, "--json") == numbers
+        assert printed(capsys) == words and printed(capsys, "--json") == numbers
     (run_folder("demo") / "tables" / "ops.parquet").unlink()
     assert main(["show", "demo"]) == 2
     assert "ops.parquet: is missing" in capsys.readouterr().err

@@ -133,16 +133,14 @@ def test_null_is_no_number_and_no_text(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_no_rows(capsys: pytest.CaptureFixture[str]) -> None:
     statement = "SELECT run, node FROM ops WHERE node < 0"
-    assert said(capsys, "demo", statement) == "no rows\n"
-    assert said(capsys, "demo", statement, "--csv") == "run,node\n"
+    assert said(capsys, "demo", statement) == "no rows\n" and said(capsys, "demo", statement, "--csv") == "run,node\n"
     assert asked(capsys, "demo", statement) == []
 
 
 def test_a_long_table_is_cut_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sql", "demo", "SELECT i FROM range(25_000) t(i) ORDER BY i"]) == 0
     told = capsys.readouterr()
-    assert told.out.split() == ["i", *map(str, range(100))]
-    assert told.err == "100 of 25,000 rows; --csv prints all\n"
+    assert told.out.split() == ["i", *map(str, range(100))] and told.err == "100 of 25,000 rows; --csv prints all\n"
     rows = said(capsys, "demo", "SELECT i FROM range(25_000) t(i) ORDER BY i", "--csv").split()
     assert rows == ["i", *map(str, range(25_000))]
 
@@ -155,9 +153,8 @@ def test_a_number_that_json_has_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sql", "demo", "SELECT 'inf'::DOUBLE AS x", "--json"]) == 2
     assert "inf is no number in JSON" in capsys.readouterr().err
     assert said(capsys, "demo", "SELECT 'inf'::DOUBLE AS x", "--csv") == "x\ninf\n"
-    assert "column 'x' is TIMESTAMP_NS; cast it to VARCHAR" in refused(
-        capsys, "demo", "SELECT make_timestamp_ns(begin_ns) AS x FROM passes"
-    )
+    told = refused(capsys, "demo", "SELECT make_timestamp_ns(begin_ns) AS x FROM passes")
+    assert "column 'x' is TIMESTAMP_NS; cast it to VARCHAR" in told
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,7 @@ def test_csv(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = list(csv.DictReader(io.StringIO(printed(capsys, str(path), "--csv"))))
     assert [row["offset"] for row in rows] == ["320", "384", "672"]
     assert rows[0] | {"layer": "", "n_experts": ""} == rows[0]
-    assert rows[1]["n_experts"] == "4" and rows[1]["file"] == "m.gguf"
-    assert rows[2]["name"] == "blk.1.\\x1b[2J"
+    assert rows[1]["n_experts"] == "4" and rows[1]["file"] == "m.gguf" and rows[2]["name"] == "blk.1.\\x1b[2J"
 
 
 def test_json(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,5 +85,4 @@ def test_json(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_file_without_tensors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "m.gguf"
     path.write_bytes(made.header())
-    assert "0 tensors" in printed(capsys, str(path))
-    assert json.loads(printed(capsys, str(path), "--json")) == []
+    assert "0 tensors" in printed(capsys, str(path)) and json.loads(printed(capsys, str(path), "--json")) == []

@@ -88,9 +88,7 @@ def test_the_wait_after_an_operation_is_a_slice_of_its_own(tables: Tables, whole
 def test_what_an_operation_holds_is_inside_its_slice(tables: Tables, whole: Drawn, table: str, category: str) -> None:
     rows = tables[table]
     made = whole.of(category=category)
-    assert Counter((s.begin, s.duration) for s in made) == Counter(
-        zip(rows["begin_ns"], rows["duration_ns"], strict=True)
-    )
+    assert Counter((s.begin, s.duration) for s in made) == Counter(zip(rows.begin_ns, rows.duration_ns, strict=True))
     nested = [s for s in made if s.inside]
     assert len(nested) > len(made) / 2
     inside = Counter((*span_key(s.inside), s.begin, s.duration) for s in nested if s.inside)

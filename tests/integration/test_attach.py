@@ -101,8 +101,7 @@ def test_spans_fill_the_passes(attached: LoadedRun) -> None:
     end = begin + spans[["work_ns", "barrier_ns", "wait_ns"]].sum(axis=1).to_numpy()
     same = (spans["pass_id"].diff().eq(0) & spans["thread"].diff().eq(0)).to_numpy()[1:]
     hole = (begin[1:] - end[:-1])[same]
-    assert hole.min() >= -1
-    assert set(spans["thread"].to_numpy()[1:][same][hole > 1]) <= {0}
+    assert hole.min() >= -1 and set(spans["thread"].to_numpy()[1:][same][hole > 1]) <= {0}
 
 
 # ---- without the cases ----
@@ -192,8 +191,7 @@ def test_libraries_that_the_program_loads_are_found(plain: Build, library: Path,
     read = read_trace(segment_files(trace))
     passes = read.tables["passes"]
     assert passes["kind"].tolist() == ["load", "prompt", "generate"]
-    assert read.tables["tokens"]["token_id"].tolist() == [1, 5, 6, 7]
-    assert read.facts["n_ops_unexplained"] == 0
+    assert read.tables["tokens"]["token_id"].tolist() == [1, 5, 6, 7] and read.facts["n_ops_unexplained"] == 0
     assert read.facts["open_computes"] == 0
 
 

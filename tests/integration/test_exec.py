@@ -64,8 +64,7 @@ def kinds(loaded: LoadedRun) -> list[str]:
 
 def test_a_whole_program(execute: Exec, demo: Path) -> None:
     loaded = execute(TARGET, *completion(demo, 4))
-    assert accounted(loaded)
-    assert kinds(loaded) == ["load", "warmup", "prompt", "generate", "generate", "generate"]
+    assert accounted(loaded) and kinds(loaded) == ["load", "warmup", "prompt", "generate", "generate", "generate"]
     facts = loaded.run.facts
     text, pieces = facts["text"], facts["text"]["pieces"]
     assert facts["trace"]["skipped_passes"] == 0
@@ -122,8 +121,7 @@ def test_an_experiment_that_is_private(execute: Exec, here: Path, demo: Path) ->
 def test_several_sequences_are_never_prompt_or_generate(execute: Exec, demo: Path) -> None:
     loaded = execute("llama-parallel", "-m", demo, "-np", 3, "-ns", 3, "-n", 6, *COMMON, "-c", 8192)
     several = loaded.passes["n_sequences"].fillna(0) > 1
-    assert accounted(loaded) and several.any()
-    assert set(loaded.passes.loc[several, "kind"]) == {"mixed"}
+    assert accounted(loaded) and several.any() and set(loaded.passes.loc[several, "kind"]) == {"mixed"}
     assert loaded.tokens["sequence"].nunique() >= 3
 
 

@@ -52,8 +52,7 @@ def test_text_is_the_same(experiment: Experiment, hooked: Build, plain: Build, t
     assert any(tmp_path.iterdir()), "it was traced"
     untraced, _ = completion(experiment, hooked)
     unhooked, _ = completion(experiment, plain)
-    assert traced.strip()
-    assert traced == untraced == unhooked
+    assert traced.strip() and traced == untraced == unhooked
 
 
 def test_every_pass_says_what_it_cost(experiment: Experiment, hooked: Build, tmp_path: Path) -> None:

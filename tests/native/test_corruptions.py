@@ -217,8 +217,7 @@ def test_the_trace_is_good_before_it_is_broken() -> None:
         assert trace.tables["spans"][["begin_ns", "work_ns", "wait_ns"]].values.tolist() == [[4_000, 1_000, 1_000]]
         touches = trace.tables["touches"][["slot", "unit", "first_unit", "n_units"]]
         assert touches.values.tolist() == [["src0", "row", 3, 1]]
-        assert trace.facts["ended"] is True
-        assert trace.facts["unsealed_chunks"] == 2 - 2 * sealed
+        assert trace.facts["ended"] is True and trace.facts["unsealed_chunks"] == 2 - 2 * sealed
 
 
 def test_ticks_become_nanoseconds_along_a_straight_line_between_moments() -> None:

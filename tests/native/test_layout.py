@@ -77,8 +77,7 @@ def test_struct(layout: Layout, name: str) -> None:
 def test_array(layout: Layout, name: str) -> None:
     size, fields = layout[name]
     dtype = ARRAYS[name]
-    assert dtype.itemsize == size
-    assert dtype.fields is not None
+    assert dtype.itemsize == size and dtype.fields is not None
     assert {field: (at, part.itemsize) for field, (part, at, *_) in dtype.fields.items()} == fields
 
 

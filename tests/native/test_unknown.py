@@ -33,26 +33,22 @@ def trace(*run: bytes, before: tuple[bytes, ...] = (), events: bool = False) -> 
 def test_unknown_sequences_positions_and_outputs() -> None:
     recorded = trace(attached_pass(0), pass_end(0), before=(CONTEXT,))
     (row,) = recorded.tables["passes"].to_dict("records")
-    assert all(pd.isna(row[name]) for name in ("n_sequences", "n_outputs", "position_begin"))
-    assert row["n_tokens"] == 1
+    assert all(pd.isna(row[name]) for name in ("n_sequences", "n_outputs", "position_begin")) and row["n_tokens"] == 1
     assert row["kind"] == "mixed"  # there may be several sequences
     (token,) = recorded.tables["tokens"].to_dict("records")
-    assert token["token_id"] == 7
-    assert all(pd.isna(token[name]) for name in ("position", "sequence", "output"))
+    assert token["token_id"] == 7 and all(pd.isna(token[name]) for name in ("position", "sequence", "output"))
 
 
 def test_unknown_types_of_a_cache() -> None:
     contexts = trace(before=(CONTEXT,)).tables["contexts"]
-    assert contexts[["type_k", "type_v"]].isna().all(axis=None)
-    assert contexts["n_ctx"].tolist() == [64]
+    assert contexts[["type_k", "type_v"]].isna().all(axis=None) and contexts["n_ctx"].tolist() == [64]
 
 
 def test_a_kernel_that_does_not_count_what_is_read() -> None:
     passes = (pass_begin(), pass_end())
     assert trace(*passes).tables["passes"]["read_bytes"].tolist() == [0]
     uncounted = trace(*passes, before=tuple(info(20, "counters.read_bytes", "no"))).tables["passes"]
-    assert uncounted["read_bytes"].isna().all()
-    assert uncounted["minor_faults"].tolist() == [0]
+    assert uncounted["read_bytes"].isna().all() and uncounted["minor_faults"].tolist() == [0]
 
 
 def test_a_warm_up_that_is_recorded_after_its_passes() -> None:

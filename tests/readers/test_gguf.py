@@ -129,8 +129,7 @@ def test_a_hand_made_file(tmp_path: Path) -> None:
 def test_alignment_is_honoured(tmp_path: Path, alignment: int) -> None:
     data = made.file(ONE | {"b": ((1,), 24, 1)}, [made.u32("general.alignment", alignment)], alignment)
     model = read_model(written(tmp_path, data))
-    assert model.data_begin[0] % alignment == 0
-    assert data[model.tensors["offset"][0] :][:32] == b"\xaa" * 32
+    assert model.data_begin[0] % alignment == 0 and data[model.tensors["offset"][0] :][:32] == b"\xaa" * 32
 
 
 def test_version_2_and_a_file_without_tensors(tmp_path: Path) -> None:
@@ -262,12 +261,9 @@ def test_a_split_model_is_one_model_whichever_file_is_named(tmp_path: Path, give
     paths = write_split(tmp_path)
     model = read_model(paths[given])
     size = paths[0].stat().st_size
-    assert model.paths == tuple(paths)
-    assert list(model.files["axis_begin"]) == [0, size]
-    assert list(model.files["path"]) == [path.name for path in paths]
-    assert list(model.tensors["file"]) == [0, 1]
-    assert model.n_layers == 7
-    assert list(model.tensors["offset"]) == list(model.data_begin)
+    assert model.paths == tuple(paths) and list(model.files["axis_begin"]) == [0, size]
+    assert list(model.files["path"]) == [path.name for path in paths] and list(model.tensors["file"]) == [0, 1]
+    assert model.n_layers == 7 and list(model.tensors["offset"]) == list(model.data_begin)
 
 
 def test_a_missing_split_is_named(tmp_path: Path) -> None:
@@ -306,5 +302,4 @@ def test_splits_written_by_the_gguf_package(tmp_path: Path, caplog: pytest.LogCa
     whole = read_model(write_demo_model("demo", tmp_path / "w.gguf")[0]).tensors
     parts = read_model(write_demo_model("demo", tmp_path / "s.gguf", split=True)[0])
     same = ["tensor", "name", "size_bytes", "dtype", "ne0", "ne1", "component"]
-    assert parts.tensors[same].equals(whole[same])
-    assert set(parts.tensors["file"]) == {0, 1}
+    assert parts.tensors[same].equals(whole[same]) and set(parts.tensors["file"]) == {0, 1}

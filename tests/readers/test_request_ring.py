@@ -113,8 +113,7 @@ def read_or_refused(content: bytes) -> None:
         events, lost = read_ring("cpu0.ring", content)
     except TraceFormatError:
         return
-    assert 0 <= lost <= len(content) // 16
-    assert len(events.begin) <= len(content) // 4
+    assert 0 <= lost <= len(content) // 16 and len(events.begin) <= len(content) // 4
     if len(events.begin):
         assert events.begin.min() >= 16 and events.size.min() >= 0
         assert (events.begin + events.size).max() <= len(content)

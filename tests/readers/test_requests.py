@@ -65,9 +65,7 @@ EVENTS = st.lists(
     min_size=4,
     max_size=40,
 )  # fmt: skip
-EXTENTS = st.lists(
-    st.tuples(st.integers(0, 2), st.integers(1, 10), st.integers(1, 8), st.integers(1, 5)), min_size=2, max_size=8
-)
+EXTENTS = st.lists(st.tuples(*map(st.integers, (0, 1, 1, 1), (2, 10, 8, 5))), min_size=2, max_size=8)
 
 
 def extents_from(drawn: list[tuple[int, int, int, int]]) -> dict[int, list[tuple[int, int, int]]]:

@@ -221,11 +221,9 @@ def test_passes_with_the_same_sequence_share_a_graph() -> None:
 def test_a_cut_file_is_read_up_to_its_last_whole_record() -> None:
     trace = read(sample("10"))
     complete = checks(trace)["trace_complete"]
-    assert complete.state == "failed"
-    assert complete.found == "cut at byte 968: 32 bytes of a record are left over"
+    assert complete.state == "failed" and complete.found == "cut at byte 968: 32 bytes of a record are left over"
     assert trace.facts["truncated_at"] == 968 and trace.facts["n_events"] == 17
-    assert trace.tables["passes"]["end_ns"].isna().tolist() == [False, False, True]
-    assert len(trace.tables["ops"]) == 6
+    assert trace.tables["passes"]["end_ns"].isna().tolist() == [False, False, True] and len(trace.tables["ops"]) == 6
 
 
 def test_tables_of_operations_are_decided_by_names() -> None:
@@ -246,9 +244,7 @@ def test_numbers_that_no_table_explains_are_refused_with_the_candidates() -> Non
     assert checks(trace)["nodes_accounted"].state == "failed" and checks(trace)["nodes_accounted"].found == "3 of 10"
     with pytest.raises(SettingsError, match="'2024-01' is no known table"):
         read(sample("03"), op_table="2024-01")
-    assert "expected an operation below 86, as the table 2025-07 has no more, found 100" in refused(
-        sample("06"), op_table="2025-07"
-    )
+    assert "below 86, as the table 2025-07 has no more, found 100" in refused(sample("06"), op_table="2025-07")
 
 
 def test_tables_that_give_the_same_names_are_equal() -> None:
@@ -273,8 +269,7 @@ def test_a_trace_of_unnamed_operations_is_refused_until_a_table_is_chosen() -> N
     data = made(graph(0, 1, 1), op(2, 2, None, 29, 1), op(3, 8, None, 29, 1), graph(1, 9, 1))
     assert "2026-11: 0 of 0 names of nodes agree" in refused(data)
     trace = read(data, op_table="2026-11")
-    assert trace.tables["graph_nodes"]["op"].tolist() == ["MUL_MAT"]
-    assert checks(trace)["op_names"].state == "warning"
+    assert trace.tables["graph_nodes"]["op"].tolist() == ["MUL_MAT"] and checks(trace)["op_names"].state == "warning"
 
 
 def test_live_memory_is_the_set_of_live_pointers() -> None:
@@ -298,9 +293,7 @@ def test_live_memory_is_the_set_of_live_pointers() -> None:
     balance = checks(trace)["buffers_balance"]
     assert (unknown, replaced) == (130, 54) and balance.state == "failed"
     assert balance.found == "368 allocated, 390 freed"
-    assert balance.detail.startswith(
-        "130 frees of memory that was not allocated in this trace; 54 allocations of a live"
-    )
+    assert balance.detail.startswith("130 frees of memory that was not allocated") and "; 54 alloc" in balance.detail
     assert buffers["address"].isna().all()
     by_name = buffers.set_index("name")["layer"]
     assert by_name["blk.1.attn_q.weight"].iloc[0] == 1 and by_name["token_embd.weight"].isna().all()
@@ -374,8 +367,7 @@ def test_a_graph_whose_end_is_lost_does_not_swallow_the_ones_after_it() -> None:
     assert trace.tables["passes"]["begin_ns"].tolist() == [10, 100, 200]
     assert trace.tables["passes"]["end_ns"].isna().tolist() == [True, False, False]
     found = checks(trace)
-    assert found["trace_complete"].found == "1 graph record without an end"
-    assert found["recorded_once"].state == "passed"
+    assert found["trace_complete"].found == "1 graph record without an end" and found["recorded_once"].state == "passed"
 
 
 def test_parts_of_a_graph_inside_it_are_not_passes() -> None:
