@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.conftest import slow
 from tracegen.cli.commands import device as command
 from tracegen.cli.main import main
 from tracegen.measure.capture import device, direct_file, memory_rate, storage
@@ -144,24 +145,13 @@ def test_refused_direct_reads(file: Path, monkeypatch: pytest.MonkeyPatch, capsy
 
 def test_ctrl_c(file: Path) -> None:
     """While blocks are read slowly, of which there are many."""
-    code = (
-        "import os, sys, time\n"
-        "real = os.preadv\n"
-        "def slow(*given):\n"
-        "    print('reads', file=sys.stderr, flush=True)\n"
-        "    time.sleep(0.05)\n"
-        "    return real(*given)\n"
-        "os.preadv = slow\n"
-        "from tracegen.__main__ import main\n"
-        "sys.exit(main())\n"
-    )
-    program = [sys.executable, "-c", code, "device", file, "--seconds", "60"]
+    program = [*slow("preadv", 0.05), "device", file, "--seconds", "60"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stderr is not None
         for _ in range(30):  # two of them find out who answers, and some wait for no device
-            while child.stderr.readline() != "reads\n":
+            while child.stderr.readline() != "called\n":
                 assert child.poll() is None
         child.send_signal(signal.SIGINT)
         out, err = child.communicate()
     assert (child.returncode, out) == (130, "")
-    assert err.replace("reads\n", "").splitlines()[-1] == "tracegen: interrupted"
+    assert err.replace("called\n", "").splitlines()[-1] == "tracegen: interrupted"

@@ -5,7 +5,6 @@ import os
 import signal
 import struct
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.commands.conftest import slow
 from tests.readers import gguf_bytes as made
 from tests.reordered_files import by_layer, contents, gguf_file, in_order, reorder
 from tests.small_disk import needs_root, small_disk
@@ -323,24 +323,12 @@ def test_files_that_change_meanwhile(
 
 def test_ctrl_c(model: Path) -> None:
     """While bytes are written slowly."""
-    code = (
-        "import os, sys, time\n"
-        "real = os.pwrite\n"
-        "def slow(*given):\n"
-        "    print('writes', file=sys.stderr, flush=True)\n"
-        "    time.sleep(0.2)\n"
-        "    return real(*given)\n"
-        "os.pwrite = slow\n"
-        "from tracegen.measure import reordered\n"
-        "reordered.PIECE = 8\n"
-        "from tracegen.__main__ import main\n"
-        "sys.exit(main())\n"
-    )
+    tracegen = slow("pwrite", 0.2, "from tracegen.measure import reordered; reordered.PIECE = 8")
     for number, left in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-        program = [sys.executable, "-c", code, "reorder", model, "o.gguf", "--order", "layer"]
+        program = [*tracegen, "reorder", model, "o.gguf", "--order", "layer"]
         with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
             assert child.stderr is not None
-            while child.stderr.readline() != "writes\n":
+            while child.stderr.readline() != "called\n":
                 assert child.poll() is None
             assert len(list(Path().iterdir())) == 2, "a hidden folder beside the file"
             child.send_signal(number)
