@@ -73,8 +73,7 @@ def played(ops: Ops) -> tuple[Tables, list[int]]:
         spans += [
             dict(
                 pass_id=3, node=node, thread=i, begin_ns=begin, work_ns=int(work[i]), barrier_ns=int(inside[i]),
-                wait_ns=int(wait[i]), fault_ns=int(fault[i]),
-            )
+                wait_ns=int(wait[i]), fault_ns=int(fault[i]))
             for i in range(n_threads)
         ]  # fmt: skip
         now += 7  # between two operations

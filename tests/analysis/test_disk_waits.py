@@ -135,8 +135,7 @@ def test_waiting_by_expert_against_equal_parts_of_its_tensors() -> None:
     rows = [
         dict(
             fault=i, pass_id=int(chosen.choice(passes)), file=0, offset=int(chosen.integers(size)), begin_ns=i,
-            kind=str(chosen.choice(["minor", "major"])), duration_ns=int(chosen.integers(1, 10_000)),
-        )
+            kind=str(chosen.choice(["minor", "major"])), duration_ns=int(chosen.integers(1, 10_000)))
         for i in range(400)
     ]  # fmt: skip
     tables = {**CASE, "faults": contract.frame("faults", rows)}

@@ -10,8 +10,7 @@ TENSORS = pd.DataFrame(
     {
         "tensor": [0, 1, 2, 3, 4], "file": 0, "offset": [100, 164, 228, 324, 356], "size_bytes": [64, 40, 96, 32, 8],
         "component": ["output", "ffn_up", "attention_q", "embedding", "ffn_up"],
-        "layer": pd.array([None, 1, 0, None, 1], dtype="Int32"),
-    }
+        "layer": pd.array([None, 1, 0, None, 1], dtype="Int32")}
 )  # fmt: skip
 
 

@@ -30,9 +30,7 @@ def tables(loaded: set[int], at_end: set[int]) -> dict[str, pd.DataFrame]:
             {
                 "tensor": [0, 1, 2], "file": 0, "offset": BEGINS, "size_bytes": SIZES,
                 "layer": pd.array([0, 0, 1], "Int32"),
-                "component": ["norm", "router", "norm"],
-            }
-        ),
+                "component": ["norm", "router", "norm"]}),
         "residency": pd.DataFrame(runs, columns=["pass_id", "file", "first_page", "n_pages"]),
     }  # fmt: skip
 

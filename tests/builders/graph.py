@@ -111,8 +111,7 @@ def _layer(g: Graph, layer: int, state: int, position: str, mask: int, moe: bool
         caches.append(
             op(
                 "SET_ROWS", f"cache_{letter}_l{layer} (view)", "kv_cache", (N_EMBD, N_CTX), flat, index, cache,
-                dtype="F16",
-            )
+                dtype="F16")
         )  # fmt: skip
     attention = op("FLASH_ATTN_EXT", "__fattn__", "attention", (64, 4, n), heads["q"], *caches, mask)
     flat = op("RESHAPE", "kqv_out", "attention", row, attention, kind="noop", view_of=attention)

@@ -27,8 +27,7 @@ def files_of(g: Graph, splits: int) -> tuple[list[dict[str, Any]], list[dict[str
         files.append(
             dict(
                 file=number, model=0, split_index=number, path=name, size_bytes=offset, axis_begin=axis,
-                sha256="ab" * 32,
-            )
+                sha256="ab" * 32)
         )  # fmt: skip
         axis += offset
     return tensors, files

@@ -28,8 +28,7 @@ def passes_of(
         rows["tokens"] += [
             dict(
                 pass_id=number, row=r, token_id=(7 * number + 3 * r) % N_VOCAB, position=position + r, sequence=0,
-                output=r == tokens - 1, generated_token=produced - 1 if kind == "generate" else None,
-            )
+                output=r == tokens - 1, generated_token=produced - 1 if kind == "generate" else None)
             for r in range(tokens)
         ]  # fmt: skip
         position += 0 if kind == "warmup" else tokens
@@ -61,8 +60,7 @@ def _ops(
             rows["spans"].append(
                 dict(
                     pass_id=pass_id, node=node["node"], thread=thread, begin_ns=at + late, work_ns=work,
-                    barrier_ns=inside, wait_ns=90 + 25 * thread,
-                )
+                    barrier_ns=inside, wait_ns=90 + 25 * thread)
             )  # fmt: skip
             last = max(last, at + late + work + inside)
         rows["ops"].append(

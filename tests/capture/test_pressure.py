@@ -204,8 +204,7 @@ def test_a_limit_is_made_entered_read_and_removed(fake: Fake) -> None:
     assert facts == {
         "memory_limit": {
             "asked_bytes": 1 << 28, "limit_bytes": 1 << 28, "swap_limit_bytes": 0, "peak_bytes": 260_000_000,
-            "times_reached": 17, "times_out_of_memory": 1, "processes_killed": 1,
-        }
+            "times_reached": 17, "times_out_of_memory": 1, "processes_killed": 1}
     }  # fmt: skip
     assert fake.folders() == []
     assert fake.written == [

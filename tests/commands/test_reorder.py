@@ -46,11 +46,9 @@ def key_values() -> st.SearchStrategy[list[bytes]]:
         st.floats(width=32).map(lambda x: (6, struct.pack("<f", x))),
         st.integers(0, 2**64 - 1).map(lambda n: (10, struct.pack("<Q", n))),
         st.lists(st.text(max_size=5), max_size=4).map(
-            lambda texts: (9, struct.pack("<IQ", 8, len(texts)) + b"".join(map(made.text, texts)))
-        ),
+            lambda texts: (9, struct.pack("<IQ", 8, len(texts)) + b"".join(map(made.text, texts)))),
         st.lists(st.integers(-5, 5), max_size=9).map(
-            lambda ns: (9, struct.pack(f"<IQ{len(ns)}i", 5, len(ns), *ns))
-        ),
+            lambda ns: (9, struct.pack(f"<IQ{len(ns)}i", 5, len(ns), *ns))),
     )  # fmt: skip
     return st.lists(kinds, max_size=5).map(
         lambda pairs: [made.pair(f"k{n}", kind, value) for n, (kind, value) in enumerate(pairs)]

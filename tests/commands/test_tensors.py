@@ -31,12 +31,10 @@ def path(tmp_path: Path) -> Path:
     data = made.file(
         {
             "token_embd.weight": ((32, 3), 2, 54), "blk.1.ffn_gate_exps.weight": ((64, 2, 4), 39, 272),
-            "blk.1.\x1b[2J": ((2, 4), 0, 32),
-        },
+            "blk.1.\x1b[2J": ((2, 4), 0, 32)},
         [
             made.string("general.architecture", "llama"), made.string("general.name", "na\x1bme"),
-            made.u32("llama.block_count", 2),
-        ],
+            made.u32("llama.block_count", 2)],
     )  # fmt: skip
     path = tmp_path / "m.gguf"
     path.write_bytes(data)

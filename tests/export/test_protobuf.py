@@ -30,8 +30,7 @@ def encoded(rows: list[tuple[int, int, str, list[int], bool]], place: np.ndarray
         protobuf.some(protobuf.numbers(30, values), known),
         protobuf.fixed64s(
             np.full(len(flows), 47), np.array([flow for _, flow in flows], np.uint64),
-            np.array([row for row, _ in flows], np.int64), len(rows),
-        ),
+            np.array([row for row, _ in flows], np.int64), len(rows)),
     ]  # fmt: skip
     return joined([Block(place, protobuf.messages(1, protobuf.messages(11, event)))])
 

@@ -21,8 +21,7 @@ def call(
     passes = [
         Pass(
             100 * number + i, 1000 * number + i, (0, 0, 0, 0), flags, context, 0, 0, n_sequences, part,
-            call=number, ubatch=i,
-        )
+            call=number, ubatch=i)
         for i, part in enumerate(parts)
     ]  # fmt: skip
     passes[-1].logits_read = read

@@ -60,8 +60,7 @@ SPANS = st.lists(st.tuples(st.integers(0, 300), st.one_of(st.none(), st.integers
 EVENTS = st.lists(
     st.tuples(
         st.sampled_from((ISSUE, COMPLETE)), st.sampled_from((DISK, OTHER)), st.integers(0, 60), st.integers(1, 24),
-        st.sampled_from(("R", "RA", "RSM")),
-    ),
+        st.sampled_from(("R", "RA", "RSM"))),
     min_size=4,
     max_size=40,
 )  # fmt: skip

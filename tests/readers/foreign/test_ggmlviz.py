@@ -106,8 +106,7 @@ def test_nested_graphs_are_those_that_other_decoders_find(number: str) -> None:
         dict(
             begin_index=begin, end_index=end, depth=depth, n_nodes=int(events.n_nodes[begin]),
             graph_ptr=hex(events.pointer[begin]), backend_ptr=hex(events.backend[begin]),
-            duration_ns=int(events.time_ns[end] - events.time_ns[begin]),
-        )
+            duration_ns=int(events.time_ns[end] - events.time_ns[begin]))
         for begin, end, depth in zip(graphs.begin.tolist(), graphs.end.tolist(), graphs.depth.tolist(), strict=True)
         if end >= 0
     ]  # fmt: skip
