@@ -19,8 +19,7 @@ def chosen_of(choices: Choices, sequences: list[int] | None = None) -> pd.DataFr
     return pd.DataFrame(
         {
             "pass_id": token, "row": 0, "sequence": pd.array(sequence[token], dtype="Int32"), "layer": layer,
-            "rank": rank, "expert": choices.ravel(),
-        }
+            "rank": rank, "expert": choices.ravel()}
     )  # fmt: skip
 
 

@@ -35,23 +35,17 @@ def a_table(*ops: dict[str, Any], faults: dict[int, int] | None = None) -> pd.Da
 def bounds(layers: pd.DataFrame, **machine: Any) -> dict[str, str | None]:
     known = {"memory_rate": 1e9, "cache_bytes": 100, "n_passes": 1, "pass_bytes": 5000.0} | machine
     table = bandwidth.summed(layers, ("op",), bandwidth.Machine(**known))
-    return {
-        op: bound if isinstance(bound, str) else None for op, bound in zip(table["op"], table["bound"], strict=True)
-    }
+    return {op: of if isinstance(of, str) else None for op, of in zip(table["op"], table["bound"], strict=True)}
 
 
 def test_each_bound_by_hand() -> None:
     """Memory gives 1 byte a ns, the caches hold 100 bytes; two threads work 1,000 ns each."""
     layers = a_table(
-        an_op("MUL_MAT", 0, 800, 2000, 1000),
-        an_op("LESS", 1, 799, 2000, 1000),
-        an_op("ADD", 2, 0, 2000, 0, buffer_bytes=900),
-        an_op("ROPE", 3, 900, 2000, 2000),
-        an_op("NORM", 4, 900, 2000, 0),
-        an_op("SCALE", 5, 1500, 2000, 0),
-        an_op("UNKNOWN", 6, None, 2000, 0),
+        an_op("MUL_MAT", 0, 800, 2000, 1000), an_op("LESS", 1, 799, 2000, 1000),
+        an_op("ADD", 2, 0, 2000, 0, buffer_bytes=900), an_op("ROPE", 3, 900, 2000, 2000),
+        an_op("NORM", 4, 900, 2000, 0), an_op("SCALE", 5, 1500, 2000, 0), an_op("UNKNOWN", 6, None, 2000, 0),
         faults={4: 1000},
-    )
+    )  # fmt: skip
     assert layers["op"].tolist() == ["ADD", "LESS", "MUL_MAT", "NORM", "ROPE", "SCALE"]
     table = bandwidth.summed(layers, ("op", "dtype"), bandwidth.Machine(1e9, 100, 1, 5000.0)).set_index("op")
     assert table["bytes_per_second"].to_dict() == {
@@ -141,9 +135,7 @@ def test_the_array_is_larger_than_the_caches(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"rate": {"threads": [1], "bytes_per_second": []}}'])
-def test_a_broken_or_foreign_memory_is_measured_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
+def test_a_broken_or_foreign_rate_is_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     path = tmp_path / "rate.json"
     path.write_text(text)
     new = {"threads": [1], "bytes_per_second": [7]}

@@ -1,9 +1,11 @@
 """Waiting behind a page fault, against threads that are played through barrier by barrier."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,8 +73,7 @@ def played(ops: Ops) -> tuple[Tables, list[int]]:
         spans += [
             dict(
                 pass_id=3, node=node, thread=i, begin_ns=begin, work_ns=int(work[i]), barrier_ns=int(inside[i]),
-                wait_ns=int(wait[i]), fault_ns=int(fault[i]),
-            )
+                wait_ns=int(wait[i]), fault_ns=int(fault[i]))
             for i in range(n_threads)
         ]  # fmt: skip
         now += 7  # between two operations
@@ -86,21 +87,17 @@ def test_threads_that_are_played_through(ops: Ops) -> None:
     assert behind_ns(tables).tolist() == expected
 
 
-def test_a_page_fault_that_begins_where_a_barrier_opens_is_behind_it() -> None:
-    tables, expected = played([[[Stretch(0, 0, 0), Stretch(0, 0, 0)], [Stretch(0, 0, 0), Stretch(0, 1, 0)]]])
-    assert behind_ns(tables).tolist() == expected == [1, 0]
-
-
-def test_a_page_fault_before_a_barrier_inside_the_operation() -> None:
-    """The second thread comes 50 ns later for its page fault; then both work equally long."""
-    tables, expected = played([[[Stretch(10, 0, 0), Stretch(10, 50, 0)], [Stretch(20, 0, 0), Stretch(20, 0, 0)]]])
-    assert behind_ns(tables).tolist() == expected == [50, 0]
-
-
-def test_a_page_fault_behind_a_barrier_that_the_other_came_to_late() -> None:
-    """The first thread works alone for 30 ns; the page fault of the second comes only then."""
-    tables, expected = played([[[Stretch(30, 0, 0), Stretch(0, 0, 0)], [Stretch(8, 0, 0), Stretch(4, 5, 4)]]])
-    assert behind_ns(tables).tolist() == expected == [5, 0]
+@pytest.mark.parametrize(
+    ("first", "second", "behind"),
+    [
+        ([(0, 0, 0), (0, 0, 0)], [(0, 0, 0), (0, 1, 0)], 1),  # the page fault begins where a barrier opens
+        ([(10, 0, 0), (20, 0, 0)], [(10, 50, 0), (20, 0, 0)], 50),  # before a barrier inside the operation
+        ([(30, 0, 0), (8, 0, 0)], [(0, 0, 0), (4, 5, 4)], 5),  # behind one that the other came to late
+    ],
+)
+def test_the_first_thread_waits_behind_the_second(first: list[Any], second: list[Any], behind: int) -> None:
+    tables, expected = played([[[Stretch(*a), Stretch(*b)] for a, b in zip(first, second, strict=True)]])
+    assert behind_ns(tables).tolist() == expected == [behind, 0]
 
 
 def test_without_barriers_a_page_fault_counts_at_the_end_of_the_operation() -> None:

@@ -7,19 +7,6 @@ from tracegen.analysis import accesses, coverage
 from tracegen.charts import theme
 
 
-def test_groups_add_up_their_tensors_in_the_order_of_the_theme() -> None:
-    use = coverage.measured_use(scaled_case(3, 2, moe=True))
-    made = coverage.group_use(use, theme.GROUP_OF)
-    assert list(made["group"]) == [name for name in theme.GROUPS if name in set(use["component"].map(theme.group))]
-    for row in made.to_dict("records"):
-        part = [t for t in use.to_dict("records") if theme.group(t["component"]) == row["group"]]
-        assert row["n_tensors"] == len(part)
-        assert row["size_bytes"] == sum(t["size_bytes"] for t in part)
-        assert row["touched_bytes"] == sum(t["touched_bytes"] for t in part) <= row["size_bytes"]
-        assert row["mapped_bytes"] == sum(t["touched_bytes"] for t in part if t["memory"] == "disk")
-        assert row["copied_bytes"] == sum(t["touched_bytes"] for t in part if t["memory"] == "copied")
-
-
 def test_a_group_is_unknown_where_one_of_its_tensors_is() -> None:
     columns = dict(component="ffn_up", size_bytes=8, memory="disk")
     bytes_used = ("touched_bytes", "mapped_bytes", "copied_bytes")

@@ -59,44 +59,6 @@ def test_the_parts_of_a_pass_equal_those_of_its_single_spans(threads: int) -> No
         assert row["n_faults"] == len(in_pass) and row["waited_ns"] == in_pass["duration_ns"].sum()
 
 
-def one_op(spans: list[tuple[int, int, int]]) -> dict[str, float]:
-    """The parts of a pass of one op, 100 ns long: for each thread its work, the faults in it, and the wait after it."""
-    tables = scaled_case(1, 1, moe=False, threads=1)
-    passed = tables["passes"][tables["passes"]["kind"] == "generate"].assign(begin_ns=0, end_ns=100)
-    rows = [
-        dict(
-            pass_id=passed["pass_id"].iloc[0], node=0, thread=i, begin_ns=0, work_ns=work, barrier_ns=0, wait_ns=wait,
-            fault_ns=fault,
-        )
-        for i, (work, fault, wait) in enumerate(spans)
-    ]  # fmt: skip
-    faults = [
-        dict(
-            fault=i, pass_id=row["pass_id"], node=0, thread=i, file=0, offset=0, kind="minor", begin_ns=0,
-            duration_ns=row["fault_ns"],
-        )
-        for i, row in enumerate(rows)
-    ]  # fmt: skip
-    spans, table = contract.frame("spans", rows), contract.frame("faults", faults)
-    made = disk_waits.pass_split({**tables, "passes": passed, "spans": spans, "faults": table})
-    return {str(part): float(made[part].iloc[0]) for part in disk_waits.PARTS}
-
-
-def test_a_thread_waits_behind_one_that_waits_for_the_disk() -> None:
-    parts = one_op([(80, 60, 0), (20, 0, 60)])
-    assert parts == {"computing_ns": 20, "disk_ns": 30, "behind_ns": 30, "barrier_ns": 0, "outside_ns": 20}
-
-
-def test_a_thread_with_less_work_waits_for_the_other_all_the_same() -> None:
-    parts = one_op([(80, 10, 0), (20, 0, 60)])
-    assert parts == {"computing_ns": 45, "disk_ns": 5, "behind_ns": 5, "barrier_ns": 25, "outside_ns": 20}
-
-
-def test_threads_that_wait_for_the_disk_equally_long_do_not_wait_behind_each_other() -> None:
-    parts = one_op([(80, 40, 0), (80, 40, 0)])
-    assert parts == {"computing_ns": 40, "disk_ns": 40, "behind_ns": 0, "barrier_ns": 0, "outside_ns": 20}
-
-
 def test_faults_of_a_tensor_are_summed() -> None:
     faults, tensors = CASE["faults"].to_dict("records"), CASE["tensors"].to_dict("records")
     inside = set(measured(CASE)["pass_id"])
@@ -116,8 +78,7 @@ def test_faults_of_a_tensor_are_summed() -> None:
         sums[2] += fault["duration_ns"]
         pages.setdefault(tensor, set()).add(fault["offset"] // 4096)
     made = disk_waits.by_tensor(CASE)
-    assert len(made) == len(expected) > 5
-    assert made["waited_ns"].is_monotonic_decreasing
+    assert len(made) == len(expected) > 5 and made["waited_ns"].is_monotonic_decreasing
     assert made["share"].sum() == pytest.approx(1)
     for row in made.to_dict("records"):
         assert [row["n_faults"], row["n_major"], row["waited_ns"]] == expected[row["tensor"]]
@@ -174,8 +135,7 @@ def test_waiting_by_expert_against_equal_parts_of_its_tensors() -> None:
     rows = [
         dict(
             fault=i, pass_id=int(chosen.choice(passes)), file=0, offset=int(chosen.integers(size)), begin_ns=i,
-            kind=str(chosen.choice(["minor", "major"])), duration_ns=int(chosen.integers(1, 10_000)),
-        )
+            kind=str(chosen.choice(["minor", "major"])), duration_ns=int(chosen.integers(1, 10_000)))
         for i in range(400)
     ]  # fmt: skip
     tables = {**CASE, "faults": contract.frame("faults", rows)}
@@ -201,9 +161,10 @@ def test_waiting_by_expert_against_equal_parts_of_its_tensors() -> None:
 
 def test_a_run_without_recorded_faults_has_no_split() -> None:
     tables = scaled_case(2, 1)
-    assert not disk_waits.recorded(tables) and disk_waits.recorded(CASE)
-    assert disk_waits.pass_split(tables).empty
+    assert not disk_waits.recorded(tables) and disk_waits.recorded(CASE) and disk_waits.pass_split(tables).empty
     assert disk_waits.by_tensor(tables).empty
+    made, longest = disk_waits.cells(tables, heatmap.display_rows(tables), 50, 8)
+    assert made.empty and longest == 0
 
 
 def test_cells_hold_the_waiting_of_their_stretch_of_the_file() -> None:
@@ -225,12 +186,6 @@ def test_cells_hold_the_waiting_of_their_stretch_of_the_file() -> None:
         step = found[key]["step"]
         assert waited <= longest / 4 ** (7 - step) * (1 + 1e-6)
         assert step == 0 or waited > longest / 4 ** (8 - step) * (1 - 1e-6)
-
-
-def test_a_run_without_faults_has_no_cells() -> None:
-    tables = scaled_case(2, 1)
-    made, longest = disk_waits.cells(tables, heatmap.display_rows(tables), 50, 8)
-    assert made.empty and longest == 0
 
 
 def test_waiting_by_piece_equals_that_of_single_page_faults() -> None:

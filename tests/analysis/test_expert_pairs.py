@@ -80,8 +80,7 @@ def test_margins_that_no_weights_have_are_not_applicable() -> None:
 def test_chance_is_rarely_called_a_pair(make: object, n: int, size: int, k: int) -> None:
     """Random, uneven and lasting choices: at most 5 % of 40 runs have a pair; 6 or more have a probability of 0.01."""
     found = [pairs(chosen_of(make(seed, n, 3, size, k)), dict.fromkeys(range(3), size)) for seed in range(40)]  # type: ignore[operator]
-    assert max(one.n_tested for one in found) > 20
-    assert sum(one.n_unusual > 0 for one in found) <= 5
+    assert max(one.n_tested for one in found) > 20 and sum(one.n_unusual > 0 for one in found) <= 5
 
 
 @pytest.mark.parametrize("n", [300, 1_000])

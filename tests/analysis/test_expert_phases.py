@@ -26,9 +26,7 @@ def test_distances_are_counted_and_shuffles_are_all_ways_to_deal() -> None:
         layer = r["layer"]
         assert (r["n_prompt"], r["n_generate"], r["block"]) == (3, 4, 1)
         assert r["distance"] == pytest.approx(distance(prompt[:, layer], generated[:, layer]))
-        every = [
-            distance(rows[list(order[:3]), layer], rows[list(order[3:]), layer]) for order in permutations(range(7))
-        ]
+        every = [distance(rows[list(deal[:3]), layer], rows[list(deal[3:]), layer]) for deal in permutations(range(7))]
         assert r["shuffled"] == pytest.approx(np.mean(every), abs=0.02)
         assert r["p"] == pytest.approx(np.mean(np.array(every) >= r["distance"] - 1e-9), abs=0.05)
     assert made.iloc[0]["distance"] == pytest.approx(made.iloc[1:]["distance"].mean())
@@ -65,9 +63,7 @@ def test_a_layer_with_fewer_rows_is_tested_by_itself() -> None:
     """The last layer of a prompt has only the row whose output is asked for."""
     tables = run_of(even(1, 20, 3, 8, 2), even(2, 30, 3, 8, 2), 8)
     routing = tables["routing"]
-    made = phases(
-        tables | {"routing": routing[(routing["layer"] < 2) | (routing["pass_id"] > 0) | (routing["row"] == 19)]}
-    )
+    made = phases(tables | {"routing": routing.query("layer < 2 or pass_id > 0 or row == 19")})
     assert made["n_prompt"].tolist() == [20, 20, 20, 1] and made["n_layers"].tolist() == [2, 1, 1, 1]
     assert made.iloc[3]["p"] > chance.LEVEL
 
@@ -78,5 +74,4 @@ def test_what_cannot_be_compared_has_no_row_and_many_rows_are_cut() -> None:
         made = phases(tables)
         assert made.empty and list(made.columns) == COLUMNS
     long = phases(run_of(even(1, MOST_ROWS + 7, 1, 8, 2), few[:, :1], 8))
-    assert long["n_prompt"].tolist() == [MOST_ROWS] * 2
-    assert isinstance(long, pd.DataFrame)
+    assert long["n_prompt"].tolist() == [MOST_ROWS] * 2 and isinstance(long, pd.DataFrame)

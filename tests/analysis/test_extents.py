@@ -53,8 +53,7 @@ def test_stretches_paint_what_the_elements_paint(view: tuple[str, tuple[int, ...
     assert made is not None
     offsets, length = made
     assert {at + i for at in offsets.tolist() for i in range(length)} == expected
-    assert len(offsets) * length == len(expected)
-    assert content_bytes(row(*view)).tolist() == [len(expected)]
+    assert len(offsets) * length == len(expected) and content_bytes(row(*view)).tolist() == [len(expected)]
 
 
 def test_the_v_view_of_a_long_cache_is_its_elements() -> None:
@@ -79,5 +78,4 @@ def test_an_unknown_type_is_unknown_unless_it_lies_in_one_piece() -> None:
 
 def test_some_dimensions_alone() -> None:
     rows = row("q8_0", (64, 5, 3, 2), (34, 68, 340, 1020))
-    assert content_bytes(rows, (0,)).tolist() == [68]
-    assert content_bytes(rows, (0, 2)).tolist() == [prod((68, 3))]
+    assert content_bytes(rows, (0,)).tolist() == [68] and content_bytes(rows, (0, 2)).tolist() == [prod((68, 3))]

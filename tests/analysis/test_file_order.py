@@ -8,14 +8,10 @@ from tracegen.analysis import file_order
 
 TENSORS = pd.DataFrame(
     {
-        "tensor": [0, 1, 2, 3, 4],
-        "file": 0,
-        "offset": [100, 164, 228, 324, 356],
-        "size_bytes": [64, 40, 96, 32, 8],
+        "tensor": [0, 1, 2, 3, 4], "file": 0, "offset": [100, 164, 228, 324, 356], "size_bytes": [64, 40, 96, 32, 8],
         "component": ["output", "ffn_up", "attention_q", "embedding", "ffn_up"],
-        "layer": pd.array([None, 1, 0, None, 1], dtype="Int32"),
-    }
-)
+        "layer": pd.array([None, 1, 0, None, 1], dtype="Int32")}
+)  # fmt: skip
 
 
 def touched(*rows: tuple[int, int, int]) -> pd.DataFrame:
@@ -31,8 +27,7 @@ def names(order: file_order.Order, accesses: pd.DataFrame) -> list[int]:
 
 def test_each_order_by_hand() -> None:
     accesses = touched((4, 0, 8), (2, 0, 96), (4, 0, 8), (1, 0, 10), (2, 0, 48))
-    assert names("layer", accesses) == [3, 2, 1, 4, 0]
-    assert names("first-touch", accesses) == [4, 2, 1, 0, 3]
+    assert names("layer", accesses) == [3, 2, 1, 4, 0] and names("first-touch", accesses) == [4, 2, 1, 0, 3]
     assert names("hot", accesses) == [4, 2, 1, 0, 3]  # 2, 1.5, 0.25, 0, 0 bytes a byte
 
 

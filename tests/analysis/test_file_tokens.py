@@ -17,12 +17,9 @@ from tracegen.contract import tables as contract
 Tables = dict[str, pd.DataFrame]
 MOE = scaled_case(4, 3, moe=True, splits=2, threads=2)
 CASES = {
-    "experts in two files": MOE,
-    "dense": scaled_case(3, 5),
-    "faults": with_faults(MOE),
-    "requests": with_requests(with_faults(scaled_case(5, 2, threads=3))),
-    "one token": scaled_case(0, 2),
-}
+    "experts in two files": MOE, "dense": scaled_case(3, 5), "faults": with_faults(MOE),
+    "requests": with_requests(with_faults(scaled_case(5, 2, threads=3))), "one token": scaled_case(0, 2),
+}  # fmt: skip
 RANGES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.integers(1, 25)), max_size=8)
 
 

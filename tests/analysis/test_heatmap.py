@@ -69,9 +69,7 @@ def test_rows_of_several_passes_are_their_mean() -> None:
     ),
     st.integers(1, 70),
 )
-def test_each_byte_counts_once_however_ranges_overlap(
-    drawn: list[tuple[int, int, int, int, bool]], n_columns: int
-) -> None:
+def test_overlapping_ranges_count_each_byte_once(drawn: list[tuple[int, int, int, int, bool]], n_columns: int) -> None:
     small = scaled_case(2, 1)
     files = pd.DataFrame({"file": [0, 1], "axis_begin": [0, 100], "size_bytes": [100, 60]})
     tensors = small["tensors"].head(3).assign(file=[0, 0, 1], offset=[10, 50, 0], size_bytes=[40, 3, 60])
@@ -122,9 +120,7 @@ def test_joined_cells_keep_every_byte_and_tell_of_all_they_cover() -> None:
     cut = pieces(CASE)
     for cell in joined.to_dict("records"):
         there = cut[(cut["begin"] < cell["end"]) & (cut["end"] > cell["begin"])]
-        within = whole[
-            (whole["row"] == cell["row"]) & (whole["begin"] >= cell["begin"]) & (whole["end"] <= cell["end"])
-        ]
+        within = whole[whole["row"].eq(cell["row"]) & (whole["begin"] >= cell["begin"]) & (whole["end"] <= cell["end"])]
         assert cell["touched_bytes"] == within["touched_bytes"].sum() and set(within["step"]) == {cell["step"]}
         assert cell["n_tensors"] == there["tensor"].nunique()
 
@@ -138,5 +134,4 @@ def test_steps_are_eighths_of_all_bytes() -> None:
 @pytest.mark.parametrize(("per_pass", "n_rows"), [(1, 240), (25, 240), (26, 230), (50, 120), (100, 60), (5000, 60)])
 def test_a_pass_that_uses_many_ranges_leaves_room_for_fewer_rows(per_pass: int, n_rows: int) -> None:
     used = pd.DataFrame({"pass_id": np.repeat(np.arange(7), per_pass)})
-    assert heatmap.rows_that_fit(used) == n_rows
-    assert heatmap.rows_that_fit(used[:0]) == heatmap.MOST_ROWS
+    assert heatmap.rows_that_fit(used) == n_rows and heatmap.rows_that_fit(used[:0]) == heatmap.MOST_ROWS

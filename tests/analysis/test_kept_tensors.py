@@ -17,8 +17,7 @@ def a_table(*sizes_and_touches: tuple[int, int]) -> pd.DataFrame:
     tensors = pd.DataFrame(
         {
             "tensor": n, "name": [f"t{i}" for i in n], "file": 0, "offset": [sum(sizes[:i]) for i in n],
-            "size_bytes": sizes, "component": "other", "layer": pd.array([None] * len(sizes), dtype="Int32"),
-        }
+            "size_bytes": sizes, "component": "other", "layer": pd.array([None] * len(sizes), dtype="Int32")}
     )  # fmt: skip
     accesses = [(i, 0, 1) for i, (_, touched) in enumerate(sizes_and_touches) for _ in range(touched)]
     return kept_tensors.kept(tensors, pd.DataFrame(accesses, columns=["tensor", "begin", "end"]))
@@ -36,8 +35,7 @@ def test_the_densest_come_first_and_cold_ones_are_never_kept() -> None:
 
 def test_nothing_touched() -> None:
     table = a_table((10, 0), (20, 0))
-    assert kept_tensors.gini(table) is None
-    assert kept_tensors.chosen(table)["served_share"].isna().all()
+    assert kept_tensors.gini(table) is None and kept_tensors.chosen(table)["served_share"].isna().all()
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=8))
@@ -61,8 +59,7 @@ NAMES += ["output.weight", "token_embd.weight", "outputXweight", "a+b[c]{2}|d", 
 def test_a_pattern_finds_just_its_tensors(chosen: set[str]) -> None:
     """As llama.cpp looks for it: anywhere in the name."""
     pattern = kept_tensors.pattern(sorted(chosen))
-    assert {name for name in NAMES if pattern and re.search(pattern, name)} == chosen
-    assert not re.search("[,=]", pattern)
+    assert {name for name in NAMES if pattern and re.search(pattern, name)} == chosen and not re.search("[,=]", pattern)
 
 
 def test_what_ot_reads_as_its_own_is_left_out() -> None:

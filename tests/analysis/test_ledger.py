@@ -30,9 +30,7 @@ def tables(loaded: set[int], at_end: set[int]) -> dict[str, pd.DataFrame]:
             {
                 "tensor": [0, 1, 2], "file": 0, "offset": BEGINS, "size_bytes": SIZES,
                 "layer": pd.array([0, 0, 1], "Int32"),
-                "component": ["norm", "router", "norm"],
-            }
-        ),
+                "component": ["norm", "router", "norm"]}),
         "residency": pd.DataFrame(runs, columns=["pass_id", "file", "first_page", "n_pages"]),
     }  # fmt: skip
 
@@ -52,9 +50,7 @@ NONE_UNSEEN = pd.DataFrame({"tensor": pd.Series(dtype="Int64")})
 
 
 @given(st.lists(RANGE, max_size=8), PAGES, PAGES)
-def test_each_byte_is_in_the_columns_that_it_belongs_to(
-    rows: list[tuple[int, int, int, str]], loaded: set[int], at_end: set[int]
-) -> None:
+def test_each_byte_is_in_its_columns(rows: list[tuple[int, int, int, str]], loaded: set[int], at_end: set[int]) -> None:
     used = ranges(rows)
     table = ledger.by_tensor(tables(loaded, at_end), used, NONE_UNSEEN, PAGE).set_index("tensor")
     measured = used[used["pass_id"] >= 2]
@@ -86,8 +82,7 @@ def test_what_was_not_recorded_is_null() -> None:
     assert pd.isna(table.loc[1, "touched_bytes"]) and pd.isna(table.loc[1, "waste_bytes"])
     assert table.loc[1, "size_bytes"] == 9 and table.loc[0, "touched_bytes"] == 0
     groups = ledger.by_group(table.reset_index(), {"norm": "norm", "router": "router", "other": "other"})
-    assert groups["group"].tolist() == ["norm", "router"]
-    assert groups["n_tensors"].tolist() == [2, 1]
+    assert groups["group"].tolist() == ["norm", "router"] and groups["n_tensors"].tolist() == [2, 1]
     assert groups["touched_bytes"].tolist() == [0, pd.NA]
 
 

@@ -20,9 +20,7 @@ NEVER = 1 << 62  # the next use of an item that is not used again
 def traces() -> dict[str, list[int]]:
     """A popular part with a long tail, a cycle, and tokens that choose some of the granules that follow each other."""
     random = np.random.default_rng(7)
-    token = [
-        n for _ in range(60) for first in random.choice(40, 8, replace=False) for n in range(first * 9, first * 9 + 9)
-    ]
+    token = [n for _ in range(60) for one in random.choice(40, 8, replace=False) for n in range(one * 9, one * 9 + 9)]
     return {
         "Zipf": np.minimum(random.zipf(1.3, 20_000), 3_000).tolist(),
         "cycle": list(range(300)) * 20,
@@ -49,7 +47,6 @@ def test_the_same_hits(name: str, size: int) -> None:
     items = traces()[name]
     distances = stack_distances(np.unique(items, return_inverse=True)[1])
     assert int(((distances >= 0) & (distances < size)).sum()) == hits("LRU", items, size)
-    assert caches.fifo(items, size) == hits("FIFO", items, size)
-    assert caches.lfu(items, size) == hits("LFU", items, size)
+    assert caches.fifo(items, size) == hits("FIFO", items, size) and caches.lfu(items, size) == hits("LFU", items, size)
     assert belady(items, size, bypass=False) == hits("Belady", items, size)
     assert belady(items, size) >= hits("Belady", items, size), "it need not take in what it missed"

@@ -12,8 +12,7 @@ def test_without_generate_passes_all_measured_ones_count_and_warm_up_does_not() 
     counted = population(tables, [0, 1])
     kinds = tables["passes"].set_index("pass_id")["kind"]
     assert not counted.generate and [kinds[p] for p in counted.passes] == ["prompt"]
-    assert population(tables, [1]).passes == ()
-    assert node_means(operations.op_rows(tables), ()).empty
+    assert population(tables, [1]).passes == () and node_means(operations.op_rows(tables), ()).empty
 
 
 def test_a_mean_with_an_unknown_part_is_unknown() -> None:
@@ -29,8 +28,7 @@ def test_a_node_that_is_fused_names_its_other() -> None:
     ops = operations.op_rows(scaled_case(2, 1))
     fused = ops[ops["state"] == "fused"].iloc[0]
     made = node_means(ops, [int(p) for p in ops["pass_id"].unique()]).set_index("node")
-    assert made.loc[fused["node"], "fused_into"] == fused["fused_into"]
-    assert made.loc[fused["node"], "n_timed"] == 0
+    assert made.loc[fused["node"], "fused_into"] == fused["fused_into"] and made.loc[fused["node"], "n_timed"] == 0
 
 
 def test_steps_end_at_the_largest_value_and_grow_by_their_factor() -> None:

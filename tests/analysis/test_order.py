@@ -36,19 +36,13 @@ def test_each_kind_of_step() -> None:
     touched = accesses([(0, 10), (10, 20), (25, 30), (5, 25), (24, 40), (0, 4)], layers=[None, 0, 1, 0, 0, None])
     moves = order.steps(touched)
     assert moves["kind"].tolist() == ["contiguous", "forward", "backward", "overlapping", "backward"]
-    assert moves["gap_bytes"].tolist() == [0, 5, -25, -1, -40]
-    assert moves["layers"].tolist() == [pd.NA, 1, -1, 0, pd.NA]
+    assert moves["gap_bytes"].tolist() == [0, 5, -25, -1, -40] and moves["layers"].tolist() == [pd.NA, 1, -1, 0, pd.NA]
 
 
 def test_the_end_of_one_file_is_not_followed_by_the_begin_of_the_next() -> None:
     touched = accesses([(0, 10), (10, 20)]).assign(file=[0, 1])
     moves = order.steps(touched)
-    assert moves["kind"].tolist() == ["forward"]
-    assert not order.is_sequential(moves, 4096).any()
-
-
-def test_a_pass_does_not_go_on_where_the_one_before_ended() -> None:
-    assert order.steps(accesses([(0, 10)], [(10, 20)])).empty
+    assert moves["kind"].tolist() == ["forward"] and not order.is_sequential(moves, 4096).any()
 
 
 def test_what_is_known_of_gpt_oss() -> None:
@@ -61,8 +55,7 @@ def test_what_is_known_of_gpt_oss() -> None:
     kinds = {kind: int(one[f"n_{kind}"]) for kind in order.KINDS}
     assert one["n_accesses"] == 435
     assert kinds == {"contiguous": 0, "forward": 146, "backward": 288, "overlapping": 0}
-    assert one["distance_bytes"] / 434 / 2**30 == pytest.approx(1.909, abs=5e-4)
-    assert one["n_layers_down"] == 0
+    assert one["distance_bytes"] / 434 / 2**30 == pytest.approx(1.909, abs=5e-4) and one["n_layers_down"] == 0
 
 
 RANGES = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 12)), max_size=20)
@@ -76,14 +69,12 @@ def test_every_step_counts_once(passes: list[list[tuple[int, int]]]) -> None:
     assert len(table) == len(made)
     for row, of in zip(table.to_dict("records"), made, strict=True):
         steps = list(itertools.pairwise(of))
-        assert row["n_accesses"] == len(of)
-        assert row["touched_bytes"] == sum(end - begin for begin, end in of)
+        assert row["n_accesses"] == len(of) and row["touched_bytes"] == sum(end - begin for begin, end in of)
         assert sum(row[f"n_{kind}"] for kind in order.KINDS) == len(steps)
         assert row["distance_bytes"] == sum(abs(now[0] - last[1]) for last, now in steps)
         assert row["n_overlapping"] == sum(len({*range(*last)} & {*range(*now)}) > 0 for last, now in steps)
         joined = [row[f"reads_{tolerance}"] for tolerance in order.TOLERANCES]
-        assert joined == sorted(joined, reverse=True)
-        assert joined[0] == len(of) - row["n_contiguous"]
+        assert joined == sorted(joined, reverse=True) and joined[0] == len(of) - row["n_contiguous"]
         assert joined[-1] == len(of) - sum(now[0] >= last[1] for last, now in steps)  # all are nearer than 2 MiB
 
 
@@ -103,15 +94,13 @@ def test_distances_hold_every_step_that_has_one(of: list[tuple[int, int]]) -> No
 def test_a_file_that_is_read_from_end_to_end_is_one_read() -> None:
     places = [(at, at + 100) for at in range(0, 1000, 100)]
     table = order.reads(order.by_pass(tables(2), accesses(places, places)))
-    assert table["reads"].tolist() == [1.0] * 4
-    assert table["sequential_share"].tolist() == [1.0] * 4
+    assert table["reads"].tolist() == [1.0] * 4 and table["sequential_share"].tolist() == [1.0] * 4
     assert table["mean_bytes"].tolist() == [1000.0] * 4
 
 
 def test_one_access_has_no_step() -> None:
     table = order.reads(order.by_pass(tables(1), accesses([(0, 10)])))
-    assert table["reads"].tolist() == [1.0] * 4
-    assert table["sequential_share"].isna().all()
+    assert table["reads"].tolist() == [1.0] * 4 and table["sequential_share"].isna().all()
 
 
 def test_nothing_was_touched() -> None:
@@ -161,8 +150,5 @@ def test_the_path_of_a_pass_has_the_accesses_of_fused_operations() -> None:
     path = order.path(case | {"ops": ops}, touched, last)
     assert len(path) == (touched["pass_id"] == last).sum()
     whole = order.path(case, touched, last)
-    of_kernel = whole.loc[(touched.loc[touched["pass_id"] == last, "node"] == kernel).to_numpy(bool), "begin_ns"].iloc[
-        0
-    ]
-    at = (touched.loc[touched["pass_id"] == last, "node"] == fused).to_numpy(bool)
-    assert set(path.loc[at, "begin_ns"]) == {of_kernel}
+    nodes = touched.loc[touched["pass_id"] == last, "node"].to_numpy()
+    assert set(path.loc[nodes == fused, "begin_ns"]) == {whole.loc[nodes == kernel, "begin_ns"].iloc[0]}

@@ -25,10 +25,8 @@ def test_the_model_of_a_run_that_is_most_like_the_file() -> None:
     same = other_file.pairs(RUN, OTHER)
     assert same["alike"].all()
     assert same.set_index("name")[["tensor_run", "tensor"]].to_dict("index") == {
-        "a": {"tensor_run": 0, "tensor": 2},
-        "b": {"tensor_run": 1, "tensor": 1},
-        "c": {"tensor_run": 2, "tensor": 0},
-    }
+        "a": {"tensor_run": 0, "tensor": 2}, "b": {"tensor_run": 1, "tensor": 1}, "c": {"tensor_run": 2, "tensor": 0},
+    }  # fmt: skip
     draft = other_file.pairs(RUN, tensors((0, "b", 0, 32, 4), (1, "a", 0, 64, 4)))
     assert draft["alike"].all() and set(draft["tensor_run"]) == {3, 4}
 
@@ -37,10 +35,8 @@ def test_differences() -> None:
     assert not other_file.pairs(RUN, OTHER.assign(ne0=1, ne1=OTHER["ne0"])).set_index("name")["alike"].any()
     assert not other_file.pairs(RUN, OTHER.assign(dtype="I32"))["alike"].any()
     assert other_file.pairs(RUN, OTHER.iloc[:2]).set_index("name")["alike"].to_dict() == {
-        "a": False,
-        "b": True,
-        "c": True,
-    }
+        "a": False, "b": True, "c": True,
+    }  # fmt: skip
     assert not other_file.pairs({name: table.iloc[:0] for name, table in RUN.items()}, OTHER)["alike"].any()
 
 
@@ -52,7 +48,5 @@ def test_accesses_move_with_their_tensors_into_one_file() -> None:
     ).astype({"tensor": "Int32"})
     moved = other_file.placed(RUN, accesses, same, pd.Series({0: 32, 1: 64, 2: 160}))
     assert moved[["tensor", "file", "begin", "end"]].to_numpy().tolist() == [
-        [2, 0, 160, 200],
-        [1, 0, 74, 84],
-        [0, 0, 32, 40],
-    ]
+        [2, 0, 160, 200], [1, 0, 74, 84], [0, 0, 32, 40],
+    ]  # fmt: skip

@@ -16,11 +16,7 @@ CASE = scaled_case(4, 2)
 
 
 def run_of(
-    begin: int,
-    end: int,
-    ops: list[tuple[int, int, int]],
-    others: list[tuple[int, int, int]],
-    backend: str = "BLAS",
+    begin: int, end: int, ops: list[tuple[int, int, int]], others: list[tuple[int, int, int]], backend: str = "BLAS"
 ) -> dict[str, pd.DataFrame]:
     """One pass; `ops` of the CPU and splits of another backend as (split, begin, end)."""
     tables = empty()
@@ -111,8 +107,7 @@ def test_what_does_not_follow_one_another_is_told(ops: list[tuple[int, int, int]
 def test_passes_without_an_end_or_timed_operations_have_no_parts() -> None:
     tables = run_of(0, 100, [(0, 10, 20)], [])
     open_pass = {**tables, "passes": tables["passes"].assign(end_ns=pd.array([None], dtype="Int64"))}
-    assert pass_parts(open_pass).empty
-    assert pass_parts({**tables, "ops": tables["ops"][:0]}).empty
+    assert pass_parts(open_pass).empty and pass_parts({**tables, "ops": tables["ops"][:0]}).empty
 
 
 def test_operations_and_the_rest_are_the_whole_time_of_the_passes() -> None:
@@ -126,7 +121,6 @@ def test_operations_and_the_rest_are_the_whole_time_of_the_passes() -> None:
             mine = passes[passes["kind"] == phase]
             whole = int((mine["end_ns"] - mine["begin_ns"]).sum())
             rows = made[made["phase"] == phase]
-            assert rows["duration_ns"].sum() == whole
-            assert float(rows["share"].sum()) == pytest.approx(1)
+            assert rows["duration_ns"].sum() == whole and float(rows["share"].sum()) == pytest.approx(1)
             outside = rows[rows[key].isin(rest["part"])]
             assert len(outside) and (outside["n_ops"] == 0).all() and outside["work_ns"].isna().all()

@@ -32,8 +32,7 @@ def test_distances_and_p_are_counted(sizes: tuple[int, ...]) -> None:
         return float(np.mean(same)), float(np.mean([d for (a, b), d in between.items() if label[a] != label[b]]))
 
     found = likeness(choices)
-    assert found is not None
-    assert (found.same, found.different) == pytest.approx(difference(field))
+    assert found is not None and (found.same, found.different) == pytest.approx(difference(field))
     assert found.n_same + found.n_different == len(between) and found.effect == found.different - found.same
     drawn = [difference(dict(zip(field, order, strict=True))) for order in permutations(field.values())]
     p = np.mean([different - same >= found.effect - 1e-9 for same, different in drawn])

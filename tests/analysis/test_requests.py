@@ -35,8 +35,7 @@ SPANS = st.lists(st.tuples(st.integers(0, 20), st.integers(1, 40), st.booleans()
 READS = st.lists(
     st.tuples(
         st.integers(0, 200), st.one_of(st.none(), st.integers(0, 90)), st.integers(1, 9), st.integers(0, 9),
-        st.booleans(), st.sampled_from((None, 0, 1, 2, 3)),
-    ),
+        st.booleans(), st.sampled_from((None, 0, 1, 2, 3))),
     max_size=12,
 )  # fmt: skip
 
@@ -53,8 +52,7 @@ def test_passes_and_their_requests_are_what_each_nanosecond_says(spans: Any, rea
     rows = [
         request(
             issue, duration_ns=duration, size_bytes=n * 512, file_bytes=min(n, of_file) * 512,
-            kind="ahead" if ahead else "read", pass_id=pass_id,
-        )
+            kind="ahead" if ahead else "read", pass_id=pass_id)
         for issue, duration, n, of_file, ahead, pass_id in reads
     ]  # fmt: skip
     tables = with_rows({**SMALL, "passes": contract.frame("passes", passes)}, rows)
@@ -63,8 +61,7 @@ def test_passes_and_their_requests_are_what_each_nanosecond_says(spans: Any, rea
     assert table["pass_id"].tolist() == [row["pass_id"] for row in expected]
     for found, passed in zip(table.to_dict("records"), expected, strict=True):
         own = [row for row in rows if row["pass_id"] == passed["pass_id"]]
-        assert found["n_requests"] == len(own)
-        assert found["read_bytes"] == sum(row["size_bytes"] for row in own)
+        assert found["n_requests"] == len(own) and found["read_bytes"] == sum(row["size_bytes"] for row in own)
         assert found["model_bytes"] == sum(row["file_bytes"] for row in own)
         assert found["ahead_bytes"] == sum(row["file_bytes"] for row in own if row["kind"] == "ahead")
         depths = [
@@ -164,8 +161,7 @@ def test_the_use_of_a_few_requests_is_what_each_page_says(reads: list[tuple[int,
     rows = [
         request(
             i, file=0, offset=first * PAGE, size_bytes=n * PAGE, file_bytes=min(n * PAGE, size - first * PAGE),
-            pass_id=pass_id,
-        )
+            pass_id=pass_id)
         for i, (first, n, pass_id) in enumerate(reads)
     ]  # fmt: skip
     tables = with_rows(SMALL, rows)

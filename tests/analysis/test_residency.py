@@ -57,8 +57,7 @@ def test_cells_hold_what_is_counted_byte_by_byte(first: set[int], second: set[in
 def test_a_load_has_a_row_of_its_own_in_front() -> None:
     rows = resident_rows(CASE)
     assert rows["pass_id"].tolist() == CASE["passes"]["pass_id"].tolist()
-    assert rows["row"].tolist() == list(range(len(rows)))
-    assert rows["label"].tolist()[:2] == ["load", "warm-up"]
+    assert rows["row"].tolist() == list(range(len(rows))) and rows["label"].tolist()[:2] == ["load", "warm-up"]
     assert rows["label"].is_unique
 
 

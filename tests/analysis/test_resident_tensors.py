@@ -15,8 +15,7 @@ TENSORS = pd.DataFrame(
     {
         "tensor": range(4), "file": [file for file, *_ in PLACES], "offset": [begin for _, begin, _ in PLACES],
         "size_bytes": [end - begin for _, begin, end in PLACES],
-        "component": ["attention_q", "attention_k", "norm", "norm"],
-    }
+        "component": ["attention_q", "attention_k", "norm", "norm"]}
 )  # fmt: skip
 PASSES = pd.DataFrame({"pass_id": [0, 1, 2], "end_ns": pd.array([5, 6, None], dtype="Int64")})
 TABLES = {"tensors": TENSORS, "passes": PASSES}

@@ -14,8 +14,7 @@ ENDS = np.cumsum(SIZES)
 CUT = pd.DataFrame(
     {
         "tensor": [0, 0, 1, 2, 2], "expert": pd.array([0, 1, None, 0, 1], dtype="Int64"),
-        "begin": ENDS - SIZES, "end": ENDS,
-    }
+        "begin": ENDS - SIZES, "end": ENDS}
 )  # fmt: skip
 # Operations: number of the pass less that of the one before, the item
 OPS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, len(SIZES) - 1)), max_size=30)
@@ -47,8 +46,7 @@ def test_pieces_against_a_list_by_last_use(ops: list[tuple[int, int]]) -> None:
         recent.insert(0, item)
         last[item] = at
     assert [tuple(row) for row in found.again.to_numpy().tolist()] == expected
-    assert found.items.tolist() == sorted(last) and found.n_uses == len(ops)
-    assert (found.sampled, found.error) == (1, 0)
+    assert found.items.tolist() == sorted(last) and found.n_uses == len(ops) and (found.sampled, found.error) == (1, 0)
 
 
 def test_a_loop_needs_all_of_it_and_comes_back_in_the_next_pass() -> None:
@@ -74,8 +72,7 @@ def test_kinds_of_items() -> None:
     assert table["n_items"].tolist()[:3] == [3, 1, 3] and table["n_again"].tolist()[:3] == [1, 1, 3]
     assert table.loc["expert", "passes_50"] == 2 and table.loc["expert", "lru_bytes_99"] == 2 + 1 + 2
     assert table.loc["tensor", "passes_50"] == 1 and table.loc["tensor", "lru_bytes_50"] == 1 + 2
-    assert table.loc["whole tensor", "lru_bytes_99"] == 4 + 1
-    assert table.loc["4096 bytes", "n_items"] == 1
+    assert table.loc["whole tensor", "lru_bytes_99"] == 4 + 1 and table.loc["4096 bytes", "n_items"] == 1
     dense = reuse.by_kind(accesses(ops), CUT.assign(tensor=range(5), expert=pd.array([None] * 5, dtype="Int64")))
     assert list(dense) == ["tensor", *reuse.KINDS[-2:]]
 
@@ -83,8 +80,7 @@ def test_kinds_of_items() -> None:
 def test_nothing_and_a_single_use() -> None:
     for ops in ([], [(1, 2)]):
         of = reuse.by_kind(accesses(ops), CUT)
-        assert reuse.table(of)["n_again"].tolist() == [0] * 5
-        assert reuse.table(of)["lru_bytes_50"].isna().all()
+        assert reuse.table(of)["n_again"].tolist() == [0] * 5 and reuse.table(of)["lru_bytes_50"].isna().all()
 
 
 def test_a_granule_larger_than_all_that_was_used() -> None:
@@ -110,8 +106,7 @@ def test_a_sample_of_granules_stands_for_all(seed: int) -> None:
     """Of evenly used granules the sample finds each size within the error that it states, and states a small one."""
     rows = a_granule_at_a_time(np.random.default_rng(seed).integers(0, 20_000, 200_000))
     every, some = reuse.of_granules(rows, 64), reuse.of_granules(rows, 64, most=20_000)
-    assert every.sampled == 1 and 0.08 < some.sampled < 0.12
-    assert 0 < some.error < 0.15
+    assert every.sampled == 1 and 0.08 < some.sampled < 0.12 and 0 < some.error < 0.15
     for target in reuse.TARGETS:
         exact, scaled = every.lru_bytes(target), some.lru_bytes(target)
         assert exact is not None and scaled == pytest.approx(exact, rel=some.error)

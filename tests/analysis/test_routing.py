@@ -49,24 +49,6 @@ def test_a_part_that_is_met_exactly_needs_no_further_expert() -> None:
     assert (made["needed_50"], made["needed_80"], made["needed_95"]) == (1, 2, 3)
 
 
-def test_experts_of_the_token_before(case: dict[str, pd.DataFrame]) -> None:
-    chosen = experts.generated(case)
-    made = routing.reuse(chosen, experts.choice(case).counts).set_index("layer")
-    for layer in range(3):
-        before: dict[int, set[int]] = {}
-        tokens = again = choices = 0
-        for pass_id in sorted({r["pass_id"] for r in single(case, layer)}):
-            rows = [r for r in single(case, layer) if r["pass_id"] == pass_id]
-            sequence, now = rows[0]["sequence"], {r["expert"] for r in rows}
-            if sequence in before:
-                tokens, again, choices = tokens + 1, again + len(now & before[sequence]), choices + len(now)
-            before[sequence] = now
-        assert (made.loc[layer, "n_tokens"], made.loc[layer, "n_again"]) == (tokens, again)
-        assert made.loc[layer, "n_choices"] == choices
-        assert made.loc[layer, "share"] == pytest.approx(again / choices)
-        assert made.loc[layer, "even"] == pytest.approx(CHOSEN / N)
-
-
 def test_one_token_has_none_before_it() -> None:
     case = uneven(1, n_tokens=1)
     assert routing.reuse(experts.generated(case), experts.choice(case).counts).empty
@@ -79,30 +61,6 @@ def test_unnamed_sequences_are_one() -> None:
     pd.testing.assert_frame_equal(
         routing.reuse(experts.generated(bare), counts), routing.reuse(experts.generated(case), counts)
     )
-
-
-def of_token(tables: dict[str, pd.DataFrame], layer: int) -> dict[int, list[tuple[float | None, int, int]]]:
-    """(weight, rank, expert) of each choice in a layer, by pass: the passes of these cases have one row."""
-    made: dict[int, list[tuple[float | None, int, int]]] = {}
-    for r in single(tables, layer):
-        weight = None if pd.isna(r["weight"]) else r["weight"]
-        made.setdefault(r["pass_id"], []).append((weight, r["rank"], r["expert"]))
-    return made
-
-
-def test_places_by_weight_are_not_the_routers_order(case: dict[str, pd.DataFrame]) -> None:
-    made = routing.by_strength(experts.generated(case))
-    assert len(made) == len(experts.generated(case))
-    for layer in range(3):
-        rows = made[made["layer"] == layer]
-        for pass_id, choices in of_token(case, layer).items():
-            found = rows[rows["pass_id"] == pass_id]
-            if layer == 2:  # no weight was recorded: as llama.cpp chose
-                assert found["place"].isna().all() and list(found["rank"]) == list(range(CHOSEN))
-                continue
-            order = sorted(choices, key=lambda one: -one[0])  # type: ignore[operator]
-            assert list(found["place"]) == [1, 2, 3] and list(found["expert"]) == [e for _, _, e in order]
-    assert (made["rank"] + 1 != made["place"]).sum() > 0, "these weights follow no rank"
 
 
 def test_a_row_that_lacks_a_weight_has_no_places_and_equal_weights_stand_as_they_were_chosen() -> None:

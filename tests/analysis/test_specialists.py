@@ -56,9 +56,7 @@ def test_what_no_prompt_drives_but_is_small_does_not_stay() -> None:
 
 def test_every_field_below_counts_not_their_mean() -> None:
     """One other field chooses the expert as often: it belongs to none of both."""
-    shares = {
-        f"{field}/{n}": (20, of + n) for field, of in (("a", 14), ("b", 14), ("c", 0), ("d", 0)) for n in range(3)
-    }
+    shares = {f"{name}/{n}": (20, of + n) for name, of in (("a", 14), ("b", 14), ("c", 0), ("d", 0)) for n in range(3)}
     of = specialists(by_hand(shares)).table
     row = of[(of["field"] == "a") & (of["expert"] == 0)].iloc[0]
     assert row["effect"] > 0.3 and row["other_field"] == "b" and not row["replicates"] and not of["specialist"].any()
@@ -191,7 +189,6 @@ def test_labelings_are_all_ways_once_or_drawn() -> None:
 def test_the_prompts_that_a_design_needs() -> None:
     for n_fields in range(2, 15):
         needed = prompts_needed(n_fields)
-        assert needed is not None
-        assert least_p([needed] * n_fields, needed, n_tested=n_fields) < chance.LEVEL
+        assert needed is not None and least_p([needed] * n_fields, needed, n_tested=n_fields) < chance.LEVEL
         assert needed == 2 or least_p([needed - 1] * n_fields, needed - 1, n_tested=n_fields) >= chance.LEVEL
     assert [prompts_needed(n) for n in (1, 2, 3, 5, 10, 11)] == [None, 4, 3, 3, 3, 2]

@@ -36,12 +36,6 @@ def test_lengths_around_powers_of_two(n: int) -> None:
     assert stack_distances(items).tolist() == by_list(items.tolist())
 
 
-def test_a_cycle_has_one_distance() -> None:
-    distances = stack_distances(np.tile(np.arange(100), 5))
-    assert distances[:100].tolist() == [-1] * 100
-    assert set(distances[100:].tolist()) == {99}
-
-
 def test_any_numbers_name_items() -> None:
     assert stack_distances(np.array([2**40, -5, 2**40])).tolist() == [-1, -1, 1]
     assert previous_use(np.array([4, 4, 2, 4])).tolist() == [-1, 0, -1, 1]

@@ -10,24 +10,20 @@ TENSORS = pd.DataFrame(
         "name": ["token_embd.weight", "blk.0.ffn.weight", "blk.11.ffn.weight", "blk.0.exps.7.weight"],
         "dtype": pd.Categorical(["F16", "Q8_0", "Q4_K", "F16"]),
         "size_bytes": [100, 60, 300, 40],
-        "ne0": [10, 10, 10, 2**31], "ne1": [5, 6, 60, 2**31], "ne2": [1, 1, 1, 2**31], "ne3": [1, 1, 1, 2],
-    }
+        "ne0": [10, 10, 10, 2**31], "ne1": [5, 6, 60, 2**31], "ne2": [1, 1, 1, 2**31], "ne3": [1, 1, 1, 2]}
 )  # fmt: skip
 
 
 def test_types_are_sorted_by_their_bytes() -> None:
     assert weights.by_type(TENSORS).to_dict("list") == {
-        "dtype": ["Q4_K", "F16", "Q8_0"],
-        "n_tensors": [1, 2, 1],
-        "size_bytes": [300, 140, 60],
+        "dtype": ["Q4_K", "F16", "Q8_0"], "n_tensors": [1, 2, 1], "size_bytes": [300, 140, 60],
         "share": [0.6, 0.28, 0.12],
-    }
+    }  # fmt: skip
     assert weights.by_type(TENSORS.head(0)).empty
 
 
 def test_parameters_are_counted_beyond_64_bits() -> None:
-    assert weights.n_elements(TENSORS) == 50 + 60 + 600 + 2**94
-    assert weights.n_elements(TENSORS.head(0)) == 0
+    assert weights.n_elements(TENSORS) == 50 + 60 + 600 + 2**94 and weights.n_elements(TENSORS.head(0)) == 0
 
 
 def op(pass_id: int, component: str | None, state: str, *sizes: int | None) -> dict[str, object]:
@@ -40,8 +36,7 @@ def test_bytes_of_a_group_are_a_mean_over_passes() -> None:
         [
             op(1, "a", "executed", 10, 2, 1), op(2, "a", "fused", 20, 0, 0), op(2, "b", "executed", 0, 6, 4),
             op(1, "c", "executed", None, 0, 3), op(2, "c", "executed", 5, 0, 3), op(9, "a", "executed", 900, 0, 0),
-            op(1, None, "executed", 0, 0, 8), op(1, "a", "empty", None, None, None),
-        ]
+            op(1, None, "executed", 0, 0, 8), op(1, "a", "empty", None, None, None)]
     ).astype(dict.fromkeys(("disk_bytes", "copied_bytes", "buffer_bytes"), "Int64"))  # fmt: skip
     found = weights.touched_by_group(ops, pd.Series([1, 2]), {"a": "A", "b": "A", "c": "C"})
     assert found["group"].tolist() == ["A", "C", "other"]

@@ -17,15 +17,10 @@ def a_model() -> dict[str, pd.DataFrame]:
     """Two files: 0 holds tensors 0 (16 bytes, 4 experts), 1 (10 bytes) and 2 (24 bytes, 4 experts); 1 holds 3 (9)."""
     tensors = pd.DataFrame(
         {
-            "tensor": [0, 1, 2, 3],
-            "file": [0, 0, 0, 1],
-            "offset": [32, 64, 96, 32],
-            "size_bytes": [16, 10, 24, 9],
+            "tensor": [0, 1, 2, 3], "file": [0, 0, 0, 1], "offset": [32, 64, 96, 32], "size_bytes": [16, 10, 24, 9],
             "component": ["expert_up", "norm", "expert_down", "output"],
-            "layer": pd.array([0, 0, 0, None], dtype="Int32"),
-            "n_experts": pd.array([4, None, 4, None], dtype="Int32"),
-        }
-    )
+            "layer": pd.array([0, 0, 0, None], dtype="Int32"), "n_experts": pd.array([4, None, 4, None], dtype="Int32")}
+    )  # fmt: skip
     files = pd.DataFrame({"file": [0, 1], "axis_begin": [0, AXIS], "size_bytes": [200, 100]})
     routing = pd.DataFrame({"pass_id": [], "row": [], "layer": [], "rank": [], "expert": []}, dtype="int64")
     return {"tensors": tensors, "files": files, "routing": routing}
@@ -33,9 +28,7 @@ def a_model() -> dict[str, pd.DataFrame]:
 
 STARTS = {0: 32, 1: 64, 2: 96, 3: AXIS + 32}
 SIZES = {0: 16, 1: 10, 2: 24, 3: 9}
-touches = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 23), st.integers(1, 24), st.booleans()), min_size=1, max_size=40
-)
+touches = st.lists(st.tuples(*map(st.integers, (0, 0, 1), (3, 23, 24)), st.booleans()), min_size=1, max_size=40)
 
 
 def accesses(rows: list[tuple[int, int, int, bool]]) -> pd.DataFrame:
@@ -107,8 +100,7 @@ def test_a_loop_over_more_than_fits_is_served_by_what_is_held_still() -> None:
     passes = what_if.Scored(frozenset(range(1, 9)), frozenset({9, 10}), True)
     room = sum(SIZES.values()) / 2
     lru = used["distance_bytes"] + used["end"] - used["begin"]
-    assert (lru[used["pass_id"] > 1] > room).all()
-    assert what_if.held_share(used, passes, room) == pytest.approx(0.5)
+    assert (lru[used["pass_id"] > 1] > room).all() and what_if.held_share(used, passes, room) == pytest.approx(0.5)
 
 
 @given(touches)
@@ -130,9 +122,7 @@ def test_without_memory_all_accesses_are_read_as_they_are_joined(rows: list[tupl
         assert none.loc[name, "reads"] == pytest.approx((len(moved) - joined.sum()) / len(passes))
     whole = found[found["memory_share"] == 1]
     distinct = used.drop_duplicates("part")
-    assert whole["read_bytes"].tolist() == pytest.approx(
-        [(distinct["end"] - distinct["begin"]).sum() / len(passes)] * 4
-    )
+    assert whole["read_bytes"].tolist() == pytest.approx([distinct.eval("end - begin").sum() / len(passes)] * 4)
 
 
 def test_coarse_parts_hold_what_was_touched() -> None:
@@ -163,8 +153,7 @@ def test_chosen_pairs_become_one_read() -> None:
     touched = touched.reset_index(drop=True)
     used = what_if.parts(tables, touched)
     shift = what_if.shifts(tables, used, touched, frozenset([0, 1]))["co-activated"]
-    assert (used["begin"] + shift).tolist() == [32, 36, 32, 36]
-    assert used["begin"].tolist() == [32, 40, 32, 40]
+    assert (used["begin"] + shift).tolist() == [32, 36, 32, 36] and used["begin"].tolist() == [32, 40, 32, 40]
 
 
 def test_orders_are_scored_on_other_passes_than_they_are_learned_on() -> None:
@@ -186,8 +175,7 @@ def measured(latency: float, rate: float, sizes: list[int], noise: float = 0.0) 
     return [
         {
             "pattern": "random", "queue_depth": 1, "block_bytes": size,
-            "bytes_per_second": size * 1e9 / ((latency + size / rate * 1e9) * (1 + noise * random.standard_normal())),
-        }
+            "bytes_per_second": size * 1e9 / ((latency + size / rate * 1e9) * (1 + noise * random.standard_normal()))}
         for size in sizes
     ]  # fmt: skip
 

@@ -35,14 +35,12 @@ COMMANDS = (
     Command("init", ("init", "begun")),
     Command(
         "run", ("run", "--model", "model.gguf", "--prompt", "Hi", "-n", "2", "--name", "tried", "--llama-cpp", "LLAMA"),
-        needs_llama=True,
-    ),
+        needs_llama=True),
     Command(
         "exec",
         ("exec", "mine", "--llama-cpp", "LLAMA", "--", "LLAMA/llama-completion", "-m", "model.gguf", "-p", "Hi", "-n",
          "2", "-no-cnv"),
-        needs_llama=True,
-    ),
+        needs_llama=True),
     Command("show", ("show", "demo/run-001")),
     Command("analyse", ("analyse", "demo/run-001")),
     Command("compare", ("compare", "demo/run-001", "demo/run-002")),

@@ -35,8 +35,7 @@ def with_faults(tables: Tables, seed: int = 1) -> Tables:
                 dict(
                     pass_id=span["pass_id"], node=span["node"], thread=span["thread"], file=place["file"],
                     offset=int(random.integers(int(place["begin"]), int(place["end"]))),
-                    kind=kind, begin_ns=span["begin_ns"] + total, duration_ns=took,
-                )
+                    kind=kind, begin_ns=span["begin_ns"] + total, duration_ns=took)
             )  # fmt: skip
             left, total = left - took, total + took
         fault_ns.append(total)
@@ -58,8 +57,7 @@ def with_barriers(tables: Tables) -> Tables:
     rows = [
         dict(
             pass_id=span["pass_id"], node=span["node"], thread=span["thread"], barrier=0,
-            begin_ns=span["begin_ns"] + span["work_ns"] // 3, duration_ns=span["barrier_ns"],
-        )
+            begin_ns=span["begin_ns"] + span["work_ns"] // 3, duration_ns=span["barrier_ns"])
         for span in tables["spans"].to_dict("records")
         if span["barrier_ns"]
     ]  # fmt: skip
@@ -79,14 +77,12 @@ def _storage(tables: Tables, random: np.random.Generator) -> Tables:
             "read_bytes": reads * random.integers(512, 1 << 17, n), "read_ns": reads * 80_000,
             "n_writes": np.zeros(n, np.int64), "written_bytes": np.zeros(n, np.int64),
             "busy_ns": (counted * random.random(n)).astype(np.int64), "in_flight": np.zeros(n, np.int64),
-            "counted_ns": counted,
-        },
+            "counted_ns": counted},
     )  # fmt: skip
     rows = [
         dict(
             pass_id=p, file=f, cached_pages=int(random.integers(0, size // 4096 + 1)), dirty_pages=0, evicted_pages=7,
-            recently_evicted_pages=3,
-        )
+            recently_evicted_pages=3)
         for p in passes["pass_id"]
         for f, size in zip(files["file"], files["size_bytes"], strict=True)
     ]  # fmt: skip

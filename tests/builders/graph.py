@@ -110,16 +110,9 @@ def _layer(g: Graph, layer: int, state: int, position: str, mask: int, moe: bool
         )
         caches.append(
             op(
-                "SET_ROWS",
-                f"cache_{letter}_l{layer} (view)",
-                "kv_cache",
-                (N_EMBD, N_CTX),
-                flat,
-                index,
-                cache,
-                dtype="F16",
-            )
-        )
+                "SET_ROWS", f"cache_{letter}_l{layer} (view)", "kv_cache", (N_EMBD, N_CTX), flat, index, cache,
+                dtype="F16")
+        )  # fmt: skip
     attention = op("FLASH_ATTN_EXT", "__fattn__", "attention", (64, 4, n), heads["q"], *caches, mask)
     flat = op("RESHAPE", "kqv_out", "attention", row, attention, kind="noop", view_of=attention)
     out = op(
@@ -145,13 +138,9 @@ def _dense(g: Graph, norm: int, weight: Any, op: Any) -> int:
 def _experts(g: Graph, layer: int, norm: int, weight: Any, op: Any) -> int:
     n, wide = g.tokens, (N_FF, N_USED, g.tokens)
     logits = op(
-        "MUL_MAT",
-        "ffn_moe_logits",
-        "router",
-        (N_EXPERTS, n),
-        weight("ffn_gate_inp", "router", N_EMBD, N_EXPERTS, dtype="F32"),
-        norm,
-    )
+        "MUL_MAT", "ffn_moe_logits", "router", (N_EXPERTS, n),
+        weight("ffn_gate_inp", "router", N_EMBD, N_EXPERTS, dtype="F32"), norm,
+    )  # fmt: skip
     probs = op("SOFT_MAX", "ffn_moe_probs", "router", (N_EXPERTS, n), logits)
     order = op("ARGSORT", "ffn_moe_argsort", "router", (N_EXPERTS, n), probs, dtype="I32")
     chosen = op("VIEW", "ffn_moe_topk", "router", (N_USED, n), order, kind="noop", dtype="I32", view_of=order)

@@ -27,30 +27,19 @@ def passes_of(
             placement=graph, begin_ns=begin, end_ns=clock) | none)  # fmt: skip
         rows["tokens"] += [
             dict(
-                pass_id=number,
-                row=r,
-                token_id=(7 * number + 3 * r) % N_VOCAB,
-                position=position + r,
-                sequence=0,
-                output=r == tokens - 1,
-                generated_token=produced - 1 if kind == "generate" else None,
-            )
+                pass_id=number, row=r, token_id=(7 * number + 3 * r) % N_VOCAB, position=position + r, sequence=0,
+                output=r == tokens - 1, generated_token=produced - 1 if kind == "generate" else None)
             for r in range(tokens)
-        ]
+        ]  # fmt: skip
         position += 0 if kind == "warmup" else tokens
         clock += 40_000
     return rows
 
 
 def _ops(
-    rows: dict[str, list[dict[str, Any]]],
-    nodes: list[dict[str, Any]],
-    pass_id: int,
-    begin: int,
-    threads: int,
-    tokens: int,
-    kind: str,
-) -> int:
+    rows: dict[str, list[dict[str, Any]]], nodes: list[dict[str, Any]], pass_id: int, begin: int, threads: int,
+    tokens: int, kind: str,
+) -> int:  # fmt: skip
     at = begin + 500
     for node in nodes:
         if node["kind"] == "leaf":
@@ -70,15 +59,9 @@ def _ops(
             work = length - 40 * thread - inside
             rows["spans"].append(
                 dict(
-                    pass_id=pass_id,
-                    node=node["node"],
-                    thread=thread,
-                    begin_ns=at + late,
-                    work_ns=work,
-                    barrier_ns=inside,
-                    wait_ns=90 + 25 * thread,
-                )
-            )
+                    pass_id=pass_id, node=node["node"], thread=thread, begin_ns=at + late, work_ns=work,
+                    barrier_ns=inside, wait_ns=90 + 25 * thread)
+            )  # fmt: skip
             last = max(last, at + late + work + inside)
         rows["ops"].append(
             row | dict(state="executed", n_threads=threads, begin_ns=at, end_ns=last, time_basis="measured")
@@ -88,13 +71,9 @@ def _ops(
 
 
 def _touches(
-    rows: dict[str, list[dict[str, Any]]],
-    built: tuple[list[dict[str, Any]], list[dict[str, Any]]],
-    pass_id: int,
-    tokens: int,
-    moe: bool,
-    n_layers: int,
-) -> None:
+    rows: dict[str, list[dict[str, Any]]], built: tuple[list[dict[str, Any]], list[dict[str, Any]]], pass_id: int,
+    tokens: int, moe: bool, n_layers: int,
+) -> None:  # fmt: skip
     routes = {
         layer: [
             [(row * 3 + pass_id * 5 + layer + 3 * rank) % N_EXPERTS for rank in range(N_USED)] for row in range(tokens)

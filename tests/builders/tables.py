@@ -39,17 +39,9 @@ def _made(
         "contexts",
         [
             dict(
-                context=0,
-                model=0,
-                n_ctx=N_CTX,
-                n_batch=512,
-                n_ubatch=512,
-                type_k="f16",
-                type_v="f16",
-                n_threads=threads,
-            )
-        ],
-    )
+                context=0, model=0, n_ctx=N_CTX, n_batch=512, n_ubatch=512, type_k="f16", type_v="f16",
+                n_threads=threads)],
+    )  # fmt: skip
     placements, sizes = placements_of(built, tensors, copied)
     tables["placements"] = frame("placements", placements)
     tables["buffers"] = frame("buffers", buffers_of(sizes))

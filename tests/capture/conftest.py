@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.known_reads import (
-    write_model,
-)
+from tests.capture.known_reads import write_model
 from tracegen.measure.capture.extents import NoPlacesError, device_number, extents_of
 
 

@@ -58,8 +58,7 @@ def test_one_page_that_is_read_is_counted(file: Path) -> None:
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ) as mapped:
         mapped.madvise(mmap.MADV_RANDOM)
         for n, page in enumerate((3, 40), 1):
-            assert mapped[page * mmap.PAGESIZE] >= 0
-            assert page_cache.cached(file).cached_bytes == n * mmap.PAGESIZE
+            assert mapped[page * mmap.PAGESIZE] >= 0 and page_cache.cached(file).cached_bytes == n * mmap.PAGESIZE
 
 
 def test_pages_that_another_process_holds_are_named(file: Path) -> None:
@@ -86,9 +85,7 @@ def test_the_device_is_the_one_that_df_names(file: Path) -> None:
     assert [facts["device"], facts["file_system"]] == output.stdout.splitlines()[1].split()
 
 
-def test_a_file_system_is_known_whose_files_have_another_device_number(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_system_with_another_device_number_is_known(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on btrfs: the mount is found by its own number."""
     before, text = storage.storage_of(file), storage._text
 

@@ -91,9 +91,7 @@ def test_a_program_does_not_wait_for_a_full_disk(tmp_path: Path) -> None:
         ["python3", "-c", "print('x' * 300_000)"], stdout=tmp_path / "out", stderr=tmp_path / "err", environment={}
     )
     try:
-        with pytest.raises(
-            EnvironmentFailure, match=r"out: the output of the program could not be kept: No space left"
-        ):
+        with pytest.raises(EnvironmentFailure, match=r"out: the output .* could not be kept: No space left"):
             child.wait(20)
     finally:
         child.close()
@@ -107,8 +105,7 @@ def test_a_program_that_is_missing(tmp_path: Path) -> None:
 
 def test_last_lines_cannot_steer_a_terminal(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"one\n\x1b[2Jtwo \xff\n\n")
-    assert last_lines(tmp_path / "log") == "one\n\\x1b[2Jtwo \ufffd"
-    assert last_lines(tmp_path / "missing") == ""
+    assert last_lines(tmp_path / "log") == "one\n\\x1b[2Jtwo \ufffd" and last_lines(tmp_path / "missing") == ""
     assert visible("a\u202eb\tc\n") == "a\\u202eb\tc\\n"
     assert visible("3\u2009250") == "3\u2009250"  # as checks word their figures
 

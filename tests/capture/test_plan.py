@@ -19,22 +19,19 @@ LOG = """
 def test_the_command_never_talks_and_keeps_the_prompt_as_it_is() -> None:
     command = command_for(EXPERIMENT, Path("llama-completion"), Path("m.gguf"))
     assert {"-no-cnv", "--no-escape", "--ignore-eos"} <= set(command)
-    assert command[command.index("-p") + 1] == EXPERIMENT.prompt
-    assert command[-2:] == ("--temp", "0")
+    assert command[command.index("-p") + 1] == EXPERIMENT.prompt and command[-2:] == ("--temp", "0")
     assert "--no-warmup" not in command and "--no-repack" not in command
 
 
 def test_a_conversation_is_one_answer_that_may_end() -> None:
     command = command_for(replace(EXPERIMENT, chat=True), Path("llama-completion"), Path("m.gguf"))
-    assert {"-cnv", "-st", "--jinja", "--no-escape"} <= set(command)
-    assert not {"-no-cnv", "--ignore-eos"} & set(command)
+    assert {"-cnv", "-st", "--jinja", "--no-escape"} <= set(command) and not {"-no-cnv", "--ignore-eos"} & set(command)
 
 
 def test_switches() -> None:
     off = Experiment(**{**vars(EXPERIMENT), "warmup": False, "repack": False, "mmap": False, "flash_attention": "off"})
     command = command_for(off, Path("p"), Path("m"))
-    assert {"--no-warmup", "--no-repack"} <= set(command)
-    assert command[command.index("--load-mode") + 1] == "none"
+    assert {"--no-warmup", "--no-repack"} <= set(command) and command[command.index("--load-mode") + 1] == "none"
     assert command[command.index("-fa") + 1] == "off"
 
 

@@ -80,11 +80,9 @@ def test_the_program_inherits_no_lock_and_is_the_first_that_the_kernel_ends(tmp_
     )
     with under_pressure(SMALL, None) as pressure:
         ended = run_program(
-            [sys.executable, "-c", code],
-            stdout=tmp_path / "out",
-            stderr=tmp_path / "err",
+            [sys.executable, "-c", code], stdout=tmp_path / "out", stderr=tmp_path / "err",
             before=conditions.before_start(EXPERIMENT, pressure),
-        )
+        )  # fmt: skip
     assert ended.status == 0 and (tmp_path / "out").read_text() == "['0'] 1000\n"
     assert Path("/proc/self/oom_score_adj").read_text().strip() != "1000"
 
@@ -206,8 +204,7 @@ def test_a_limit_is_made_entered_read_and_removed(fake: Fake) -> None:
     assert facts == {
         "memory_limit": {
             "asked_bytes": 1 << 28, "limit_bytes": 1 << 28, "swap_limit_bytes": 0, "peak_bytes": 260_000_000,
-            "times_reached": 17, "times_out_of_memory": 1, "processes_killed": 1,
-        }
+            "times_reached": 17, "times_out_of_memory": 1, "processes_killed": 1}
     }  # fmt: skip
     assert fake.folders() == []
     assert fake.written == [

@@ -135,8 +135,7 @@ def test_the_requests_are_those_of_the_kernels_own_text(tracing: Path, model: Pa
     apart: list[int] = []
     for row, (line, ended) in zip(rows, expected, strict=True):
         assert (row["device"], row["place"], row["size_bytes"]) == (device, line.sector * 512, line.n_sectors * 512)
-        assert row["kind"] == ("ahead" if "A" in line.flags else "read")
-        assert ended.n_sectors == line.n_sectors
+        assert row["kind"] == ("ahead" if "A" in line.flags else "read") and ended.n_sectors == line.n_sectors
         apart += [row["issue_ns"] - line.time_us * 1000, row["issue_ns"] + row["duration_ns"] - ended.time_us * 1000]
     # Each instance reads the clock by itself, a moment apart, longer when an interrupt comes between.
     assert median(map(abs, apart)) < 2_000 and max(map(abs, apart)) < 1_000_000
@@ -209,9 +208,7 @@ def test_a_buffer_too_small_loses_events_and_says_so(
     assert check.state == "failed" and check.found.startswith(f"{lost:,} events lost".replace(",", "\u202f"))
 
 
-def test_a_buffer_that_is_emptied_in_time_loses_none(
-    tracing: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_buffer_loses_none(tracing: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracefs, "_BUFFER_BYTES", 0)
     monkeypatch.setattr(tracefs, "_LEAST_KB", 64)
     reads = [(4096 * i, 4096) for i in range(1500)]

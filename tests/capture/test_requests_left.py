@@ -10,11 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.known_reads import (
-    direct_reads,
-    reads_within,
-    recording,
-)
+from tests.capture.known_reads import direct_reads, reads_within, recording
 from tests.ring_pages import files_of, passes_of
 from tracegen.measure.capture import tracefs
 from tracegen.measure.capture.requests import recorded_requests
@@ -135,8 +131,7 @@ def test_the_instance_of_a_killed_process_is_removed_by_the_next(tracing: Path) 
             assert killed in instances(tracing)
             with tracefs.instance() as made:
                 there = instances(tracing)
-                assert {living, foreign.name, made.folder.name} <= there
-                assert not {killed, taken.name} & there
+                assert {living, foreign.name, made.folder.name} <= there and not {killed, taken.name} & there
             assert made.folder.name not in instances(tracing) and living in instances(tracing)
         with tracefs.instance():
             assert living not in instances(tracing)

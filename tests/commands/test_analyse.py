@@ -55,8 +55,7 @@ def test_answers_are_the_titles_of_the_pages(capsys: pytest.CaptureFixture[str])
     sections = Collector(loaded.measured, loaded.tables).sections("appendix")
     for view in (view for views in sections.values() for view in views):
         assert answers[view.key]["answer"] == (None if view.reason else view.title)
-        assert answers[view.key]["reason"] == (view.reason or None)
-        assert answers[view.key]["counts"] == view.caption
+        assert answers[view.key]["reason"] == (view.reason or None) and answers[view.key]["counts"] == view.caption
         assert answers[view.key]["page"] == "appendix"
     assert all(answer["answer"] is None or answer["reason"] is None for answer in answers.values())
 
@@ -75,8 +74,7 @@ def test_the_data_are_those_of_the_csv_of_the_page(capsys: pytest.CaptureFixture
 def test_one_answer_has_its_rows_and_what_was_counted(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, "demo", "access-reads").splitlines()
     assert lines[0].startswith("9 accesses of a generated token’s pass make up 1 read")
-    assert lines[2].split("  ")[0] == "At most between"
-    assert lines[3].split()[0] == "nothing"
+    assert lines[2].split("  ")[0] == "At most between" and lines[3].split()[0] == "nothing"
     assert lines[-1].startswith("Accesses that follow each other")
 
 

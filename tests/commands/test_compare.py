@@ -55,10 +55,7 @@ def test_ranges_series_and_runs_that_are_not_usable(capsys: pytest.CaptureFixtur
     assert main(["compare", "b", "a/run-004", "--json"]) == 0
     capsys.readouterr()
     assert main(["compare", "a/run-002", "b"]) == 2
-    assert (
-        "a/run-002: has no usable run to compare (a/run-002: not usable: No event was dropped)"
-        in capsys.readouterr().err
-    )
+    assert "to compare (a/run-002: not usable: No event was dropped)" in capsys.readouterr().err
     assert main(["compare", "a/run-007..run-009", "b"]) == 2
     assert "has no usable run to compare (it names no run)" in capsys.readouterr().err
 
@@ -78,8 +75,7 @@ def test_cells_of_a_matrix(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "m"]) == 0
     out = capsys.readouterr().out
     assert "threads=1 → threads=2: " in out and "\nrepack=false → repack=true: " in out
-    assert "nothing that was counted changed" in out
-    assert len(re.findall(r"^page: ", out, re.MULTILINE)) == 1
+    assert "nothing that was counted changed" in out and len(re.findall(r"^page: ", out, re.MULTILINE)) == 1
     assert main(["compare", "m:threads=1,repack=true", "m:repack=true, threads=2", "--json"]) == 0
     (document,) = json.loads(capsys.readouterr().out)
     assert (document["a"]["runs"], document["b"]["runs"]) == (["m/run-001"], ["m/run-002"])
@@ -233,9 +229,7 @@ def test_the_run_of_median_speed_stands_for_its_series(capsys: pytest.CaptureFix
     for number, factor in enumerate((1.0, 1.3, 1.1, 1.4, 1.2), 1):
         slower(number, factor, repetition={"number": number, "of": 5, "first_run": "run-001"})
     assert main(["publish", "a", "-m", "the series"]) == 0
-    assert (
-        "Of 5 runs with the same settings (a/run-001 to a/run-005), run-005 has the median" in capsys.readouterr().out
-    )
+    assert "(a/run-001 to a/run-005), run-005 has the median" in capsys.readouterr().out
     document = json.loads(Path("experiments/a/versions/1/version.json").read_text(encoding="utf-8"))
     assert document["runs"] == [5] and "data/repeats.csv" in document["manifest"]
 

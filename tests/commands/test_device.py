@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.conftest import slow
 from tracegen.cli.commands import device as command
 from tracegen.cli.main import main
 from tracegen.measure.capture import device, direct_file, memory_rate, storage
@@ -76,8 +77,7 @@ def test_on_a_terminal(measured: None, capsys: pytest.CaptureFixture[str], monke
         monkeypatch.setenv("COLUMNS", columns)
         assert main(["device", "m.gguf"]) == 0
         printed = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)  # without its colours
-        assert sorted(printed.replace("─", "").split()) == words
-        assert "\x1b" not in printed
+        assert sorted(printed.replace("─", "").split()) == words and "\x1b" not in printed
 
 
 def test_what_is_not_known_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,9 +137,7 @@ def test_wrong_files(path: str, code: int, says: str, here: Path, capsys: pytest
     assert capsys.readouterr() == ("", says)
 
 
-def test_direct_reads_that_are_refused_are_the_environment(
-    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_refused_direct_reads(file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(direct_file, "bytes_from_devices", lambda: 0)
     assert main(["device", str(file)]) == 3
     assert "the kernel counts 0 of 4096 bytes as read from a device" in capsys.readouterr().err
@@ -147,24 +145,13 @@ def test_direct_reads_that_are_refused_are_the_environment(
 
 def test_ctrl_c(file: Path) -> None:
     """While blocks are read slowly, of which there are many."""
-    code = (
-        "import os, sys, time\n"
-        "real = os.preadv\n"
-        "def slow(*given):\n"
-        "    print('reads', file=sys.stderr, flush=True)\n"
-        "    time.sleep(0.05)\n"
-        "    return real(*given)\n"
-        "os.preadv = slow\n"
-        "from tracegen.__main__ import main\n"
-        "sys.exit(main())\n"
-    )
-    program = [sys.executable, "-c", code, "device", file, "--seconds", "60"]
+    program = [*slow("preadv", 0.05), "device", file, "--seconds", "60"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stderr is not None
         for _ in range(30):  # two of them find out who answers, and some wait for no device
-            while child.stderr.readline() != "reads\n":
+            while child.stderr.readline() != "called\n":
                 assert child.poll() is None
         child.send_signal(signal.SIGINT)
         out, err = child.communicate()
     assert (child.returncode, out) == (130, "")
-    assert err.replace("reads\n", "").splitlines()[-1] == "tracegen: interrupted"
+    assert err.replace("called\n", "").splitlines()[-1] == "tracegen: interrupted"

@@ -70,9 +70,7 @@ def test_what_is_there_stays_unless_asked(capsys: pytest.CaptureFixture[str]) ->
     assert "invalid choice: 'xml'" in refused(capsys, "xml")
 
 
-def test_a_timeline_is_one_file_or_a_folder_of_several(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_timeline_is_one_file_or_several(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["export", "demo", "perfetto"]) == 0
     assert capsys.readouterr().out == f"demo-run-003.pftrace  {Path('demo-run-003.pftrace').stat().st_size:,} bytes\n"
     monkeypatch.setitem(BY_KEY, "perfetto", replace(PERFETTO, write=partial(write, limit=20_000)))

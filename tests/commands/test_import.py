@@ -67,8 +67,7 @@ def test_every_operation_is_in_the_tables(name: str) -> None:
     ran = loaded.ops[loaded.ops["state"] == "executed"].merge(loaded.passes[["pass_id", "graph"]], on="pass_id")
     ran = ran.merge(loaded.graph_nodes[["graph", "node", "op", "name"]], on=["graph", "node"])
     ran = ran.sort_values(["pass_id", "node"], ignore_index=True)
-    assert len(ran) == len(decoded)
-    assert ran["begin_ns"].tolist() == [op.time_ns for op in decoded]
+    assert len(ran) == len(decoded) and ran["begin_ns"].tolist() == [op.time_ns for op in decoded]
     assert ran["op"].tolist() == [OPS[op.op] for op in decoded]
     assert all(whole.strip().startswith(op.name.strip()) for whole, op in zip(ran["name"], decoded, strict=True))
     ends = ran["end_ns"].astype(object).where(ran["end_ns"].notna(), None).tolist()
@@ -219,9 +218,7 @@ def test_a_broken_companion_is_left_out_and_named(tmp_path: Path, capsys: pytest
     assert check(loaded, "graphs_joined").state == "warning"
 
 
-def test_a_file_beside_the_trace_that_cannot_be_read_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_file_beside_the_trace_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = copy_of("v3-256-moe", tmp_path / "beside")
     (folder / "memory-map.json").write_text('{"tensors": [')
     for source in (folder, folder / "tensor_trace.bin"):
@@ -267,7 +264,7 @@ def test_the_exported_json_gives_what_the_records_give(tmp_path: Path) -> None:
     records = imported(sample("v4b-1024-gpt-oss"))
     folder = copy_of("v4b-1024-gpt-oss", tmp_path / "json", ("tensor_trace.bin",))
     exported = imported(folder, name="json")
-    for name in (
+    for name in [
         "passes",
         "ops",
         "graphs",
@@ -277,7 +274,7 @@ def test_the_exported_json_gives_what_the_records_give(tmp_path: Path) -> None:
         "touches",
         "tensors",
         "buffers",
-    ):
+    ]:
         pd.testing.assert_frame_equal(records.tables[name], exported.tables[name])
 
 

@@ -66,9 +66,7 @@ def test_what_is_written_works_with_what_is_here(here: Path) -> None:
     subprocess.run(["git", "init", "-q"], check=True)
     stored(here / "experiments", plain_run("first-look"), scaled_case(1, 1))
     status = subprocess.run(["git", "status", "--short", "-uall"], capture_output=True, text=True, check=True).stdout
-    assert (
-        "/runs/" not in status and "site/" not in status and ".tracegen" not in status and "experiment.toml" in status
-    )
+    assert not re.search("/runs/|site/|.tracegen", status) and "experiment.toml" in status
 
 
 @pytest.mark.parametrize("taken", ["mkdocs.yml", ".gitignore", "experiments/first-look/experiment.toml"])
@@ -124,9 +122,7 @@ def test_settings_that_are_there_are_taken(here: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("arguments", [["build"], ["serve"], ["build", "-f", "mkdocs.yml"]])
-def test_where_there_is_nothing_nothing_is_built(
-    here: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_built_of_nothing(here: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     if "-f" in arguments:  # what was named is not replaced by something else
         (here / "experiments").mkdir()
     assert main(arguments) == 2
@@ -141,8 +137,7 @@ def test_runs_alone_are_served(here: Path) -> None:
     command = [sys.executable, "-u", "-m", "tracegen", "serve", "-a", f"127.0.0.1:{port}"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as served:
         try:
-            assert served.stderr is not None
-            assert served.stderr.readline() == SAID
+            assert served.stderr is not None and served.stderr.readline() == SAID
             address = next(line.split()[-1] for line in served.stderr if "Serving on" in line)
             with urlopen(f"{address}experiments/quick/run-001/index.html", timeout=20) as answer:
                 assert answer.status == 200

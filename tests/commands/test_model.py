@@ -106,18 +106,14 @@ def test_gpt_oss_has_as_many_layers_as_asked(
         (["moe", "--layers", "4"], "--layers: moe has one number of layers only; leave the option out"),
     ],
 )
-def test_options_that_do_not_fit_the_kind(
-    tmp_path: Path, small: list[float], arguments: list[str], message: str
-) -> None:
+def test_options_that_do_not_fit(tmp_path: Path, small: list[float], arguments: list[str], message: str) -> None:
     with pytest.raises(SettingsError) as error:
         run(*arguments, str(tmp_path / "m.gguf"))
     assert message in str(error.value) and error.value.exit_code == 2
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_without_room_is_refused_before_anything_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_without_room_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "new" / "folder"
     free = SimpleNamespace(free=int(3.9 * 2**30))
     monkeypatch.setattr(whole_files.shutil, "disk_usage", lambda path: {tmp_path: free}[path])

@@ -22,9 +22,7 @@ def command(module: types.ModuleType, *words: str) -> int:
     return result
 
 
-def test_publish_lists_what_becomes_public_and_prints_the_citation(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_publish_lists_what_becomes_public_and_prints_the_citation(capsys: pytest.CaptureFixture[str]) -> None:
     a_run_folder(Path("experiments"), a_run(number=1))
     a_run_folder(Path("experiments"), a_run(number=2, prompt="esc \x1b[31m red"))
     assert command(publish, "sample", "-m", "first") == 0
@@ -34,18 +32,6 @@ def test_publish_lists_what_becomes_public_and_prints_the_citation(
     assert command(publish, "sample", "run-001", "-m", "second") == 0
     newest, _ = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
     assert (newest.version.runs, newest.version.message) == ((1,), "second")
-
-
-def test_a_run_is_named_as_its_page_names_it() -> None:
-    a_run_folder(Path("experiments"), a_run(number=1))
-    a_run_folder(Path("experiments"), a_run(number=2))
-    assert command(publish, "sample/run-001", "-m", "the first") == 0
-    (bundle,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
-    assert bundle.version.runs == (1,)
-    with pytest.raises(SettingsError, match="2 runs were named"):
-        command(publish, "sample/run-001", "2", "-m", "both")
-    with pytest.raises(SettingsError, match="takes a version and no runs"):
-        command(publish, "sample/run-001", "--withdraw", "1", "-m", "both")
 
 
 def test_a_run_that_is_not_usable_is_published_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,8 +67,9 @@ def test_a_run_that_a_version_holds(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("named", ["sample/run-001", "experiments/sample/runs/001", "experiments/sample/runs/001/"])
 def test_a_run_is_named_as_the_pages_and_the_commands_name_it(named: str) -> None:
-    a_run_folder(Path("experiments"), a_run())
-    command(publish, named, "-m", "first")
+    for number in (1, 2):
+        a_run_folder(Path("experiments"), a_run(number=number))
+    command(publish, named, "-m", "the first")
     (bundle,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
     assert bundle.version.runs == (1,)
 
@@ -105,6 +92,8 @@ def test_withdraw(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (("nothing", "-m", "x"), "no such experiment"),
         (("sample", "1", "2", "-m", "x"), "is made of one run"),
+        (("sample/run-001", "2", "-m", "x"), "2 runs were named"),
+        (("sample/run-001", "--withdraw", "1", "-m", "x"), "takes a version and no runs"),
         (("sample", "9", "-m", "x"), "has no run '9'; its runs are 001"),
         (("sample", "-m", " "), "the message is empty"),
         (("sample", "--successor", "1", "-m", "x"), "only with --withdraw"),

@@ -5,7 +5,6 @@ import os
 import signal
 import struct
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.commands.conftest import slow
 from tests.readers import gguf_bytes as made
 from tests.reordered_files import by_layer, contents, gguf_file, in_order, reorder
 from tests.small_disk import needs_root, small_disk
@@ -46,11 +46,9 @@ def key_values() -> st.SearchStrategy[list[bytes]]:
         st.floats(width=32).map(lambda x: (6, struct.pack("<f", x))),
         st.integers(0, 2**64 - 1).map(lambda n: (10, struct.pack("<Q", n))),
         st.lists(st.text(max_size=5), max_size=4).map(
-            lambda texts: (9, struct.pack("<IQ", 8, len(texts)) + b"".join(map(made.text, texts)))
-        ),
+            lambda texts: (9, struct.pack("<IQ", 8, len(texts)) + b"".join(map(made.text, texts)))),
         st.lists(st.integers(-5, 5), max_size=9).map(
-            lambda ns: (9, struct.pack(f"<IQ{len(ns)}i", 5, len(ns), *ns))
-        ),
+            lambda ns: (9, struct.pack(f"<IQ{len(ns)}i", 5, len(ns), *ns))),
     )  # fmt: skip
     return st.lists(kinds, max_size=5).map(
         lambda pairs: [made.pair(f"k{n}", kind, value) for n, (kind, value) in enumerate(pairs)]
@@ -74,13 +72,9 @@ KINDS = (
     st.sampled_from([1, 100, reordered.PIECE]),
 )
 def test_everything_but_the_order_is_as_it_was(
-    tmp_path_factory: pytest.TempPathFactory,
-    chosen: list[tuple[str, tuple[tuple[int, ...], str]]],
-    pairs: list[bytes],
-    alignment: int,
-    version: int,
-    piece: int,
-) -> None:
+    tmp_path_factory: pytest.TempPathFactory, chosen: list[tuple[str, tuple[tuple[int, ...], str]]], pairs: list[bytes],
+    alignment: int, version: int, piece: int,
+) -> None:  # fmt: skip
     folder = tmp_path_factory.mktemp("any")
     entries = [(name, shape, dtype) for name, (shape, dtype) in chosen]
     path, out, again = folder / "m.gguf", folder / "out.gguf", folder / "again.gguf"
@@ -90,18 +84,15 @@ def test_everything_but_the_order_is_as_it_was(
         patch.setattr(reordered, "PIECE", piece)
         assert reorder(path, out, "--order", "layer") == 0
     assert path.read_bytes() == data, "the model is never written"
-    assert contents(out) == contents(path)
-    assert in_order(out) == by_layer([name for name, _, _ in entries])
+    assert contents(out) == contents(path) and in_order(out) == by_layer([name for name, _, _ in entries])
     before_the_list = 24 + sum(map(len, pairs)) + (alignment != 32) * len(made.u32("general.alignment", 0))
     assert out.read_bytes()[:before_the_list] == data[:before_the_list], "counts and key-values, byte for byte"
-    assert reorder(out, again, "--order", "layer") == 0
-    assert again.read_bytes() == out.read_bytes()
+    assert reorder(out, again, "--order", "layer") == 0 and again.read_bytes() == out.read_bytes()
 
 
 def test_a_demo_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = write_demo_model("moe", tmp_path / "m.gguf")[0], tmp_path / "new" / "l.gguf"
-    assert reorder(path, out, "--order", "layer") == 0
-    assert contents(out) == contents(path)
+    assert reorder(path, out, "--order", "layer") == 0 and contents(out) == contents(path)
     names = [t.name for t in sorted(gguf.GGUFReader(path).tensors, key=lambda t: int(t.data_offset))]
     assert in_order(out) == by_layer(names) != names
     old, new = ({t.name: int(t.data_offset) for t in gguf.GGUFReader(each).tensors} for each in (path, out))
@@ -122,16 +113,14 @@ def test_large_files_are_flushed_while_they_are_written(tmp_path: Path, monkeypa
     monkeypatch.setattr(reordered, "PIECE", 100_000)
     flushed, flush = list[int](), os.fdatasync
     monkeypatch.setattr(reordered.os, "fdatasync", lambda fd: flushed.append(fd) or flush(fd))
-    assert reorder(path, out, "--order", "layer") == 0
-    assert len(flushed) == out.stat().st_size // (1 << 20) + 1
+    assert reorder(path, out, "--order", "layer") == 0 and len(flushed) == out.stat().st_size // (1 << 20) + 1
     assert contents(out) == contents(path)
 
 
 def test_bytes_of_no_tensor_are_left_out_and_named(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model.write_bytes(gguf_file(SMALL, tail=b"x" * 100))
     assert reorder(model, "o.gguf", "--order", "layer") == 0
-    assert "100 bytes of " in (printed := capsys.readouterr().out)
-    assert "belong to no tensor and are left out" in printed
+    assert "100 bytes of " in (printed := capsys.readouterr().out) and "belong to no tensor and are left out" in printed
     assert contents(Path("o.gguf")) == contents(model)
 
 
@@ -140,8 +129,7 @@ def test_padding_that_is_missing_at_the_end(model: Path, capsys: pytest.CaptureF
     model.write_bytes(data[: len(data) - 12])  # the last tensor has 20 of 32 bytes
     assert reorder(model, "o.gguf", "--order", "layer") == 0
     assert "belong to no tensor" not in capsys.readouterr().out
-    assert contents(Path("o.gguf")) == contents(model)
-    assert in_order(Path("o.gguf"))[0] == "token_embd.weight"
+    assert contents(Path("o.gguf")) == contents(model) and in_order(Path("o.gguf"))[0] == "token_embd.weight"
 
 
 def test_a_file_system_that_cannot_reserve(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,9 +189,7 @@ def test_reads_and_writes_that_end_early_go_on(model: Path, monkeypatch: pytest.
         (["far.gguf", "o.gguf", "--order", "layer"], "far.gguf: is cut at offset"),
     ],
 )
-def test_wrong_use_and_bad_files(
-    model: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
-) -> None:
+def test_wrong_use_and_files(model: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
     Path("there.gguf").write_bytes(b"dear")
     Path("dir.gguf").mkdir()
     Path("soft.gguf").symlink_to("m.gguf")
@@ -231,9 +217,7 @@ def test_wrong_use_and_bad_files(
 
 @settings(max_examples=150)
 @given(st.data())
-def test_a_damaged_file_is_refused_or_written_whole(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+def test_a_damaged_file_is_refused_or_whole(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("damaged")
     whole = bytearray(gguf_file(SMALL, [made.u32("general.quantization_version", 2)], alignment=64))
     for _ in range(data.draw(st.integers(1, 3))):
@@ -247,8 +231,7 @@ def test_a_damaged_file_is_refused_or_written_whole(
 
 def test_force_replaces_a_file(model: Path) -> None:
     Path("o.gguf").write_bytes(b"old")
-    assert reorder(model, "o.gguf", "--order", "layer", "--force") == 0
-    assert contents(Path("o.gguf")) == contents(model)
+    assert reorder(model, "o.gguf", "--order", "layer", "--force") == 0 and contents(Path("o.gguf")) == contents(model)
 
 
 def test_a_model_behind_a_link_is_read(model: Path) -> None:
@@ -338,24 +321,12 @@ def test_files_that_change_meanwhile(
 
 def test_ctrl_c(model: Path) -> None:
     """While bytes are written slowly."""
-    code = (
-        "import os, sys, time\n"
-        "real = os.pwrite\n"
-        "def slow(*given):\n"
-        "    print('writes', file=sys.stderr, flush=True)\n"
-        "    time.sleep(0.2)\n"
-        "    return real(*given)\n"
-        "os.pwrite = slow\n"
-        "from tracegen.measure import reordered\n"
-        "reordered.PIECE = 8\n"
-        "from tracegen.__main__ import main\n"
-        "sys.exit(main())\n"
-    )
+    tracegen = slow("pwrite", 0.2, "from tracegen.measure import reordered; reordered.PIECE = 8")
     for number, left in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-        program = [sys.executable, "-c", code, "reorder", model, "o.gguf", "--order", "layer"]
+        program = [*tracegen, "reorder", model, "o.gguf", "--order", "layer"]
         with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
             assert child.stderr is not None
-            while child.stderr.readline() != "writes\n":
+            while child.stderr.readline() != "called\n":
                 assert child.poll() is None
             assert len(list(Path().iterdir())) == 2, "a hidden folder beside the file"
             child.send_signal(number)

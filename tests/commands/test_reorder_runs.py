@@ -50,9 +50,7 @@ def case(here: Path) -> dict[str, pd.DataFrame]:
 
 
 @pytest.mark.parametrize("which", ["first-touch", "hot", "layer"])
-def test_orders_of_a_run_and_their_simulation(
-    case: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str], which: str
-) -> None:
+def test_orders_and_simulation(case: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str], which: str) -> None:
     assert reorder("m.gguf", "o.gguf", "--order", which, "--run", "demo") == 0
     printed = capsys.readouterr().out
     assert contents(Path("o.gguf")) == contents(Path("m.gguf"))
@@ -69,9 +67,7 @@ def test_orders_of_a_run_and_their_simulation(
     assert f"{len(names) - n_touched} of {len(names)} tensors: demo never touched them in the file" in printed
 
 
-def test_a_run_of_a_split_model_and_one_of_another_order(
-    case: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_split_model_and_another_order(case: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str]) -> None:
     """The same tensors in two files give the same order and the same figures; so does a run of the new file."""
     split = scaled_case(4, 3, moe=True, copied=False, splits=2)
     stored_run(split, "split")
@@ -97,9 +93,7 @@ def test_copied_weights_count_as_never_touched(here: Path, capsys: pytest.Captur
     assert names[len(in_file) :] == [name for name, _, _ in entries if name not in in_file]
 
 
-def test_a_run_that_touched_nothing_in_the_file(
-    case: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_touched_nothing_of_it(case: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str]) -> None:
     placements = case["placements"].copy()
     placements["memory"] = placements["memory"].astype("object").replace("disk", "copied").astype("category")
     stored_run({**case, "placements": placements.astype(case["placements"].dtypes.to_dict())}, "copied")

@@ -37,9 +37,7 @@ def printed(capsys: pytest.CaptureFixture[str], *options: str) -> str:
     return capsys.readouterr().out
 
 
-def test_json_holds_numbers_with_their_unit_in_the_name(
-    tables: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_names_units_of_its_numbers(tables: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str]) -> None:
     figures = json.loads(printed(capsys, "--json"))
     generate = tables["passes"][tables["passes"]["kind"] == "generate"]
     assert figures["generate_ns"] == int((generate["end_ns"] - generate["begin_ns"]).sum())
@@ -157,9 +155,7 @@ def test_a_terminal_shows_the_same_words(tables: dict[str, pd.DataFrame], capsys
     assert "".join("".join(narrow).split()) == "".join("".join(wide.splitlines()).split())
 
 
-def test_a_table_that_a_terminal_cannot_hold_is_plain(
-    tables: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_too_wide_is_plain(tables: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str]) -> None:
     plain = printed(capsys, "--buffers").splitlines()
     assert on_a_terminal(Path.cwd(), "show", "demo", "--buffers", columns=30).splitlines() == plain
     wide = on_a_terminal(Path.cwd(), "show", "demo", "--buffers", columns=250).splitlines()
@@ -188,8 +184,7 @@ def test_shown_again_a_run_says_the_same_without_reading_its_tables(
 
     with monkeypatch.context() as patch:
         patch.setattr(store, "read_tables", refuse)
-        assert printed(capsys) == words
-        assert printed(capsys, "--json") == numbers
+        assert printed(capsys) == words and printed(capsys, "--json") == numbers
     (run_folder("demo") / "tables" / "ops.parquet").unlink()
     assert main(["show", "demo"]) == 2
     assert "ops.parquet: is missing" in capsys.readouterr().err

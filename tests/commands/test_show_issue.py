@@ -209,9 +209,7 @@ def test_a_version_without_lines_that_was_changed_is_refused(name: str, capsys: 
 
 
 @pytest.mark.parametrize("named", ["sample@v1", "sample@v2", "disk-small@v1"])
-def test_versions_that_are_committed(
-    named: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_committed_versions(named: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     folder = ROOT / "experiments" / named.replace("@v", "/versions/")
     values = json.loads((folder / "data" / "values.json").read_text())

@@ -87,9 +87,7 @@ def records(table: pd.DataFrame, address: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", BY_NAME)
 @pytest.mark.parametrize(("run", "address"), [("demo/run-003", "demo/run-003"), (SAMPLE, "sample@v2")])
-def test_every_table_is_that_of_a_notebook(
-    name: str, run: str, address: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_are_those_of_a_notebook(name: str, run: str, address: str, capsys: pytest.CaptureFixture[str]) -> None:
     held = load(run).tables[name]
     order = ", ".join(f'"{key}"' for key in BY_NAME[name].key)
     rows = asked(capsys, run, f"SELECT * FROM {name} ORDER BY {order}")
@@ -135,16 +133,14 @@ def test_null_is_no_number_and_no_text(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_no_rows(capsys: pytest.CaptureFixture[str]) -> None:
     statement = "SELECT run, node FROM ops WHERE node < 0"
-    assert said(capsys, "demo", statement) == "no rows\n"
-    assert said(capsys, "demo", statement, "--csv") == "run,node\n"
+    assert said(capsys, "demo", statement) == "no rows\n" and said(capsys, "demo", statement, "--csv") == "run,node\n"
     assert asked(capsys, "demo", statement) == []
 
 
 def test_a_long_table_is_cut_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sql", "demo", "SELECT i FROM range(25_000) t(i) ORDER BY i"]) == 0
     told = capsys.readouterr()
-    assert told.out.split() == ["i", *map(str, range(100))]
-    assert told.err == "100 of 25,000 rows; --csv prints all\n"
+    assert told.out.split() == ["i", *map(str, range(100))] and told.err == "100 of 25,000 rows; --csv prints all\n"
     rows = said(capsys, "demo", "SELECT i FROM range(25_000) t(i) ORDER BY i", "--csv").split()
     assert rows == ["i", *map(str, range(25_000))]
 
@@ -157,9 +153,8 @@ def test_a_number_that_json_has_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sql", "demo", "SELECT 'inf'::DOUBLE AS x", "--json"]) == 2
     assert "inf is no number in JSON" in capsys.readouterr().err
     assert said(capsys, "demo", "SELECT 'inf'::DOUBLE AS x", "--csv") == "x\ninf\n"
-    assert "column 'x' is TIMESTAMP_NS; cast it to VARCHAR" in refused(
-        capsys, "demo", "SELECT make_timestamp_ns(begin_ns) AS x FROM passes"
-    )
+    told = refused(capsys, "demo", "SELECT make_timestamp_ns(begin_ns) AS x FROM passes")
+    assert "column 'x' is TIMESTAMP_NS; cast it to VARCHAR" in told
 
 
 @pytest.mark.parametrize(
@@ -251,16 +246,12 @@ def test_what_is_misspelt_says_what_there_is(capsys: pytest.CaptureFixture[str])
     assert "--json: not allowed with argument --csv" in refused(capsys, "demo", "SELECT 1", "--csv", "--json")
 
 
-def test_a_misspelt_name_is_found_before_a_run_is_read(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_misspelt_names_need_no_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "read_tables", lambda *_: pytest.fail("the tables were read"))
     refused(capsys, "demo", "SELECT nodes FROM ops")
 
 
-def test_only_tables_that_are_named_are_read(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_named_tables_are_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     plain = store.read_tables
 

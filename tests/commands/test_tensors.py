@@ -30,16 +30,12 @@ all                3         358  100.0 %
 def path(tmp_path: Path) -> Path:
     data = made.file(
         {
-            "token_embd.weight": ((32, 3), 2, 54),
-            "blk.1.ffn_gate_exps.weight": ((64, 2, 4), 39, 272),
-            "blk.1.\x1b[2J": ((2, 4), 0, 32),
-        },
+            "token_embd.weight": ((32, 3), 2, 54), "blk.1.ffn_gate_exps.weight": ((64, 2, 4), 39, 272),
+            "blk.1.\x1b[2J": ((2, 4), 0, 32)},
         [
-            made.string("general.architecture", "llama"),
-            made.string("general.name", "na\x1bme"),
-            made.u32("llama.block_count", 2),
-        ],
-    )
+            made.string("general.architecture", "llama"), made.string("general.name", "na\x1bme"),
+            made.u32("llama.block_count", 2)],
+    )  # fmt: skip
     path = tmp_path / "m.gguf"
     path.write_bytes(data)
     return path
@@ -54,9 +50,7 @@ def test_text(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(capsys, str(path)) == EXPECTED
 
 
-def test_many_tensors_show_progress_and_few_do_not(
-    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_many_tensors_show_progress(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert tensors.command.main([str(path)], standalone_mode=False) == 0
     assert capsys.readouterr().err == ""
     many = tmp_path / "many.gguf"
@@ -71,8 +65,7 @@ def test_csv(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = list(csv.DictReader(io.StringIO(printed(capsys, str(path), "--csv"))))
     assert [row["offset"] for row in rows] == ["320", "384", "672"]
     assert rows[0] | {"layer": "", "n_experts": ""} == rows[0]
-    assert rows[1]["n_experts"] == "4" and rows[1]["file"] == "m.gguf"
-    assert rows[2]["name"] == "blk.1.\\x1b[2J"
+    assert rows[1]["n_experts"] == "4" and rows[1]["file"] == "m.gguf" and rows[2]["name"] == "blk.1.\\x1b[2J"
 
 
 def test_json(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,5 +83,4 @@ def test_json(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_file_without_tensors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "m.gguf"
     path.write_bytes(made.header())
-    assert "0 tensors" in printed(capsys, str(path))
-    assert json.loads(printed(capsys, str(path), "--json")) == []
+    assert "0 tensors" in printed(capsys, str(path)) and json.loads(printed(capsys, str(path), "--json")) == []

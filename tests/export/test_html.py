@@ -95,8 +95,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         for name in PUBLISHED:
             assert main(["export", name, "html", "--out", str(root / f"{name}.html")]) == 0
     written = {path.stem.removesuffix("-run-001"): path for path in root.glob("*.html")}
-    assert set(written) == {*MADE, *PUBLISHED}
-    assert all(path.stat().st_size <= html.LIMIT for path in written.values())
+    assert set(written) == {*MADE, *PUBLISHED} and all(path.stat().st_size <= html.LIMIT for path in written.values())
     return {name: path.read_text(encoding="utf-8") for name, path in written.items()}
 
 

@@ -29,12 +29,9 @@ def encoded(rows: list[tuple[int, int, str, list[int], bool]], place: np.ndarray
         Pieces.of([protobuf.text(23, row[2]) for row in rows]).at(np.arange(len(rows))),
         protobuf.some(protobuf.numbers(30, values), known),
         protobuf.fixed64s(
-            np.full(len(flows), 47),
-            np.array([flow for _, flow in flows], np.uint64),
-            np.array([row for row, _ in flows], np.int64),
-            len(rows),
-        ),
-    ]
+            np.full(len(flows), 47), np.array([flow for _, flow in flows], np.uint64),
+            np.array([row for row, _ in flows], np.int64), len(rows)),
+    ]  # fmt: skip
     return joined([Block(place, protobuf.messages(1, protobuf.messages(11, event)))])
 
 
@@ -96,13 +93,8 @@ def test_varints_of_many_rows_have_one_length_and_their_values(values: list[int]
 
 def test_blocks_of_different_rows_are_woven_into_one_order() -> None:
     long = Pieces.of([b"aaa", b"", b"b"]).at(np.array([2, 0, 1]))
-    assert (
-        joined([Block(np.array([4, 0, 2]), [long, Same(b".")]), Block(np.array([1, 3]), [Same(b"xy")])]).tobytes()
-        == b"aaa.xy.xyb."
-    )
-    assert (
-        joined([]).tobytes() == b"" and joined([Block(np.zeros(0, np.int64), [Same(b"a"), long])][:0]).tobytes() == b""
-    )
+    blocks = [Block(np.array([4, 0, 2]), [long, Same(b".")]), Block(np.array([1, 3]), [Same(b"xy")])]
+    assert joined(blocks).tobytes() == b"aaa.xy.xyb." and joined([]).tobytes() == b""
 
 
 def test_half_a_surrogate_pair_becomes_its_escape() -> None:

@@ -16,12 +16,9 @@ from types import ModuleType
 
 READERS = ("native", "gguf", "ggmlviz", "foreign", "records")
 INSTRUMENTED = [
-    "tracegen.readers",
-    "tracegen.contract.documents",
-    "tracegen.contract.shapes",
-    "tracegen.contract.settings",
+    "tracegen.readers", "tracegen.contract.documents", "tracegen.contract.shapes", "tracegen.contract.settings",
     "tracegen.contract.matrix",
-]
+]  # fmt: skip
 NUMBERS = (0, 1, 255, 1 << 31, (1 << 32) - 1, 1 << 40, 1 << 53, 1 << 62, (1 << 63) - 1, (1 << 64) - 1)
 MOST_MEMORY_MB, MOST_SECONDS = 4096, 30  # of one input
 

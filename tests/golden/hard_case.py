@@ -106,8 +106,7 @@ def _made() -> dict[str, pd.DataFrame]:
             dict(tensor=1, name="blk.0.ffn_gate_inp.weight", file=0, offset=1792, size_bytes=1024, dtype="F32",
                  ne0=64, ne1=4, **shape, layer=0, component="router"),
             dict(tensor=2, name="blk.0.ffn_gate_exps.weight", file=1, offset=256, size_bytes=4608, dtype="Q4_0",
-                 ne0=64, ne1=32, ne2=4, ne3=1, layer=0, component="expert_gate", n_experts=4),
-        ],
+                 ne0=64, ne1=32, ne2=4, ne3=1, layer=0, component="expert_gate", n_experts=4)],
     )  # fmt: skip
     tables["buffers"] = frame(
         "buffers",
@@ -119,8 +118,7 @@ def _made() -> dict[str, pd.DataFrame]:
             dict(time_ns=90_000, event="free", buffer_id=2, address=0x20000, name="CPU", backend="CPU",
                  usage="compute", size_bytes=65536),
             dict(time_ns=91_000, event="free", buffer_id=1, address=0x9000, name="CPU_REPACK", backend="CPU",
-                 usage="weights", size_bytes=4608),
-        ],
+                 usage="weights", size_bytes=4608)],
     )  # fmt: skip
     return tables
 
@@ -144,17 +142,9 @@ def _prompt(p: int) -> dict[str, object]:
 
 def _nodes(graph: int, rows: int) -> list[dict[str, object]]:
     def node(
-        number: int,
-        kind: str,
-        op: str,
-        name: str,
-        component: str,
-        dtype: str,
-        shape: tuple[int, ...],
-        element: int,
-        layer: int | None = 0,
-        **more: object,
-    ) -> dict[str, object]:
+        number: int, kind: str, op: str, name: str, component: str, dtype: str, shape: tuple[int, ...], element: int,
+        layer: int | None = 0, **more: object,
+    ) -> dict[str, object]:  # fmt: skip
         ne = [*shape, 1, 1, 1][:4]
         nb = [element, element * ne[0], element * ne[0] * ne[1], element * ne[0] * ne[1] * ne[2]]
         row: dict[str, object] = dict(

@@ -20,8 +20,7 @@ def test_op_row_of_the_expert_product() -> None:
     )  # fmt: skip
     assert (row["begin_ns"], row["duration_ns"]) == (1_000, 3_000)
     assert (row["work_ns"], row["barrier_ns"], row["wait_ns"]) == (2_900 + 1_890, 1_100, 100)
-    assert row["copied_bytes"] == 3 * EXPERT_BYTES
-    assert row["disk_bytes"] == 0
+    assert row["copied_bytes"] == 3 * EXPERT_BYTES and row["disk_bytes"] == 0
     assert row["buffer_bytes"] == 256 * 3 + 256 * 3 + 3 * 2 * 4  # of each row of the argsort two of four numbers
 
 
@@ -33,8 +32,7 @@ def test_rows_of_the_prompt_hold_no_generated_token() -> None:
 def test_embedding_rows_are_disk_and_only_the_rows_used() -> None:
     rows = accesses(TABLES)
     table = rows[(rows["op"] == "GET_ROWS") & (rows["slot"] == "src0")]
-    assert list(table["size_bytes"]) == [1280, 1280]
-    assert list(table["touched_bytes"]) == [3 * 128, 2 * 128]
+    assert list(table["size_bytes"]) == [1280, 1280] and list(table["touched_bytes"]) == [3 * 128, 2 * 128]
     assert set(table["memory"]) == {"disk"}
 
 

@@ -170,19 +170,14 @@ def cold_experiment(model: Path, tokens: int, **more: Any) -> Experiment:
 def resident(loaded: LoadedRun, pass_id: int) -> set[int]:
     """The pages of the file that were in memory after a load or pass."""
     rows = loaded.residency[loaded.residency["pass_id"] == pass_id]
-    return {
-        page for first, n in zip(rows["first_page"], rows["n_pages"], strict=True) for page in range(first, first + n)
-    }
+    return {page for first, n in rows[["first_page", "n_pages"]].to_numpy() for page in range(first, first + n)}
 
 
 @pytest.fixture(scope="session", params=CHOSEN, ids=lambda case: case.name)
 def measured(
-    request: pytest.FixtureRequest,
-    hooked: Build,
-    oracle: Oracle,
-    models: Path,
+    request: pytest.FixtureRequest, hooked: Build, oracle: Oracle, models: Path,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Measured:
+) -> Measured:  # fmt: skip
     case: Case = request.param
     files = write_demo_model(case.kind, models / f"{case.name}.gguf", split=case.split, **case.shape)
     model = _linked(files)[0] if case.linked else files[0]

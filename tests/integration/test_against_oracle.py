@@ -156,8 +156,7 @@ def test_a_prompt_is_cut_into_ubatches(measured: Measured) -> None:
     total = int(prompt["n_tokens"].sum())
     size = measured.experiment.ubatch
     assert list(prompt["n_tokens"]) == [min(size, total - begin) for begin in range(0, total, size)]
-    assert list(prompt["ubatch"]) == list(range(len(prompt)))
-    assert prompt["call"].nunique() == 1
+    assert list(prompt["ubatch"]) == list(range(len(prompt))) and prompt["call"].nunique() == 1
     assert list(prompt["position_begin"]) == list(range(0, total, size))
     assert list(prompt["n_outputs"]) == [0] * (len(prompt) - 1) + [1]
 
@@ -250,10 +249,8 @@ def test_weights_lie_where_their_buffer_says(measured: Measured) -> None:
     }
     assert set(weights["name"]) == set(measured.loaded.tensors["name"])
     assert (weights["memory"] == weights["name"].map(buffer).map(MEMORY_OF_BUFFER)).all()
-    assert set(weights["memory"]) == measured.case.weights_in
-    assert (weights["tensor"] == weights["tensor_tensor"]).all()
-    assert (weights["file"] == weights["file_tensor"]).all()
-    assert (weights["origin_offset"] == weights["offset"]).all()
+    assert set(weights["memory"]) == measured.case.weights_in and (weights["tensor"] == weights["tensor_tensor"]).all()
+    assert (weights["file"] == weights["file_tensor"]).all() and (weights["origin_offset"] == weights["offset"]).all()
     assert (weights["size_bytes"] == weights["size_bytes_tensor"]).all()
     assert weights.loc[weights["memory"] == "copied", "buffer_id"].notna().all()
     assert weights.loc[weights["memory"] == "disk", "buffer_id"].isna().all()
@@ -320,8 +317,7 @@ def test_experts_and_their_weights(measured: Measured) -> None:
                 continue
             mine = routing.pop((row.pass_id, layer))
             assert mine["row"].tolist() == np.repeat(rows, n_used).tolist()
-            assert mine["rank"].tolist() == list(range(n_used)) * len(rows)
-            assert mine["expert"].tolist() == chosen
+            assert mine["rank"].tolist() == list(range(n_used)) * len(rows) and mine["expert"].tolist() == chosen
             assert mine["sequence"].eq(0).all()
             np.testing.assert_allclose(mine["weight"].astype(float), weights[layer], rtol=1e-5)
             assert (mine["weight"].groupby(mine["row"]).diff().dropna() <= 0).all(), "rank 0 is the strongest"

@@ -101,8 +101,7 @@ def test_spans_fill_the_passes(attached: LoadedRun) -> None:
     end = begin + spans[["work_ns", "barrier_ns", "wait_ns"]].sum(axis=1).to_numpy()
     same = (spans["pass_id"].diff().eq(0) & spans["thread"].diff().eq(0)).to_numpy()[1:]
     hole = (begin[1:] - end[:-1])[same]
-    assert hole.min() >= -1
-    assert set(spans["thread"].to_numpy()[1:][same][hole > 1]) <= {0}
+    assert hole.min() >= -1 and set(spans["thread"].to_numpy()[1:][same][hole > 1]) <= {0}
 
 
 # ---- without the cases ----
@@ -179,9 +178,7 @@ def compiled(source: Path, program: Path, plain: Build) -> Path:
     return program
 
 
-def test_libraries_that_the_program_itself_loads_are_found(
-    plain: Build, library: Path, models: Path, tmp_path: Path
-) -> None:
+def test_libraries_that_the_program_loads_are_found(plain: Build, library: Path, models: Path, tmp_path: Path) -> None:
     """As Python does it: opened by name, their functions visible to nobody else."""
     program = compiled(resource_folder("native") / "tests" / "opens_llama.c", tmp_path / "opens", plain)
     model = write_demo_model("moe", models / "opened.gguf")[0]
@@ -194,8 +191,7 @@ def test_libraries_that_the_program_itself_loads_are_found(
     read = read_trace(segment_files(trace))
     passes = read.tables["passes"]
     assert passes["kind"].tolist() == ["load", "prompt", "generate"]
-    assert read.tables["tokens"]["token_id"].tolist() == [1, 5, 6, 7]
-    assert read.facts["n_ops_unexplained"] == 0
+    assert read.tables["tokens"]["token_id"].tolist() == [1, 5, 6, 7] and read.facts["n_ops_unexplained"] == 0
     assert read.facts["open_computes"] == 0
 
 
@@ -214,9 +210,7 @@ def test_a_library_that_looks_for_the_next_one_finds_it(library: Path, tmp_path:
     assert int(ended.stdout) == os.getpid() + 1
 
 
-def test_structures_that_lie_otherwise_are_refused(
-    plain: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_structures_that_lie_are_refused(plain: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A library made for another ggml: nothing is recorded, and the program runs as if it were not there."""
     source = tmp_path / "source"
     for name in ("include", "src"):

@@ -68,8 +68,7 @@ def test_every_node_has_a_state_and_a_backend(loaded: LoadedRun) -> None:
 def test_ops_of_blas_are_known_by_split_alone(loaded: LoadedRun) -> None:
     ops = loaded.ops.merge(loaded.passes[["pass_id", "graph"]]).merge(loaded.graph_nodes, on=["graph", "node"])
     theirs = ops[ops["backend"] == "BLAS"]
-    assert set(theirs["pass_id"]) == {prompt_pass(loaded)}
-    assert set(theirs["op"]) == {"MUL_MAT"}
+    assert set(theirs["pass_id"]) == {prompt_pass(loaded)} and set(theirs["op"]) == {"MUL_MAT"}
     assert set(theirs["time_basis"].astype(str)) == {"split"}
     assert theirs[["begin_ns", "end_ns", "n_threads"]].isna().all(axis=None)
     assert loaded.spans.merge(theirs[["pass_id", "node"]]).empty
@@ -91,26 +90,21 @@ def test_splits_are_the_schedulers_own(loaded: LoadedRun, experiment: Experiment
             graphs.append([])
         graphs[-1].append(backend)
     mine = loaded.splits[loaded.splits["pass_id"] == prompt_pass(loaded)]
-    assert len(mine) > 2
-    assert mine["backend"].tolist() in graphs
-    assert (mine["by_op"] == (mine["backend"] == "CPU")).all()
+    assert len(mine) > 2 and mine["backend"].tolist() in graphs and (mine["by_op"] == (mine["backend"] == "CPU")).all()
 
 
 def test_splits_are_one_line_of_time_within_their_pass(loaded: LoadedRun) -> None:
     for pass_id, splits in loaded.splits.groupby("pass_id"):
         run = loaded.passes.set_index("pass_id").loc[pass_id]
-        assert splits["split"].tolist() == list(range(len(splits)))
-        assert (splits["end_ns"] >= splits["begin_ns"]).all()
+        assert splits["split"].tolist() == list(range(len(splits))) and (splits["end_ns"] >= splits["begin_ns"]).all()
         assert (splits["begin_ns"].to_numpy()[1:] >= splits["end_ns"].to_numpy()[:-1]).all()
-        assert run["begin_ns"] <= splits["begin_ns"].iloc[0]
-        assert splits["end_ns"].iloc[-1] <= run["end_ns"]
+        assert run["begin_ns"] <= splits["begin_ns"].iloc[0] and splits["end_ns"].iloc[-1] <= run["end_ns"]
 
 
 def test_a_split_of_the_cpu_holds_the_ops_that_ran_in_its_time(loaded: LoadedRun) -> None:
     ops = loaded.ops[(loaded.ops["pass_id"] == prompt_pass(loaded)) & loaded.ops["begin_ns"].notna()]
     both = ops.merge(loaded.splits, on=["pass_id", "split"], suffixes=("", "_split"))
-    assert len(both) == len(ops) > 0
-    assert (both["begin_ns"] >= both["begin_ns_split"]).all()
+    assert len(both) == len(ops) > 0 and (both["begin_ns"] >= both["begin_ns_split"]).all()
     assert (both["end_ns"] <= both["end_ns_split"]).all()
 
 
@@ -122,5 +116,4 @@ def test_the_overview_says_what_has_no_time(loaded: LoadedRun) -> None:
 
 def test_passes_of_the_cpu_alone_have_no_splits(loaded: LoadedRun) -> None:
     generate = loaded.passes.loc[loaded.passes["kind"] == "generate", "pass_id"]
-    assert len(generate) == 2
-    assert pd.Series(loaded.splits["pass_id"]).isin(generate).sum() == 0
+    assert len(generate) == 2 and pd.Series(loaded.splits["pass_id"]).isin(generate).sum() == 0

@@ -188,9 +188,7 @@ def test_without_a_worker_or_a_scheduler_it_ends(
             there.room()
 
 
-def test_an_address_without_a_scheduler(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "experiments" / "case"
     folder.mkdir(parents=True)

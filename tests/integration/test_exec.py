@@ -64,8 +64,7 @@ def kinds(loaded: LoadedRun) -> list[str]:
 
 def test_a_whole_program(execute: Exec, demo: Path) -> None:
     loaded = execute(TARGET, *completion(demo, 4))
-    assert accounted(loaded)
-    assert kinds(loaded) == ["load", "warmup", "prompt", "generate", "generate", "generate"]
+    assert accounted(loaded) and kinds(loaded) == ["load", "warmup", "prompt", "generate", "generate", "generate"]
     facts = loaded.run.facts
     text, pieces = facts["text"], facts["text"]["pieces"]
     assert facts["trace"]["skipped_passes"] == 0
@@ -122,8 +121,7 @@ def test_an_experiment_that_is_private(execute: Exec, here: Path, demo: Path) ->
 def test_several_sequences_are_never_prompt_or_generate(execute: Exec, demo: Path) -> None:
     loaded = execute("llama-parallel", "-m", demo, "-np", 3, "-ns", 3, "-n", 6, *COMMON, "-c", 8192)
     several = loaded.passes["n_sequences"].fillna(0) > 1
-    assert accounted(loaded) and several.any()
-    assert set(loaded.passes.loc[several, "kind"]) == {"mixed"}
+    assert accounted(loaded) and several.any() and set(loaded.passes.loc[several, "kind"]) == {"mixed"}
     assert loaded.tokens["sequence"].nunique() >= 3
 
 
@@ -183,9 +181,7 @@ def test_the_pages_of_such_a_run(execute: Exec, models: Path, demo: Path) -> Non
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_closes_the_trace_and_stores_the_run(
-    here: Path, hooked: Build, demo: Path, number: signal.Signals
-) -> None:
+def test_ctrl_c_still_stores_the_run(here: Path, hooked: Build, demo: Path, number: signal.Signals) -> None:
     command = [sys.executable, "-m", "tracegen", "exec", "case", "--llama-cpp", str(hooked.programs), "--", TARGET]
     arguments = [*map(str, completion(demo, 100_000, 16_384))]
     with subprocess.Popen(
@@ -261,9 +257,7 @@ def test_memory_locked_beside_a_program(execute: Exec, demo: Path) -> None:
         (["--mlock-gb", "nan"], "--mlock-gb: is nan; must be a number of GiB from 0.001"),
     ],
 )
-def test_windows_that_make_no_sense(
-    here: Path, capfd: pytest.CaptureFixture[str], options: list[str], output: str
-) -> None:
+def test_senseless_windows(here: Path, capfd: pytest.CaptureFixture[str], options: list[str], output: str) -> None:
     assert main(["exec", "case", *options, "--", "llama-bench"]) == 2
     assert output in capfd.readouterr().err and not (here / "experiments").exists()
 

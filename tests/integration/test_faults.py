@@ -83,15 +83,13 @@ def wrapper(folder: Path, build: Build, before: str = "", after: str = "") -> Pa
 
 def test_a_missing_model(tracegen: Tracegen) -> None:
     status, output = tracegen(*quick("nowhere.gguf"))
-    assert status == 2
-    assert "nowhere.gguf: no such model file" in output
+    assert status == 2 and "nowhere.gguf: no such model file" in output
 
 
 def test_a_file_that_is_no_gguf(tracegen: Tracegen, here: Path) -> None:
     (here / "picture.gguf").write_bytes(b"\x89PNG\r\n\x1a\n" * 100)
     status, output = tracegen(*quick("picture.gguf"))
-    assert status == 2
-    assert "picture.gguf" in output and "GGUF" in output
+    assert status == 2 and "picture.gguf" in output and "GGUF" in output
     assert runs(here / "experiments" / "quick") == []
 
 
@@ -103,9 +101,7 @@ def test_a_model_that_llama_cpp_refuses(tracegen: Tracegen, here: Path) -> None:
     writer.write_tensors_to_file()
     writer.close()
     status, output = tracegen(*quick("strange.gguf"))
-    assert status == 2
-    assert f"{TARGET}: exit status 1" in output
-    assert "unknown model architecture: 'abacus'" in output
+    assert status == 2 and f"{TARGET}: exit status 1" in output and "unknown model architecture: 'abacus'" in output
     assert runs(here / "experiments" / "quick") == []
     assert "kept in" in output
 
@@ -116,8 +112,7 @@ def test_a_model_that_llama_cpp_refuses(tracegen: Tracegen, here: Path) -> None:
 def test_a_prompt_that_does_not_fit_the_context(tracegen: Tracegen, here: Path, demo: Path) -> None:
     folder = experiment(here, model=str(demo), prompt="page " * 300, context=256)
     status, output = tracegen("run", "case")
-    assert status == 2
-    assert "prompt is too long" in output
+    assert status == 2 and "prompt is too long" in output
     assert runs(folder) == []
 
 
@@ -125,8 +120,7 @@ def test_a_context_that_fills_up_is_told(tracegen: Tracegen, here: Path, demo: P
     experiment(here, model=str(demo), tokens=300, context=256)
     status, output = tracegen("run", "case")
     assert status == 0
-    assert "warning: As many tokens were generated as asked for: 25" in output
-    assert "complete with warnings" in output
+    assert "warning: As many tokens were generated as asked for: 25" in output and "complete with warnings" in output
 
 
 def test_an_unknown_experiment_and_one_without_runs(tracegen: Tracegen, here: Path, demo: Path) -> None:
@@ -141,8 +135,7 @@ def test_an_unknown_experiment_and_one_without_runs(tracegen: Tracegen, here: Pa
 def test_the_experiments_folder_cannot_be_written(tracegen: Tracegen, here: Path, demo: Path) -> None:
     (here / "experiments").write_text("a file")
     status, output = tracegen(*quick(demo))
-    assert status == 3
-    assert "cannot be written" in output
+    assert status == 3 and "cannot be written" in output
 
 
 # The traced program
@@ -157,8 +150,7 @@ def test_a_llama_cpp_without_hooks(tracegen: Tracegen, here: Path, demo: Path, p
 
 def test_a_program_that_records_nothing(tracegen: Tracegen, here: Path, demo: Path, plain: Build) -> None:
     status, output = tracegen(*quick(demo), program=wrapper(here, plain))
-    assert status == 3
-    assert "recorded nothing" in output and "hooks" in output
+    assert status == 3 and "recorded nothing" in output and "hooks" in output
     assert runs(here / "experiments" / "quick") == []
 
 
@@ -166,8 +158,7 @@ def test_hooks_of_another_trace_version(tracegen: Tracegen, here: Path, demo: Pa
     raise_it = 'printf "\\012" | dd of="$f" bs=1 seek=8 conv=notrunc status=none'
     patch = f'for f in "$TENSOR_TRACE_DIR"/*.tt; do {raise_it}; done'
     status, output = tracegen(*quick(demo), program=wrapper(here, hooked, after=patch))
-    assert status == 2
-    assert "is a trace of version 10" in output
+    assert status == 2 and "is a trace of version 10" in output
     assert runs(here / "experiments" / "quick") == []
 
 
@@ -177,11 +168,9 @@ def test_an_empty_trace(tracegen: Tracegen, here: Path, demo: Path, hooked: Buil
     cut = f'truncate -s {size} "$TENSOR_TRACE_DIR"/*.tt'
     status, output = tracegen(*quick(demo), program=wrapper(here, hooked, after=cut))
     if size == 0:
-        assert status == 2
-        assert "0 bytes" in output and runs(here / "experiments" / "quick") == []
+        assert status == 2 and "0 bytes" in output and runs(here / "experiments" / "quick") == []
     else:
-        assert status == 1
-        assert "not usable" in output and runs(here / "experiments" / "quick") == ["001"]
+        assert status == 1 and "not usable" in output and runs(here / "experiments" / "quick") == ["001"]
 
 
 @pytest.mark.parametrize("name", ["KILL", "ABRT", "SEGV"])
@@ -192,8 +181,7 @@ def test_a_killed_program(tracegen: Tracegen, here: Path, demo: Path, hooked: Bu
     wait = f'PYTHONPATH={checkout} {sys.executable} -m tests.live "$TENSOR_TRACE_DIR"'
     kill = f"({wait}; kill -{name} $$) &"
     status, output = tracegen("run", "case", program=wrapper(here, hooked, before=kill))
-    assert status == 3
-    assert f"{TARGET}: killed by SIG{name}" in output and "; its last lines:" in output
+    assert status == 3 and f"{TARGET}: killed by SIG{name}" in output and "; its last lines:" in output
     assert runs(folder) == []
     (failed,) = (folder / "failed").iterdir()
     assert f"kept in {Path('experiments/case/failed') / failed.name}" in output
@@ -211,8 +199,7 @@ def test_a_program_that_takes_too_long(tracegen: Tracegen, here: Path, demo: Pat
     with (folder / "experiment.toml").open("a") as stream:
         stream.write("[limits]\ntimeout_s = 1\n")
     status, output = tracegen("run", "case")
-    assert status == 3
-    assert "stopped after its time limit" in output
+    assert status == 3 and "stopped after its time limit" in output
     assert runs(folder) == []
 
 
@@ -222,8 +209,7 @@ def test_a_trace_that_reaches_its_limit(tracegen: Tracegen, here: Path, demo: Pa
     with (folder / "experiment.toml").open("a") as stream:
         stream.write(f"[limits]\nmax_trace_bytes = {2 << 20}\n")
     status, output = tracegen("run", "case")
-    assert status == 1
-    assert "failed: No event was dropped" in output
+    assert status == 1 and "failed: No event was dropped" in output
     assert runs(folder) == ["001"]
     checks = json.loads((folder / "runs" / "001" / "run.json").read_text())["checks"]
     (message,) = [check["detail"] for check in checks if check["key"] == "dropped_events"]
@@ -239,8 +225,7 @@ def test_a_disk_that_becomes_full_while_tracing(tracegen: Tracegen, here: Path, 
         (folder / "experiment.toml").write_text(text)
         status, message = tracegen("run", "case")
         assert status == 3 and "the disk became full while llama.cpp was traced" in message
-        assert runs(folder) == [] and "Traceback" not in message
-        assert "what was captured is kept in" in message
+        assert runs(folder) == [] and "Traceback" not in message and "what was captured is kept in" in message
 
 
 @needs_root
@@ -275,8 +260,7 @@ def test_a_read_only_disk(tracegen: Tracegen, here: Path, demo: Path) -> None:
         (folder / "experiment.toml").write_text(text)
         make_read_only(folder)
         status, message = tracegen("run", "case")
-        assert status == 3
-        assert "cannot be written: Read-only file system" in message and "Traceback" not in message
+        assert status == 3 and "cannot be written: Read-only file system" in message and "Traceback" not in message
 
 
 def test_a_trace_directory_that_vanishes(tracegen: Tracegen, here: Path, demo: Path, hooked: Build) -> None:
@@ -343,8 +327,7 @@ def test_ctrl_c_at_other_stages(
     status, output = tracegen("run", "case")
     assert status == 130
     assert "interrupted" in output
-    assert runs(folder) == []
-    assert (folder / "failed").exists() == (stage != "traced_program")
+    assert runs(folder) == [] and (folder / "failed").exists() == (stage != "traced_program")
 
 
 # Runs that exist
@@ -360,17 +343,14 @@ def stored(tracegen: Tracegen, here: Path, demo: Path) -> Path:
 
 def test_a_whole_run_verifies_and_reads_anew(tracegen: Tracegen, stored: Path) -> None:
     before = {path.name: path.read_bytes() for path in (stored / "tables").iterdir()}
-    assert tracegen("show", "quick", "--verify")[0] == 0
-    assert tracegen("read", "quick")[0] == 0
+    assert tracegen("show", "quick", "--verify")[0] == 0 and tracegen("read", "quick")[0] == 0
     assert {path.name: path.read_bytes() for path in (stored / "tables").iterdir()} == before
     assert tracegen("show", "quick", "--verify")[0] == 0
 
 
 @pytest.mark.parametrize("verb", [("show", "quick", "--verify"), ("read", "quick")], ids=["show --verify", "read"])
 @pytest.mark.parametrize("fault", ["missing", "changed"])
-def test_evidence_that_is_missing_or_changed(
-    tracegen: Tracegen, stored: Path, verb: tuple[str, ...], fault: str
-) -> None:
+def test_missing_or_changed_evidence(tracegen: Tracegen, stored: Path, verb: tuple[str, ...], fault: str) -> None:
     segment = next((stored / "raw" / "trace").glob("*.main.tt.zst"))
     if fault == "missing":
         segment.unlink()
@@ -391,8 +371,7 @@ def test_tables_can_be_made_again(tracegen: Tracegen, stored: Path, lost: str) -
         (stored / "tables" / "ops.parquet").unlink()
     status, output = tracegen("show", "quick")
     assert (status, "`tracegen read` makes the tables anew" in output) == (2, True)
-    assert tracegen("read", "quick")[0] == 0
-    assert tracegen("show", "quick")[0] == 0
+    assert tracegen("read", "quick")[0] == 0 and tracegen("show", "quick")[0] == 0
     assert tracegen("show", "quick", "--verify")[0] == 0
 
 
@@ -436,8 +415,7 @@ def test_control_characters_in_tensor_names_are_shown_as_escapes(tracegen: Trace
 def test_control_characters_in_what_was_typed_are_shown_as_escapes(tracegen: Tracegen, here: Path) -> None:
     for arguments in (quick(f"{ESCAPES}.gguf"), ("show", ESCAPES), ("tensors", ESCAPES), ("run", ESCAPES)):
         status, output = tracegen(*arguments)
-        assert (status, steers(output)) == (2, False)
-        assert "\\x1b[2J" in output
+        assert (status, steers(output)) == (2, False) and "\\x1b[2J" in output
 
 
 @pytest.fixture(autouse=True)

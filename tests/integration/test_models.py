@@ -69,17 +69,11 @@ class Case:
 
 
 CASES = {
-    "llama": Case(random_models.LLAMA),
-    "qwen2": Case(random_models.QWEN2, "Q8_0"),
-    "qwen3": Case(random_models.QWEN3),
-    "qwen3moe": Case(random_models.QWEN3_MOE, "Q8_0"),
-    "glm4moe": Case(random_models.GLM4_MOE),
-    "deepseek2": Case(random_models.DEEPSEEK2, "Q8_0"),
-    "gemma3": Case(random_models.GEMMA3, "Q8_0"),
-    "phi3": Case(random_models.PHI3),
-    "gpt-oss": Case(random_models.GPT_OSS, "Q8_0", GPT_OSS_TYPES),
-    "mamba": Case(random_models.MAMBA),
-    "granite-hybrid": Case(random_models.GRANITE_HYBRID, "Q8_0"),
+    "llama": Case(random_models.LLAMA), "qwen2": Case(random_models.QWEN2, "Q8_0"), "qwen3": Case(random_models.QWEN3),
+    "qwen3moe": Case(random_models.QWEN3_MOE, "Q8_0"), "glm4moe": Case(random_models.GLM4_MOE),
+    "deepseek2": Case(random_models.DEEPSEEK2, "Q8_0"), "gemma3": Case(random_models.GEMMA3, "Q8_0"),
+    "phi3": Case(random_models.PHI3), "gpt-oss": Case(random_models.GPT_OSS, "Q8_0", GPT_OSS_TYPES),
+    "mamba": Case(random_models.MAMBA), "granite-hybrid": Case(random_models.GRANITE_HYBRID, "Q8_0"),
     "qwen3next": Case(random_models.QWEN3_NEXT, unplaced=frozenset({"REPEAT"})),
     "rwkv7": Case(random_models.RWKV7, "Q8_0"),
     **{f"llama-{dtype}": Case(random_models.LLAMA, dtype) for dtype in ("Q4_0", "Q8_0", "Q4_K", "Q6_K", "MXFP4")},
@@ -87,7 +81,7 @@ CASES = {
     "quantised-kv-cache": Case(random_models.LLAMA, flags=("-ctk", "q8_0", "-ctv", "q8_0")),
     "lora": Case(random_models.LLAMA, "Q8_0", lora=("attention_q", "ffn_down")),
     "lora-repacked": Case(random_models.LLAMA, "Q4_0", lora=("attention_v",)),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -161,8 +155,7 @@ def assert_weights_lie_in_their_tensors(loaded: LoadedRun, architecture: Archite
         loaded.tensors[["tensor", "name", "offset"]], on="tensor", how="left", suffixes=("", "_tensor")
     )
     assert (placed["name"].astype(str) == placed["name_tensor"].astype(str)).all()
-    assert (placed["origin_offset"] == placed["offset"]).all()
-    assert set(placed["memory"]) <= {"disk", "copied"}
+    assert (placed["origin_offset"] == placed["offset"]).all() and set(placed["memory"]) <= {"disk", "copied"}
     assert names - set(placed["name"].astype(str)) == architecture.unread
 
 
@@ -228,8 +221,7 @@ def test_experts_are_routed_as_the_metadata_says(traced: Traced) -> None:
     tokens = routing.merge(traced.loaded.passes[["pass_id", "kind"]], on="pass_id").query("kind != 'warmup'")
     chosen = tokens.groupby(["pass_id", "layer", "row"])["expert"]
     assert set(chosen.size()) == {used} and set(chosen.nunique()) == {used}
-    assert tokens["weight"].notna().all()
-    assert set(tokens["layer"]) == set(traced.case.layers_with("router"))
+    assert tokens["weight"].notna().all() and set(tokens["layer"]) == set(traced.case.layers_with("router"))
 
 
 def test_the_strongest_expert_is_the_one_with_the_largest_weight(traced: Traced) -> None:
@@ -265,8 +257,7 @@ def test_an_adapter_is_no_part_of_the_model(traced: Traced) -> None:
     nodes = traced.nodes
     adapters = nodes[nodes["name"].astype(str).str.contains(".lora_", regex=False)]
     matrices = 2 * len(traced.case.lora) * len(traced.case.layers_with())
-    assert adapters["name"].nunique() == matrices
-    assert set(adapters["component"].astype(str)) == set(traced.case.lora)
+    assert adapters["name"].nunique() == matrices and set(adapters["component"].astype(str)) == set(traced.case.lora)
     placed = traced.loaded.placements.merge(adapters[["graph", "node"]], on=["graph", "node"])
     assert placed["tensor"].isna().all() and set(placed["memory"]) <= {"buffer"}
 

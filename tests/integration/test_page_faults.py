@@ -43,8 +43,7 @@ def test_faults_were_recorded_without_loss_and_agree(cold: LoadedRun) -> None:
     states = {key: check.state for key, check in checks_of_faults(cold.run).items()}
     names = ("faults_recorded", "faults_agree", "faults_placed", "faults_barriers")
     assert states == dict.fromkeys(names, "passed")
-    assert cold.run.has_faults and len(cold.faults) > 100
-    assert (cold.faults["kind"] == "major").any()
+    assert cold.run.has_faults and len(cold.faults) > 100 and (cold.faults["kind"] == "major").any()
 
 
 def test_pages_that_faulted_are_resident_and_pages_that_became_resident_lie_about_a_fault(cold: LoadedRun) -> None:
@@ -66,8 +65,7 @@ def test_pages_that_faulted_are_resident_and_pages_that_became_resident_lie_abou
             np.abs(new - places[np.maximum(at - 1, 0)]), np.abs(new - places[np.minimum(at, len(places) - 1)])
         )
         unexplained += int((nearest > WINDOW).sum())
-    assert n_new > 1000
-    assert unexplained <= 0.01 * n_new
+    assert n_new > 1000 and unexplained <= 0.01 * n_new
 
 
 def test_the_time_of_each_pass_is_split_without_rest(cold: LoadedRun) -> None:
@@ -91,8 +89,7 @@ def test_no_thread_leaves_a_barrier_inside_an_operation_before_the_last_has_come
     opened = at["begin_ns"].max()
     assert (at["end_ns"].min() >= opened - 300).all()  # no thread goes on before the last has come
     within = waits.merge(cold.spans, on=["pass_id", "node", "thread"], suffixes=("", "_of_work"))
-    assert len(within) == len(waits)
-    assert (within["begin_ns"] >= within["begin_ns_of_work"]).all()
+    assert len(within) == len(waits) and (within["begin_ns"] >= within["begin_ns_of_work"]).all()
     assert (within["end_ns"] <= within["begin_ns_of_work"] + within["work_ns"] + within["barrier_ns"]).all()
 
 

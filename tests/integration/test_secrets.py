@@ -136,16 +136,8 @@ def test_no_secret_leaves_its_place(
     ended = subprocess.run(command, input=NEVER[0], capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stderr
     command = [
-        *command[:3],
-        "exec",
-        "b",
-        "--attach",
-        "--",
-        str(plain.programs / TARGET),
-        "-hft",
-        NEVER[10],
-        "--no-such",
-    ]
+        *command[:3], "exec", "b", "--attach", "--", str(plain.programs / TARGET), "-hft", NEVER[10], "--no-such",
+    ]  # fmt: skip
     assert subprocess.run(command, capture_output=True, timeout=120, check=False).returncode == 2
     run = project / "experiments" / "a" / "runs" / "001"
     assert not found(run, NEVER) and not found(project / "experiments" / "b", NEVER)

@@ -17,10 +17,7 @@ from tracegen.readers.native.trace import read_trace
 
 pytestmark = pytest.mark.llama
 
-SHAPES = {
-    "dense": ("demo", {}),
-    "experts, repacked": ("moe", {"dtype": "Q4_K"}),
-}
+SHAPES = {"dense": ("demo", {}), "experts, repacked": ("moe", {"dtype": "Q4_K"})}
 
 
 @pytest.fixture(scope="module", params=[(name, threads) for name in SHAPES for threads in (1, 2)], ids=str)
@@ -55,8 +52,7 @@ def test_text_is_the_same(experiment: Experiment, hooked: Build, plain: Build, t
     assert any(tmp_path.iterdir()), "it was traced"
     untraced, _ = completion(experiment, hooked)
     unhooked, _ = completion(experiment, plain)
-    assert traced.strip()
-    assert traced == untraced == unhooked
+    assert traced.strip() and traced == untraced == unhooked
 
 
 def test_every_pass_says_what_it_cost(experiment: Experiment, hooked: Build, tmp_path: Path) -> None:
@@ -93,10 +89,7 @@ def test_a_graph_said_to_be_unchanged_is(experiment: Experiment, hooked: Build, 
         text, log = completion(experiment, hooked, **environment_for(experiment, folder), TENSOR_TRACE_VERIFY=verify)
         tables = read_trace(segment_files(folder)).tables
         tables_of[verify] = (
-            text,
-            tables["passes"]["graph"].tolist(),
-            tables["passes"]["placement"].tolist(),
-            len(tables["ops"]),
-        )
+            text, tables["passes"]["graph"].tolist(), tables["passes"]["placement"].tolist(), len(tables["ops"]),
+        )  # fmt: skip
         assert timings_in(log)["graphs_reused"], "llama.cpp says of some graphs that they are unchanged"
     assert tables_of["0"] == tables_of["1"]

@@ -27,8 +27,7 @@ def said(oracle: Oracle, model: Path) -> dict[int, bytes]:
 
 def test_a_sentencepiece_vocabulary(oracle: Oracle, demo: Path) -> None:
     truth = said(oracle, demo)
-    assert len(truth) > 500 and b" the" in truth.values()
-    assert vocabulary.pieces(demo, range(len(truth) + 5)) == truth
+    assert len(truth) > 500 and b" the" in truth.values() and vocabulary.pieces(demo, range(len(truth) + 5)) == truth
 
 
 def test_a_byte_level_vocabulary(oracle: Oracle, tmp_path: Path) -> None:

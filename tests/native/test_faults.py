@@ -54,8 +54,7 @@ def complaints(trace: NativeTrace) -> set[str]:
 @pytest.mark.parametrize("kind", ["tsan", "asan"])
 def test_two_hundred_threads(programs: Path, tmp_path: Path, kind: str) -> None:
     trace = recorded(programs, kind, tmp_path, "threads")
-    assert trace.facts["n_segments"] == 201
-    assert complaints(trace) == set()
+    assert trace.facts["n_segments"] == 201 and complaints(trace) == set()
     spans = trace.tables["spans"].groupby(["pass_id", "node"])["thread"].nunique()
     assert len(spans) == N_PASSES * N_NODES and (spans == 200).all()
 
@@ -66,8 +65,7 @@ def test_ten_thousand_graphs(programs: Path, tmp_path: Path) -> None:
     assert graphs["graph"].tolist() == passes["graph"].tolist() == list(range(10_000))
     assert graphs["topology"].nunique() == 1
     assert (ops["state"] == "executed").all() and len(ops) == 10_000
-    assert trace.tables["graph_nodes"]["ne0"].tolist() == list(range(1, 10_001))
-    assert complaints(trace) == set()
+    assert trace.tables["graph_nodes"]["ne0"].tolist() == list(range(1, 10_001)) and complaints(trace) == set()
 
 
 def test_sizes_and_offsets_beyond_4_gib(programs: Path, tmp_path: Path) -> None:
@@ -111,8 +109,7 @@ def test_a_thread_that_dies_in_a_compute(programs: Path, tmp_path: Path, kind: s
     trace = recorded(programs, kind, tmp_path, "dies")
     spans = trace.tables["spans"].groupby(["pass_id", "thread"]).size().to_dict()
     assert spans == {(p, t): DIES_AT if (p, t) == (1, 1) else N_NODES for p in range(N_PASSES) for t in range(2)}
-    assert trace.facts["ended"] is True
-    assert (trace.facts["open_computes"], trace.facts["unsealed_chunks"]) == (1, 1)
+    assert trace.facts["ended"] is True and (trace.facts["open_computes"], trace.facts["unsealed_chunks"]) == (1, 1)
     assert trace.facts["n_ops_short_of_threads"] == N_NODES - DIES_AT
     assert complaints(trace) == {"trace_complete", "threads_accounted"}
 
@@ -165,8 +162,7 @@ def test_a_machine_that_sleeps_while_its_counter_runs_on() -> None:
         moments += [clock(i * second + asleep, i * second) for i in range(5, 9)]
         events = [thread_begin(time=2 * second), op(begin=3 * second), thread_end(time=7 * second + asleep)]
         trace = read(Trace(clock=1, before=[*moments, *Trace().before], events=events).files())
-        assert trace.facts["clock_uneven_ns"] == asleep
-        assert complaints(trace) == ({"even_clock"} if asleep else set())
+        assert trace.facts["clock_uneven_ns"] == asleep and complaints(trace) == ({"even_clock"} if asleep else set())
 
 
 def test_a_counter_that_restarts_after_sleep() -> None:

@@ -14,43 +14,22 @@ pytestmark = pytest.mark.native
 
 FIELD_BYTES = {"I": 4, "i": 4, "Q": 8}
 STRUCTS: dict[str, struct.Struct] = {
-    "tt_file_header": segments._FILE_HEADER,
-    "tt_chunk_header": segments._CHUNK_HEADER,
-    "tt_record": records._RECORD,
-    "tt_file_map": records._FILE_MAP,
-    "tt_load": records._LOAD,
-    "tt_weight": records._WEIGHT,
-    "tt_context": records._CONTEXT,
-    "tt_buffer": records._BUFFER,
-    "tt_graph": records._GRAPH,
-    "tt_placement": records._PLACEMENT,
-    "tt_pass": records._PASS,
-    "tt_compute": records._COMPUTE,
-    "tt_split": records._SPLIT,
-    "tt_copy": records._COPY,
-    "tt_hooks": records._HOOKS,
-    "tt_schedule": records._SCHEDULE,
-    "tt_residency": records._RESIDENCY,
-    "tt_device": records._DEVICE,
-    "tt_cache": records._CACHE,
+    "tt_file_header": segments._FILE_HEADER, "tt_chunk_header": segments._CHUNK_HEADER, "tt_record": records._RECORD,
+    "tt_file_map": records._FILE_MAP, "tt_load": records._LOAD, "tt_weight": records._WEIGHT,
+    "tt_context": records._CONTEXT, "tt_buffer": records._BUFFER, "tt_graph": records._GRAPH,
+    "tt_placement": records._PLACEMENT, "tt_pass": records._PASS, "tt_compute": records._COMPUTE,
+    "tt_split": records._SPLIT, "tt_copy": records._COPY, "tt_hooks": records._HOOKS, "tt_schedule": records._SCHEDULE,
+    "tt_residency": records._RESIDENCY, "tt_device": records._DEVICE, "tt_cache": records._CACHE,
     "tt_end": records._END,
-}
+}  # fmt: skip
 ARRAYS: dict[str, np.dtype[np.void]] = {
-    "tt_node": recorded.NODE,
-    "tt_place": recorded.PLACE,
-    "tt_token": recorded.TOKEN,
-    "tt_op": units.OP_UNIT,
-    "tt_long_op": units.LONG_UNITS,
-    "tt_thread_begin": units.BEGIN_UNITS,
-    "tt_thread_end": units.END_UNIT,
-    "tt_index": units.INDEX_UNITS,
-    "tt_fault": fault_records.FAULT,
-    "tt_faults_elsewhere": fault_records.FAULTS_ELSEWHERE,
-    "tt_faults_lost": fault_records.FAULTS_LOST,
-    "tt_faults_unseen": fault_records.FAULTS_UNSEEN,
-    "tt_fault_part": fault_records.FAULT_PART,
+    "tt_node": recorded.NODE, "tt_place": recorded.PLACE, "tt_token": recorded.TOKEN, "tt_op": units.OP_UNIT,
+    "tt_long_op": units.LONG_UNITS, "tt_thread_begin": units.BEGIN_UNITS, "tt_thread_end": units.END_UNIT,
+    "tt_index": units.INDEX_UNITS, "tt_fault": fault_records.FAULT,
+    "tt_faults_elsewhere": fault_records.FAULTS_ELSEWHERE, "tt_faults_lost": fault_records.FAULTS_LOST,
+    "tt_faults_unseen": fault_records.FAULTS_UNSEEN, "tt_fault_part": fault_records.FAULT_PART,
     "tt_barrier_wait": fault_records.BARRIER_WAIT,
-}
+}  # fmt: skip
 INSIDE = {"usage": "tt_usage", "begin": "tt_device_counts", "end": "tt_device_counts"}  # fields that are structs
 Layout = dict[str, tuple[int, dict[str, tuple[int, int]]]]
 
@@ -98,8 +77,7 @@ def test_struct(layout: Layout, name: str) -> None:
 def test_array(layout: Layout, name: str) -> None:
     size, fields = layout[name]
     dtype = ARRAYS[name]
-    assert dtype.itemsize == size
-    assert dtype.fields is not None
+    assert dtype.itemsize == size and dtype.fields is not None
     assert {field: (at, part.itemsize) for field, (part, at, *_) in dtype.fields.items()} == fields
 
 

@@ -65,13 +65,8 @@ def test_units_are_read_as_they_were_written(computes: list[tuple[int, int, list
     payload, ops, copies = _encoded(computes)
     parsed = _units(payload)
     columns = (
-        parsed.ops.opening,
-        parsed.ops.node,
-        parsed.ops.n_fused,
-        parsed.ops.begin,
-        parsed.ops.end,
-        parsed.ops.barrier,
-    )
+        parsed.ops.opening, parsed.ops.node, parsed.ops.n_fused, parsed.ops.begin, parsed.ops.end, parsed.ops.barrier,
+    )  # fmt: skip
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == ops
     assert parsed.openings.compute.tolist() == [number for number, _, _ in computes]
     ends = np.cumsum(parsed.copies.n)[:-1]
@@ -85,9 +80,7 @@ def test_units_are_read_as_they_were_written(computes: list[tuple[int, int, list
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(COMPUTE, max_size=5), st.integers(1, 7))
-def test_what_is_read_does_not_depend_on_how_much_is_read_at_a_time(
-    computes: list[tuple[int, int, list[tuple]]], window: int
-) -> None:
+def test_it_matters_not_how_much_is_read_at_a_time(computes: list[tuple[int, int, list[tuple]]], window: int) -> None:
     payload, _, _ = _encoded(computes)
     whole = _units(payload)
     with pytest.MonkeyPatch.context() as patch:
@@ -128,8 +121,7 @@ def test_a_year_of_ticks_is_converted_to_the_nanosecond() -> None:
     clock = clock_of(TSC, [(0, 0), (5 * year // 2, year)])
     near = clock_of(TSC, [(0, 0), (5 * year // 2, year), (5 * year // 2 + 5_000, year + 2_000)])
     queries = np.array([5 * year // 2 - 5, 5 * year // 2 + 2_500])
-    assert near.ns_of(queries).tolist() == [year - 2, year + 1_000]
-    assert clock.ns_of(queries[:1]).tolist() == [year - 2]
+    assert near.ns_of(queries).tolist() == [year - 2, year + 1_000] and clock.ns_of(queries[:1]).tolist() == [year - 2]
 
 
 DAY = 86_400 * 10**9
@@ -139,9 +131,7 @@ FAR = st.integers(1, 300 * DAY)
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(FAR, FAR), min_size=1, max_size=3), st.lists(st.floats(-0.3, 1.3), min_size=1, max_size=40))
-def test_times_between_far_moments_are_rounded_down_from_the_exact_fraction(
-    steps: list[tuple[int, int]], parts: list[float]
-) -> None:
+def test_far_times_are_rounded_down_from_the_exact_fraction(steps: list[tuple[int, int]], parts: list[float]) -> None:
     """The products of ticks and ns do not fit into 64 bits, and their quotients not into a float64."""
     ticks, ns = [7 * DAY], [11 * DAY]
     for d_ticks, d_ns in steps:

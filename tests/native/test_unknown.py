@@ -33,26 +33,22 @@ def trace(*run: bytes, before: tuple[bytes, ...] = (), events: bool = False) -> 
 def test_unknown_sequences_positions_and_outputs() -> None:
     recorded = trace(attached_pass(0), pass_end(0), before=(CONTEXT,))
     (row,) = recorded.tables["passes"].to_dict("records")
-    assert all(pd.isna(row[name]) for name in ("n_sequences", "n_outputs", "position_begin"))
-    assert row["n_tokens"] == 1
+    assert all(pd.isna(row[name]) for name in ("n_sequences", "n_outputs", "position_begin")) and row["n_tokens"] == 1
     assert row["kind"] == "mixed"  # there may be several sequences
     (token,) = recorded.tables["tokens"].to_dict("records")
-    assert token["token_id"] == 7
-    assert all(pd.isna(token[name]) for name in ("position", "sequence", "output"))
+    assert token["token_id"] == 7 and all(pd.isna(token[name]) for name in ("position", "sequence", "output"))
 
 
 def test_unknown_types_of_a_cache() -> None:
     contexts = trace(before=(CONTEXT,)).tables["contexts"]
-    assert contexts[["type_k", "type_v"]].isna().all(axis=None)
-    assert contexts["n_ctx"].tolist() == [64]
+    assert contexts[["type_k", "type_v"]].isna().all(axis=None) and contexts["n_ctx"].tolist() == [64]
 
 
 def test_a_kernel_that_does_not_count_what_is_read() -> None:
     passes = (pass_begin(), pass_end())
     assert trace(*passes).tables["passes"]["read_bytes"].tolist() == [0]
     uncounted = trace(*passes, before=tuple(info(20, "counters.read_bytes", "no"))).tables["passes"]
-    assert uncounted["read_bytes"].isna().all()
-    assert uncounted["minor_faults"].tolist() == [0]
+    assert uncounted["read_bytes"].isna().all() and uncounted["minor_faults"].tolist() == [0]
 
 
 def test_a_warm_up_that_is_recorded_after_its_passes() -> None:
@@ -83,8 +79,6 @@ def test_the_cpus_own_split_leaves_its_ops_as_they_are() -> None:
     ("payload", "hooks", "between"),
     [(struct.pack("<QII", 500, 0, 1), 500, {}), (struct.pack("<QIIQ", 500, 0, 1, 90), 500, {0: 90})],
 )
-def test_older_traces_do_not_tell_what_tracing_took_between_passes(
-    payload: bytes, hooks: int, between: dict[int, int]
-) -> None:
+def test_older_traces_lack_what_tracing_took_between(payload: bytes, hooks: int, between: dict[int, int]) -> None:
     made = trace(attached_pass(0), pass_end(0), record(26, payload, 9_100), before=(CONTEXT,))
     assert made.facts["hook_ns"] == {0: hooks} and made.facts["between_ns"] == between

@@ -44,10 +44,8 @@ def test_the_c_tests_pass(build: Build) -> None:
 def test_passes(trace: NativeTrace, dump: list[str]) -> None:
     passes = trace.tables["passes"]
     assert passes["kind"].tolist() == ["load", "warmup", "prompt", "generate"]
-    assert passes["produced_token"].tolist() == [pd.NA, pd.NA, 0, 1]
-    assert passes["call"].tolist() == [pd.NA, 0, 1, 2]
-    assert passes["minor_faults"].tolist() == [0, 3, 3, 3]
-    assert passes["read_bytes"].tolist() == [0, 4096, 4096, 4096]
+    assert passes["produced_token"].tolist() == [pd.NA, pd.NA, 0, 1] and passes["call"].tolist() == [pd.NA, 0, 1, 2]
+    assert passes["minor_faults"].tolist() == [0, 3, 3, 3] and passes["read_bytes"].tolist() == [0, 4096, 4096, 4096]
     began, ended = _rows(dump, "pass_begin"), _rows(dump, "pass_end")
     assert passes["begin_ns"].tolist()[1:] == [int(row["time_ns"]) for row in began]
     assert passes["end_ns"].tolist()[1:] == [int(row["time_ns"]) for row in ended]
@@ -65,8 +63,7 @@ def test_spans(trace: NativeTrace, dump: list[str]) -> None:
     assert spans["node"].tolist() == [int(op["graph_node"]) for op in ops]
     assert spans["begin_ns"].tolist() == [int(op["begin"]) for op in ops]
     assert (spans["begin_ns"] + spans["work_ns"] + spans["barrier_ns"]).tolist() == [int(op["end"]) for op in ops]
-    assert spans["barrier_ns"].tolist() == [int(op["barrier"]) for op in ops]
-    assert (spans["wait_ns"] >= 0).all()
+    assert spans["barrier_ns"].tolist() == [int(op["barrier"]) for op in ops] and (spans["wait_ns"] >= 0).all()
 
 
 def test_what_passes_cost_beside_their_ops(trace: NativeTrace, dump: list[str]) -> None:
@@ -97,8 +94,7 @@ def test_ticks_of_the_processor_give_the_same_times(tools: Path, tmp_path: Path)
     if trace.facts["clock"] != "tsc":
         pytest.skip("this machine's time stamp counter cannot time events")
     spans, passes = trace.tables["spans"], trace.tables["passes"].set_index("pass_id")
-    assert len(spans) == 36
-    assert (spans["begin_ns"] >= spans["pass_id"].map(passes["begin_ns"])).all()
+    assert len(spans) == 36 and (spans["begin_ns"] >= spans["pass_id"].map(passes["begin_ns"])).all()
     ends = spans["begin_ns"] + spans["work_ns"] + spans["barrier_ns"] + spans["wait_ns"]
     assert (ends <= spans["pass_id"].map(passes["end_ns"])).all()
     assert trace.facts["not_monotone"] == 0
@@ -108,8 +104,7 @@ def test_ops(trace: NativeTrace) -> None:
     ops = trace.tables["ops"]
     states = ["executed", "executed", "fused", "noop", "executed", "executed", "executed", "executed", "off"]
     for _, of_pass in ops.groupby("pass_id"):
-        assert of_pass["state"].tolist() == states
-        assert of_pass["fused_into"].tolist() == [pd.NA, pd.NA, 1, *[pd.NA] * 6]
+        assert of_pass["state"].tolist() == states and of_pass["fused_into"].tolist() == [pd.NA, pd.NA, 1, *[pd.NA] * 6]
     assert trace.facts["n_ops_unexplained"] == trace.facts["n_ops_short_of_threads"] == 0
 
 
@@ -132,8 +127,7 @@ def test_placements(trace: NativeTrace, dump: list[str]) -> None:
     names = trace.tables["graph_nodes"][["graph", "node", "name"]]
     memory = places.merge(names, on=["graph", "node"]).groupby("name")["memory"].unique().map(list).to_dict()
     assert memory["token_embd.weight"] == memory["blk.0.attn_norm.weight"] == ["disk"]
-    assert memory["blk.0.ffn_up_exps.weight"] == ["copied"]
-    assert memory["cache_k_l0"] == memory["inp_embd"] == ["buffer"]
+    assert memory["blk.0.ffn_up_exps.weight"] == ["copied"] and memory["cache_k_l0"] == memory["inp_embd"] == ["buffer"]
 
 
 def test_touches_and_routing(trace: NativeTrace) -> None:
@@ -155,12 +149,9 @@ def test_splits_and_copies(trace: NativeTrace) -> None:
     assert splits[columns].values.tolist() == [[1, 1, "GPU", 2, False], [2, 1, "GPU", 2, False]]
     assert (splits["end_ns"] >= splits["begin_ns"]).all()
     columns = ["pass_id", "copy", "split", "tensor", "source", "target", "size_bytes"]
-    assert copies[columns].values.tolist() == [
-        [pass_id, 0, 1, "ffn_moe_weighted-0", "CPU", "GPU", 64] for pass_id in (1, 2)
-    ]
+    assert copies[columns].values.tolist() == [[p, 0, 1, "ffn_moe_weighted-0", "CPU", "GPU", 64] for p in (1, 2)]
     ops = trace.tables["ops"]
-    assert not (ops["backend"] == "GPU").any()
-    assert set(ops.loc[ops["node"] == 8, "state"]) == {"off"}
+    assert not (ops["backend"] == "GPU").any() and set(ops.loc[ops["node"] == 8, "state"]) == {"off"}
 
 
 def test_residency(written: Path, trace: NativeTrace) -> None:
@@ -205,9 +196,7 @@ def test_buffers(trace: NativeTrace) -> None:
 
 def test_the_trace_of_a_killed_process_is_read_to_its_end(tools: Path, killed: Path) -> None:
     trace = read_trace(segment_files(killed))
-    assert trace.facts["ended"] is False
-    assert trace.facts["unsealed_chunks"] == 3
-    assert trace.facts["open_computes"] == 1
+    assert trace.facts["ended"] is False and trace.facts["unsealed_chunks"] == 3 and trace.facts["open_computes"] == 1
     assert trace.tables["passes"]["end_ns"].tolist()[-1] is pd.NA
     spans = trace.tables["spans"].groupby(["pass_id", "thread"]).size().to_dict()
     assert (spans[3, 0], spans[3, 1]) == (6, 3)
@@ -222,8 +211,7 @@ def test_tt_dump_refuses_invalid_files(build: Build, written: Path, tmp_path: Pa
         cut = tmp_path / "cut.tt"
         cut.write_bytes(main.read_bytes()[:size])
         assert "cut.tt: byte" in _refused(program, cut)
-    assert "usage" in _refused(program)
-    assert "holds no trace" in _refused(program, _empty(tmp_path))
+    assert "usage" in _refused(program) and "holds no trace" in _refused(program, _empty(tmp_path))
     for i, payload in enumerate(GARBAGE):
         broken = tmp_path / f"{i}.tt"
         broken.write_bytes(payload)
@@ -247,10 +235,7 @@ def test_the_plain_and_the_sanitized_tt_dump_agree(build: Build, dump: list[str]
     program = build("tools") / "asan" / "tt_dump"
     assert shutil.which(str(program))
     ended = subprocess.run(
-        [program, "--events", written],
-        capture_output=True,
-        text=True,
-        check=True,
+        [program, "--events", written], capture_output=True, text=True, check=True,
         env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"},
-    )
+    )  # fmt: skip
     assert ended.stdout.splitlines() == dump

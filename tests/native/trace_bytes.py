@@ -31,14 +31,9 @@ def header(
 def chunk(payload: bytes, sequence: int = 0, *, sealed: int = 1, committed: int | None = None) -> bytes:
     size = -(-(64 + len(payload)) // 4096) * 4096
     head = struct.pack(
-        "<IIQQII32x",
-        0x4B4E4843,
-        sequence,
-        size,
-        len(payload) if committed is None else committed,
-        sealed,
+        "<IIQQII32x", 0x4B4E4843, sequence, size, len(payload) if committed is None else committed, sealed,
         zlib.crc32(payload),
-    )
+    )  # fmt: skip
     return (head + payload).ljust(size, b"\0")
 
 
@@ -53,15 +48,9 @@ def string(number: int, text: str) -> bytes:
 
 
 def node(
-    op: int,
-    name: int,
-    *,
-    computes: int = 0,
-    rows: int = 4,
-    sources: tuple[int, ...] = (),
-    view_of: int = NONE,
+    op: int, name: int, *, computes: int = 0, rows: int = 4, sources: tuple[int, ...] = (), view_of: int = NONE,
     nb: int = 4,
-) -> bytes:
+) -> bytes:  # fmt: skip
     size = 16 * rows
     head = struct.pack("<6I2Q", op, name, 3, 16, computes, view_of, 0, size)
     shape = struct.pack("<8Q", 4, rows, 1, 1, nb, 16, size, size)
@@ -83,14 +72,9 @@ def buffer(number: int = 0, size: int = 1 << 16, kind: int = 9) -> bytes:
 
 
 def pass_begin(
-    number: int = 0,
-    *,
-    graph: int = 0,
-    placement: int = 0,
-    n_tokens: int = 1,
-    minor_faults: int = 1,
+    number: int = 0, *, graph: int = 0, placement: int = 0, n_tokens: int = 1, minor_faults: int = 1,
     time_ns: int = 3_000,
-) -> bytes:
+) -> bytes:  # fmt: skip
     head = struct.pack("<5Q5IiII", minor_faults, 2, 3, 4, 512, number, NONE, graph, placement, 0, 0, n_tokens, 1)
     return record(15, head + struct.pack("<iiiI", 7, 0, 0, 1), time_ns)
 
@@ -221,33 +205,17 @@ class Trace:
 
 # Segments with right checksums and wrong contents: tt_dump must refuse them and read nothing out of bounds.
 GARBAGE: tuple[bytes, ...] = (
-    *(header() + chunk(record(kind, b"")) for kind in range(22, 30)),
-    header() + chunk(device()),
-    header() + chunk(cache()),
-    header() + chunk(split(n_map=NONE)),
-    header() + chunk(residency(n=NONE - 1)),
-    header() + chunk(record(21, b"")),
-    header() + chunk(struct.pack("<IIQ", 1, 8, 1)),
-    header() + chunk(record(2, struct.pack("<II", 0, 99))),
-    header() + chunk(record(1, struct.pack("<II", 1, 1))),
-    header() + chunk(graph(n_leafs=NONE)),
-    header() + chunk(graph()),
-    header() + chunk(pass_begin(n_tokens=NONE)),
+    *(header() + chunk(record(kind, b"")) for kind in range(22, 30)), header() + chunk(device()),
+    header() + chunk(cache()), header() + chunk(split(n_map=NONE)), header() + chunk(residency(n=NONE - 1)),
+    header() + chunk(record(21, b"")), header() + chunk(struct.pack("<IIQ", 1, 8, 1)),
+    header() + chunk(record(2, struct.pack("<II", 0, 99))), header() + chunk(record(1, struct.pack("<II", 1, 1))),
+    header() + chunk(graph(n_leafs=NONE)), header() + chunk(graph()), header() + chunk(pass_begin(n_tokens=NONE)),
     header() + chunk(record(13, struct.pack("<QIIII", 1, 0, 0, NONE, 0))),
     header() + chunk(record(17, struct.pack("<QIIIIII", 0, 0, 0, 0, 5, NONE, 6) + bytes(24))),
-    header() + chunk(b"", sealed=0, committed=4033),
-    header() + chunk(b"", 1),
-    header(1, 1) + chunk(short_op(kind=9)),
-    header(1, 1) + chunk(op()[:16]),
-    header(1, 1) + chunk(thread_begin()[:16]),
-    header(1, 1) + chunk(index(b"", ne0=1)[:16]),
-    header(1, 1) + chunk(index(b"", ne0=NONE, ne1=NONE, element=8)),
-    header(1, 1) + chunk(index(b"", ne0=1, element=0)),
-    header(1, 1) + chunk(short_op()[:15]),
-    header(2, 1) + chunk(fault(9)),
-    header(2, 1) + chunk(fault(1)[:31]),
-    header(7) + chunk(b""),
-    header(version=1) + chunk(b""),
-    header(version=3) + chunk(b""),
-    header(clock=2) + chunk(b""),
-)
+    header() + chunk(b"", sealed=0, committed=4033), header() + chunk(b"", 1), header(1, 1) + chunk(short_op(kind=9)),
+    header(1, 1) + chunk(op()[:16]), header(1, 1) + chunk(thread_begin()[:16]),
+    header(1, 1) + chunk(index(b"", ne0=1)[:16]), header(1, 1) + chunk(index(b"", ne0=NONE, ne1=NONE, element=8)),
+    header(1, 1) + chunk(index(b"", ne0=1, element=0)), header(1, 1) + chunk(short_op()[:15]),
+    header(2, 1) + chunk(fault(9)), header(2, 1) + chunk(fault(1)[:31]), header(7) + chunk(b""),
+    header(version=1) + chunk(b""), header(version=3) + chunk(b""), header(clock=2) + chunk(b""),
+)  # fmt: skip

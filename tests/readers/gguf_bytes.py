@@ -35,13 +35,9 @@ def tensor(name: str | bytes, shape: Iterable[int], kind: int, offset: int) -> b
 
 
 def header(
-    pairs: Iterable[bytes] = (),
-    tensors: Iterable[bytes] = (),
-    *,
-    magic: bytes = b"GGUF",
-    version: int = 3,
+    pairs: Iterable[bytes] = (), tensors: Iterable[bytes] = (), *, magic: bytes = b"GGUF", version: int = 3,
     counts: tuple[int, int] | None = None,
-) -> bytes:
+) -> bytes:  # fmt: skip
     pairs, tensors = list(pairs), list(tensors)
     n_tensors, n_pairs = counts or (len(tensors), len(pairs))
     return magic + struct.pack("<IQQ", version, n_tensors, n_pairs) + b"".join([*pairs, *tensors])
@@ -52,9 +48,7 @@ def padded(data: bytes, alignment: int = 32) -> bytes:
 
 
 def file(
-    tensors: Mapping[str, tuple[tuple[int, ...], int, int]],
-    pairs: Iterable[bytes] = (),
-    alignment: int = 32,
+    tensors: Mapping[str, tuple[tuple[int, ...], int, int]], pairs: Iterable[bytes] = (), alignment: int = 32
 ) -> bytes:
     """A whole file: `{name: (shape, ggml type, size in bytes)}`, data filled with 0xAA."""
     infos, data = [], b""

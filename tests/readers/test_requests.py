@@ -38,39 +38,6 @@ def times(table: pd.DataFrame) -> list[tuple[int, int | None]]:
     return list(zip(table["issue_ns"].tolist(), durations.tolist(), strict=True))
 
 
-def test_requests_end_with_the_next_completion_of_their_sector(tmp_path: Path) -> None:
-    table = read(
-        tmp_path, at(1, ISSUE), at(2, ISSUE, 160), at(5, COMPLETE, 160), at(9, COMPLETE), at(12, ISSUE),
-        at(20, COMPLETE), **ONE_FILE,
-    )  # fmt: skip
-    assert times(table) == [(1, 8), (2, 3), (12, 8)]
-    assert table["place"].tolist() == [80 * SECTOR, 160 * SECTOR, 80 * SECTOR]
-    assert table["request"].tolist() == [0, 1, 2]
-
-
-def test_of_a_request_that_was_put_back_the_last_issue_counts(tmp_path: Path) -> None:
-    table = read(tmp_path, at(1, ISSUE), at(4, ISSUE), at(9, COMPLETE), **ONE_FILE)
-    assert times(table) == [(4, 5)]
-
-
-def test_a_request_without_an_end_has_no_duration(tmp_path: Path) -> None:
-    table = read(tmp_path, at(1, ISSUE), at(4, COMPLETE, 160), at(7, COMPLETE, 80, OTHER), **ONE_FILE)
-    assert times(table) == [(1, None)]
-
-
-def test_an_end_without_a_beginning_is_no_request(tmp_path: Path) -> None:
-    table = read(tmp_path, at(1, COMPLETE), at(3, ISSUE), at(4, COMPLETE), at(5, COMPLETE), **ONE_FILE)
-    assert times(table) == [(3, 1)]
-
-
-def test_the_same_sector_of_two_devices_are_two_places(tmp_path: Path) -> None:
-    events = at(1, ISSUE), at(2, ISSUE, 80, OTHER), at(7, COMPLETE, 80, OTHER), at(8, COMPLETE)
-    places = [placed(DISK, (0, 80 * SECTOR, 4096)), placed(OTHER, (0, 80 * SECTOR, 4096))]
-    table = read(tmp_path, *events, places=places, sizes=[4096, 4096])
-    assert times(table) == [(1, 7), (2, 5)]
-    assert table["device"].tolist() == ["254:0", "8:16"] and table["file"].tolist() == [0, 1]
-
-
 def test_events_of_several_processors_belong_together(tmp_path: Path) -> None:
     rings = [ring([at(1, ISSUE), at(30, COMPLETE, 160)]), ring([at(9, COMPLETE), at(20, ISSUE, 160)], lost=True)]
     write_requests(tmp_path, rings, ONE_FILE["places"])
@@ -84,13 +51,6 @@ def test_events_lost_are_not_counted_twice(tmp_path: Path) -> None:
     assert read_requests(tmp_path, passes_of(), files_of(1 << 30))[1]["requests_lost"] == 40
 
 
-def test_requests_of_other_devices_are_counted_apart(tmp_path: Path) -> None:
-    write_requests(tmp_path, [ring([at(1, ISSUE), at(2, ISSUE, 80, OTHER)])], ONE_FILE["places"])
-    table, facts = read_requests(tmp_path, passes_of(), files_of(1 << 30))
-    assert len(table) == 1
-    assert facts["requests_elsewhere"] == 1 and facts["requests_elsewhere_bytes"] == 4096
-
-
 def test_what_no_file_can_hold_is_no_request(tmp_path: Path) -> None:
     nowhere = Event(1, ISSUE, DISK, (1 << 64) - 1, 8)
     assert read(tmp_path, nowhere, Event(2, ISSUE, DISK, 80, 0), Event(3, ISSUE, DISK, 1 << 60, 8), **ONE_FILE).empty
@@ -100,14 +60,11 @@ SPANS = st.lists(st.tuples(st.integers(0, 300), st.one_of(st.none(), st.integers
 EVENTS = st.lists(
     st.tuples(
         st.sampled_from((ISSUE, COMPLETE)), st.sampled_from((DISK, OTHER)), st.integers(0, 60), st.integers(1, 24),
-        st.sampled_from(("R", "RA", "RSM")),
-    ),
+        st.sampled_from(("R", "RA", "RSM"))),
     min_size=4,
     max_size=40,
 )  # fmt: skip
-EXTENTS = st.lists(
-    st.tuples(st.integers(0, 2), st.integers(1, 10), st.integers(1, 8), st.integers(1, 5)), min_size=2, max_size=8
-)
+EXTENTS = st.lists(st.tuples(*map(st.integers, (0, 1, 1, 1), (2, 10, 8, 5))), min_size=2, max_size=8)
 
 
 def extents_from(drawn: list[tuple[int, int, int, int]]) -> dict[int, list[tuple[int, int, int]]]:
@@ -190,18 +147,6 @@ def test_requests_at_the_edges_of_extents_belong_to_the_file_where_they_begin(tm
     assert table["file_bytes"].tolist() == [0, 4096, SECTOR, 0]
 
 
-def test_what_lies_behind_the_end_of_a_file_is_not_its(tmp_path: Path) -> None:
-    events = at(1, ISSUE, 80), at(2, ISSUE, 88), at(3, ISSUE, 96)
-    table = read(tmp_path, *events, places=[placed(DISK, (0, 80 * SECTOR, 1 << 20))], sizes=[4096 + 100])
-    assert table["file_bytes"].tolist() == [4096, 100, 0] and table["file"].isna().tolist() == [False, False, True]
-
-
-def test_a_pass_that_goes_on_after_another_within_it_has_the_requests_again(tmp_path: Path) -> None:
-    events = [at(time, ISSUE, 80 + time) for time in (5, 15, 25, 100)]
-    table = read(tmp_path, *events, **ONE_FILE, spans=[(0, 100), (10, 20)])
-    assert table["pass_id"].astype("object").where(table["pass_id"].notna(), None).tolist() == [10, None, 10, None]
-
-
 def test_a_run_without_the_folder_recorded_none(tmp_path: Path) -> None:
     table, facts = read_requests(tmp_path / "requests", passes_of(), files_of(4096))
     assert table.empty and facts["requests_recorded"] is False and facts["requests_refused"] is None
@@ -228,22 +173,8 @@ def test_places_of_other_files_than_the_run_has_are_refused(tmp_path: Path) -> N
 
 GOOD: dict[str, Any] = {"refused": None, "lost": 0, "files": [placed(DISK, (0, 4096, 4096))]}
 WRONG: tuple[Any, ...] = (
-    None,
-    -1,
-    1.5,
-    1 << 63,
-    10**400,
-    "x",
-    "7",
-    True,
-    [],
-    {},
-    [[1]],
-    [1, 2, 3],
-    ["a", "b"],
-    [254, 0],
-    [[0, 1, 2.5]],
-)
+    None, -1, 1.5, 1 << 63, 10**400, "x", "7", True, [], {}, [[1]], [1, 2, 3], ["a", "b"], [254, 0], [[0, 1, 2.5]],
+)  # fmt: skip
 
 
 def hostile_states() -> Iterator[Any]:

@@ -196,10 +196,9 @@ def test_a_log_keeps_numbers_beyond_a_float_and_names_with_quotes() -> None:
 
 
 def test_buffers_freed_twice_or_allocated_again_are_told() -> None:
-    again = LOG.splitlines()[0].replace(b"12.345", b"12.9")
-    log = buffer_log.read_buffers(
-        "a", b"\n".join([LOG.splitlines()[0], again, LOG.splitlines()[1], LOG.splitlines()[1]])
-    )
+    first, last = LOG.splitlines()
+    again = first.replace(b"12.345", b"12.9")
+    log = buffer_log.read_buffers("a", b"\n".join([first, again, last, last]))
     assert log.table["event"].tolist() == ["alloc", "free", "alloc", "free"]  # a new allocation ends the former one
     assert log.checks[0].state == "failed" and "1 freed that were not allocated" in log.checks[0].found
 

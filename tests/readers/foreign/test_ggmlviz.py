@@ -31,13 +31,8 @@ from tracegen.readers.foreign.trace import ForeignTrace
 EXPECTED: dict[str, dict[str, Any]] = json.loads((SAMPLES / "expected.json").read_text())
 WHOLE = ("01", "02", "03", "06", "07", "10")
 NAMES = (
-    "GRAPH_COMPUTE_BEGIN",
-    "GRAPH_COMPUTE_END",
-    "OP_COMPUTE_BEGIN",
-    "OP_COMPUTE_END",
-    "TENSOR_ALLOC",
-    "TENSOR_FREE",
-)
+    "GRAPH_COMPUTE_BEGIN", "GRAPH_COMPUTE_END", "OP_COMPUTE_BEGIN", "OP_COMPUTE_END", "TENSOR_ALLOC", "TENSOR_FREE",
+)  # fmt: skip
 
 
 def expected(number: str) -> dict[str, Any]:
@@ -111,8 +106,7 @@ def test_nested_graphs_are_those_that_other_decoders_find(number: str) -> None:
         dict(
             begin_index=begin, end_index=end, depth=depth, n_nodes=int(events.n_nodes[begin]),
             graph_ptr=hex(events.pointer[begin]), backend_ptr=hex(events.backend[begin]),
-            duration_ns=int(events.time_ns[end] - events.time_ns[begin]),
-        )
+            duration_ns=int(events.time_ns[end] - events.time_ns[begin]))
         for begin, end, depth in zip(graphs.begin.tolist(), graphs.end.tolist(), graphs.depth.tolist(), strict=True)
         if end >= 0
     ]  # fmt: skip
@@ -226,11 +220,9 @@ def test_passes_with_the_same_sequence_share_a_graph() -> None:
 def test_a_cut_file_is_read_up_to_its_last_whole_record() -> None:
     trace = read(sample("10"))
     complete = checks(trace)["trace_complete"]
-    assert complete.state == "failed"
-    assert complete.found == "cut at byte 968: 32 bytes of a record are left over"
+    assert complete.state == "failed" and complete.found == "cut at byte 968: 32 bytes of a record are left over"
     assert trace.facts["truncated_at"] == 968 and trace.facts["n_events"] == 17
-    assert trace.tables["passes"]["end_ns"].isna().tolist() == [False, False, True]
-    assert len(trace.tables["ops"]) == 6
+    assert trace.tables["passes"]["end_ns"].isna().tolist() == [False, False, True] and len(trace.tables["ops"]) == 6
 
 
 def test_tables_of_operations_are_decided_by_names() -> None:
@@ -251,9 +243,7 @@ def test_numbers_that_no_table_explains_are_refused_with_the_candidates() -> Non
     assert checks(trace)["nodes_accounted"].state == "failed" and checks(trace)["nodes_accounted"].found == "3 of 10"
     with pytest.raises(SettingsError, match="'2024-01' is no known table"):
         read(sample("03"), op_table="2024-01")
-    assert "expected an operation below 86, as the table 2025-07 has no more, found 100" in refused(
-        sample("06"), op_table="2025-07"
-    )
+    assert "below 86, as the table 2025-07 has no more, found 100" in refused(sample("06"), op_table="2025-07")
 
 
 def test_tables_that_give_the_same_names_are_equal() -> None:
@@ -278,8 +268,7 @@ def test_a_trace_of_unnamed_operations_is_refused_until_a_table_is_chosen() -> N
     data = made(graph(0, 1, 1), op(2, 2, None, 29, 1), op(3, 8, None, 29, 1), graph(1, 9, 1))
     assert "2026-11: 0 of 0 names of nodes agree" in refused(data)
     trace = read(data, op_table="2026-11")
-    assert trace.tables["graph_nodes"]["op"].tolist() == ["MUL_MAT"]
-    assert checks(trace)["op_names"].state == "warning"
+    assert trace.tables["graph_nodes"]["op"].tolist() == ["MUL_MAT"] and checks(trace)["op_names"].state == "warning"
 
 
 def test_live_memory_is_the_set_of_live_pointers() -> None:
@@ -303,9 +292,7 @@ def test_live_memory_is_the_set_of_live_pointers() -> None:
     balance = checks(trace)["buffers_balance"]
     assert (unknown, replaced) == (130, 54) and balance.state == "failed"
     assert balance.found == "368 allocated, 390 freed"
-    assert balance.detail.startswith(
-        "130 frees of memory that was not allocated in this trace; 54 allocations of a live"
-    )
+    assert balance.detail.startswith("130 frees of memory that was not allocated") and "; 54 alloc" in balance.detail
     assert buffers["address"].isna().all()
     by_name = buffers.set_index("name")["layer"]
     assert by_name["blk.1.attn_q.weight"].iloc[0] == 1 and by_name["token_embd.weight"].isna().all()
@@ -379,8 +366,7 @@ def test_a_graph_whose_end_is_lost_does_not_swallow_the_ones_after_it() -> None:
     assert trace.tables["passes"]["begin_ns"].tolist() == [10, 100, 200]
     assert trace.tables["passes"]["end_ns"].isna().tolist() == [True, False, False]
     found = checks(trace)
-    assert found["trace_complete"].found == "1 graph record without an end"
-    assert found["recorded_once"].state == "passed"
+    assert found["trace_complete"].found == "1 graph record without an end" and found["recorded_once"].state == "passed"
 
 
 def test_parts_of_a_graph_inside_it_are_not_passes() -> None:

@@ -21,8 +21,7 @@ def test_each_table_has_its_numbers(key: str, length: int, numbers: dict[str, in
 
 
 def test_functions_have_the_number_of_their_operation() -> None:
-    assert number_of("SWIGLU") == number_of("GLU") == 100
-    assert number_of("SILU") == number_of("UNARY") == 91
+    assert number_of("SWIGLU") == number_of("GLU") == 100 and number_of("SILU") == number_of("UNARY") == 91
     assert number_of("FROM_THE_FUTURE") is None and number_of("TOP_K", "2025-07") is None
     assert max(TABLES) == NEWEST
 

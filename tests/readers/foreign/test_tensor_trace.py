@@ -50,8 +50,7 @@ def test_every_field_is_that_of_a_second_decoder(name: str) -> None:
     path = sample(name) / "tensor_trace.bin"
     expected = whole_ops(path, SIZES[name])
     trace = trace_of(path)
-    assert len(trace) == len(expected) > 500
-    assert [as_decoded(trace, i) for i in range(len(trace))] == expected
+    assert len(trace) == len(expected) > 500 and [as_decoded(trace, i) for i in range(len(trace))] == expected
 
 
 @pytest.mark.parametrize("name", ["v1-64", "v2-128"])
@@ -167,9 +166,7 @@ def test_a_flipped_byte_gives_a_trace_or_a_refusal(name: str, tmp_path: Path) ->
     [("operation", 255), ("memory", 2), ("place in the model file", 1 << 63)],
     ids=lambda each: str(each),
 )
-def test_a_late_record_that_none_can_be_is_refused_with_its_place(
-    name: str, what: str, found: int, tmp_path: Path
-) -> None:
+def test_a_late_impossible_record_is_refused_with_its_place(name: str, what: str, found: int, tmp_path: Path) -> None:
     """Behind the records that tell the layout: nothing looked at it there."""
     layout = next(each for each in LAYOUTS if each.size_bytes == SIZES[name])
     data = (sample(name) / "tensor_trace.bin").read_bytes()[: SIZES[name]] * 400
