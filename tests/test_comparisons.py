@@ -161,12 +161,12 @@ def test_the_journal_leads_to_a_comparison_that_it_names(experiments: Path, tmp_
     build_site(config)
     page = (config.parent / "site" / "2026-11-01-day.html").read_text()
     links = re.findall(r'<a href="(experiments/[^"]+)">([^<]+)</a>', page.partition("<article")[2])
-    own = "experiments/b/v1-from-a-v1/index.html"
+    own = "experiments/b/v1-with-a-v1/index.html"
     assert links == [(own, "a@v1 → b@v1"), (own, "once more"), ("experiments/a/v2-from-v1/index.html", "a@v1 → a@v2")]
     for address, _ in links:
         assert "What differs?" in (config.parent / "site" / address).read_text()
-    made = {path.parent.name for path in (config.parent / "site").glob("experiments/*/*-from-*/index.html")}
-    assert made == {"v1-from-a-v1", "v2-from-v1"}
+    made = {path.parent.name for path in (config.parent / "site").glob("experiments/*/v*-*/index.html")}
+    assert made == {"v1-with-a-v1", "v2-from-v1"}
     assert '<mark class="tracegen-unknown"' in page and "<code>[[b@v1~a@v1]]</code>" in page
 
 

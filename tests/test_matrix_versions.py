@@ -11,13 +11,18 @@ from typing import Any
 import pytest
 
 from tests.builders import a_run, scaled_case, stored
-from tests.comparing.made import slot
+from tests.comparing.made import run_with, slot, timed
 from tests.test_comparisons import gathered
 from tracegen.cli.main import main
+from tracegen.comparing.answer import matrix_answer
 from tracegen.comparing.comparison import compare
+from tracegen.comparing.effects import effects
 from tracegen.comparing.matrix_page import render_matrix
+from tracegen.comparing.side import Side
 from tracegen.comparing.sides import cells_of, newest_published_cells, side_of
 from tracegen.publishing.versions import read_published
+from tracegen.site import home
+from tracegen.site.cards import card
 from tracegen.storing import store
 
 pytestmark = pytest.mark.usefixtures("empty_figures")
@@ -204,3 +209,44 @@ def test_a_list_of_runs_that_was_changed_is_refused(project: Path, capsys: pytes
     path.write_text(path.read_text().replace("0a1b2c3d", "ffffffff"))
     assert main(["compare", "m@v1", "m@v2"]) == 2
     assert "runs.csv: is missing or has changed since it was published" in capsys.readouterr().err
+
+
+def test_the_card_of_a_matrix_has_the_answer_of_its_comparison(made: Path, tmp_path: Path) -> None:
+    """Two threads take half the time of one, in each of eight rounds: the least p of pairs is 2 / 2 ** 8."""
+    site = gathered(made, tmp_path)
+    (entry,) = site.entries
+    shown = card(entry)
+    assert shown.finding.startswith("threads 1 → 2: generation speed, ")
+    assert "better by a factor of 2" in shown.finding and "n = 8 and 8" in shown.finding
+    assert shown.finding != shown.about.finding and shown.about.finding not in shown.finding
+    front = home.completed(home.marked("<h1>x</h1>"), site, [], {})
+    listed = site.pages["experiments/index.md"].content()
+    for html, base in ((front, "experiments/"), (listed, "")):
+        assert "threads 1 → 2: generation speed" in html
+        assert f'<a href="{base}m/matrix-v1-to-v2/index.html">The comparison</a>' in html
+
+
+def test_the_factor_that_changed_the_speed_most_answers() -> None:
+    """Threads double the speed, repacking adds a tenth; noise of a thousandth; eight rounds."""
+    cells = []
+    for threads, repack, rate in (("1", "off", 10.0), ("1", "on", 11.0), ("2", "off", 20.0), ("2", "on", 22.0)):
+        runs = [
+            run_with(turn, [timed(rate * (1 + turn / 1000))], slot=slot(turn, repack=repack, threads=threads))
+            for turn in range(1, 10)
+        ]  # fmt: skip
+        cells.append(Side(f"threads={threads}, repack={repack}", tuple(runs)))
+    found = effects(cells)
+    assert [effect.factor for effect in found] == ["repack", "threads"]
+    said = matrix_answer(found)
+    assert said.startswith("threads, 1 → 2: generation speed, better by a factor of 2") and said.endswith(
+        "1 other factor varied, too."
+    )
+    assert matrix_answer([]) == ""
+
+
+def test_runs_of_a_matrix_answer_before_they_are_published(tmp_path: Path) -> None:
+    a_matrix(tmp_path / "experiments" / "m", range(1, 3))
+    (entry,) = gathered(tmp_path / "experiments", tmp_path / "cache").entries
+    shown = card(entry)
+    assert shown.matrix is not None and shown.matrix.asked.slug == "matrix"
+    assert shown.finding.startswith("threads 1 → 2: no difference in generation speed was shown")

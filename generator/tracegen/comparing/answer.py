@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import Differs, differing
+from tracegen.comparing.effects import Effect
 from tracegen.comparing.measures import AFTER_LOADING, ASKED, FILE_SIZE, WAITING, WHILE_LOADING
 from tracegen.comparing.side import Side
 from tracegen.contract import quantities as q
@@ -23,11 +24,12 @@ SWITCH = {"true": "on", "false": "off"}
 TOUCHED = (("mapped", "of the file"), ("copied", "of copies of weights"))
 
 
-def answer(comparison: Comparison) -> str:
+def answer(comparison: Comparison, factor: str = "") -> str:
     """`memory_limit_gb none → 0.12: generation speed, 159 tokens/s → 18.1 tokens/s …`.
 
     The model comes first if it is another, then settings that both sides hold, then what was timed (speed, bytes read,
-    waiting) with how sure that is, then what was counted, last the settings that changed nothing.
+    waiting) with how sure that is, then what was counted, last the settings that changed nothing. `factor` names what
+    differs if the runs do not.
     """
     found = differing(comparison.a, comparison.b)
     other = _is_other_model(comparison, found)
@@ -37,8 +39,27 @@ def answer(comparison: Comparison) -> str:
     if counted and not any(row.state in TELLING for row in counted):
         told += ["nothing that was counted changed", *_without_effect(comparison, changed)]
     said = "; ".join(told) or say.in_brief(comparison)
-    named = ", ".join([*([_models(comparison)] if other else []), *_settings(changed)])
+    named = ", ".join([*([_models(comparison)] if other else []), *_settings(changed)]) or factor
     return q.ended(f"{named}: {said}" if named else f"{said[:1].upper()}{said[1:]}")
+
+
+def matrix_answer(effects: Sequence[Effect]) -> str:
+    """The answer of the factor that changed a speed most, by the rule; of the first one if none did. Empty without any.
+
+    `effects` are those of a matrix, each value of a factor with its first one.
+    """
+
+    def change(effect: Effect) -> float:
+        rows = [effect.comparison.named(phase, "run", "", "speed") for phase in ("generate", "prompt")]
+        ratios = [1 + row.relative for row in rows if row and row.state == "different" and row.relative is not None]
+        return max((max(ratio, 1 / ratio) for ratio in ratios if ratio > 0), default=1.0)
+
+    if not effects:
+        return ""
+    most = max(effects, key=change)  # the first of several
+    others = len({effect.factor for effect in effects}) - 1
+    rest = f" {q.counted(others, 'other factor')} varied, too." if others else ""
+    return f"{answer(most.comparison, most.name)}{rest}"
 
 
 def _is_other_model(comparison: Comparison, found: Sequence[Differs]) -> bool | None:

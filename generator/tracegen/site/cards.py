@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from tracegen.contract.text import UNKNOWN, three
 from tracegen.site.about import NOTHING, RATE, SHARE, About, cut
+from tracegen.site.comparisons import Compared
 from tracegen.site.entry import Entry
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
@@ -20,7 +21,7 @@ class Card:
     """An experiment with its newest version, else its newest draft; `about` knows nothing without either.
 
     `folder` is that of the version or draft below the experiment (`v3`, `run-004`; empty without one), `name` how it is
-    called.
+    called. `matrix` is the comparison of the cells, if it has several: that answers, not a run.
     """
 
     experiment: str
@@ -32,6 +33,7 @@ class Card:
     folder: str = ""
     name: str = ""
     of_series: tuple[float, ...] = field(default=())
+    matrix: Compared | None = None
     withdrawn: tuple[str, ...] = ()  # the citations of withdrawn versions, newest first
 
     @property
@@ -51,7 +53,9 @@ class Card:
 
     @property
     def finding(self) -> str:
-        """The first sentence of its first finding."""
+        """The answer of the comparison of its cells, else the first sentence of its first finding."""
+        if self.matrix:
+            return cut(self.matrix.answer, LONG)
         return cut(_SENTENCE.split(self.about.finding, 1)[0], LONG)
 
     @property
@@ -116,6 +120,7 @@ def card(entry: Entry) -> Card:
     return Card(
         entry.name, cut(entry.question, LONG), tuple(cut(tag) for tag in tags), *counts, about, folder, name,
         _of_series(about, list(abouts.values())),
+        next((of for of in entry.comparisons if of.asked.matrix and of.answer), None),
         tuple(p.version.citation for p in entry.published if p.version.status == "withdrawn"),
     )  # fmt: skip
 

@@ -67,6 +67,11 @@ class Compared:
         """What differs, in a line."""
         return str(self.bundle.document["message"]) if self.bundle else self.problem
 
+    @property
+    def answer(self) -> str:
+        """Its answer in a line; empty without a bundle."""
+        return str(self.bundle.document.get("answer", "")) if self.bundle else ""
+
 
 def asked_for(
     experiments: Path, published: Mapping[str, Sequence[Published]], named: Iterable[object],
@@ -145,7 +150,9 @@ def draw(
     another process meanwhile.
     """
     from tracegen.comparing import sentences as say
+    from tracegen.comparing.answer import answer, matrix_answer
     from tracegen.comparing.comparison import compare
+    from tracegen.comparing.field_tables import findings as findings_of
     from tracegen.comparing.fields import effects_and_fields
     from tracegen.comparing.findings import findings, timed_state
     from tracegen.comparing.matrix_page import render_matrix
@@ -163,11 +170,12 @@ def draw(
             links = {cell.name: f"../{version}/index.html" for version, cell in versions.items()}
         changed = effects_and_fields(cells)
         report = render_matrix(sides[0].partition("@")[0], cells, links, found=changed, executor=executor)
+        said = {"answer": findings_of(changed[1])[0] if changed[1] and changed[1].named else matrix_answer(changed[0])}
         brief = "; ".join(f"{effect.name}: {say.in_brief(effect.comparison)}" for effect in changed[0])
     else:
         comparison = compare(*(side_of(text, experiments) for text in sides))
         report, brief = render_comparison(comparison, executor), say.in_brief(comparison)
-        said = {"findings": findings(comparison), "timed": timed_state(comparison)}
+        said = {"answer": answer(comparison), "findings": findings(comparison), "timed": timed_state(comparison)}
     write_comparison(place, report, brief, said)
 
 
@@ -214,7 +222,7 @@ def _of_journal(
         if a != b and a in versions and b in versions and (a, b) not in known:
             home = versions[b].experiment
             before = versions[a].name if versions[a].experiment == home else _slug(a)
-            yield home, f"{versions[b].name}-from-{before}", (a, b), False
+            yield home, f"{versions[b].name}-with-{before}", (a, b), False
 
 
 def _slug(text: str) -> str:
