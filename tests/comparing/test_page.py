@@ -86,6 +86,10 @@ def test_what_is_set_differently_is_listed_and_nothing_else() -> None:
     a = of_tables("a", DENSE, 2, settings=dict(threads=1, question="x", repeat=2), host=HOST)
     b = of_tables("b", DENSE, 1, settings=dict(threads=2, question="y", repeat=1), host=HOST)
     assert [(d.group, d.key, d.a, d.b) for d in differing(a, b)] == [("Setting", "threads", ("1",), ("2",))]
+    c = of_tables("c", DENSE, 1, settings=dict(chat=True, threads=2), host=HOST, model={"name": "another"})
+    order = [(d.group, d.key, d.known) for d in differing(a, c) if d.group in ("Setting", "Model") and d.b != ("none",)]
+    assert order[0] == ("Model", "name", True) and order[-1][2] is False, "what both hold comes first"
+    assert ("Setting", "threads", True) in order and ("Setting", "chat", False) in order
     older = Side("v1", (Measured("v1", "2026", {}, (), a.runs[0].measures, lambda: DENSE),))
     assert differing(older, a) == []
     body = render_comparison(compare(older, a)).pages[0].body

@@ -39,12 +39,15 @@ class Differs:
 
 
 def differing(a: Side, b: Side) -> list[Differs]:
-    """The facts that differ between the sides, or that only one of them holds; none if a side holds no facts at all."""
+    """The facts that differ between the sides, the model first; last those that only one of them holds.
+
+    None if a side holds no facts at all.
+    """
     if without_facts(a, b):
         return []
     of_a, of_b = _facts(a), _facts(b)
     found = [Differs(*place, *(of.get(place, (UNKNOWN,)) for of in (of_a, of_b))) for place in {**of_a, **of_b}]
-    return [one for one in found if one.a != one.b]
+    return sorted((one for one in found if one.a != one.b), key=lambda one: (not one.known, one.group != "Model"))
 
 
 def without_facts(*sides: Side) -> list[str]:
