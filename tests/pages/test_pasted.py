@@ -313,10 +313,13 @@ def test_phases_are_sums_over_passes(report: Report, rows: Rows) -> None:
 
 
 def test_the_overview_offers_the_same_lines_and_no_other_page_does(report: Report) -> None:
-    found = re.findall(r"<textarea[^>]*>(.*?)</textarea>", body(report, "overview"), re.DOTALL)
-    assert [unescape(text) for text in found] == [text_of(report, "hot")] == [pasted(case_of("disk"), "hot")]
-    assert all("textarea" not in page.body and "copy-markdown" not in page.body for page in report.pages[1:])
-    assert len(gzip.compress(found[0].encode())) <= 2048
+    first, parts = body(report, "overview"), ["hot", "disk", "ops", "cache", "load"]
+    found = re.findall(r"<textarea[^>]*>(.*?)</textarea>", first, re.DOTALL)
+    assert [unescape(text) for text in found] == [text_of(report, part) for part in parts]
+    assert [unescape(text) for text in found] == [pasted(case_of("disk"), part) for part in parts]
+    assert re.findall(r'<a href="(data/issue[^"]*)" download', first) == [path_of(part) for part in parts]
+    assert all("textarea" not in page.body and 'data-tg="issue"' not in page.body for page in report.pages[1:])
+    assert len(gzip.compress("".join(found).encode())) <= 3 * 2048
 
 
 def test_a_version_is_named_as_it_is_cited() -> None:

@@ -13,7 +13,7 @@ from tracegen.site.assets import ASSETS, address, head, own
 from tracegen.site.cards import card
 from tracegen.site.entry import Entry, announced
 from tracegen.site.pictures import Pictures
-from tracegen.site.search import WORDS
+from tracegen.site.search import BOOST, WORDS
 
 CONTENT = "tracegen-content"
 
@@ -22,8 +22,8 @@ CONTENT = "tracegen-content"
 class SitePage:
     """A page without a file in docs_dir: its path, title and summary, and functions that give its HTML.
 
-    `listed`: navigation has it; `searched`: search finds it. `head` takes the relative path to the site's root. If
-    `content` returns an empty text, no page is written.
+    `listed`: navigation has it; `searched`: search finds it, `boost` times as well as others. `head` takes the relative
+    path to the site's root. If `content` returns an empty text, no page is written.
     """
 
     path: str
@@ -33,6 +33,7 @@ class SitePage:
     searched: bool
     head: Callable[[str], str]
     content: Callable[[], str]
+    boost: float = 1.0
 
     @property
     def source(self) -> str:
@@ -70,7 +71,9 @@ def pages_of(entries: Sequence[Entry], base: str, cache: Path, journal: bool, pi
             yield from _of_report(shown, base, journal)
     for entry in entries:
         path, assets = f"{base}/{entry.name}/index.html", (index.STYLE, trend.SCRIPT)
-        yield _own(path, entry.name, entry.question, partial(_experiment, entry), assets, listed=False)
+        withdrawn = any(published.version.status == "withdrawn" for published in entry.published)
+        summary = f"{entry.question} One of its versions is withdrawn." if withdrawn else entry.question
+        yield _own(path, entry.name, summary, partial(_experiment, entry), assets, listed=False)
         for shown in _drafts(entry):
             yield from _of_report(shown, base, journal)
     summary = "Every experiment with its question, its published versions and its newest drafts."
@@ -172,7 +175,8 @@ def _of_report(shown: _Shown, base: str, journal: bool) -> Iterator[SitePage]:
     for page in shown.outline:
         path, title = f"{base}/{entry.name}/{shown.folder}/{page['path']}", f"{page['title']} · {shown.name}"
         summary = f"{page['summary']} {WORDS.get(page['key'], '')}".strip()
-        yield SitePage(path, title, summary, False, searched, tags, partial(content, page))
+        boost = BOOST if page["key"] in WORDS else 1.0
+        yield SitePage(path, title, summary, False, searched, tags, partial(content, page), boost)
 
 
 def _compared_with(entry: Entry, name: str) -> list[tuple[str, str]]:

@@ -122,7 +122,8 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
                 description=output.escaped(ours.summary),
                 template="tracegen.html",
                 hide=["navigation", "toc"],  # Material: use the whole width
-                search={"exclude": not ours.searched},  # Material: search finds current versions only
+                # Material: search finds current versions only
+                search={"exclude": not ours.searched, "boost": ours.boost},
             )
 
     def on_page_content(self, html: str, page: Page, config: MkDocsConfig, files: Files) -> str:

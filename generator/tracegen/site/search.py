@@ -24,15 +24,18 @@ TENSORS = "data/tables/tensors"
 ANCHOR = "#tab-biggest-tensors"
 # What a reader may look for on a page of a report, by the key of the page; search finds no other words of its body.
 WORDS = {
-    "overview": "answer finding verdict warnings speed tokens per second prompt text picture",
-    "file": "memory map page fault page cache waiting for the disk SSD KV cache buffers LRU hit rate mmap weights",
+    "overview": "answer finding verdict speed tokens per second prompt text picture issue Markdown",
+    "file": "memory map page fault page cache waiting for the disk SSD KV cache buffers LRU hit rate mmap weights "
+    "KV cache size page faults",
     "timeline": "threads barriers waiting load balance time line",
     "operations": "attention FFN layers operation time bandwidth bound one token",
     "graph": "graph nodes blocks KV cache attention FFN tensors",
     "experts": "routing mixture hot set router",
-    "method": "checks warnings settings command line BibTeX citation cite downloads CSV Parquet environment kernel",
-    "appendix": "heatmap page fault disk requests read-ahead hot set cache size reuse order tensors never touched",
+    "method": "checks warnings settings command line BibTeX citation cite downloads CSV Parquet environment kernel "
+    "reproduce repeat hash of the build",
+    "appendix": "heatmap page fault disk requests read-ahead cache size reuse order tensors never touched",
 }
+BOOST = 2.0  # of these pages, and of tensors: they come before the journal, which mentions much
 LONGEST = 6_000  # characters of names that a version may add: a hundred versions add less than 1 MB
 _DIALOG = 'data-md-component="search" role="dialog"'
 _LAYER = re.compile(r"(?<=\.)\d+(?=\.)")
@@ -59,6 +62,7 @@ def document(address: str, name: str, names: list[str], page: str = "appendix") 
     return {
         "location": f"{address}/{page}/index.html{ANCHOR}",
         "title": str(escape(f"Tensors · {name}")),
+        "boost": BOOST,
         "text": f"<p>{text}</p>",
     }
 
