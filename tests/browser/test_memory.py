@@ -80,8 +80,8 @@ def test_the_first_colour_is_the_share_with_its_scale(page: Any, root: Path) -> 
     open_(page, root, "token_embd.weight")
     assert page.input_value("[data-tg=quantity]") == "share"
     legend = page.locator("#explorer [data-tg=legend] li").all_inner_texts()
-    assert legend[0] == "share of its bytes used per pass; linear scale (0: no colour), up to"
-    assert [legend[2], legend[4], legend[8]] == ["25.0 %", "50.0 %", "100 %"]
+    assert legend[0] == "share of its bytes used per pass; linear scale above 1 % (0: no colour), up to"
+    assert [legend[i] for i in (1, 2, 3, 5, 9)] == ["1.00 %", "12.5 %", "25.0 %", "50.0 %", "100 %"]
     first = ROWS[ROWS["row"] == 0]["pass_id"].tolist()
     piece = int(CUT[CUT["tensor"] == number("token_embd.weight")].index[0])
     used = int(ONCE[ONCE["pass_id"].isin(first) & (ONCE["piece"] == piece)]["used_bytes"].sum())
