@@ -263,6 +263,20 @@ function copied(text, status, field) {
   navigator.clipboard.writeText(text).then(function() { status.textContent = "Copied."; }, failed);
 }
 
+/* The menu of lines for an issue: its links copy the lines that their files hold. */
+starts.push(function() {
+  var menu = document.querySelector("[data-tg=issue]");
+  if (!menu) { return; }
+  menu.addEventListener("click", function(event) {
+    var link = event.target.closest("a"), fields = Array.from(menu.querySelectorAll("textarea"));
+    if (!link) { return; }
+    event.preventDefault();
+    fields.forEach(function(field) { field.hidden = true; });
+    fields = fields.filter(function(field) { return field.dataset.part === link.dataset.part; });
+    copied(fields[0].value, menu.querySelector("[data-tg=copied]"), fields[0]);
+  });
+});
+
 starts.push(function() {
   var bar = document.querySelector("[data-tg=selection]"), root;
   if (!bar) { return; }
@@ -273,10 +287,6 @@ starts.push(function() {
     var words = selectionWords(selected(addressWords()));
     copied(bar.getAttribute("data-cited") + (words && ", " + words) + ". " + location.href, part("said"));
   });
-  if (part("copy-markdown")) {
-    part("copy-markdown")
-      .addEventListener("click", function() { copied(part("markdown").value, part("said"), part("markdown")); });
-  }
   part("clear-all").addEventListener("click", function() {
     var none = {};
     SELECTION.forEach(function(key) { none[key] = null; });
@@ -450,6 +460,7 @@ function passOf(id, number) {
     return packed.note && packed.note[i] !== undefined ? packed.note[i] : row ? known.note[row.at] : "";
   });
   pass.experts = chosenExperts(packed.experts);
+  pass.from_disk = packed.from_disk === undefined ? null : diskOf(packed.from_disk);
   pass.ran = {}; /* an op that did not run accessed nothing */
   packed.node.forEach(function(node,
     i) { pass.ran[node] = pass.note[i] === "" || pass.note[i].indexOf("fused") === 0; });
@@ -465,6 +476,15 @@ function chosenExperts(text) {
     last[1].push([numbers[i + 1], numbers[i + 2] === null ? null : numbers[i + 2] / 1000]);
   }
   return layers;
+}
+/* What a pass waited for (ns) and read (bytes; null: not recorded): [tensor, expert or null, waited, read] each. */
+function diskOf(text) {
+  var numbers = unpack(text), rows = [], tensor = 0;
+  for (var i = 0; i < numbers.length; i += 4) {
+    tensor += numbers[i];
+    rows.push([tensor].concat(numbers.slice(i + 1, i + 4)));
+  }
+  return rows;
 }
 function operandsOf(pass, node) { return (pass.ran[node] && pass.known.operands[node]) || []; }
 
@@ -1370,33 +1390,44 @@ function panelSentence(words, at) {
   return parts.length ? parts.join("; ") + "." : "";
 }
 
-/* The tensors of model files with most touched bytes: [name, bytes touched, kind of memory]. */
-function panelTensors(pass) {
+/* The tensors of model files that a pass touched, waited for or read: [name, { waited, read, bytes touched, memory,
+   file, offset }]; most waited for first, then most read, then most touched. `known` has tensors by number. */
+function panelTensors(pass, known) {
   var sums = {};
+  function of (name, memory, file, offset) {
+    sums[name] = sums[name] || { bytes: 0, waited: 0, read: 0, memory: memory, file: file, offset: offset };
+    return sums[name];
+  }
   pass.node.forEach(function(node) {
     operandsOf(pass, node).forEach(function(o) {
       var used = pass.units[node + "." + o[0]], bytes = used && used.bytes !== null ? used.bytes : o[7];
-      if ((o[2] !== "disk" && o[2] !== "copied") || !bytes) { return; }
-      sums[o[1]] = sums[o[1]] || { bytes: 0, memory: o[2], file: o[3], offset: o[5] };
-      sums[o[1]].bytes += bytes;
+      if ((o[2] === "disk" || o[2] === "copied") && bytes) { of(o[1], o[2], o[3], o[5]).bytes += bytes; }
     });
   });
-  return Object.keys(sums)
-    .map(function(name) { return [name, sums[name]]; })
-    .sort(function(a, b) { return b[1].bytes - a[1].bytes || (a[0] < b[0] ? -1 : 1); });
+  (pass.from_disk || []).forEach(function(row) {
+    var tensor = known[row[0]], sum = of(tensor[0], "disk", tensor[1], tensor[2]);
+    sum.waited += row[2];
+    sum.read += row[3];
+  });
+  return Object.keys(sums).map(function(name) { return [name, sums[name]]; }).sort(function(a, b) {
+    return b[1].waited - a[1].waited || b[1].read - a[1].read || b[1].bytes - a[1].bytes || (a[0] < b[0] ? -1 : 1);
+  });
 }
-function panelTensorRows(body, pass, linked) {
-  var all = panelTensors(pass);
+function panelTensorRows(body, pass, panel, linked) {
+  var all = panelTensors(pass, panel.tensors);
   body.textContent = "";
   all.slice(0, TENSORS_SHOWN).forEach(function(pair) {
     var row = body.appendChild(make("tr")), name = row.appendChild(make("th", "tg-code")), at = pair[1];
+    function number(value, unit) { row.appendChild(make("td", "tg-n", fixed(value, unit, 1))); }
     name.scope = "row";
     if (linked && at.file !== null && at.offset !== null) {
       name.appendChild(make("a", "", pair[0])).href = "../file/index.html#file=" + at.file + "&offset=" + at.offset;
     } else {
       name.textContent = pair[0];
     }
-    row.appendChild(make("td", "tg-n", fixed(at.bytes, 1024, 1)));
+    if (panel.recorded.waited_ns) { number(at.waited, 1000); }
+    if (panel.recorded.read_bytes) { number(at.read, 1024); }
+    number(at.bytes, 1024);
     row.appendChild(make("td", "", at.memory === "disk" ? "mapped" : at.memory));
   });
   return all.length;
@@ -1450,7 +1481,7 @@ function tokenPanel(root, state) {
     layerTable(part("layers"), sums, panel, quantity, chosen,
       function(layer, group) { pick({ layer: layer, group: group, expert: null }); });
     part("answer").textContent = answer(quantity, sums, chosen);
-    var n = panelTensorRows(part("tensors"), now.pass, state.memory);
+    var n = panelTensorRows(part("tensors"), now.pass, panel, state.memory);
     part("tensor-count").textContent = n > TENSORS_SHOWN ? "The first " + TENSORS_SHOWN + " of " + exact(n) + "." : "";
     if (!part("experts")) { return; }
     panelExpertRows(part("expert-rows"), now.pass, chosen,
@@ -1638,13 +1669,16 @@ starts.push(function() {
 
 /* Sums by piece (`use`) over `n` passes. */
 function memorySums() { return { use: new Map(), n: 0 }; }
-var MEMORY_SUMS = ["n_uses", "touched_bytes", "used_bytes", "work_ns", "waited_ns"];
+var MEMORY_SUMS = ["n_uses", "touched_bytes", "used_bytes", "work_ns", "waited_ns", "read_bytes"];
+function memoryNothing() {
+  var nothing = { copied: false };
+  MEMORY_SUMS.forEach(function(name) { nothing[name] = 0; });
+  return nothing;
+}
 /* Adds `part`, which has MEMORY_SUMS, to the sums of a piece; a sum with an unknown part is unknown. */
 function memoryAdd(to, piece, part) {
   var sums = to.use.get(piece);
-  if (!sums) {
-    to.use.set(piece, sums = { copied: false, n_uses: 0, touched_bytes: 0, used_bytes: 0, work_ns: 0, waited_ns: 0 });
-  }
+  if (!sums) { to.use.set(piece, sums = memoryNothing()); }
   sums.copied = sums.copied || part.copied;
   MEMORY_SUMS.forEach(
     function(name) { sums[name] = sums[name] === null || part[name] === null ? null : sums[name] + part[name]; });
@@ -1665,9 +1699,13 @@ function memoryUnion(ranges) {
   });
   return total;
 }
-/* The sums of one pass, from its operations; these do not tell page faults. */
-function memoryUsed(data, pieces, pass) {
-  var sums = memorySums(), ranges = new Map();
+/* The sums of one pass, from its operations; `disk` has what it waited for and read: [piece, waited, read] each, null:
+   not recorded. */
+function memoryUsed(data, pieces, pass, disk) {
+  var sums = memorySums(), ranges = new Map(), unknown = {};
+  ["waited_ns", "read_bytes"].forEach(function(name) {
+    if (!disk || data.top[name] === undefined) { unknown[name] = null; }
+  });
   sums.n = 1;
   function hits(range, hit) {
     var end = range[0] + range[1], k = firstWhere(pieces.length, function(i) { return pieces[i].end > range[0]; });
@@ -1685,18 +1723,15 @@ function memoryUsed(data, pieces, pass) {
       var hit = new Map();
       memoryRanges(data, o, pass.units[node + "." + o[0]]).forEach(function(range) { hits(range, hit); });
       hit.forEach(function(bytes, k) {
-        memoryAdd(sums, k, {
-          copied: o[2] === "copied",
-          n_uses: 1,
-          touched_bytes: bytes,
-          used_bytes: 0,
-          work_ns: pass.work[i],
-          waited_ns: null
-        });
+        var more = { copied: o[2] === "copied", n_uses: 1, touched_bytes: bytes, work_ns: pass.work[i] };
+        memoryAdd(sums, k, Object.assign(memoryNothing(), unknown, more));
       });
     });
   });
   ranges.forEach(function(of, k) { sums.use.get(k).used_bytes = memoryUnion(of); });
+  (disk || []).forEach(function(row) {
+    memoryAdd(sums, row[0], Object.assign(memoryNothing(), { waited_ns: row[1], read_bytes: row[2] }));
+  });
   return sums;
 }
 
@@ -1747,7 +1782,12 @@ function memoryBook(data) {
     });
     return sums;
   }
-  function ofPass(pass) { return memoryUsed(data, pieces, pass); }
+  var places = new Map(pieces.map(function(piece) { return [piece.tensor + "," + piece.expert, piece.i]; }));
+  function ofPass(pass) {
+    return memoryUsed(data, pieces, pass,
+      pass.from_disk &&
+        pass.from_disk.map(function(row) { return [places.get(row[0] + "," + row[1]), row[2], row[3]]; }));
+  }
   /* The piece at an offset of a file, or null. */
   function lies(file, offset) {
     function holds(piece) {
@@ -1774,7 +1814,8 @@ function memoryBook(data) {
   };
 }
 /* The memory explorer's picture: lanes of blocks, a ruler above, on a canvas. */
-var MEMORY_STEPS = 8, MEMORY_LEFT = 120, MEMORY_RULER = 34;
+var MEMORY_COLOURS = [0, 1, 2, 3, 4, 5, 6, 7].map(function(i) { return "--tg-s" + i; });
+var MEMORY_STEPS = MEMORY_COLOURS.length, MEMORY_LEFT = 120, MEMORY_RULER = 34;
 
 /* The ends of the colour steps: 1, 2, 3, … if `top` is small, else each is four times the one before. */
 function memoryScale(top) {
@@ -1784,6 +1825,7 @@ function memoryScale(top) {
   }
   return {
     ends: ends,
+    colours: MEMORY_COLOURS,
     kind: top <= MEMORY_STEPS ? "linear scale" : "logarithmic scale",
     step: function(value) {
       var k = 0;
@@ -1793,14 +1835,17 @@ function memoryScale(top) {
   };
 }
 
-/* The scale of shares: eight equal steps from 0 to 100 %, the same for all runs. */
+/* The scale of shares: up to 1 %, and eight equal steps from 0 to 100 %, the same for all runs. */
 function memoryShares() {
-  var ends = [];
+  var ends = [0.01];
   for (var i = 1; i <= MEMORY_STEPS; i += 1) { ends.push(i / MEMORY_STEPS); }
   return {
     ends: ends,
-    kind: "linear scale",
-    step: function(value) { return Math.max(0, Math.min(Math.ceil(value * MEMORY_STEPS - 1e-9), MEMORY_STEPS) - 1); }
+    colours: ["--tg-small"].concat(MEMORY_COLOURS),
+    kind: "linear scale above 1 %",
+    step: function(value) {
+      return value <= 0.01 ? 0 : Math.max(1, Math.min(Math.ceil(value * MEMORY_STEPS - 1e-9), MEMORY_STEPS));
+    }
   };
 }
 /* What a block is worth per pass in a quantity; `share`: the bytes used at least once of all its bytes. */
@@ -1942,8 +1987,7 @@ function memoryDraw(canvas, layout, look, mark) {
   var width = Math.max(on.width - left - 4, 1), per = width / (look.to - look.from);
   var ink = colourOf(canvas, "--tg-ink"), muted = colourOf(canvas, "--tg-muted"), band = colourOf(canvas, "--tg-band"),
       ground = colourOf(canvas, "--tg-ground");
-  var steps = [];
-  for (var i = 0; i < MEMORY_STEPS; i += 1) { steps.push(colourOf(canvas, "--tg-s" + i)); }
+  var steps = look.scale.colours.map(function(name) { return colourOf(canvas, name); });
   var hatch = memoryHatch(pen, ground),
       columns = look.quantity === "share" && layout.all ? memoryNarrow(layout.all, look, per, Math.ceil(width)) : null;
   function x(at) { return left + (at - look.from) * per; }
@@ -2060,7 +2104,7 @@ function memoryLens(lens, lane, mark, look, book) {
   lane.blocks.forEach(function(block) {
     var a = (block.from - from) * per, b = a + Math.max(block.size * per, 2);
     if (b < 0 || a > on.width || !block.sums) { return; }
-    var value = memoryWorth(block, lane, look.quantity), name = "--tg-s" + look.scale.step(value);
+    var value = memoryWorth(block, lane, look.quantity), name = look.scale.colours[look.scale.step(value)];
     pen.fillStyle = value === null ? ink : colourOf(lens, value === 0 ? "--tg-band" : name);
     pen.fillRect(a, 0, b - a - 1, 16);
     if (block.sums.copied) {
@@ -2324,7 +2368,8 @@ var MEMORY_NAMES = {
   touched_bytes: "bytes touched",
   n_uses: "times touched",
   work_ns: "time of its operations",
-  waited_ns: "waiting for the disk"
+  waited_ns: "waiting for the disk",
+  read_bytes: "bytes read from the disk"
 };
 
 /* Shows `span` of the axis, from `from` on or as near to it as the axis allows. */
@@ -2433,9 +2478,7 @@ function memoryLaid(now, keep) {
 }
 /* The words of the memory explorer: its legend, the ends of its axis, the facts of the marked block. */
 function memoryValue(name, value, n) {
-  if (value === null || value === undefined) {
-    return name === "waited_ns" ? "not counted for single passes" : "not recorded";
-  }
+  if (value === null || value === undefined) { return "not recorded"; }
   if (name === "share") { return three(100 * value) + " %"; }
   return name.endsWith("_ns") ? took(value / n) : name === "n_uses" ? three(value / n) : bytesOf(value / n);
 }
@@ -2462,7 +2505,7 @@ function memoryLegend(now) {
   list.appendChild(make("li", "", MEMORY_NAMES[now.quantity] + each + "; " + scale));
   now.look.scale.ends.forEach(function(end, i) {
     var item = make("li"), swatch = make("i", "tg-swatch");
-    swatch.style.background = "var(--tg-s" + i + ")";
+    swatch.style.background = "var(" + now.look.scale.colours[i] + ")";
     item.appendChild(swatch);
     item.appendChild(document.createTextNode(memoryEnd(now.quantity, end)));
     list.appendChild(item);
@@ -2630,6 +2673,29 @@ function memoryNamed(tensors, text) {
     all.filter(function(number) { return name(number).indexOf(text) >= 0; })[0];
 }
 
+/* What the address asks to be shown, else what the page offers first; `memoryKeep` puts it there. */
+var MEMORY_WORDS = { view: "view", quantity: "colour", order: "order" };
+function memoryAsked(part) {
+  var words = addressWords(), asked = {};
+  Object.keys(MEMORY_WORDS).forEach(function(name) {
+    var list = part(name), offered = Array.from(list.options).map(function(option) { return option.value; });
+    list.dataset.first = Array.from(list.options)
+                           .filter(function(option) { return option.defaultSelected; })
+                           .concat(list.options[0])[0]
+                           .value;
+    var wanted = words[MEMORY_WORDS[name]];
+    list.value = asked[name] = offered.indexOf(wanted) >= 0 ? wanted : list.dataset.first;
+  });
+  return asked;
+}
+function memoryKeep(now) {
+  var words = {};
+  Object.keys(MEMORY_WORDS).forEach(function(name) {
+    words[MEMORY_WORDS[name]] = now[name] === now.part(name).dataset.first ? null : now[name];
+  });
+  putAddress(words, undefined, true);
+}
+
 function memoryForm(now, acts) {
   var part = now.part, tensors = now.book.data.tensors;
   function number(event) { return parseInt(event.target.value, 10); }
@@ -2638,14 +2704,17 @@ function memoryForm(now, acts) {
     now.view = event.target.value;
     acts.stop();
     if (now.view !== "layers") { now.passes.set({ mode: part("which").value = "all" }); }
+    memoryKeep(now);
     acts.build();
   });
   on("quantity", "change", function(event) {
     now.quantity = event.target.value;
+    memoryKeep(now);
     acts.build(true);
   });
   on("order", "change", function(event) {
     now.order = event.target.value;
+    memoryKeep(now);
     acts.build();
   });
   on("which", "change", function(event) {
@@ -2677,13 +2746,14 @@ function memoryForm(now, acts) {
 function memoryExplorer(root, state, book) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   function say(text) { part("status").textContent = text; }
+  var asked = memoryAsked(part);
   var canvas = part("picture"), now = {
     book: book,
     part: part,
     canvas: canvas,
-    view: "tokens",
-    quantity: "share",
-    order: "file",
+    view: asked.view,
+    quantity: asked.quantity,
+    order: asked.order,
     pages: memoryPages(book),
     look: { from: 0, to: 1 },
     mark: null
@@ -2874,6 +2944,50 @@ starts.push(function() {
     function() {
       root.querySelector("[data-tg=status]").textContent = "The data of this explorer could not be loaded.";
     });
+});
+/* The slider of memory below the curve of hit rates: what each policy would serve, read and take. */
+
+/* The hit rate of a curve [sizes, rates] at a size: that of the largest known size which is not above it. */
+function slideRate(curve, size) {
+  var at = firstWhere(curve[0].length, function(i) { return curve[0][i] > size; });
+  return at ? curve[1][at - 1] : 0;
+}
+/* What a policy serves at a size, what a token then reads, in bytes, and the least time that it takes, in ns. */
+function slideRow(state, policy, size) {
+  var rate = slideRate(state.curves[policy], size), bytes = (1 - rate) * state.token_bytes;
+  return {
+    rate: rate,
+    bytes: bytes,
+    ns: state.computing_ns === null ? null : state.computing_ns + bytes / state.rate * 1e9
+  };
+}
+
+starts.push(function() {
+  var state = stateOf("tg-memory-slide"), root = document.getElementById("memory-slide");
+  if (!state || !root) { return; }
+  var slider = root.querySelector("input"), output = root.querySelector("output"), rows = root.querySelector("tbody");
+  function size() { return state.most * slider.value / slider.max; }
+  function show() {
+    output.textContent =
+      fixed(size(), 1 << 20, 1) + " MiB, " + fixed(100 * size() / state.most, 1, 0) + THIN + "% of what was touched";
+    rows.textContent = "";
+    Object.keys(state.curves).forEach(function(policy) {
+      var found = slideRow(state, policy, size()), line = rows.appendChild(make("tr"));
+      line.appendChild(make("th", "", policy)).scope = "row";
+      [fixed(100 * found.rate, 1, 1), fixed(found.bytes, 1 << 20, 2), fixed(found.ns, 1e6, 2)].forEach(
+        function(text) { line.appendChild(make("td", "tg-n", text)); });
+    });
+  }
+  function follow() {
+    var asked = address().memory;
+    if (asked !== undefined) { slider.value = Math.min(asked / state.most, 1) * slider.max; }
+    show();
+  }
+  slider.addEventListener("input", show);
+  slider.addEventListener("change", function() { putAddress({ memory: Math.round(size()) }, undefined, true); });
+  window.addEventListener("hashchange", follow);
+  root.hidden = false;
+  follow();
 });
 /* Zooming of graph drawings: the drawing scrolls inside its frame, and the page scrolls outside of it. */
 var ZOOM_STEP = 1.25, ZOOM_LEAST = 0.05, ZOOM_MOST = 4, PAN_STEP = 80;
@@ -4285,8 +4399,7 @@ function stripParts(pass, names) {
 }
 function stripPicture(canvas, state, about, choose) {
   var chosen = null, pointed = null, list = state.passes;
-  var variables = state.parts.map(
-    function(name) { return state.colours[name] || (name === "waiting inside" ? "--tg-inside" : "--tg-after"); });
+  var variables = state.parts.map(function(name) { return state.colours[name]; });
   var common = list.filter(function(pass) { return pass.kind === "generate"; });
   var highest =
     (common.length ? common : list).reduce(function(most, pass) { return Math.max(most, pass.ns || 0); }, 1);
@@ -4716,11 +4829,9 @@ function expertChosen(on, view, at, ink) {
   }
 }
 
-/* The name of a row: the generated token that it holds, and after the arrow the one that its pass gives, by which other
-   pages name the pass; its pass if the first is not known. */
+/* The name of a row: the token that its pass gives, as on all pages; its pass if that is not known. */
 function expertLabel(data, row) {
-  if (data.token[row] === null) { return "pass " + data.pass[row]; }
-  return "token " + data.token[row] + (data.gives[row] === null ? "" : " → " + data.gives[row]);
+  return data.gives[row] === null ? "pass " + data.pass[row] : "token " + data.gives[row];
 }
 /* The text below the picture: a summary, or the row and expert under the pointer; `several` rows share a line. */
 function expertWords(view, several) {
@@ -4729,7 +4840,7 @@ function expertWords(view, several) {
     return rows + ", " + view.n + " experts" + (several > 1 ? ", " + several + " token rows per line" : "") + ".";
   }
   var chosenExperts = data.experts[at.token],
-      pass = data.token[at.token] === null ? "" : " (pass " + data.pass[at.token] + ")";
+      pass = data.gives[at.token] === null ? "" : " (pass " + data.pass[at.token] + ")";
   var chosen = data.experts.filter(function(row) { return row.indexOf(at.expert) >= 0; }).length;
   var order = data.by_weight ? ", the strongest first" : ", in llama.cpp’s order";
   return expertLabel(data, at.token) + pass + (several > 1 ? ", the first of its line," : "") + " chose " +
@@ -4866,6 +4977,7 @@ starts.push(function() {
   function follow() {
     var wanted = addressWords().only, only = wanted === "better" || wanted === "worse" ? wanted : "", shown;
     part("only").value = only;
+    if (only && table.closest("details")) { table.closest("details").open = true; }
     shown = comparedRows(rows, only);
     part("told").textContent =
       only ? shown + " of " + rows.length + " timed measures listed below became " + only + "." : "";
@@ -4882,6 +4994,10 @@ starts.push(function() {
    tooltips. */
 var figureSpecs = {};
 window.tracegenFigure = function(key, book) { figureSpecs[key] = book; };
+/* The script that is still to be loaded for the marks of a drawing. */
+function figureTargets(drawing) {
+  return figureSpecs[drawing.getAttribute("data-key")] ? [] : [drawing.getAttribute("data-targets")];
+}
 
 /* The tooltip and the frame around its mark: one of each for all figures of a page. */
 function figureTeller() {
@@ -5019,23 +5135,81 @@ function figureLively(drawing, teller) {
   if (window.ResizeObserver) { new ResizeObserver(follow).observe(drawing); }
 }
 
+/* Vega is large: a figure asks for it only when a reader comes to it, by pointer, finger or key. */
 starts.push(function() {
   var vega = document.documentElement.getAttribute("data-tracegen-vega"),
       drawings = document.querySelectorAll("[data-targets]");
-  if (!vega || !drawings.length || !window.IntersectionObserver) { return; }
-  var teller = figureTeller(), soon = window.requestIdleCallback || window.setTimeout;
-  var observer = new IntersectionObserver(function(entries) {
-    entries.forEach(function(entry) {
-      if (!entry.isIntersecting) { return; }
-      observer.unobserve(entry.target);
-      soon(function() {
-        var needed = window.tracegenVega ? [] : [vega];
-        scripts(needed.concat(entry.target.getAttribute("data-targets")),
-          function() { figureLively(entry.target, teller); }, function() {});
-      });
-    });
+  if (!vega || !drawings.length) { return; }
+  var teller = figureTeller(), kinds = ["pointerenter", "focus", "touchstart"];
+  drawings.forEach(function(drawing) {
+    function wake() {
+      var needed = (window.tracegenVega ? [] : [vega]).concat(figureTargets(drawing));
+      kinds.forEach(function(kind) { drawing.removeEventListener(kind, wake); });
+      scripts(needed, function() { figureLively(drawing, teller); }, function() {});
+    }
+    kinds.forEach(function(kind) { drawing.addEventListener(kind, wake, { passive: true }); });
   });
-  drawings.forEach(function(drawing) { observer.observe(drawing); });
+});
+/* What drawings show of the chosen pass: the picture of the file frames its row; the others say that they show all. */
+
+/* The row of a pass among `rows`: [first pass, left, top, right, bottom] in px of the drawing, in order of passes, or
+   null. A row stands for its first pass and for those after it up to the next row. */
+function figureRow(rows, pass) {
+  var next = firstWhere(rows.length, function(i) { return rows[i][0] > pass; });
+  return next ? rows[next - 1] : null;
+}
+/* Frames the row of a pass in each layout of a drawing; `pass` undefined: in none. */
+function figureFrame(drawing, book, pass) {
+  var ROOM = 1.5;
+  drawing.querySelectorAll(".tg-chosen-row").forEach(function(old) { old.remove(); });
+  if (pass === undefined) { return; }
+  drawing.querySelectorAll(":scope > svg").forEach(function(svg) {
+    var named = /tg-at-(\d+)/.exec(svg.getAttribute("class") || ""), inner = svg.querySelector("g[transform]"),
+        rows = inner && (book.rows || {})[named ? named[1] : "0"], at = rows && figureRow(rows, pass);
+    if (!at) { return; }
+    var frame = inner.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "rect"));
+    frame.setAttribute("class", "tg-chosen-row");
+    frame.setAttribute("x", at[1] - ROOM);
+    frame.setAttribute("y", at[2] - ROOM);
+    frame.setAttribute("width", at[3] - at[1] + 2 * ROOM);
+    frame.setAttribute("height", at[4] - at[2] + 2 * ROOM);
+  });
+}
+
+/* Says below the title of a figure that it shows all tokens, and where the chosen one is; no `pass`: says nothing. */
+function figureOfAll(figure, pass, up) {
+  var old = figure.querySelector(".tg-of-all"), line, words;
+  if (old) { old.remove(); }
+  if (pass === undefined) { return; }
+  line = make("p", "tg-of-all", "all tokens; for " + selectionNames.pass(pass) + " see the ");
+  words = Object.assign(selected(addressWords()), { at: "tab-token" });
+  line.appendChild(make("a", "", "operations")).href = up + "operations/index.html#" + addressText(words);
+  figure.querySelector(".tg-title").insertAdjacentElement("afterend", line);
+}
+
+/* Explorers that follow the chosen pass: where a page has one, its drawings need not say where the pass is. */
+var FOLLOWING = "[data-tg=operations], [data-tg=timeline], [data-tg=experts]";
+starts.push(function() {
+  var bar = document.querySelector("[data-tg=selection]"), framed = "[data-key=file-tokens]";
+  if (!bar) { return; }
+  function follow() {
+    var pass = selected(addressWords()).pass, picture = document.querySelector(framed),
+        known = pass !== undefined && bar.getAttribute("data-passes") &&
+      passNamed(JSON.parse(bar.getAttribute("data-passes")), pass).indexOf("lacks") < 0;
+    document.querySelectorAll("figure.tg-figure:has(> .tg-drawing[data-targets])").forEach(function(figure) {
+      if (figure.querySelector(framed) || document.querySelector(FOLLOWING)) { return; }
+      figureOfAll(figure, known ? pass : undefined, bar.getAttribute("data-up"));
+    });
+    if (!picture) { return; }
+    if (!known) {
+      figureFrame(picture, null, undefined);
+      return;
+    }
+    scripts(figureTargets(picture), function() { figureFrame(picture, figureSpecs["file-tokens"], address().pass); },
+      function() {});
+  }
+  whenSelected(follow);
+  follow();
 });
 /* Tables and drawings that are wider than their box are marked; their titles then say that they scroll sideways. */
 starts.push(function() {
@@ -5052,7 +5226,7 @@ starts.push(function() {
 function reveal() {
   var target = null, folded;
   try {
-    target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    target = document.getElementById(addressWords().at || decodeURIComponent(location.hash.slice(1)));
   } catch (error) { /* no address of an element */
   }
   if (!target) { return; }
