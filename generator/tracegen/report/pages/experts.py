@@ -11,6 +11,8 @@ from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.packing import script_json
 from tracegen.report.words import expert_sentences as say
 
+MOST = 600  # px: of all rows of the grid, as in experts.js
+
 
 def experts(collector: Collector) -> dict[str, Any]:
     """The values of the template of the experts page; writes a chunk for each layer."""
@@ -18,17 +20,25 @@ def experts(collector: Collector) -> dict[str, Any]:
     layers = [] if collector.refusal(needs.CHOICES) else [int(n) for n in per_layer["layer"]]
     sizes = dict(zip(per_layer["layer"], per_layer["n_experts"], strict=True))
     rows = _write(collector, chosen[chosen["layer"].isin(layers)])
+    shown = routing.most_uneven(per_layer)
     return {
         "layers": layers,
+        "height": _height(rows.get(str(shown), 1)),
         "held": f"{say.HELD} {last_token(collector)}".strip(),
         "state": {
-            "layer": routing.most_uneven(per_layer),
+            "layer": shown,
             "layers": layers,
             "experts": {str(n): int(sizes[n]) for n in layers},
             "rows": rows,
             "data": "../data/experts/",
         },
     }
+
+
+def _height(n_rows: int) -> int:
+    """The height in px that the script gives the grid of so many rows, so that nothing moves when it draws."""
+    lines = -(-n_rows // -(-n_rows // MOST))
+    return 8 + lines * max(1, min(16, MOST // lines)) + 34
 
 
 def _write(collector: Collector, chosen: pd.DataFrame) -> dict[str, int]:
