@@ -75,7 +75,7 @@ def test_the_navigation_names_experiments_once(tab: Any, web: str) -> None:
 def shown_whole(page: Any, pictures: Any) -> Iterator[Any]:
     """Pictures that can be seen, each once it is loaded: most are only when they come into sight."""
     seen = [picture for picture in pictures.all() if picture.is_visible()]
-    assert len(seen) >= 3
+    assert len(seen) >= 2
     for picture in seen:
         picture.scroll_into_view_if_needed()
         page.wait_for_function("e => e.complete && e.naturalWidth > 0", arg=picture.element_handle())
