@@ -65,7 +65,7 @@ def test_only_what_became_worse_or_better(page: Any, page_of: str) -> None:
 def test_the_answer_and_a_picture_are_on_the_first_screen(page: Any, page_of: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
     page.goto(page_of)
-    for what in (".tg-answer", "#fig-runs svg:visible"):
+    for what in (".tg-answer", "#fig-picture svg:visible"):
         assert page.locator(what).first.bounding_box()["y"] < 600, what
     assert page.evaluate("document.documentElement.scrollHeight") < 3.5 * 800
     page.goto(page_of + "#tab-counted")

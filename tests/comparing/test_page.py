@@ -5,6 +5,7 @@ import io
 import re
 
 import markdown
+import pytest
 
 from tests.builders import scaled_case
 from tests.comparing.made import HOST, of_tables, slot
@@ -54,9 +55,25 @@ def test_a_page_has_every_part_and_its_files() -> None:
 def test_the_same_run_again_differs_in_nothing() -> None:
     report = render_comparison(compare(of_tables("a", MOE), of_tables("b", MOE)))
     text = words(report.pages[0].body)
-    assert "No counted difference: all " in text and "map" in {figure.key for figure in report.figures}
+    assert "No counted difference: all " in text and {"map", "picture"} <= {figure.key for figure in report.figures}
     assert "Nothing that is known of the runs differs" in text and "Nothing: all " in text
     assert "only A" not in text and ", better" not in text and ">different" not in report.pages[0].body
+
+
+def test_the_picture_has_the_pass_of_median_length_of_each_kind_and_side() -> None:
+    slow = dict(MOE)
+    slow["passes"] = slow["passes"].assign(end_ns=slow["passes"]["end_ns"] + 200_000)
+    report = render_comparison(compare(of_tables("a", MOE), of_tables("b", slow)))
+    rows = {row["label"]: row for row in csv.DictReader(io.StringIO(report.files["data/picture.csv"].decode()))}
+    assert list(rows) == [f"{side}: {kind}" for kind in ("prompt", "token") for side in "AB"]
+    for side, tables in (("A", MOE), ("B", slow)):
+        for kind, name in (("prompt", "prompt"), ("generate", "token")):
+            of_kind = tables["passes"][tables["passes"]["kind"] == kind].dropna(subset=["graph"])
+            took = sorted(int(ns) for ns in of_kind["end_ns"] - of_kind["begin_ns"])
+            row = rows[f"{side}: {name}"]
+            assert int(row["n_passes"]) == len(took) and float(row["duration_ns"]) == took[(len(took) - 1) // 2]
+            parts = [float(value or 0) for key, value in row.items() if key not in ("label", "n_passes", "duration_ns")]
+            assert sum(parts) == pytest.approx(float(row["duration_ns"])), row
 
 
 def test_runs_without_anything_have_a_page() -> None:
@@ -94,7 +111,9 @@ def test_what_is_set_differently_is_listed_and_nothing_else() -> None:
     assert differing(older, a) == []
     body = render_comparison(compare(older, a)).pages[0].body
     text = words(re.sub(r"<textarea.*?</textarea>", "", body, flags=re.DOTALL))  # the same as Markdown
-    assert "Settings, model and builds of v1 are not held." in text and "threads" not in text
+    assert "Settings, model and builds of v1 are not held." in text
+    (conditions,) = re.findall(r'id="more-conditions".*?</details>\n', body, re.DOTALL)
+    assert "threads" not in conditions
     assert text.count("not known") == 1
     assert "The machine of v1 is not known: times are not compared." in text and "ame machine" not in text
 
@@ -104,7 +123,7 @@ def test_the_first_screen_has_the_answer_and_a_picture_and_the_rest_is_folded() 
     opened, inner = body, re.compile(r"<details[^>]*>(?:(?!<details).)*?</details>", re.DOTALL)
     while inner.search(opened):
         opened = inner.sub("", opened)
-    marks = ('class="tg-answer"', 'id="fig-runs"', 'id="findings"', 'id="fig-tokens"')
+    marks = ('class="tg-answer"', 'id="fig-picture"', 'id="findings"', 'id="fig-tokens"')
     places = [opened.index(mark) for mark in marks]
     assert places == sorted(places) and "tab-" not in re.sub(r"<a [^>]*>", "", opened)
     folded = "".join(re.findall(r'<details class="tg-more tg-unfold".*', body, re.DOTALL))

@@ -166,7 +166,7 @@ def _labels(rows: pd.DataFrame, at: Plan) -> pd.DataFrame:
 
 
 def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The time of each row in parts, and how long it took; the prompt has a scale of its own where it is longer."""
+    """The time of each row in parts, and how long it took; prompts have a scale of their own where one is longer."""
     if times.empty:
         return pd.DataFrame(columns=["pass_id", "label", "what", "colour", "left", "right", "top", "bottom"]), text(
             [], [], []
@@ -175,7 +175,8 @@ def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str
     whole = table[list(names)].sum(axis=1)
     tokens = whole[~table["is_prompt"]] if (~table["is_prompt"]).any() else whole
     of_tokens = min(tokens.max(), CUT * tokens.median()) if tokens.median() else tokens.max()
-    longest = np.where(table["is_prompt"] & (whole > of_tokens), whole, of_tokens)
+    of_prompts = max(whole[table["is_prompt"]].max() if table["is_prompt"].any() else 0, of_tokens)
+    longest = np.where(table["is_prompt"], of_prompts, of_tokens)
     room = at.numbers - at.lane - 62
     end = at.lane + room
     per_ns = room / np.where(longest > 0, longest, 1)

@@ -15,7 +15,7 @@ from tracegen.charts import compared as charts
 from tracegen.charts import compared_graph as graph_chart
 from tracegen.charts import compared_maps as maps
 from tracegen.charts import svg, theme
-from tracegen.comparing import places, tables
+from tracegen.comparing import picture, places, tables
 from tracegen.comparing import sentences as say
 from tracegen.comparing.answer import answer
 from tracegen.comparing.comparison import Comparison
@@ -64,6 +64,7 @@ def comparison_page(collector: Collector, comparison: Comparison, key: str, titl
     typical = comparison.a.typical, comparison.b.typical
     nodes, drawn = _nodes(*typical), PageFigures(collector, key, prefix)
     figures = {
+        "picture": _picture(drawn, comparison, *typical),
         "runs": _dots(drawn, comparison),
         "components": _components(drawn, comparison),
         "map": _map(drawn, comparison, *typical),
@@ -85,6 +86,8 @@ def comparison_page(collector: Collector, comparison: Comparison, key: str, titl
         "sides": [_side(letter, side) for letter, side in (("A", comparison.a), ("B", comparison.b))],
         "tables": {table.key: table for table in held},
         "figures": figures,
+        "several": len(comparison.a.runs) + len(comparison.b.runs) > 2,
+        "map_differs": figures["map"].drawing is not None and _uses_differ(*typical),
         "markdown": markdown_of(comparison),
         "experts": bool(comparison.of("counted", "expert")),
     }
@@ -163,6 +166,16 @@ def _nodes_of(run: Measured) -> pd.DataFrame | None:
     return None if graph is None else nodes_of(tables, graph)
 
 
+def _picture(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measured) -> FigureView:
+    contexts = picture.context_of(a), picture.context_of(b)
+    if reason := picture.nothing(*contexts):
+        return drawn.nothing("picture", picture.TITLE, reason)
+    data, chart = picture.picture(*contexts)
+    caption = picture.caption(comparison.a.name, comparison.b.name)
+    alt = "The model file from left to right; a prompt and a token of each side, downwards, with their times."
+    return replace(drawn.figure("picture", picture.TITLE, caption, data, chart, alt=alt), wide=True)
+
+
 def _dots(drawn: PageFigures, comparison: Comparison) -> FigureView:
     rows = []
     for phase, what in _DOTS:
@@ -226,6 +239,12 @@ def _map(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measured) -
     return drawn.figure(
         "map", MAP, caption, data, lambda width: maps.chart(used.shares(maps.track_px(width)), total, width=width)
     )
+
+
+def _uses_differ(a: Measured, b: Measured) -> bool:
+    """Whether tokens of one run used other bytes of the file than those of another, or other copies."""
+    shares = places.Used(a, b).shares(maps.track_px(theme.WIDTH))
+    return any(((shares[a] - shares[b]).abs() > 1e-9).any() for a, b in (("a", "b"), ("copied_a", "copied_b")))
 
 
 def _graph(drawn: PageFigures, comparison: Comparison, nodes: pd.DataFrame) -> FigureView:

@@ -207,15 +207,23 @@ def size_of(part: float) -> str:
 
 
 def _timed(comparison: Comparison) -> list[str]:
+    rows = [
+        row
+        for phase, what in ASKED
+        if (row := comparison.named(phase, "run", "", what)) is not None
+        and row.values_a and row.values_b and (any(row.values_a) or any(row.values_b))
+    ]  # fmt: skip
+    if (
+        len(comparison.a.runs) == len(comparison.b.runs) == 1
+        and len({state(row, comparison.margin) for row in rows}) == 1
+    ):
+        listed = "; ".join(f"{name(row)}, {value(row.a, row.unit)} → {value(row.b, row.unit)}" for row in rows)
+        return [f"One run a side, {state(rows[0], comparison.margin)}: {listed}."]
     said = []
-    for phase, what in ASKED:
-        row = comparison.named(phase, "run", "", what)
-        if row is None or not (row.values_a and row.values_b) or not (any(row.values_a) or any(row.values_b)):
-            continue
-        subject = name(row)
+    for row in rows:
         parts = ["" if row.several else f"{value(row.a, row.unit)} → {value(row.b, row.unit)}", how_sure(row)]
         found = _verdict(row, comparison.margin)
-        said.append(f"{_begun(subject)}: {found}. {_begun('; '.join(filter(None, parts)))}.")
+        said.append(f"{_begun(name(row))}: {found}. {_begun('; '.join(filter(None, parts)))}.")
     return said
 
 

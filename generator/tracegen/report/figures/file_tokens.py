@@ -74,14 +74,14 @@ def _labels(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(made, columns=["row", "pass_id", "label", "short", "is_prompt", "is_folded"])
 
 
-def _median_passes(times: pd.DataFrame) -> pd.DataFrame:
+def median_passes(times: pd.DataFrame) -> pd.DataFrame:
     """Of each row the times of its pass of median length: one slow token does not stand for eight."""
     ordered = times.sort_values(["row", "duration_ns", "pass_id"])
     place, n = ordered.groupby("row").cumcount(), ordered.groupby("row")["pass_id"].transform("size")
     return ordered[(place == (n - 1) // 2).to_numpy(bool)].drop(columns="pass_id").set_index("row")
 
 
-def _joined(by_row: pd.DataFrame) -> list[str]:
+def joined(by_row: pd.DataFrame) -> list[str]:
     """The parts of the time that are drawn; small groups are added to "other" in place."""
     groups = [name for name in theme.GROUPS if name in by_row]
     small = [name for name in groups if by_row[name].sum() < LEAST_SHARE * by_row["duration_ns"].sum()]
@@ -91,63 +91,83 @@ def _joined(by_row: pd.DataFrame) -> list[str]:
     return [name for name in (*drawn, *chart.WAITS) if name in by_row and (by_row[name] > 0).any()]
 
 
-def _reads(context: Context, used: pd.DataFrame, read: pd.DataFrame) -> dict[str, pd.Series]:
-    """What was read in each pass, bytes by pass_id, and what of it the pass needed; empty where nothing was read."""
+def beside(found: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
+    """The cells of rows (row, cell) that are not among the others."""
+    both = found.merge(others[["row", "cell"]], how="left", indicator=True)
+    return both[(both["_merge"] == "left_only").to_numpy(bool)]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the measured passes of a run touched, read and waited for, and how long they took.
+
+    `used`, `read`, `waits`: ranges on the axis of the file (pass_id, begin, end). `times`: as of `file_tokens.times`,
+    waits for pages that no device brought in `mapped_ns`; `whole`: the same as recorded. `sizes`: bytes read by pass_id
+    and, where each read is known, what of them the pass needed; empty where nothing was read.
+    """
+
+    used: pd.DataFrame
+    read: pd.DataFrame
+    waits: pd.DataFrame
+    times: pd.DataFrame
+    whole: pd.DataFrame
+    sizes: dict[str, pd.Series]
+    has_read_nothing: bool
+
+
+def seen(context: Context) -> Seen:
+    """What the run of a context shows."""
+    tables = context.tables
+    used = axis.on_axis(tables, context.measured_used)
+    read, waits = file_tokens.reads(tables), file_tokens.waits(tables)
+    times = whole = file_tokens.times(tables, theme.GROUP_OF)
+    nothing = read_bytes(context, context.measured["pass_id"]) == 0
+    if nothing:  # faults of pages that lie in memory already
+        waits = waits.iloc[:0]
+        times = times.assign(mapped_ns=times["disk_ns"] + times["behind_ns"], disk_ns=0.0, behind_ns=0.0)
+    counted = context.measured.set_index("pass_id")["read_bytes"].dropna()
+    sizes = {"read": counted} if (counted > 0).any() else {}
     if len(read):
         size = (read["end"] - read["begin"]).groupby(read["pass_id"]).sum()
-        return {"read": size, "needed": file_tokens.needed_bytes(used, read)}
-    counted = context.measured.set_index("pass_id")["read_bytes"].dropna()
-    return {"read": counted} if (counted > 0).any() else {}
+        sizes = {"read": size, "needed": file_tokens.needed_bytes(used, read)}
+    return Seen(used, read, waits, times, whole, sizes, nothing)
 
 
 def _content(context: Context) -> Content:
     """What each token touched, waited for and read of each part of the file, and its time in parts."""
-    tables = context.tables
-    used = axis.on_axis(tables, context.measured_used)
-    read, waits = file_tokens.reads(tables), file_tokens.waits(tables)
-    measured = context.measured
-    nothing_read = read_bytes(context, measured["pass_id"]) == 0
-    if nothing_read:  # faults of pages that lie in memory already
-        waits = waits.iloc[:0]
-    quiet = ~measured.set_index("pass_id").index.to_series().isin({*read["pass_id"], *waits["pass_id"]})
+    tables, of = context.tables, seen(context)
+    quiet = ~context.measured.set_index("pass_id").index.to_series().isin({*of.read["pass_id"], *of.waits["pass_id"]})
     alike = file_tokens.touched_alike(tables, context.measured_used, context.pieces)
-    times = file_tokens.times(tables, theme.GROUP_OF)
-    parts = times
-    if nothing_read:
-        parts = times.assign(mapped_ns=times["disk_ns"] + times["behind_ns"], disk_ns=0.0, behind_ns=0.0)
-    of_passes = _reads(context, used, read)
 
     @cache
     def view(width: int) -> View:
         rows = file_tokens.rows(tables, quiet, alike, _most_rows(width))
-        shown, by_row = _labels(context, rows), _median_passes(parts.merge(rows[["pass_id", "row"]], on="pass_id"))
-        names = _joined(by_row)
+        shown, by_row = _labels(context, rows), median_passes(of.times.merge(rows[["pass_id", "row"]], on="pass_id"))
+        names = joined(by_row)
         shown["took"] = [q.duration(ns) for ns in shown["row"].map(by_row["duration_ns"])]
-        for name, of_pass in of_passes.items():
+        for name, of_pass in of.sizes.items():
             mean = rows["pass_id"].map(of_pass).fillna(0).groupby(rows["row"]).mean()
             shown[name] = [q.size(int(size)) if size else "–" for size in mean]
         found = file_tokens.parts(tables, theme.GROUP_OF, file_plan.most_parts(width))
         at = file_plan.plan(found, width, len(shown), "read" in shown)
         is_on_axis = rows[["pass_id", "row", "n_passes"]]
-        touched, waited, ahead = (file_tokens.shares(of, is_on_axis, at.cells) for of in (used, waits, read))
-        unused = ahead.merge(touched[["row", "cell"]], how="left", indicator=True)
-        unused = unused[(unused["_merge"] == "left_only").to_numpy(bool)]
-        return View(at, rows, shown, touched, waited, unused, by_row.reset_index(), names)
+        touched, waited, ahead = (
+            file_tokens.shares(ranges, is_on_axis, at.cells) for ranges in (of.used, of.waits, of.read)
+        )
+        return View(at, rows, shown, touched, waited, beside(ahead, touched), by_row.reset_index(), names)
 
     def drawn(width: int) -> Any:
-        of = view(width)
-        often = file_tokens.touching(used, of.rows, of.at.cells)
-        return chart.chart(
-            of.at, of.shown, of.touched, of.waited, of.unused, of.times, of.names, often, _memory(context)
-        )
+        v = view(width)
+        often = file_tokens.touching(of.used, v.rows, v.at.cells)
+        return chart.chart(v.at, v.shown, v.touched, v.waited, v.unused, v.times, v.names, often, _memory(context))
 
     def small() -> bytes:
-        of = view(theme.WIDTHS[1])
-        return card(chart.simplified(of.at, of.shown, of.touched, of.waited, of.times, of.names))
+        v = view(theme.WIDTHS[1])
+        return card(chart.simplified(v.at, v.shown, v.touched, v.waited, v.times, v.names))
 
     rows = file_tokens.rows(tables, quiet, alike, _most_rows(theme.WIDTH))
-    empty = nothing_touched(axis.length(tables), rows, used)
-    data = rows.merge(times, on="pass_id", how="left")
+    empty = nothing_touched(axis.length(tables), rows, of.used)
+    data = rows.merge(of.whole, on="pass_id", how="left")
     return Content(
         caption=f"{_caption(rows)}{_order(tables)}{f' {context.gaps} They are not drawn.' if context.gaps else ''}",
         alt=f"The model file from left to right, {q.counted(rows['row'].nunique(), 'row')} of passes, downwards.",
