@@ -1,0 +1,89 @@
+"""Claims that two versions differ, held against their comparison.
+
+A sentence counts only where it cites exactly two versions and says which is faster, or which reads or touches more;
+one that asks, supposes or denies a difference does not count.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tracegen.comparing import sentences as say
+from tracegen.comparing.comparison import Compared, Comparison, compare
+from tracegen.comparing.measures import AFTER_LOADING, WAITING, WHILE_LOADING
+from tracegen.comparing.sides import side_of
+from tracegen.contract.errors import TracegenError
+from tracegen.site.references import References
+from tracegen.site.thesis.documents import Document
+from tracegen.site.thesis.judged import Judged
+from tracegen.site.thesis.mentions import place_of
+from tracegen.site.thesis.sentences import Sentence, sentences
+
+_FASTER = re.compile(
+    r"\b(faster|quicker|outperforms?|speeds? up|sped up|shorter|less time|higher (?:speed|throughput))\b"
+)
+_SLOWER = re.compile(r"\b(slower|takes longer|longer|more time|slows? down|lower (?:speed|throughput))\b")
+_BYTES = re.compile(r"\b(reads?|touch(?:es)?|waits?|loads?|copies)\b[^.]*\b(more|less|fewer|twice|half|[0-9.,]+ ?%)")
+_DOUBTED = re.compile(
+    r"\b(whether|would|could|might|may|if|should|expect\w*|suppos\w*|hypothes\w*|no evidence|no difference|"
+    r"not|neither|cannot|nothing|the same (?:speed|time)|(?:is|are|stays?|remains?) the same|equal(?:ly)?|as fast as|"
+    r"no (?:faster|slower|less|more)|question|ask\w*|unclear)\b|\?",
+    re.IGNORECASE,
+)
+_OF_PROMPT = re.compile(r"\b(prompts?|prefill\w*|time to (?:the )?first token)\b")
+_THAN = re.compile(r"(compared (?:with|to)|relative to|unlike|against|than|over|versus)\s*(?:the )?\W*$", re.IGNORECASE)
+
+
+def claims(known: References, document: Document, experiments: Path) -> Iterator[Judged]:
+    """The claims of a document that the comparison of the two versions does not show."""
+    for paragraph in document.paragraphs:
+        for sentence in sentences(paragraph):
+            if why := _why_not(known, sentence, experiments):
+                place = place_of(document, paragraph, sentence.at)
+                yield Judged(place, "no difference shown", " ".join(sentence.text.split()), why)
+
+
+def _why_not(known: References, sentence: Sentence, experiments: Path) -> str:
+    """Why the claim of a sentence is not shown; empty where it makes none, or a true one."""
+    words, cited = sentence.free, sentence.citations
+    faster, slower, of_bytes = _FASTER.search(words), _SLOWER.search(words), _BYTES.search(words)
+    if len(cited) != 2 or not (faster or slower or of_bytes) or _DOUBTED.search(words):
+        return ""
+    if any(citation not in known.published for citation in cited):
+        return ""
+    try:
+        comparison = compare(*(side_of(citation, experiments) for citation in cited))
+    except TracegenError as error:
+        return f"these versions cannot be compared: {error}"
+    if not (faster or slower):
+        return _of_bytes(comparison)
+    row = comparison.named("prompt" if _OF_PROMPT.search(words) else "generate", "run", "", "speed")
+    if row is None or not (row.values_a and row.values_b):
+        return "the versions hold no speed"
+    if row.state != "different":
+        return _said(row, comparison)
+    first = sentence.text.index(cited[0].partition("@")[0])
+    subject_is_a = not _THAN.search(sentence.text[:first])
+    claimed_better = (bool(faster) and not slower) == (not subject_is_a)  # of B, as the comparison sees it
+    if (faster and slower) or row.better is None or row.better == claimed_better:
+        return ""
+    return f"it is the other way round: {_said(row, comparison)}"
+
+
+def _of_bytes(comparison: Comparison) -> str:
+    """Why no difference in bytes or waiting is shown; empty if one is."""
+    places = [("", AFTER_LOADING), ("", WHILE_LOADING), WAITING]
+    places += [("generate", f"weights touched by a token, {of}") for of in ("of the file", "of copies of weights")]
+    rows = [
+        row
+        for phase, what in places
+        if (row := comparison.named(phase, "run", "", what)) and row.values_a and row.values_b
+    ]
+    if not rows or any(row.state == "different" for row in rows):
+        return ""
+    return _said(rows[0], comparison)
+
+
+def _said(row: Compared, comparison: Comparison) -> str:
+    values = "" if row.several else f"; {say.value(row.a, row.unit)} → {say.value(row.b, row.unit)}"
+    return f"{say.name(row)}: {say.state(row, comparison.margin)}{values}; {say.how_sure(row)}"

@@ -1,0 +1,199 @@
+"""What is said of versions, judged: what stands in a text that is no longer true, or never was."""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tracegen.publishing.errata import errata_of
+from tracegen.publishing.versions import Published
+from tracegen.site.references import References, UnknownReferenceError, nearest, resolve
+from tracegen.site.thesis.documents import Document, Included
+from tracegen.site.thesis.mentions import Mention, Place, mentions, place_of
+from tracegen.storing import store
+
+State = Literal[
+    "fine", "superseded", "superseded, another number", "withdrawn", "erratum", "another file", "unknown",
+    "no version", "typed by hand", "near a value", "no difference shown",
+]  # fmt: skip
+HARMLESS = {"fine", "superseded", "no version", "typed by hand"}  # a reader is not misled
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What was found at a place of a text: `written` is what stands there, `why` what is said of it.
+
+    `fixed` is what may stand there instead without saying anything else; empty: nothing is safe.
+    """
+
+    place: Place
+    state: State
+    written: str
+    why: str = ""
+    fixed: str = ""
+
+    @property
+    def misleads(self) -> bool:
+        """Whether a reader of the text would take something for true that is not."""
+        return self.state not in HARMLESS
+
+    @property
+    def data(self) -> dict[str, object]:
+        """The finding for a program."""
+        return {**vars(self), "place": str(self.place), "misleads": self.misleads}
+
+
+def judged(known: References, document: Document) -> Iterator[Judged]:
+    """Each mention of a version in a document, and each file of a version that it includes."""
+    for paragraph in document.paragraphs:
+        for mention in mentions(paragraph):
+            place = place_of(document, paragraph, mention.at)
+            state, why, fixed = _of_mention(known, mention)
+            yield Judged(place, state, mention.written, why, fixed)
+    for included in document.included:
+        if found := _of_file(known, included):
+            yield Judged(Place(document.path, included.line), *found)
+
+
+Found = tuple[State, str, str]
+
+
+def _of_mention(known: References, of: Mention) -> Found:
+    if of.kind == "draft":
+        return "unknown", "a draft is not citable, and goes when newer runs come; publish it", ""
+    if of.kind == "value" and "@" not in of.citation:
+        return (
+            "no version",
+            f"names no version, so it changes with the file that is read last; {_newest(known, of)}",
+            "",
+        )
+    published = known.published.get(of.citation)
+    if published is None:
+        return "unknown", f"{of.citation} is no published version; {_versions_near(known, of.citation)}", ""
+    lacking = _lacking(known, published, of)
+    if lacking:
+        return "unknown", lacking, ""
+    if published.version.status == "withdrawn":
+        return "withdrawn", f"{of.citation} is withdrawn: {published.reason}{_instead(published)}", ""
+    document = published.bundle.document
+    if of.kind == "link" and (
+        faults := errata_of(
+            str(document.get("generator", "")), of.page or "overview", created=published.version.created
+        )
+    ):
+        return "erratum", f"the page has known faults: {'; '.join(fault.title for fault in faults)}", ""
+    if published.version.status == "superseded":
+        return _superseded(known, published, of)
+    return "fine", "", ""
+
+
+def _newest(known: References, of: Mention) -> str:
+    citations = [p.version.citation for p in known.published.values() if p.version.experiment == of.citation]
+    return f"write {citations[0]}" if citations else f"nothing of {of.citation!r} is published"
+
+
+def _versions_near(known: References, citation: str) -> str:
+    name = citation.partition("@")[0]
+    others = [c for c in known.published if c.partition("@")[0] == name]
+    if others:
+        return f"published are {', '.join(others)}"
+    near = difflib.get_close_matches(citation, list(known.published), 3)
+    return f"did you mean {', '.join(near)}?" if near else "nothing with such a name is published"
+
+
+def _lacking(known: References, published: Published, of: Mention) -> str:
+    """What a mention names that its version does not have; empty if it has it."""
+    if of.kind == "value":
+        values = published.bundle.document["values"]
+        return (
+            ""
+            if of.key in values
+            else f"{of.citation} has no value {of.key!r}; {nearest(of.key, list(values), 'values')}"
+        )
+    if of.kind == "name":
+        return ""
+    reference = of.page
+    if of.kind == "link":
+        reference = of.citation + (f"/{of.page}" if of.page else "") + (f"#{of.anchor}" if of.anchor else "")
+    try:
+        resolve(known, reference)
+    except UnknownReferenceError as error:
+        return str(error)
+    return ""
+
+
+def _instead(published: Published) -> str:
+    return f"; see {published.version.experiment}@v{published.successor}" if published.successor else ""
+
+
+def _superseded(known: References, published: Published, of: Mention) -> Found:
+    """What the newer version says in place of this one, and whether the text may name that one instead."""
+    newer = known.published[f"{published.version.experiment}@v{published.successor}"]
+    citation = newer.version.citation
+    said = f"{of.citation} is superseded by {citation}"
+    moved = Mention(of.kind, citation, of.written, of.at, of.page.replace(of.citation, citation), of.anchor, of.key)
+    if of.kind == "value":
+        before, now = (p.bundle.document["values"].get(of.key, {}).get("text") for p in (published, newer))
+        if now is None:
+            return "superseded", f"{said}, which has no value {of.key!r}", ""
+        if before != now:
+            return "superseded, another number", f"{said}, where it is {now} instead of {before}", ""
+        return "superseded", f"{said}; the number is the same", _moved(of, citation)
+    if lacking := _lacking(known, newer, moved):
+        return "superseded", f"{said}; there {lacking}", ""
+    return "superseded", said, _moved(of, citation) if of.kind != "name" else ""
+
+
+def _moved(of: Mention, citation: str) -> str:
+    """What is written, with another version."""
+    experiment, _, number = citation.partition("@v")
+    if of.kind == "link":
+        return re.sub(r"(?<=/)v[0-9]+(?![\w-])", f"v{number}", of.written, count=1)
+    return of.written.replace(of.citation, citation, 1) if experiment else of.written
+
+
+_OF_VERSION = re.compile(
+    r"(?P<experiment>[\w.-]+?)(?:/versions/|/v|@v|-v)(?P<number>[0-9]+)/(?P<file>(?:data|figures)/[^/]+)$"
+)
+
+
+def _of_file(known: References, included: Included) -> tuple[State, str, str, str] | None:
+    """Whether an included file is what a version holds; None for a file that has to do with none."""
+    named = _OF_VERSION.search(str(included.path or included.written).replace("\\", "/"))
+    claimed = known.published.get(f"{named['experiment']}@v{named['number']}") if named else None
+    if included.path is None:
+        if named is None and not included.is_text:
+            return None
+        why = "there is no such file" + ("; copy it out of the version" if claimed else "")
+        return "unknown", included.written, why, ""
+    found = _holding(known, store.sha256_of(included.path), included.path.name, claimed)
+    if found is not None:
+        status = found.version.status
+        if status == "withdrawn":
+            why = f"is of {found.version.citation}, which is withdrawn: {found.reason}{_instead(found)}"
+            return "withdrawn", included.written, why, ""
+        if status == "superseded":
+            return "superseded", included.written, f"is of {found.version.citation}{_instead(found)}", ""
+        return "fine", included.written, "", ""
+    if claimed is not None and named is not None:
+        name = next((f for f in claimed.bundle.document["manifest"] if f.startswith(named["file"])), None)
+        why = "is not what the version holds" if name else "is no file of the version"
+        return "another file", included.written, f"{why}: {claimed.version.citation}", ""
+    return None
+
+
+def _holding(known: References, sha256: str, name: str, first: Published | None) -> Published | None:
+    """The version that holds a file with this hash and name: the claimed one before others, newer before older."""
+    for published in (*([first] if first else []), *known.published.values()):
+        manifest: Mapping[str, Mapping[str, Any]] = published.bundle.document["manifest"]
+        if any(path.endswith(f"/{name}") and entry["sha256"] == sha256 for path, entry in manifest.items()):
+            return published
+    return None
+
+
+def summary(found: Sequence[Judged]) -> str:
+    """`12 mentions: 9 fine, 2 superseded, 1 withdrawn`."""
+    states = [one.state for one in found]
+    counted = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
+    return f"{len(found)} found: {counted}" if found else "no version is mentioned"

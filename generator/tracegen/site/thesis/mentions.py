@@ -1,0 +1,91 @@
+"""Where a document mentions versions: links, values, references and names."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from tracegen.site.thesis.documents import Document, Paragraph
+
+_LINK = re.compile(
+    r"(?:https?://[^\s\"'<>{}|\\]*?/|(?<![\w/.@-])(?:\.{0,2}/)*)experiments/(?P<experiment>[\w.-]+)/"
+    r"(?:v(?P<version>[0-9]{1,9})|(?P<draft>run-[0-9]+))(?![\w-])"
+    r"(?:/(?P<page>[a-z][a-z0-9-]*)(?=[/#\s\"'<>)}\],;]|$))?(?:/)?(?:index\.html)?(?:#(?P<anchor>[^\s\"'<>{}|\\)\],;]*[^\s\"'<>{}|\\)\],;.:!?]))?"
+)
+_MACRO = re.compile(r"\\tracegen(?:exact|unit)?\s*\{\s*(?P<of>[^{}]+?)\s*\}\s*\{\s*(?P<key>[^{}]+?)\s*\}")
+_VALUE = re.compile(r"\{\{\s*(?P<of>[\w.@-]+):(?P<key>[\w.-]+)\s*\}\}")
+_REFERENCE = re.compile(r"\[\[\s*(?P<reference>[\w.-]+@v[0-9]{1,9}[^\[\]|~\n]*?)\s*(?:\|[^\[\]\n]*)?\]\]")
+_NAME = re.compile(r"(?<![\w.@/-])(?P<citation>[A-Za-z0-9][\w.-]{0,63}@v[0-9]{1,9})(?![\w-])")
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A mention of a version: `citation` (`fits@v1`; of a value without a version `fits`), and what of it.
+
+    `kind` is link, value, reference, draft or name. `written` is what stands there, at `at` in its paragraph.
+    """
+
+    kind: str
+    citation: str
+    written: str
+    at: int
+    page: str = ""
+    anchor: str = ""
+    key: str = ""
+
+
+def mentions(paragraph: Paragraph) -> list[Mention]:
+    """Each mention once, in order; the name of a version inside a value or a link is none of its own."""
+    found: list[Mention] = []
+    free = list(paragraph.text)
+    for made in _found(paragraph.text):
+        inside = free[made.at : made.at + len(made.written)]
+        if "\0" not in inside:
+            found.append(made)
+            free[made.at : made.at + len(made.written)] = "\0" * len(made.written)
+    return sorted(found, key=lambda mention: mention.at)
+
+
+def _found(text: str) -> Iterator[Mention]:
+    for m in _LINK.finditer(text):
+        if m["draft"]:
+            yield Mention("draft", f"{m['experiment']}/{m['draft']}", m[0], m.start())
+            continue
+        page = "" if m["page"] in (None, "index") else m["page"]
+        anchor = unquote((m["anchor"] or "").replace("&amp;", "&"))
+        yield Mention("link", f"{m['experiment']}@v{m['version']}", m[0], m.start(), page, anchor)
+    for pattern in (_MACRO, _VALUE):
+        for m in pattern.finditer(text):
+            if "#" not in m[0]:  # else the body of a macro
+                yield Mention("value", m["of"], m[0], m.start(), key=m["key"])
+    for m in _REFERENCE.finditer(text):
+        citation, _, rest = m["reference"].partition("@v")
+        number = re.match("[0-9]+", rest)
+        assert number is not None
+        yield Mention("reference", f"{citation}@v{number[0]}", m[0], m.start(), page=m["reference"])
+    for m in _NAME.finditer(text):
+        yield Mention("name", m["citation"], m[0], m.start())
+
+
+def line_of(paragraph: Paragraph, at: int) -> int:
+    """The line of a place in a paragraph; where macros were expanded over lines, the one where it begins."""
+    return paragraph.line + paragraph.text.count("\n", 0, at)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something stands: a document, and its line; 0 and `cell 3` in a notebook."""
+
+    path: Path
+    line: int
+    cell: str = ""
+
+    def __str__(self) -> str:
+        """`chapter.tex:12`, `notes.ipynb: cell 3`."""
+        return f"{self.path}: {self.cell}" if self.cell else f"{self.path}:{self.line}"
+
+
+def place_of(document: Document, paragraph: Paragraph, at: int = 0) -> Place:
+    """The place of a sign of a paragraph."""
+    return Place(document.path, 0 if paragraph.place else line_of(paragraph, at), paragraph.place)

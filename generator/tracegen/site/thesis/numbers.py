@@ -1,0 +1,103 @@
+"""Numbers typed by hand beside a citation: those that a version publishes, and those that are nearly so."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tracegen.site.references import References
+from tracegen.site.thesis.documents import Document
+from tracegen.site.thesis.judged import Judged, State
+from tracegen.site.thesis.mentions import place_of
+from tracegen.site.thesis.sentences import sentences
+
+UNITS = ("TiB", "GiB", "MiB", "KiB", "B", "tokens/s", "ns", "µs", "ms", "s", "%")
+LEAST_DIGITS = 3  # of a number that is taken for a published one
+MOST_KEYS = 3  # that are named
+_UNIT = "|".join(re.escape(unit) for unit in UNITS)
+_TYPED = re.compile(
+    rf"(?<![\w.,-])(?P<number>[0-9]+(?:[.,][0-9]+)?)(?:\s|\\[,; ]|[\u00a0\u2009\u202f])*(?P<unit>{_UNIT})(?![\w/])"
+)
+_SIUNITX = re.compile(r"\\(?:SI|qty)\s*(?:\[[^\]]*\])?\{(?P<number>[0-9.,]+)\}\s*\{(?P<unit>[^{}]*)\}")
+_NAMED = {
+    r"\tebi\byte": "TiB", r"\gibi\byte": "GiB", r"\mebi\byte": "MiB", r"\kibi\byte": "KiB", r"\byte": "B",
+    r"\nano\second": "ns", r"\micro\second": "µs", r"\milli\second": "ms", r"\second": "s", r"\percent": "%",
+    r"\ns": "ns", r"\us": "µs", r"\ms": "ms", r"\s": "s",
+}  # fmt: skip
+
+
+def typed_numbers(known: References, document: Document) -> Iterator[Judged]:
+    """Each number of at least LEAST_DIGITS digits with a unit, in a sentence that cites a version, that is one of its
+    values, or nearly: two neighbouring digits changed places, or the last one is off by one.
+    """
+    for paragraph in document.paragraphs:
+        for sentence in sentences(paragraph):
+            values = _values(known, sentence.citations)
+            for at, written, number, unit in _numbers(sentence.free):
+                place = place_of(document, paragraph, sentence.at + at)
+                same = [name for name, text in values.items() if text == f"{number} {unit}"]
+                state: State = "typed by hand"
+                if same:
+                    why = f"write {' or '.join(_quoted(name, document.is_latex) for name in same[:MOST_KEYS])}"
+                else:
+                    same = [name for name, text in values.items() if _is_near(f"{number} {unit}", text)]
+                    state, why = (
+                        "near a value",
+                        "; ".join(f"{_of(name)} is {values[name]}" for name in same[:MOST_KEYS]),
+                    )
+                if same:
+                    yield Judged(place, state, written, why)
+
+
+def _values(known: References, citations: list[str]) -> dict[tuple[str, str], str]:
+    """The texts of the values of these versions, by version and key."""
+    found: dict[tuple[str, str], str] = {}
+    for citation in citations:
+        published = known.published.get(citation)
+        values: Mapping[str, Mapping[str, Any]] = published.bundle.document["values"] if published else {}
+        found |= {(citation, key): str(value.get("text", "")) for key, value in values.items()}
+    return found
+
+
+def _numbers(text: str) -> Iterator[tuple[int, str, str, str]]:
+    """Place, what is written, number with a decimal point, and unit."""
+    for pattern in (_TYPED, _SIUNITX):
+        for m in pattern.finditer(text):
+            unit = _NAMED.get(m["unit"].replace(" ", ""), "") if pattern is _SIUNITX else m["unit"]
+            number = m["number"].replace(",", ".")
+            if unit and len(_digits(number)) >= LEAST_DIGITS:
+                yield m.start(), m[0], number, unit
+
+
+def _digits(number: str) -> str:
+    return number.replace(".", "").lstrip("0")
+
+
+def _is_near(typed: str, published: str) -> bool:
+    """Whether two neighbouring digits changed places, or the last digit of the number is one more or less."""
+    if len(typed) != len(published):
+        return False
+    differ = [n for n in range(len(typed)) if typed[n] != published[n]]
+    if len(differ) == 2 and differ[1] - differ[0] in (1, 2):
+        a, b = differ
+        between = typed[a + 1 : b]
+        return (
+            between in ("", ".")
+            and (typed[a], typed[b]) == (published[b], published[a])
+            and (typed[a] + typed[b]).isdigit()
+        )
+    if len(differ) == 1:
+        (at,) = differ
+        ends = not typed[at + 1 : at + 2].isdigit() and typed[at + 1 : at + 2] != "."
+        return (
+            ends and typed[at].isdigit() and published[at].isdigit() and abs(int(typed[at]) - int(published[at])) == 1
+        )
+    return False
+
+
+def _quoted(name: tuple[str, str], is_latex: bool) -> str:
+    citation, key = name
+    return f"\\tracegen{{{citation}}}{{{key}}}" if is_latex else f"{{{{ {citation}:{key} }}}}"
+
+
+def _of(name: tuple[str, str]) -> str:
+    return f"{name[1]} of {name[0]}"

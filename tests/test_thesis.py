@@ -1,0 +1,257 @@
+"""`tracegen check`: what a thesis says of versions, judged against what was published."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.comparing.made import side, timed
+from tests.stand_in import a_report, a_run
+from tracegen.cli.main import main
+from tracegen.contract.errors import SettingsError
+from tracegen.publishing import privacy
+from tracegen.publishing import versions as publish
+from tracegen.site.references import References, references
+from tracegen.site.thesis import claims as of_claims
+from tracegen.site.thesis.documents import documents
+from tracegen.site.thesis.judged import judged
+from tracegen.site.thesis.numbers import typed_numbers
+
+VALUES = {
+    "speed": {"value": 136.2, "unit": "tokens/s", "text": "136 tokens/s"},
+    "touched": {"value": 3178275840, "unit": "bytes", "text": "2.96 GiB"},
+    "waiting": {"value": 0.83, "unit": "share", "text": "83.0 %"},
+    "tokens": {"value": 24, "unit": "tokens", "text": "24"},
+}
+FASTER = VALUES | {"speed": {"value": 159.0, "unit": "tokens/s", "text": "159 tokens/s"}}
+
+
+LATER = datetime(2026, 12, 1, tzinfo=UTC)  # than all that was mended in errata
+
+
+def published(experiments: Path, name: str, number: int, values: dict[str, Any], when: datetime = LATER) -> None:
+    (experiments / name).mkdir(parents=True, exist_ok=True)
+    report, run = replace(a_report(), values=values), privacy.public_run(a_run(name, number))
+    publish.publish(experiments / name, run, lambda planned: report, "why", when)
+
+
+@pytest.fixture(scope="module")
+def experiments(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """dense: v1 withdrawn, v2 superseded by v3, whose speed is another one; moe: v1; old: v1, with known faults."""
+    folder = tmp_path_factory.mktemp("project") / "experiments"
+    for number, values in ((1, VALUES), (2, VALUES), (3, FASTER)):
+        published(folder, "dense", number, values)
+    published(folder, "moe", 1, VALUES)
+    published(folder, "old", 1, VALUES, datetime(2026, 11, 20, tzinfo=UTC))
+    publish.withdraw(folder / "dense", 1, "the wrong model", 3, LATER)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def known(experiments: Path) -> References:
+    return references(p for name in ("dense", "moe", "old") for p in publish.read_published(experiments / name, None))
+
+
+@pytest.fixture
+def told(known: References, tmp_path: Path) -> Any:
+    def states(text: str, name: str = "thesis.tex") -> list[tuple[str, str]]:
+        (tmp_path / name).write_text(text)
+        (document,) = documents([tmp_path / name])
+        found = [*judged(known, document), *typed_numbers(known, document)]
+        return [(one.state, one.why) for one in found if one.state != "fine"]
+
+    return states
+
+
+CHAPTER = r"""
+\documentclass{article}
+\newcommand{\site}[1]{https://example.org/a/experiments/#1}
+\newcommand{\dense}[1]{\tracegen{dense@v2}{#1}}
+\begin{document}
+A run of \tracegen{dense@v1}{speed} was withdrawn.                               % 1 withdrawn
+See \url{https://example.org/experiments/dense/v1/}.                             % 2 withdrawn
+It reached \tracegen{dense@v2}{speed}.                                           % 3 superseded, another number
+So did \dense{speed} with a macro of one's own.                                  % 4 superseded, another number
+It touched \tracegen{dense@v2}{touched}, which is the same since.                % 5 superseded
+Its page is \href{\site{dense/v2/memory/\#fig-memory}}{here}.                    % 6 superseded
+\tracegen{dense@v3}{sped} is no value.                                           % 7 unknown
+\dense{wait} is none either.                                                     % 8 unknown
+\tracegen{dense@v9}{speed} was never published.                                  % 9 unknown
+\tracegen{sparse@v1}{speed} neither.                                             % 10 unknown
+\url{https://example.org/experiments/dense/v3/memory/#fig-nothing} is gone.      % 11 unknown
+\url{https://example.org/experiments/dense/v3/nowhere/} is no page.              % 12 unknown
+\url{https://example.org/experiments/dense/run-003/} is a draft.                 % 13 unknown
+\url{https://example.org/experiments/old/v1/} has faults.                        % 22 erratum
+\tracegen{dense}{speed} names no version.                                        % 14 no version
+
+In moe@v1 a token touches 2.69 GiB.                                              % 15 near a value
+It waits for 83.0 \% of the time \cite{x}, see moe@v1.                           % 16 typed by hand
+The speed of moe@v1 is \qty{137}{tokens/s} or 137~tokens/s.                      % 17 near a value
+In moe@v1 it touches \SI{2.96}{\gibi\byte}.                                      % 18 typed by hand
+
+\input{chapters/missing}                                                         % 19 unknown
+\includegraphics{moe-v1/figures/memory}                                          % 20 another file
+\includegraphics{moe-v1/figures/nothing.pdf}                                     % 21 unknown
+\include{chapters/two}
+% \tracegen{dense@v1}{speed} in a comment says nothing.
+\begin{verbatim}
+\tracegen{dense@v1}{speed}
+\end{verbatim}
+Nothing is wrong with \tracegen{moe@v1}{speed}, \url{https://example.org/experiments/moe/v1/} and moe@v1.
+\includegraphics{own/picture}
+\end{document}
+"""
+TWO = r"It \emph{was} dense@v1 again.  % withdrawn"
+
+
+def test_every_planted_fault_of_a_chapter_is_found_and_nothing_else(known: References, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text(CHAPTER.lstrip("\n"))
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "chapters" / "two.tex").write_text(TWO)
+    (tmp_path / "moe-v1" / "figures").mkdir(parents=True)
+    (tmp_path / "moe-v1" / "figures" / "memory.svg").write_text("<svg/>")
+    found = [
+        (one.place.path.name, one.place.line, one.state)
+        for document in documents([tmp_path / "thesis.tex"])
+        for one in (*judged(known, document), *typed_numbers(known, document))
+        if one.state != "fine"
+    ]
+    planted = re.compile(r"% (?:\d+ )?([a-z][a-z, ]*)$")
+    lines = enumerate(CHAPTER.lstrip("\n").splitlines(), start=1)
+    expected = [("thesis.tex", n, m[1]) for n, line in lines if (m := re.search(r"% \d+ ([a-z, ]+)$", line))]
+    expected.append(("two.tex", 1, "withdrawn"))
+    assert len(expected) >= 20 and planted.search(TWO)
+    assert sorted(found) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("notes.md", "Of [[dense@v1]] and {{ dense@v2:speed }}.\n\n```\n[[dense@v1]]\n```\n"),
+        ("page.html", "<a href='../experiments/dense/v1/'>It</a>, <b>dense@v2</b><script>'dense@v1'</script>"),
+        ("refs.bib", "@misc{a, url = {https://a.org/experiments/dense/v1/},\n note = {\\tracegen{dense@v2}{speed}}}"),
+        ("notes.ipynb", json.dumps({"cells": [
+            {"cell_type": "markdown", "source": ["Of [[dense@v1]]", " and {{ dense@v2:speed }}"]},
+            {"cell_type": "code", "source": "load('dense@v1')"}]})),
+    ],
+)  # fmt: skip
+def test_other_documents(told: Any, name: str, text: str) -> None:
+    found = told(text, name)
+    assert found[0][0] == "withdrawn" and len(found) == 2
+    assert found[1][0].startswith("superseded") and "the wrong model; see dense@v3" in found[0][1]
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("In moe@v1 it is 2.96 GiB.", "typed by hand"), ("In moe@v1 it is 2,96 GiB.", "typed by hand"),
+        ("In moe@v1 it is 9.26 GiB.", "near a value"), ("In moe@v1 it is 2.95 GiB.", "near a value"),
+        ("In moe@v1 it is 29.6 GiB.", ""), ("In moe@v1 it is 2.69 MiB.", ""), ("In moe@v1 it is 2.9 GiB.", ""),
+        ("In moe@v1 it is 3.96 GiB.", ""), ("In general it is 2.69 GiB.", ""), ("Of moe@v1. It is 2.69 GiB.", ""),
+        ("The 83.0 % of moe@v1.", "typed by hand"), ("The 38.0 % of moe@v1.", "near a value"),
+        ("In moe@v1 it is version 1.2.96 GiB.", ""),
+    ],
+)  # fmt: skip
+def test_which_typed_numbers_are_told(told: Any, text: str, state: str) -> None:
+    assert [found for found, _ in told(text, "notes.md")] == ([state] if state else [])
+
+
+def test_bad_input_is_named_and_harmless(told: Any, tmp_path: Path) -> None:
+    (tmp_path / "latin.tex").write_bytes("Größe von dense@v1".encode("latin-1"))
+    (document,) = documents([tmp_path / "latin.tex"])
+    assert document.note and "Größe" in document.paragraphs[0].text
+    assert told(r"\newcommand{\a}{\b experiments/}\newcommand{\b}{\a\a experiments/} \a \tracegen{dense@v9}{x}")
+    assert told("\\newcommand{\\a}[2]{tracegen #1#2}\\a{x" + "{" * 3000) == []
+    (tmp_path / "loop.tex").write_text(r"\input{loop}\input{../loop} dense@v1")
+    assert len(documents([tmp_path / "loop.tex"])) == 1
+    for name, content in (("a.ipynb", "{"), ("b.ipynb", '{"cells": 3}'), ("c.ipynb", '{"cells": [3]}'), ("d.txt", "")):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(SettingsError, match=re.escape(name)):
+            documents([tmp_path / name])
+    with pytest.raises(SettingsError, match="none\\.tex"):
+        documents([tmp_path / "none.tex"])
+    broken = "@misc{a, url = {https://example.org/experiments/dense/v1/"
+    assert [state for state, _ in told(broken, "broken.bib")] == ["withdrawn"]
+    assert told("no such thing \\tracegen{{}{}} [[@v1]] {{ : }} experiments//v1/ " * 50_000) == []  # 3 MB
+
+
+SHOWN = [
+    "moe@v1 is faster than dense@v3.", "Compared with dense@v3, moe@v1 is faster.", "dense@v3 is slower than moe@v1.",
+    "With repacking, moe@v1 is 12 % faster than dense@v3.", "moe@v1 outperforms dense@v3.",
+    "A token takes longer in dense@v3 than in moe@v1.", "moe@v1 generates quicker than dense@v3 does.",
+    "Against dense@v3, a token of moe@v1 takes less time.", "moe@v1 has a higher speed than dense@v3.",
+    "In moe@v1 generation is 1.3 times faster than in dense@v3.", "dense@v3 slows down by a third beside moe@v1.",
+    "Relative to moe@v1, dense@v3 is slower.", "dense@v3 needs more time for a token than moe@v1.",
+    "On the same machine moe@v1 is faster than dense@v3.", "moe@v1 is much faster than dense@v3!",
+]  # fmt: skip
+HARMLESS = [
+    "dense@v3 and moe@v1 were recorded on one day.", "We ask whether moe@v1 is faster than dense@v3.",
+    "moe@v1 is not faster than dense@v3.", "It is unclear if dense@v3 is slower than moe@v1.",
+    "Is moe@v1 faster than dense@v3?", "moe@v1 could be faster than dense@v3.", "moe@v1 is as fast as dense@v3.",
+    "Neither dense@v3 nor moe@v1 is slower.", "One would expect moe@v1 to be faster than dense@v3.",
+    "dense@v3 and moe@v1 have the same speed.", "No difference between dense@v3 and moe@v1 makes one slower.",
+    "Nothing shows that moe@v1 is faster than dense@v3.", "moe@v1 is faster.", "A faster disk helps.",
+    "Table 3 lists dense@v3 and moe@v1.", "moe@v1 follows dense@v3 in the next section.",
+    "See dense@v3, and for experts moe@v1.", "It may be faster in moe@v1 than in dense@v3.",
+    "That moe@v1 is faster than dense@v3 cannot be said.", "dense@v3 asks the question that moe@v1 answers.",
+    "If moe@v1 is faster than dense@v3, repacking helps.", "dense@v3 might take longer than moe@v1.",
+    "The models of dense@v3 and moe@v1 are equally large.", "Both dense@v3 and moe@v1 use two threads.",
+    "moe@v1 was made after dense@v3.", "The settings of dense@v3 are those of moe@v1.",
+    "moe@v1 should be faster than dense@v3.", "We supposed that dense@v3 is slower than moe@v1.",
+    "The figures of dense@v3 and moe@v1 stand side by side.", "There is no evidence that dense@v3 is slower than moe@v1.",
+]  # fmt: skip
+
+
+@pytest.fixture
+def claimed(known: References, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The claims that are reported of a sentence where moe@v1 has so many times the speed of dense@v3."""
+
+    def reported(sentence: str, factor: float) -> list[str]:
+        speeds = {"dense@v3": 100.0, "moe@v1": 100.0 * factor}
+        monkeypatch.setattr(
+            of_claims, "side_of",
+            lambda name, experiments: side(name, [[timed(speeds[name] * (1 + n / 1000))] for n in range(9)]),
+        )  # fmt: skip
+        (tmp_path / "claim.md").write_text(sentence)
+        (document,) = documents([tmp_path / "claim.md"])
+        return [one.why for one in of_claims.claims(known, document, tmp_path)]
+
+    yield reported
+
+
+def test_claims_are_held_against_the_comparison(claimed: Any) -> None:
+    for sentence in SHOWN:
+        assert claimed(sentence, 1.3) == [], sentence
+        (why,) = claimed(sentence, 1.001) or [""]
+        assert "same within 5 %" in why, sentence
+        (why,) = claimed(sentence, 0.7) or [""]
+        assert why.startswith("it is the other way round"), sentence
+    false = [sentence for sentence in HARMLESS if claimed(sentence, 1.001)]
+    assert 15 + len(SHOWN) + len(HARMLESS) >= 60 and len(false) * 20 <= len(HARMLESS), false
+
+
+def test_the_command(experiments: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chapter, of = tmp_path / "a.tex", ["--experiments", str(experiments)]
+    links = r"\url{https://example.org/experiments/dense/v2/memory/\#fig-memory}"
+    chapter.write_text(f"{links}\n\\tracegen{{dense@v2}}{{touched}} \\tracegen{{dense@v2}}{{speed}}\n")
+    assert main(["check", str(tmp_path), *of]) == 1
+    said = capsys.readouterr()
+    assert "a.tex:2: superseded, another number: " in said.out and "159 tokens/s instead of 136" in said.out
+    assert "one place would mislead a reader" in said.err and "3 found: 2 superseded, 1 " in said.out
+    assert main(["check", str(chapter), "--json", *of]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [one["misleads"] for one in found] == [False, False, True] and found[0]["place"].endswith("a.tex:1")
+    assert main(["check", str(chapter), "--fix", *of]) == 1
+    assert "+\\tracegen{dense@v3}{touched} \\tracegen{dense@v2}{speed}" in capsys.readouterr().out
+    assert chapter.read_text() == (
+        f"{links.replace('v2', 'v3')}\n\\tracegen{{dense@v3}}{{touched}} \\tracegen{{dense@v2}}{{speed}}\n"
+    )
+    chapter.write_text("Nothing.")
+    assert main(["check", str(chapter), *of]) == 0 and "no version is mentioned" in capsys.readouterr().out
+    assert main(["check", str(tmp_path / "b.tex"), *of]) == 2
+    assert main(["check", str(chapter), "--experiments", str(tmp_path / "none")]) == 2
