@@ -161,6 +161,11 @@ def test_which_typed_numbers_are_told(told: Any, text: str, state: str) -> None:
     assert [found for found, _ in told(text, "notes.md")] == ([state] if state else [])
 
 
+def test_versions_of_other_tools_are_none_of_ours(told: Any) -> None:
+    assert told("actions/checkout@v4, package@v2 and a.b@v1 are others.") == []
+    assert [state for state, _ in told("Of dnese@v1 and dense@v4.")] == ["unknown", "unknown"]
+
+
 def test_bad_input_is_named_and_harmless(told: Any, tmp_path: Path) -> None:
     (tmp_path / "latin.tex").write_bytes("Größe von dense@v1".encode("latin-1"))
     (document,) = documents([tmp_path / "latin.tex"])
@@ -203,7 +208,7 @@ HARMLESS = [
     "The models of dense@v3 and moe@v1 are equally large.", "Both dense@v3 and moe@v1 use two threads.",
     "moe@v1 was made after dense@v3.", "The settings of dense@v3 are those of moe@v1.",
     "moe@v1 should be faster than dense@v3.", "We supposed that dense@v3 is slower than moe@v1.",
-    "The figures of dense@v3 and moe@v1 stand side by side.", "There is no evidence that dense@v3 is slower than moe@v1.",
+    "The figures of dense@v3 and moe@v1 stand side by side.", "No evidence says that dense@v3 is slower than moe@v1.",
 ]  # fmt: skip
 
 

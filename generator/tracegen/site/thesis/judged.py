@@ -46,14 +46,22 @@ class Judged:
 
 def judged(known: References, document: Document) -> Iterator[Judged]:
     """Each mention of a version in a document, and each file of a version that it includes."""
+    experiments = {p.version.experiment for p in known.published.values()}
     for paragraph in document.paragraphs:
         for mention in mentions(paragraph):
+            if mention.kind == "name" and not _is_ours(mention.citation.partition("@")[0], experiments):
+                continue
             place = place_of(document, paragraph, mention.at)
             state, why, fixed = _of_mention(known, mention)
             yield Judged(place, state, mention.written, why, fixed)
     for included in document.included:
         if found := _of_file(known, included):
             yield Judged(Place(document.path, included.line), *found)
+
+
+def _is_ours(name: str, experiments: set[str]) -> bool:
+    """Whether a bare `NAME@vN` means an experiment, or nearly: other tools name versions so, too."""
+    return name in experiments or bool(difflib.get_close_matches(name, experiments, 1, 0.8))
 
 
 Found = tuple[State, str, str]
