@@ -143,6 +143,9 @@ NAMED = """# Day
 
 [[a@v1~b@v1]] and [[a@v1~b@v1|once more]], [[a@v1 ~ a@v2]], `[[b@v1~a@v1]]`, [[a@v1~a@v9]].
 
+{{ a@v1~b@v1:ops_per_token }}, {{ a@v1~b@v1:tokens_per_second_generate:n }}, {{ a@v1~b@v1:nothing }},
+{{ a@v1~b@v1:ops_per_token:p }}
+
 ```
 [[b@v1~a@v2]]
 ```
@@ -156,7 +159,7 @@ def test_the_journal_leads_to_a_comparison_that_it_names(experiments: Path, tmp_
     (config.parent / "journal" / "index.md").write_text("# Journal\n")
     (config.parent / "experiments").symlink_to(experiments)
     assert references.pairs_in(config.parent / "journal") == [("a@v1", "b@v1"), ("a@v1", "a@v2"), ("a@v1", "a@v9")]
-    with pytest.raises(CheckError, match="1 warning"):
+    with pytest.raises(CheckError, match="3 warnings"):
         build_site(config, strict=True)
     build_site(config)
     page = (config.parent / "site" / "2026-11-01-day.html").read_text()
@@ -167,7 +170,14 @@ def test_the_journal_leads_to_a_comparison_that_it_names(experiments: Path, tmp_
         assert "What differs?" in (config.parent / "site" / address).read_text()
     made = {path.parent.name for path in (config.parent / "site").glob("experiments/*/v*-*/index.html")}
     assert made == {"v1-with-a-v1", "v2-from-v1"}
-    assert '<mark class="tracegen-unknown"' in page and "<code>[[b@v1~a@v1]]</code>" in page
+    (ops, runs) = re.findall(r'<a class="tracegen-value" href="([^"]+)"[^>]*>([^<]+)</a>', page)
+    assert ops[0] == own and re.fullmatch(r"[0-9]+ → [0-9]+ \((equal|different), n = 1 and 1\)", ops[1])
+    assert runs == (own, "n = 1 and 1")
+    assert (
+        page.count('<mark class="tracegen-unknown"') == 3
+        and "ops_per_token has no" in page
+        and "<code>[[b@v1~a@v1]]</code>" in page
+    )
 
 
 def test_a_pair_that_cannot_be_compared_is_reported_where_it_stands(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.comparing.made import counted, side, timed
 from tracegen.comparing.comparison import compare
 from tracegen.comparing.rules import as_json, broken, parsed
+from tracegen.comparing.values import values
 from tracegen.contract.errors import SettingsError
 
 SLOW, FAST = ([[timed(v + i / 9)] for i in range(7)] for v in (100, 130))
@@ -51,3 +52,17 @@ def test_json_has_every_measure_as_numbers() -> None:
     assert speed["runs_needed"] is None and document["margin"] == 0.05 and "Same within 5 %" in document["rule"][0]
     assert tokens["a"] == tokens["b"] == 3 and tokens["state"] == "equal" and "p" not in tokens
     assert document["a"]["runs"] == [f"made/run-00{n}" for n in range(1, 8)]
+
+
+def test_what_a_journal_quotes_has_the_numbers_of_the_comparison() -> None:
+    a, b = ([[timed(100 + step + n / 10), counted(4)] for n in range(9)] for step in (0, 30))
+    found = values(compare(side("a", a), side("b", b)))["tokens_per_second_generate"]
+    assert (found["a"], found["b"], found["n"], found["verdict"]) == (
+        "100 tokens/s", "130 tokens/s", "n = 9 and 9", "different"
+    )  # fmt: skip
+    assert found["range_a"] == "100 tokens/s to 101 tokens/s" and found["shift"] == "+29.9 %"
+    assert found["p"].startswith("p ") and found["interval"].endswith(" %")
+    assert found["change"] == f"100 tokens/s → 130 tokens/s (different, {found['p']}, n = 9 and 9)"
+    one = values(compare(side("a", a[:1]), side("b", b[:1])))["tokens_per_second_generate"]
+    assert "interval" not in one and one["verdict"].startswith("not enough runs") and "not enough runs" in one["change"]
+    assert values(compare(side("a", a), side("b", [[counted(4)]]))) == {}

@@ -158,6 +158,7 @@ def draw(
     from tracegen.comparing.matrix_page import render_matrix
     from tracegen.comparing.page import render_comparison
     from tracegen.comparing.sides import cells_of, published_cells, side_of
+    from tracegen.comparing.values import values
 
     said: dict[str, object] = {}
     if matrix:
@@ -176,6 +177,7 @@ def draw(
         comparison = compare(*(side_of(text, experiments) for text in sides))
         report, brief = render_comparison(comparison, executor), say.in_brief(comparison)
         said = {"answer": answer(comparison), "findings": findings(comparison), "timed": timed_state(comparison)}
+        said |= {"quoted": values(comparison)}
     write_comparison(place, report, brief, said)
 
 

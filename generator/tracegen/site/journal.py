@@ -6,6 +6,7 @@
     [[sample@v1/memory#tensor=17]]          a link to a tensor in the explorer, to a node with sample@v1/graph#g0-n12
     [[sample@v1~other@v2]]                  a link to the page that compares two versions, which the build makes
     {{ sample@v1:touched_share }}           a published value, as its page words it
+    {{ sample@v1~other@v2:KEY:PART }}       what a comparison says of a key figure: a, b, range_a, shift, p, verdict …
     ![[sample@v1#fig-heatmap]]              a figure, alone in its paragraph, with its caption
 
 The extension writes addresses from the site's root (`tracegen:/…`) and marks
@@ -36,6 +37,7 @@ from tracegen.site.references import (
     is_ours,
     nearest,
     resolve,
+    resolve_difference,
     resolve_pair,
     withdrawn,
 )
@@ -43,7 +45,7 @@ from tracegen.site.references import (
 Handled = tuple[Element, int, int] | tuple[None, None, None]  # the result of a pattern of Python-Markdown
 
 _LINK = r"(?<!!)\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]"
-_VALUE = r"\{\{\s*(?P<reference>[\w.@-]+):(?P<value>[^{}\n]*?)\s*\}\}"
+_VALUE = r"\{\{\s*(?P<reference>[\w.@~-]+):(?P<value>[^{}\n]*?)\s*\}\}"
 _KEYLESS = r"\{\{\s*(?P<reference>[\w.-]+@v\d+)\s*\}\}"
 _FIGURE = re.compile(r"!\[\[(?P<reference>[^\[\]|\n]+)(?:\|(?P<text>[^\[\]\n]+))?\]\]")
 _MARKED = re.compile(r'<mark class="tracegen-unknown" title="(?P<reason>[^"]*)">(?P<literal>.*?)</mark>', re.DOTALL)
@@ -122,6 +124,13 @@ def _keyless_value(known: References, m: re.Match[str]) -> Element:
 
 
 def _quoted_value(known: References, m: re.Match[str]) -> Element:
+    if "~" in m["reference"]:
+        url, words = resolve_difference(known, m["reference"], m["value"].strip())
+        link = Element(
+            "a", {"class": "tracegen-value", "href": url, "title": f"{m['reference']}: {m['value'].strip()}"}
+        )
+        link.text = AtomicString(words)
+        return link
     target, name = resolve(known, m["reference"]), m["value"].strip()
     value = _value(target, name)
     exact = f"{value.get('value')} {value.get('unit') or ''}".strip()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tracegen.comparing.values import WHOLE
 from tracegen.contract import address
 from tracegen.publishing import anchors
 from tracegen.publishing.held import addresses_of
@@ -17,7 +18,7 @@ from tracegen.site.pictured import SCHEME
 _NEAREST = 3  # names that a warning proposes
 _FEW = 8  # names that a warning lists
 _PAIR = re.compile(r"\s*(?P<a>[\w.-]+@v[0-9]+)\s*~\s*(?P<b>[\w.-]+@v[0-9]+)\s*")
-_NAMED_PAIR = re.compile(rf"\[\[{_PAIR.pattern}(?:\|[^\[\]\n]+)?\]\]")
+_NAMED_PAIR = re.compile(rf"(?:\[\[|\{{\{{){_PAIR.pattern}(?=[|:\]])")
 _CODE = re.compile(r"^ *(```|~~~).*?^ *\1|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 
 
@@ -155,6 +156,26 @@ def pairs_in(journal: Path) -> list[tuple[str, str]]:
 
 def resolve_pair(known: References, reference: str) -> tuple[str, str]:
     """The address of the comparison that a reference names, and the text of the link. Raises UnknownReferenceError."""
+    found, url = _compared(known, reference)
+    a, b = (withdrawn(known.published[citation]) for citation in found.asked.sides)
+    return url, f"{found.asked.sides[0]}{a} → {found.asked.sides[1]}{b}"
+
+
+def resolve_difference(known: References, reference: str, name: str) -> tuple[str, str]:
+    """The address of a comparison, and its words for `KEY` or `KEY:PART`. Raises UnknownReferenceError."""
+    found, url = _compared(known, reference)
+    quoted: Mapping[str, Mapping[str, str]] = found.bundle.document.get("quoted", {}) if found.bundle else {}
+    key, _, part = (piece.strip() for piece in name.partition(":"))
+    if key not in quoted:
+        near = nearest(key, list(quoted), "key figures of both sides")
+        raise UnknownReferenceError(f"{reference} has no key figure {key!r}; {near}")
+    if (part or WHOLE) not in quoted[key]:
+        raise UnknownReferenceError(f"{reference}: {key} has no {part!r}; it has {', '.join(quoted[key])}")
+    return url, quoted[key][part or WHOLE]
+
+
+def _compared(known: References, reference: str) -> tuple[Compared, str]:
+    """The comparison that a reference names, and its address. Raises UnknownReferenceError."""
     pair = pair_of(reference)
     if pair is None:
         raise UnknownReferenceError("a comparison is NAME@vN~NAME@vN, without a page or an anchor")
@@ -164,8 +185,7 @@ def resolve_pair(known: References, reference: str) -> tuple[str, str]:
     found = known.comparisons.get(pair)
     if found is None or found.bundle is None:
         raise UnknownReferenceError(found.problem if found else "this comparison was not drawn")
-    url = f"{SCHEME}{known.base}/{found.asked.experiment}/{found.asked.slug}/index.html"
-    return url, f"{pair[0]}{withdrawn(a)} → {pair[1]}{withdrawn(b)}"
+    return found, f"{SCHEME}{known.base}/{found.asked.experiment}/{found.asked.slug}/index.html"
 
 
 def withdrawn(published: Published) -> str:

@@ -73,7 +73,7 @@ def _why_not(known: References, sentence: Sentence, experiments: Path) -> str:
 def _of_bytes(comparison: Comparison) -> str:
     """Why no difference in bytes or waiting is shown; empty if one is."""
     places = [("", AFTER_LOADING), ("", WHILE_LOADING), WAITING]
-    places += [("generate", f"weights touched by a token, {of}") for of in ("of the file", "of copies of weights")]
+    places += [("generate", f"weights touched by a token, {of}") for of in ("mapped", "copied")]
     rows = [
         row
         for phase, what in places
