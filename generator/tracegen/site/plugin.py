@@ -134,6 +134,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         html, problems = journal.settle(html, path=page.file.dest_uri, source=page.file.content_string)
         for problem in problems:
             log.warning(f"{page.file.src_uri}:{problem.line}: unknown reference {problem.literal}: {problem.reason}")
+        self._warn_of_claims(page.file, config)
         if page.file.dest_uri == FRONT:
             return home.marked(html) if self.config.home else html
         path, title = page.file.dest_uri, str(page.title or page.file.name)
@@ -141,6 +142,17 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         if entry:
             self.entries[path] = entry
         return html
+
+    def _warn_of_claims(self, file: File, config: MkDocsConfig) -> None:
+        """Warn of a sentence that says which of two versions is faster, where their comparison does not show it."""
+        if file.content_string.count("@v") < 2:
+            return
+        from tracegen.site.thesis.claims import claims  # comparing takes longer to import than most sites to build
+        from tracegen.site.thesis.documents import of_markdown
+
+        written = of_markdown(Path(file.src_uri), file.content_string)
+        for claim in claims(self.references, written, _root(config) / self.config.experiments_dir):
+            log.warning(f"{claim.place}: {claim.state}: {claim.written}: {claim.why}")
 
     def on_env(self, env: Environment, config: MkDocsConfig, files: Files) -> None:
         """Keep compiled templates of the theme: compiling takes a tenth of the build of 500 pages."""

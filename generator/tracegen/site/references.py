@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tracegen.comparing.values import WHOLE
 from tracegen.contract import address
 from tracegen.publishing import anchors
 from tracegen.publishing.held import addresses_of
@@ -163,6 +162,8 @@ def resolve_pair(known: References, reference: str) -> tuple[str, str]:
 
 def resolve_difference(known: References, reference: str, name: str) -> tuple[str, str]:
     """The address of a comparison, and its words for `KEY` or `KEY:PART`. Raises UnknownReferenceError."""
+    from tracegen.comparing.values import WHOLE  # which takes long to import
+
     found, url = _compared(known, reference)
     quoted: Mapping[str, Mapping[str, str]] = found.bundle.document.get("quoted", {}) if found.bundle else {}
     key, _, part = (piece.strip() for piece in name.partition(":"))

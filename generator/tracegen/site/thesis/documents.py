@@ -73,6 +73,11 @@ def documents(paths: Sequence[Path]) -> list[Document]:
     return list(found.values())
 
 
+def of_markdown(path: Path, text: str) -> Document:
+    """The document that this Markdown is; what stands in blocks of code is none of it."""
+    return Document(path, list(_split(_blanked(_FENCE, text))))
+
+
 def _files(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         if path.suffix.lower() not in SUFFIXES:
@@ -111,7 +116,7 @@ def _read(path: Path, root: Path, found: dict[Path, Document], macros: Macros | 
     elif kind == ".ipynb":
         document.paragraphs = list(_cells(document.path, text))
     elif kind == ".md":
-        document.paragraphs = list(_split(_blanked(_FENCE, text)))
+        document.paragraphs = of_markdown(path, text).paragraphs
     else:
         linked = _LINK.sub(lambda m: f" {m[1] or m[2] or ''} ", _blanked(_HIDDEN, text))
         document.paragraphs = list(_split(html.unescape(_blanked(_TAG, linked))))
