@@ -27,10 +27,11 @@ sample: $(VENV)/ready ## the site of the published sample run alone; needs no co
 
 test: $(VENV)/ready ## everything that protects what a user relies on: native, Python, integration, browser
 	@$(BIN)/python tests/chromium.py
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not attack and not alone"
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not attack and not nightly and not alone"
 	@$(BIN)/python -m pytest -m alone
 
-test-all: test ## the same, and the attack: some 900 tries to break a command (ten minutes)
+test-all: test ## the same, more of the trained model, and the attack: some 900 tries to break a command (twenty minutes)
+	@$(BIN)/python -m pytest -m nightly
 	@$(BIN)/python -m pytest -n 2 --dist load -m attack tests/attack
 
 test-quick: $(VENV)/ready ## while you work: what needs no llama.cpp, no browser and not long; three minutes

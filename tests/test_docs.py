@@ -85,9 +85,33 @@ def test_defaults_are_those_of_an_experiment() -> None:
 
 
 def test_the_least_experiment_of_the_page_is_one(tmp_path: Path) -> None:
-    least, matrix = re.findall(r"```toml\n(.*?)```", docs.pages()["settings.md"], re.DOTALL)
+    least, matrix = blocks("toml", docs.pages()["settings.md"])
     assert experiment_from("a", tomllib.loads(least), tmp_path).tokens == 16
     assert len(matrix_from("a", tomllib.loads(matrix), tmp_path).plan) == 20
+
+
+def test_the_experiment_of_the_readme_is_one(tmp_path: Path) -> None:
+    (of_readme,) = blocks("toml", (ROOT / "README.md").read_text(encoding="utf-8"))
+    experiment = experiment_from("a", tomllib.loads(of_readme), tmp_path)
+    assert experiment.model == "smollm2" and experiment.chat and experiment.memory_limit_gb
+
+
+def test_the_lines_for_a_notebook_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line of the page, on the version that it names: an expression gives something to show."""
+    monkeypatch.chdir(ROOT)
+    names: dict[str, object] = {}
+    for block in blocks("python", (ROOT / "docs/notebook.md").read_text(encoding="utf-8")):
+        for line in block.splitlines():
+            code = line.partition("#")[0].strip()
+            if code.startswith(("import ", "sample = ")):
+                exec(code, names)
+            elif code:
+                assert eval(code, names) is not None, line
+
+
+def blocks(language: str, page: str) -> list[str]:
+    """The blocks of code of a page."""
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 
 
 @pytest.mark.parametrize("key", docs.OF_A_MATRIX)

