@@ -19,6 +19,7 @@ VERBS: Mapping[str, str] = {
     "sql": "Answer a question in SQL about the tables of one or many runs or versions.",
     "publish": "Freeze a run as a version that can be cited, and print what becomes public.",
     "build": "Build the site from the journal, the published versions and the newest drafts.",
+    "reproduce": "Run a published version again, and say whether it came out the same.",
     "check": "Say what a thesis says of versions that is no longer true: links, values, typed numbers, claims.",
     "serve": "Serve the site on this machine and rebuild it when runs, settings, journal or templates change.",
     "read": "Make the tables and checks of a run anew from its evidence (after an upgrade of tracegen).",

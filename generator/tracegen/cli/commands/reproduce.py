@@ -1,0 +1,134 @@
+"""`tracegen reproduce`: runs a published version again, and says whether it came out the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tracegen.cli.arguments import PATH, PLACE, WHOLE, Verb, run_names
+from tracegen.cli.columns import aligned
+from tracegen.contract.errors import CheckError, SettingsError
+from tracegen.contract.text import visible
+
+if TYPE_CHECKING:
+    from tracegen.comparing.reproduced import Reproduced
+    from tracegen.contract.model import Experiment, Run
+
+RUNS = 3
+FOLDER = Path(".tracegen") / "reproduced"
+
+
+@click.command("reproduce", cls=Verb)
+@click.argument("version", metavar="NAME@vN", shell_complete=run_names)
+@click.option("--repeat", type=WHOLE, metavar="N", default=RUNS, show_default=True)
+@click.option("--model", type=PATH, metavar="FILE")
+@click.option("--llama-cpp", metavar="FOLDER", type=PLACE)
+@click.option("--json", "as_json", is_flag=True)
+@click.option("--yes", is_flag=True)
+def command(version: str, repeat: int, model: Path | None, llama_cpp: str | None, as_json: bool, yes: bool) -> int:
+    """Run the version again; print what came out the same, and write a certificate."""
+    from tracegen.comparing import reproduced
+    from tracegen.comparing.comparison import compare
+    from tracegen.comparing.sides import side, side_of
+    from tracegen.contract.settings import check_repeat
+    from tracegen.reading.folders import version_folder
+    from tracegen.storing import store
+
+    check_repeat(repeat)
+    folder = version_folder(version)
+    if folder is None:
+        raise SettingsError(f"{version}: names no version; write NAME@v2")
+    published = side_of(version)
+    facts = published.typical.facts
+    citation = published.name
+    experiment = reproduced.experiment_of(citation, facts, _model(citation, facts, model, folder))
+    where = FOLDER / experiment.name
+    runs = _runs(experiment, where, repeat, llama_cpp, yes=yes)
+    _refuse_another_model(citation, facts, runs)
+    comparison = compare(published, side("run again", [run.folder for run in runs if run.folder]))
+    found = reproduced.outcomes(comparison)
+    store.write_text(where / "certificate.md", reproduced.certificate(citation, comparison, found, _faults(folder)))
+    told = reproduced.as_json(citation, found)
+    store.write_text(where / "certificate.json", json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    store.write_text(where / "codecheck.yml", reproduced.codecheck(citation, runs[-1].created, found))
+    print(json.dumps(told, indent=1, ensure_ascii=False) if as_json else _report(found, where))
+    if failed := reproduced.failed(found):
+        raise CheckError(f"{citation}: {len(failed)} of {len(found)} measures came out otherwise")
+    return 0
+
+
+def _faults(folder: Path) -> list[str]:
+    from tracegen.publishing.bundle import read_bundle
+    from tracegen.publishing.errata import errata_of
+
+    document = read_bundle(folder).document
+    faults = errata_of(str(document.get("generator", "")), created=str(document.get("created", "")))
+    return [fault.title for fault in faults]
+
+
+def _model(citation: str, facts: Mapping[str, Any], named: Path | None, folder: Path) -> str:
+    """The model of the version: the named file, one that tracegen can fetch or write, or one here with its hash.
+
+    Raises SettingsError where there is none.
+    """
+    from tracegen.contract.model import NAMED_MODELS
+    from tracegen.storing.store import sha256_of
+
+    recorded, settings = facts.get("model") or {}, facts.get("settings") or {}
+    if named is None and settings.get("model") in NAMED_MODELS:
+        return str(settings["model"])
+    wanted, name = recorded.get("sha256"), str(recorded.get("file"))
+    around = [Path("models"), folder.parents[1], folder.parents[3] / "models"]
+    files = [named] if named else [path for place in around for path in sorted(place.glob(f"**/{Path(name).name}"))]
+    for path in files:
+        if path.is_file() and sha256_of(path) == wanted:
+            return str(path.absolute())
+    if named:
+        raise SettingsError(f"{named}: is not the model of {citation}, whose SHA-256 is {wanted}")
+    raise SettingsError(f"{citation}: needs its model {visible(name)} (SHA-256 {wanted}); name it: --model FILE")
+
+
+def _runs(experiment: Experiment, where: Path, repeat: int, llama_cpp: str | None, *, yes: bool) -> list[Run]:
+    """At least `repeat` usable runs: those of an earlier call, and new ones. Raises CheckError if one is not usable."""
+    from tracegen.cli.commands.run import _agree, _questions
+    from tracegen.measure.runs.measure import measure
+    from tracegen.storing import store
+    from tracegen.storing.progress import Progress
+
+    where.mkdir(parents=True, exist_ok=True)
+    _agree(_questions(experiment, where), yes=yes)
+    stored = [store.read_run(path) for path in store.run_folders(where)]
+    runs = [run for run in stored if run.verdict != "not usable"]
+    progress = Progress()
+    while len(runs) < repeat:
+        progress.say(f"run {len(runs) + 1} of {repeat}")
+        run = measure(experiment, where, progress, llama_cpp)
+        if run.verdict == "not usable":
+            failed = "; ".join(check.title for check in run.checks if check.state == "failed")
+            raise CheckError(f"{run.folder}: is not usable ({failed}); it was not compared")
+        runs.append(run)
+    return runs
+
+
+def _refuse_another_model(citation: str, facts: Mapping[str, Any], runs: list[Run]) -> None:
+    wanted = (facts.get("model") or {}).get("sha256")
+    others = {run.facts["model"]["sha256"] for run in runs} - {wanted}
+    if others:
+        raise SettingsError(
+            f"{citation}: was made with another model (SHA-256 {wanted}) than {', '.join(map(str, others))}; name it: "
+            "--model FILE"
+        )
+
+
+def _report(found: list[Reproduced], where: Path) -> str:
+    from tracegen.comparing import reproduced
+
+    heads = ("measure", "published", "run again", "outcome")
+    rows = [tuple(map(visible, one.row)) for one in found if one.outcome != "equal"]
+    columns = [(name, [row[n] for row in rows]) for n, name in enumerate(heads)]
+    lines = aligned(columns, [False] * len(heads)) if rows else ()
+    return "\n".join([*lines, reproduced.summary(found), f"certificate: {where / 'certificate.md'}"])

@@ -1,0 +1,163 @@
+"""A version run again: the experiment that its record describes, and whether it came out the same.
+
+Counted measures must be equal in every run. A timed one is judged by the test of comparisons, which a version with few
+runs may be too small for; times on another machine are not judged.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tracegen.comparing import sentences as say
+from tracegen.comparing.comparison import Compared, Comparison
+from tracegen.comparing.conditions import differing
+from tracegen.comparing.measures import ASKED, WAITING
+from tracegen.comparing.rules import NAMES
+from tracegen.contract import quantities as q
+from tracegen.contract.errors import SettingsError
+from tracegen.contract.model import Experiment
+from tracegen.contract.setting_keys import KEYS, LIMITS
+from tracegen.contract.settings import experiment_from
+from tracegen.contract.withheld import WITHHELD
+
+Outcome = Literal["equal", "same", "different", "not judged"]
+
+
+def experiment_of(citation: str, facts: Mapping[str, Any], model: str) -> Experiment:
+    """The experiment that a version's record describes, with `model` (a path or name) and its own name.
+
+    Raises SettingsError where the record lacks what it takes: of a foreign trace, a private prompt, a withheld flag.
+    """
+    settings, command = facts.get("settings"), facts.get("command")
+    if not isinstance(settings, Mapping) or not isinstance(command, Sequence) or "-p" not in command[:-1]:
+        raise SettingsError(f"{citation}: says not with which settings and prompt it was made; it cannot be run again")
+    prompt = str(command[list(command).index("-p") + 1])
+    if settings.get("private") or WITHHELD in (prompt, *map(str, settings.get("flags", ()))):
+        raise SettingsError(f"{citation}: its prompt or a flag is withheld; it cannot be run again from its record")
+    kept = {key: value for key, value in settings.items() if key in KEYS and KEYS[key].holds(value)}
+    limits = {key: value for key, value in settings.items() if key in LIMITS and LIMITS[key].holds(value)}
+    kept |= {"model": model, "prompt": prompt, "repeat": 1}
+    return experiment_from(citation.replace("@", "-"), {**kept, **({"limits": limits} if limits else {})}, Path.cwd())
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A measure of a version beside that of the new runs, and how it came out; `why` where it is not judged."""
+
+    name: str
+    unit: str
+    counted: bool
+    published: tuple[float, ...]
+    found: tuple[float, ...]
+    outcome: Outcome
+    why: str = ""
+
+    @property
+    def row(self) -> tuple[str, str, str, str]:
+        """Name, both values and outcome in words."""
+        values = tuple(_span(of, self.unit) for of in (self.published, self.found))
+        return self.name, *values, f"{self.outcome}{f': {self.why}' if self.why else ''}"  # type: ignore[return-value]
+
+
+def _span(values: tuple[float, ...], unit: str) -> str:
+    """`104 tokens/s`, or `98.1 to 110 tokens/s`."""
+    if not values:
+        return "not recorded"
+    low, high = say.value(min(values), unit), say.value(max(values), unit)
+    return low if low == high else f"{low} to {high}"
+
+
+def outcomes(comparison: Comparison) -> list[Reproduced]:
+    """Each counted measure, and the timed key figures, of a comparison of a version with its new runs."""
+    asked = {*ASKED, WAITING, *NAMES.values()}
+    rows = [r for r in comparison.rows if r.kind == "counted" or (r.by == "run" and (r.phase, r.what) in asked)]
+    return [_outcome(row, comparison.margin) for row in rows]
+
+
+def _outcome(row: Compared, margin: float) -> Reproduced:
+    name, a, b = say.name(row), row.values_a, row.values_b
+
+    def made(outcome: Outcome, why: str = "") -> Reproduced:
+        return Reproduced(name, row.unit, row.kind == "counted", a, b, outcome, why)
+
+    if not a or not b:
+        return made("not judged", "only one side has it")
+    if row.kind == "counted":
+        return made("equal" if {*a} == {*b} and len({*a}) == 1 else "different")
+    if row.state == "not comparable":
+        return made("not judged", "made on another machine")
+    if row.state in ("different", "equal"):
+        return made("different" if row.state == "different" else "same")
+    if row.state == "same within the margin":
+        return made("same", f"within {say.margin_of(margin)}")
+    return made("not judged", "too few runs for a test")
+
+
+def certificate(citation: str, comparison: Comparison, found: Sequence[Reproduced], faults: Sequence[str]) -> str:
+    """The certificate as Markdown: what was run again where, how it came out, and what was not checked.
+
+    `faults`: what is known to be false in the version, which may be why a measure differs.
+    """
+    run = comparison.b.runs[-1]
+    host, model = run.facts.get("host", {}), run.facts.get("model", {})
+    differs = [d for d in differing(comparison.a, comparison.b) if d.group in ("Machine", "llama.cpp", "Model")]
+    told = [one for one in found if one.outcome != "equal"]
+    lines = [
+        f"# {citation}, run again", "", f"{summary(found)}", "",
+        f"- When: {run.created}, {q.counted(len(comparison.b.runs), 'run')}",
+        f"- Where: {q.printable(str(host.get('cpu')))}, {host.get('cores')} cores, "
+        f"{q.size(host['memory_bytes']) if host.get('memory_bytes') else 'memory not known'}, {host.get('kernel')}",
+        f"- Model: {q.printable(str(model.get('file')))}, SHA-256 {model.get('sha256')}",
+        *(f"- Other than then: {d.group}, {d.key}: {', '.join(d.a)} → {', '.join(d.b)}" for d in differs),
+        *([f"- Known faults of the version, which may be why: {'; '.join(faults)}"] if faults else []),
+        "", "| measure | published | run again | outcome |", "|---|---|---|---|",
+        *(f"| {' | '.join(cell.replace('|', ' ') for cell in one.row)} |" for one in told),
+        "", f"Not checked: {_not_checked(found)}", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def summary(found: Sequence[Reproduced]) -> str:
+    """`All 278 counted measures are equal. Timed: 3 same, 5 not judged.`"""
+    counted = [one.outcome for one in found if one.counted]
+    equal = f"{counted.count('equal')} of {q.counted(len(counted), 'counted measure')} are equal"
+    if counted.count("equal") == len(counted):
+        equal = f"All {len(counted)} counted measures are equal"
+    timed = Counter(one.outcome for one in found if not one.counted)
+    rest = ", ".join(f"{n} {outcome}" for outcome, n in timed.items())
+    return f"{equal}.{f' Timed: {rest}.' if rest else ''}"
+
+
+def _not_checked(found: Sequence[Reproduced]) -> str:
+    n = Counter(
+        one.why for one in found if one.outcome in ("not judged", "inside the new runs", "outside the new runs")
+    )
+    reasons = "; ".join(f"{q.counted(count, 'measure')}, {why}" for why, count in n.items())
+    return (
+        f"{reasons or 'nothing that both hold'}. Pages, drawings and sentences of the version are not made anew here."
+    )
+
+
+def as_json(citation: str, found: Sequence[Reproduced]) -> dict[str, Any]:
+    """The outcome for a program."""
+    measures = [vars(one) | {"published": list(one.published), "found": list(one.found)} for one in found]
+    return {"version": citation, "summary": summary(found), "reproduced": not failed(found), "measures": measures}
+
+
+def failed(found: Sequence[Reproduced]) -> list[Reproduced]:
+    """What did not come out the same."""
+    return [one for one in found if one.outcome == "different"]
+
+
+def codecheck(citation: str, when: str, found: Sequence[Reproduced]) -> str:
+    """The same as a codecheck.yml, without the names of people: who checked fills them in."""
+    return (
+        "---\nversion: https://codecheck.org.uk/spec/config/1.0/\n"
+        f"paper:\n  title: {json.dumps(citation)}\n"
+        "manifest:\n  - file: certificate.md\n    comment: what came out the same, and what was not checked\n"
+        "  - file: certificate.json\n    comment: every measure, published and run again\n"
+        f"codechecker: []\nsummary: {json.dumps(summary(found), ensure_ascii=False)}\ncheck_time: {json.dumps(when)}\n"
+    )

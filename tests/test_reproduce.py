@@ -1,0 +1,98 @@
+"""`tracegen reproduce`: what a version's record describes, and whether it came out the same."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.comparing.made import HOST, counted, side, timed
+from tracegen.cli.main import main
+from tracegen.comparing.comparison import compare
+from tracegen.comparing.reproduced import certificate, codecheck, experiment_of, outcomes, summary
+from tracegen.contract.errors import SettingsError
+from tracegen.contract.model import Experiment
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.measure.capture.plan import command_for, settings_of
+
+MADE = Experiment(
+    name="demo", question="What?", model="demo", prompt="A prompt\nof two lines", tokens=7, threads=3, context=64,
+    flags=("--temp", "0.5"), page_cache="cold", memory_limit_gb=0.5, timeout_s=60, repeat=4,
+)  # fmt: skip
+
+
+def recorded(experiment: Experiment, **settings: Any) -> dict[str, Any]:
+    command = command_for(experiment, Path("llama-completion"), Path("demo.gguf"))
+    return {"settings": {**settings_of(experiment), **settings}, "command": list(command)}
+
+
+@pytest.mark.parametrize(
+    "made", [MADE, replace(MADE, memory_limit_gb=None, mlock_gb=2.0, page_cache="as is", chat=True)]
+)
+def test_the_record_of_a_run_describes_its_experiment(made: Experiment) -> None:
+    again = experiment_of("demo@v1", json.loads(json.dumps(recorded(made))), "demo")
+    assert again == replace(made, name="demo-v1", repeat=1, faults=made.records_faults)
+    assert command_for(again, Path("a"), Path("b")) == command_for(made, Path("a"), Path("b"))
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        ({}, "cannot be run again"), ({"settings": {}, "command": ["x", "-p"]}, "cannot be run again"),
+        (recorded(MADE, private=True), "withheld"), (recorded(MADE, flags=["--x", "(withheld)"]), "withheld"),
+        (recorded(replace(MADE, prompt="(withheld)")), "withheld"),
+        (recorded(MADE, flags=["-m", "/etc/passwd"]), "not allowed"), (recorded(MADE, tokens=-3), "tokens: is missing"),
+        (recorded(MADE, threads="'; rm"), None),
+    ],
+)  # fmt: skip
+def test_a_record_that_is_no_experiment_is_refused(facts: dict[str, Any], why: str | None) -> None:
+    """A setting that is none is left out, as an older tracegen may have had others: the run's own checks follow."""
+    if why is None:
+        assert experiment_of("demo@v1", facts, "demo").threads == Experiment.threads
+        return
+    with pytest.raises(SettingsError, match=why):
+        experiment_of("demo@v1", facts, "demo")
+
+
+def test_counted_measures_must_be_equal_and_times_pass_the_test() -> None:
+    slow, fast = ([[timed(v + i / 9), counted(4), counted(i, "varies")] for i in range(9)] for v in (100, 130))
+    found = {one.name: one for one in outcomes(compare(side("demo@v1", slow), side("again", slow)))}
+    assert found["generation, tokens"].outcome == "equal" and found["generation, varies"].outcome == "different"
+    assert found["generation, speed"].outcome == "same"
+    comparison = compare(side("demo@v1", slow), side("again", fast))
+    found = {one.name: one for one in outcomes(comparison)}
+    assert found["generation, speed"].outcome == "different"
+    one = compare(side("demo@v1", slow[:1]), side("again", fast))
+    (speed,) = [of for of in outcomes(one) if of.name == "generation, speed"]
+    assert (speed.outcome, speed.why) == ("not judged", "too few runs for a test")
+    other = compare(side("demo@v1", slow), side("again", fast, host={**HOST, "cpu": "Another"}))
+    (speed,) = [of for of in outcomes(other) if of.name == "generation, speed"]
+    assert (speed.outcome, speed.why) == ("not judged", "made on another machine")
+    told = certificate("demo@v1", other, outcomes(other), ["A fault"])
+    assert "Other than then: Machine, cpu: Example CPU → Another" in told and "A fault" in told
+    assert "Not checked: 1 measure, made on another machine." in told
+    assert summary(outcomes(other)) == "1 of 2 counted measures are equal. Timed: 1 not judged."
+    assert 'summary: "1 of 2' in codecheck("demo@v1", "2026-12-01", outcomes(other))
+
+
+@pytest.mark.llama
+def test_a_version_comes_out_the_same(
+    hooked: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    programs = ["--llama-cpp", str(hooked.programs)]
+    run = ["run", "--model", "demo", "--prompt", "The first", "-n", "3", "--name", "mine", *programs]
+    assert main([*run, "--publish", "-m", "why"]) == 0
+    assert main(["reproduce", "mine@v1", "--repeat", "2", *programs]) == 0
+    said = capsys.readouterr().out
+    assert " counted measures are equal" in said and "All " in said
+    folder = Path(".tracegen/reproduced/mine-v1")
+    assert len(list((folder / "runs").iterdir())) == 2
+    before = (folder / "runs").stat().st_mtime_ns
+    assert main(["reproduce", "mine@v1", "--repeat", "2", "--json", *programs]) == 0
+    assert json.loads(capsys.readouterr().out)["reproduced"] is True and (folder / "runs").stat().st_mtime_ns == before
+    assert "demo.gguf, SHA-256 " in (folder / "certificate.md").read_text()
+    (tmp_path / "other.gguf").write_bytes(b"GGUF")
+    assert main(["reproduce", "mine@v1", "--model", "other.gguf", *programs]) == 2
+    assert main(["reproduce", "mine@v2", *programs]) == 2 and main(["reproduce", "mine", *programs]) == 2
