@@ -260,3 +260,18 @@ def test_the_command(experiments: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["check", str(chapter), *of]) == 0 and "no version is mentioned" in capsys.readouterr().out
     assert main(["check", str(tmp_path / "b.tex"), *of]) == 2
     assert main(["check", str(chapter), "--experiments", str(tmp_path / "none")]) == 2
+
+
+def test_whose_a_file_or_a_value_is(experiments: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of = ["--experiments", str(experiments)]
+    (tmp_path / "renamed.svg").write_bytes((experiments / "moe/versions/1/figures/memory.svg").read_bytes())
+    assert main(["whose", str(tmp_path / "renamed.svg"), *of]) == 0
+    assert "moe@v1 (current): figures/memory.svg\n" in capsys.readouterr().out
+    for value in ("159 tokens/s", "159.0", "159\u202ftokens/s"):
+        assert main(["whose", value, *of]) == 0
+        assert capsys.readouterr().out == "dense@v3 (current): speed = 159 tokens/s\n"
+    assert (
+        main(["whose", "160 tokens/s", *of]) == 1 and "no published version has this value" in capsys.readouterr().err
+    )
+    (tmp_path / "renamed.svg").write_bytes(b"<svg/>")
+    assert main(["whose", str(tmp_path / "renamed.svg"), *of]) == 1 and "holds this file" in capsys.readouterr().err

@@ -21,6 +21,7 @@ VERBS: Mapping[str, str] = {
     "build": "Build the site from the journal, the published versions and the newest drafts.",
     "reproduce": "Run a published version again, and say whether it came out the same.",
     "check": "Say what a thesis says of versions that is no longer true: links, values, typed numbers, claims.",
+    "whose": "Name the version that a figure, a table or a number came from.",
     "serve": "Serve the site on this machine and rebuild it when runs, settings, journal or templates change.",
     "read": "Make the tables and checks of a run anew from its evidence (after an upgrade of tracegen).",
     "sample": "Make a folder with the published sample run, and build its site: needs no compiler and no llama.cpp.",

@@ -30,7 +30,7 @@ def command(paths: tuple[Path, ...], as_json: bool, fix: bool, every: bool, expe
     from tracegen.site.thesis.documents import documents
 
     read = documents(paths)
-    found = _found(_known(experiments), read, experiments)
+    found = _found(known_versions(experiments), read, experiments)
     if as_json:
         print(json.dumps([one.data for one in found], indent=1, ensure_ascii=False))
     else:
@@ -44,7 +44,7 @@ def command(paths: tuple[Path, ...], as_json: bool, fix: bool, every: bool, expe
     return 0
 
 
-def _known(experiments: Path) -> References:
+def known_versions(experiments: Path) -> References:
     """All published versions, newest first of each experiment. Raises SettingsError where there is no such folder."""
     from tracegen.publishing.versions import read_published
     from tracegen.reading.folders import is_experiment

@@ -1,0 +1,33 @@
+"""`tracegen whose`: names the version that a figure, a table or a number came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tracegen.cli.arguments import PATH, Verb
+from tracegen.contract.errors import CheckError
+from tracegen.contract.text import visible
+
+
+@click.command("whose", cls=Verb)
+@click.argument("what", metavar="FILE|VALUE")
+@click.option("--experiments", metavar="FOLDER", type=PATH, default=Path("experiments"), show_default=True)
+def command(what: str, experiments: Path) -> int:
+    """Print each version that holds the file, or has the value."""
+    from tracegen.cli.commands.check import known_versions
+    from tracegen.site.thesis.whose import of_file, of_value
+
+    known, path = known_versions(experiments), Path(what)
+    if path.is_file():
+        lines = [f"{p.version.citation} ({p.version.status}): {name}" for p, name in of_file(known, path)]
+    else:
+        found = of_value(known, what)
+        lines = [f"{p.version.citation} ({p.version.status}): {key} = {text}" for p, key, text in found]
+    for line in lines:
+        print(visible(line))
+    if not lines:
+        kind = "holds this file" if path.is_file() else "has this value, and there is no such file"
+        raise CheckError(f"{what}: no published version {kind}")
+    return 0
