@@ -167,7 +167,7 @@ def test_no_figure_and_no_table_is_wider_than_the_line(report: Report, tmp_path:
         if name.startswith(("figures/", "data/")) and name.endswith((".tex", ".pdf")):
             (tmp_path / Path(name).name).write_bytes(content)
     names = sorted(path.stem for path in tmp_path.glob("*.tex") if path.stem != "values")
-    assert {"disk", "top-operations", "tensor-groups", "file-tokens", "heatmap"} <= set(names)
+    assert {"disk", "top-operations", "biggest-tensors", "file-tokens", "cache-rates"} <= set(names)
     body = "".join(f"\\typeout{{BEGIN {name}}}\\input{{{name}}}\\clearpage\n" for name in names)
     (tmp_path / "page.tex").write_text(
         f"\\documentclass[a4paper,{columns}]{{article}}\\usepackage{{graphicx,booktabs}}\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -75,12 +75,17 @@ class Drawing:
     @cached_property
     def pdf(self) -> bytes:
         """The figure for paper, without a ground; computed on first use. See `PAPER_MM` for its width."""
-        return to_pdf(_sized(self.svg.replace(GROUND, "", 1), self.width))
+        return paper(self, PAPER_MM)
 
     @cached_property
     def png(self) -> bytes:
         """The figure for slides: light, at twice the size of the SVG; computed on first use."""
         return png.packed(vl_convert.svg_to_png(self.svg, scale=2))
+
+
+def paper(drawing: Drawing, widths: Mapping[int, int]) -> bytes:
+    """The figure as PDF of the width that `widths` has for its layout: px -> mm."""
+    return to_pdf(_sized(drawing.svg.replace(GROUND, "", 1), drawing.width, widths))
 
 
 def draw_layouts(
@@ -154,19 +159,19 @@ def finish(raw: str, key: str, alt: str, width: int = 0) -> tuple[str, str]:
     return svg, inline
 
 
-def _sized(svg: str, width: int) -> str:
-    """The standalone SVG with the size of its page on paper: `width` px become `PAPER_MM[width]` mm.
+def _sized(svg: str, width: int, widths: Mapping[int, int]) -> str:
+    """The standalone SVG with the size of its page on paper: `width` px become `widths[width]` mm.
 
     A drawing that is a little narrower than its layout keeps its scale: all figures have one size of type.
     """
-    if width not in PAPER_MM:
+    if width not in widths:
         return svg
     head = re.match(r"<svg[^>]*>", svg)
     box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', head[0]) if head else None
     if head is None or box is None:
         raise ValueError("not an SVG with a view box")
     wide, high = max(float(width), float(box[1])), float(box[2])
-    scale = PAPER_MM[width] * POINTS / wide
+    scale = widths[width] * POINTS / wide
     attributes = re.sub(r'\s(width|height|viewBox)="[^"]*"', "", head[0].removesuffix(">"))
     size = f'width="{wide * scale:.4f}" height="{high * scale:.4f}" viewBox="0 0 {_n(wide)} {_n(high)}"'
     return f"{attributes} {size}>{svg[head.end() :]}"

@@ -82,6 +82,7 @@ def table(
     names = [_name(*column, most) for column, most in zip(head, longest, strict=True)]
     return (
         f"% Needs \\usepackage{{booktabs,graphicx}}.\n{more}\\begin{{table}}\n  \\centering\n  \\small\n"
+        "  \\setlength{\\belowcaptionskip}{1ex}\n"
         f"  \\caption[{{{text(title)}}}]{{{_said(title, caption, source)}}}\n"
         f"  \\label{{{label}}}\n"
         "  \\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n"

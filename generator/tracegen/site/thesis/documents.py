@@ -13,6 +13,7 @@ from tracegen.publishing.bundle import VERSION_FILE
 from tracegen.site.thesis.macros import Macros, macros_of
 
 SUFFIXES = (".tex", ".bib", ".md", ".ipynb", ".html", ".htm")
+EXPORTED = "tracegen.json"  # in a folder that was exported for LaTeX: its version, and the hashes of its files
 MOST_BYTES = 64 << 20  # of a file
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
 _VERBATIM = re.compile(r"\\begin\{(verbatim|lstlisting|comment)\*?\}.*?\\end\{\1\*?\}", re.DOTALL)
@@ -68,9 +69,22 @@ def documents(paths: Sequence[Path]) -> list[Document]:
     """
     found: dict[Path, Document] = {}
     for path in paths:
-        for file in _files(path):
+        for file in sorted(_files(path), key=lambda file: not _is_main(file)):
             _read(file, file.parent, found)
     return list(found.values())
+
+
+def _is_main(file: Path) -> bool:
+    """Whether a file is the main one of LaTeX: it knows the macros of those that it inputs, and where they lie."""
+    if file.suffix.lower() != ".tex" or not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        return b"\\documentclass" in stream.read(1 << 20)
+
+
+def exported(path: Path) -> Path | None:
+    """The folder of `tracegen export NAME@vN latex` that a file lies in."""
+    return next((folder for folder in (path.parent, path.parent.parent) if (folder / EXPORTED).is_file()), None)
 
 
 def of_markdown(path: Path, text: str) -> Document:
@@ -94,7 +108,7 @@ def _files(path: Path) -> Iterator[Path]:
 def _of_a_version(file: Path, top: Path) -> bool:
     """Whether a file is part of a published version, which says nothing about others."""
     folders = [folder for folder in file.parents if folder == top or top in folder.parents]
-    return any((folder / VERSION_FILE).is_file() for folder in folders)
+    return any((folder / name).is_file() for folder in folders for name in (VERSION_FILE, EXPORTED))
 
 
 def _read(path: Path, root: Path, found: dict[Path, Document], macros: Macros | None = None) -> None:
@@ -109,7 +123,11 @@ def _read(path: Path, root: Path, found: dict[Path, Document], macros: Macros | 
         text = _blanked(_COMMENT, _blanked(_VERBATIM, text), keep=1)
         own, text = macros_of(text)
         macros = (macros or Macros()) | own
-        _inputs(document, text, root, found, macros)
+        for match in _INPUT.finditer(text):
+            path = root / f"{macros.expanded(match['file']).strip().removesuffix('.tex')}.tex"
+            if path.is_file() and exported(path):
+                macros |= macros_of(_text_of(Document(path)))[0]
+        _inputs(document, macros.expanded(text), root, found, macros)
         document.paragraphs = [Paragraph(p.line, _plain(macros.expanded(p.text))) for p in _split(text)]
     elif kind == ".bib":
         document.paragraphs = [Paragraph(p.line, _plain(p.text)) for p in _split(text)]
@@ -183,9 +201,9 @@ def _inputs(document: Document, text: str, root: Path, found: dict[Path, Documen
         (_INCLUDED, _PICTURES, folders),
     ):
         for match in pattern.finditer(text):
-            written = macros.expanded(match["file"]).strip()
+            written = match["file"].strip()
             line = text.count("\n", 0, match.start()) + 1
             path = next((p for f in places for s in suffixes if (p := f / (written + s)).is_file()), None)
             document.included.append(Included(line, written, path, pattern is _INPUT))
-            if path and pattern is _INPUT and not _of_a_version(path, Path(path.anchor)):
+            if path and pattern is _INPUT and not exported(path) and not _of_a_version(path, Path(path.anchor)):
                 _read(path, root, found, macros)

@@ -4,12 +4,15 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
+from tracegen.contract import documents
+from tracegen.contract.errors import SettingsError
 from tracegen.publishing.errata import errata_of
 from tracegen.publishing.versions import Published
 from tracegen.site.references import References, UnknownReferenceError, nearest, resolve
-from tracegen.site.thesis.documents import Document, Included
+from tracegen.site.thesis.documents import EXPORTED, Document, Included, exported
 from tracegen.site.thesis.mentions import Mention, Place, mentions, place_of
 from tracegen.storing import store
 
@@ -175,7 +178,18 @@ def _of_file(known: References, included: Included) -> tuple[State, str, str, st
             return None
         why = "there is no such file" + ("; copy it out of the version" if claimed else "")
         return "unknown", included.written, why, ""
-    found = _holding(known, store.sha256_of(included.path), included.path.name, claimed)
+    if folder := exported(included.path):
+        found, claimed = _of_export(known, folder, included.path)
+        named = None
+        if found is None:
+            why = (
+                f"is not what was exported of {claimed.version.citation}"
+                if claimed
+                else "its version is not known here"
+            )
+            return "another file" if claimed else "unknown", included.written, why, ""
+    else:
+        found = _holding(known, store.sha256_of(included.path), included.path.name, claimed)
     if found is not None:
         status = found.version.status
         if status == "withdrawn":
@@ -189,6 +203,15 @@ def _of_file(known: References, included: Included) -> tuple[State, str, str, st
         why = "is not what the version holds" if name else "is no file of the version"
         return "another file", included.written, f"{why}: {claimed.version.citation}", ""
     return None
+
+
+def _of_export(known: References, folder: Path, path: Path) -> tuple[Published | None, Published | None]:
+    """The version that an exported file is of, if it is as it was exported; and the one that its folder names."""
+    listed = documents.read_json(folder / EXPORTED, SettingsError, "export it again")
+    listed = listed if isinstance(listed, dict) else {}
+    version, files = known.published.get(str(listed.get("version"))), listed.get("files")
+    wanted = files.get(path.relative_to(folder).as_posix()) if isinstance(files, dict) else None
+    return (version if wanted == store.sha256_of(path) else None), version
 
 
 def _holding(known: References, sha256: str, name: str, first: Published | None) -> Published | None:

@@ -11,6 +11,7 @@ _DEFINED = re.compile(
     r"(?:\[(?P<n>[1-9])\](?:\[[^\]]*\])?)?(?:(?:#[1-9])*)\s*(?=\{)"
 )
 _TOLD = re.compile(r"experiments/|tracegen|@v[0-9]|https?:|#[1-9]")
+_OWN = {"tracegen", "tracegenexact", "tracegenunit", "tracegenknown"}  # of the file of values
 _DEEPEST = 8
 _LONGEST = 1 << 20  # signs of a text with its macros
 
@@ -57,7 +58,7 @@ def macros_of(text: str) -> tuple[Macros, str]:
     found, parts, at = {}, [], 0
     for match in _DEFINED.finditer(text):
         name, (body, end) = match["braced"] or match["name"], _group(text, match.end())
-        if _TOLD.search(body) and not name.startswith("tracegen") and f"\\{name}" not in body:
+        if (_TOLD.search(body) or name == "tracegenfolder") and name not in _OWN and f"\\{name}" not in body:
             found[name] = body
             parts += [text[at : match.start()], "\n" * text.count("\n", match.start(), end)]
             at = end
