@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from tracegen.charts import svg, theme
+from tracegen.charts import spec, svg, theme
 from tracegen.charts.pointing import pass_rows, shared_values
 from tracegen.charts.svg import Drawing
 from tracegen.contract.model import Version
@@ -145,7 +145,7 @@ class Collector(Context):
         if self.citable is not None and page == FIRST:
             links += [("PNG", f"figures/{key}.png")]
         if drawing.spec is not None:
-            links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", drawing.spec)))
+            links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", spec.lean(drawing.spec))))
         links.insert(0, ("data (CSV)", self.csv(file or key, data)))
         self.figures.append(PublishedFigure(key, title, caption, alt, page, path, layouts))
         targets = f"figures/{key}.js" if any(layout.targets for layout in drawing.layouts) or _rows(drawing) else ""
@@ -205,7 +205,7 @@ class Collector(Context):
 def _rows(drawing: Drawing) -> dict[str, list[list[float]]]:
     """The result of `pass_rows` by width of the layout; empty where no mark belongs to a pass."""
     marked = {str(of.width): json.loads(of.spec) for of in drawing.layouts if of.spec and '"pass_id"' in of.spec}
-    return {width: rows for width, spec in marked.items() if (rows := pass_rows(spec.get("datasets", {})))}
+    return {width: rows for width, drawn in marked.items() if (rows := pass_rows(drawn.get("datasets", {})))}
 
 
 def _layout_path(key: str, layout: Drawing) -> str:
