@@ -131,7 +131,7 @@ class Collector(Context):
         A version has PDFs and LaTeX of the figures that are not in the appendix, and a PNG of the first page's; a draft
         has none, because it is drawn again at every change.
 
-        `file` is the name of its data; drawings of the same data share one file.
+        `file` is the name of its data, where that is of another drawing too, below which the first rows stand.
         """
         self.drawings[key] = drawing
         path = f"figures/{key}.svg"
@@ -149,7 +149,7 @@ class Collector(Context):
         links.insert(0, ("data (CSV)", self.csv(file or key, data)))
         self.figures.append(PublishedFigure(key, title, caption, alt, page, path, layouts))
         targets = f"figures/{key}.js" if any(layout.targets for layout in drawing.layouts) or _rows(drawing) else ""
-        rows = figure_data(data)
+        rows = None if file else figure_data(data)
         return FigureView(key, title, caption, alt, drawing, "", tuple(links), numbers or {}, targets, rows)
 
     def finish(self) -> None:

@@ -24,7 +24,7 @@ TABLE = (
     ("work", 72), ("barrier", 72), ("wait", 72), ("disk", 78), ("copied", 72), ("buffer", 72), ("threads", 68),
     ("reads", 300), ("used", 180),
 )  # fmt: skip
-LISTED = 60  # operations that a page without scripts lists
+LISTED = 24  # operations that a page without scripts lists
 _TOUCHED = ("node", "slot", "unit", "first_unit", "n_units")
 
 

@@ -257,14 +257,26 @@ def _selected_unit(rows: pd.DataFrame) -> np.ndarray:
     )
 
 
-def _operands(rows: pd.DataFrame) -> dict[str, list[list[Any]]]:
-    """Per node its operands: slot, name, memory, file, buffer, offset, size, touched bytes (null: see its units)."""
+def _operands(rows: pd.DataFrame) -> dict[str, Any]:
+    """The operands of the nodes: the texts that they name by number, and `numbers`, nine packed ones an operand.
+
+    Node (the gap to the one before), slot, name, memory, file, buffer, offset, size, touched bytes (null: see its
+    units).
+    """
     otherwise = rows["else_bytes"].where((rows["memory"] == "buffer").fillna(False))
-    columns = ("node", "slot", "source_name", "memory", "file", "buffer_id", "offset", "size_bytes")
-    by_node: dict[str, list[list[Any]]] = {}
-    used = rows["used_bytes"].fillna(otherwise)
-    for n, slot, name, memory, *numbers in zip(*(rows[c] for c in columns), used, strict=True):
-        by_node.setdefault(str(n), []).append(
-            [str(slot), q.printable(name), None if pd.isna(memory) else str(memory), *map(whole, numbers)]
-        )
-    return by_node
+    texts = {
+        "slots": rows["slot"].astype(str),
+        "names": rows["source_name"].map(q.printable),
+        "memories": rows["memory"],
+    }
+    numbered = {kind: pd.factorize(values.astype(object)) for kind, values in texts.items()}
+    columns = [
+        rows["node"].astype("int64").diff().fillna(rows["node"]),
+        *(pd.Series(number).where(number >= 0) for number, _ in numbered.values()),
+        *(rows[name] for name in ("file", "buffer_id", "offset", "size_bytes")),
+        rows["used_bytes"].fillna(otherwise),
+    ]
+    flat = pd.DataFrame({i: values.astype("Int64").array for i, values in enumerate(columns)})
+    numbers = pd.Series(flat.to_numpy("object").ravel(), dtype="Int64")
+    book = {kind: [str(text) for text in found] for kind, (_, found) in numbered.items()}
+    return book | {"numbers": packed(numbers, np.array([len(numbers)]))[0]}
