@@ -14,22 +14,8 @@ window.tracegenStatic = function(data) {
   data.about = {};
   data.nodes.forEach(function(row,
     i) { data.about[row[0]] = { op: row[1], name: row[2], layer: row[3], component: row[4], at: i }; });
-  data.operands = operandsBook(data.operands);
   statics[data.static] = data;
 };
-
-/* node -> its operands: [slot, name, memory, file, buffer, offset, size, touched bytes], null where not known. */
-function operandsBook(packed) {
-  var numbers = unpack(packed.numbers), node = 0, book = {};
-  for (var i = 0; i < numbers.length; i += 9) {
-    node += numbers[i];
-    var memory = numbers[i + 3] === null ? null : packed.memories[numbers[i + 3]];
-    book[node] = book[node] || [];
-    book[node].push([packed.slots[numbers[i + 1]], packed.names[numbers[i + 2]], memory].concat(numbers.slice(i + 4,
-      i + 9)));
-  }
-  return book;
-}
 
 /* A steady column of a pass: the values of its static, except where the pass has its own, as pairs of (rows since the
    previous pair, value). */

@@ -29,18 +29,11 @@ CHUNKS, CHUNK_CALL, STATIC_CALL = "data/ops", "tracegenChunk", "tracegenStatic"
 
 @dataclass(frozen=True)
 class Written:
-    """By pass: its chunk and its static in `data/ops`, its data (`passes`) and nodes; and all statics by number."""
+    """By pass: its chunk and its static in `data/ops`, and its nodes."""
 
     chunk: dict[int, str]
     static: dict[int, int]
-    passes: dict[int, dict[str, Any]]
     nodes: dict[int, np.ndarray]
-    statics: dict[int, dict[str, Any]]
-
-    def first(self, pass_id: int) -> dict[str, Any]:
-        """The complete data of one pass, for the page itself."""
-        whole = self.passes[pass_id] | {"node": self.nodes[pass_id].tolist()}
-        return {"static": self.statics[self.static[pass_id]], "pass": whole}
 
 
 def unit_text(unit: str, runs: Iterable[tuple[int, int]]) -> str:
@@ -94,9 +87,8 @@ def write_chunks(context: Collector, passes: pd.DataFrame) -> Written:
         numbers = nodes[begins[i] : ends[i]]
         written.append((pass_id, entry, numbers, before is not None and np.array_equal(numbers, before)))
         before = numbers
-    by_pass = {pass_id: entry for pass_id, entry, _, _ in written}
     nodes_of = {pass_id: numbers for pass_id, _, numbers, _ in written}
-    return Written(_write_passes(context, written), of_pass, by_pass, nodes_of, statics)
+    return Written(_write_passes(context, written), of_pass, nodes_of)
 
 
 def _write_passes(context: Collector, passes: list[tuple[int, dict[str, Any], np.ndarray, bool]]) -> dict[int, str]:
@@ -257,26 +249,14 @@ def _selected_unit(rows: pd.DataFrame) -> np.ndarray:
     )
 
 
-def _operands(rows: pd.DataFrame) -> dict[str, Any]:
-    """The operands of the nodes: the texts that they name by number, and `numbers`, nine packed ones an operand.
-
-    Node (the gap to the one before), slot, name, memory, file, buffer, offset, size, touched bytes (null: see its
-    units).
-    """
+def _operands(rows: pd.DataFrame) -> dict[str, list[list[Any]]]:
+    """Per node its operands: slot, name, memory, file, buffer, offset, size, touched bytes (null: see its units)."""
     otherwise = rows["else_bytes"].where((rows["memory"] == "buffer").fillna(False))
-    texts = {
-        "slots": rows["slot"].astype(str),
-        "names": rows["source_name"].map(q.printable),
-        "memories": rows["memory"],
-    }
-    numbered = {kind: pd.factorize(values.astype(object)) for kind, values in texts.items()}
-    columns = [
-        rows["node"].astype("int64").diff().fillna(rows["node"]),
-        *(pd.Series(number).where(number >= 0) for number, _ in numbered.values()),
-        *(rows[name] for name in ("file", "buffer_id", "offset", "size_bytes")),
-        rows["used_bytes"].fillna(otherwise),
-    ]
-    flat = pd.DataFrame({i: values.astype("Int64").array for i, values in enumerate(columns)})
-    numbers = pd.Series(flat.to_numpy("object").ravel(), dtype="Int64")
-    book = {kind: [str(text) for text in found] for kind, (_, found) in numbered.items()}
-    return book | {"numbers": packed(numbers, np.array([len(numbers)]))[0]}
+    columns = ("node", "slot", "source_name", "memory", "file", "buffer_id", "offset", "size_bytes")
+    by_node: dict[str, list[list[Any]]] = {}
+    used = rows["used_bytes"].fillna(otherwise)
+    for n, slot, name, memory, *numbers in zip(*(rows[c] for c in columns), used, strict=True):
+        by_node.setdefault(str(n), []).append(
+            [str(slot), q.printable(name), None if pd.isna(memory) else str(memory), *map(whole, numbers)]
+        )
+    return by_node
