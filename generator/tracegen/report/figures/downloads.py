@@ -12,7 +12,7 @@ from tracegen.report.figures.cells import Cell, Head, cells
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table
 
-SMALL = 40_000  # bytes of CSV up to which a table is offered as CSV too
+SMALL = 20_000  # bytes of CSV up to which a table is offered as CSV too
 
 
 def _content(context: Context) -> Rows:
