@@ -93,6 +93,7 @@ def test_every_figure_of_every_page_tells_and_lies_where_it_is_drawn(page: Any, 
     seen = set()
     for one in report.pages:
         page.goto((root / one.path).as_uri() + STILL.get(one.key, ""))
+        page.eval_on_selector_all("details.tg-more", "all => all.forEach(one => { one.open = true; })")
         for key in page.eval_on_selector_all("[data-targets]", "all => all.map(one => one.dataset.key)"):
             drawing = shown(page, key)
             assert int(drawing.get_attribute("data-told")) > 0, key
