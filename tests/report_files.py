@@ -7,7 +7,7 @@ import pandas as pd
 
 from tests.builders import a_run
 from tracegen.contract.model import Run
-from tracegen.report.pages.page import Report
+from tracegen.report.pages.page import EXPLORED, EXPLORERS, Report
 from tracegen.report.pages.render import render_report
 
 VEGA = "site-vega.js"
@@ -24,13 +24,15 @@ def write_report(folder: Path, report: Report, vega: bytes = b"") -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     for page in report.pages:
+        scripts = ["tracegen.js", *([EXPLORERS] if page.key in EXPLORED else [])]
+        loaded = "".join(f'<script defer src="{page.up}{name}"></script>' for name in scripts)
         site = f' data-tracegen-vega="{page.up}{VEGA}"' if vega else ""
         (folder / page.path).parent.mkdir(parents=True, exist_ok=True)
         (folder / page.path).write_text(
             f'<!doctype html><html lang="en"{site}>'
             f'<meta charset="utf-8"><title>{page.title}</title>'
             '<meta name="viewport" content="width=device-width">'
-            f'<link rel="stylesheet" href="{page.up}tracegen.css"><script defer src="{page.up}tracegen.js"></script>'
+            f'<link rel="stylesheet" href="{page.up}tracegen.css">{loaded}'
             f'<body><main class="tracegen">{page.body}</main>',
             encoding="utf-8",
         )

@@ -1,7 +1,6 @@
 """Figures tell the row of data of the mark that is pointed at, and stay what they are."""
 
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.browser.conftest import MOE_RUN, MOE_TABLES, drawn
+from tests.charts.expanded import expanded
 from tests.report_files import write_report
 from tracegen.analysis.accesses import ranges
 from tracegen.analysis.passes import labels
@@ -93,6 +93,7 @@ def test_every_figure_of_every_page_tells_and_lies_where_it_is_drawn(page: Any, 
     seen = set()
     for one in report.pages:
         page.goto((root / one.path).as_uri() + STILL.get(one.key, ""))
+        page.eval_on_selector_all("details.tg-more", "all => all.forEach(one => { one.open = true; })")
         for key in page.eval_on_selector_all("[data-targets]", "all => all.map(one => one.dataset.key)"):
             drawing = shown(page, key)
             assert int(drawing.get_attribute("data-told")) > 0, key
@@ -285,7 +286,7 @@ def test_what_is_told_ends_where_the_mark_ends(page: Any, root: Path) -> None:
 def test_a_band_that_is_widened_to_be_seen_tells_its_own_end(page: Any, root: Path, report: Report) -> None:
     page.goto((root / "appendix/index.html").as_uri())
     shown(page, "heatmap")
-    spec = json.loads(report.files["figures/heatmap.vl.json"])
+    spec = expanded(report.files["figures/heatmap.vl.json"])
     bands = [row for rows in spec["datasets"].values() for row in rows if "true_end" in row]
     assert any(row["end"] > row["true_end"] for row in bands)
     marks = f"{MARKS.format('heatmap')}.filter(e => e.__data__.datum.true_end)"

@@ -262,6 +262,7 @@ def test_buttons_and_keys_change_the_size(open_: Any, root: Path) -> None:
 
 def test_the_wheel_scrolls_the_page_unless_it_is_meant_for_the_drawing(open_: Any, root: Path) -> None:
     page = open_(root)
+    page.set_viewport_size({"width": 1280, "height": 500})
     page.evaluate(f"document.querySelector('{FRAME}').scrollIntoView()")
     box, natural, top = page.locator(FRAME).bounding_box(), width(page), page.evaluate("scrollY")
     page.mouse.move(box["x"] + 100, box["y"] + 100)

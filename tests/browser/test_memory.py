@@ -273,10 +273,10 @@ def test_the_border_to_the_log_moves_by_keys_and_pointer(page: Any, root: Path) 
     box = border.bounding_box()
     page.mouse.move(box["x"] + 50, box["y"] + 5)
     page.mouse.down()
-    page.mouse.move(box["x"] + 50, box["y"] - 95)
+    page.mouse.move(box["x"] + 50, box["y"] + 105)
     page.mouse.up()
     drawn(page)
-    assert picture.bounding_box()["height"] == pytest.approx(before - 80, abs=2)
+    assert picture.bounding_box()["height"] == pytest.approx(before + 120, abs=2)
 
 
 def test_an_operation_of_the_log_is_found_in_the_graph(page: Any, root: Path) -> None:
@@ -299,7 +299,7 @@ def test_the_picture_shows_what_is_used(page: Any, root: Path) -> None:
     )
     total = int((TABLES["files"]["axis_begin"] + TABLES["files"]["size_bytes"]).max())
     n_rows = int(ROWS["row"].nunique())
-    step = max(5, min(18, 460 / n_rows))
+    step = max(4, min(18, 320 / n_rows))
     left, ruler = 120, 34
     per = (measured["width"] - left - 4) / total
     used = USE.merge(ROWS[["pass_id", "row"]], on="pass_id").groupby(["row", "piece"]).size()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.builders import a_moe_run, scaled_case
+from tests.charts.expanded import expanded
 from tests.recompute.published import handed_over
 from tracegen.charts import pointing
 from tracegen.report.pages.page import Report
@@ -21,7 +22,7 @@ def report() -> Report:
 def documents(report: Report) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, content in report.files.items():
         if name.endswith(".vl.json"):
-            yield name.removeprefix("figures/").removesuffix(".vl.json"), json.loads(content)
+            yield name.removeprefix("figures/").removesuffix(".vl.json"), expanded(content)
 
 
 def a_chart(mark: str, n: int) -> dict[str, Any]:

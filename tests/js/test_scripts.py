@@ -21,7 +21,7 @@ import pytest
 from tracegen.contract import quantities as q
 from tracegen.report.pages.explorers.op_chunks import unit_text
 from tracegen.report.pages.explorers.packing import packed
-from tracegen.report.pages.render import SCRIPTS
+from tracegen.report.pages.render import EXPLORER_SCRIPTS, SCRIPTS
 
 FOLDER = Path(__file__).parent
 ASSETS = FOLDER.parents[1] / "templates" / "assets" / "scripts"
@@ -71,7 +71,7 @@ def expectations() -> dict[str, Any]:
     """What the scripts should say, from the Python that writes the pages."""
     runs = [[(0, 1)], [(0, 2), (3, 1)], [(2 * k, 1) for k in range(24)], [(3 * k, 2) for k in range(25)], []]
     return {
-        "scripts": list(SCRIPTS),
+        "scripts": [*SCRIPTS, *EXPLORER_SCRIPTS],
         "three": pairs([*ties(), *(n / 7 for n in amounts())], q.three),
         "durations": pairs(amounts(), q.duration),
         "sizes": pairs(amounts(), q.size),
@@ -113,12 +113,19 @@ def test_no_test_is_left_out(results: dict[tuple[str, str], str]) -> None:
     assert sorted(results) == sorted(set(NAMES)) and len(NAMES) == len(set(NAMES))
 
 
-def test_every_name_that_the_scripts_use_is_there_and_is_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("scripts", "more"),
+    [(SCRIPTS, {}), ((*SCRIPTS, *EXPLORER_SCRIPTS), {"no-unused-vars": ["error", {"caughtErrors": "none"}]})],
+    ids=["of every page", "with those of explorers"],
+)
+def test_every_name_that_the_scripts_use_is_there_and_is_used(
+    scripts: tuple[str, ...], more: dict[str, Any], tmp_path: Path
+) -> None:
     """Of all scripts together, as the pages load them: one file alone cannot tell."""
-    rules = {"no-undef": "error", "no-unused-vars": ["error", {"caughtErrors": "none"}], "no-redeclare": "error"}
+    rules = {"no-undef": "error", "no-redeclare": "error", **more}
     settings = {"plugins": [], "categories": {"correctness": "off"}, "env": {"browser": True, "es2022": True}}
     (tmp_path / "rules.json").write_text(json.dumps({**settings, "rules": rules}), encoding="utf-8")
-    parts = [(ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
+    parts = [(ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in scripts]
     (tmp_path / "bundle.js").write_text(f"(function () {{\n{''.join(parts)}}}());\n", encoding="utf-8")
     command = [Path(sys.executable).parent / "oxlint", "--config", "rules.json", "bundle.js"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -126,7 +133,7 @@ def test_every_name_that_the_scripts_use_is_there_and_is_used(tmp_path: Path) ->
 
 
 def test_every_script_is_one_of_the_bundle() -> None:
-    assert sorted(SCRIPTS) == sorted(path.stem for path in ASSETS.glob("*.js"))
+    assert sorted((*SCRIPTS, *EXPLORER_SCRIPTS)) == sorted(path.stem for path in ASSETS.glob("*.js"))
 
 
 def test_lines_have_at_most_120_signs() -> None:

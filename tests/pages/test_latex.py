@@ -97,12 +97,12 @@ def test_a_draft_has_no_files_for_paper() -> None:
 def test_values_are_commands_with_exact_number_and_unit(report: Report) -> None:
     values = json.loads(report.files["data/values.json"])
     tex = report.files["data/values.tex"].decode()
-    found = dict(re.findall(r"\\def\\csname tracegen:([^\\]+)\\endcsname\{(.*)\}%", tex))
-    for at in (a_moe_run().experiment, "demo@v3"):
-        for key, value in values.items():
-            assert found[f"{at}:{key}"] == latex.text(value["text"])
-            assert found[f"{at}:{key}:exact"] == ("" if value["value"] is None else latex.text(value["value"]))
-            assert found[f"{at}:{key}:unit"] == latex.text(value["unit"])
+    kept = re.findall(r"\\tracegenkeep\{(.*?):#1\}\{#2\}\{#3\}\{#4\}", tex)
+    assert kept == [a_moe_run().experiment, "demo@v3"]
+    for key, value in values.items():
+        said = (value["text"], "" if value["value"] is None else value["value"], value["unit"])
+        assert f"\\tracegenvalue{{{key}}}{''.join(f'{{{latex.text(words)}}}' for words in said)}%\n" in tex
+    assert tex.count("\n\\tracegenvalue{") == len(values)
     assert values["mapped_bytes_per_token"] == values["disk_bytes_per_token"]
     wanted = ("token_ns_median", "token_ns_p95", "generate_ns_per_token_layer_0", "generate_ns_per_token_layer_mean")
     assert set(wanted) | {"most_chosen_expert_layer_0", "generate_ns_per_token_expert_up"} <= set(values)

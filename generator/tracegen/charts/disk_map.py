@@ -35,4 +35,4 @@ def chart(
     beside, track, room = file_rows(told, columns, rows, bars, length, axis, width)
     title = f"waited for a cell of {size_text(axis.cell_bytes)}, upper end of each step; no colour: no page fault"
     whole = alt.vconcat(ruler(*bands, axis, track, room), beside, spacing=6)
-    return alt.vconcat(legend(title, ends, min(560, track)), whole, spacing=18)
+    return alt.vconcat(legend(title, ends, min(560, track)), whole, spacing=10)

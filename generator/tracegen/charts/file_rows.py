@@ -8,7 +8,7 @@ import pandas as pd
 from tracegen.charts import theme
 from tracegen.charts.heatmap import BETWEEN, Axis
 
-ROW, TALL = 14, 240  # px: of a row, and of all rows; half of it where the bars stand below
+ROW, TALL = 14, 200  # px: of a row, and of all rows; a quarter of it where the bars stand below
 BARS = 150  # px: the width of the bars beside the map
 
 
@@ -23,8 +23,8 @@ def file_rows(
     """
     named_rows = rows.drop_duplicates("row").sort_values("row")
     order, label = list(named_rows["label"]), named_rows.set_index("row")["label"]
-    tall = TALL // 2 if theme.narrow(width) else TALL
-    step = max(2.0, min(float(ROW), tall / max(len(order), 1)))
+    tall = TALL // 4 if theme.narrow(width) else TALL
+    step = max(1.0 if theme.narrow(width) else 2.0, min(float(ROW), tall / max(len(order), 1)))
     keep = max(1, int(13.5 / step + 0.99))
     place = dict(sort=order, title=None, scale=dict(domain=order, paddingInner=0.12, paddingOuter=0.06))
     height = int(step * len(order))
@@ -54,4 +54,8 @@ def file_rows(
     lengths = alt.Chart(drawn).mark_bar(color=theme.INK["muted"][1])
     lengths = lengths.encode(x=length, y=alt.Y("label:N", axis=named if stacked else None, **place))
     lengths = lengths.properties(width=track if stacked else BARS, height=height)
-    return (alt.vconcat if stacked else alt.hconcat)(file, lengths, spacing=BETWEEN), track, room
+    return (
+        (alt.vconcat if stacked else alt.hconcat)(file, lengths, spacing=BETWEEN // 2 if stacked else BETWEEN),
+        track,
+        room,
+    )

@@ -17,8 +17,8 @@ BUFFERS, BETWEEN = 150, 28
 LANES = {"disk": "mapped", "copied": "copied"}  # kind of memory -> its name in the figure
 TRACK = theme.plot(theme.NAMES) - BUFFERS - BETWEEN
 NAME, STRIP, LAYER, ROW = 17, 7, 17, 14  # px: heights of names of parts, their colours, layers, a pass
-LEAST_ROW, TALL = 4.0, 260  # px: a pass has this height at least; where TALL has room for more, up to ROW
-LEAST_BAR, BARS_TALL, BAR = 2.0, 100, 10  # px: the same for the bytes of buffers of a pass
+LEAST_ROW, TALL = 4.0, (90, 140)  # px: a row is this high at least; where TALL (narrow, else) has room, up to ROW
+LEAST_BAR, BARS_TALL, BAR = 2.0, (40, 62), 10  # px: the same for the bytes of buffers of a row
 CUT = 2.0  # rows with more bytes of buffers than so many times those of any token are cut
 APART = 0.6  # steps of the scale between small shares and the others in the legend
 NARROW = 600  # px: a narrower drawing has less room for names
@@ -71,16 +71,17 @@ def chart(
     if width < NARROW:
         names = names.assign(label=names["label"].str.replace(SHORT, " → ", regex=False))
     label = names.set_index("row")["label"]
-    lanes = _Lanes.of(names, max(LEAST_ROW, min(ROW, TALL / max(len(names), 1))))
+    tall, bars_tall = TALL[width >= NARROW], BARS_TALL[width >= NARROW]
+    lanes = _Lanes.of(names, max(LEAST_ROW, min(ROW, tall / max(len(names), 1))))
     disk = _disk(cells.assign(label=cells["row"].map(label)), lanes.y(room), axis, track, lanes.height)
     parts = [_legend(set(cells["memory"]), room, track)]
     parts.append(alt.vconcat(ruler(layers, components, axis, track, room), disk, spacing=6))
     if len(buffers):
-        lanes = _Lanes.of(names, max(LEAST_BAR, min(BAR, BARS_TALL / max(len(names), 1))))
+        lanes = _Lanes.of(names, max(LEAST_BAR, min(BAR, bars_tall / max(len(names), 1))))
         below = buffers.assign(label=buffers["row"].map(label))
         tokens = below["row"].isin(rows.loc[rows["generate"], "row"])
         parts.append(_buffers(below, tokens, lanes.y(room), track, lanes.height))
-    return alt.vconcat(*parts, spacing=18).resolve_scale(color="independent")
+    return alt.vconcat(*parts, spacing=10).resolve_scale(color="independent")
 
 
 def names_room(width: int) -> int:

@@ -12,13 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import altair as alt
 import vl_convert
 from markupsafe import escape
 
-from tracegen.charts import png, pointing, theme
+from tracegen.charts import pdf, png, pointing, theme
 from tracegen.charts.engine import refuse_few_addresses
 
 # A file has the light colours and may be shown on a dark page, so it contains a ground.
@@ -145,8 +147,7 @@ def finish(raw: str, key: str, alt: str, width: int = 0) -> tuple[str, str]:
 
     The inline SVG has the class `tg-at-WIDTH`, by which a page shows one of several.
     """
-    body = _lean(_flattened(re.sub(r'\s(role|class|aria-[a-z]+)="[^"]*"', "", raw)))
-    body, hatches = _hatched(_merged(_unique_ids(body, key)), key)
+    body, hatches = _hatched(_merged(_unique_ids(_lean(raw), key)), key)
     head = re.match(r"<svg([^>]*)>", body)
     if head is None:
         raise ValueError("not an SVG")
@@ -179,22 +180,49 @@ def _sized(svg: str, width: int, widths: Mapping[int, int]) -> str:
 
 def to_pdf(svg: str) -> bytes:
     """A standalone SVG as PDF; dictionary entries are sorted, because the writer leaves them in a random order."""
-    pdf = vl_convert.svg_to_pdf(svg)
+    drawn = vl_convert.svg_to_pdf(svg)
     lines = rb"(?:^ +/[A-Za-z]+\d+ \d+ 0 R\n){2,}"
-    return re.sub(lines, lambda m: b"".join(sorted(m.group(0).splitlines(keepends=True))), pdf, flags=re.MULTILINE)
+    ordered = re.sub(lines, lambda m: b"".join(sorted(m[0].splitlines(keepends=True))), drawn, flags=re.MULTILINE)
+    return pdf.packed(ordered)
 
 
 _FONT = f' font-family="{theme.FONT}"'
 _SIZE = ' font-size="13px"'
-_EMPTY = re.compile(
-    r'<text [^>]*/>|<path [^>]*(?: display="none"| opacity="0")/>| (?:opacity="1"|font-weight="normal")'
+_NOTHING = re.compile(
+    r'\s(?:role|class|aria-[a-z]+)="[^"]*"| (?:opacity="1"|font-(?:weight|style)="normal"|pointer-events="none")'
 )
+_EMPTY = re.compile(r'<text [^>]*/>|<path (?:d="M0,0h0v0h0Z"[^>]*|[^>]*(?: display="none"| opacity="0"))/>')
+_LONG = re.compile(r"-?\d+\.\d{3,}(?:e-\d+)?")
+_AT = r' transform="translate\(([^,]+),([^)]+)\)"'
+_LINE = re.compile(rf'<line{_AT} x2="([^"]+)" y2="([^"]+)"([^>]*)/>')
+_TEXT = re.compile(rf'<text( text-anchor="\w+")?{_AT}([^>]*)>([^<]*)</text>')
 
 
-def _lean(svg: str) -> str:
-    """The SVG without invisible elements and with its usual font named once: a fifth of the bytes."""
-    lean = _EMPTY.sub("", svg).replace(_FONT, "").replace(_SIZE, "")
-    return lean.replace("<svg", f"<svg{_FONT}{_SIZE}", 1)
+def _lean(raw: str) -> str:
+    """The SVG without what is not seen, to hundredths of a px, and what elements have in common named once."""
+    svg = _flattened(_EMPTY.sub("", _NOTHING.sub("", raw)))
+    svg = svg.replace(_FONT, "").replace(_SIZE, "").replace("<svg", f"<svg{_FONT}{_SIZE}", 1)
+    svg = re.sub(r"<[^>]+>", lambda tag: _LONG.sub(lambda number: _n(float(number[0]), 2), tag[0]), svg)
+    svg = re.sub(rf"(?:{_LINE.pattern}){{2,}}", lambda lines: _ruled(_LINE.findall(lines[0])), svg)
+    return re.sub(rf"(?:{_TEXT.pattern}){{2,}}", lambda texts: _written(_TEXT.findall(texts[0])), svg)
+
+
+def _ruled(lines: list[tuple[str, ...]]) -> str:
+    """Lines of one look as one path."""
+    paths = (
+        ("".join(f"M{x},{y}l{right},{down}" for x, y, right, down, _ in same), look)
+        for look, same in groupby(lines, itemgetter(4))
+    )
+    return "".join(f'<path d="{d}"{look}/>' for d, look in paths)
+
+
+def _written(texts: list[tuple[str, ...]]) -> str:
+    """Texts of one look in a group that has it."""
+    groups = (
+        ("".join(f'<text x="{x}" y="{y}">{words}</text>' for _, x, y, _, words in same), "".join(look))
+        for look, same in groupby(texts, itemgetter(0, 3))
+    )
+    return "".join(f"<g{look}>{inner}</g>" for inner, look in groups)
 
 
 def _flattened(svg: str) -> str:
@@ -212,24 +240,43 @@ def _flattened(svg: str) -> str:
     return "".join(pieces)
 
 
-_RECT = re.compile(r'<path d="M([-\d.e]+),([-\d.e]+)h([-\d.e]+)v([-\d.e]+)h[-\d.e]+Z" fill="([^"]+)"/>')
+_RECT = re.compile(
+    r'<path d="M([-\d.e]+),([-\d.e]+)h([-\d.e]+)v([-\d.e]+)h[-\d.e]+Z"'
+    r'( fill="([^"]+)"(?: stroke="\6" stroke-width="[^"]+")?)/>'
+)
 
 
 def _merged(svg: str) -> str:
     """The SVG with neighbouring rectangles of one fill joined into one path: a tenth of the bytes."""
 
     def group(match: re.Match[str]) -> str:
-        paths: dict[str, list[str]] = {}
-        for x, y, width, height, fill in _RECT.findall(match.group(0)):
-            left, top, right, bottom = float(x), float(y), float(x) + float(width), float(y) + float(height)
-            paths.setdefault(fill, []).append(f"M{_n(left)},{_n(top)}H{_n(right)}V{_n(bottom)}H{_n(left)}Z")
-        return "".join(f'<path d="{"".join(d)}" fill="{fill}"/>' for fill, d in paths.items())
+        paths: dict[str, list[tuple[int, ...]]] = {}
+        for x, y, width, height, look, _ in _RECT.findall(match.group(0)):
+            ends = (float(x), float(y), float(x) + float(width), float(y) + float(height))
+            left, top, right, bottom = (round(10 * end) for end in ends)
+            same = paths.setdefault(look, [])
+            if same and same[-1][1:] == (top, left, bottom):
+                left = same.pop()[0]
+            same.append((left, top, right, bottom))
+        return "".join(f'<path d="{_rectangles(same)}"{look}/>' for look, same in paths.items())
 
     return re.sub(rf"(?:{_RECT.pattern}){{2,}}", group, svg)
 
 
-def _n(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
+def _rectangles(ends: list[tuple[int, ...]]) -> str:
+    """A path of rectangles (left, top, right, bottom, in tenths of a px), each from where the one before began."""
+    from_x = from_y = 0
+    drawn = []
+    for left, top, right, bottom in ends:
+        x, y, wide, high = (_n(n / 10) for n in (left - from_x, top - from_y, right - left, bottom - top))
+        drawn.append(f"m{x},{y}h{wide}v{high}h{_n((left - right) / 10)}z")
+        from_x, from_y = left, top
+    return "".join(drawn)
+
+
+def _n(value: float, digits: int = 1) -> str:
+    text = f"{value:.{digits}f}".rstrip("0").removesuffix(".")
+    return "0" if text == "-0" else text
 
 
 def _unique_ids(svg: str, key: str) -> str:

@@ -30,7 +30,7 @@ from tracegen.contract import shapes
 from tracegen.contract.errors import StoreError
 from tracegen.contract.text import ended, printable
 from tracegen.publishing import citation
-from tracegen.report.pages.page import Page, Report
+from tracegen.report.pages.page import EXPLORED, EXPLORERS, Page, Report
 from tracegen.storing import resources, store
 from tracegen.storing.hashes import HashCache
 
@@ -204,9 +204,9 @@ def _asset_paths(report: Report) -> dict[str, str]:
     return {name: f"assets/{hashed_name(name, content)}" for name, content in sorted(assets.items())}
 
 
-def loading(assets: Mapping[str, str], prefix: str) -> dict[str, list[str]]:
-    """The stylesheets and scripts that a page's head loads."""
-    paths = [prefix + path for path in assets.values()]
+def loading(assets: Mapping[str, str], prefix: str, page: str = "") -> dict[str, list[str]]:
+    """The stylesheets and scripts that the head of a page with this key loads."""
+    paths = [prefix + path for name, path in assets.items() if name != EXPLORERS or page in EXPLORED]
     return {
         "styles": [path for path in paths if path.endswith(".css")],
         "scripts": [path for path in paths if path.endswith(".js")],
@@ -256,7 +256,7 @@ def _standalone(page: Page, report: Report, identity: Mapping[str, Any]) -> byte
         pages=report.pages,
         report=report,
         identity=identity,
-        loading=loading(_asset_paths(report), page.up),
+        loading=loading(_asset_paths(report), page.up, page.key),
         json_ld=Markup(_json_ld(page, report, identity)),
         mark="@BODY@",
     )

@@ -137,12 +137,12 @@ def _of_report(shown: _Shown, base: str, journal: bool) -> Iterator[SitePage]:
     before = shells().get_template("before_body.html")
     entry = shown.entry
 
-    def tags(root: str) -> str:
+    def tags(page: Mapping[str, str], root: str) -> str:
         bundle = shown.bundle()
         if bundle is None:
             return ""
         assets = {n: f"{ASSETS}/{PurePosixPath(p).name}" for n, p in bundle.document["assets"].items() if n != CHROME}
-        return head(loading(assets, root))
+        return head(loading(assets, root, page["key"]))
 
     def content(page: Mapping[str, str]) -> str:
         bundle = shown.bundle()
@@ -176,7 +176,7 @@ def _of_report(shown: _Shown, base: str, journal: bool) -> Iterator[SitePage]:
         path, title = f"{base}/{entry.name}/{shown.folder}/{page['path']}", f"{page['title']} · {shown.name}"
         summary = f"{page['summary']} {WORDS.get(page['key'], '')}".strip()
         boost = BOOST if page["key"] in WORDS else 1.0
-        yield SitePage(path, title, summary, False, searched, tags, partial(content, page), boost)
+        yield SitePage(path, title, summary, False, searched, partial(tags, page), partial(content, page), boost)
 
 
 def _compared_with(entry: Entry, name: str) -> list[tuple[str, str]]:

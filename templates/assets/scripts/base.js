@@ -1,7 +1,7 @@
 /* The scripts of a report. All files of this folder form one classic script, in the order of pages/render.py. It makes
    no requests but script elements, so it works from file://, and every page is complete without it. A file that must
-   run code when the page is loaded appends a function to `starts`. */
-var starts = [];
+   run code when the page is loaded appends a function to `starts`; to `ends`, if it needs what those have drawn. */
+var starts = [], ends = [];
 
 var THIN = "\u202f";
 

@@ -1,10 +1,10 @@
-/* The last file: runs all `starts` when the page is loaded. */
+/* Runs all `starts` and `ends` when the page and its scripts are loaded. */
 function begin() {
-  starts.forEach(function(start) { start(); });
+  starts.concat(ends).forEach(function(start) { start(); });
   selectionBar(); /* again: by now each part of the page has said how it names passes and tensors */
 }
-if (document.readyState === "loading") {
-  document.addEventListener("DOMContentLoaded", begin);
-} else {
+if (document.readyState === "complete") {
   begin();
+} else {
+  document.addEventListener("DOMContentLoaded", begin);
 }

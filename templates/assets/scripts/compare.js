@@ -9,7 +9,7 @@ function comparedRows(rows, only) {
   return shown;
 }
 
-starts.push(function() {
+ends.push(function() {
   var root = document.querySelector("[data-tg=comparison]"), table = document.querySelector("#tab-timed tbody"), rows;
   if (!root) { return; }
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }

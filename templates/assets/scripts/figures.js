@@ -145,7 +145,7 @@ function figureLively(drawing, teller) {
 }
 
 /* Vega is large: a figure asks for it only when a reader comes to it, by pointer, finger or key. */
-starts.push(function() {
+ends.push(function() {
   var vega = document.documentElement.getAttribute("data-tracegen-vega"),
       drawings = document.querySelectorAll("[data-targets]");
   if (!vega || !drawings.length) { return; }

@@ -37,7 +37,7 @@ function figureOfAll(figure, pass, up) {
 
 /* Explorers that follow the chosen pass: where a page has one, its drawings need not say where the pass is. */
 var FOLLOWING = "[data-tg=operations], [data-tg=timeline], [data-tg=experts]";
-starts.push(function() {
+ends.push(function() {
   var bar = document.querySelector("[data-tg=selection]"), framed = "[data-key=file-tokens]";
   if (!bar) { return; }
   function follow() {

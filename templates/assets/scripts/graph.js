@@ -143,7 +143,10 @@ function graphReveal(root, book, node) {
       edge = frame && frame.getBoundingClientRect();
   var drawing = edge && edge.top < innerHeight / 2 && edge.bottom > innerHeight / 2 ? "whole" : "block";
   var boxes = (book.boxes[node] || []).filter(function(box) { return box.drawing === drawing; });
-  if (boxes[0]) { boxes[0].element.scrollIntoView({ block: "center", inline: "center" }); }
+  if (!boxes[0]) { return; }
+  var folded = boxes[0].element.closest("details");
+  if (folded) { folded.open = true; }
+  boxes[0].element.scrollIntoView({ block: "center", inline: "center" });
 }
 /* The node that a click in a shared drawing means: that of the layer chosen before. */
 function graphMeant(book, node, chosen) {

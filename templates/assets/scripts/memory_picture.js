@@ -165,7 +165,7 @@ function memoryDrawColumns(pen, lane, bytes, look, per, how) {
    axis), quantity, scale, and `high` (the height of all lanes in pixels, if a reader chose it). */
 function memoryDraw(canvas, layout, look, mark) {
   var n = Math.max(layout.lanes.length, 1),
-      step = look.high ? Math.max(4, look.high / n) : Math.max(5, Math.min(18, 460 / n)),
+      step = look.high ? Math.max(4, look.high / n) : Math.max(4, Math.min(18, 320 / n)),
       ruler = look.bands ? MEMORY_RULER : 4;
   var on = sharp(canvas, Math.round(ruler + step * layout.lanes.length + 24)), pen = on.pen,
       left = Math.min(MEMORY_LEFT, on.width / 4);

@@ -24,7 +24,7 @@ function opRoom(pixels) {
 function opFit(scroller, height) {
   var head = scroller.querySelector("thead"), foot = scroller.querySelector("tfoot");
   var edge = head.offsetHeight + foot.offsetHeight + scroller.offsetHeight - scroller.clientHeight;
-  var rows = Math.max(3, Math.floor((0.78 * window.innerHeight - edge) / height));
+  var rows = Math.max(3, Math.floor((0.42 * window.innerHeight - edge) / height));
   scroller.style.maxHeight = edge + rows * height + "px";
 }
 

@@ -3,10 +3,7 @@
    whole run. */
 function operations(state) {
   var root = document.querySelector("[data-tg=operations]"), scroller = root.querySelector("[data-tg=table]"), chosen;
-  if (!scroller) { return; }
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
-  window.tracegenStatic(state.first.static);
-  window.tracegenChunk([state.first.pass]);
   scroller.hidden = part("controls").hidden = part("tools").hidden = false;
   var passes = operationsPasses(part, state, { take: take, changed: function() { find.passChanged(); }, mark: mark });
   var view = opWindow(scroller, part("rows"),
@@ -159,6 +156,17 @@ function operationsInput(part, acts) {
 }
 
 starts.push(function() {
-  var state = stateOf("tg-operations");
-  if (state) { operations(state); }
+  var state = stateOf("tg-operations"), first;
+  if (!state || state.shown === null) { return; }
+  first = state.passes.filter(function(pass) { return pass.id === state.shown; })[0];
+  loadPass(first, state.data,
+    function() {
+      operations(state);
+      selectionBar();
+    },
+    function() {
+      document.querySelector("[data-tg=operations] [data-tg=controls]").hidden = false;
+      document.querySelector("[data-tg=operations] [data-tg=status]").textContent =
+        "The operations could not be loaded.";
+    });
 });

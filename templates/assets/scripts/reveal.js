@@ -14,7 +14,7 @@ function reveal() {
   }
   target.scrollIntoView();
 }
-starts.push(function() {
+ends.push(function() {
   window.addEventListener("hashchange", reveal);
   reveal();
 });

@@ -1,5 +1,5 @@
 /* Tables and drawings that are wider than their box are marked; their titles then say that they scroll sideways. */
-starts.push(function() {
+ends.push(function() {
   if (!window.ResizeObserver) { return; }
   var observer = new ResizeObserver(function(entries) {
     entries.forEach(function(entry) {

@@ -1,5 +1,5 @@
 /* The token panel: the words around the chosen pass, what layers did in it, its tensors and its experts. */
-var WORDS_AROUND = 12, TENSORS_SHOWN = 10;
+var WORDS_AROUND = 12, TENSORS_SHOWN = 5;
 
 /* A word of the panel's data: [visible text, id, generated number, taken in by pass, given by pass, position]. */
 function wordOf(row) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from markupsafe import escape
@@ -110,6 +111,7 @@ def whole(key: str, width: float, height: float, body: str, label: str) -> str:
         f'orient="auto">'
         f'<path d="M0,1L7,4L0,7Z" {fill(theme.INK["muted"][1])}/></marker></defs>'
     )
+    body = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(?<=[\d])\.0(?=[\s\",HVq])", "", tag[0]), body)
     return (
         f'<svg class="tg-graph" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.1f} {height:.1f}" '
         f'width="{width:.0f}" height="{height:.0f}" role="group" aria-label="{escape(label)}">{arrow}{body}</svg>'

@@ -260,5 +260,5 @@ def standalone(svg: str) -> str:
         ".tg-edge{fill:none;stroke:#59616b;stroke-opacity:.7}"
     )
     fixed = re.sub(r"var\(--[\w-]+,(#[0-9a-f]{6})\)", r"\1", svg)
-    fixed = re.sub(r'<a [^>]*href="[^"]*"[^>]*>|</a>', "", fixed)
+    fixed = re.sub(r'<a [^>]*href="[^"]*"[^>]*>|</a>|<g id="[^"]*"/>', "", fixed)
     return str(Markup(fixed.replace("<defs>", f"<style>{style}</style>{GROUND}<defs>", 1)))

@@ -154,7 +154,7 @@ data = disk_waits.by_layer(run.tables, "$phase", theme.GROUP_OF)
 )
 
 
-MOST_TENSORS = 8
+MOST_TENSORS = 5
 
 
 def _disk_tensors(context: Context) -> Rows:

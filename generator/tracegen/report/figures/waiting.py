@@ -11,7 +11,7 @@ from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.words import sentences
 
-MOST_KINDS, MOST_NODES = 25, 15
+MOST_KINDS, MOST_NODES = 10, 15
 ALONE = "One thread computed: it waited for no other thread."
 OPS = """
 from tracegen.analysis import operations, passes, waiting

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from tracegen.charts import svg, theme
+from tracegen.charts import spec, svg, theme
 from tracegen.charts.pointing import pass_rows, shared_values
 from tracegen.charts.svg import Drawing
 from tracegen.contract.model import Version
@@ -131,7 +131,7 @@ class Collector(Context):
         A version has PDFs and LaTeX of the figures that are not in the appendix, and a PNG of the first page's; a draft
         has none, because it is drawn again at every change.
 
-        `file` is the name of its data; drawings of the same data share one file.
+        `file` is the name of its data, where that is of another drawing too, below which the first rows stand.
         """
         self.drawings[key] = drawing
         path = f"figures/{key}.svg"
@@ -145,11 +145,11 @@ class Collector(Context):
         if self.citable is not None and page == FIRST:
             links += [("PNG", f"figures/{key}.png")]
         if drawing.spec is not None:
-            links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", drawing.spec)))
+            links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", spec.lean(drawing.spec))))
         links.insert(0, ("data (CSV)", self.csv(file or key, data)))
         self.figures.append(PublishedFigure(key, title, caption, alt, page, path, layouts))
         targets = f"figures/{key}.js" if any(layout.targets for layout in drawing.layouts) or _rows(drawing) else ""
-        rows = figure_data(data)
+        rows = None if file else figure_data(data)
         return FigureView(key, title, caption, alt, drawing, "", tuple(links), numbers or {}, targets, rows)
 
     def finish(self) -> None:
@@ -205,7 +205,7 @@ class Collector(Context):
 def _rows(drawing: Drawing) -> dict[str, list[list[float]]]:
     """The result of `pass_rows` by width of the layout; empty where no mark belongs to a pass."""
     marked = {str(of.width): json.loads(of.spec) for of in drawing.layouts if of.spec and '"pass_id"' in of.spec}
-    return {width: rows for width, spec in marked.items() if (rows := pass_rows(spec.get("datasets", {})))}
+    return {width: rows for width, drawn in marked.items() if (rows := pass_rows(drawn.get("datasets", {})))}
 
 
 def _layout_path(key: str, layout: Drawing) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tracegen.contract import quantities as q
 
-MOST = 40  # rows in the page; the CSV has all
+MOST = 12  # rows in the page; the CSV has all
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def file(collector: Collector) -> dict[str, Any]:
 
 def _height(n_rows: int) -> int:
     """The height in px that the script gives the map of so many rows, so that nothing moves when it draws."""
-    step = max(5.0, min(18.0, 460 / max(n_rows, 1)))
+    step = max(4.0, min(18.0, 320 / max(n_rows, 1)))
     return round(34 + step * n_rows + 24)
 
 

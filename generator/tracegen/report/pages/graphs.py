@@ -19,7 +19,7 @@ from tracegen.report.pages.views import FigureView
 
 @dataclass(frozen=True)
 class Topology:
-    """One topology: its drawings, and the passes that ran it (`used_by`)."""
+    """One topology: its drawings, and the passes that ran it (`used_by`); `main`: the block that most layers are."""
 
     key: str
     title: str
@@ -29,6 +29,7 @@ class Topology:
     n_nodes: int
     overview: FigureView
     blocks: tuple[tuple[BlockDrawing, FigureView], ...]
+    main: BlockDrawing
 
 
 def graphs(context: Collector) -> dict[str, Any]:
@@ -86,8 +87,9 @@ def _topology(context: Collector, number: int, topology: str, members: list[int]
         )
         block_title = block.title[:1].upper() + block.title[1:]
         blocks.append((block, _figure(context, f"{key}-block-{i}", block_title, text, block.svg, members[:1], key)))
+    main = max(drawing.blocks, key=lambda block: (len(block.layers), block.n_nodes))
     heading = f"Graph {number + 1}" if several else "All passes run graphs of one topology"
-    return Topology(key, heading, _used_by(users), tuple(members), pass_id, int(nodes), overview, tuple(blocks))
+    return Topology(key, heading, _used_by(users), tuple(members), pass_id, int(nodes), overview, tuple(blocks), main)
 
 
 def _figure(

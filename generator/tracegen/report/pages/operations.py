@@ -1,4 +1,4 @@
-"""The operations page: all ops of all passes; one pass is in the page, the others are in chunks."""
+"""The operations page: all ops of all passes in chunks; those of one pass that took longest are in the page."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ TABLE = (
     ("work", 72), ("barrier", 72), ("wait", 72), ("disk", 78), ("copied", 72), ("buffer", 72), ("threads", 68),
     ("reads", 300), ("used", 180),
 )  # fmt: skip
-LISTED = 60  # operations that a page without scripts lists
+LISTED = 24  # operations that a page without scripts lists
 _TOUCHED = ("node", "slot", "unit", "first_unit", "n_units")
 
 
@@ -85,7 +85,6 @@ def operations(context: Collector) -> dict[str, Any]:
             "memory": not context.refusal(HEATMAP.needs),
             "data": "../data/ops/",
             "panel": {} if shown is None else token_panel(context),
-            "first": {} if shown is None else written.first(shown),
         },
     }
 

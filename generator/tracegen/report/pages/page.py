@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from tracegen.contract.model import Run
 
+EXPLORERS = "tracegen_explorers.js"  # an asset that some pages load, after tracegen.js
+EXPLORED = ("file", "timeline", "operations", "graph", "experts")
 ANCHORS = "data/anchors.json"  # the addresses in a report: see anchors.py
 # The pages a report may have, in their order: key, title, summary.
 OUTLINE = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import asdict, fields, replace
@@ -31,7 +32,7 @@ from tracegen.report.pages.guide import guide
 from tracegen.report.pages.method import method
 from tracegen.report.pages.operations import operations
 from tracegen.report.pages.overview import overview
-from tracegen.report.pages.page import Page, Report, outline
+from tracegen.report.pages.page import EXPLORERS, Page, Report, outline
 from tracegen.report.pages.timeline import timeline
 from tracegen.report.pages.views import FigureView, TableView
 from tracegen.report.words import latex, sentences
@@ -51,15 +52,18 @@ STYLES = (
     "page", "figures", "operations", "selection", "memory", "graph", "graph_tools", "timeline", "guide", "layout",
     "print",
 )  # fmt: skip
-# In this order: a file may use what earlier files define.
+# In this order: a file may use what earlier files define. What every page loads, and what pages with explorers do.
 SCRIPTS = (
-    "base", "selection", "canvas", "packing", "passes",
+    "base", "selection", "canvas", "figures", "figures_chosen", "compare", "sideways", "reveal", "begin",
+)  # fmt: skip
+EXPLORER_SCRIPTS = (
+    "packing", "passes",
     "op_window", "op_rows", "op_cells", "op_tools", "op_find", "layer_table", "token_panel", "operations",
     "memory_book", "memory_picture", "memory_log", "memory_passes", "memory_state", "memory_told", "memory_input",
     "memory", "memory_slide",
     "graph_zoom", "graph_book", "graph_search", "graph_colours", "graph_facts", "graph_whole", "graph",
     "timeline_state", "timeline_told", "timeline_picture", "timeline_strip", "timeline_pointer", "timeline",
-    "experts", "compare", "figures", "figures_chosen", "sideways", "reveal", "begin",
+    "experts",
 )  # fmt: skip
 
 
@@ -164,12 +168,24 @@ def _shown(value: object) -> object:
 
 
 def assets() -> dict[str, bytes]:
-    """What every report loads: one CSS file, colours first, and one script, each joined from its parts."""
+    """What reports load: a CSS file, colours first, a script for all pages, and one for pages with explorers."""
     folder = resources.folder("templates") / "assets"
     css = theme.stylesheet() + "".join(_text(folder / "styles" / f"{name}.css") for name in STYLES)
-    parts = "".join(_text(folder / "scripts" / f"{name}.js") for name in SCRIPTS)
-    script = f'(function () {{\n"use strict";\n{parts}}}());\n'
-    return {"tracegen.css": css.encode(), "tracegen.js": script.encode()}
+    common, exploring = (
+        "".join(_text(folder / "scripts" / f"{name}.js") for name in names) for names in (SCRIPTS, EXPLORER_SCRIPTS)
+    )
+    shared = ", ".join(re.findall(r"^(?:function|var) (\w+)", common, re.MULTILINE))
+    parts = {
+        "tracegen.js": f"{common}window.tracegenShared = {{ {shared} }};\n",
+        EXPLORERS: f"const {{ {shared} }} = window.tracegenShared;\n{exploring}",
+    }
+    scripts = {name: f'(function () {{\n"use strict";\n{_bare(text)}}}());\n' for name, text in parts.items()}
+    return {name: text.encode() for name, text in {"tracegen.css": _bare(css), **scripts}.items()}
+
+
+def _bare(text: str) -> str:
+    """A script or stylesheet without indentation, and without comments on lines of their own: the source has them."""
+    return re.sub(r"^ +", "", re.sub(r"^ */\*.*?\*/ *\n", "", text, flags=re.DOTALL | re.MULTILINE), flags=re.MULTILINE)
 
 
 def _text(path: Path) -> str:

@@ -149,6 +149,8 @@ _COMMANDS = r"""% \tracegen{NAME@vN}{KEY}: a value with its unit; \tracegenexact
 \providecommand{\tracegen}[2]{\tracegenknown{tracegen:#1:#2}}
 \providecommand{\tracegenexact}[2]{\tracegenknown{tracegen:#1:#2:exact}}
 \providecommand{\tracegenunit}[2]{\tracegenknown{tracegen:#1:#2:unit}}
+\providecommand{\tracegenkeep}[4]{\expandafter\def\csname tracegen:#1\endcsname{#2}%
+  \expandafter\def\csname tracegen:#1:exact\endcsname{#3}\expandafter\def\csname tracegen:#1:unit\endcsname{#4}}
 """
 
 
@@ -160,11 +162,10 @@ def values(
     They are kept by `citation` of their version, where there is one, and by the name of the experiment alone.
     """
     names = [name(experiment), *(["@".join(map(name, citation.split("@")))] if citation else [])]
-    lines = [f"% Values of {text(source)}.\n{_COMMANDS}"]
+    keep = "".join(f"\\tracegenkeep{{{of}:#1}}{{#2}}{{#3}}{{#4}}" for of in names)
+    lines = [f"% Values of {text(source)}.\n{_COMMANDS}\\def\\tracegenvalue#1#2#3#4{{{keep}}}%\n"]
     for key, value in sorted(published.items()):
         exact = "" if value.get("value") is None else value["value"]
-        for suffix, words in (("", value.get("text")), (":exact", exact), (":unit", value.get("unit"))):
-            for of in names:
-                at = f"tracegen:{of}:{name(key)}{suffix}"
-                lines.append(f"\\expandafter\\def\\csname {at}\\endcsname{{{text(words)}}}%\n")
+        words = "".join(f"{{{text(said)}}}" for said in (value.get("text"), exact, value.get("unit")))
+        lines.append(f"\\tracegenvalue{{{name(key)}}}{words}%\n")
     return "".join(lines)

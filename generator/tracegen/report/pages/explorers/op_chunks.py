@@ -29,18 +29,11 @@ CHUNKS, CHUNK_CALL, STATIC_CALL = "data/ops", "tracegenChunk", "tracegenStatic"
 
 @dataclass(frozen=True)
 class Written:
-    """By pass: its chunk and its static in `data/ops`, its data (`passes`) and nodes; and all statics by number."""
+    """By pass: its chunk and its static in `data/ops`, and its nodes."""
 
     chunk: dict[int, str]
     static: dict[int, int]
-    passes: dict[int, dict[str, Any]]
     nodes: dict[int, np.ndarray]
-    statics: dict[int, dict[str, Any]]
-
-    def first(self, pass_id: int) -> dict[str, Any]:
-        """The complete data of one pass, for the page itself."""
-        whole = self.passes[pass_id] | {"node": self.nodes[pass_id].tolist()}
-        return {"static": self.statics[self.static[pass_id]], "pass": whole}
 
 
 def unit_text(unit: str, runs: Iterable[tuple[int, int]]) -> str:
@@ -94,9 +87,8 @@ def write_chunks(context: Collector, passes: pd.DataFrame) -> Written:
         numbers = nodes[begins[i] : ends[i]]
         written.append((pass_id, entry, numbers, before is not None and np.array_equal(numbers, before)))
         before = numbers
-    by_pass = {pass_id: entry for pass_id, entry, _, _ in written}
     nodes_of = {pass_id: numbers for pass_id, _, numbers, _ in written}
-    return Written(_write_passes(context, written), of_pass, by_pass, nodes_of, statics)
+    return Written(_write_passes(context, written), of_pass, nodes_of)
 
 
 def _write_passes(context: Collector, passes: list[tuple[int, dict[str, Any], np.ndarray, bool]]) -> dict[int, str]:
