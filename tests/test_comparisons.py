@@ -10,14 +10,13 @@ import pytest
 
 from tests.builders import a_run, scaled_case, stored
 from tests.comparing.made import slot
+from tests.pages.rendered import rendered
 from tests.stand_in import NOW, a_project, a_report, a_version
 from tracegen.cli.commands.build import build_site
 from tracegen.contract.errors import CheckError, SettingsError
-from tracegen.contract.model import Check, Run, Version
+from tracegen.contract.model import Check, Run
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
-from tracegen.report.pages.page import Report
-from tracegen.report.pages.render import render_report
 from tracegen.site import comparisons, gather, journal, output, references
 
 pytestmark = pytest.mark.usefixtures("empty_figures")
@@ -31,12 +30,8 @@ def made(experiments: Path, name: str, number: int, checks: tuple[Check, ...] = 
 
 def version(experiments: Path, name: str, number: int, checks: tuple[Check, ...] = (), **facts: object) -> None:
     public = privacy.public_run(made(experiments, name, number, checks, **facts))
-    when = NOW + timedelta(days=number)
-
-    def draw(planned: Version) -> Report:
-        return render_report(public, TABLES, address=f"{name}/{planned.name}", citable=planned)
-
-    publish.publish(experiments / name, public, draw, "why", when)
+    report = rendered(TABLES, replace(public, experiment="any", number=1))  # its pages are not looked at
+    publish.publish(experiments / name, public, lambda planned: report, "why", NOW + timedelta(days=number))
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,12 @@ from pathlib import Path
 import markdown
 import pytest
 
-from tests.builders import a_run, scaled_case
+from tests.builders import scaled_case
+from tests.pages.rendered import rendered
 from tests.stand_in import HOSTILE, NOW, SVG, a_report, a_version
 from tracegen.charts.theme import INK as INKS
 from tracegen.publishing import versions as publish
 from tracegen.report.pages.page import PublishedFigure, Report
-from tracegen.report.pages.render import render_report
 from tracegen.site import journal, references
 from tracegen.storing.hashes import HashCache
 
@@ -196,7 +196,7 @@ def test_an_op_that_is_not_there(sample: references.References, reference: str) 
 def whole(tmp_path_factory: pytest.TempPathFactory) -> references.References:
     """A version with all its pages: what its scripts follow is in the data beside them."""
     folder = tmp_path_factory.mktemp("whole")
-    a_version(folder, report=render_report(a_run(), TABLES, address="sample/v1", citable=None))
+    a_version(folder, report=rendered(TABLES))
     return references.references(publish.read_published(folder / "sample", HashCache(Path("no-cache"))))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.builders import a_run, scaled_case, stored
+from tests.commands.conftest import stand_in_renderer as stand_in_renderer
 from tests.comparing.made import run_with, slot, timed
 from tests.test_comparisons import gathered
 from tracegen.cli.main import main
@@ -116,6 +117,7 @@ def test_each_run_of_a_matrix_is_read_once(tmp_path: Path, monkeypatch: pytest.M
     assert len(report.pages) == 2 and sorted(read) == ["001", "002", "003", "004"]
 
 
+@pytest.mark.usefixtures("stand_in_renderer")
 def test_cells_do_not_supersede_each_other(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project = published(here, range(1, 4))
 

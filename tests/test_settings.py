@@ -1,4 +1,6 @@
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,63 +21,18 @@ def written(tmp_path: Path, text: str, name: str = "my-test") -> Path:
 
 
 def test_everything_given_is_kept(tmp_path: Path) -> None:
-    path = written(
-        tmp_path,
-        """
-        question = "Which experts?"
-        model = "../models/x.gguf"
-        prompt = "The memory"
-        tokens = 8
-        seed = 7
-        threads = 3
-        context = 256
-        ubatch = 64
-        flags = ["--temp", "0.5"]
-        warmup = false
-        repack = false
-        mmap = false
-        prefault = false
-        page_cache = "cold"
-        processors = [1, 0]
-        nice = 5
-        mlock_gb = 2
-        memory_limit_gb = 4.5
-        flash_attention = "off"
-        private = true
-        tags = ["disk", "q4.k-m", "2"]
-        repeat = 5
-        [limits]
-        timeout_s = 60
-        max_trace_bytes = 2000000
-        """,
-    )
-    assert read_experiment(path) == Experiment(
-        name="my-test",
-        question="Which experts?",
-        model=str(tmp_path / "my-test" / "../models/x.gguf"),
-        prompt="The memory",
-        tokens=8,
-        seed=7,
-        threads=3,
-        context=256,
-        ubatch=64,
-        flags=("--temp", "0.5"),
-        warmup=False,
-        repack=False,
-        mmap=False,
-        prefault=False,
-        page_cache="cold",
-        processors=(1, 0),
-        nice=5,
-        mlock_gb=2,
-        memory_limit_gb=4.5,
-        flash_attention="off",
-        private=True,
-        tags=("disk", "q4.k-m", "2"),
-        repeat=5,
-        timeout_s=60,
-        max_trace_bytes=2_000_000,
-    )
+    given: dict[str, Any] = dict(
+        question="Which experts?", model="../models/x.gguf", prompt="The memory", tokens=8, seed=7, threads=3,
+        context=256, ubatch=64, flags=["--temp", "0.5"], warmup=False, repack=False, mmap=False, prefault=False,
+        page_cache="cold", processors=[1, 0], nice=5, mlock_gb=2, memory_limit_gb=4.5, flash_attention="off",
+        private=True, tags=["disk", "q4.k-m", "2"], repeat=5,
+    )  # fmt: skip
+    limits = dict(timeout_s=60, max_trace_bytes=2_000_000)
+    lines = [f"{key} = {json.dumps(value)}" for key, value in given.items()]
+    lines += ["[limits]", *(f"{key} = {value}" for key, value in limits.items())]
+    kept = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+    kept["model"] = str(tmp_path / "my-test" / "../models/x.gguf")
+    assert read_experiment(written(tmp_path, "\n".join(lines))) == Experiment(name="my-test", **kept, **limits)
 
 
 def test_every_field_of_an_experiment_has_a_key() -> None:

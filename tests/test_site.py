@@ -39,6 +39,7 @@ def test_an_experiment_without_runs(tmp_path: Path) -> None:
     assert (one.question, one.published, one.drafts) == ("Why <b>?", [], [])
     html = gathered(tmp_path).pages["experiments/sample/index.md"].content()
     assert "Why &lt;b&gt;?" in html and "Nothing is published yet" in html
+    assert "tracegen run sample" in html and "tracegen publish" not in html
 
 
 def test_pages_of_versions_and_drafts(tmp_path: Path) -> None:
@@ -59,6 +60,7 @@ def test_pages_of_versions_and_drafts(tmp_path: Path) -> None:
         "reference/index.md", "experiments/index.md", "experiments/sample/index.md",
     }  # fmt: skip
     assert "Draft, not citable" in made.pages["experiments/sample/run-008/index.md"].content()
+    assert "tracegen run sample" not in made.pages["experiments/sample/index.md"].content()
     assert [page.path for page in made.pages.values() if page.listed] == [
         "reference/index.html",
         "experiments/index.html",

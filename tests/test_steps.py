@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.shared import shared_folder
-from tests.trend_site import VERSIONS, steps_site
+from tests.trend_site import VERSIONS, shared_steps_site
 from tracegen.publishing.bundle import Bundle
 from tracegen.site import gather
 from tracegen.site.comparisons import Asked, Compared
@@ -64,10 +63,7 @@ def test_a_row_of_no_kind_is_neither_better_nor_worse(document: dict[str, Any]) 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    def make(folder: Path) -> None:
-        steps_site(folder)
-
-    return shared_folder(tmp_path_factory, "steps-site", make)
+    return shared_steps_site(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

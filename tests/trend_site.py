@@ -9,7 +9,11 @@ from datetime import timedelta
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tests.builders import scaled_case, with_facts
+from tests.drawn import empty_figures
+from tests.shared import shared_folder
 from tests.site_project import plain_run
 from tests.stand_in import NOW, a_project
 from tracegen.cli.commands.build import build_site
@@ -62,6 +66,16 @@ def a_version(experiments: Path, number: int) -> None:
     (experiments / "steps").mkdir(parents=True, exist_ok=True)
     when = NOW + timedelta(days=number)
     publish.publish(experiments / "steps", replace(run, number=number), lambda planned: report, "why", when)
+
+
+def shared_steps_site(factory: pytest.TempPathFactory) -> Path:
+    """Its folder, built once in a session; figures of its pages are empty."""
+
+    def make(folder: Path) -> None:
+        with empty_figures():
+            steps_site(folder)
+
+    return shared_folder(factory, "steps-site", make)
 
 
 def steps_site(folder: Path) -> Path:

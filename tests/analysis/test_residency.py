@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import a_run, scaled_case
+from tests.pages.rendered import body, rendered
 from tracegen.analysis.residency import joined_shares, read_per_row, resident_cells, resident_rows
 from tracegen.contract.tables import frame
-from tracegen.report.pages.render import render_report
 
 CASE = scaled_case(3, 2, splits=2)
 PAGE = 64
@@ -84,16 +84,14 @@ def test_what_is_read_is_the_mean_of_a_row() -> None:
 
 def test_a_load_after_which_nothing_was_in_memory_is_said_to_have_nothing() -> None:
     runs = frame("residency", [dict(pass_id=4, file=0, first_page=0, n_pages=1)])
-    report = render_report(a_run(host=HOST), CASE | {"residency": runs}, address="demo/run-001", citable=None)
-    memory = next(page.body for page in report.pages if page.key == "appendix")
-    assert "0 % of the file is in memory after the load" in memory.replace("\u2009", " ")
+    report = rendered(CASE | {"residency": runs}, a_run(host=HOST))
+    assert "0 % of the file is in memory after the load" in body(report, "appendix").replace("\u2009", " ")
 
 
 def test_without_the_size_of_a_page_nothing_is_drawn() -> None:
     runs = frame("residency", [dict(pass_id=0, file=0, first_page=0, n_pages=1)])
-    report = render_report(a_run(host={}), CASE | {"residency": runs}, address="demo/run-001", citable=None)
-    memory = next(page.body for page in report.pages if page.key == "appendix")
-    assert "The size of the machine’s pages was not recorded." in memory
+    report = rendered(CASE | {"residency": runs}, a_run(host={}))
+    assert "The size of the machine’s pages was not recorded." in body(report, "appendix")
     assert "residency" not in {figure.key for figure in report.figures}
 
 
@@ -104,12 +102,13 @@ def test_the_memory_page_shows_it_where_somebody_looked(looked: bool) -> None:
     half = -(-int(files["size_bytes"].iloc[0]) // 4096)
     runs = [dict(pass_id=0, file=0, first_page=0, n_pages=half), dict(pass_id=4, file=0, first_page=0, n_pages=1)]
     tables = CASE | {"residency": frame("residency", runs if looked else [])}
-    report = render_report(a_run(host=HOST), tables, address="demo/run-001", citable=None)
-    memory = next(page.body for page in report.pages if page.key == "appendix")
-    assert ('id="fig-residency"' in memory) == looked
+    report = rendered(tables, a_run(host=HOST))
+    assert ('id="fig-residency"' in body(report, "appendix")) == looked
     if looked:
         share = int(files["size_bytes"].iloc[0]) / total
-        assert f"{share * 100:.1f} % of the file is in memory after the load" in memory.replace("\u2009", " ")
+        assert f"{share * 100:.1f} % of the file is in memory after the load" in body(report, "appendix").replace(
+            "\u2009", " "
+        )
         lines = report.files["data/residency.csv"].decode().splitlines()
         assert sum(int(line.split(",")[4]) for line in lines[1:] if line.startswith("0,")) == int(
             files["size_bytes"].iloc[0]

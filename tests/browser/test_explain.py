@@ -96,15 +96,6 @@ def test_the_guide_is_on_paper_where_its_reader_opened_it(page: Any, moe_report:
     assert page.locator("#reading-guide dl").first.is_visible()
 
 
-@pytest.mark.parametrize("name", PAGES[:2])
-def test_a_page_leads_to_the_guide(page: Any, moe_report: Path, name: str) -> None:
-    page.goto((moe_report / name).as_uri())
-    page.locator(".tg-head a", has_text="How to read these pages").click()
-    page.wait_for_function("location.hash === '#reading-guide'")
-    assert page.url.startswith((moe_report / "method/index.html").as_uri())
-    assert page.locator("#reading-guide").is_visible()
-
-
 @pytest.mark.parametrize(("scheme", "side"), [("light", 1), ("dark", 2)])
 def test_guide_and_figures_have_the_colours_of_the_scheme(tab: Any, moe_report: Path, scheme: str, side: int) -> None:
     page = tab(moe_report / "method/index.html", color_scheme=scheme)

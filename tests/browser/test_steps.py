@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.test_access import found_by_axe
-from tests.shared import shared_folder
-from tests.trend_site import steps_site
+from tests.trend_site import shared_steps_site
 
 pytestmark = pytest.mark.browser
 
@@ -19,10 +18,7 @@ CHOICES = {"": EVERY, "either": ["v6", "v4", "v3"], "worse": ["v4", "v3"], "bett
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    def make(folder: Path) -> None:
-        steps_site(folder)
-
-    return shared_folder(tmp_path_factory, "steps-site", make) / "site" / "experiments" / "steps" / "index.html"
+    return shared_steps_site(tmp_path_factory) / "site" / "experiments" / "steps" / "index.html"
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 
@@ -80,29 +81,25 @@ def test_a_terminal_gets_the_same_lines() -> None:
     assert shown.replace("\r\n", "\n") == pasted(context, "hot")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("demo", "--issue", "--json"), "argument --issue: not allowed with argument --json"),
-        (("demo", "--json", "--issue", "ops"), "argument --issue: not allowed with argument --json"),
-        (("demo", "--issue", "--ops"), "not allowed with argument --ops"),
-        (("demo", "--issue", "speed"), "'speed' is none of its parts: hot, cache, load, ops, disk"),
-        (("--issue", "demo"), "'demo' is none of its parts: hot, cache, load, ops, disk; a RUN stands before it"),
-        (("demo", "--issue", "--limit", "3"), "--limit: is allowed only with --ops"),
-        (("nothing", "--issue"), "nothing: there is no such run"),
-        (("demo@v9", "--issue"), "demo@v9: there is no such version"),
-    ],
-)
-def test_refusals(words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     stored(Path("experiments"), DEMO, TABLES)
-    assert message in refused(capsys, *words)
+    for words, message in {
+        "demo --issue --json": "argument --issue: not allowed with argument --json",
+        "demo --json --issue ops": "argument --issue: not allowed with argument --json",
+        "demo --issue --ops": "not allowed with argument --ops",
+        "demo --issue speed": "'speed' is none of its parts: hot, cache, load, ops, disk",
+        "--issue demo": "'demo' is none of its parts: hot, cache, load, ops, disk; a RUN stands before it",
+        "demo --issue --limit 3": "--limit: is allowed only with --ops",
+        "nothing --issue": "nothing: there is no such run",
+        "demo@v9 --issue": "demo@v9: there is no such version",
+    }.items():
+        assert message in refused(capsys, *words.split()), words
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_what_must_not_become_public_is_not_printed(part: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_must_not_become_public_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     stored(Path("experiments"), DEMO, TABLES)
     stored(Path("experiments"), private_run(), private_tables())
-    for name in ("demo", "private"):
+    for name, part in product(("demo", "private"), PARTS):
         text = printed(capsys, name, "--issue", part)
         assert not [secret for secret in (*SECRETS, "Once upon", "umbrella", str(Path.home())) if secret in text]
 

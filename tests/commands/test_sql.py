@@ -145,10 +145,6 @@ def test_a_long_table_is_cut_and_says_so(capsys: pytest.CaptureFixture[str]) -> 
     assert rows == ["i", *map(str, range(25_000))]
 
 
-def test_columns_of_one_name_are_all_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert asked(capsys, "demo", "SELECT 1 AS a, 2 AS a, 3 AS a_1, 4 AS a") == [{"a": 1, "a_2": 2, "a_1": 3, "a_3": 4}]
-
-
 def test_a_number_that_json_has_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sql", "demo", "SELECT 'inf'::DOUBLE AS x", "--json"]) == 2
     assert "inf is no number in JSON" in capsys.readouterr().err

@@ -1,6 +1,5 @@
 """Which state a measure has: rules of counted and timed measures, pairs, machines."""
 
-import random
 from itertools import pairwise
 
 import pytest
@@ -38,32 +37,6 @@ def test_a_measure_that_one_side_lacks() -> None:
     a, b = side("a", [[counted(1)]]), side("b", [[counted(1), timed(5)]])
     assert {row.kind: row.state for row in compare(a, b).rows} == {"counted": "equal", "timed": "only B"}
     assert {row.kind: row.state for row in compare(b, a).rows} == {"counted": "equal", "timed": "only A"}
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_few_repeats_tell_nothing_however_large_the_change(n: int) -> None:
-    a, b = [[timed(10 + i / 99)] for i in range(n)], [[timed(99 + i / 99)] for i in range(n)]
-    row = only(side("a", a), side("b", b))
-    assert row.state == "not enough runs" and row.better and row.difference and row.difference.runs_needed == 5
-
-
-def test_seven_repeats_find_a_large_change_and_not_a_small_one() -> None:
-    noise = random.Random(1)
-    a = [[timed(100 + noise.uniform(-1, 1))] for _ in range(7)]
-    fast = [[timed(120 + noise.uniform(-1, 1))] for _ in range(7)]
-    like = [[timed(100 + noise.uniform(-1, 1))] for _ in range(7)]
-    row = only(side("a", a), side("b", fast))
-    assert row.state == "different" and row.better is True and row.relative == pytest.approx(0.2, abs=0.02)
-    assert only(side("a", fast), side("b", a)).better is False
-    assert only(side("a", a), side("b", like)).state == "same within the margin"
-
-
-def test_a_sure_change_is_one_however_much_neighbours_differ() -> None:
-    a = [[timed(v)] for v in (100, 101, 102, 103, 104, 105, 106)]
-    b = [[timed(v)] for v in (110, 160, 111, 161, 112, 162, 113)]
-    row = only(side("a", a), side("b", b))
-    assert row.difference is not None and row.difference.p < 0.01 and row.state == "different"
-    assert (row.relative or 0) > 0.1
 
 
 def test_less_time_is_better() -> None:

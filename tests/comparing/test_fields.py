@@ -22,6 +22,7 @@ from tracegen.comparing.fields import fields_of
 from tracegen.comparing.matrix_page import render_matrix
 from tracegen.comparing.side import Side
 
+pytestmark = pytest.mark.usefixtures("empty_figures")
 RANDOM = {"random_weights": True}
 FILES = scaled_case(1, 1, moe=True)["files"]
 

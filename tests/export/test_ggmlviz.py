@@ -95,15 +95,6 @@ def test_a_trace_of_ggml_viz_comes_back(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(*(table.reset_index(drop=True) for table in buffers))
 
 
-def test_allocations_come_back(tmp_path: Path) -> None:
-    tables = scaled_case(1, 1)
-    own = tables["buffers"][(tables["buffers"]["usage"] != "mapped").fillna(True).to_numpy(bool)]
-    own = own.sort_values("time_ns", kind="stable")
-    back = read_again(tmp_path, tables).tables["buffers"]
-    columns = ["time_ns", "event", "name", "size_bytes"]
-    assert back[columns].to_numpy().tolist() == own[columns].to_numpy().tolist()
-
-
 def test_buffers_without_an_address_stay_apart(tmp_path: Path) -> None:
     rows = [
         dict(time_ns=time, event=event, buffer_id=number, name=None, size_bytes=10 + number)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.pages.rendered import Undrawn
 from tracegen.contract.errors import EnvironmentFailure
 from tracegen.contract.model import Experiment
 from tracegen.measure.capture.llama_cpp import TARGET, Build, alone, compile_targets, configure
@@ -109,7 +110,7 @@ def test_a_split_of_the_cpu_holds_the_ops_that_ran_in_its_time(loaded: LoadedRun
 
 
 def test_the_overview_says_what_has_no_time(loaded: LoadedRun) -> None:
-    report = render_report(loaded.run, loaded.tables, address="blas/run-001", citable=None)
+    report = render_report(loaded.run, loaded.tables, address="blas/run-001", citable=None, executor=Undrawn())
     overview = next(page.body for page in report.pages if page.key == "overview")
     assert re.search(r"operations of all passes ran on BLAS\. Only the \d+ splits that hold them were timed", overview)
 

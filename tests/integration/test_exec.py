@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from tests.live import a_pass_ended
+from tests.pages.rendered import Undrawn
 from tracegen.analysis.embeddings import embeddings
 from tracegen.analysis.operations import op_rows
 from tracegen.cli.main import main
@@ -172,7 +173,7 @@ def test_the_pages_of_such_a_run(execute: Exec, models: Path, demo: Path) -> Non
     )  # fmt: skip
     run = privacy.public_run(loaded.run)
     tables = privacy.public_tables(loaded.run, loaded.tables)
-    report = render_report(run, tables, address="case/run-001", citable=None)
+    report = render_report(run, tables, address="case/run-001", citable=None, executor=Undrawn())
     assert [page.key for page in report.pages] == [key for key, *_ in outline(run)]
     assert all(PROMPT not in page.body for page in report.pages)
     assert all(PROMPT.encode() not in content for content in report.files.values())

@@ -8,7 +8,7 @@ import pytest
 from tests import random_models
 from tests.architectures.table import PAGE, page, written_models
 from tests.integration.test_models import Case
-from tests.model_matrix import CELLS, KNOBS, MODELS, Cell, Outcome, run_cell, table
+from tests.model_matrix import KNOBS, Cell, Outcome, run_cell
 from tests.random_files import write_random_model
 from tracegen.measure.capture.llama_cpp import Build, read_releases
 from tracegen.storing.resources import folder
@@ -62,15 +62,3 @@ def test_a_toy_model_of_an_architecture(hooked: Build, tmp_path: Path) -> None:
 
 def test_the_page_of_architectures_is_of_the_pinned_release() -> None:
     assert f"llama-cpp-python {RELEASES[-1]} " in PAGE.read_text(encoding="utf-8")
-
-
-def test_the_table_says_what_was_not_run() -> None:
-    ran = {(RELEASES[-1], cell.name): Outcome("ok") for cell in KNOBS}
-    ran[RELEASES[-1], KNOBS[0].name] = Outcome("FAILED", "a reason")
-    text = table(RELEASES, ran, dict.fromkeys(RELEASES[:-1], "not asked for"))
-    lines = text.splitlines()
-    assert lines[0] == "| model, or llama with a knob | 0.3.20 | 0.3.24 | 0.3.28 | 0.3.36 |"
-    assert "| qwen3next | not run | not run | not run | not run |" in lines
-    assert "| llama, no mmap | not run | not run | not run | ok |" in lines
-    assert "- 0.3.36, prefault off: FAILED: a reason" in lines and "- 0.3.20: not run: not asked for" in lines
-    assert text.count("not run") == 4 * len(CELLS) - len(KNOBS) + 3 and len(MODELS) == 14

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.llama_matrix import hashes_of, objects_of
+from tests.pages.rendered import Undrawn
 from tracegen.cli.main import main
 from tracegen.contract.errors import SettingsError
 from tracegen.measure.capture.hooked_tree import carry_out, hook_tree, plan_hooks, plan_reverse
@@ -120,7 +121,7 @@ def test_memory_and_rows_are_told_and_nothing_is_said_of_a_model(loaded: LoadedR
 
 
 def test_the_pages_say_that_there_is_no_llama_cpp(loaded: LoadedRun) -> None:
-    report = render_report(loaded.run, loaded.tables, address="case/run-001", citable=None)
+    report = render_report(loaded.run, loaded.tables, address="case/run-001", citable=None, executor=Undrawn())
     overview = next(page.body for page in report.pages if page.key == "overview")
     assert "graphs of ggml without llama.cpp" in overview and "2 passes, none of them prompt or generate" in overview
 

@@ -44,7 +44,7 @@ def rendered(
     return _kept(pickle.dumps((dict(tables), run, citable)), drawn)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=128)
 def _kept(asked: bytes, drawn: bool | tuple[str, ...]) -> Report:
     if drawn is True:
         return render(*pickle.loads(asked))

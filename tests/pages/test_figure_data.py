@@ -8,16 +8,16 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, scaled_case
+from tests.pages.rendered import rendered
 from tracegen.report.pages.figure_data import MOST, figure_data
 from tracegen.report.pages.page import Report
-from tracegen.report.pages.render import render_report
 
 TABLE = r'<details class="tg-data">(.*?)</details>'
 
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return render_report(a_moe_run(), scaled_case(3, 2, moe=True), address="demo/run-003", citable=None)
+    return rendered(scaled_case(3, 2, moe=True), a_moe_run())
 
 
 def test_every_figure_has_the_first_rows_of_its_csv(report: Report) -> None:

@@ -5,19 +5,19 @@ from html import unescape
 
 import pytest
 
-from tests.builders import a_run, scaled_case
+from tests.builders import scaled_case
+from tests.pages.rendered import rendered
 from tracegen.charts import theme
 from tracegen.contract import tables
 from tracegen.contract.model import CheckState, Verdict
 from tracegen.report.pages.guide import guide
 from tracegen.report.pages.page import Report
-from tracegen.report.pages.render import render_report
 from tracegen.report.words import terms as words
 
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return render_report(a_run(), scaled_case(1, 1), address="demo/run-003", citable=None)
+    return rendered(scaled_case(1, 1))
 
 
 def test_every_word_of_the_contract_is_explained_once() -> None:

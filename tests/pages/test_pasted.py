@@ -7,7 +7,6 @@ from collections import defaultdict
 from dataclasses import replace
 from functools import cache
 from html import unescape
-from pathlib import Path
 from typing import Any
 
 import markdown
@@ -449,7 +448,3 @@ def test_names_that_want_to_be_code_stay_names() -> None:
             rows = re.findall("<tr>.*?</tr>", block, re.DOTALL)
             assert len({len(re.findall(r"<t[hd](?: [^>]*)?>", row)) for row in rows}) == 1
         assert markdown.markdown(text)  # without tables, too
-
-
-def test_the_texts_are_small_in_a_bundle(report: Report, tmp_path: Path) -> None:
-    assert sum(len(report.files[path_of(part)]) for part in PARTS) < 20_000

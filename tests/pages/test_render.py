@@ -3,7 +3,6 @@
 import io
 import json
 import re
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -13,9 +12,7 @@ from tests.builders import a_moe_run, scaled_case
 from tests.pages.rendered import CASES, Tags, body, render, rendered, words
 from tests.recompute.published import handed_over
 from tracegen.contract import tables as contract
-from tracegen.contract.model import Version
 from tracegen.report.pages.page import Report
-from tracegen.storing import store
 
 DRAWN = ("hard case", "dense", "experts")
 
@@ -114,11 +111,6 @@ def test_the_first_token_is_in_the_page_without_scripts() -> None:
     assert "blk.0.ffn_gate_exps.weight" in page
 
 
-def test_a_version_names_itself() -> None:
-    version = Version("demo", 3, "2026-11-20", "why", (3,), "complete", "title")
-    assert "demo@v3" in body(rendered(CASES["dense"], citable=version), "overview")
-
-
 def test_the_downloads_are_the_tables() -> None:
     tables = scaled_case(1, 1)
     report = rendered(tables)
@@ -126,14 +118,6 @@ def test_the_downloads_are_the_tables() -> None:
         read = pd.read_parquet(io.BytesIO(report.files[f"data/tables/{name}.parquet"]))
         pd.testing.assert_frame_equal(read, tables[name], check_dtype=False, check_categorical=False)
     assert "data/tables/passes.csv" in report.files
-
-
-def test_reading_back_a_stored_run_gives_the_same_report(tmp_path: Path) -> None:
-    tables = scaled_case(1, 1)
-    folder = tmp_path / "tables"
-    store.write_tables(folder, tables, "test")
-    first, second = rendered(tables), rendered(store.read_tables(folder))
-    assert [p.body for p in first.pages] == [p.body for p in second.pages]
 
 
 def test_numbers_agree_with_their_nouns(report: Report) -> None:
