@@ -65,6 +65,7 @@ def test_the_watch_sees_what_it_should(window: Any, tmp_path: Path) -> None:
 
 def test_hostile_text_is_shown_as_it_is(tab: Any, web: str) -> None:
     page = tab(f"{web}experiments/hostile/v1/method/index.html")
+    page.locator("#more-text > summary").click()
     assert flat(HOSTILE) in words(page, "[aria-label='Prompt and generated text']")
     page = tab(f"{web}experiments/hostile/v1/index.html")
     assert flat(HOSTILE).replace(" ", "·") in words(page, ".tg-text-words")
@@ -151,11 +152,11 @@ def test_without_scripts_every_figure_and_table_is_there(tab: Any, project: Proj
     path = next(page["path"] for page in document["pages"] if page["key"] == key)
     page = tab(project.site / "experiments/demo/v2" / path, java_script_enabled=False)
     figures = [figure["key"] for figure in document["figures"] if figure["page"] == key]
+    for fold in page.locator("details.tg-unfold > summary, details.tg-more > summary").all():
+        fold.click()
     flat_text = words(page, "main")
     assert [f["title"] for f in document["figures"] if f["page"] == key and flat(f["title"]) not in flat_text] == []
     assert not page.locator("[data-tg=controls]").is_visible()
-    for fold in page.locator("details.tg-unfold > summary").all():
-        fold.click()
     for figure in figures:
         box = page.locator(f"#fig-{figure.removeprefix('fig-')} svg:visible").first.bounding_box()
         assert box and box["width"] > 100 and box["height"] > 20, figure

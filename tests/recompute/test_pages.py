@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tests.pages.rendered import Undrawn
 from tests.recompute import plain
 from tests.recompute.kinds import IS, WINDOW
 from tests.recompute.plain import access as plain_access
@@ -81,7 +80,7 @@ def case(request: pytest.FixtureRequest, hooked: Build, tmp_path_factory: pytest
     run = KINDS[request.param].run("case", tmp_path_factory.mktemp("recompute"), hooked.programs)
     assert run.folder is not None and run.verdict != "not usable", run.checks
     loaded = load_run(run.folder)
-    report = render_report(loaded.run, loaded.tables, address="case/run-001", citable=None, executor=Undrawn())
+    report = render_report(loaded.run, loaded.tables, address="case/run-001", citable=None)
     return Case(request.param, run, Rows(run.folder), Published(report))
 
 
