@@ -16,6 +16,7 @@ from tracegen.cli.main import main
 from tracegen.contract.errors import SettingsError
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
+from tracegen.report.words import latex
 from tracegen.site.references import References, references
 from tracegen.site.thesis import claims as of_claims
 from tracegen.site.thesis.documents import documents
@@ -159,6 +160,16 @@ def test_other_documents(told: Any, name: str, text: str) -> None:
 )  # fmt: skip
 def test_which_typed_numbers_are_told(told: Any, text: str, state: str) -> None:
     assert [found for found, _ in told(text, "notes.md")] == ([state] if state else [])
+
+
+def test_what_a_version_holds_for_latex_is_no_text_of_the_author(known: References, tmp_path: Path) -> None:
+    own = latex.values("moe", "moe@v1", VALUES, "moe@v1")
+    (tmp_path / "moe-v1" / "data").mkdir(parents=True)
+    (tmp_path / "moe-v1" / "data" / "values.tex").write_text(own)
+    (tmp_path / "thesis.tex").write_text("\\documentclass{article}\\input{moe-v1/data/values}\\tracegen{moe@v1}{speed}")
+    (document,) = documents([tmp_path / "thesis.tex"])
+    found = [one.state for one in (*judged(known, document), *typed_numbers(known, document))]
+    assert found == ["fine", "another file"], "its bytes are compared, and nothing in it is typed by hand"
 
 
 def test_versions_of_other_tools_are_none_of_ours(told: Any) -> None:

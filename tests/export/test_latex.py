@@ -111,7 +111,7 @@ def test_a_thesis_that_uses_the_folder_is_checked_through_it(
     shutil.copytree(folder, tmp_path / "sample-v3")
     (tmp_path / "thesis.tex").write_text(
         "\\documentclass{article}\\input{sample-v3/tracegen}\n\\begin{document}\n"
-        "\\tracegenvalue{mapped_bytes_per_token}\n\\tracegenvalue{nothing}\n\\tracegenfigure{file-tokens}\n\\end{document}\n"
+        "\\tracegentext{mapped_bytes_per_token}\n\\tracegentext{nothing}\n\\tracegenfigure{file-tokens}\n\\end{document}\n"
     )
     check = ["check", str(tmp_path), "--all", "--experiments", str(EXPERIMENTS)]
     assert main(check) == 1

@@ -1,6 +1,6 @@
 """What a thesis takes from a version: figures in three widths, tables, values, the entry of a bibliography, a sample.
 
-A document inputs one file, `NAME-vN/tracegen`, and then uses `\\tracegenvalue`, `\\tracegenfigure`, `\\tracegentable`.
+A document inputs one file, `NAME-vN/tracegen`, and then uses `\\tracegentext`, `\\tracegenfigure`, `\\tracegentable`.
 Another version is another file there: labels and keys stay.
 """
 
@@ -129,7 +129,7 @@ def _commands(folder: str, citation: str, figures: list[str], tables: list[str])
     width = rf"\edef\tracegenwidth{{\ifdim\linewidth<{least}mm\the\linewidth\else\tracegenfits mm\fi}}"
     fit = rf"\def\tracegenfit{{\def\tracegenfits{{{least}}}{larger}{width}}}"
     return rf"""% What {latex.text(citation)} says, for LaTeX. Needs graphicx, booktabs and siunitx.
-% \tracegenvalue{{KEY}}, \tracegenqty{{KEY}} (siunitx), \tracegenfigure{{KEY}}, \tracegentable{{KEY}}
+% \tracegentext{{KEY}}, \tracegenqty{{KEY}} (siunitx), \tracegenfigure{{KEY}}, \tracegentable{{KEY}}
 % Labels: fig:NAME-KEY, tab:NAME-KEY, the same for every version.
 % Figures: {", ".join(figures)}
 % Tables: {", ".join(tables)}
@@ -140,7 +140,7 @@ def _commands(folder: str, citation: str, figures: list[str], tables: list[str])
 \ifcsname DeclareSIUnit\endcsname\DeclareSIUnit\tokens{{tokens}}\fi
 % The widest form of a figure that fits the line, so that its type stays as large as it was drawn.
 {fit}
-\def\tracegenvalue#1{{\tracegen{{{citation}}}{{#1}}}}
+\def\tracegentext#1{{\tracegen{{{citation}}}{{#1}}}}
 \def\tracegenqty#1{{\tracegenknown{{tracegenqty:#1}}}}
 \def\tracegenfigure#1{{\input{{\tracegenfolder/figures/#1}}}}
 \def\tracegentable#1{{\input{{\tracegenfolder/data/#1}}}}
@@ -153,9 +153,7 @@ _FIRST = ("tokens_per_second_generate", "tokens_per_second_prompt", "mapped_byte
 def _sample(folder: str, citation: str, values: Mapping[str, Any], figures: list[str], tables: list[str]) -> str:
     key = citation.replace("@", "-")
     chosen = [name for name in _FIRST if name in values] or sorted(values)[:4]
-    rows = "".join(
-        f"{latex.text(name)} & \\tracegenvalue{{{name}}} & \\tracegenqty{{{name}}} \\\\\n" for name in chosen
-    )
+    rows = "".join(f"{latex.text(name)} & \\tracegentext{{{name}}} & \\tracegenqty{{{name}}} \\\\\n" for name in chosen)
     parts = "".join(f"\\tracegenfigure{{{name}}}\n\\clearpage\n" for name in figures)
     parts += "".join(f"\\tracegentable{{{name}}}\n\\clearpage\n" for name in tables)
     return rf"""% All that {latex.text(citation)} holds. Copy this beside the folder {folder}, and compile it.

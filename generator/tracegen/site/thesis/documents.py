@@ -25,6 +25,7 @@ _TAG = re.compile(r"<[^<>]*>")
 _LINK = re.compile(r"<(?:a|img|iframe|source)\b[^<>]*?\b(?:href|src)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')[^<>]*>", re.I)
 _HIDDEN = re.compile(r"<(script|style)\b.*?</\1\s*>|<!--.*?-->", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"^ *(```|~~~).*?^ *\1", re.DOTALL | re.MULTILINE)
+_GENERATED = re.compile(r"% (Values of |Needs \\usepackage)")  # how what a version holds for LaTeX begins
 _ESCAPED = re.compile(r"\\([#$%&_{}~^])")
 
 
@@ -80,6 +81,12 @@ def _is_main(file: Path) -> bool:
         return False
     with file.open("rb") as stream:
         return b"\\documentclass" in stream.read(1 << 20)
+
+
+def _is_generated(path: Path) -> bool:
+    """Whether tracegen wrote a file for LaTeX: it is compared with the version's, and its numbers are no author's."""
+    with path.open(encoding="utf-8", errors="replace") as stream:
+        return bool(_GENERATED.match(stream.readline(200)))
 
 
 def exported(path: Path) -> Path | None:
@@ -205,5 +212,11 @@ def _inputs(document: Document, text: str, root: Path, found: dict[Path, Documen
             line = text.count("\n", 0, match.start()) + 1
             path = next((p for f in places for s in suffixes if (p := f / (written + s)).is_file()), None)
             document.included.append(Included(line, written, path, pattern is _INPUT))
-            if path and pattern is _INPUT and not exported(path) and not _of_a_version(path, Path(path.anchor)):
+            if (
+                path
+                and pattern is _INPUT
+                and not exported(path)
+                and not _is_generated(path)
+                and not _of_a_version(path, Path(path.anchor))
+            ):
                 _read(path, root, found, macros)
