@@ -94,13 +94,13 @@ def _model(citation: str, facts: Mapping[str, Any], named: Path | None, folder: 
 
 def _runs(experiment: Experiment, where: Path, repeat: int, llama_cpp: str | None, *, yes: bool) -> list[Run]:
     """At least `repeat` usable runs: those of an earlier call, and new ones. Raises CheckError if one is not usable."""
-    from tracegen.cli.commands.run import _agree, _questions
+    from tracegen.cli.commands.run import agree, questions_of
     from tracegen.measure.runs.measure import measure
     from tracegen.storing import store
     from tracegen.storing.progress import Progress
 
     where.mkdir(parents=True, exist_ok=True)
-    _agree(_questions(experiment, where), yes=yes)
+    agree(questions_of(experiment, where), yes=yes)
     stored = [store.read_run(path) for path in store.run_folders(where)]
     runs = [run for run in stored if run.verdict != "not usable"]
     progress = Progress()

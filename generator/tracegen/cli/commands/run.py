@@ -79,9 +79,9 @@ def command(
         refuse_same_name(where)
         matrix = with_more_runs(matrix, repeat)
         if not plan:
-            asked = [line for cell in matrix.cells for line in _questions(cell.experiment, where)]
+            asked = [line for cell in matrix.cells for line in questions_of(cell.experiment, where)]
             programs = [cell.program for cell in matrix.cells if cell.program is not None]
-            _agree(
+            agree(
                 [*asked, *(f"llama_cpp = {folder}: runs the programs in that folder" for folder in programs)], yes=yes
             )
         return _make(matrix, where, llama_cpp, plan=plan, yes=yes, anew=anew, executor=executor)
@@ -94,7 +94,7 @@ def command(
     else:
         chosen, folder = _from_file(file, model, prompt, tokens, name)
     refuse_same_name(folder)
-    _agree(_questions(chosen, folder), yes=yes)
+    agree(questions_of(chosen, folder), yes=yes)
     chosen = with_repeat(chosen, repeat)
     if publish and chosen.repeat > 1:
         raise SettingsError(
@@ -160,7 +160,7 @@ def _machines(
         yield machines
 
 
-def _questions(experiment: Experiment, folder: Path) -> list[str]:
+def questions_of(experiment: Experiment, folder: Path) -> list[str]:
     """What of the experiment's flags must be agreed to; its project is the folder that holds `experiments`."""
     from tracegen.contract.llama_flags import questions
 
@@ -168,7 +168,7 @@ def _questions(experiment: Experiment, folder: Path) -> list[str]:
     return questions(experiment.flags, folder.parent.parent if folder.parent.name == "experiments" else folder)
 
 
-def _agree(questions: Sequence[str], *, yes: bool) -> None:
+def agree(questions: Sequence[str], *, yes: bool) -> None:
     """Show what an experiment does outside of its project, and ask.
 
     Raises SettingsError if the answer is no, or nobody can answer.
