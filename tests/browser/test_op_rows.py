@@ -46,6 +46,7 @@ def test_rows_made_by_the_script_equal_those_in_the_page(tab: Any, page: Any, mo
     static = plain.locator("tr.tg-op").all_inner_texts()
     operands = plain.locator("tr.tg-detail").all_inner_texts()
     page.goto((moe_report / "operations/index.html").as_uri())
+    page.wait_for_selector("[data-tg=controls]", state="visible")
 
     def listed() -> tuple[list[str], list[str]]:
         """Those of all rows that the page without scripts lists: the longest."""
