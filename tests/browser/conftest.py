@@ -166,6 +166,13 @@ def tab(window: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
     assert not problems
 
 
+def unpacked(page: Any) -> Any:
+    """The same page, when its table of operations, if it has one, has unpacked its rows."""
+    if page.locator("[data-tg=operations]").count():
+        page.wait_for_selector("[data-tg=operations] [data-tg=controls]:not([hidden])", state="attached")
+    return page
+
+
 @pytest.fixture
 def page(tab: Callable[..., Any]) -> Any:
     """A page for files alone."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.conftest import unpacked
 from tests.builders import a_run, only, scaled_case, without
 from tests.pages.rendered import undrawn
 from tests.report_files import write_report
@@ -70,7 +71,7 @@ def test_a_hostile_run_is_only_text(tab: Any, project: Project, where: str, path
     page = tab(viewport=NARROW)
     page.add_init_script(VIOLATED)
     page.goto((root / path).as_uri())
-    used = operate(page)
+    used = operate(unpacked(page))
     assert used >= 5 or path != "operations/index.html"
     used = page.evaluate(USE, HOSTILE)
     assert used > 0 or path in ("index.html", "method/index.html", "appendix/index.html")
@@ -162,14 +163,14 @@ ADDRESSES = {  # and what is said of each
 @pytest.mark.parametrize("address", ADDRESSES, ids=lambda address: address[:24])
 def test_an_address_is_told_or_left_alone(tab: Any, project: Project, address: str) -> None:
     told = ADDRESSES[address]
-    page = tab(project.bundle("demo", 2) / "operations/index.html")
+    page = unpacked(tab(project.bundle("demo", 2) / "operations/index.html"))
     page.evaluate("hash => { location.hash = hash; }", address)
     said = "document.querySelector('[data-tg=status]').innerText"
     page.wait_for_function(f"told => {said}.includes(told)", arg=told)
     assert len(page.locator("[data-tg=status]").inner_text()) < 200
     assert page.locator("tr.tg-op").count() > 10 and not page.evaluate("window.tripped")
     page.reload()
-    page.wait_for_function(f"told => {said}.includes(told)", arg=told)
+    unpacked(page).wait_for_function(f"told => {said}.includes(told)", arg=told)
     assert page.locator("tr.tg-op").count() > 10
 
 

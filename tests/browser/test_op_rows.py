@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.browser.conftest import MOE_TABLES
+from tests.browser.conftest import MOE_TABLES, unpacked
 from tracegen.analysis.operations import op_rows
 from tracegen.charts import theme
 from tracegen.report.pages.operations import LISTED
@@ -46,7 +46,7 @@ def test_rows_made_by_the_script_equal_those_in_the_page(tab: Any, page: Any, mo
     static = plain.locator("tr.tg-op").all_inner_texts()
     operands = plain.locator("tr.tg-detail").all_inner_texts()
     page.goto((moe_report / "operations/index.html").as_uri())
-    page.wait_for_selector("[data-tg=controls]", state="visible")
+    unpacked(page)
 
     def listed() -> tuple[list[str], list[str]]:
         """Those of all rows that the page without scripts lists: the longest."""
@@ -235,7 +235,7 @@ def test_a_name_is_found_anywhere_in_the_run(page: Any, moe_report: Path) -> Non
 
 def test_of_a_long_table_only_the_rows_in_sight_are_there(page: Any, long_report: Path) -> None:
     page.goto((long_report / "operations/index.html").as_uri())
-    n = int(page.locator("[data-tg=count]").inner_text().split()[0].replace("\u202f", ""))
+    n = int(unpacked(page).locator("[data-tg=count]").inner_text().split()[0].replace("\u202f", ""))
     assert n > 400 and page.locator("tr.tg-op").count() < 90
     heights = "e => [e.scrollHeight, e.clientHeight]"
     whole, seen = page.eval_on_selector("[data-tg=table]", heights)

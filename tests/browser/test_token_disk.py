@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import MOE_RUN, MOE_TABLES
+from tests.browser.conftest import MOE_RUN, MOE_TABLES, unpacked
 from tests.builders import with_facts, with_requests
 from tests.drawn import empty_figures
 from tests.report_files import written_report
@@ -62,7 +62,7 @@ def test_the_panel_of_a_token_names_what_it_waited_for_and_read(page: Any, root:
 
 def test_what_was_not_recorded_has_no_column_and_is_said(page: Any, moe_report: Path) -> None:
     page.goto((moe_report / "operations/index.html").as_uri() + f"#pass={PASS}")
-    table = page.locator("table:has([data-tg=tensors])")
+    table = unpacked(page).locator("table:has([data-tg=tensors])")
     assert "Waited" in table.locator("thead").inner_text() and "Read" not in table.locator("thead").inner_text()
     assert (
         page.locator("div:has(> .tg-scroll [data-tg=tensors]) > .tg-caption")
