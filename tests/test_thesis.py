@@ -1,5 +1,6 @@
 """`tracegen check`: what a thesis says of versions, judged against what was published."""
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 
 from tests.comparing.made import side, timed
 from tests.stand_in import a_report, a_run
+from tracegen.charts.stamp import Stamp, in_svg
 from tracegen.cli.main import main
 from tracegen.contract.errors import SettingsError
 from tracegen.publishing import privacy
@@ -271,6 +273,51 @@ def test_the_command(experiments: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["check", str(chapter), *of]) == 0 and "no version is mentioned" in capsys.readouterr().out
     assert main(["check", str(tmp_path / "b.tex"), *of]) == 2
     assert main(["check", str(chapter), "--experiments", str(tmp_path / "none")]) == 2
+
+
+def test_figures_that_name_their_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a file, inside a document, changed, of other data, superseded, withdrawn, of versions that are not there."""
+    experiments, of = tmp_path / "experiments", ["--experiments", str(tmp_path / "experiments")]
+
+    (experiments / "dense").mkdir(parents=True)
+
+    def stamped(number: int, name: str = "dense", key: str = "fig-memory", data: bytes = b"x,y\n1,2\n") -> bytes:
+        stamp = Stamp(f"{name}@v{number}", key, "complete", "data/file.csv", hashlib.sha256(data).hexdigest())
+        return in_svg("<svg><title>a file</title></svg>", stamp).encode()
+
+    for number, data in ((1, b"x,y\n1,2\n"), (2, b"x,y\n1,2\n"), (3, b"x,y\n1,3\n")):
+        files = {"figures/file.svg": stamped(number, data=data), "data/file.csv": data}
+        report = replace(a_report(), files=a_report().files | files)
+        run = privacy.public_run(a_run("dense", number))
+        publish.publish(experiments / "dense", run, lambda planned, report=report: report, "why", LATER)
+    publish.withdraw(experiments / "dense", 1, "the wrong model", 3, LATER)
+
+    def states(content: bytes, name: str = "a.svg") -> tuple[int, str]:
+        (tmp_path / name).write_bytes(content)
+        code = main(["check", str(tmp_path / name), *of])
+        return code, capsys.readouterr().out
+
+    current = stamped(3, data=b"x,y\n1,3\n")
+    for content, name, code, said in (
+        (current, "a.svg", 0, "fine: dense@v3#fig-fig-memory\n    is what dense@v3 holds, byte for byte"),
+        (b"%PDF" + current, "a.PDF", 0, "names the data of dense@v3; whether it was drawn from them cannot be seen"),
+        (current.replace(b"a file", b"a lie"), "a.svg", 1, "another file: dense@v3"),
+        (stamped(3), "a.svg", 1, "draws other data than data/file.csv of dense@v3"),
+        (stamped(2), "a.svg", 0, "dense@v2 is superseded by dense@v3; its data are others"),
+        (stamped(1), "a.svg", 1, "dense@v1 is withdrawn: the wrong model; see dense@v3"),
+        (stamped(9), "a.svg", 1, "dense@v9 is no published version; published are "),
+        (stamped(3, key="fig-memor"), "a.svg", 1, "dense@v3 has no such figure; "),
+    ):
+        ended, out = states(content, name)
+        assert (ended, said in out) == (code, True), out
+    (tmp_path / "thesis.pdf").write_bytes(b"%PDF-1.7" + current + stamped(1))
+    assert main(["whose", str(tmp_path / "thesis.pdf"), *of]) == 0
+    assert [line[:8] for line in capsys.readouterr().out.splitlines()] == ["dense@v3", "dense@v1"]
+    for content in (b"", b"%PDF-1.7\n" + b"\0" * 4096):
+        (tmp_path / "b.png").write_bytes(content)
+        assert main(["check", str(tmp_path / "b.png"), *of]) == 2
+        assert "holds no figure that names its version" in capsys.readouterr().err
+    assert main(["check", str(tmp_path / "none.pdf"), *of]) == 2
 
 
 def test_whose_a_file_or_a_value_is(experiments: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

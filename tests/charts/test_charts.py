@@ -56,7 +56,7 @@ def test_every_chart_is_drawn_with_marks_and_a_text_alternative(figures: dict[st
         assert marks, key
         assert root[0].tag.endswith("title") and root[0].text, key
         assert len(marks) <= 5_000
-        assert drawing.pdf.startswith(b"%PDF")
+        assert svg.paper(drawing).startswith(b"%PDF")
         width, height = struct.unpack(">II", drawing.png[16:24])
         asked = [float(root.get(name, "0")) for name in ("width", "height")]
         assert drawing.png.startswith(b"\x89PNG")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tracegen.charts.stamp import stamps
 from tracegen.cli.main import main
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -99,6 +100,9 @@ def test_the_sample_compiles_and_nothing_is_wider_than_the_line(
     text = subprocess.run(
         ["pdftotext", "sample.pdf", "-"], cwd=tmp_path, capture_output=True, text=True, check=True
     ).stdout
+    named = {(stamp.version, stamp.figure) for stamp in stamps((tmp_path / "sample.pdf").read_bytes())}
+    drawn = {("sample@v3", path.stem) for path in (folder / "figures").glob("*.tex")}
+    assert named == (set() if engine == "xelatex" else drawn)
     values = json.loads((EXPERIMENTS / "sample/versions/3/version.json").read_text())["values"]
     for key in ("tokens_per_second_generate", "mapped_bytes_per_token"):
         number = values[key]["text"].split()[0]

@@ -12,8 +12,10 @@ _HINTS = (b"cvt ", b"fpgm", b"prep")  # what the instructions of glyphs use
 _WORDS, _SCALE, _MORE, _SCALES, _MATRIX, _INSTRUCTED = 0x1, 0x8, 0x20, 0x40, 0x80, 0x100  # flags of a part of a glyph
 
 
-def packed(pdf: bytes) -> bytes:
+def packed(pdf: bytes, metadata: bytes = b"") -> bytes:
     """The PDF with all its dictionaries in one deflated stream (PDF 1.5), and fonts without hints for coarse screens.
+
+    `metadata`: XMP of the file and of its pages; it stays as plain as it is.
 
     ValueError for anything but what the renderer writes: a file with one table of its objects.
     """
@@ -37,6 +39,13 @@ def packed(pdf: bytes) -> bytes:
             about, data = about.replace(_FLATE, b""), _unhinted(zlib.decompress(data))
         written += _stream(number, about, data)
     holder = len(places) + 1
+    if metadata:
+        rows[holder] = (1, len(written), 0)
+        written += b"%d 0 obj\n<</Type /Metadata /Subtype /XML /Length %d>>stream\n" % (holder, len(metadata))
+        written += metadata + b"\nendstream\nendobj\n"
+        named = rb"\g<0> /Metadata %d 0 R" % holder
+        kept = [(number, re.sub(rb"/Type\s*/(?:Page|Catalog)\b", named, body, count=1)) for number, body in kept]
+        holder += 1
     rows[holder] = (1, len(written), 0)
     heads, bodies = b"", b""
     for i, (number, body) in enumerate(kept):

@@ -22,6 +22,7 @@ from markupsafe import escape
 
 from tracegen.charts import pdf, png, pointing, theme
 from tracegen.charts.engine import refuse_few_addresses
+from tracegen.charts.stamp import Stamp
 
 # A file has the light colours and may be shown on a dark page, so it contains a ground.
 GROUND = f'<rect width="100%" height="100%" fill="{theme.INK["ground"][1]}"/>'
@@ -75,19 +76,14 @@ class Drawing:
         return self._forms[1]
 
     @cached_property
-    def pdf(self) -> bytes:
-        """The figure for paper, without a ground; computed on first use. See `PAPER_MM` for its width."""
-        return paper(self, PAPER_MM)
-
-    @cached_property
     def png(self) -> bytes:
         """The figure for slides: light, at twice the size of the SVG; computed on first use."""
         return png.packed(vl_convert.svg_to_png(self.svg, scale=2))
 
 
-def paper(drawing: Drawing, widths: Mapping[int, int]) -> bytes:
-    """The figure as PDF of the width that `widths` has for its layout: px -> mm."""
-    return to_pdf(_sized(drawing.svg.replace(GROUND, "", 1), drawing.width, widths))
+def paper(drawing: Drawing, stamp: Stamp | None = None, widths: Mapping[int, int] = PAPER_MM) -> bytes:
+    """The figure for paper, without a ground, as PDF of the width that `widths` has for its layout: px -> mm."""
+    return to_pdf(_sized(drawing.svg.replace(GROUND, "", 1), drawing.width, widths), stamp)
 
 
 def draw_layouts(
@@ -178,12 +174,12 @@ def _sized(svg: str, width: int, widths: Mapping[int, int]) -> str:
     return f"{attributes} {size}>{svg[head.end() :]}"
 
 
-def to_pdf(svg: str) -> bytes:
+def to_pdf(svg: str, stamp: Stamp | None = None) -> bytes:
     """A standalone SVG as PDF; dictionary entries are sorted, because the writer leaves them in a random order."""
     drawn = vl_convert.svg_to_pdf(svg)
     lines = rb"(?:^ +/[A-Za-z]+\d+ \d+ 0 R\n){2,}"
     ordered = re.sub(lines, lambda m: b"".join(sorted(m[0].splitlines(keepends=True))), drawn, flags=re.MULTILINE)
-    return pdf.packed(ordered)
+    return pdf.packed(ordered, stamp.packet.encode() if stamp else b"")
 
 
 _FONT = f' font-family="{theme.FONT}"'

@@ -40,7 +40,7 @@ def _drawn(context: Context, figure: Figure, folder: Path) -> str:
     (folder / f"{figure.key}.svg").write_text(drawing.svg, encoding="utf-8")
     (folder / f"{figure.key}.png").write_bytes(drawing.png)
     for name, layout in papers(figure.key, drawing):
-        (folder / name).write_bytes(layout.pdf)
+        (folder / name).write_bytes(svg.paper(layout))
     return ""
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tracegen.charts import svg
+from tracegen.charts.stamp import Stamp
 from tracegen.contract.errors import SettingsError
 from tracegen.export.format import Format, Source
 from tracegen.publishing.bundle import VERSION_FILE, read_bundle
@@ -70,9 +71,12 @@ def _figures(source: Source, document: Mapping[str, Any], folder: Path) -> Itera
         content = figure.content(context)
         if content.empty or not figure.when.holds(context):
             continue
+        data = f"data/{key}.csv"
+        known = document["manifest"].get(data)
+        stamp = Stamp(source.name, key, document["verdict"], data, known["sha256"]) if known else None
         for width, mm in WIDTHS_MM.items():
             drawing = svg.draw(content.chart(width), key, content.alt, width=width)
-            (folder / f"{key}-{mm}mm.pdf").write_bytes(svg.paper(drawing, WIDTHS_MM))
+            (folder / f"{key}-{mm}mm.pdf").write_bytes(svg.paper(drawing, stamp, WIDTHS_MM))
         file = f"\\tracegenfolder/figures/{key}-\\tracegenfits mm.pdf"
         label, said = _label("fig", source.name, key), f"tracegen report {source.name}"
         words = latex.figure(label, said, entry["title"], entry["caption"], entry["alt"], [(file, r"\linewidth")])

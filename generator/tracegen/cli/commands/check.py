@@ -27,10 +27,14 @@ if TYPE_CHECKING:
 @click.option("--experiments", metavar="FOLDER", type=PATH, default=Path("experiments"), show_default=True)
 def command(paths: tuple[Path, ...], as_json: bool, fix: bool, every: bool, experiments: Path) -> int:
     """Print what is no longer true, or never was."""
+    from tracegen.site.thesis import stamped
     from tracegen.site.thesis.documents import documents
 
-    read = documents(paths)
-    found = _found(known_versions(experiments), read, experiments)
+    figures = [path for path in paths if path.suffix.lower() in stamped.SUFFIXES and not path.is_dir()]
+    read = documents([path for path in paths if path not in figures])
+    known = known_versions(experiments)
+    found = _found(known, read, experiments)
+    found += [one for path in figures for one in stamped.stamped(known, path)]
     if as_json:
         print(json.dumps([one.data for one in found], indent=1, ensure_ascii=False))
     else:
@@ -72,12 +76,13 @@ def _found(known: References, read: Sequence[Document], experiments: Path) -> li
 
 def _print(read: Sequence[Document], found: Sequence[Judged], every: bool) -> None:
     from tracegen.site.thesis.judged import summary
+    from tracegen.site.thesis.stamped import SUFFIXES
 
     for document in read:
         if document.note:
             print(visible(f"{document.path}: {document.note}"))
     for one in found:
-        if every or one.state != "fine":
+        if every or one.state != "fine" or one.place.path.suffix.lower() in SUFFIXES:
             print(visible(f"{one.place}: {one.state}: {one.written}"))
             if one.why:
                 print(visible(f"    {one.why}"))

@@ -15,13 +15,17 @@ from tracegen.contract.text import visible
 @click.argument("what", metavar="FILE|VALUE")
 @click.option("--experiments", metavar="FOLDER", type=PATH, default=Path("experiments"), show_default=True)
 def command(what: str, experiments: Path) -> int:
-    """Print each version that holds the file, or has the value."""
+    """Print each version that holds the file, or a figure that the file includes, or has the value."""
     from tracegen.cli.commands.check import known_versions
+    from tracegen.site.thesis.stamped import stamps_of
     from tracegen.site.thesis.whose import of_file, of_value
 
     known, path = known_versions(experiments), Path(what)
     if path.is_file():
         lines = [f"{p.version.citation} ({p.version.status}): {name}" for p, name in of_file(known, path)]
+        lines = lines or [
+            f"{of.version}: says its figure {of.figure}; `tracegen check` compares" for of in stamps_of(path)
+        ]
     else:
         found = of_value(known, what)
         lines = [f"{p.version.citation} ({p.version.status}): {key} = {text}" for p, key, text in found]

@@ -1,5 +1,6 @@
 """The collector: the context of a run, and the drawings, files and values of its report so far."""
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -11,6 +12,7 @@ import pandas as pd
 
 from tracegen.charts import spec, svg, theme
 from tracegen.charts.pointing import pass_rows, shared_values
+from tracegen.charts.stamp import Stamp, in_png, in_svg
 from tracegen.charts.svg import Drawing
 from tracegen.contract.model import Version
 from tracegen.contract.text import without_controls
@@ -45,6 +47,7 @@ class Collector(Context):
     files: Files = field(default_factory=Files)
     figures: list[PublishedFigure] = field(default_factory=list)
     drawings: dict[str, Drawing] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)  # of drawings: the file of their data
     values: dict[str, dict[str, object]] = field(default_factory=dict)
     _once: dict[str, Any] = field(default_factory=dict)
 
@@ -146,7 +149,8 @@ class Collector(Context):
             links += [("PNG", f"figures/{key}.png")]
         if drawing.spec is not None:
             links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", spec.lean(drawing.spec))))
-        links.insert(0, ("data (CSV)", self.csv(file or key, data)))
+        self.sources[key] = self.csv(file or key, data)
+        links.insert(0, ("data (CSV)", self.sources[key]))
         self.figures.append(PublishedFigure(key, title, caption, alt, page, path, layouts))
         targets = f"figures/{key}.js" if any(layout.targets for layout in drawing.layouts) or _rows(drawing) else ""
         rows = None if file else figure_data(data)
@@ -156,19 +160,28 @@ class Collector(Context):
         """Keep the files of all drawings."""
         pages = {figure.key: figure.page for figure in self.figures}
         for key, drawing in self.drawings.items():
-            self.files.add(f"figures/{key}.svg", drawing.svg)
-            for layout in drawing.narrower:
-                self.files.add(_layout_path(key, layout), layout.svg)
+            stamp = self._stamp(key)
+            for layout in drawing.layouts:
+                path = f"figures/{key}.svg" if layout is drawing else _layout_path(key, layout)
+                self.files.add(path, in_svg(layout.svg, stamp) if stamp else layout.svg)
             targets = {str(layout.width): layout.targets() for layout in drawing.layouts if layout.targets}
             rows = _rows(drawing)
             if targets or rows:
                 book = script_json(shared_values(targets) | ({"rows": rows} if rows else {}))
                 self.files.add(f"figures/{key}.js", call("tracegenFigure", script_json(key), book))
-            if self.citable is not None and pages[key] != APPENDIX:
+            if stamp and pages[key] != APPENDIX:
                 for _, name, layout in _papers(key, drawing):
-                    self.files.add(name, layout.pdf)
-            if self.citable is not None and pages[key] == FIRST:
-                self.files.add(f"figures/{key}.png", drawing.png)
+                    self.files.add(name, svg.paper(layout, stamp))
+            if stamp and pages[key] == FIRST:
+                self.files.add(f"figures/{key}.png", in_png(drawing.png, stamp))
+
+    def _stamp(self, key: str) -> Stamp | None:
+        """What the files of a version's figure say of themselves; those of a draft say nothing."""
+        if self.citable is None:
+            return None
+        data = self.sources[key]
+        digest = hashlib.sha256(self.files.contents[data]).hexdigest()
+        return Stamp(self.citable.citation, key, self.citable.verdict, data, digest)
 
     def _figure_tex(self, key: str, title: str, caption: str, alt: str, drawing: Drawing) -> str:
         """Keep a figure's LaTeX and return its path."""

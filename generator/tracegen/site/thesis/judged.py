@@ -81,12 +81,12 @@ def _of_mention(known: References, of: Mention) -> Found:
         )
     published = known.published.get(of.citation)
     if published is None:
-        return "unknown", f"{of.citation} is no published version; {_versions_near(known, of.citation)}", ""
+        return "unknown", f"{of.citation} is no published version; {versions_near(known, of.citation)}", ""
     lacking = _lacking(known, published, of)
     if lacking:
         return "unknown", lacking, ""
     if published.version.status == "withdrawn":
-        return "withdrawn", f"{of.citation} is withdrawn: {published.reason}{_instead(published)}", ""
+        return "withdrawn", f"{of.citation} is withdrawn: {published.reason}{instead(published)}", ""
     document = published.bundle.document
     if of.kind == "link" and (
         faults := errata_of(
@@ -104,7 +104,8 @@ def _newest(known: References, of: Mention) -> str:
     return f"write {citations[0]}" if citations else f"nothing of {of.citation!r} is published"
 
 
-def _versions_near(known: References, citation: str) -> str:
+def versions_near(known: References, citation: str) -> str:
+    """The published versions that may be meant."""
     name = citation.partition("@")[0]
     others = [c for c in known.published if c.partition("@")[0] == name]
     if others:
@@ -134,7 +135,8 @@ def _lacking(known: References, published: Published, of: Mention) -> str:
     return ""
 
 
-def _instead(published: Published) -> str:
+def instead(published: Published) -> str:
+    """Which version to see instead of a withdrawn one; empty: none is named."""
     return f"; see {published.version.experiment}@v{published.successor}" if published.successor else ""
 
 
@@ -193,10 +195,10 @@ def _of_file(known: References, included: Included) -> tuple[State, str, str, st
     if found is not None:
         status = found.version.status
         if status == "withdrawn":
-            why = f"is of {found.version.citation}, which is withdrawn: {found.reason}{_instead(found)}"
+            why = f"is of {found.version.citation}, which is withdrawn: {found.reason}{instead(found)}"
             return "withdrawn", included.written, why, ""
         if status == "superseded":
-            return "superseded", included.written, f"is of {found.version.citation}{_instead(found)}", ""
+            return "superseded", included.written, f"is of {found.version.citation}{instead(found)}", ""
         return "fine", included.written, "", ""
     if claimed is not None and named is not None:
         name = next((f for f in claimed.bundle.document["manifest"] if f.startswith(named["file"])), None)

@@ -1,0 +1,66 @@
+"""What a figure's file says of itself: the version that it is of, and the data that it draws.
+
+It is written as XMP, one packet for all kinds of files: the metadata of an SVG, a text chunk of a PNG, and the metadata
+of a PDF and of its page, where pdfTeX and LuaTeX leave it when a document includes the file. A packet is plain text by
+its definition, so that it is found in any file without knowing the file's format.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from html import unescape
+from xml.sax.saxutils import quoteattr
+
+from tracegen.charts import png
+
+_BEGIN, _END, _MOST_BYTES = b"<?xpacket begin=", b"<?xpacket end=", 8192  # of a packet
+_FIELD = re.compile(r'\stracegen:(version|figure|verdict|data|sha256)=(?:"([^"<>]*)"|\'([^\'<>]*)\')')
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """The version (`fits@v1`) and its verdict, the key of the figure, the file of its data, and that file's SHA-256."""
+
+    version: str
+    figure: str
+    verdict: str
+    data: str
+    sha256: str
+
+    @property
+    def packet(self) -> str:
+        """The stamp as an XMP packet."""
+        fields = " ".join(f"tracegen:{name}={quoteattr(value)}" for name, value in asdict(self).items())
+        return (
+            '<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/">'
+            '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+            '<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:tracegen="urn:tracegen:" '
+            f"dc:identifier={quoteattr(f'{self.version}#fig-{self.figure}')} {fields}/>"
+            '</rdf:RDF></x:xmpmeta><?xpacket end="r"?>'
+        )
+
+
+def in_svg(svg: str, stamp: Stamp) -> str:
+    """The SVG with the stamp behind its title."""
+    return svg.replace("</title>", f"</title><metadata>{stamp.packet}</metadata>", 1)
+
+
+def in_png(image: bytes, stamp: Stamp) -> bytes:
+    """The PNG with the stamp before its pixels."""
+    head = len(png.SIGNATURE) + 25  # the chunk IHDR
+    text = b"XML:com.adobe.xmp\0\0\0\0\0" + stamp.packet.encode()
+    return image[:head] + png.chunk(b"iTXt", text) + image[head:]
+
+
+def stamps(content: bytes) -> list[Stamp]:
+    """The stamps in a file of any kind, each once, in their order."""
+    return list(dict.fromkeys(_found(content)))
+
+
+def _found(content: bytes) -> Iterator[Stamp]:
+    at = -1
+    while (at := content.find(_BEGIN, at + 1)) >= 0:
+        packet = content[at : max(content.find(_END, at, at + _MOST_BYTES), at)].decode("utf-8", "replace")
+        fields = {name: unescape(a or b) for name, a, b in _FIELD.findall(packet)}
+        if len(fields) == len(Stamp.__dataclass_fields__):
+            yield Stamp(**fields)
