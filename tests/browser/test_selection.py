@@ -1,5 +1,6 @@
 """What is chosen: one bar, one address, all pages of a report, and Back undoes it."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.browser.conftest import MOE_TABLES
 from tests.browser.test_op_rows import PASS, nodes, open_
+from tests.site_project import Project
 from tracegen.analysis.operations import op_rows
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
@@ -156,6 +158,25 @@ def test_the_citation_says_what_is_chosen(page: Any, moe_report: Path) -> None:
     page.wait_for_function("document.querySelector('[data-tg=said]').textContent === 'Copied.'")
     text = page.evaluate("navigator.clipboard.readText()")
     assert text == f"demo/run-003, token 2 (pass 4), layer 1, attention. {page.url}"
+
+
+def test_a_version_is_cited_in_the_form_that_is_asked_for(tab: Any, project: Project) -> None:
+    page = tab(project.bundle("demo", 2) / "operations/index.html")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.evaluate("location.hash = 'pass=3&tensor=blk.0.attn_q.weight'")
+    page.wait_for_selector("[data-tg=chosen]:has-text('attn_q')")
+    url, cited = page.url, {}
+    for form in ("text", "Markdown", "LaTeX"):
+        page.evaluate("document.querySelector('[data-tg=said]').textContent = ''")
+        page.select_option("[data-tg=form]", form)
+        page.click("[data-tg=copy-citation]")
+        page.wait_for_selector("[data-tg=said]:text-is('Copied.')")
+        cited[form] = page.evaluate("navigator.clipboard.readText()")
+    words = "token 1 (pass 3), tensor blk.0.attn_q.weight"
+    assert cited["text"] == f"demo@v2, {words}. {url}" and cited["Markdown"] == f"[demo@v2, {words}]({url})"
+    key = re.search("@misc{(.*),", (project.bundle("demo", 2) / "citation.bib").read_text()).group(1)  # type: ignore[union-attr]
+    escaped = words.replace("_", "\\_")
+    assert cited["LaTeX"] == f"\\cite[{{{escaped}}}]{{{key}}} \\url{{{url}}}"
 
 
 def test_the_bar_below_the_picture_of_the_first_page_tells_what_is_chosen_and_clears_it(

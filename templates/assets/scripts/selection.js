@@ -146,6 +146,17 @@ function copied(text, status, field) {
   navigator.clipboard.writeText(text).then(function() { status.textContent = "Copied."; }, failed);
 }
 
+/* What is chosen on a page of a version, cited; the key of LaTeX is that of the version's BibTeX entry. */
+function citation(form, cited, words, url) {
+  var named = cited + (words && ", " + words);
+  if (form === "Markdown") { return "[" + named.replace(/[[\]\\]/g, "\\$&") + "](" + url.replace(/\)/g, "%29") + ")"; }
+  if (form === "LaTeX") {
+    words = words.replace(/[\\^~]/g, "").replace(/[{}$&#_%]/g, "\\$&");
+    return "\\cite" + (words && "[{" + words + "}]") + "{" + cited.replace("@", "-") + "} \\url{" + url + "}";
+  }
+  return named + ". " + url;
+}
+
 /* The menu of lines for an issue: its links copy the lines that their files hold. */
 starts.push(function() {
   var menu = document.querySelector("[data-tg=issue]");
@@ -167,8 +178,9 @@ starts.push(function() {
   function part(name) { return bar.querySelector("[data-tg=" + name + "]"); }
   part("copy-link").addEventListener("click", function() { copied(location.href, part("said")); });
   part("copy-citation").addEventListener("click", function() {
-    var words = selectionWords(selected(addressWords()));
-    copied(bar.getAttribute("data-cited") + (words && ", " + words) + ". " + location.href, part("said"));
+    var cited = bar.getAttribute("data-cited"), words = selectionWords(selected(addressWords()));
+    var form = part("form") ? part("form").value : "text";
+    copied(citation(form, cited, words, location.href), part("said"));
   });
   part("clear-all").addEventListener("click", function() {
     var none = {};
