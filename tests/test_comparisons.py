@@ -70,7 +70,7 @@ def test_versions_and_matrices_are_compared_and_listed(experiments: Path, tmp_pa
     assert "a/v2-from-v1" in site.bundles
     for name, other in (("v1", "a@v2"), ("v2", "a@v1")):
         own = site.pages[f"experiments/a/{name}/file/index.md"].content()
-        assert f'<a href="../../v2-from-v1/index.html">compare with {other}</a>' in own
+        assert f'<a href="../../../a/v2-from-v1/index.html">compare with {other}</a>' in own
     assert "compare with" not in page, "a comparison is compared with nothing"
     target = tmp_path / "built"
     output.write_files(site, target)

@@ -248,6 +248,12 @@ def test_the_row_of_the_chosen_token_is_framed_in_the_picture(page: Any, root: P
         assert [word for word in inside if word.startswith("token ")] == [f"token {token}"]
     page.click("[data-tg=clear-all]")
     page.wait_for_selector(".tg-chosen-row", state="detached")
+    page.goto("about:blank")
+    page.goto((root / "index.html").as_uri())
+    page.locator("[data-key=file-tokens] svg:visible text", has_text="token 2").first.click()  # at once, on its name
+    page.wait_for_selector(".tg-chosen-row:visible")
+    (chosen,) = [number for number, name in names.items() if name == "token 2"]
+    assert f"pass={chosen}" in page.url
 
 
 def test_figures_that_cannot_show_the_chosen_token_say_where_it_is(page: Any, root: Path) -> None:

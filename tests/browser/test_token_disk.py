@@ -58,6 +58,13 @@ def test_the_panel_of_a_token_names_what_it_waited_for_and_read(page: Any, root:
         assert float(read) == pytest.approx(n_bytes / 1024, abs=0.051), name
     order = sorted(wanted.values(), reverse=True)[: len(shown)]
     assert [wanted[row[0]] for row in shown] == order and order[0][0] > 0
+    page.click("[data-tg=tensor-all]")
+    every = {row[0]: float(row[2]) for row in rows(page)}
+    read = {name: n_bytes for name, (_, n_bytes) in wanted.items() if n_bytes}
+    assert len(every) > len(shown) and {name: every[name] for name in read} == pytest.approx(
+        {name: n_bytes / 1024 for name, n_bytes in read.items()}, abs=0.051
+    )
+    assert not page.locator("[data-tg=tensor-all]").is_visible()
 
 
 def test_what_was_not_recorded_has_no_column_and_is_said(page: Any, moe_report: Path) -> None:

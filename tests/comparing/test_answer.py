@@ -114,7 +114,7 @@ def test_bytes_and_waiting_are_said_beside_the_speed() -> None:
                                                     ("b", 8.92, 9, 2**30, 74e6, 0.12))
     )  # fmt: skip
     assert plain(answer(compare(a, b))).startswith(
-        "memory_limit_gb none → 0.12: generation speed, 151 tokens/s → 8.92 tokens/s; read from the disk after "
+        "memory_limit_gb none → 0.12 GiB: generation speed, 151 tokens/s → 8.92 tokens/s; read from the disk after "
         "loading, 0 B → 1.00 GiB; waiting of a token for the disk, 0 ns → 74.0 ms (one run a side: too few to show "
         "a difference)"
     )

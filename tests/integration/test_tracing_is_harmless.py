@@ -37,7 +37,7 @@ def completion(experiment: Experiment, build: Build, **environment: str) -> tupl
     counters: such a run says nothing and is repeated.
     """
     command = command_for(experiment, build.programs / TARGET, Path(experiment.model))
-    for _ in range(10 if not build.traced else 1):
+    for _ in range(1 if build.traced else 100):
         ended = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
             env={**os.environ, **environment}, timeout=120,

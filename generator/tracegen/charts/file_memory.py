@@ -53,16 +53,25 @@ def _line(left: float, right: float, top: float) -> pd.DataFrame:
 
 
 def _marks(memory: pd.DataFrame, place: pd.Series) -> pd.DataFrame:
-    """The names of marks, of neighbours together: share (`50 to 90 %`), size (`92.1 MiB`), place (px, their middle)."""
+    """The names of marks, of neighbours together: share (`50, 80, 90 %`), size (`92.1 MiB`), place (px)."""
     rows = memory.assign(place=place).sort_values("size_bytes")
     apart = (rows["place"].diff() > NAME).cumsum()
     named = []
     for _, some in rows.groupby(apart):
-        low, high = (round(100 * float(of)) for of in (some["share"].min(), some["share"].max()))
-        small, large = (q.size(float(some["size_bytes"].iloc[at])) for at in (0, -1))
-        share = f"{low} %" if low == high else f"{low} to {high} %"
-        named.append((share, small if small == large else f"{small} to {large}", float(some["place"].mean())))
+        shares, sizes = (
+            [f"{100 * of:.0f} %" for of in some["share"]],
+            [q.size(float(of)) for of in some["size_bytes"]],
+        )
+        named.append((_listed(shares), _listed(sizes), float(some["place"].mean())))
     return pd.DataFrame(named, columns=["share", "size", "place"])
+
+
+def _listed(texts: list[str]) -> str:
+    """`1.91, 2.96, 4.12 MiB`: each once, and the unit where another one follows."""
+    each = list(dict.fromkeys(texts))
+    units = [text.rpartition(" ")[2] for text in each]
+    followed = zip(each, units, [*units[1:], ""], strict=True)
+    return ", ".join(text.removesuffix(f" {unit}") if unit == after else text for text, unit, after in followed)
 
 
 def _apart(words: pd.Series, place: pd.Series, top: float, left: float, right: float) -> pd.DataFrame:

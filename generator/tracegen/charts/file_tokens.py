@@ -12,11 +12,13 @@ import pandas as pd
 
 from tracegen.charts import file_memory, theme
 from tracegen.charts.file_plan import FEW, LEAST, Plan, headings, joined, part_names, text
+from tracegen.contract import quantities as q
 
 CUT = 4  # times the median of the rows of tokens: a longer bar is cut
 TOP = 40.0  # px: of the first row
 STEPS = ((0.01, theme.INK["hairline"][1]), (0.5, theme.INK["band2"][1]), (1.0, theme.INK["touched"][1]))
 TOUCHED = ("up to 1 % touched", "up to half", "more")
+SAID = (TOUCHED[0], "up to half touched", "more than half touched")
 WAITED, UNUSED = "waited for", "read ahead, not used"
 DISK = theme.INK["disk"][1]
 # Column of the time of a pass -> what the picture calls it, and its colour; groups of components keep theirs.
@@ -136,7 +138,7 @@ def _ground(at: Plan, rows: pd.DataFrame) -> pd.DataFrame:
 def _cells(at: Plan, rows: pd.DataFrame, touched: pd.DataFrame) -> pd.DataFrame:
     step = np.searchsorted([most for most, _ in STEPS], touched["share"].to_numpy() - 1e-9).clip(0, len(STEPS) - 1)
     cells = joined(at, touched, pd.Series([STEPS[s][1] for s in step], dtype=object))
-    words = dict(zip([colour for _, colour in STEPS], TOUCHED, strict=True))
+    words = dict(zip([colour for _, colour in STEPS], SAID, strict=True))
     table = cells.merge(rows[["row", "pass_id", "label", "top", "bottom"]], on="row")
     return table.assign(what=part_names(at).to_numpy()[table["part"]] + ": " + table["colour"].map(words))
 
@@ -168,9 +170,9 @@ def _labels(rows: pd.DataFrame, at: Plan) -> pd.DataFrame:
 def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The time of each row in parts, and how long it took; prompts have a scale of their own where one is longer."""
     if times.empty:
-        return pd.DataFrame(columns=["pass_id", "label", "what", "colour", "left", "right", "top", "bottom"]), text(
-            [], [], []
-        )
+        return pd.DataFrame(
+            columns=["pass_id", "label", "what", "short", "colour", "left", "right", "top", "bottom"]
+        ), text([], [], [])
     table = rows.merge(times, on="row", how="left").fillna(dict.fromkeys(names, 0.0))
     whole = table[list(names)].sum(axis=1)
     tokens = whole[~table["is_prompt"]] if (~table["is_prompt"]).any() else whole
@@ -184,13 +186,19 @@ def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str
     for name in names:
         said, colour = WAITS.get(name, (f"computing: {name}", theme.colour(name)))
         right = left + table[name] * per_ns
-        told = [f"{said}, {_share(part, of)}" for part, of in zip(table[name], whole, strict=True)]
-        some = table[["pass_id", "label", "top", "bottom"]].assign(what=told, colour=colour, left=left)
+        shares = [
+            f"{part / of:.0%}".replace("%", " %") if of else "" for part, of in zip(table[name], whole, strict=True)
+        ]
+        words = [
+            f"{said}, {q.duration(part)}, {share} of the time" for part, share in zip(table[name], shares, strict=True)
+        ]
+        some = table[["pass_id", "label", "top", "bottom"]].assign(what=words, colour=colour, left=left)
+        some["short"] = [f"{said.removeprefix('computing: ')} {share}" for share in shares]
         some["right"] = right.clip(upper=end)
         bars.append(some[some["right"] - left > 0.2])
         left = right
     cut = table[(left > end + 0.5).to_numpy(bool)][["pass_id", "label", "top", "bottom"]]
-    gap = cut.assign(what="longer: cut here", colour=theme.INK["ground"][1], left=end - 12, right=end - 8)
+    gap = cut.assign(what="longer: cut here", short="", colour=theme.INK["ground"][1], left=end - 12, right=end - 8)
     bars.append(gap)
     left = left.clip(upper=end)
     middle = (table["top"] + table["bottom"]) / 2
@@ -199,13 +207,9 @@ def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str
 
 def _named(bars: pd.DataFrame) -> pd.DataFrame:
     """What each part of a bar is, below it, where there is room."""
-    words = bars["what"].str.replace("computing: ", "").str.replace(" of the time", "").str.replace(",", "")
+    words = bars["short"]
     wide = bars[(bars["right"] - bars["left"] > theme.GLYPH * words.str.len()).to_numpy(bool)]
     return text(words[wide.index], wide["left"], wide["bottom"] + 10, ink="muted")
-
-
-def _share(part: float, whole: float) -> str:
-    return f"{part / whole:.0%} of the time".replace("%", " %") if whole else ""
 
 
 def _numbers(at: Plan, rows: pd.DataFrame, top: float) -> list[pd.DataFrame]:

@@ -90,7 +90,8 @@ def _settings(changed: Sequence[Differs]) -> list[str]:
     named = []
     for one in changed[:MOST_SETTINGS]:
         plain = one.key not in LONG and len(one.a) == len(one.b) == 1
-        named.append(f"{one.key} {one.a[0]} → {one.b[0]}" if plain else LONG.get(one.key, f"other {one.key}"))
+        unit = " GiB" if one.key.endswith("_gb") else ""
+        named.append(f"{one.key} {one.a[0]} → {one.b[0]}{unit}" if plain else LONG.get(one.key, f"other {one.key}"))
     left = len(changed) - MOST_SETTINGS
     return [*named, q.counted(left, "other setting")] if left > 0 else named
 

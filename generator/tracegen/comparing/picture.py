@@ -43,29 +43,30 @@ def nothing(a: Context, b: Context) -> str:
 def picture(a: Context, b: Context) -> tuple[pd.DataFrame, Callable[[int], Any]]:
     """The times of the rows (side, pass, n_passes, duration_ns, its parts in ns), and what draws them for a width.
 
-    A row is the passes of one kind of one side: what they touched and read in the mean, the time of the median one.
+    A row is one pass: of those of one kind of one side the one that took the median time.
     """
     contexts = (a, b)
     both = [seen(context) for context in contexts]
-    of_passes = [_rows(context, number) for number, context in enumerate(contexts)]
-    by_row = pd.concat(
-        [median_passes(one.times.merge(of, on="pass_id")) for one, of in zip(both, of_passes, strict=True)]
-    )
-    by_row = by_row.drop(columns=["n_passes", "label", "is_prompt"]).sort_index().fillna(0.0)
-    rows = pd.concat([of.drop(columns="pass_id").drop_duplicates("row") for of in of_passes]).sort_values("row")
-    rows = rows.assign(pass_id=rows["row"], short=rows["label"], is_folded=False)
-    rows = rows[rows["row"].isin(by_row.index).to_numpy(bool)].reset_index(drop=True)
-    data = rows[["row", "label", "n_passes"]].merge(by_row.reset_index(), on="row").drop(columns="row")
-    rows["took"] = [q.duration(ns) for ns in by_row["duration_ns"].loc[rows["row"]]]
+    typical = [
+        median_passes(one.times.merge(_rows(context, number), on="pass_id")).reset_index()
+        for number, (context, one) in enumerate(zip(contexts, both, strict=True))
+    ]
+    table = pd.concat(typical).sort_values("row", ignore_index=True)
+    named = ["label", "n_passes", "is_prompt"]
+    by_row = table.drop(columns=["pass_id", *named]).set_index("row").fillna(0.0)
+    rows = table[["row", *named]].assign(pass_id=table["row"], short=table["label"], is_folded=False)
+    rows["took"] = [q.duration(ns) for ns in table["duration_ns"]]
     for name in ("read", "needed"):
         if any(name in one.sizes for one in both):
-            means = rows["row"].map(_means(both, of_passes, name))
-            rows[name] = ["" if pd.isna(size) else q.size(size) if size else "–" for size in means]
-    return data, partial(_chart, contexts[0], both, of_passes, rows, by_row)
+            found = pd.concat([_sizes(one, of, name) for one, of in zip(both, typical, strict=True)])
+            sizes = rows["row"].map(found)
+            rows[name] = ["" if pd.isna(size) else q.size(int(size)) if size else "–" for size in sizes]
+    data = rows[["label", "n_passes"]].join(by_row.reset_index(drop=True))
+    return data, partial(_chart, contexts[0], both, typical, rows, by_row)
 
 
 def _rows(context: Context, side: int) -> pd.DataFrame:
-    """The passes of a side that are drawn, with their rows: pass_id, row, n_passes, label, is_prompt."""
+    """The passes of a side and the rows that they may stand for: pass_id, row, n_passes, label, is_prompt."""
     frames = []
     for number, (kind, name) in enumerate(KINDS):
         passes = of_kind(context.measured, kind).dropna(subset=["graph"])["pass_id"]
@@ -74,21 +75,17 @@ def _rows(context: Context, side: int) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _means(both: list[Seen], of_passes: list[pd.DataFrame], name: str) -> pd.Series:
-    """The bytes of each row in the mean over its passes; none of a side whose reads are not known."""
-    means: list[pd.Series] = []
-    for one, of in zip(both, of_passes, strict=True):
-        if name in one.sizes or one.has_read_nothing:
-            sizes = one.sizes.get(name, pd.Series(dtype="float64"))
-            means.append(of["pass_id"].map(sizes).fillna(0).groupby(of["row"]).mean())
-    found: pd.Series = pd.concat(means)
-    return found
+def _sizes(one: Seen, typical: pd.DataFrame, name: str) -> pd.Series:
+    """The bytes of each row of a side; none where its reads are not known."""
+    known = one.sizes.get(name, pd.Series(dtype="float64"))
+    sizes = typical.set_index("row")["pass_id"].map(known).fillna(0)
+    return sizes if name in one.sizes or one.has_read_nothing else sizes.iloc[:0]
 
 
 def _chart(
     context: Context,
     both: list[Seen],
-    of_passes: list[pd.DataFrame],
+    typical: list[pd.DataFrame],
     rows: pd.DataFrame,
     by_row: pd.DataFrame,
     width: int,
@@ -98,8 +95,8 @@ def _chart(
     names = joined(by_row.copy())
     touched, waited, ahead = (
         pd.concat(
-            [file_tokens.shares(getattr(one, of), passes[["pass_id", "row", "n_passes"]], at.cells)
-             for one, passes in zip(both, of_passes, strict=True)]
+            [file_tokens.shares(getattr(one, of), passes[["pass_id", "row"]].assign(n_passes=1), at.cells)
+             for one, passes in zip(both, typical, strict=True)]
         )
         for of in ("used", "waits", "read")
     )  # fmt: skip
@@ -110,7 +107,8 @@ def _chart(
 def caption(a: str, b: str) -> str:
     """What is drawn; `a`, `b`: names of the sides."""
     return (
-        "Of the typical run of each side: columns are the model file in its order, each part as wide as the root of "
-        "its bytes; right, the time of the median pass, mean of its threads; prompts have a scale of their own. "
+        "Of the typical run of each side the prompt and the token that took the median time. Columns: the model file "
+        "in its order, each part as wide as the root of its bytes. Right: times, mean of threads; prompts have a scale "
+        "of their own. "
         f"A: {a}; B: {b}."
     )

@@ -43,14 +43,15 @@ def interval(low: float, high: float, unit: str) -> str:
 
 
 def disturbed(comparison: Comparison) -> list[str]:
-    """The sides whose threads waited for processors that others had, a sentence each."""
+    """The sides whose threads waited for processors, a sentence each."""
     lines = []
     for side in (comparison.a, comparison.b):
         n = sum(check.key == Key.INTERFERENCE and check.state == "warning" for run in side.runs for check in run.checks)
         if n:
             lines.append(
-                f"{side.name}: in {n} of {q.counted(len(side.runs), 'run')} threads waited for processors that others "
-                "had. What differs in time may be due to that: repeat the runs on a quiet machine."
+                f"{side.name}: {f'in {n} of {len(side.runs)} runs ' if len(side.runs) > 1 else ''}threads waited for "
+                "processors that other programs or the kernel had. What differs in time may be due to that: if other "
+                "programs ran, repeat the runs without them."
             )
     return lines
 

@@ -11,6 +11,7 @@ from tracegen.publishing.errata import Erratum, errata_of
 from tracegen.site import index, reference, trend
 from tracegen.site.assets import ASSETS, address, head, own
 from tracegen.site.cards import card
+from tracegen.site.comparisons import Compared
 from tracegen.site.entry import Entry, announced
 from tracegen.site.pictures import Pictures
 from tracegen.site.search import BOOST, WORDS
@@ -66,16 +67,17 @@ class _Shown:
 def pages_of(entries: Sequence[Entry], base: str, cache: Path, journal: bool, pictures: Pictures) -> Iterator[SitePage]:
     """Every page that tracegen adds; last those that wait for drafts. `journal`: the site has a front page."""
     yield _own(reference.PATH, reference.TITLE, reference.SUMMARY, partial(reference.content, cache))
+    every = [of for entry in entries for of in entry.comparisons]
     for entry in entries:
         for shown in (*_versions(entry), *_comparisons(entry)):
-            yield from _of_report(shown, base, journal)
+            yield from _of_report(shown, base, journal, every)
     for entry in entries:
         path, assets = f"{base}/{entry.name}/index.html", (index.STYLE, trend.SCRIPT)
         withdrawn = any(published.version.status == "withdrawn" for published in entry.published)
         summary = f"{entry.question} One of its versions is withdrawn." if withdrawn else entry.question
         yield _own(path, entry.name, summary, partial(_experiment, entry), assets, listed=False)
         for shown in _drafts(entry):
-            yield from _of_report(shown, base, journal)
+            yield from _of_report(shown, base, journal, every)
     summary = "Every experiment with its question, its published versions and its newest drafts."
     path, assets = f"{base}/index.html", (index.STYLE, index.SCRIPT)
     yield _own(path, "Experiments", summary, lambda: index.index([card(entry) for entry in entries], pictures), assets)
@@ -132,7 +134,7 @@ def errata_on(status: str, bundle: Bundle, page: str) -> tuple[Erratum, ...]:
     return errata_of(str(document.get("generator", "")), page, created=str(document.get("created", "")))
 
 
-def _of_report(shown: _Shown, base: str, journal: bool) -> Iterator[SitePage]:
+def _of_report(shown: _Shown, base: str, journal: bool, every: Sequence[Compared]) -> Iterator[SitePage]:
     """The pages of a version, comparison or draft."""
     before = shells().get_template("before_body.html")
     entry = shown.entry
@@ -158,7 +160,7 @@ def _of_report(shown: _Shown, base: str, journal: bool) -> Iterator[SitePage]:
             root="../" * (up + 3 + base.count("/")),
             experiment=entry.name,
             switch=entry.switch(page["key"], "../" * (up + 1), shown.folder),
-            compared=_compared_with(entry, shown.name),
+            compared=_compared_with(every, shown.name),
             name=shown.name,
             status=shown.status,
             reason=shown.reason,
@@ -179,7 +181,8 @@ def _of_report(shown: _Shown, base: str, journal: bool) -> Iterator[SitePage]:
         yield SitePage(path, title, summary, False, searched, partial(tags, page), partial(content, page), boost)
 
 
-def _compared_with(entry: Entry, name: str) -> list[tuple[str, str]]:
-    """The comparisons of a version (`demo@v2`) with one other side: the folder below the experiment, the other side."""
-    drawn = [c for c in entry.comparisons if c.bundle and len(c.asked.sides) == 2 and name in c.asked.sides]
-    return [(c.asked.slug, next(side for side in c.asked.sides if side != name)) for c in drawn]
+def _compared_with(every: Sequence[Compared], name: str) -> list[tuple[str, str]]:
+    """The comparisons of a version (`demo@v2`) with one other side: the folder of the page, the other side."""
+    drawn = [c for c in every if c.bundle and len(c.asked.sides) == 2 and name in c.asked.sides]
+    found = [(c.asked, next(side for side in c.asked.sides if side != name)) for c in drawn]
+    return [(f"{asked.experiment}/{asked.slug}", side) for asked, side in found]

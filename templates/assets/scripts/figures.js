@@ -91,7 +91,10 @@ function figureChooses(element) {
   var row = element.__data__ && element.__data__.datum;
   if (!row || typeof row.pass_id !== "number") { return; }
   element.style.cursor = "pointer";
-  element.addEventListener("click", function() { choose({ pass: row.pass_id }); });
+  element.addEventListener("click", function(event) {
+    event.stopPropagation();
+    choose({ pass: row.pass_id });
+  });
 }
 
 /* The layout of a drawing that is shown. */

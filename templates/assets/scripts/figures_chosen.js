@@ -6,16 +6,30 @@ function figureRow(rows, pass) {
   var next = firstWhere(rows.length, function(i) { return rows[i][0] > pass; });
   return next ? rows[next - 1] : null;
 }
+/* The rows of a layout, as of `figureRow`, and the group whose px they are in; null: it has none. */
+function figureRows(svg, book) {
+  var named = /tg-at-(\d+)/.exec(svg.getAttribute("class") || ""), inner = svg.querySelector("g[transform]"),
+      rows = inner && (book.rows || {})[named ? named[1] : "0"];
+  return rows ? { inner: inner, rows: rows } : null;
+}
+/* The pass whose row is at a point of the screen, or undefined: all of a row can be pressed, its name and numbers, too.
+ */
+function figurePassAt(drawing, book, x, y) {
+  var svg = figureShown(drawing), of = svg && figureRows(svg, book), place;
+  if (!of) { return undefined; }
+  place = new DOMPoint(x, y).matrixTransform(of.inner.getScreenCTM().inverse());
+  return of.rows.filter(function(row) { return row[2] <= place.y && place.y <= row[4]; })
+    .map(function(row) { return row[0]; })[0];
+}
 /* Frames the row of a pass in each layout of a drawing; `pass` undefined: in none. */
 function figureFrame(drawing, book, pass) {
   var ROOM = 1.5;
   drawing.querySelectorAll(".tg-chosen-row").forEach(function(old) { old.remove(); });
   if (pass === undefined) { return; }
   drawing.querySelectorAll(":scope > svg").forEach(function(svg) {
-    var named = /tg-at-(\d+)/.exec(svg.getAttribute("class") || ""), inner = svg.querySelector("g[transform]"),
-        rows = inner && (book.rows || {})[named ? named[1] : "0"], at = rows && figureRow(rows, pass);
+    var of = figureRows(svg, book), at = of && figureRow(of.rows, pass), frame;
     if (!at) { return; }
-    var frame = inner.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "rect"));
+    frame = of.inner.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "rect"));
     frame.setAttribute("class", "tg-chosen-row");
     frame.setAttribute("x", at[1] - ROOM);
     frame.setAttribute("y", at[2] - ROOM);
@@ -55,6 +69,17 @@ ends.push(function() {
     }
     scripts(figureTargets(picture), function() { figureFrame(picture, figureSpecs["file-tokens"], address().pass); },
       function() {});
+  }
+  if (document.querySelector(framed)) {
+    document.querySelector(framed).addEventListener("click", function(event) {
+      var picture = event.currentTarget;
+      scripts(figureTargets(picture),
+        function() {
+          var pass = figurePassAt(picture, figureSpecs["file-tokens"], event.clientX, event.clientY);
+          if (pass !== undefined) { choose({ pass: pass }); }
+        },
+        function() {});
+    });
   }
   whenSelected(follow);
   follow();

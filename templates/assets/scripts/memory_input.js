@@ -147,7 +147,10 @@ function memoryForm(now, acts) {
       now.view = part("view").value = "layers";
       now.look.to = Infinity;
     }
-    acts.move({ mode: event.target.value });
+    var to = { mode: event.target.value }, pass = address().pass;
+    var at = now.book.data.passes.findIndex(function(entry) { return entry[0] === pass; });
+    if (to.mode === "one" && at >= 0) { to.to = at; }
+    acts.move(to);
   });
   now.pages.forEach(function(page, i) { part("rows").appendChild(make("option", "", page.name)).value = String(i); });
   on("rows", "change", function(event) { acts.rows(now.pages[number(event)]); });

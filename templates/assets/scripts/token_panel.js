@@ -80,10 +80,10 @@ function panelTensors(pass, known) {
     return b[1].waited - a[1].waited || b[1].read - a[1].read || b[1].bytes - a[1].bytes || (a[0] < b[0] ? -1 : 1);
   });
 }
-function panelTensorRows(body, pass, panel, linked) {
+function panelTensorRows(body, pass, panel, linked, most) {
   var all = panelTensors(pass, panel.tensors);
   body.textContent = "";
-  all.slice(0, TENSORS_SHOWN).forEach(function(pair) {
+  all.slice(0, most).forEach(function(pair) {
     var row = body.appendChild(make("tr")), name = row.appendChild(make("th", "tg-code")), at = pair[1];
     function number(value, unit) { row.appendChild(make("td", "tg-n", fixed(value, unit, 1))); }
     name.scope = "row";
@@ -119,7 +119,7 @@ function panelExpertRows(body, pass, chosen, pick) {
 
 /* The panel: `show(pass, entries)` draws it for a pass (passOf) and its rows (opModel). */
 function tokenPanel(root, state) {
-  var panel = state.panel, means = layerMeans(panel), now = null;
+  var panel = state.panel, means = layerMeans(panel), now = null, most = TENSORS_SHOWN;
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   LAYER_QUANTITIES.forEach(function(quantity,
     i) { part("quantity").appendChild(make("option", "", quantity.name)).value = String(i); });
@@ -148,8 +148,9 @@ function tokenPanel(root, state) {
     layerTable(part("layers"), sums, panel, quantity, chosen,
       function(layer, group) { pick({ layer: layer, group: group, expert: null }); });
     part("answer").textContent = answer(quantity, sums, chosen);
-    var n = panelTensorRows(part("tensors"), now.pass, panel, state.memory);
-    part("tensor-count").textContent = n > TENSORS_SHOWN ? "The first " + TENSORS_SHOWN + " of " + exact(n) + "." : "";
+    var n = panelTensorRows(part("tensors"), now.pass, panel, state.memory, most);
+    part("tensor-count").textContent = n > most ? "The first " + most + " of " + exact(n) + "." : "";
+    part("tensor-all").hidden = n <= most;
     if (!part("experts")) { return; }
     panelExpertRows(part("expert-rows"), now.pass, chosen,
       function(layer, expert) { pick({ layer: layer, expert: expert, group: null }); });
@@ -158,6 +159,10 @@ function tokenPanel(root, state) {
       "Which experts one token chose is not known here: the pass took in several, or choices were not recorded.";
   }
   part("quantity").addEventListener("change", draw);
+  part("tensor-all").addEventListener("click", function() {
+    most = Infinity;
+    draw();
+  });
   part("panel").hidden = false;
   return {
     draw: draw,

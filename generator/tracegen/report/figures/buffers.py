@@ -56,7 +56,9 @@ def _kv_cache(context: Context) -> Content:
     if len(data):
         first, last = (q.size(int(data["touched_bytes"].iloc[at])) for at in (0, -1))
         whole = f" of {q.size(int(held))} allocated" if held is not None else ""
-        title = f"A token uses {first} of the KV cache at first, {last} at last{whole}"
+        steps = data["touched_bytes"].diff().dropna().unique()
+        each = f", {q.size(int(steps[0]))} more for each" if len(steps) == 1 else ""
+        title = f"A token reads and writes {first} of the KV cache at first, {last} at last{each}{whole}"
     return Content(
         title=title,
         caption="What each generate pass reads and writes, in all layers, without the rows that attention masks. "

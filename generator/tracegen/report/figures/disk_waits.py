@@ -157,6 +157,11 @@ data = disk_waits.by_layer(run.tables, "$phase", theme.GROUP_OF)
 MOST_TENSORS = 5
 
 
+def _first(n: int) -> str:
+    few = f"The {min(n, MOST_TENSORS)} of {q.counted(n, 'tensor')} with page faults that threads waited for longest. "
+    return few if n else ""
+
+
 def _disk_tensors(context: Context) -> Rows:
     """The tensors whose bytes were missing, longest waiting first."""
     found = disk_waits.by_tensor(context.tables)
@@ -176,8 +181,7 @@ def _disk_tensors(context: Context) -> Rows:
         )
     return Rows(
         title=title,
-        caption=f"The {min(len(found), MOST_TENSORS)} of {q.counted(len(found), 'tensor')} with page faults that "
-        "threads waited for longest; time is summed over threads and measured passes. Pages: how many different pages "
+        caption=f"{_first(len(found))}Time is summed over threads and measured passes. Pages: how many different pages "
         "of 4 KiB had a fault; neighbours that the kernel mapped with them are not counted. The group is that of the "
         "tensor’s name: a tied embedding is also the matrix of the output. Used in: the kind of operation with most of "
         "the waiting for the tensor, and its share of that. The CSV has all tensors.",

@@ -23,7 +23,7 @@ from tracegen.report.figures.shared_disk import read_bytes
 CARD = "figures/card.png"  # the picture for lists of experiments
 MOST_ROWS = (8, 18, 34)  # by width: on paper at most 90 and 110 mm high, on the page
 HITS = (0.5, 0.8, 0.9)  # shares of repeated uses that the ruler of memory marks
-LEAST_SHARE = 0.02  # of the time of all rows: groups that computed for less are one, "other"
+LEAST_SHARE = 0.02  # of the time of a row: groups that computed for less in every row are one, "other"
 
 
 @dataclass(frozen=True)
@@ -75,16 +75,16 @@ def _labels(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def median_passes(times: pd.DataFrame) -> pd.DataFrame:
-    """Of each row the times of its pass of median length: one slow token does not stand for eight."""
+    """Of each row its pass of median length, pass_id and times: one slow token does not stand for eight."""
     ordered = times.sort_values(["row", "duration_ns", "pass_id"])
     place, n = ordered.groupby("row").cumcount(), ordered.groupby("row")["pass_id"].transform("size")
-    return ordered[(place == (n - 1) // 2).to_numpy(bool)].drop(columns="pass_id").set_index("row")
+    return ordered[(place == (n - 1) // 2).to_numpy(bool)].set_index("row")
 
 
 def joined(by_row: pd.DataFrame) -> list[str]:
     """The parts of the time that are drawn; small groups are added to "other" in place."""
     groups = [name for name in theme.GROUPS if name in by_row]
-    small = [name for name in groups if by_row[name].sum() < LEAST_SHARE * by_row["duration_ns"].sum()]
+    small = [name for name in groups if (by_row[name] < LEAST_SHARE * by_row["duration_ns"]).all()]
     if small:
         by_row["other"] = by_row[sorted({"other", *small} & set(by_row))].sum(axis=1)
     drawn = [name for name in theme.GROUPS if name in by_row and (name not in small or name == "other")]
@@ -143,11 +143,11 @@ def _content(context: Context) -> Content:
     def view(width: int) -> View:
         rows = file_tokens.rows(tables, quiet, alike, _most_rows(width))
         shown, by_row = _labels(context, rows), median_passes(of.times.merge(rows[["pass_id", "row"]], on="pass_id"))
-        names = joined(by_row)
+        typical, names = by_row.pop("pass_id"), joined(by_row)
         shown["took"] = [q.duration(ns) for ns in shown["row"].map(by_row["duration_ns"])]
         for name, of_pass in of.sizes.items():
-            mean = rows["pass_id"].map(of_pass).fillna(0).groupby(rows["row"]).mean()
-            shown[name] = [q.size(int(size)) if size else "–" for size in mean]
+            sizes = shown["row"].map(typical).map(of_pass).fillna(0)
+            shown[name] = [q.size(int(size)) if size else "–" for size in sizes]
         found = file_tokens.parts(tables, theme.GROUP_OF, file_plan.most_parts(width))
         at = file_plan.plan(found, width, len(shown), "read" in shown)
         is_on_axis = rows[["pass_id", "row", "n_passes"]]
@@ -191,8 +191,8 @@ def _caption(rows: pd.DataFrame) -> str:
     n = int((rows["kind"] == "tokens").sum())
     return (
         "Columns: the model file in its order, each part as wide as the root of its bytes; the ruler of memory is "
-        "linear. Right: the time of a pass (of several the median one), mean of its threads; the prompt has its own "
-        "scale, and a bar over four times the median is cut. "
+        "linear. Right: time (mean of threads) and reads of a pass, of several of the one that took the median time; "
+        "the prompt has its own scale, and a bar over four times the median is cut. "
         f"n = {q.counted(n, 'token')}."
     )
 

@@ -78,7 +78,8 @@ def _op_kinds(context: Context) -> Content:
     """Time per token by kind of operation."""
     rows = timing.by(context.timed, "op", context.tokens, context.outside_ops)
     return Content(
-        caption=f"{shared_times.wall(context)} Summed by ggml operation and divided by token rows; "
+        caption=f"{shared_times.wall(context)} Waiting inside an operation counts; findings count computing alone. "
+        "Summed by ggml operation and divided by token rows; "
         f"{shared_times.phases(context)}. {shared_times.whole(context)}{'' if context.gap_times else f' {OUTSIDE}'}",
         alt=shared_times.alt("Operation time per token by kind", rows, "op"),
         chart=lambda width: components_chart.chart(rows, "op", width=width),

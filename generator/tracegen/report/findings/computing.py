@@ -4,15 +4,13 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracegen.analysis import timing, waiting
+from tracegen.analysis import waiting
 from tracegen.contract import quantities as q
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.shared_times import component_groups
-from tracegen.report.figures.times import COMPONENTS
+from tracegen.report.figures.times import OP_KINDS
 from tracegen.report.figures.waiting import WAITING_KINDS
 from tracegen.report.findings.finding import Amount, Finding, Scope
-
-N_GROUPS = 2
 
 
 def findings(context: Context) -> Iterator[Finding]:
@@ -23,13 +21,15 @@ def findings(context: Context) -> Iterator[Finding]:
         return
     population = q.counted(n, "token")
     if not (context.gap_times or context.submitted):
-        kinds, groups = (_shares(context, key) for key in ("op", "group"))
-        beside = tuple(Amount(float(share), "share", f"for {group}") for group, share in groups[:N_GROUPS].items())
-        if len(kinds):
+        shares = _computing(context)
+        if len(shares):
+            op = str(shares.sum(axis=1).idxmax())
+            of_groups: pd.Series = shares.T[op]
+            share, group = float(of_groups.sum()), str(of_groups.idxmax())
             yield Finding(
-                kind="time", measure=f"Computing {q.printable(str(kinds.index[0]))}",
-                amount=Amount(float(kinds.iloc[0]), "share", "of the time"), scope=scope, population=population,
-                beside=beside, effect=float(kinds.iloc[0]), part=COMPONENTS,
+                kind="time", measure=f"Computing {q.printable(op)}", amount=Amount(share, "share", "of the time"),
+                more=(Amount(float(of_groups.max()) / share, "share", f"of it for {group}"),) if share else (),
+                scope=scope, population=population, effect=share, part=OP_KINDS,
             )  # fmt: skip
     rows = context.timed[context.timed["phase"] == context.phase].dropna(subset=["work_ns"])
     whole, n_threads = waiting.thread_time(rows, context.measured)
@@ -46,20 +46,19 @@ def findings(context: Context) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _shares(context: Context, key: str) -> pd.Series:
-    """The share of the time of the phase that operations take, by kind or group, largest first.
+def _computing(context: Context) -> pd.DataFrame:
+    """The share of the time of the phase that operations take: rows by kind, columns by group of components.
 
     Where page faults were recorded, waiting for the disk is left out: work without faults, in the mean over threads.
     """
     timed = context.timed.assign(group=component_groups(context.timed))
-    by = timing.by(timed, key, context.tokens, context.outside_ops)
-    by = by[(by["phase"] == context.phase) & (by["n_ops"] > 0)]
+    rows = timed[timed["phase"] == context.phase].dropna(subset=["duration_ns"])
     faults = context.tables["spans"].groupby(["pass_id", "node"])["fault_ns"].sum(min_count=1)
-    if not faults.notna().any():
-        return by.set_index(key)["share"].astype("float64")
-    rows = timed[timed["phase"] == context.phase].dropna(subset=["work_ns", "duration_ns"])
-    rows = rows.join(faults, on=["pass_id", "node"])
-    n_threads = context.tables["spans"].groupby("pass_id")["thread"].nunique()
-    work = (rows["work_ns"] - rows["fault_ns"].fillna(0)) / rows["pass_id"].map(n_threads)
+    time = rows["duration_ns"]
+    if faults.notna().any():
+        rows = rows.dropna(subset=["work_ns"]).join(faults, on=["pass_id", "node"])
+        n_threads = context.tables["spans"].groupby("pass_id")["thread"].nunique()
+        time = (rows["work_ns"] - rows["fault_ns"].fillna(0)) / rows["pass_id"].map(n_threads)
     passes = context.of_kind(context.measured, context.phase)["duration_ns"].sum()
-    return (work.groupby(rows[key]).sum().astype("float64") / float(passes)).sort_values(ascending=False)
+    sums = time.groupby([rows["op"], rows["group"]]).sum().astype("float64").unstack().fillna(0.0)
+    return sums / (float(passes) or float(time.sum()))

@@ -25,7 +25,7 @@ def findings(context: Context) -> Iterator[Finding]:
         return
     population = q.counted(context.summary.n_generate_passes, "token")
     yield from _load(context, population)
-    yield from _hot(context, population)
+    yield from _hot(context)
     yield from _alike(context, population)
 
 
@@ -44,7 +44,7 @@ def _load(context: Context, population: str) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _hot(context: Context, population: str) -> Iterator[Finding]:
+def _hot(context: Context) -> Iterator[Finding]:
     if (hot := context.hot_set) is None:
         return
     served, share = hot.static.served, hot.n_held / hot.n_experts
@@ -56,7 +56,8 @@ def _hot(context: Context, population: str) -> Iterator[Finding]:
                 Amount(share, "share", "by chance"),
                 Amount(hot.static.gain, "share", f"of the way from chance to all, {ends}"),
             ),
-            scope="generation", population=population,
+            scope="generation",
+            population=f"the last {q.counted(hot.n_scored, 'token')}, learned from the {q.count(hot.n_learned)} before",
             effect=served if hot.static.reaches == "yes" else 0.0, part=HOT_EXPERTS,
     )  # fmt: skip
 

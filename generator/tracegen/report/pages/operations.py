@@ -111,7 +111,7 @@ def _about(context: Collector, row: Any) -> str:
         f"Pass {row['pass_id']}: {row['kind'] if q.known(row['kind']) else 'kind not recorded'}{outside}, "
         f"{tokens}, "
         f"{took}, graph {row['graph']}, page faults that waited for a read: {faults}, "
-        f"read from the disk: {q.size(row['read_bytes'])}."
+        f"read from the disk for the whole process: {q.size(row['read_bytes'])}."
     )
 
 

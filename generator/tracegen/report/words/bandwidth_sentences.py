@@ -15,7 +15,7 @@ BOUND = (
     "Bound by waiting: threads wait for at least half of their time. Else caches: the rate is above memory’s, or all "
     "that a pass touches has room in the last-level caches of processors, which then serve it. Else memory: what "
     f"surely came from it, weights of a pass beyond the size of these caches, has at least {q.percent(NEAR)} of its "
-    "rate. Else nothing is shown: neither that memory bounds the operation, nor that computing does."
+    "rate. Else it is not determined: neither memory is shown to bound the operation, nor computing."
 )
 NOTHING = "The trace does not hold both bytes and times of any operation."
 NOT_SHOWN, WITHHELD = "not shown", "withheld"
@@ -25,7 +25,7 @@ _BOUND = {"memory": "bound by memory", "caches": "served by the processor’s ca
 def title(row: Mapping[Hashable, Any], memory: float | None, withheld: str = "") -> str:
     """What bounds the operations that take most time; `memory`: its rate in bytes per second.
 
-    `withheld`: why that is not told; empty where it is.
+    `withheld`: why that is not said; empty where it is.
     """
     weight = f" with weights of type {q.printable(row['dtype'])}" if q.known(row["dtype"]) else ""
     what = f"{q.printable(row['op'])}{weight}"
@@ -38,13 +38,15 @@ def title(row: Mapping[Hashable, Any], memory: float | None, withheld: str = "")
     touched += "" if memory is None else f", {q.percent(rate / memory)} of what memory gives"
     if q.known(bound) and not withheld:
         return f"{touched}: {_BOUND[str(bound)]}"
-    return f"{touched}; what bounds it is not {'told' if withheld else 'shown'}"
+    return f"{touched}; what bounds it is {'withheld' if withheld else 'not determined'}"
 
 
 def disturbed(*, known: bool) -> str:
-    """Why it is not told what bounds operations; `known`: that threads waited for processors, or else nothing of it."""
+    """Why it is not said what bounds operations; `known`: that threads waited for processors, or else nothing of it."""
     if known:
-        return "What bounds operations is withheld: threads waited for processors that others had, who slow memory too."
+        return (
+            "What bounds operations is withheld: threads waited for processors that other programs or the kernel had."
+        )
     return "What bounds operations is withheld: whether other programs took processors or slowed memory is not known."
 
 
