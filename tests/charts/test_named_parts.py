@@ -6,12 +6,12 @@ from tracegen.charts.file_tokens import _named
 
 BARS = pd.DataFrame(
     [
-        ("computing: router, 2 % of the time", 100.0, 104.0, 40.0),  # too narrow for its words
-        ("computing: attention, 23 % of the time", 104.0, 260.0, 40.0),
-        ("waiting for the disk, 1 % of the time", 260.0, 262.0, 40.0),
-        ("computing: experts, 44 % of the time", 262.0, 520.0, 60.0),
+        ("router 2 %", 100.0, 104.0, 40.0),  # too narrow for its words
+        ("attention 23 %", 104.0, 260.0, 40.0),
+        ("waiting for the disk 1 %", 260.0, 262.0, 40.0),
+        ("experts 44 %", 262.0, 520.0, 60.0),
     ],
-    columns=["what", "left", "right", "bottom"],
+    columns=["short", "left", "right", "bottom"],
 )
 
 

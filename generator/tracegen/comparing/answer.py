@@ -90,10 +90,16 @@ def _settings(changed: Sequence[Differs]) -> list[str]:
     named = []
     for one in changed[:MOST_SETTINGS]:
         plain = one.key not in LONG and len(one.a) == len(one.b) == 1
-        unit = " GiB" if one.key.endswith("_gb") else ""
-        named.append(f"{one.key} {one.a[0]} → {one.b[0]}{unit}" if plain else LONG.get(one.key, f"other {one.key}"))
+        change = " → ".join(_value(one.key, *side) for side in (one.a, one.b)) if plain else ""
+        named.append(f"{one.key} {change}" if plain else LONG.get(one.key, f"other {one.key}"))
     left = len(changed) - MOST_SETTINGS
     return [*named, q.counted(left, "other setting")] if left > 0 else named
+
+
+def _value(key: str, value: str) -> str:
+    if not key.endswith("_gb"):
+        return value
+    return "none" if value in ("none", "as is") else f"{value} GiB"
 
 
 def _timed(comparison: Comparison) -> list[str]:

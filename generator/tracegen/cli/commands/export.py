@@ -28,6 +28,7 @@ MEANING = {
     "html": "the first page in its public form as one file, to mail or to attach to an issue",
     "figures": "a folder with the figures of the pages as SVG, PNG, and PDF of 86 and 160 mm",
     "latex": "a folder for a thesis: figures as PDF of 86, 120 and 160 mm, tables, values, BibTeX, a sample",
+    "archive": "a version as one ZIP file to deposit: pages, data, hashes, and how to run it again",
     "json": "a folder in the schema of the older tools: traces, graphs, memory map, buffers",
     "dot": "a folder with each graph as a Graphviz file",
     "ggmlviz": "one trace for ggml-viz: graphs, operations that have times, allocations",

@@ -92,6 +92,7 @@ def render_report(
     environment.globals |= {"run": run, "name": name, "citable": citable, "checks_csv": checks_csv, "guide": guide()}
     environment.globals |= {
         "time_note": collector.time_note,
+        "time_care": sentences.times_with_care(collector.care, remedy=False),
         "pass_names": json.dumps(pass_names(collector.labels), ensure_ascii=False, separators=(",", ":")),
         "verdict": sentences.verdict_line(run.verdict, run.checks),
     }

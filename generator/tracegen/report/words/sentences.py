@@ -163,15 +163,15 @@ CHEAPER = (
 )
 
 
-def times_with_care(checks: Sequence[Check]) -> str:
-    """The note above times, and what to do; `checks` are those of times that did not pass. Empty without any."""
+def times_with_care(checks: Sequence[Check], *, remedy: bool = True) -> str:
+    """The note above times; `remedy`: and what to do. `checks`: those of times that did not pass; empty without any."""
     reasons = "; ".join(f"{CARE[c.key][:1].lower()}{CARE[c.key][1:]}" for c in checks)
     disturbed = any(c.key in ("interference", "not_stopped") for c in checks)
     mended = " If other programs ran, run it again without them." if disturbed else ""
     if any(c.key == "tracing_cost" for c in checks):
         mended += f" {CHEAPER}"
     counted = "" if any(c.key == "op_times" for c in checks) else " Touched bytes are not affected."
-    return f"Read these times with care: {reasons}.{counted}{mended}" if checks else ""
+    return f"Read these times with care: {reasons}.{counted}{mended if remedy else ''}" if checks else ""
 
 
 def token_times(times_ns: Sequence[float]) -> str:
