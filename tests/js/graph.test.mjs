@@ -27,7 +27,7 @@ function facts() {
     ],
   };
 }
-const book = page.graphBook(facts());
+const book = page.graphData(facts());
 
 test("a node knows what it reads and who reads it, each once", () => {
   assert.deepEqual(plain(book.sources(2)), [1, 100]);
@@ -70,14 +70,14 @@ test("whole names come first, then beginnings, then the rest", () => {
   assert.deepEqual(found("norm"), [1, 3, 5]); // two names begin so, one component is called so
   const other = facts();
   other.name[5] = "norm";
-  const entries = page.graphEntries([page.graphBook(other)]);
+  const entries = page.graphEntries([page.graphData(other)]);
   assert.deepEqual(Array.from(page.graphMatches(entries, "norm"), (entry) => entry.node), [5, 1, 3]);
 });
 
 test("a layer is found by its number, not by the figures in it", () => {
   const many = facts();
   many.layer[4] = 11;
-  const entries = page.graphEntries([page.graphBook(many)]);
+  const entries = page.graphEntries([page.graphData(many)]);
   const nodes = (query) => Array.from(page.graphMatches(entries, query), (entry) => entry.node);
   assert.deepEqual(nodes("layer 1"), [101, 3]); // its tensor's name begins with the layer
   assert.deepEqual(nodes("blk.11."), [4]);

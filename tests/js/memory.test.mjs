@@ -66,7 +66,7 @@ const ROWS = [
   row("prompt", [[0, 0, 1, 50, 7], [2, 1, 2, 100, null]]),
   row("token 0", [[2, 0, 1, 30, 4], [4, 0, 3, 100, 6]], { n: 1 }),
 ];
-const book = page.memoryBook(data(ROWS));
+const book = page.memoryData(data(ROWS));
 
 test("pieces lie where the file has them", () => {
   assert.deepEqual(plain(book.pieces).map((one) => [one.begin, one.end, one.name, one.expert, one.file, one.offset]), [
@@ -101,7 +101,7 @@ test("rows added up count every use; a time that is not known makes none of the 
 
 test("waiting for the disk is added up where it was recorded", () => {
   const waited = (values) => ({ waited_ns: pack(values) });
-  const recorded = page.memoryBook(data([
+  const recorded = page.memoryData(data([
     row("load", [[0, 0, 1, 5, 10]], {...waited([3]), outside: true }),
     row("prompt", [[0, 0, 1, 50, 7], [2, 1, 2, 100, null]], waited([0, 900])),
     row("token 0", [[2, 0, 1, 30, 4], [4, 0, 3, 100, 6]], waited([100, 20])),
@@ -120,7 +120,7 @@ test("a single pass tells what it waited for and read, also of what it did not t
     assert.deepEqual(plain(disk), [[0, null, 70, 4096], [1, 1, 0, 512], [2, null, 5, 0]]);
     const told = (top, pass) => {
       const use =
-        page.memoryBook({...data(ROWS), top }).ofPass({...ran([{ file: 0, offset: 0, bytes: 110 }]), ...pass }).use;
+        page.memoryData({...data(ROWS), top }).ofPass({...ran([{ file: 0, offset: 0, bytes: 110 }]), ...pass }).use;
       return Array.from(plain(use), ([piece, sums]) => [piece, sums.n_uses, sums.waited_ns, sums.read_bytes]);
     };
     const both = { waited_ns: 70, read_bytes: 4096 };
@@ -239,7 +239,7 @@ function several() {
     [0, "load", "0", 0, 0, 0], [1, "t0", "0", 0, 1, 0], [2, "t1", "0", 0, 1, 0], [3, "t2", "0", 0, 1, 0],
     [4, "t3", "0", 0, 2, 0], [5, "t4", "0", 0, 3, 0]
   ];
-  const own = page.memoryBook(all), asked = [];
+  const own = page.memoryData(all), asked = [];
   const other = load();
   other.loadPass = (entry, folder, done) => asked.push([entry.id, done]);
   other.passOf = (id) => id;

@@ -174,7 +174,7 @@ function graphLoaded(topologies, done, failed) {
     done(topologies.map(function(topology) {
       var facts = topology.facts || graphArrived[topology.key];
       facts.pass = topology.pass;
-      return graphBook(facts);
+      return graphData(facts);
     }));
   }
   topologies.forEach(function(topology) {

@@ -1,5 +1,5 @@
 /* The memory explorer: every tensor of every token; its data is loaded when it comes into view. Its state is in
-   memory_state.js, its words in memory_told.js, its input in memory_input.js. */
+   memory_state.js, its words in memory_labels.js, its input in memory_input.js. */
 function memoryExplorer(root, state, book) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   function say(text) { part("status").textContent = text; }
@@ -196,7 +196,7 @@ function memoryPlay(now, acts) {
 starts.push(function() {
   var state = stateOf("tg-memory"), root = document.getElementById("explorer");
   if (!state || !root) { return; }
-  window.tracegenMemory = function(data) { memoryExplorer(root, state, memoryBook(data)); };
+  window.tracegenMemory = function(data) { memoryExplorer(root, state, memoryData(data)); };
   script(state.data + "memory.js", function() {},
     function() {
       root.querySelector("[data-tg=status]").textContent = "The data of this explorer could not be loaded.";

@@ -1,4 +1,4 @@
-/* The timeline of any pass. Its state is in timeline_state.js, its words in timeline_told.js, its picture in
+/* The timeline of any pass. Its state is in timeline_state.js, its words in timeline_labels.js, its picture in
    timeline_picture.js, its pointer input in timeline_pointer.js. */
 function timeline(state, root) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }

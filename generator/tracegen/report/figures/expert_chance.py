@@ -268,7 +268,7 @@ def _experts_phases(context: Context) -> Rows:
         col.count("Prompt rows", "n_prompt"),
         col.count("Generated rows", "n_generate"),
         col.share("Distance", "distance"),
-        col.number("Dealt at random", lambda r: f"below {q.percent(r['high'])}"),
+        col.number("Shuffled at random", lambda r: f"below {q.percent(r['high'])}"),
         col.number("Effect", lambda r: say.points(r["effect"]), "points"),
         col.number("p", lambda r: q.p_value(r["p_held"])),
     )

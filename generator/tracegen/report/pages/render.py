@@ -59,10 +59,10 @@ SCRIPTS = (
 EXPLORER_SCRIPTS = (
     "packing", "passes",
     "op_window", "op_rows", "op_cells", "op_tools", "op_find", "layer_table", "token_panel", "operations",
-    "memory_book", "memory_picture", "memory_log", "memory_passes", "memory_state", "memory_told", "memory_input",
+    "memory_data", "memory_picture", "memory_log", "memory_passes", "memory_state", "memory_labels", "memory_input",
     "memory", "memory_slide",
-    "graph_zoom", "graph_book", "graph_search", "graph_colours", "graph_facts", "graph_whole", "graph",
-    "timeline_state", "timeline_told", "timeline_picture", "timeline_strip", "timeline_pointer", "timeline",
+    "graph_zoom", "graph_data", "graph_search", "graph_colours", "graph_facts", "graph_whole", "graph",
+    "timeline_state", "timeline_labels", "timeline_picture", "timeline_strip", "timeline_pointer", "timeline",
     "experts",
 )  # fmt: skip
 

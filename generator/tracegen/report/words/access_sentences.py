@@ -30,10 +30,8 @@ def order_title(n: Mapping[str, int], phase: str) -> str:
     if not total:
         return "In which order are the bytes of the file touched?"
     contiguous, back = n["contiguous"] / total, n["backward"] / total
-    onward = (
-        f"{q.percent(contiguous)} of the steps {_OF[phase]} go on" if contiguous else f"No step {_OF[phase]} goes on"
-    )
-    return f"{onward} where the access before ended; {q.percent(back)} go back in the file"
+    onward = f"{q.percent(contiguous)} of the steps {_OF[phase]} are" if contiguous else f"No step {_OF[phase]} is"
+    return f"{onward} sequential; {q.percent(back)} go back in the file"
 
 
 def layers(n_down: int, n_steps: int) -> str:

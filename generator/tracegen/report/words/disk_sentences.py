@@ -48,10 +48,11 @@ def tensors_title(name: str, share: float, component: str, component_share: floa
     `op`: the kind of operation with most of the waiting for the tensor (empty: between operations), `op_share` of it.
     """
     use = f"{q.percent(op_share)} of that in {op} operations" if op else "most of that between operations"
-    return (
-        f"{q.percent(component_share)} of the waiting of measured passes is for tensors of the group {component}; the "
-        f"longest for one tensor, {q.percent(share)}, for {name}, {use}"
-    )
+    waiting = "of the waiting of measured passes is for"
+    if q.percent(component_share) == q.percent(share):
+        return f"{q.percent(share)} {waiting} {name}, {use}"
+    one = f"most for one tensor, {q.percent(share)}, for {name}, {use}"
+    return f"{q.percent(component_share)} {waiting} {component}; {one}"
 
 
 def layers_title(layer: int, share: float, n_layers: int, outside: float, phase: str) -> str:

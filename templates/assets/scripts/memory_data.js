@@ -69,7 +69,7 @@ function memoryUsed(data, pieces, pass, disk) {
   return sums;
 }
 
-function memoryBook(data) {
+function memoryData(data) {
   var tensor = unpack(data.cut.tensor), expert = unpack(data.cut.expert), size = unpack(data.cut.size), last = 0;
   var begin = unpack(data.cut.begin).map(function(gap) { return (last += gap); });
   var pieces = tensor.map(function(number, i) {

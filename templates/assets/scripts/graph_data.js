@@ -2,7 +2,7 @@
 var graphArrived = {};
 window.tracegenGraph = function(facts) { graphArrived[facts.key] = facts; };
 
-function graphBook(facts) {
+function graphData(facts) {
   var row = {}, readers = {}, home = {}, drawings = [];
   facts.node.forEach(function(node, i) { row[node] = i; });
   facts.node.forEach(function(node, i) {
