@@ -1,6 +1,6 @@
 (function () {
 "use strict";
-const { starts, THIN, group, fixed, exact, make, firstWhere, addressWords, address, stateOf, waiting, script, scripts, pageKey, paged, SELECTION, addressText, selected, addressPlace, putAddress, choose, whenSelected, leadTo, passName, passNamed, selectionNames, selectionText, selectionWords, selectionBar, carried, toPlace, copied, colourOf, coloursOf, sharp, redrawn, three, inUnit, TIMES, BYTES, took, bytesOf, figureSpecs, figureTargets, figureTeller, figurePoints, figureChooses, figureShown, figureSpec, figureLively, figureRow, figureFrame, figureOfAll, FOLLOWING, comparedRows, reveal, begin } = window.tracegenShared;
+const { starts, THIN, group, fixed, exact, make, firstWhere, addressWords, address, stateOf, waiting, script, scripts, pageKey, paged, SELECTION, addressText, selected, addressPlace, putAddress, choose, whenSelected, leadTo, passName, passNamed, selectionNames, selectionText, selectionWords, selectionBar, carried, toPlace, copied, citation, colourOf, coloursOf, sharp, redrawn, three, inUnit, TIMES, BYTES, took, bytesOf, figureSpecs, figureTargets, figureTeller, figurePoints, figureChooses, figureShown, figureSpec, figureLively, figureRow, figureRows, figurePassAt, figureFrame, figureOfAll, FOLLOWING, comparedRows, reveal, begin } = window.tracegenShared;
 function unpack(text) {
 var bytes = atob(text), numbers = [], value = 0, scale = 1;
 for (var i = 0; i < bytes.length; i += 1) {
@@ -986,10 +986,10 @@ return Object.keys(sums).map(function(name) { return [name, sums[name]]; }).sort
 return b[1].waited - a[1].waited || b[1].read - a[1].read || b[1].bytes - a[1].bytes || (a[0] < b[0] ? -1 : 1);
 });
 }
-function panelTensorRows(body, pass, panel, linked) {
+function panelTensorRows(body, pass, panel, linked, most) {
 var all = panelTensors(pass, panel.tensors);
 body.textContent = "";
-all.slice(0, TENSORS_SHOWN).forEach(function(pair) {
+all.slice(0, most).forEach(function(pair) {
 var row = body.appendChild(make("tr")), name = row.appendChild(make("th", "tg-code")), at = pair[1];
 function number(value, unit) { row.appendChild(make("td", "tg-n", fixed(value, unit, 1))); }
 name.scope = "row";
@@ -1023,7 +1023,7 @@ row.appendChild(list);
 }
 
 function tokenPanel(root, state) {
-var panel = state.panel, means = layerMeans(panel), now = null;
+var panel = state.panel, means = layerMeans(panel), now = null, most = TENSORS_SHOWN;
 function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
 LAYER_QUANTITIES.forEach(function(quantity,
 i) { part("quantity").appendChild(make("option", "", quantity.name)).value = String(i); });
@@ -1052,8 +1052,9 @@ part("word").textContent = panelSentence(panel.words, at);
 layerTable(part("layers"), sums, panel, quantity, chosen,
 function(layer, group) { pick({ layer: layer, group: group, expert: null }); });
 part("answer").textContent = answer(quantity, sums, chosen);
-var n = panelTensorRows(part("tensors"), now.pass, panel, state.memory);
-part("tensor-count").textContent = n > TENSORS_SHOWN ? "The first " + TENSORS_SHOWN + " of " + exact(n) + "." : "";
+var n = panelTensorRows(part("tensors"), now.pass, panel, state.memory, most);
+part("tensor-count").textContent = n > most ? "The first " + most + " of " + exact(n) + "." : "";
+part("tensor-all").hidden = n <= most;
 if (!part("experts")) { return; }
 panelExpertRows(part("expert-rows"), now.pass, chosen,
 function(layer, expert) { pick({ layer: layer, expert: expert, group: null }); });
@@ -1062,6 +1063,10 @@ part("expert-note").textContent = now.pass.experts ?
 "Which experts one token chose is not known here: the pass took in several, or choices were not recorded.";
 }
 part("quantity").addEventListener("change", draw);
+part("tensor-all").addEventListener("click", function() {
+most = Infinity;
+draw();
+});
 part("panel").hidden = false;
 return {
 draw: draw,
@@ -1299,7 +1304,7 @@ memoryAdd(sums, row[0], Object.assign(memoryNothing(), { waited_ns: row[1], read
 return sums;
 }
 
-function memoryBook(data) {
+function memoryData(data) {
 var tensor = unpack(data.cut.tensor), expert = unpack(data.cut.expert), size = unpack(data.cut.size), last = 0;
 var begin = unpack(data.cut.begin).map(function(gap) { return (last += gap); });
 var pieces = tensor.map(function(number, i) {
@@ -2235,7 +2240,10 @@ if (now.view !== "layers") { /* only this view has a choice of passes */
 now.view = part("view").value = "layers";
 now.look.to = Infinity;
 }
-acts.move({ mode: event.target.value });
+var to = { mode: event.target.value }, pass = address().pass;
+var at = now.book.data.passes.findIndex(function(entry) { return entry[0] === pass; });
+if (to.mode === "one" && at >= 0) { to.to = at; }
+acts.move(to);
 });
 now.pages.forEach(function(page, i) { part("rows").appendChild(make("option", "", page.name)).value = String(i); });
 on("rows", "change", function(event) { acts.rows(now.pages[number(event)]); });
@@ -2442,7 +2450,7 @@ button.setAttribute("aria-pressed", String(Boolean(playing)));
 starts.push(function() {
 var state = stateOf("tg-memory"), root = document.getElementById("explorer");
 if (!state || !root) { return; }
-window.tracegenMemory = function(data) { memoryExplorer(root, state, memoryBook(data)); };
+window.tracegenMemory = function(data) { memoryExplorer(root, state, memoryData(data)); };
 script(state.data + "memory.js", function() {},
 function() {
 root.querySelector("[data-tg=status]").textContent = "The data of this explorer could not be loaded.";
@@ -2649,7 +2657,7 @@ apart = now;
 var graphArrived = {};
 window.tracegenGraph = function(facts) { graphArrived[facts.key] = facts; };
 
-function graphBook(facts) {
+function graphData(facts) {
 var row = {}, readers = {}, home = {}, drawings = [];
 facts.node.forEach(function(node, i) { row[node] = i; });
 facts.node.forEach(function(node, i) {
@@ -3384,7 +3392,7 @@ if (left > 0) { return; }
 done(topologies.map(function(topology) {
 var facts = topology.facts || graphArrived[topology.key];
 facts.pass = topology.pass;
-return graphBook(facts);
+return graphData(facts);
 }));
 }
 topologies.forEach(function(topology) {

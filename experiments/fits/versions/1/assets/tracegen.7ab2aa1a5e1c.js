@@ -230,6 +230,16 @@ return;
 navigator.clipboard.writeText(text).then(function() { status.textContent = "Copied."; }, failed);
 }
 
+function citation(form, cited, words, url) {
+var named = cited + (words && ", " + words);
+if (form === "Markdown") { return "[" + named.replace(/[[\]\\]/g, "\\$&") + "](" + url.replace(/\)/g, "%29") + ")"; }
+if (form === "LaTeX") {
+words = words.replace(/[\\^~]/g, "").replace(/[{}$&#_%]/g, "\\$&");
+return "\\cite" + (words && "[{" + words + "}]") + "{" + cited.replace("@", "-") + "} \\url{" + url + "}";
+}
+return named + ". " + url;
+}
+
 starts.push(function() {
 var menu = document.querySelector("[data-tg=issue]");
 if (!menu) { return; }
@@ -250,8 +260,9 @@ root = new URL(bar.getAttribute("data-up") || "./", location.href).pathname;
 function part(name) { return bar.querySelector("[data-tg=" + name + "]"); }
 part("copy-link").addEventListener("click", function() { copied(location.href, part("said")); });
 part("copy-citation").addEventListener("click", function() {
-var words = selectionWords(selected(addressWords()));
-copied(bar.getAttribute("data-cited") + (words && ", " + words) + ". " + location.href, part("said"));
+var cited = bar.getAttribute("data-cited"), words = selectionWords(selected(addressWords()));
+var form = part("form") ? part("form").value : "text";
+copied(citation(form, cited, words, location.href), part("said"));
 });
 part("clear-all").addEventListener("click", function() {
 var none = {};
@@ -410,7 +421,10 @@ function figureChooses(element) {
 var row = element.__data__ && element.__data__.datum;
 if (!row || typeof row.pass_id !== "number") { return; }
 element.style.cursor = "pointer";
-element.addEventListener("click", function() { choose({ pass: row.pass_id }); });
+element.addEventListener("click", function(event) {
+event.stopPropagation();
+choose({ pass: row.pass_id });
+});
 }
 
 function figureShown(drawing) {
@@ -480,15 +494,26 @@ function figureRow(rows, pass) {
 var next = firstWhere(rows.length, function(i) { return rows[i][0] > pass; });
 return next ? rows[next - 1] : null;
 }
+function figureRows(svg, book) {
+var named = /tg-at-(\d+)/.exec(svg.getAttribute("class") || ""), inner = svg.querySelector("g[transform]"),
+rows = inner && (book.rows || {})[named ? named[1] : "0"];
+return rows ? { inner: inner, rows: rows } : null;
+}
+function figurePassAt(drawing, book, x, y) {
+var svg = figureShown(drawing), of = svg && figureRows(svg, book), place;
+if (!of) { return undefined; }
+place = new DOMPoint(x, y).matrixTransform(of.inner.getScreenCTM().inverse());
+return of.rows.filter(function(row) { return row[2] <= place.y && place.y <= row[4]; })
+.map(function(row) { return row[0]; })[0];
+}
 function figureFrame(drawing, book, pass) {
 var ROOM = 1.5;
 drawing.querySelectorAll(".tg-chosen-row").forEach(function(old) { old.remove(); });
 if (pass === undefined) { return; }
 drawing.querySelectorAll(":scope > svg").forEach(function(svg) {
-var named = /tg-at-(\d+)/.exec(svg.getAttribute("class") || ""), inner = svg.querySelector("g[transform]"),
-rows = inner && (book.rows || {})[named ? named[1] : "0"], at = rows && figureRow(rows, pass);
+var of = figureRows(svg, book), at = of && figureRow(of.rows, pass), frame;
 if (!at) { return; }
-var frame = inner.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "rect"));
+frame = of.inner.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "rect"));
 frame.setAttribute("class", "tg-chosen-row");
 frame.setAttribute("x", at[1] - ROOM);
 frame.setAttribute("y", at[2] - ROOM);
@@ -526,6 +551,17 @@ return;
 }
 scripts(figureTargets(picture), function() { figureFrame(picture, figureSpecs["file-tokens"], address().pass); },
 function() {});
+}
+if (document.querySelector(framed)) {
+document.querySelector(framed).addEventListener("click", function(event) {
+var picture = event.currentTarget;
+scripts(figureTargets(picture),
+function() {
+var pass = figurePassAt(picture, figureSpecs["file-tokens"], event.clientX, event.clientY);
+if (pass !== undefined) { choose({ pass: pass }); }
+},
+function() {});
+});
 }
 whenSelected(follow);
 follow();
@@ -602,5 +638,5 @@ begin();
 } else {
 document.addEventListener("DOMContentLoaded", begin);
 }
-window.tracegenShared = { starts, THIN, group, fixed, exact, make, firstWhere, addressWords, address, stateOf, waiting, script, scripts, pageKey, paged, SELECTION, addressText, selected, addressPlace, putAddress, choose, whenSelected, leadTo, passName, passNamed, selectionNames, selectionText, selectionWords, selectionBar, carried, toPlace, copied, colourOf, coloursOf, sharp, redrawn, three, inUnit, TIMES, BYTES, took, bytesOf, figureSpecs, figureTargets, figureTeller, figurePoints, figureChooses, figureShown, figureSpec, figureLively, figureRow, figureFrame, figureOfAll, FOLLOWING, comparedRows, reveal, begin };
+window.tracegenShared = { starts, THIN, group, fixed, exact, make, firstWhere, addressWords, address, stateOf, waiting, script, scripts, pageKey, paged, SELECTION, addressText, selected, addressPlace, putAddress, choose, whenSelected, leadTo, passName, passNamed, selectionNames, selectionText, selectionWords, selectionBar, carried, toPlace, copied, citation, colourOf, coloursOf, sharp, redrawn, three, inUnit, TIMES, BYTES, took, bytesOf, figureSpecs, figureTargets, figureTeller, figurePoints, figureChooses, figureShown, figureSpec, figureLively, figureRow, figureRows, figurePassAt, figureFrame, figureOfAll, FOLLOWING, comparedRows, reveal, begin };
 }());
