@@ -287,7 +287,8 @@ def test_figures_that_name_their_version(tmp_path: Path, capsys: pytest.CaptureF
 
     for number, data in ((1, b"x,y\n1,2\n"), (2, b"x,y\n1,2\n"), (3, b"x,y\n1,3\n")):
         files = {"figures/file.svg": stamped(number, data=data), "data/file.csv": data}
-        report = replace(a_report(), files=a_report().files | files)
+        figures = [replace(f, path_svg="figures/file.svg") if f.key == "fig-memory" else f for f in a_report().figures]
+        report = replace(a_report(), files=a_report().files | files, figures=tuple(figures))
         run = privacy.public_run(a_run("dense", number))
         publish.publish(experiments / "dense", run, lambda planned, report=report: report, "why", LATER)
     publish.withdraw(experiments / "dense", 1, "the wrong model", 3, LATER)
@@ -299,12 +300,14 @@ def test_figures_that_name_their_version(tmp_path: Path, capsys: pytest.CaptureF
 
     current = stamped(3, data=b"x,y\n1,3\n")
     for content, name, code, said in (
-        (current, "a.svg", 0, "fine: dense@v3#fig-fig-memory\n    is what dense@v3 holds, byte for byte"),
+        (current, "a.svg", 0, "fine: dense@v3: figures/file.svg\n    is what dense@v3 holds"),
         (b"%PDF" + current, "a.PDF", 0, "names the data of dense@v3; whether it was drawn from them cannot be seen"),
         (current.replace(b"a file", b"a lie"), "a.svg", 1, "another file: dense@v3"),
-        (stamped(3), "a.svg", 1, "draws other data than data/file.csv of dense@v3"),
-        (stamped(2), "a.svg", 0, "dense@v2 is superseded by dense@v3; its data are others"),
+        (stamped(3), "a.svg", 1, "says of itself what this figure of dense@v3 does not"),
+        (b"%PDF" + stamped(2), "a.pdf", 0, "dense@v2 is superseded by dense@v3; its data differ"),
+        (stamped(2), "a.svg", 0, "superseded: dense@v2: figures/file.svg"),
         (stamped(1), "a.svg", 1, "dense@v1 is withdrawn: the wrong model; see dense@v3"),
+        (b"%PDF" + stamped(1), "a.pdf", 1, "dense@v1 is withdrawn: the wrong model; see dense@v3"),
         (stamped(9), "a.svg", 1, "dense@v9 is no published version; published are "),
         (stamped(3, key="fig-memor"), "a.svg", 1, "dense@v3 has no such figure; "),
     ):
@@ -313,11 +316,16 @@ def test_figures_that_name_their_version(tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "thesis.pdf").write_bytes(b"%PDF-1.7" + current + stamped(1))
     assert main(["whose", str(tmp_path / "thesis.pdf"), *of]) == 0
     assert [line[:8] for line in capsys.readouterr().out.splitlines()] == ["dense@v3", "dense@v1"]
+    (tmp_path / "thesis.pdf").write_bytes(b"%PDF-1.7" + stamped(9))
+    assert main(["whose", str(tmp_path / "thesis.pdf"), *of]) == 1 and "holds this file" in capsys.readouterr().err
+    (tmp_path / "note.md").write_text("[[dense@v9]]")
     for content in (b"", b"%PDF-1.7\n" + b"\0" * 4096):
         (tmp_path / "b.png").write_bytes(content)
-        assert main(["check", str(tmp_path / "b.png"), *of]) == 2
-        assert "holds no figure that names its version" in capsys.readouterr().err
-    assert main(["check", str(tmp_path / "none.pdf"), *of]) == 2
+        assert main(["check", str(tmp_path / "b.png"), str(tmp_path / "note.md"), *of]) == 1
+        out = capsys.readouterr().out
+        assert "names no version; XeLaTeX drops" in out and "unknown: [[dense@v9]]" in out
+    (tmp_path / "none.svg").mkdir()
+    assert [main(["check", str(tmp_path / name), *of]) for name in ("none.pdf", "none.svg")] == [2, 0]
 
 
 def test_whose_a_file_or_a_value_is(experiments: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -173,9 +173,9 @@ def test_a_version_is_cited_in_the_form_that_is_asked_for(tab: Any, project: Pro
         page.wait_for_selector("[data-tg=said]:text-is('Copied.')")
         cited[form] = page.evaluate("navigator.clipboard.readText()")
     words = "token 1 (pass 3), tensor blk.0.attn_q.weight"
-    assert cited["text"] == f"demo@v2, {words}. {url}" and cited["Markdown"] == f"[demo@v2, {words}]({url})"
-    key = re.search("@misc{(.*),", (project.bundle("demo", 2) / "citation.bib").read_text()).group(1)  # type: ignore[union-attr]
     escaped = words.replace("_", "\\_")
+    assert cited["text"] == f"demo@v2, {words}. {url}" and cited["Markdown"] == f"[demo@v2, {escaped}]({url})"
+    key = re.search("@misc{(.*),", (project.bundle("demo", 2) / "citation.bib").read_text()).group(1)  # type: ignore[union-attr]
     assert cited["LaTeX"] == f"\\cite[{{{escaped}}}]{{{key}}} \\url{{{url}}}"
 
 

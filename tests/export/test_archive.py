@@ -1,10 +1,13 @@
 """`tracegen export NAME@vN archive`: one file, the same bytes everywhere, that opens, checks and builds by itself."""
 
 import hashlib
+import json
 import os
+import re
 import shutil
 import time
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ import yaml
 
 from tests.builders import a_run, scaled_case, stored
 from tracegen.cli.main import main
-from tracegen.export import archive
+from tracegen.publishing import versions
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
@@ -77,16 +80,62 @@ def test_what_is_no_whole_version_is_refused(tmp_path: Path, capsys: pytest.Capt
     assert main(asked) != 0 and "ledger.json" in capsys.readouterr().err
     shutil.copy(EXPERIMENTS / "sample" / "ledger.json", copy)
     (copy / "versions" / "3" / "data" / "values.json").write_text("{}")
-    assert (
-        main(asked) != 0 and "values.json: is missing or has changed since it was published" in capsys.readouterr().err
-    )
+    assert main(asked) != 0 and "values.json: has changed since it was written" in capsys.readouterr().err
     assert not (tmp_path / "x.zip").exists()
 
 
-def test_the_citation_is_yaml_that_says_who_and_when() -> None:
-    document = {"title": 'A "title": #1', "version": 2, "created": "2026-11-26T06:45:02Z", "author": "Ä. Student"}
-    assert yaml.safe_load(archive._citation(document | {"url": "https://example.org/x"})) == {
+def altered(folder: Path, **changes: object) -> list[str]:
+    """How to export a copy of sample@v3 whose record says something else, with a ledger that agrees."""
+    version = folder / "experiments" / "sample" / "versions" / "3"
+    shutil.copytree(EXPERIMENTS / "sample" / "versions" / "3", version)
+    document = json.loads((version / "version.json").read_text()) | changes
+    (version / "version.json").write_text(json.dumps(document))
+    digest = hashlib.sha256((version / "version.json").read_bytes()).hexdigest()
+    ledger = {"schema": 1, "experiment": "sample", "versions": [{"version": 3, "created": "", "sha256": digest}]}
+    (version.parents[1] / "ledger.json").write_text(json.dumps(ledger))
+    return ["export", str(version), "archive", "--out", str(folder / "x.zip")]
+
+
+def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = altered(
+        tmp_path, question="What?\n\n## Check\n\n    curl x | sh\n<script>", author='Ä "S".', url="https://e/x\n"
+    )
+    versions.withdraw(
+        tmp_path / "experiments" / "sample", 3, "the wrong *model*", None, datetime(2026, 12, 1, tzinfo=UTC)
+    )
+    assert main(asked) == 0
+    with zipfile.ZipFile(tmp_path / "x.zip") as opened:
+        opened.extractall(tmp_path / "out")
+    top = tmp_path / "out" / "sample-v3"
+    readme = (top / "README.md").read_text()
+    assert readme.startswith(
+        "# sample@v3\n\nWITHDRAWN: the wrong \\*model\\*.\n\nWhat? ## Check curl x \\| sh &lt;script>\n"
+    )
+    assert readme.count("\n## Check\n") == 1
+    assert yaml.safe_load((top / "CITATION.cff").read_text()) == {
         "cff-version": "1.2.0", "message": "If you use these data, please cite them.", "type": "dataset",
-        "title": 'A "title": #1', "version": "2", "date-released": "2026-11-26", "authors": [{"name": "Ä. Student"}],
-        "url": "https://example.org/x",
+        "title": json.loads((EXPERIMENTS / "sample/versions/3/version.json").read_text())["title"], "version": "3",
+        "date-released": "2026-11-26", "authors": [{"name": 'Ä "S".'}], "url": "https://e/x",
     }  # fmt: skip
+    monkeypatch.chdir(top)
+    assert main(["build"]) == 0
+    assert "the wrong *model*" in (top / "site" / "experiments" / "sample" / "v3" / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("../../../../../evil", "outside the folder"), ("/etc/hostname", "outside the folder"), ("a\nb", "not|missing")],
+)
+def test_names_that_escape_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, said: str
+) -> None:
+    document = json.loads((EXPERIMENTS / "sample/versions/3/version.json").read_text())
+    digest = hashlib.sha256(b"x").hexdigest()
+    asked = altered(tmp_path, manifest=document["manifest"] | {name: {"size_bytes": 1, "sha256": digest}})
+    assert main(asked) == 2 and re.search(said, capsys.readouterr().err)
+    assert not (tmp_path / "x.zip").exists()
+
+
+@pytest.mark.parametrize("changes", [{"experiment": "other"}, {"runs": None}, {"version": 2}])
+def test_a_record_that_is_not_of_this_version_is_refused(tmp_path: Path, changes: dict[str, object]) -> None:
+    assert main(altered(tmp_path, **changes)) == 2 and not (tmp_path / "x.zip").exists()

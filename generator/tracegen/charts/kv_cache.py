@@ -15,9 +15,8 @@ def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     """A step for each token; `rows`: produced_token, touched_bytes."""
     size, unit = scaled([float(rows["touched_bytes"].max())], "bytes")
     data = pd.DataFrame({"token": rows["produced_token"].astype(int), "used": rows["touched_bytes"] / size})
-    data = pd.concat(
-        [data, data.tail(1).assign(token=data["token"] + 1)], ignore_index=True
-    )  # the last step has an end
+    end = data.tail(1).assign(token=data["token"] + 1)  # of the last step
+    data = pd.concat([data, end], ignore_index=True)
     x = alt.X("token:Q", title="token", axis=dict(grid=False, tickMinStep=1, tickCount=theme.ticks(8, width)))
     mark = alt.Chart(data).mark_area(interpolate="step-after", color=COLOURS["KV cache"])
     plot = theme.plot(theme.NUMBERS, width)

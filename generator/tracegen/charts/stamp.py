@@ -58,9 +58,11 @@ def stamps(content: bytes) -> list[Stamp]:
 
 
 def _found(content: bytes) -> Iterator[Stamp]:
-    at = -1
-    while (at := content.find(_BEGIN, at + 1)) >= 0:
-        packet = content[at : max(content.find(_END, at, at + _MOST_BYTES), at)].decode("utf-8", "replace")
+    end = 0
+    while (end := content.find(_END, before := end)) >= 0:
+        begin = content.rfind(_BEGIN, max(before, end - _MOST_BYTES), end)
+        packet = content[begin:end].decode("utf-8", "replace") if begin >= 0 else ""
         fields = {name: unescape(a or b) for name, a, b in _FIELD.findall(packet)}
+        end += len(_END)
         if len(fields) == len(Stamp.__dataclass_fields__):
             yield Stamp(**fields)

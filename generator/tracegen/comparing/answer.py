@@ -25,7 +25,7 @@ TOUCHED = (("mapped", "of the file"), ("copied", "of copies of weights"))
 
 
 def answer(comparison: Comparison, factor: str = "") -> str:
-    """`memory_limit_gb none → 0.12: generation speed, 159 tokens/s → 18.1 tokens/s …`.
+    """`memory_limit_gb none → 0.12 GiB: generation speed, 159 tokens/s → 18.1 tokens/s …`.
 
     The model comes first if it is another, then settings that both sides hold, then what was timed (speed, bytes read,
     waiting) with how sure that is, then what was counted, last the settings that changed nothing. `factor` names what

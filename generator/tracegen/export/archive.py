@@ -6,17 +6,20 @@ The same version gives the same bytes on every machine: nothing in the file is c
 import hashlib
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tracegen.contract import quantities as q
-from tracegen.contract.errors import SettingsError
-from tracegen.contract.text import printable
+from tracegen.contract.address import name_problem
+from tracegen.contract.errors import SettingsError, StoreError
+from tracegen.contract.model import Version
+from tracegen.contract.text import ended, printable, visible
 from tracegen.export.format import Format, Source
 from tracegen.publishing import versions
 from tracegen.publishing.bundle import VERSION_FILE, read_bundle
-from tracegen.storing.resources import package_version
+from tracegen.report.words import markdown as md
+from tracegen.storing.store import is_number, verify_manifest
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a ZIP file can hold
 SITE = """site_name: {name}
@@ -31,61 +34,68 @@ plugins: [search, tracegen]
 
 
 def _write(source: Source, folder: Path) -> None:
-    """Raises SettingsError for a run, and StoreError when a file of the version is missing or has changed."""
+    """Raises SettingsError for a run, and StoreError for a version that is not as it was published."""
     if not (source.folder / VERSION_FILE).is_file():
         raise SettingsError(f"{source.name}: is a run; an archive holds a version: publish it, and export NAME@vN")
-    experiment = source.folder.resolve().parents[1]
-    entry = versions.read_ledger(experiment).get(int(source.folder.name))
-    if entry is None:
-        raise SettingsError(f"{source.name}: {experiment / versions.LEDGER_FILE} does not list it; restore the ledger")
-    bundle = read_bundle(source.folder, str(entry["sha256"]))
+    of = source.folder.resolve()
+    experiment, number = of.parent.parent, int(of.name) if is_number(of.name) else 0
+    entry = versions.read_ledger(experiment).get(number)
+    if entry is None or of.parent.name != "versions":
+        raise SettingsError(f"{of}: {experiment / versions.LEDGER_FILE} does not list it; restore the ledger")
+    bundle = read_bundle(of, str(entry["sha256"]))
+    version = versions.version_of(bundle)
+    if (version.experiment, version.number) != (experiment.name, number) or name_problem(experiment.name):
+        raise StoreError(f"{of}: says that it is {visible(version.citation)}; give its folders the names that they had")
+    manifest = bundle.document["manifest"]
+    verify_manifest(of, manifest, (VERSION_FILE,))
+    if odd := [name for name in manifest if visible(name) != name or "\\" in name]:
+        raise StoreError(f"{of}: the manifest names {visible(odd[0])!r}; restore the manifest from a copy")
+    withdrawn = versions.read_withdrawn(experiment).get(number)
     home = f"experiments/{experiment.name}"
-    ledger = {"schema": versions.SCHEMA, "experiment": experiment.name, "versions": [entry]}
-    files = {f"{home}/versions/{source.folder.name}/{path}": bundle.file(path) for path in bundle.document["manifest"]}
-    contents = {name: path.read_bytes() for name, path in files.items()}
-    contents[f"{home}/versions/{source.folder.name}/{VERSION_FILE}"] = (source.folder / VERSION_FILE).read_bytes()
-    contents[f"{home}/{versions.LEDGER_FILE}"] = _json(ledger)
-    contents["mkdocs.yml"] = SITE.format(name=json.dumps(source.name)).encode()
-    contents["journal/index.md"] = f"# {source.name}\n\n[[{source.name}]]\n".encode()
-    contents["README.md"] = _readme(source, bundle.document).encode()
+    contents = {f"{home}/versions/{number}/{name}": (of / name).read_bytes() for name in (*manifest, VERSION_FILE)}
+    contents[f"{home}/{versions.LEDGER_FILE}"] = _json(
+        {"schema": versions.SCHEMA, "experiment": experiment.name, "versions": [entry]}
+    )
+    if withdrawn:  # its successor is not in the archive
+        status = {"schema": versions.SCHEMA, "withdrawn": {str(number): {**withdrawn, "successor": None}}}
+        contents[f"{home}/{versions.STATUS_FILE}"] = _json(status)
+    contents["mkdocs.yml"] = SITE.format(name=json.dumps(version.citation)).encode()
+    contents["journal/index.md"] = f"# {version.citation}\n\n[[{version.citation}]]\n".encode()
+    contents["README.md"] = _readme(version, bundle.document, source.run.facts, withdrawn).encode()
     if bundle.document.get("author"):
-        contents["CITATION.cff"] = _citation(bundle.document).encode()
+        contents["CITATION.cff"] = _citation(version, bundle.document).encode()
     sums = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(contents.items()))
     contents["SHA256SUMS"] = "".join(sums).encode()
     with zipfile.ZipFile(folder / f"{source.stem}.zip", "w", zipfile.ZIP_STORED) as archive:
         for name, content in sorted(contents.items()):
-            of = zipfile.ZipInfo(f"{source.stem}/{name}", EPOCH)
-            of.create_system, of.external_attr = 3, 0o100644 << 16  # as on Unix: a file that all may read
-            archive.writestr(of, content)
+            entry_of = zipfile.ZipInfo(f"{version.citation.replace('@', '-')}/{name}", EPOCH)
+            entry_of.create_system, entry_of.external_attr = 3, 0o100644 << 16  # as on Unix: a file that all may read
+            archive.writestr(entry_of, content)
 
 
 def _json(document: object) -> bytes:
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _readme(source: Source, document: Mapping[str, Any]) -> str:
-    facts = source.run.facts
-    model, build, host = (facts.get(key) or {} for key in ("model", "llama_cpp", "host"))
-    experiment, number = str(document["experiment"]), document["version"]
-    page = f"experiments/{experiment}/versions/{number}/index.html"
-    name = printable(str(model.get("name") or model.get("file") or "a model of unknown name"))
-    machine = [str(host.get("cpu") or "a processor that was not recorded"), q.size(host.get("memory_bytes")),
-               str(host.get("kernel") or "")]  # fmt: skip
-    return f"""# {source.name}
+def _readme(
+    version: Version, document: Mapping[str, Any], facts: Mapping[str, Any], withdrawn: Mapping[str, Any] | None
+) -> str:
+    """What is here, as Markdown in which no word of a run is markup."""
+    page = f"experiments/{version.experiment}/versions/{version.number}/index.html"
+    said = [str(document.get("question") or version.title), str(document.get("finding") or "")]
+    if withdrawn:
+        successor = f" See {version.experiment}@v{withdrawn['successor']}." if withdrawn.get("successor") else ""
+        said.insert(0, f"WITHDRAWN: {ended(str(withdrawn['reason']))}{successor}")
+    when = f"Verdict: {version.verdict}. Published {version.created[:10]}."
+    lines = (f"{md.prose(words)}\n\n" for words in (*said, when) if words)
+    rows = "".join(f"| {what} | {words} |\n" for what, words in _made_of(facts))
+    files = "".join(f"| `{name}` | {words} |\n" for name, words in FILES if _holds(document, name))
+    return f"""# {version.citation}
 
-{printable(str(document["question"]))}
-
-{printable(str(document.get("finding") or "It says no finding."))}
-
-Verdict: {document["verdict"]}. Published {str(document["created"])[:10]} by {printable(str(document["generator"]))};
-archived by tracegen {package_version()}.
-
+{"".join(lines)}
 | | |
 |---|---|
-| Model | {name}, SHA-256 {model.get("sha256") or "not recorded"} (not in this archive) |
-| llama.cpp | release {build.get("version") or "not recorded"} of llama-cpp-python, with the hooks of tracegen |
-| Machine | {printable(", ".join(filter(None, machine)))} |
-
+{rows}
 ## Look
 
 Open `{page}` in a browser. It needs no server and no network.
@@ -99,36 +109,59 @@ Open `{page}` in a browser. It needs no server and no network.
 With tracegen installed, in this folder:
 
     tracegen build    # a site of this version
-    tracegen reproduce {source.name}    # runs it again, and says whether it came out the same
+    tracegen reproduce {version.citation}    # runs it again, and says whether it came out the same
 
 `reproduce` builds llama.cpp, looks for the model by its SHA-256, and judges: counted measures must be equal, times are
 judged by a test. On another machine it says what differs.
 
-## What is here
+## What the version holds
 
 | Path | Holds |
 |---|---|
-| `{page.removesuffix("index.html")}` | the pages, figures (SVG, PDF) and tables (CSV, Parquet) |
-| `…/data/run.json` | settings, machine, build and checks of the run |
-| `…/data/tables/` | the tables that every figure is made of |
-| `…/data/values.json` | the published values by name |
-| `…/citation.bib` | how to cite it |
-"""
+{files}"""
 
 
-def _citation(document: Mapping[str, Any]) -> str:
+FILES = (
+    ("index.html", "the first page; the others are in folders"),
+    ("figures/", "the figures as SVG, Vega-Lite and PDF"),
+    ("data/", "their data as CSV"),
+    ("data/tables/", "the tables that every figure is made of"),
+    ("data/run.json", "settings, machine, build and checks of the run"),
+    ("data/values.json", "the published values by name"),
+    ("citation.bib", "how to cite it"),
+)
+
+
+def _holds(document: Mapping[str, Any], path: str) -> bool:
+    return any(name == path or (path.endswith("/") and name.startswith(path)) for name in document["manifest"])
+
+
+def _made_of(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What ran on what, as far as it was recorded: what, words."""
+    model, build, host = (facts.get(key) or {} for key in ("model", "llama_cpp", "host"))
+    if model.get("sha256"):
+        named = md.prose(str(model.get("name") or model.get("file") or "of unknown name"))
+        yield "Model, not in this archive", f"{named}, SHA-256 {md.prose(str(model['sha256']))}"
+    if build.get("version"):
+        yield "llama.cpp", f"of llama-cpp-python {md.prose(str(build['version']))}, with the hooks of tracegen"
+    if host.get("cpu"):
+        machine = (str(host["cpu"]), q.size(host.get("memory_bytes")), str(host.get("kernel") or ""))
+        yield "Machine", md.prose(", ".join(filter(None, machine)))
+
+
+def _citation(version: Version, document: Mapping[str, Any]) -> str:
     """CITATION.cff 1.2.0. Its values are JSON, which YAML can read."""
     fields = {
         "cff-version": "1.2.0",
         "message": "If you use these data, please cite them.",
         "type": "dataset",
-        "title": str(document["title"]),
-        "version": str(document["version"]),
-        "date-released": str(document["created"])[:10],
-        "authors": [{"name": str(document["author"])}],
-        **({"url": str(document["url"])} if document.get("url") else {}),
+        "title": printable(version.title),
+        "version": str(version.number),
+        "date-released": version.created[:10],
+        "authors": [{"name": printable(str(document["author"]))}],
+        **({"url": printable(str(document["url"])).strip()} if document.get("url") else {}),
     }
-    return "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items())
+    return "".join(f"{key}: {json.dumps(value)}\n" for key, value in fields.items())
 
 
 ARCHIVE = Format(

@@ -191,7 +191,7 @@ def _with_status(experiment_folder: Path, bundles: Mapping[int, Bundle]) -> Iter
     matrix = bundles[current].cell.get("matrix") if current is not None else None
     of_cells: dict[str, int] = {}  # the newest version of each cell of the newest matrix
     for number, bundle in bundles.items():
-        version = _version_of(bundle)
+        version = version_of(bundle)
         in_matrix = bool(bundle.cell) and bundle.cell["matrix"] == matrix
         newer = of_cells.get(same_cell(bundle)) if in_matrix else current
         if number in withdrawn:
@@ -250,7 +250,8 @@ def identity_of(version: Version, question: str) -> dict[str, Any]:
     }
 
 
-def _version_of(bundle: Bundle) -> Version:
+def version_of(bundle: Bundle) -> Version:
+    """The version that a bundle says it is. Raises StoreError where it does not say so whole."""
     document = bundle.document
     try:
         return Version(
@@ -273,7 +274,7 @@ def published_as(experiment_folder: Path, run: Run, ledger: Mapping[int, object]
         folder = experiment_folder / "versions" / str(number)
         if not folder.is_dir():  # read_published reports this
             continue
-        version = _version_of(read_bundle(folder))
+        version = version_of(read_bundle(folder))
         # On another machine a copy of the experiment may number its runs from 1 again; they are younger.
         if run.number in version.runs and run.created <= version.created:
             return version.citation

@@ -162,12 +162,14 @@ function tokenPanel(root, state) {
   part("tensor-all").addEventListener("click", function() {
     most = Infinity;
     draw();
+    part("tensors").closest(".tg-scroll").focus();
   });
   part("panel").hidden = false;
   return {
     draw: draw,
     show: function(pass, entries) {
       now = { pass: pass, entries: entries };
+      most = TENSORS_SHOWN;
       draw();
     }
   };

@@ -36,7 +36,7 @@ def command(paths: tuple[Path, ...], as_json: bool, fix: bool, every: bool, expe
     found = _found(known, read, experiments)
     found += [one for path in figures for one in stamped.stamped(known, path)]
     if as_json:
-        print(json.dumps([one.data for one in found], indent=1, ensure_ascii=False))
+        print(json.dumps([one.data for one in found], indent=1))
     else:
         _print(read, found, every)
     if fix:

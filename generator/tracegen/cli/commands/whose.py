@@ -17,15 +17,16 @@ from tracegen.contract.text import visible
 def command(what: str, experiments: Path) -> int:
     """Print each version that holds the file, or a figure that the file includes, or has the value."""
     from tracegen.cli.commands.check import known_versions
-    from tracegen.site.thesis.stamped import stamps_of
+    from tracegen.site.thesis.stamped import SUFFIXES, stamps_of
     from tracegen.site.thesis.whose import of_file, of_value
 
     known, path = known_versions(experiments), Path(what)
     if path.is_file():
         lines = [f"{p.version.citation} ({p.version.status}): {name}" for p, name in of_file(known, path)]
-        lines = lines or [
-            f"{of.version}: says its figure {of.figure}; `tracegen check` compares" for of in stamps_of(path)
-        ]
+        if not lines and path.suffix.lower() in SUFFIXES:
+            named = [(known.published.get(of.version), of.figure) for of in stamps_of(path)]
+            said = "says that it is figure {}; `tracegen check` compares it"
+            lines = [f"{p.version.citation} ({p.version.status}): {said.format(key)}" for p, key in named if p]
     else:
         found = of_value(known, what)
         lines = [f"{p.version.citation} ({p.version.status}): {key} = {text}" for p, key, text in found]

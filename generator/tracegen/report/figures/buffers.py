@@ -55,10 +55,10 @@ def _kv_cache(context: Context) -> Content:
     title, held = "", peaks.get("KV cache")
     if len(data):
         first, last = (q.size(int(data["touched_bytes"].iloc[at])) for at in (0, -1))
-        whole = f" of {q.size(int(held))} allocated" if held is not None else ""
+        whole = f", of {q.size(int(held))} allocated" if held is not None else ""
         steps = data["touched_bytes"].diff().dropna().unique()
-        each = f", {q.size(int(steps[0]))} more for each" if len(steps) == 1 else ""
-        title = f"A token reads and writes {first} of the KV cache at first, {last} at last{each}{whole}"
+        each = f"; {q.size(int(steps[0]))} more for each token" if len(steps) == 1 and steps[0] > 0 else ""
+        title = f"A token reads and writes {first} of the KV cache at first, {last} at last{whole}{each}"
     return Content(
         title=title,
         caption="What each generate pass reads and writes, in all layers, without the rows that attention masks. "

@@ -146,7 +146,7 @@ def _content(context: Context) -> Content:
         typical, names = by_row.pop("pass_id"), joined(by_row)
         shown["took"] = [q.duration(ns) for ns in shown["row"].map(by_row["duration_ns"])]
         for name, of_pass in of.sizes.items():
-            sizes = shown["row"].map(typical).map(of_pass).fillna(0)
+            sizes = shown["row"].map(typical).fillna(shown["pass_id"]).map(of_pass).fillna(0)
             shown[name] = [q.size(int(size)) if size else "–" for size in sizes]
         found = file_tokens.parts(tables, theme.GROUP_OF, file_plan.most_parts(width))
         at = file_plan.plan(found, width, len(shown), "read" in shown)

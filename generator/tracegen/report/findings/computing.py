@@ -52,13 +52,16 @@ def _computing(context: Context) -> pd.DataFrame:
     Where page faults were recorded, waiting for the disk is left out: work without faults, in the mean over threads.
     """
     timed = context.timed.assign(group=component_groups(context.timed))
-    rows = timed[timed["phase"] == context.phase].dropna(subset=["duration_ns"])
+    passes = context.of_kind(context.measured, context.phase).dropna(subset=["duration_ns"])
+    rows = timed[(timed["phase"] == context.phase).to_numpy(bool)].dropna(subset=["duration_ns"])
+    if len(passes):  # else the share is one of the time in operations
+        rows = rows[rows["pass_id"].isin(passes["pass_id"]).to_numpy(bool)]
     faults = context.tables["spans"].groupby(["pass_id", "node"])["fault_ns"].sum(min_count=1)
     time = rows["duration_ns"]
     if faults.notna().any():
         rows = rows.dropna(subset=["work_ns"]).join(faults, on=["pass_id", "node"])
         n_threads = context.tables["spans"].groupby("pass_id")["thread"].nunique()
-        time = (rows["work_ns"] - rows["fault_ns"].fillna(0)) / rows["pass_id"].map(n_threads)
-    passes = context.of_kind(context.measured, context.phase)["duration_ns"].sum()
+        time = (rows["work_ns"] - rows["fault_ns"].fillna(0)).clip(0) / rows["pass_id"].map(n_threads)
+    whole = float(passes["duration_ns"].sum()) or float(time.sum())
     sums = time.groupby([rows["op"], rows["group"]]).sum().astype("float64").unstack().fillna(0.0)
-    return sums / (float(passes) or float(time.sum()))
+    return sums / whole if whole else sums.iloc[:0]

@@ -10,7 +10,7 @@ from tracegen.site.references import References, nearest
 from tracegen.site.thesis.documents import MOST_BYTES
 from tracegen.site.thesis.judged import Judged, State, instead, versions_near
 from tracegen.site.thesis.mentions import Place
-from tracegen.storing.store import sha256_of
+from tracegen.site.thesis.whose import of_file
 
 SUFFIXES = (".pdf", ".svg", ".png")
 
@@ -18,6 +18,8 @@ SUFFIXES = (".pdf", ".svg", ".png")
 def stamps_of(path: Path) -> list[Stamp]:
     """The stamps in a file. Raises SettingsError for one that cannot be read, or is too large."""
     try:
+        if not path.is_file():
+            raise SettingsError(f"{path}: is no file")
         if path.stat().st_size > MOST_BYTES:
             raise SettingsError(f"{path}: has over {MOST_BYTES >> 20} MiB; check the figures that it was made of")
         return stamps(path.read_bytes())
@@ -26,13 +28,17 @@ def stamps_of(path: Path) -> list[Stamp]:
 
 
 def stamped(known: References, path: Path) -> Iterator[Judged]:
-    """Each figure of a version in this file. Raises SettingsError as `stamps_of`, and for a file without any."""
-    found = stamps_of(path)
-    if not found:
-        why = "it is none of a version, or XeLaTeX dropped what its figures say"
-        raise SettingsError(f"{path}: holds no figure that names its version: {why}; check the text that it is of")
-    for stamp in found:
-        yield Judged(Place(path, 0, "figure"), *_of(known, stamp, path))
+    """Each figure of a version in this file, which may be one itself. Raises SettingsError as `stamps_of`."""
+    found, place = stamps_of(path), Place(path, 0, "figure")
+    held = of_file(known, path)
+    if held:
+        published, name = held[0]
+        said = f"{published.version.citation}: {name}"
+        yield Judged(place, *_by_status(known, published, said, f"is what {published.version.citation} holds"))
+    for stamp in found if not held else ():
+        yield Judged(place, *_of(known, stamp, path))
+    if not held and not found:
+        yield Judged(place, "no version", path.name, "names no version; XeLaTeX drops what figures say of themselves")
 
 
 def _of(known: References, stamp: Stamp, path: Path) -> tuple[State, str, str]:
@@ -40,23 +46,35 @@ def _of(known: References, stamp: Stamp, path: Path) -> tuple[State, str, str]:
     said, published = f"{stamp.version}#fig-{stamp.figure}", known.published.get(stamp.version)
     if published is None:
         return "unknown", said, f"{stamp.version} is no published version; {versions_near(known, stamp.version)}"
-    manifest = published.bundle.document["manifest"]
-    figures = [str(figure["key"]) for figure in published.bundle.document["figures"]]
+    figures = {str(figure["key"]): figure for figure in published.bundle.document["figures"]}
     if stamp.figure not in figures:
-        return "unknown", said, f"{stamp.version} has no such figure; {nearest(stamp.figure, figures, 'figures')}"
-    if _digest(published, stamp.data) != stamp.sha256:
-        return "another file", said, f"draws other data than {stamp.data} of {stamp.version}"
-    whole = sha256_of(path) in {entry["sha256"] for entry in manifest.values()}
-    if not whole and path.suffix.lower() != ".pdf":  # which may be a document that includes it
+        return "unknown", said, f"{stamp.version} has no such figure; {nearest(stamp.figure, list(figures), 'figures')}"
+    state = _by_status(known, published, said, "", stamp)
+    if state[0] == "withdrawn":
+        return state
+    own = stamps(published.bundle.file(figures[stamp.figure]["path_svg"]).read_bytes())
+    if _digest(published, stamp.data) != stamp.sha256 or (own and stamp not in own):
+        return "another file", said, f"says of itself what this figure of {stamp.version} does not"
+    if path.suffix.lower() != ".pdf":  # which may be a document that includes it
         return "another file", said, f"is not what {stamp.version} holds; copy it out of the version again"
+    return state
+
+
+def _by_status(
+    known: References, published: Published, said: str, fine: str, stamp: Stamp | None = None
+) -> tuple[State, str, str]:
+    """A figure of a version that is withdrawn, superseded, or current, and then `fine`."""
+    citation = published.version.citation
     if published.version.status == "withdrawn":
-        return "withdrawn", said, f"{stamp.version} is withdrawn: {published.reason}{instead(published)}"
+        return "withdrawn", said, f"{citation} is withdrawn: {published.reason}{instead(published)}"
     if published.version.status == "superseded":
         newer = known.published[f"{published.version.experiment}@v{published.successor}"]
-        same = "the same" if _digest(newer, stamp.data) == stamp.sha256 else "others"
-        return "superseded", said, f"{stamp.version} is superseded by {newer.version.citation}; its data are {same}"
-    drawn = f"names the data of {stamp.version}; whether it was drawn from them cannot be seen"
-    return "fine", said, f"is what {stamp.version} holds, byte for byte" if whole else drawn
+        now = _digest(newer, stamp.data) if stamp else None
+        beside = (
+            "" if now is None or stamp is None else f"; its data {'are the same' if now == stamp.sha256 else 'differ'}"
+        )
+        return "superseded", said, f"{citation} is superseded by {newer.version.citation}{beside}"
+    return "fine", said, fine or f"names the data of {citation}; whether it was drawn from them cannot be seen"
 
 
 def _digest(published: Published, path: str) -> str | None:
