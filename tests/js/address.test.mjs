@@ -47,11 +47,11 @@ test("a hostile key is a word or nothing, and changes no object", () => {
 test("a citation holds no markup of its form, whatever the address says", () => {
   const url = "https://e/(a)/#pass=7&z=}\\input{x}";
   const safe = "https://e/%28a%29/#pass=7&z=%7D%5Cinput%7Bx%7D";
-  const words = "tensor a_b %$<img src=x> [`*`]";
+  const chosen = "tensor a_b %$<img src=x> [`*`]";
   assert.equal(page.citation("text", "a@v1", "", url), `a@v1. ${safe}`);
-  assert.equal(page.citation("Markdown", "a@v1", words, url),
+  assert.equal(page.citation("Markdown", "a@v1", chosen, url),
     `[a@v1, tensor a\\_b %$\\<img src=x\\> \\[\\\`\\*\\\`\\]](${safe})`);
-  assert.equal(page.citation("LaTeX", "a@v1", words, url),
+  assert.equal(page.citation("LaTeX", "a@v1", chosen, url),
     `\\cite[{tensor a\\_b \\%\\$<img src=x> [\`*\`]}]{a-v1} \\url{${safe}}`);
   assert.equal(page.citation("LaTeX", "a@v1", "}\\x{^~", url), `\\cite[{\\}x\\{}]{a-v1} \\url{${safe}}`);
 });
