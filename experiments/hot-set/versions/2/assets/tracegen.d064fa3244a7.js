@@ -232,7 +232,8 @@ navigator.clipboard.writeText(text).then(function() { status.textContent = "Copi
 
 function citation(form, cited, words, url) {
 var named = cited + (words && ", " + words);
-if (form === "Markdown") { return "[" + named.replace(/[[\]\\]/g, "\\$&") + "](" + url.replace(/\)/g, "%29") + ")"; }
+url = url.replace(/[{}()\\^`|<>" ]/g, function(sign) { return "%" + sign.charCodeAt(0).toString(16).toUpperCase(); });
+if (form === "Markdown") { return "[" + named.replace(/[\\`*_[\]<>&|]/g, "\\$&") + "](" + url + ")"; }
 if (form === "LaTeX") {
 words = words.replace(/[\\^~]/g, "").replace(/[{}$&#_%]/g, "\\$&");
 return "\\cite" + (words && "[{" + words + "}]") + "{" + cited.replace("@", "-") + "} \\url{" + url + "}";

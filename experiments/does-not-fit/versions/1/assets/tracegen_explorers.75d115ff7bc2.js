@@ -1066,12 +1066,14 @@ part("quantity").addEventListener("change", draw);
 part("tensor-all").addEventListener("click", function() {
 most = Infinity;
 draw();
+part("tensors").closest(".tg-scroll").focus();
 });
 part("panel").hidden = false;
 return {
 draw: draw,
 show: function(pass, entries) {
 now = { pass: pass, entries: entries };
+most = TENSORS_SHOWN;
 draw();
 }
 };
