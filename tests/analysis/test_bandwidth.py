@@ -178,9 +178,9 @@ def test_without_room_nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_p
     [
         (9e9, "memory", 1e10, "", "9.0 GB/s, 90.0 % of what memory gives: bound by memory"),
         (11e9, "caches", 1e10, "", "110.0 % of what memory gives: served by the processor’s caches"),
-        (4e9, None, 1e10, "", "40.0 % of what memory gives; what bounds it is not shown"),
-        (4e9, None, None, "", "/s; what bounds it is not shown"),
-        (9e9, "memory", 1e10, "x", "90.0 % of what memory gives; what bounds it is not told"),
+        (4e9, None, 1e10, "", "40.0 % of what memory gives; what bounds it is not determined"),
+        (4e9, None, None, "", "/s; what bounds it is not determined"),
+        (9e9, "memory", 1e10, "x", "90.0 % of what memory gives; what bounds it is withheld"),
         (9e9, "waiting", 1e10, "", "takes most time, and is bound by waiting"),
         (None, None, 1e10, "", "; what bounds it is not known"),
     ],
