@@ -305,7 +305,7 @@ def test_figures_that_name_their_version(tmp_path: Path, capsys: pytest.CaptureF
         (current.replace(b"a file", b"a lie"), "a.svg", 1, "another file: dense@v3"),
         (stamped(3), "a.svg", 1, "says of itself what this figure of dense@v3 does not"),
         (b"%PDF" + stamped(2), "a.pdf", 0, "dense@v2 is superseded by dense@v3; its data differ"),
-        (stamped(2), "a.svg", 0, "superseded: dense@v2: figures/file.svg"),
+        (stamped(2), "a.svg", 0, "dense@v2 is superseded by dense@v3; its data differ"),
         (stamped(1), "a.svg", 1, "dense@v1 is withdrawn: the wrong model; see dense@v3"),
         (b"%PDF" + stamped(1), "a.pdf", 1, "dense@v1 is withdrawn: the wrong model; see dense@v3"),
         (stamped(9), "a.svg", 1, "dense@v9 is no published version; published are "),

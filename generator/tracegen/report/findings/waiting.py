@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from tracegen.analysis import buffers, disk_waits
+from tracegen.analysis import disk_waits
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
@@ -81,11 +81,9 @@ def _for_threads(share: float) -> list[Amount]:
 
 
 def _limit(context: Context) -> list[Amount]:
-    """The memory that the program was allowed, where that was limited, and what of it buffers take."""
+    """The memory that the program was allowed, where that was limited."""
     limit = context.fact("conditions", "memory_limit", "limit_bytes")
-    held = None if context.refusal((needs.BALANCE, needs.ALL_BUFFERS)) else buffers.total_peak(context.tables)
-    beside = f", {q.size(held)} of it for buffers" if held else ""
-    return [Amount(float(limit), "bytes", f"of memory allowed{beside}")] if isinstance(limit, (int, float)) else []
+    return [Amount(float(limit), "bytes", "of memory allowed")] if isinstance(limit, (int, float)) else []
 
 
 def _for_what(context: Context, pass_ids: set[int]) -> list[Amount]:

@@ -34,7 +34,8 @@ def stamped(known: References, path: Path) -> Iterator[Judged]:
     if held:
         published, name = held[0]
         said = f"{published.version.citation}: {name}"
-        yield Judged(place, *_by_status(known, published, said, f"is what {published.version.citation} holds"))
+        fine = f"is what {published.version.citation} holds"
+        yield Judged(place, *_by_status(known, published, said, fine, found[0] if found else None))
     for stamp in found if not held else ():
         yield Judged(place, *_of(known, stamp, path))
     if not held and not found:
