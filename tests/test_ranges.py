@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from markdown import markdown
 
 from tests.many_experiments import a_full_report
 from tests.stand_in import a_version
@@ -17,7 +18,8 @@ from tracegen.comparing import repeats
 from tracegen.comparing.measures import COLUMNS
 from tracegen.comparing.rules import NAMES
 from tracegen.publishing.bundle import read_bundle
-from tracegen.site import ranges
+from tracegen.publishing.versions import read_published
+from tracegen.site import journal, ranges, references
 from tracegen.site.about import About
 from tracegen.site.ranges import figures_of_runs, range_of
 from tracegen.site.trend import line, trend
@@ -153,6 +155,19 @@ def test_a_line_has_a_bar_for_each_range() -> None:
     assert '<path class="tracegen-bars" d="M48 23.4V3"/>' in drawn
     assert 'points="3,20 48,16.6 93,28.5"' in drawn
     assert "tracegen-bars" not in line([(10.0, None), (5.0, same)])
+
+
+def test_a_journal_quotes_the_median_of_several_runs(tmp_path: Path) -> None:
+    a_repeated(tmp_path, repeats_csv([14.0, 9.5, 11.0, 10.0]))
+    known = references.references(read_published(tmp_path / "sample", None))
+
+    def quoted(value: str) -> str:
+        return markdown(f"{{{{ sample@v1:{value} }}}}", extensions=[journal.makeExtension(references=known)])
+
+    assert '= 10.5 1, the median: 9.50 to 14.0 in 4 runs"><data value="10.5">10.5 tokens/s<' in quoted(RATE)
+    assert '<data value="10.5">9.50 to 14.0 in 4 runs<' in quoted(f"{RATE}:range")
+    assert f'{RATE} = 12.0 1"><data value="12.0">12 tokens/s<' in quoted(f"{RATE}:run")
+    assert f"{RATE} has no 'mean'; it has run and range" in quoted(f"{RATE}:mean")
 
 
 def test_it_loads_no_pandas(tmp_path: Path) -> None:

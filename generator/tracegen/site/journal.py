@@ -5,7 +5,8 @@
     [[sample@v1#pass=3&node=12]]            a link to an op, to its threads with sample@v1/timeline#…
     [[sample@v1/memory#tensor=17]]          a link to a tensor in the explorer, to a node with sample@v1/graph#g0-n12
     [[sample@v1~other@v2]]                  a link to the page that compares two versions, which the build makes
-    {{ sample@v1:touched_share }}           a published value, as its page words it
+    {{ sample@v1:touched_share }}           a published value, as its page words it; of several runs the median
+    {{ sample@v1:touched_share:range }}     the least and largest of several runs; with `run`, that of the run it draws
     {{ sample@v1~other@v2:KEY:PART }}       what a comparison says of a key figure: a, b, range_a, shift, p, verdict …
     ![[sample@v1#fig-heatmap]]              a figure, alone in its paragraph, with its caption
 
@@ -30,6 +31,7 @@ from markdown.util import AtomicString
 
 from tracegen.contract.text import ended
 from tracegen.site.pictured import SCHEME, pictured
+from tracegen.site.ranges import figures_of_runs, range_of
 from tracegen.site.references import (
     References,
     Target,
@@ -131,14 +133,27 @@ def _quoted_value(known: References, m: re.Match[str]) -> Element:
         )
         link.text = AtomicString(words)
         return link
-    target, name = resolve(known, m["reference"]), m["value"].strip()
+    target = resolve(known, m["reference"])
+    name, _, part = (piece.strip() for piece in m["value"].partition(":"))
     value = _value(target, name)
-    exact = f"{value.get('value')} {value.get('unit') or ''}".strip()
-    title = f"{target.published.version.citation}: {name} = {exact}"
+    number, words, what = _of_runs(target, name, part) or (value.get("value"), str(value["text"]), "")
+    exact = f"{number} {value.get('unit') or ''}".strip()
+    title = f"{target.published.version.citation}: {name} = {exact}{what}"
     link = Element("a", {"class": "tracegen-value", "href": target.url, "title": title})
-    data = SubElement(link, "data", {"value": str(value.get("value"))})
-    data.text = AtomicString(f"{value['text']}{withdrawn(target.published)}")
+    data = SubElement(link, "data", {"value": str(number)})
+    data.text = AtomicString(f"{words}{withdrawn(target.published)}")
     return link
+
+
+def _of_runs(target: Target, name: str, part: str) -> tuple[float, str, str] | None:
+    """The median of a value over the runs of a version, its words, and what it is; None: that of the run it draws."""
+    spread = range_of(name, figures_of_runs(target.published.bundle))
+    if part not in ("", "run", "range") or (part == "range" and not spread):
+        there = "run and range" if spread else "run"
+        raise UnknownReferenceError(f"{target.published.version.citation}: {name} has no {part!r}; it has {there}")
+    if part == "run" or not spread:
+        return None
+    return spread.median, spread.words if part else spread.text, f", the median: {spread.words}"
 
 
 def _value(target: Target, name: str) -> Mapping[str, Any]:

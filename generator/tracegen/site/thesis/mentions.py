@@ -14,7 +14,7 @@ _LINK = re.compile(
     r"(?:/(?P<page>[a-z][a-z0-9-]*)(?=[/#\s\"'<>)}\],;]|$))?(?:/)?(?:index\.html)?(?:#(?P<anchor>[^\s\"'<>{}|\\)\],;]*[^\s\"'<>{}|\\)\],;.:!?]))?"
 )
 _MACRO = re.compile(r"\\tracegen(?:exact|unit)?\s*\{\s*(?P<of>[^{}]+?)\s*\}\s*\{\s*(?P<key>[^{}]+?)\s*\}")
-_VALUE = re.compile(r"\{\{\s*(?P<of>[\w.@-]+):(?P<key>[\w.-]+)\s*\}\}")
+_VALUE = re.compile(r"\{\{\s*(?P<of>[\w.@-]+):(?P<key>[\w.-]+)(?::\w+)?\s*\}\}")
 _REFERENCE = re.compile(r"\[\[\s*(?P<reference>[\w.-]+@v[0-9]{1,9}[^\[\]|~\n]*?)\s*(?:\|[^\[\]\n]*)?\]\]")
 _NAME = re.compile(r"(?<![\w.@/-])(?P<citation>[A-Za-z0-9][\w.-]{0,63}@v[0-9]{1,9})(?![\w-])")
 
