@@ -21,11 +21,3 @@ def machine_id(path: Path = Path("/etc/machine-id")) -> str:
     except OSError:
         secret = b""
     return hmac.new(secret or socket.gethostname().encode(), b"tracegen", hashlib.sha256).hexdigest()[:_DIGITS]
-
-
-def kernel_id(path: Path = Path("/proc/sys/kernel/random/boot_id")) -> str:
-    """What containers and processes on one running kernel share, and no other machine has."""
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return f"host {socket.gethostname()}"
