@@ -155,23 +155,9 @@ def number_as(kind: type[int] | type[float]) -> Converted:
     return Converted(kind.__name__, convert)
 
 
-class PathType(click.Path):
-    """A file or folder, which a shell completes. It need not exist: the command itself checks it."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The text as a Path."""
-        return Path(value)
-
-
-class PlaceType(PathType):
-    """A path or a name; it stays text, as `./x` and `x` may differ."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The text unchanged."""
-        return value
-
-
-PATH, PLACE = PathType(), PlaceType()
+# A file or folder, which a shell completes. It need not exist: the command itself checks it.
+PATH = click.Path(readable=False, path_type=Path)
+PLACE = click.Path(readable=False)  # a path or a name; it stays text, as `./x` and `x` may differ
 WHOLE, NUMBER = number_as(int), number_as(float)
 
 

@@ -57,9 +57,9 @@ def whole_folder(target: Path, *, public: bool = False) -> Iterator[Path]:
             for path in (*beside.rglob("*"), beside):
                 if public:
                     path.chmod(0o755 if path.is_dir() else 0o644)
-                _flush(path)
+                flush(path)
             os.rename(beside, target)
-            _flush(target.parent)
+            flush(target.parent)
     except OSError as error:
         raise EnvironmentFailure(f"{target}: could not be written: {error.strerror or error}") from error
 
@@ -89,11 +89,11 @@ def place_numbered(part: Path, parent: Path, finish: Callable[[int], None], *, a
         finish(number)
         try:
             for path in part.rglob("*"):
-                _flush(path)
-            _flush(part)
+                flush(path)
+            flush(part)
             target = parent / f"{number:03d}"
             os.rename(part, target)
-            _flush(parent)
+            flush(parent)
             return target
         except OSError as error:
             if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
@@ -115,7 +115,8 @@ def compress(path: Path) -> None:
     path.unlink()
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Bring a file or folder to the disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

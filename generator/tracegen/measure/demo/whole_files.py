@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tracegen.contract.errors import EnvironmentFailure
 from tracegen.storing import parts
+from tracegen.storing.store import flush
 
 GIB = 1 << 30
 LITTLE = 1 << 20  # bytes free, below which a write has failed for want of room
@@ -25,9 +26,9 @@ def whole_files(path: Path) -> Iterator[Path]:
             try:
                 yield beside / path.name
                 for part in sorted(beside.iterdir(), reverse=True):  # the first file last: it says that all are there
-                    _flush(part)
+                    flush(part)
                     part.replace(path.parent / part.name)
-                _flush(path.parent)
+                flush(path.parent)
             except OSError as error:
                 if error.errno is None and shutil.disk_usage(beside).free < LITTLE:  # numpy says how much, but not why
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
@@ -56,11 +57,3 @@ def refuse_small_disk(folder: Path, needed_bytes: int, advice: str) -> None:
         raise EnvironmentFailure(
             f"{folder}: {free / GIB:.1f} GiB of disk are free, and {needed_bytes / GIB:.1f} are needed; {advice}"
         )
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

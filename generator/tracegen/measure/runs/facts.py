@@ -177,13 +177,14 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
             "overhead_share": overhead_share(trace.tables, facts),
             "between_passes_share": between_share(trace.tables, facts),
         },
-        "versions": {
-            "tracegen": package_version(),
-            "python": platform.python_version(),
-            "pandas": pd.__version__,
-        },
+        "versions": versions(),
         "source": _source(),
     }  # fmt: skip
+
+
+def versions() -> dict[str, str]:
+    """What made a run's tables."""
+    return {"tracegen": package_version(), "python": platform.python_version(), "pandas": pd.__version__}
 
 
 def _model_facts(model: Model) -> dict[str, Any]:
