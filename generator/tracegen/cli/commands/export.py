@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracegen.cli.arguments import PATH, Choice, Converted, Verb, run_names
+from tracegen.cli.arguments import PATH, Converted, Verb, run_names
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.storing.store import part_folder
 
@@ -48,7 +48,7 @@ def _passes(text: str) -> range:
 @click.argument(
     "format",
     metavar="FORMAT",
-    type=Choice(tuple(MEANING)),
+    type=click.Choice(tuple(MEANING)),
     help="What to write. " + "; ".join(f"{key}: {meaning}" for key, meaning in MEANING.items()) + ".",
 )
 @click.option("--pass", "passes", metavar="K", multiple=True, type=Converted("pass", _passes))

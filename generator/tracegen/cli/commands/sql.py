@@ -45,7 +45,7 @@ def command(runs: Sequence[str], statement: str | None, as_csv: bool, as_json: b
         print(data_dictionary(), end="")
         return 0
     if statement is None:
-        raise click.UsageError("the following arguments are required: RUN, STATEMENT")
+        raise click.UsageError("Missing arguments 'RUN' and 'STATEMENT'.")
     if not runs:
         raise SettingsError(f"{statement!r}: is the only argument; name a RUN, and then the statement")
     _refuse_little_memory()
