@@ -13,8 +13,8 @@ from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.contract.matrix import Matrix, matrix_from
 from tracegen.contract.model import Check, Experiment, Run, Slot
 from tracegen.measure.runs import matrix_runs
-from tracegen.measure.runs.matrix_report import matrix_text, outcome_text, plan_text
 from tracegen.measure.runs.matrix_runs import Outcome, carry_out, todo
+from tracegen.measure.runs.series import matrix_text, outcome_text, plan_text
 from tracegen.publishing import privacy
 from tracegen.storing import store
 from tracegen.storing.progress import Progress

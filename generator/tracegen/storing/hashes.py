@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tracegen.contract import documents
-from tracegen.contract.errors import EnvironmentFailure, StoreError
+from tracegen.contract.errors import StoreError, os_errors
 from tracegen.storing import locks, store
 
 SCHEMA = 1
@@ -53,12 +53,9 @@ class HashCache:
         """Add the new hashes to the cache file. Raises EnvironmentFailure when it cannot be written."""
         if not self._new:
             return
-        try:
-            with locks.alone_at(self._path):
-                document = {"schema": SCHEMA, "files": _read(self._path) | self._new}
-                store.write_text(self._path, json.dumps(document, separators=(",", ":")))
-        except OSError as error:
-            raise EnvironmentFailure(f"{self._path}: cannot be written: {error.strerror or error}") from error
+        with os_errors(f"{self._path}: cannot be written"), locks.alone_at(self._path):
+            document = {"schema": SCHEMA, "files": _read(self._path) | self._new}
+            store.write_text(self._path, json.dumps(document, separators=(",", ":")))
         self._new = {}
 
 

@@ -108,8 +108,8 @@ def command(
 
 def _make(matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bool, yes: bool, anew: bool) -> int:
     """Print the plan of a matrix, and make the runs that are missing; print each, and all cells at the end."""
-    from tracegen.measure.runs.matrix_report import matrix_text, outcome_text, plan_text
     from tracegen.measure.runs.matrix_runs import carry_out, todo
+    from tracegen.measure.runs.series import matrix_text, outcome_text, plan_text
     from tracegen.storing.progress import Progress
 
     needed = todo(matrix, folder, anew=anew)

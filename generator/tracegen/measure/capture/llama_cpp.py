@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, os_errors
 from tracegen.measure.capture.hooked_tree import hook_tree, hooks_version, plan_hooks
 from tracegen.measure.capture.release import Release, downloaded
 from tracegen.storing import locks
@@ -146,10 +146,8 @@ def alone(folder: Path, progress: Progress) -> Iterator[None]:
     """
     waiting = f"wait for another tracegen, which builds {folder.name}"
     with ExitStack() as stack:
-        try:
+        with os_errors(f"{folder}: cannot be written"):
             stack.enter_context(locks.alone_at(folder, lambda: progress.say(waiting)))
-        except OSError as error:
-            raise EnvironmentFailure(f"{folder}: cannot be written: {error.strerror or error}") from error
         yield
 
 

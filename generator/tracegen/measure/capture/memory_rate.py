@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from tracegen.contract.errors import EnvironmentFailure
-from tracegen.measure.capture.last_level_cache import last_level_cache_bytes
 from tracegen.measure.capture.locked import available_bytes
-from tracegen.measure.capture.machine import machine_id
+from tracegen.measure.capture.machine import last_level_cache_bytes, machine_id
 from tracegen.storing.remembered import kept
 from tracegen.storing.resources import cache_folder
 
