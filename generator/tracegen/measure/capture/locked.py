@@ -19,9 +19,7 @@ from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.measure.capture.cgroup import PROC, field_of, headroom_bytes, words_of
 
 GIB = 1 << 30
-MARGIN = (
-    1 * GIB
-)  # bytes that stay available for the program, the kernel and tracegen, so that the machine keeps working
+MARGIN = GIB  # bytes that stay available for the program, the kernel and tracegen: the machine keeps working
 _PIECE = 256 << 20  # bytes locked at a time; Ctrl-C is handled between two pieces
 _CAP_IPC_LOCK = 14  # <linux/capability.h>
 
