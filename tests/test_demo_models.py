@@ -95,30 +95,6 @@ def test_split_files_and_progress(tmp_path: Path) -> None:
     assert heard[-1][0] == heard[-1][1] and heard == sorted(heard)
 
 
-@pytest.mark.parametrize(
-    ("kind", "shape", "told"),
-    [
-        ("gpt", {}, "model kind 'gpt': not known; choose demo, moe, tinyllama"),
-        ("demo", {"layers": 3}, "'layers' is no property of a shape; choose n_layers"),
-        ("demo", {"n_layers": "3"}, "n_layers is '3', and must be of type int"),
-        ("demo", {"n_layers": True}, "n_layers is True"),
-        ("demo", {"n_layers": 0}, "at least 1"),
-        ("demo", {"dtype": "Q3_K"}, "dtype 'Q3_K' cannot be written; choose F16"),
-        ("demo", {"dtype": "Q4_K", "n_ff": 288}, "must be multiples of 256"),
-        ("demo", {"n_embd": 32}, "n_embd over 32"),
-        ("demo", {"n_heads": 3}, "3 heads must divide n_embd"),
-        ("demo", {"n_vocab": 300}, "n_vocab 300 is too small"),
-        ("moe", {"n_experts_used": 9}, "9 of 8 experts used is impossible"),
-        ("moe", {"n_experts_used": 0}, "0 of 8 experts used is impossible"),
-    ],
-)
-def test_shapes_that_cannot_be(tmp_path: Path, kind: str, shape: dict[str, object], told: str) -> None:
-    with pytest.raises(SettingsError) as error:
-        write_demo_model(kind, tmp_path / "m.gguf", **shape)
-    assert told in str(error.value)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_seed_out_of_range(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="seed -1"):
         write_demo_model("demo", tmp_path / "m.gguf", seed=-1)

@@ -6,26 +6,22 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
-from concurrent.futures import Future
-from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import distributed
 import pytest
 
 from tests.stand_in import NOW, a_run, a_version, drawn
 from tracegen.contract.errors import StoreError
-from tracegen.contract.matrix import MatrixCell, matrix_from
+from tracegen.contract.matrix import matrix_from
 from tracegen.contract.model import Experiment, Run, Slot
-from tracegen.measure.runs import matrix_runs, remote
-from tracegen.measure.runs.cluster import Cluster
-from tracegen.measure.runs.matrix_runs import Here, Machines, carry_out, todo
+from tracegen.measure.runs import matrix_runs
+from tracegen.measure.runs.matrix_runs import carry_out, todo
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle, verify_bundle
-from tracegen.storing import resources, store
+from tracegen.storing import store
 from tracegen.storing.hashes import HashCache
 from tracegen.storing.progress import Progress
 
@@ -75,29 +71,7 @@ def test_storing_a_run(tmp_path: Path) -> None:
     assert {number for _, number in outcomes} == {0, 1}
 
 
-def a_place(kind: str, folder: Path) -> Machines:
-    """This machine, or a worker of a cluster: what that would do over there is done in this process."""
-    if kind == "here":
-        return Here(folder, Progress())
-
-    class Worker(Cluster):
-        def __init__(self) -> None:
-            self._folder, self._progress = folder, Progress()
-
-        def room(self) -> int:
-            return 1
-
-        def submit(self, cell: MatrixCell, slot: Slot) -> Future[remote.Made]:
-            job: Future[remote.Made] = Future()
-            needs = remote.Needs(resources.program_hash(), cell.experiment.model)
-            job.set_result(remote.make("node7", cell.experiment, slot, needs))
-            return job
-
-    return Worker()
-
-
-@pytest.mark.parametrize("kind", ["here", "cluster"])
-def test_a_matrix(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed at ten moments, the same command makes what is missing: no run is lost, and none made twice."""
 
     def measure(experiment: Experiment, folder: Path, progress: Progress, program: Any = None, *, slot: Slot) -> Run:
@@ -110,8 +84,6 @@ def test_a_matrix(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         return store.read_run(made)
 
     monkeypatch.setattr(matrix_runs, "measure", measure)
-    monkeypatch.setattr(remote, "measure", measure)
-    monkeypatch.setattr(distributed, "Lock", nullcontext)  # needs a worker
     folder = tmp_path / "experiments" / "a"
     folder.mkdir(parents=True)
     settings = {
@@ -125,7 +97,7 @@ def test_a_matrix(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     def work() -> None:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        list(carry_out(todo(matrix, folder), a_place(kind, folder), Progress()))
+        list(carry_out(todo(matrix, folder), folder, Progress()))
 
     def slots() -> list[int]:
         runs = store.run_folders(folder)

@@ -13,8 +13,8 @@ from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.contract.matrix import Matrix, matrix_from
 from tracegen.contract.model import Check, Experiment, Run, Slot
 from tracegen.measure.runs import matrix_runs
-from tracegen.measure.runs.matrix_report import matrix_text, outcome_text, plan_text
-from tracegen.measure.runs.matrix_runs import Here, Outcome, carry_out, todo
+from tracegen.measure.runs.matrix_runs import Outcome, carry_out, todo
+from tracegen.measure.runs.series import matrix_text, outcome_text, plan_text
 from tracegen.publishing import privacy
 from tracegen.storing import store
 from tracegen.storing.progress import Progress
@@ -69,7 +69,7 @@ def a_matrix(tmp_path: Path, **matrix: object) -> tuple[Matrix, Path]:
 
 
 def all_of(matrix: Matrix, folder: Path) -> list[Outcome]:
-    return list(carry_out(todo(matrix, folder), Here(folder, Progress()), Progress()))
+    return list(carry_out(todo(matrix, folder), folder, Progress()))
 
 
 def test_every_run_is_made_once_in_the_order_of_the_plan(tmp_path: Path, machine: Machine) -> None:
@@ -152,7 +152,7 @@ def test_anew_begins_again_and_is_gone_on_with(tmp_path: Path, machine: Machine)
     all_of(matrix, folder)
     anew = todo(matrix, folder, anew=True)
     assert anew.name == f"{matrix.identity}/2" and len(anew.missing) == 6
-    begun = carry_out(anew, Here(folder, Progress()), Progress())
+    begun = carry_out(anew, folder, Progress())
     next(begun)
     begun.close()
     left = todo(matrix, folder)
@@ -267,7 +267,7 @@ def test_a_prompt_that_changes_under_its_name_is_another_matrix(tmp_path: Path, 
 @pytest.mark.parametrize("n", [1, 4])
 def test_a_matrix_that_grows_after_an_interrupt_loses_no_run(tmp_path: Path, machine: Machine, n: int) -> None:
     matrix, folder = a_matrix(tmp_path, threads=[1, 2, 3], repeat=3)
-    begun = carry_out(todo(matrix, folder), Here(folder, Progress()), Progress())
+    begun = carry_out(todo(matrix, folder), folder, Progress())
     for _ in range(n):
         next(begun)
     begun.close()

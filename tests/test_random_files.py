@@ -9,7 +9,7 @@ from tests.random_files import characters
 from tests.random_models import GPT_OSS
 from tracegen.contract.ggml_types import BLOCKS
 from tracegen.measure.capture.page_cache import cached
-from tracegen.measure.demo import large_files, pieces
+from tracegen.measure.demo import large_files
 from tracegen.measure.demo.architecture import Weight, bytes_of, size_of, types_of
 from tracegen.measure.demo.gpt_oss import GPT_OSS_TYPES, gpt_oss
 
@@ -20,7 +20,7 @@ TOKENS = characters(GPT_OSS.n_vocab)
 def test_a_model_written_in_pieces_is_whole_and_leaves_the_page_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "PIECE", 1000)
+    monkeypatch.setattr(large_files, "PIECE", 1000)
     monkeypatch.setattr(large_files, "UNWRITTEN", 100_000)
     path, told = tmp_path / "m.gguf", list[tuple[int, int]]()
     large_files.write_random_model(
@@ -40,8 +40,8 @@ def test_a_model_written_in_pieces_is_whole_and_leaves_the_page_cache(
 
 def test_the_size_of_the_pieces_does_not_change_the_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hashes = set()
-    for piece in (1000, 4096, pieces.PIECE):
-        monkeypatch.setattr(pieces, "PIECE", piece)
+    for piece in (1000, 4096, large_files.PIECE):
+        monkeypatch.setattr(large_files, "PIECE", piece)
         large_files.write_random_model(GPT_OSS, tmp_path / "m.gguf", TYPES, TOKENS, kind="test")
         hashes.add(hashlib.sha256((tmp_path / "m.gguf").read_bytes()).hexdigest())
     assert len(hashes) == 1
@@ -50,7 +50,7 @@ def test_the_size_of_the_pieces_does_not_change_the_bytes(tmp_path: Path, monkey
 @pytest.mark.parametrize("dtype", ["F32", "F16", "Q4_0", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "MXFP4"])
 def test_contents_of_each_type_are_small_and_finite(dtype: str) -> None:
     weight = Weight("w.weight", "other", (256, 64))
-    blocks = b"".join(piece.tobytes() for piece in pieces.pieces(weight, dtype, np.random.PCG64(1)))
+    blocks = b"".join(piece.tobytes() for piece in large_files.pieces(weight, dtype, np.random.PCG64(1)))
     assert len(blocks) == bytes_of(weight, dtype)
     kind = gguf.GGMLQuantizationType[dtype]
     stored = np.frombuffer(blocks, {"F32": np.float32, "F16": np.float16}.get(dtype, np.uint8))
@@ -61,7 +61,7 @@ def test_contents_of_each_type_are_small_and_finite(dtype: str) -> None:
 
 def test_a_type_that_nobody_can_fill_is_refused() -> None:
     with pytest.raises(KeyError):
-        list(pieces.pieces(Weight("w", "other", (256, 2)), "Q4_1", np.random.PCG64(1)))
+        list(large_files.pieces(Weight("w", "other", (256, 2)), "Q4_1", np.random.PCG64(1)))
     with pytest.raises(ValueError, match=r"w: rows of 48 elements cannot be Q8_0, in blocks of 32"):
         bytes_of(Weight("w", "other", (48, 2)), "Q8_0")
 

@@ -123,7 +123,7 @@ def test_nothing_usable_has_no_figures(machine: Machine, capsys: pytest.CaptureF
         (("--repeat", "0"), "--repeat: is 0; must be a whole number from 1 to 1000"),
         (("--repeat", "-2"), "--repeat: is -2; must be"),
         (("--repeat", "1001"), "--repeat: is 1001; must be"),
-        (("--repeat", "two"), "argument --repeat: invalid int value: 'two'"),
+        (("--repeat", "two"), "Invalid value for '--repeat': 'two' is not"),
         (("--repeat", "2", "--publish", "-m", "why"), "--publish: publishes a single run, but this command makes 2"),
     ],
 )

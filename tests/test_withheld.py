@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.stand_in import a_run, a_run_folder
-from tracegen.contract import harmless, withheld
+from tracegen.contract import withheld
 from tracegen.contract.withheld import WITHHELD
 from tracegen.publishing import privacy
 from tracegen.storing import store
@@ -24,19 +24,19 @@ def _listed(name: str) -> tuple[str, ...]:
 
 
 def test_the_tracer_has_the_same_lists() -> None:
-    assert _listed("tt_families") == harmless.FAMILIES
-    assert _listed("tt_secret_words") == harmless.SECRET_WORDS
-    assert _listed("tt_token_prefixes") == harmless.TOKEN_PREFIXES
-    assert _listed("tt_harmless") == harmless.HARMLESS
+    assert _listed("tt_families") == withheld.FAMILIES
+    assert _listed("tt_secret_words") == withheld.SECRET_WORDS
+    assert _listed("tt_token_prefixes") == withheld.TOKEN_PREFIXES
+    assert _listed("tt_harmless") == withheld.HARMLESS
     assert f'TT_WITHHELD "{WITHHELD}"' in re.sub(" +", " ", HEADER.read_text(encoding="utf-8"))
 
 
 def test_no_harmless_name_looks_secret() -> None:
-    known = [name for name in harmless.HARMLESS if withheld.looks_secret(f"{name}_")]
+    known = [name for name in withheld.HARMLESS if withheld.looks_secret(f"{name}_")]
     assert known == ["TENSOR_TRACE_PASSES"], "it holds _PASS; both sides know the harmless names first"
     assert not withheld.looks_secret("TENSOR_TRACE_PASSES") and withheld.looks_secret("LLAMA_DB_PASS")
-    assert all(name.startswith(harmless.FAMILIES) for name in harmless.HARMLESS)
-    assert len(set(harmless.HARMLESS)) == len(harmless.HARMLESS)
+    assert all(name.startswith(withheld.FAMILIES) for name in withheld.HARMLESS)
+    assert len(set(withheld.HARMLESS)) == len(withheld.HARMLESS)
 
 
 def test_what_of_the_environment_is_named() -> None:

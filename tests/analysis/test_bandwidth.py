@@ -117,7 +117,7 @@ def test_memory_is_measured_once_and_remembered(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(memory_rate, "UNDISTURBED", 0)  # tests run beside each other
     first = memory_rate.memory_rate(path)
     assert first is not None and first["threads"][0] == 1 and min(first["bytes_per_second"]) > 1e8
-    assert json.loads(path.read_text())["rate"] == first
+    assert json.loads(path.read_text())["result"] == first
     monkeypatch.setattr(memory_rate, "measure", lambda _: pytest.fail("measured again"))
     assert memory_rate.memory_rate(path) == first
 
@@ -134,7 +134,7 @@ def test_the_array_is_larger_than_the_caches(tmp_path: Path, monkeypatch: pytest
     assert sizes == [512 << 20, 4 << 30]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"rate": {"threads": [1], "bytes_per_second": []}}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"result": {"threads": [1], "bytes_per_second": []}}'])
 def test_a_broken_or_foreign_rate_is_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     path = tmp_path / "rate.json"
     path.write_text(text)

@@ -16,12 +16,17 @@ def tracing(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
-    path = tmp_path / "model"
-    (tmp_path / "probe").write_bytes(b"1")
+def on_disk(tmp_path: Path) -> Path:
+    """A folder whose files have places on a device."""
+    (tmp_path / "probe").write_bytes(bytes(4096))
     try:
         device_number(tmp_path / "probe")
         extents_of(tmp_path / "probe")
     except NoPlacesError as error:
         pytest.skip(f"the temporary folder has no places on a device: {error}")
-    return write_model(path)
+    return tmp_path
+
+
+@pytest.fixture
+def model(on_disk: Path) -> Path:
+    return write_model(on_disk / "model")

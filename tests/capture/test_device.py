@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
-from tracegen.measure.capture import device, direct_file, direct_reads, page_cache, storage
+from tracegen.measure.capture import device, direct_reads, page_cache, storage
 from tracegen.storing.progress import Progress
 
 MIB = 1 << 20
@@ -272,11 +272,11 @@ def test_a_file_system_that_reads_through_the_page_cache(large: Path, monkeypatc
 
 def test_a_part_that_came_from_memory_is_result_at_the_end(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "refuse_memory", lambda *_: None)
-    for module in (device, direct_file):
+    for module in (device, direct_reads):
         monkeypatch.setattr(module, "bytes_from_devices", lambda: 7)
     with pytest.raises(EnvironmentFailure, match=r"the kernel counts 0 of [0-9]+ bytes as read from a device"):
         measure(small)
-    monkeypatch.setattr(direct_file, "bytes_from_devices", lambda: None)  # a kernel that does not count
+    monkeypatch.setattr(direct_reads, "bytes_from_devices", lambda: None)  # a kernel that does not count
     assert measure(small).measurements
 
 

@@ -11,7 +11,7 @@ import pytest
 from tracegen.contract.errors import EnvironmentFailure
 from tracegen.contract.text import visible
 from tracegen.storing.execute import Beside, ending, last_lines, output_of, run_program
-from tracegen.storing.interrupts import noticed_interrupts
+from tracegen.storing.signals import noticed_interrupts
 
 
 def run(tmp_path: Path, code: str, **more: object) -> object:

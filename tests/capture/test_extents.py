@@ -27,18 +27,6 @@ def fallocate(path: Path, mode: int, offset: int, size: int) -> None:
             pytest.skip(f"the file system cannot do this: {os.strerror(ctypes.get_errno())}")
 
 
-@pytest.fixture
-def on_disk(tmp_path: Path) -> Path:
-    """A folder whose files have places on a device."""
-    (tmp_path / "probe").write_bytes(bytes(BLOCK))
-    try:
-        device_number(tmp_path / "probe")
-        extents_of(tmp_path / "probe")
-    except NoPlacesError as error:
-        pytest.skip(f"the temporary folder has no places on a device: {error}")
-    return tmp_path
-
-
 def in_pieces(path: Path) -> Path:
     """A file of 256 blocks with holes in between, and blocks written in turns with those of another file."""
     blocks = random.Random(3)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tracegen.measure.capture.last_level_cache import last_level_cache_bytes
+from tracegen.measure.capture.machine import last_level_cache_bytes
 
 
 def a_tree(folder: Path, shared: dict[int, str], size: str = "32768K") -> Path:

@@ -92,7 +92,7 @@ def test_a_question_without_an_answer_says_why(capsys: pytest.CaptureFixture[str
         (("demo", "--csv"), "--csv: prints the data of one answer; name its QUESTION"),
         (("nothing",), "nothing"),
         (("demo", "disk-split"), "disk-split: is asked of a run that recorded page faults (faults = true) only"),
-        (("demo", "access-order", "--csv", "--json"), "not allowed with argument --csv"),
+        (("demo", "access-order", "--csv", "--json"), "not allowed with '--csv'"),
     ],
 )
 def test_wrong_use(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.commands.conftest import slow
 from tracegen.cli.commands import device as command
 from tracegen.cli.main import main
-from tracegen.measure.capture import device, direct_file, memory_rate, storage
+from tracegen.measure.capture import device, direct_reads, memory_rate, storage
 from tracegen.measure.capture.device import Device, Measurement, ProgramLimit, Skipped
 
 MIB = 1 << 20
@@ -138,7 +138,7 @@ def test_wrong_files(path: str, code: int, says: str, here: Path, capsys: pytest
 
 
 def test_refused_direct_reads(file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(direct_file, "bytes_from_devices", lambda: 0)
+    monkeypatch.setattr(direct_reads, "bytes_from_devices", lambda: 0)
     assert main(["device", str(file)]) == 3
     assert "the kernel counts 0 of 4096 bytes as read from a device" in capsys.readouterr().err
 

@@ -155,8 +155,8 @@ def test_reads_and_writes_that_end_early_go_on(model: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["m.gguf", "o.gguf"], "the following arguments are required: --order"),
-        (["m.gguf", "o.gguf", "--order", "random"], "invalid choice: 'random' (choose from 'layer', 'first-touch', "),
+        (["m.gguf", "o.gguf"], "Missing option '--order'"),
+        (["m.gguf", "o.gguf", "--order", "random"], "'random' is not one of 'layer', 'first-touch', "),
         (
             ["m.gguf", "o.gguf", "--order", "hot"],
             "--order hot: needs a run that says what was touched; name it with --",

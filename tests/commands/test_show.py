@@ -94,8 +94,8 @@ def test_rows_left_out_are_counted(tables: dict[str, pd.DataFrame], capsys: pyte
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--ops", "--limit", "-3"), "argument --limit: '-3' is no number of rows; write 1 or more"),
-        (("--ops", "--limit", "0"), "argument --limit: '0' is no number of rows; write 1 or more"),
+        (("--ops", "--limit", "-3"), "Invalid value for '--limit': '-3' is no number of rows; write 1 or more"),
+        (("--ops", "--limit", "0"), "Invalid value for '--limit': '0' is no number of rows; write 1 or more"),
         (("--limit", "3"), "--limit: is allowed only with --ops"),
         (("--buffers", "--limit", "3"), "--limit: is allowed only with --ops"),
         (("--pass", "1"), "--pass: is allowed only with --ops"),

@@ -84,9 +84,9 @@ def test_a_terminal_gets_the_same_lines() -> None:
 def test_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     stored(Path("experiments"), DEMO, TABLES)
     for words, message in {
-        "demo --issue --json": "argument --issue: not allowed with argument --json",
-        "demo --json --issue ops": "argument --issue: not allowed with argument --json",
-        "demo --issue --ops": "not allowed with argument --ops",
+        "demo --issue --json": "'--issue' is not allowed with '--json'",
+        "demo --json --issue ops": "'--issue' is not allowed with '--json'",
+        "demo --issue --ops": "not allowed with '--ops'",
         "demo --issue speed": "'speed' is none of its parts: hot, cache, load, ops, disk",
         "--issue demo": "'demo' is none of its parts: hot, cache, load, ops, disk; a RUN stands before it",
         "demo --issue --limit 3": "--limit: is allowed only with --ops",

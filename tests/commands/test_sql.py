@@ -238,8 +238,8 @@ def test_what_is_misspelt_says_what_there_is(capsys: pytest.CaptureFixture[str])
     assert "does not exist; the tables are" in refused(capsys, "demo", "SELECT * FROM opps")
     assert "demo/run-009: there is no such run" in refused(capsys, "demo/run-009", "SELECT 1")
     assert "'demo': is the only argument; name a RUN" in refused(capsys, "demo")
-    assert "required: RUN, STATEMENT" in refused(capsys)
-    assert "--json: not allowed with argument --csv" in refused(capsys, "demo", "SELECT 1", "--csv", "--json")
+    assert "Missing arguments 'RUN' and 'STATEMENT'" in refused(capsys)
+    assert "'--json' is not allowed with '--csv'" in refused(capsys, "demo", "SELECT 1", "--csv", "--json")
 
 
 def test_misspelt_names_need_no_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

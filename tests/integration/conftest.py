@@ -154,6 +154,15 @@ def mixture(models: Path) -> Path:
     return write_demo_model("moe", models / "plain-moe.gguf")[0]
 
 
+def written(model: Path, name: str = "case", **settings: object) -> Path:
+    """Write an experiment with these settings beside the usual ones, below the current folder; its folder."""
+    folder = Path("experiments") / name
+    folder.mkdir(parents=True, exist_ok=True)
+    everything = {"question": "Why?", "model": str(model), "prompt": "The page", "tokens": 2, **settings}
+    (folder / "experiment.toml").write_text("".join(f"{key} = {json.dumps(of)}\n" for key, of in everything.items()))
+    return folder
+
+
 def stored(experiment: Experiment, folder: Path, build: Build) -> LoadedRun:
     """Measure the experiment; the run as it was stored."""
     run = measure(experiment, folder, Progress(), str(build.programs))

@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration.conftest import stored
 from tests.integration.test_kills import started
-from tests.live import a_pass_ended
+from tests.live import a_pass_ended, wait_for
 from tracegen.analysis.disturbance import disturbance
 from tracegen.analysis.passes import measured
 from tracegen.contract.model import Check, Experiment
@@ -77,10 +77,7 @@ def test_four_threads_on_one_processor_hold_each_other_up(tmp_path: Path, hooked
 def test_a_program_that_is_stopped(tmp_path: Path, hooked: Build, demo: Path) -> None:
     """Nobody has a processor, and nobody is kept from one: that is neither other programs nor the disk."""
     child = started(hooked, demo, tmp_path / "trace", 4000, context=4096)
-    patience = time.monotonic() + 60
-    while not a_pass_ended(tmp_path / "trace"):
-        assert time.monotonic() < patience and child.poll() is None
-        time.sleep(0.01)
+    wait_for(child, lambda: a_pass_ended(tmp_path / "trace"))
     for _ in range(4):
         time.sleep(0.05)
         child.send_signal(signal.SIGSTOP)

@@ -4,14 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from tests.live import a_pass_ended
+from tests.live import a_pass_ended, wait_for
 from tests.pages.rendered import Undrawn
 from tracegen.analysis.embeddings import embeddings
 from tracegen.analysis.operations import op_rows
@@ -188,10 +187,7 @@ def test_ctrl_c_still_stores_the_run(here: Path, hooked: Build, demo: Path, numb
     with subprocess.Popen(
         [*command, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as child:
-        patience = time.monotonic() + 60
-        while not any(map(a_pass_ended, here.glob("experiments/case/runs/.*.part/raw/trace"))):
-            assert time.monotonic() < patience and child.poll() is None
-            time.sleep(0.05)
+        wait_for(child, lambda: any(map(a_pass_ended, here.glob("experiments/case/runs/.*.part/raw/trace"))))
         try:
             child.send_signal(number)
             output, _ = child.communicate(timeout=120)
@@ -212,10 +208,7 @@ def test_a_signal_ends_the_trace_and_not_the_program(tmp_path: Path, hooked: Bui
     environment = {**os.environ, "TENSOR_TRACE_DIR": str(trace), "TENSOR_TRACE_SIGNAL": "USR1"}
     command = [str(hooked.programs / TARGET), *map(str, completion(demo, LONG, 4096)), "-t", "1"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-        patience = time.monotonic() + 60
-        while not list(trace.glob("*.t000.tt")):
-            assert time.monotonic() < patience and child.poll() is None
-            time.sleep(0.01)
+        wait_for(child, lambda: list(trace.glob("*.t000.tt")))
         child.send_signal(signal.SIGUSR1)
         text, _ = child.communicate(timeout=300)
     assert child.returncode == 0

@@ -6,15 +6,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 import gguf
 import pytest
 
+from tests.integration.conftest import written
+from tests.live import wait_for
 from tests.small_disk import filling, make_read_only, needs_root, small_disk
 from tracegen.cli.main import main
 from tracegen.contract.errors import EnvironmentFailure
@@ -54,13 +56,13 @@ def quick(model: object, prompt: str = "The page") -> tuple[object, ...]:
     return "run", "--model", model, "--prompt", prompt, "-n", 2
 
 
-def experiment(here: Path, name: str = "case", /, **settings: object) -> Path:
-    """Write an experiment.toml with these settings beside the usual ones."""
-    path = here / "experiments" / name / "experiment.toml"
-    path.parent.mkdir(parents=True)
-    everything = {"question": "Why?", "prompt": "The page", "tokens": 2, **settings}
-    path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in everything.items()))
-    return path.parent
+@contextmanager
+def on_a_small_disk(model: Path, options: str, **settings: object) -> Iterator[Path]:
+    """The folder of an experiment with a disk of its own."""
+    folder = Path("experiments/case")
+    folder.mkdir(parents=True)
+    with small_disk(folder, options):
+        yield written(model, **settings)
 
 
 def runs(folder: Path) -> list[str]:
@@ -110,21 +112,21 @@ def test_a_model_that_llama_cpp_refuses(tracegen: Tracegen, here: Path) -> None:
 
 
 def test_a_prompt_that_does_not_fit_the_context(tracegen: Tracegen, here: Path, demo: Path) -> None:
-    folder = experiment(here, model=str(demo), prompt="page " * 300, context=256)
+    folder = written(demo, prompt="page " * 300, context=256)
     status, output = tracegen("run", "case")
     assert status == 2 and "prompt is too long" in output
     assert runs(folder) == []
 
 
 def test_a_context_that_fills_up_is_told(tracegen: Tracegen, here: Path, demo: Path) -> None:
-    experiment(here, model=str(demo), tokens=300, context=256)
+    written(demo, tokens=300, context=256)
     status, output = tracegen("run", "case")
     assert status == 0
     assert "warning: As many tokens were generated as asked for: 25" in output and "complete with warnings" in output
 
 
 def test_an_unknown_experiment_and_one_without_runs(tracegen: Tracegen, here: Path, demo: Path) -> None:
-    experiment(here, model=str(demo))
+    written(demo)
     status, output = tracegen("run", "cse")
     assert (status, "experiments here: case" in output) == (2, True)
     for verb in ("show", "read"):
@@ -176,7 +178,7 @@ def test_an_empty_trace(tracegen: Tracegen, here: Path, demo: Path, hooked: Buil
 @pytest.mark.parametrize("name", ["KILL", "ABRT", "SEGV"])
 def test_a_killed_program(tracegen: Tracegen, here: Path, demo: Path, hooked: Build, name: str) -> None:
     """The run is refused with the reason; what the program had recorded can be read to its last record."""
-    folder = experiment(here, model=str(demo), **LONG_RUN)
+    folder = written(demo, **LONG_RUN)
     checkout = Path(__file__).parents[2]
     wait = f'PYTHONPATH={checkout} {sys.executable} -m tests.live "$TENSOR_TRACE_DIR"'
     kill = f"({wait}; kill -{name} $$) &"
@@ -195,7 +197,7 @@ def test_a_killed_program(tracegen: Tracegen, here: Path, demo: Path, hooked: Bu
 
 
 def test_a_program_that_takes_too_long(tracegen: Tracegen, here: Path, demo: Path) -> None:
-    folder = experiment(here, model=str(demo), **LONG_RUN)
+    folder = written(demo, **LONG_RUN)
     with (folder / "experiment.toml").open("a") as stream:
         stream.write("[limits]\ntimeout_s = 1\n")
     status, output = tracegen("run", "case")
@@ -205,7 +207,7 @@ def test_a_program_that_takes_too_long(tracegen: Tracegen, here: Path, demo: Pat
 
 def test_a_trace_that_reaches_its_limit(tracegen: Tracegen, here: Path, demo: Path) -> None:
     """What did not fit is counted, and the run says that it is not usable."""
-    folder = experiment(here, model=str(demo), tokens=400)
+    folder = written(demo, tokens=400)
     with (folder / "experiment.toml").open("a") as stream:
         stream.write(f"[limits]\nmax_trace_bytes = {2 << 20}\n")
     status, output = tracegen("run", "case")
@@ -219,10 +221,7 @@ def test_a_trace_that_reaches_its_limit(tracegen: Tracegen, here: Path, demo: Pa
 @needs_root
 @pytest.mark.parametrize("size", ["1500k", "64k"])
 def test_a_disk_that_becomes_full_while_tracing(tracegen: Tracegen, here: Path, demo: Path, size: str) -> None:
-    folder = experiment(here, model=str(demo), tokens=50)
-    text = (folder / "experiment.toml").read_text()
-    with small_disk(folder, f"size={size}"):
-        (folder / "experiment.toml").write_text(text)
+    with on_a_small_disk(demo, f"size={size}", tokens=50) as folder:
         status, message = tracegen("run", "case")
         assert status == 3 and "the disk became full while llama.cpp was traced" in message
         assert runs(folder) == [] and "Traceback" not in message and "what was captured is kept in" in message
@@ -234,10 +233,7 @@ def test_a_disk_that_becomes_full_while_storing(
     tracegen: Tracegen, here: Path, demo: Path, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
     """No run is stored, nothing hidden stays beside it, and what was captured is kept until there is room again."""
-    folder = experiment(here, model=str(demo))
-    text = (folder / "experiment.toml").read_text()
-    with small_disk(folder, "size=256m"):
-        (folder / "experiment.toml").write_text(text)
+    with on_a_small_disk(demo, "size=256m") as folder:
         with monkeypatch.context() as patch:
             patch.setattr(store, stage, filling(folder, getattr(store, stage)))
             status, message = tracegen("run", "case")
@@ -254,17 +250,14 @@ def test_a_disk_that_becomes_full_while_storing(
 
 @needs_root
 def test_a_read_only_disk(tracegen: Tracegen, here: Path, demo: Path) -> None:
-    folder = experiment(here, model=str(demo))
-    text = (folder / "experiment.toml").read_text()
-    with small_disk(folder, "size=1m"):
-        (folder / "experiment.toml").write_text(text)
+    with on_a_small_disk(demo, "size=1m") as folder:
         make_read_only(folder)
         status, message = tracegen("run", "case")
         assert status == 3 and "cannot be written: Read-only file system" in message and "Traceback" not in message
 
 
 def test_a_trace_directory_that_vanishes(tracegen: Tracegen, here: Path, demo: Path, hooked: Build) -> None:
-    folder = experiment(here, model=str(demo))
+    folder = written(demo)
     remove = 'rm -r "$TENSOR_TRACE_DIR"'
     status, message = tracegen("run", "case", program=wrapper(here, hooked, after=remove))
     assert (status, runs(folder)) == (3, [])
@@ -272,7 +265,7 @@ def test_a_trace_directory_that_vanishes(tracegen: Tracegen, here: Path, demo: P
 
 
 def test_two_traced_programs_in_one_directory(tracegen: Tracegen, here: Path, demo: Path, hooked: Build) -> None:
-    folder = experiment(here, model=str(demo))
+    folder = written(demo)
     twice = f'"{hooked.programs / TARGET}" "$@"'
     status, message = tracegen("run", "case", program=wrapper(here, hooked, after=twice))
     assert (status, runs(folder)) == (2, [])
@@ -294,12 +287,10 @@ def test_a_tracer_that_could_not_begin(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_while_llama_cpp_runs(here: Path, demo: Path, hooked: Build) -> None:
-    folder = experiment(here, model=str(demo), **LONG_RUN)
+    folder = written(demo, **LONG_RUN)
     command = [sys.executable, "-m", "tracegen", "run", "case", "--llama-cpp", str(hooked.programs)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        patience = time.monotonic() + 60
-        while not list(folder.glob("runs/.*.part/raw/trace/*.t000.tt")) and time.monotonic() < patience:
-            time.sleep(0.05)
+        wait_for(child, lambda: list(folder.glob("runs/.*.part/raw/trace/*.t000.tt")))
         try:
             child.send_signal(signal.SIGINT)
             _, output = child.communicate(timeout=60)
@@ -322,7 +313,7 @@ def test_ctrl_c_at_other_stages(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    folder = experiment(here, model=str(demo))
+    folder = written(demo)
     monkeypatch.setattr(module, stage, interrupted)
     status, output = tracegen("run", "case")
     assert status == 130

@@ -27,12 +27,8 @@ from tracegen.storing.progress import Progress
 pytestmark = pytest.mark.llama
 
 PROMPT = "The memory of the disk"
-OF_THE_MACHINE = {
-    "interference",
-    "tracing_cost",
-    "even_tokens",
-    "not_stopped",
-}  # a busy machine may earn these warnings
+# a busy machine may earn these warnings
+OF_THE_MACHINE = {"interference", "tracing_cost", "even_tokens", "not_stopped"}
 # products that llama.cpp names after what they are for, and not after their weight
 OF_ANOTHER_WEIGHT = r"result_output|q_nope_absorbed-\d|fattn_mla-\d"
 # between the nodes of layers, but shared by them; the mask is copied in releases before 0.3.36

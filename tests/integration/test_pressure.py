@@ -1,11 +1,11 @@
 """llama.cpp with little memory on purpose: locked beside it, or limited to it."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.integration.conftest import written
 from tests.integration.test_faults import wrapper
 from tracegen.cli.main import main
 from tracegen.contract.errors import SettingsError
@@ -28,11 +28,7 @@ def ran(
     monkeypatch.chdir(tmp_path)
 
     def call(programs: Path | None = None, **settings: object) -> tuple[int, str, Run | None]:
-        folder = Path("experiments/case")
-        folder.mkdir(parents=True, exist_ok=True)
-        everything = {"question": "Why?", "model": str(demo), "prompt": "The page", "tokens": 2, **settings}
-        lines = [f"{key} = {json.dumps(value)}\n" for key, value in everything.items()]
-        (folder / "experiment.toml").write_text("".join(lines))
+        folder = written(demo, **settings)
         status = main(["run", "case", "--llama-cpp", str(programs or hooked.programs)])
         captured = capfd.readouterr()
         stored = store.run_folders(folder)

@@ -1,11 +1,11 @@
 """`tracegen run --repeat` with the real llama.cpp: each run is one of its own, and what is whole stays."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
+from tests.integration.conftest import written
 from tracegen.cli.main import main
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.runs import recording
@@ -16,12 +16,7 @@ pytestmark = pytest.mark.llama
 
 @pytest.fixture
 def experiment(here: Path, demo: Path) -> Path:
-    folder = Path("experiments/case")
-    folder.mkdir(parents=True)
-    (folder / "experiment.toml").write_text(
-        f'question = "Why?"\nprompt = "The page"\ntokens = 2\nmodel = {json.dumps(str(demo))}\n'
-    )
-    return folder
+    return written(demo)
 
 
 def interrupted_at(number: int, monkeypatch: pytest.MonkeyPatch) -> list[object]:

@@ -1,4 +1,4 @@
-"""Adapts click: the classes of commands and types of arguments, the layout of help, the messages of wrong use.
+"""Adapts click: the classes of commands and types of arguments, and the layout of help.
 
 Options of a command may stand in any order, `--debug` too. Long options cannot be abbreviated: an abbreviation
 becomes ambiguous when an option is added.
@@ -44,22 +44,21 @@ class Command(_Placed):
     def __init__(
         self, *arguments: Any, exclusive: Sequence[Sequence[str]] = (), examples: Sequence[str] = (), **settings: Any
     ) -> None:
-        """Add the option `--debug`, and let extra arguments pass click, as `parse_args` refuses them."""
-        super().__init__(*arguments, **{"context_settings": {**CONTEXT, "allow_extra_args": True}, **settings})
+        """Add the option `--debug`."""
+        super().__init__(*arguments, **{"context_settings": dict(CONTEXT), **settings})
         self.exclusive, self.examples = exclusive, examples
         self.params.append(debug_option(hidden=True))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments. Raises click.UsageError for extra ones, and for options that exclude each other."""
+        """Parse the arguments. Raises click.UsageError, also for options that exclude each other."""
         rest = super().parse_args(ctx, args)
-        if rest and not ctx.resilient_parsing:
-            raise click.UsageError(f"unrecognized arguments: {' '.join(rest)}", ctx)
         from_user = click.core.ParameterSource.COMMANDLINE
         for group in self.exclusive:
             named = [name for name in group if ctx.get_parameter_source(name) is from_user]
             if len(named) > 1:
                 first, second = (next(p for p in self.params if p.name == name) for name in named[:2])
-                raise click.UsageError(f"argument {called(second)}: not allowed with argument {called(first)}", ctx)
+                hints = f"{second.get_error_hint(ctx)} is not allowed with {first.get_error_hint(ctx)}"
+                raise click.UsageError(f"Option {hints}.", ctx)
         return rest
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -143,80 +142,10 @@ class Converted(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
-def number_as(kind: type[int] | type[float]) -> Converted:
-    """The type of argument for numbers of this Python type."""
-
-    def convert(text: str) -> int | float:
-        try:
-            return kind(text)
-        except ValueError as error:
-            raise ValueError(f"invalid {kind.__name__} value: {text!r}") from error
-
-    return Converted(kind.__name__, convert)
-
-
-class PathType(click.Path):
-    """A file or folder, which a shell completes. It need not exist: the command itself checks it."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The text as a Path."""
-        return Path(value)
-
-
-class PlaceType(PathType):
-    """A path or a name; it stays text, as `./x` and `x` may differ."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The text unchanged."""
-        return value
-
-
-PATH, PLACE = PathType(), PlaceType()
-WHOLE, NUMBER = number_as(int), number_as(float)
-
-
-class Choice(click.Choice[str]):
-    """One of a few words."""
-
-    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """The message that names the wrong word and the allowed words."""
-        return f"invalid choice: {value!r} (choose from {', '.join(map(repr, self.choices))})"
-
-
-def called(param: click.Parameter) -> str:
-    """The name of a parameter in messages: `-m/--message`, or the name of an argument in the usage line."""
-    return "/".join(param.opts) if isinstance(param, click.Option) else param.human_readable_name
-
-
-def explain(error: click.UsageError) -> str:
-    """The message of a usage error, in one sentence."""
-    known = error.ctx.command.params if error.ctx else []
-    match error:
-        case click.exceptions.NoSuchCommand():
-            return f"argument COMMAND: invalid choice: {error.command_name!r}{_verbs(error.ctx)}"
-        case click.NoSuchOption():
-            near = _suggestions(error, [name for param in known for name in param.opts])
-            return f"unrecognized arguments: {error.option_name}{f'; did you mean {near}?' if near else ''}"
-        case click.MissingParameter():
-            return f"the following arguments are required: {called(error.param) if error.param else error.param_hint}"
-        case click.BadParameter():
-            return f"argument {called(error.param) if error.param else error.param_hint}: {error.message}"
-        case click.BadOptionUsage():
-            flags = [p for p in known if error.option_name in p.opts and isinstance(p, click.Option) and p.is_flag]
-            return f"argument {error.option_name}: {'takes no value' if flags else 'expected one argument'}"
-    return error.message
-
-
-def _verbs(ctx: click.Context | None) -> str:
-    if ctx is None or not isinstance(ctx.command, click.Group):
-        return ""
-    return f" (choose from {', '.join(ctx.command.list_commands(ctx))})"
-
-
-def _suggestions(error: click.NoSuchOption, known: Sequence[str]) -> str:
-    """The options that begin with the unknown one, or else those with a similar name; joined by `or`."""
-    begun = [name for name in known if len(error.option_name) > 2 and name.startswith(error.option_name)]
-    return " or ".join(begun or error.possibilities or [])
+# A file or folder, which a shell completes. It need not exist: the command itself checks it.
+PATH = click.Path(readable=False, path_type=Path)
+PLACE = click.Path(readable=False)  # a path or a name; it stays text, as `./x` and `x` may differ
+WHOLE, NUMBER = click.INT, click.FLOAT
 
 
 def experiment_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

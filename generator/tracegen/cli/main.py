@@ -9,7 +9,7 @@ from keyword import iskeyword
 
 import click
 
-from tracegen.cli.arguments import COMPLETE, CONTEXT, Group, debug_option, explain
+from tracegen.cli.arguments import COMPLETE, CONTEXT, Group, debug_option
 from tracegen.cli.commands import VERBS
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError, out_of_memory
 from tracegen.storing import signals, streams
@@ -153,7 +153,7 @@ def _refuse(error: click.UsageError) -> None:
     context = error.ctx
     if context is not None:
         print(context.get_usage(), file=sys.stderr)
-    _say(f"error: {explain(error)}", context.command_path if context else "tracegen")
+    _say(f"error: {error.format_message()}", context.command_path if context else "tracegen")
 
 
 def _say(message: str, who: str = "tracegen") -> None:

@@ -15,6 +15,9 @@ A signal is no error: Ctrl-C ends a command with 130, SIGTERM with 143 (`signals
 A message says what is wrong, where (path, offset, line, key) and what to do.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class TracegenError(Exception):
     """Base of all errors that are messages to the user, not bugs."""
@@ -56,6 +59,15 @@ class EnvironmentFailure(TracegenError):
     """The environment failed: disk full, child killed, tool missing."""
 
     exit_code = 3
+
+
+@contextmanager
+def os_errors(what: str, kind: type[TracegenError] = EnvironmentFailure, advice: str = "") -> Iterator[None]:
+    """During the block, an OSError becomes an error of ours: what failed, why in the system's words, what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{what}: {error.strerror or error}{advice and f'; {advice}'}") from error
 
 
 def out_of_memory(error: BaseException) -> str:

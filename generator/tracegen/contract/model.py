@@ -136,14 +136,16 @@ class Run:
     @property
     def has_faults(self) -> bool:
         """Whether the page faults of the run were recorded."""
-        trace = self.facts.get("trace")
-        return isinstance(trace, Mapping) and trace.get("faults_recorded") is True
+        return self._recorded("faults")
 
     @property
     def has_requests(self) -> bool:
         """Whether the requests of the model's devices were recorded."""
+        return self._recorded("requests")
+
+    def _recorded(self, what: str) -> bool:
         trace = self.facts.get("trace")
-        return isinstance(trace, Mapping) and trace.get("requests_recorded") is True
+        return isinstance(trace, Mapping) and trace.get(f"{what}_recorded") is True
 
     @property
     def has_spans(self) -> bool:

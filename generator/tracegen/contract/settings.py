@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tracegen.contract import documents
 from tracegen.contract.address import name_problem
-from tracegen.contract.errors import SettingsError
+from tracegen.contract.errors import SettingsError, os_errors
 from tracegen.contract.llama_flags import name_of, refusal
 from tracegen.contract.model import NAMED_MODELS, Experiment
 from tracegen.contract.setting_keys import KEYS, LIMITS, REQUIRED, Setting
@@ -61,10 +61,8 @@ def read_experiment(path: Path) -> Experiment:
 
 def read_settings(path: Path) -> dict[str, object]:
     """What an experiment.toml holds, not yet checked. Raises SettingsError for a file that is not TOML in UTF-8."""
-    try:
+    with os_errors(f"{path}: cannot be read", SettingsError):
         return documents.read_toml(path)
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def raise_problems(problems: Sequence[str]) -> None:

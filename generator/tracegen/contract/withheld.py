@@ -4,27 +4,38 @@ Runs, pages, exports and messages pass through these rules. A variable of the en
 name is known and harmless; other variables of llama.cpp and its libraries are named without it; one whose name looks
 like a key, token, secret, password or credential is not even named. Values of such flags and settings are withheld
 too, and so are user and password of a URL, and texts that look like tokens of well-known services. The lists of
-names are in harmless.py.
+names are in harmless.txt.
 """
 
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from tracegen.contract.harmless import (
-    FAMILIES,
-    HARMLESS,
-    HARMLESS_FLAGS,
-    LLAMA_CPP,
-    PUBLIC_FLAGS,
-    SECRET_FLAGS,
-    SECRET_WORDS,
-    STARTERS,
-    TOKEN_PREFIXES,
-)
+from tracegen.contract.prose import lists
 
 WITHHELD = "(withheld)"
+
+# The tracer has the same lists of variables, in native/core/environment.h
+_LISTS = lists(Path(__file__).with_name("harmless.txt"))
+# Variables that the tracer looks at: they change what is measured.
+FAMILIES = ("GGML_", "LLAMA_", "OMP_", "GOMP_", "KMP_", "TENSOR_TRACE_", "MALLOC_")
+# In the name of a variable, flag or setting: it looks like a secret. Case does not matter.
+SECRET_WORDS = _LISTS["words of secrets"]
+# With which tokens of well-known services begin
+TOKEN_PREFIXES = _LISTS["prefixes of tokens"]
+# Variables of llama.cpp, ggml, OpenMP, the C library and the tracer that hold a number, a word or a list of them
+HARMLESS = _LISTS["harmless variables"]
+# Flags that hold a secret although their name does not say so
+SECRET_FLAGS = _LISTS["secret flags"]
+# Flags that hold no secret although their name looks like it: a count, or nothing
+HARMLESS_FLAGS = _LISTS["harmless flags"]
+# Flags whose values may become public whatever the program is
+PUBLIC_FLAGS = _LISTS["public flags"]
+LLAMA_CPP = "llama-"  # with which the names of llama.cpp's programs begin
+# Programs that start another one and pass on what stands behind its name
+STARTERS = _LISTS["starters"]
 
 _LONGEST, _SIGNS = 64, r"_.,:;{}()*+\- "
 _NAME = re.compile(r"[A-Za-z0-9_]{1,64}")

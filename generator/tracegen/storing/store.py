@@ -24,7 +24,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tracegen.contract import documents, shapes, withheld
-from tracegen.contract.errors import EnvironmentFailure, StoreError
+from tracegen.contract.errors import EnvironmentFailure, StoreError, os_errors
 from tracegen.contract.model import Check, Run
 from tracegen.storing import parts
 
@@ -51,17 +51,14 @@ def whole_folder(target: Path, *, public: bool = False) -> Iterator[Path]:
     """
     if target.exists():
         raise StoreError(f"{target}: exists already, and a run or version is never written twice; move it away")
-    try:
-        with parts.new_folder(target.parent) as beside:
-            yield beside
-            for path in (*beside.rglob("*"), beside):
-                if public:
-                    path.chmod(0o755 if path.is_dir() else 0o644)
-                _flush(path)
-            os.rename(beside, target)
-            _flush(target.parent)
-    except OSError as error:
-        raise EnvironmentFailure(f"{target}: could not be written: {error.strerror or error}") from error
+    with os_errors(f"{target}: could not be written"), parts.new_folder(target.parent) as beside:
+        yield beside
+        for path in (*beside.rglob("*"), beside):
+            if public:
+                path.chmod(0o755 if path.is_dir() else 0o644)
+            flush(path)
+        os.rename(beside, target)
+        flush(target.parent)
 
 
 @contextmanager
@@ -71,10 +68,8 @@ def part_folder(parent: Path) -> Iterator[Path]:
     Raises EnvironmentFailure when `parent` cannot be written.
     """
     with ExitStack() as stack:
-        try:
+        with os_errors(f"{parent}: cannot be written"):
             part = stack.enter_context(parts.new_folder(parent))
-        except OSError as error:
-            raise EnvironmentFailure(f"{parent}: cannot be written: {error.strerror or error}") from error
         yield part
 
 
@@ -89,11 +84,11 @@ def place_numbered(part: Path, parent: Path, finish: Callable[[int], None], *, a
         finish(number)
         try:
             for path in part.rglob("*"):
-                _flush(path)
-            _flush(part)
+                flush(path)
+            flush(part)
             target = parent / f"{number:03d}"
             os.rename(part, target)
-            _flush(parent)
+            flush(parent)
             return target
         except OSError as error:
             if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
@@ -115,7 +110,8 @@ def compress(path: Path) -> None:
     path.unlink()
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Bring a file or folder to the disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -125,14 +121,11 @@ def _flush(path: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file atomically. Raises EnvironmentFailure, and then leaves the file as it was."""
-    try:
-        with parts.new_file(path.parent) as (part, descriptor):
-            with open(descriptor, "w", encoding="utf-8", closefd=False) as stream:
-                stream.write(text)
-            os.fsync(descriptor)
-            os.replace(part, path)
-    except OSError as error:
-        raise EnvironmentFailure(f"{path}: could not be written: {error.strerror or error}") from error
+    with os_errors(f"{path}: could not be written"), parts.new_file(path.parent) as (part, descriptor):
+        with open(descriptor, "w", encoding="utf-8", closefd=False) as stream:
+            stream.write(text)
+        os.fsync(descriptor)
+        os.replace(part, path)
 
 
 def manifest_of(folder: Path, leave_out: tuple[str, ...]) -> dict[str, dict[str, object]]:
@@ -187,10 +180,8 @@ def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], reader_versio
         stamp = {b"tracegen.reader": reader_version.encode(), b"tracegen.schema": str(SCHEMA).encode()}
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), **stamp})
         path = folder / f"{name}.parquet"
-        try:
+        with os_errors(f"{path}: could not be written"):
             pq.write_table(table, path, compression="zstd")
-        except OSError as error:
-            raise EnvironmentFailure(f"{path}: could not be written: {error.strerror or error}") from error
 
 
 def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str, pd.DataFrame]:

@@ -48,8 +48,7 @@ def command(run: str, question: str | None, as_csv: bool, as_json: bool) -> int:
 
 
 def _answers(named: str, question: str | None) -> list[Answer]:
-    """The answers of a run or version. Raises SettingsError for an unknown question, and one that the run does not "
-    "ask."""
+    """The answers of a run or version. Raises SettingsError for a question that is unknown, or not asked of it."""
     from tracegen.reading.notebook.loaded import load
     from tracegen.report.figures.answers import answers, questions
     from tracegen.report.figures.context import Context

@@ -3,13 +3,13 @@
 import click
 from click.shell_completion import get_completion_class
 
-from tracegen.cli.arguments import COMPLETE, Choice, Verb
+from tracegen.cli.arguments import COMPLETE, Verb
 
 SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command("completion", cls=Verb)
-@click.argument("shell", metavar="SHELL", type=Choice(SHELLS))
+@click.argument("shell", metavar="SHELL", type=click.Choice(SHELLS))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> int:
     """Print click's script for the shell."""

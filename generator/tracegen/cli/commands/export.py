@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracegen.cli.arguments import PATH, Choice, Converted, Verb, run_names
-from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.cli.arguments import PATH, Converted, Verb, run_names
+from tracegen.contract.errors import SettingsError, os_errors
 from tracegen.storing.store import part_folder
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _passes(text: str) -> range:
 @click.argument(
     "format",
     metavar="FORMAT",
-    type=Choice(tuple(MEANING)),
+    type=click.Choice(tuple(MEANING)),
     help="What to write. " + "; ".join(f"{key}: {meaning}" for key, meaning in MEANING.items()) + ".",
 )
 @click.option("--pass", "passes", metavar="K", multiple=True, type=Converted("pass", _passes))
@@ -116,29 +116,25 @@ _MARK = ".tracegen-export"  # in each folder that was written here: only such a 
 
 def _write(written: Format, source: Source, target: Path, force: bool) -> Path:
     """Write into a new folder beside the target, then rename. Raises EnvironmentFailure, and then leaves no trace."""
-    with part_folder(target.parent) as part:
-        try:
-            written.write(source, part)
-            files = list(part.iterdir())
-            if written.suffix is not None and len(files) == 1:
-                if target.is_dir():
-                    shutil.rmtree(target)
-                os.replace(files[0], target)
-                return target
-            folder = target.with_suffix("") if written.suffix is not None else target
-            if folder != target:
-                _refuse_place(folder, force)
-            (part / _MARK).write_text(f"{written.key}\n")
-            if folder.is_dir():
-                shutil.rmtree(folder)
-            elif folder.exists():
-                folder.unlink()
-            os.rename(part, folder)
-            return folder
-        except OSError as error:
-            raise EnvironmentFailure(
-                f"{target}: cannot be written: {error.strerror or error}; free space, or name another place with --out"
-            ) from error
+    advice = "free space, or name another place with --out"
+    with part_folder(target.parent) as part, os_errors(f"{target}: cannot be written", advice=advice):
+        written.write(source, part)
+        files = list(part.iterdir())
+        if written.suffix is not None and len(files) == 1:
+            if target.is_dir():
+                shutil.rmtree(target)
+            os.replace(files[0], target)
+            return target
+        folder = target.with_suffix("") if written.suffix is not None else target
+        if folder != target:
+            _refuse_place(folder, force)
+        (part / _MARK).write_text(f"{written.key}\n")
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        elif folder.exists():
+            folder.unlink()
+        os.rename(part, folder)
+        return folder
 
 
 def _size(path: Path) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tracegen.cli.arguments import PATH, Choice, Verb, experiment_names
+from tracegen.cli.arguments import PATH, Verb, experiment_names
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible
 
@@ -25,12 +25,12 @@ OP_TABLES = ("2025-07", "2026-01", "2026-11")
 @click.option(
     "--format",
     "role",
-    type=Choice(tuple(FORMATS)),
+    type=click.Choice(tuple(FORMATS)),
     help="The format of the trace, where several lie together. "
     + "; ".join(f"{key}: {meaning}" for key, meaning in FORMATS.items())
     + ".",
 )
-@click.option("--op-table", type=Choice(OP_TABLES))
+@click.option("--op-table", type=click.Choice(OP_TABLES))
 @click.option("--model", metavar="FILE", type=PATH)
 def command(
     sources: Sequence[Path], name: str | None, role: str | None, op_table: str | None, model: Path | None

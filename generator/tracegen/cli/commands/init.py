@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from tracegen.cli.arguments import PATH, Verb
-from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.contract.errors import SettingsError, os_errors
 from tracegen.contract.text import visible
 
 FILES: Mapping[str, tuple[str, str]] = {  # path -> its template, and what it is
@@ -68,12 +68,9 @@ def _write(folder: Path, texts: Mapping[str, str]) -> None:
         for name, text in texts.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                with path.open("x", encoding="utf-8") as file:
-                    written.append(path)
-                    file.write(text)
-            except OSError as error:
-                raise EnvironmentFailure(f"{path}: cannot be written: {error.strerror or error}") from error
+            with os_errors(f"{path}: cannot be written"), path.open("x", encoding="utf-8") as file:
+                written.append(path)
+                file.write(text)
     except BaseException:
         for path in written:
             with suppress(OSError):

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tracegen.cli.arguments import NUMBER, PATH, WHOLE, Choice, Verb
+from tracegen.cli.arguments import NUMBER, PATH, WHOLE, Verb
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import DEMO_DTYPES, TRAINED_MODELS, WRITTEN_MODELS
 from tracegen.storing.progress import BYTES, Progress
@@ -16,10 +16,10 @@ Write = Callable[..., tuple[Path, ...]]
 
 
 @click.command("model", cls=Verb)
-@click.argument("kind", metavar="KIND", type=Choice(WRITTEN_MODELS))
+@click.argument("kind", metavar="KIND", type=click.Choice(WRITTEN_MODELS))
 @click.argument("out", metavar="OUT", type=PATH)
 @click.option("--seed", type=WHOLE, metavar="N")
-@click.option("--dtype", type=Choice(DEMO_DTYPES))
+@click.option("--dtype", type=click.Choice(DEMO_DTYPES))
 @click.option("--split", is_flag=True)
 @click.option("--size-gb", type=NUMBER, metavar="N")
 @click.option("--layers", "n_layers", type=WHOLE, metavar="N")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tracegen.cli.arguments import PATH, Choice, Verb, run_names
+from tracegen.cli.arguments import PATH, Verb, run_names
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible
 from tracegen.storing.progress import BYTES, Progress
@@ -33,7 +33,7 @@ MEANING = {
 @click.option(
     "--order",
     required=True,
-    type=Choice(tuple(MEANING)),
+    type=click.Choice(tuple(MEANING)),
     help="The order of the tensors. " + "; ".join(f"{name}: {meaning}" for name, meaning in MEANING.items()) + ".",
 )
 @click.option("--run", metavar="RUN", shell_complete=run_names)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,12 +16,10 @@ from tracegen.contract.text import visible
 if TYPE_CHECKING:
     from tracegen.contract.matrix import Matrix
     from tracegen.contract.model import Experiment, Run
-    from tracegen.measure.runs.matrix_runs import Machines, Todo
-    from tracegen.storing.progress import Progress
 
 EXPERIMENTS = Path("experiments")
 TOKENS, QUICK = 5, "quick"
-_WITH_A_MATRIX = "--plan, --yes, --anew, --repeat, --executor and --llama-cpp"
+_WITH_A_MATRIX = "--plan, --yes, --anew, --repeat and --llama-cpp"
 ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
 
 
@@ -43,7 +40,6 @@ ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
     "--yes", is_flag=True, help=f"Ask nothing: make a matrix of over {ASKED} runs, and agree to what its flags do."
 )
 @click.option("--anew", is_flag=True)
-@click.option("--executor", metavar="ADDRESS")
 @click.option("--publish", is_flag=True)
 @click.option("-m", "--message", metavar="WHY")
 def command(
@@ -57,7 +53,6 @@ def command(
     plan: bool,
     yes: bool,
     anew: bool,
-    executor: str | None,
     publish: bool,
     message: str | None,
 ) -> int:
@@ -84,11 +79,9 @@ def command(
             agree(
                 [*asked, *(f"llama_cpp = {folder}: runs the programs in that folder" for folder in programs)], yes=yes
             )
-        return _make(matrix, where, llama_cpp, plan=plan, yes=yes, anew=anew, executor=executor)
-    if plan or anew or executor:
-        raise SettingsError(
-            "--plan, --anew, --executor: need an experiment with a matrix; add the table [matrix] to it"
-        )
+        return _make(matrix, where, llama_cpp, plan=plan, yes=yes, anew=anew)
+    if plan or anew:
+        raise SettingsError("--plan, --anew: need an experiment with a matrix; add the table [matrix] to it")
     if file is None:
         chosen, folder = _from_options(model, prompt, tokens, name)
     else:
@@ -113,12 +106,10 @@ def command(
     return _status(runs)
 
 
-def _make(
-    matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bool, yes: bool, anew: bool, executor: str | None
-) -> int:
+def _make(matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bool, yes: bool, anew: bool) -> int:
     """Print the plan of a matrix, and make the runs that are missing; print each, and all cells at the end."""
-    from tracegen.measure.runs.matrix_report import matrix_text, outcome_text, plan_text
     from tracegen.measure.runs.matrix_runs import carry_out, todo
+    from tracegen.measure.runs.series import matrix_text, outcome_text, plan_text
     from tracegen.storing.progress import Progress
 
     needed = todo(matrix, folder, anew=anew)
@@ -128,36 +119,18 @@ def _make(
     n = len(needed.missing)
     if n > ASKED and not yes:
         _ask(f"Make {n} runs?", f"the matrix has {n} runs to make; add --yes to make more than {ASKED}")
-    progress = Progress()
     runs, failed = list(needed.stored), []
-    with _machines(executor, folder, progress, needed, llama_cpp) as machines:
-        try:
-            for outcome in carry_out(needed, machines, progress):
-                print(outcome_text(outcome), flush=True)
-                runs += [outcome.run] if outcome.run and outcome.usable else []
-                failed += [] if outcome.usable else [outcome]
-        finally:  # also after Ctrl-C: stored runs count, and the same command goes on with the others
-            if runs or failed:
-                print(matrix_text(matrix, runs, failed), flush=True)
+    try:
+        for outcome in carry_out(needed, folder, Progress(), llama_cpp):
+            print(outcome_text(outcome), flush=True)
+            runs += [outcome.run] if outcome.run and outcome.usable else []
+            failed += [] if outcome.usable else [outcome]
+    finally:  # also after Ctrl-C: stored runs count, and the same command goes on with the others
+        if runs or failed:
+            print(matrix_text(matrix, runs, failed), flush=True)
     if failed:
         raise CheckError(f"{len(failed)} of {n} runs failed; the same command tries them again")
     return 0
-
-
-@contextmanager
-def _machines(
-    executor: str | None, folder: Path, progress: Progress, needed: Todo, llama_cpp: str | None
-) -> Iterator[Machines]:
-    """Where runs are made: the machines behind a scheduler, or this one."""
-    if executor is None:
-        from tracegen.measure.runs.matrix_runs import Here
-
-        yield Here(folder, progress, llama_cpp)
-        return
-    from tracegen.measure.runs.cluster import cluster
-
-    with cluster(executor, folder, progress, needed, llama_cpp) as machines:
-        yield machines
 
 
 def questions_of(experiment: Experiment, folder: Path) -> list[str]:

@@ -7,7 +7,7 @@ import click
 
 from tracegen.cli.arguments import PATH, Verb
 from tracegen.cli.commands.build import build_site
-from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, os_errors
 from tracegen.storing.parts import remove_left
 from tracegen.storing.store import part_folder
 
@@ -30,14 +30,12 @@ def command(folder: Path) -> int:
         _copy_project(part)
         front = build_site(part / "mkdocs.yml").relative_to(part.absolute())
         _refuse_taken(folder, part)
-        try:
+        with os_errors(f"{folder}: cannot be written"):
             if folder.exists():
                 for path in sorted(part.iterdir()):
                     path.rename(folder / path.name)
             else:
                 part.rename(folder)
-        except OSError as error:
-            raise EnvironmentFailure(f"{folder}: cannot be written: {error.strerror or error}") from error
     print(folder / front)
     return 0
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tracegen.cli.arguments import WHOLE, Choice, Converted, Verb, run_names
+from tracegen.cli.arguments import WHOLE, Converted, Verb, run_names
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible
 
@@ -22,7 +22,7 @@ ISSUE = ("hot", "cache", "load", "ops", "disk")
 LIMIT = 50
 
 
-class _Part(Choice):
+class _Part(click.Choice[str]):
     """A part of the lines for an issue."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:

@@ -45,7 +45,7 @@ def command(runs: Sequence[str], statement: str | None, as_csv: bool, as_json: b
         print(data_dictionary(), end="")
         return 0
     if statement is None:
-        raise click.UsageError("the following arguments are required: RUN, STATEMENT")
+        raise click.UsageError("Missing arguments 'RUN' and 'STATEMENT'.")
     if not runs:
         raise SettingsError(f"{statement!r}: is the only argument; name a RUN, and then the statement")
     _refuse_little_memory()
@@ -62,7 +62,7 @@ def command(runs: Sequence[str], statement: str | None, as_csv: bool, as_json: b
     return 0
 
 
-def _refuse_little_memory(needed: int = ADDRESSES) -> None:
+def _refuse_little_memory() -> None:
     """Raise EnvironmentFailure where a limit leaves too few addresses for DuckDB's libraries and threads.
 
     They would end the process themselves, in the midst of a statement and with an error of theirs.
@@ -71,11 +71,11 @@ def _refuse_little_memory(needed: int = ADDRESSES) -> None:
     if limit == resource.RLIM_INFINITY:
         return
     try:
-        mmap.mmap(-1, needed, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0).close()
+        mmap.mmap(-1, ADDRESSES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0).close()
     except (OSError, MemoryError) as error:
         raise EnvironmentFailure(
             f"memory is limited to {limit >> 20:,} MiB of addresses (`ulimit -v`), and a statement needs "
-            f"{needed >> 20:,} MiB besides those in use; raise the limit"
+            f"{ADDRESSES >> 20:,} MiB besides those in use; raise the limit"
         ) from error
 
 

@@ -73,9 +73,9 @@ def number_of(path: Path) -> int | None:
 
 
 def field_of(path: Path, name: str) -> int | None:
-    """The number after `name` in a file of lines `name number`, such as memory.events; None when it is missing."""
+    """The number after `name` in a file of lines `name number` or `name: number unit`; None when it is missing."""
     for line in (text_of(path) or "").splitlines():
-        key, _, value = line.partition(" ")
-        if key == name and value.isdigit():
-            return int(value)
+        words = line.split()
+        if len(words) > 1 and words[0].rstrip(":") == name and words[1].isdigit():
+            return int(words[1])
     return None

@@ -6,25 +6,25 @@ inside the device helps as little as possible.
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from tracegen.contract.errors import EnvironmentFailure
+from tracegen.contract.errors import os_errors
 from tracegen.contract.text import visible
-from tracegen.measure.capture.direct_file import (
+from tracegen.measure.capture.direct_reads import (
     LEAST_BLOCK,
+    Reads,
     bytes_from_devices,
     measurable_size,
     open_direct,
+    read_blocks,
     refuse_memory,
     refuse_uncounted,
 )
-from tracegen.measure.capture.direct_reads import Reads, read_blocks
 from tracegen.measure.capture.storage import hardware_of, storage_of
 from tracegen.storing.progress import Progress
 
@@ -108,7 +108,7 @@ def measure_device(path: Path, seconds: float, progress: Progress) -> Device:
     """
     fd = open_direct(path)
     try:
-        with _os_errors_of(path):
+        with os_errors(f"{path}: cannot be read", advice="try again; the kernel's log may say why"):
             size = measurable_size(fd, path)
             facts = {**hardware_of(path), **storage_of(path)}
             progress.step(f"reading {visible(path.name)}")
@@ -134,17 +134,6 @@ def measure_device(path: Path, seconds: float, progress: Progress) -> Device:
         skipped=skipped,
         program_limits=limits,
     )
-
-
-@contextmanager
-def _os_errors_of(path: Path) -> Iterator[None]:
-    """Raise EnvironmentFailure with the path for an OSError."""
-    try:
-        yield
-    except OSError as error:
-        raise EnvironmentFailure(
-            f"{path}: cannot be read: {error.strerror or error}; try again; the kernel's log may say why"
-        ) from error
 
 
 def _program_limits(slot_ns: int) -> tuple[ProgramLimit, ...]:

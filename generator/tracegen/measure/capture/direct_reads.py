@@ -1,18 +1,21 @@
-"""Reads that go past the page cache (O_DIRECT): a given number of them at a time, each timed."""
+"""Reads that go past the page cache (O_DIRECT): a given number of them at a time, each timed; and files for them."""
 
 import errno
 import mmap
 import os
+import stat
 import threading
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
-from tracegen.contract.errors import EnvironmentFailure
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, os_errors
+from tracegen.measure.capture.storage import storage_of
 
 
 @dataclass(frozen=True)
@@ -85,3 +88,109 @@ def read_blocks(fd: int, offsets: Sequence[int], block_bytes: int, queue_depth: 
             raise
     begins, ends, latencies = zip(*results, strict=True)
     return Reads(max(ends) - min(begins), np.concatenate([np.array(each, np.int64) for each in latencies]))
+
+
+LEAST_BLOCK = 4096
+HOLES_SHARE = 0.01  # of a file that may be holes: reads of them cost nothing
+
+
+def open_direct(path: Path) -> int:
+    """Open a regular file for direct reads. Raises SettingsError, or EnvironmentFailure when O_DIRECT is refused."""
+    with os_errors(f"{path}: cannot be read", SettingsError, "name another file"):
+        mode = path.stat().st_mode  # before it is opened: a pipe would wait for its writer
+    if stat.S_ISDIR(mode):
+        raise SettingsError(f"{path}: is a folder; name a file of some MiB in it")
+    if not stat.S_ISREG(mode):
+        raise SettingsError(f"{path}: is no regular file; name a file of some MiB on the device")
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            raise _refused(path) from error
+        raise SettingsError(f"{path}: cannot be read: {error.strerror or error}; name another file") from error
+
+
+def _refused(path: Path) -> EnvironmentFailure:
+    return EnvironmentFailure(
+        f"{path}: the file system ({_kind(path)}) refuses direct reads (O_DIRECT), without which the page cache would "
+        "be measured; put the file on a disk"
+    )
+
+
+def _kind(path: Path) -> str:
+    return storage_of(path)["file_system"] or "of no known kind"
+
+
+def measurable_size(fd: int, path: Path) -> int:
+    """The size of a file in bytes. Raises SettingsError when it is too small or has holes."""
+    size = os.fstat(fd).st_size
+    if size < LEAST_BLOCK:
+        what = f"has {size} bytes" if size else "is empty"
+        raise SettingsError(f"{path}: {what}; name a file of some MiB (at least {LEAST_BLOCK} bytes)")
+    if _hole_bytes(fd, size) > HOLES_SHARE * size:
+        raise SettingsError(
+            f"{path}: more than {HOLES_SHARE:.0%} of it was never written (holes), and reads of holes do not reach the "
+            "device; name a file that was written whole"
+        )
+    return size
+
+
+def _hole_bytes(fd: int, size: int) -> int:
+    """Bytes of a file that lie in holes; stops above what is allowed. 0 when the file system does not say."""
+    at = n_bytes = 0
+    while at < size and n_bytes <= HOLES_SHARE * size:
+        try:
+            data = os.lseek(fd, at, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # ENXIO: only a hole follows
+                return n_bytes
+            data = size
+        n_bytes += data - at
+        at = os.lseek(fd, data, os.SEEK_HOLE) if data < size else size
+    return n_bytes
+
+
+def bytes_from_devices() -> int | None:
+    """Bytes that this process has read from devices, as the kernel counts them; null when it does not count."""
+    try:
+        lines = Path("/proc/self/io").read_text(encoding="ascii").splitlines()
+        return int(dict(line.split(": ", 1) for line in lines)["read_bytes"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def refuse_memory(fd: int, path: Path) -> None:
+    """Read a block twice. Raises EnvironmentFailure when the kernel does not count the second read as one of a device.
+
+    tmpfs accepts O_DIRECT and reads from memory. Other file systems read through the page cache where they compress or
+    encrypt: the first read then brings the block into memory, and the second comes from there.
+    """
+    offset = _first_written(fd)
+    try:
+        read_blocks(fd, [offset], LEAST_BLOCK, 1, 0)
+        counted = bytes_from_devices()
+        read_blocks(fd, [offset], LEAST_BLOCK, 1, 0)
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            raise _refused(path) from error
+        raise
+    refuse_uncounted(path, counted, LEAST_BLOCK)
+
+
+def _first_written(fd: int) -> int:
+    """Offset in bytes of the first block that is not all hole; 0 when the file system does not say."""
+    try:
+        data = os.lseek(fd, 0, os.SEEK_DATA)
+    except OSError:
+        return 0
+    return data // LEAST_BLOCK * LEAST_BLOCK
+
+
+def refuse_uncounted(path: Path, counted: int | None, n_bytes: int) -> None:
+    """Raise EnvironmentFailure when fewer than `n_bytes` came from devices since the kernel's count was `counted`."""
+    now = bytes_from_devices()
+    if counted is not None and now is not None and now - counted < n_bytes:
+        raise EnvironmentFailure(
+            f"{path}: the file system ({_kind(path)}) serves direct reads (O_DIRECT) from memory: the kernel counts "
+            f"{now - counted} of {n_bytes} bytes as read from a device; put the file on a disk, not compressed"
+        )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tracegen.contract.errors import EnvironmentFailure
+from tracegen.contract.errors import EnvironmentFailure, os_errors
 from tracegen.measure.capture.page_cache import forget, residency_is_known, resident_pages
 from tracegen.storing.hashes import HashCache
 from tracegen.storing.progress import BYTES, Progress
@@ -58,25 +58,20 @@ def sha256_of_cold(path: Path, done: Callable[[int], None] = lambda _: None) -> 
     the file cannot be read or is cut meanwhile.
     """
     digest = hashlib.sha256()
-    try:
-        fd = os.open(path, os.O_RDONLY)
-        try:
-            size = os.fstat(fd).st_size
-            residency_known = residency_is_known(path)
-            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)  # no read-ahead of the kernel: only pieces are read
-            pieces = [(at, min(PIECE, size - at)) for at in range(0, size, PIECE)]
-            ahead = [_begin_read(fd, piece) for piece in pieces[:1]]
-            for i, (at, length) in enumerate(pieces):
-                absent = ahead.pop()
-                ahead = [_begin_read(fd, piece) for piece in pieces[i + 1 : i + 2]]
-                digest.update(_read_piece(fd, at, length, path))
-                if residency_known:
-                    forget(fd, at, absent)
-                done(at + length)
-        finally:
-            os.close(fd)
-    except OSError as error:
-        raise EnvironmentFailure(f"{path}: cannot be read: {error.strerror or error}") from error
+    with os_errors(f"{path}: cannot be read"), path.open("rb", buffering=0) as stream:
+        fd = stream.fileno()
+        size = os.fstat(fd).st_size
+        residency_known = residency_is_known(path)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)  # no read-ahead of the kernel: only pieces are read
+        pieces = [(at, min(PIECE, size - at)) for at in range(0, size, PIECE)]
+        ahead = [_begin_read(fd, piece) for piece in pieces[:1]]
+        for i, (at, length) in enumerate(pieces):
+            absent = ahead.pop()
+            ahead = [_begin_read(fd, piece) for piece in pieces[i + 1 : i + 2]]
+            digest.update(_read_piece(fd, at, length, path))
+            if residency_known:
+                forget(fd, at, absent)
+            done(at + length)
     return digest.hexdigest()
 
 

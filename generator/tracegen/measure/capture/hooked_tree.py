@@ -65,12 +65,10 @@ class Plan:
 
     def net(self) -> tuple[Change, ...]:
         """One change for each file: from its content now to its content in the end."""
-        files = dict.fromkeys(change.file for change in self.changes)
-        changes = []
-        for file in files:
-            steps = [change for change in self.changes if change.file == file]
-            changes.append(Change(file, steps[0].before, steps[-1].after))
-        return tuple(changes)
+        net: dict[str, Change] = {}
+        for change in self.changes:
+            net[change.file] = Change(change.file, net.get(change.file, change).before, change.after)
+        return tuple(net.values())
 
 
 def hooks_version(native: Path) -> str:

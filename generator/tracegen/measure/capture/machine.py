@@ -1,4 +1,4 @@
-"""Tells machines apart without their names."""
+"""Tells machines apart without their names, and how large the last-level caches of their processors are."""
 
 import hashlib
 import hmac
@@ -23,9 +23,35 @@ def machine_id(path: Path = Path("/etc/machine-id")) -> str:
     return hmac.new(secret or socket.gethostname().encode(), b"tracegen", hashlib.sha256).hexdigest()[:_DIGITS]
 
 
-def kernel_id(path: Path = Path("/proc/sys/kernel/random/boot_id")) -> str:
-    """What containers and processes on one running kernel share, and no other machine has."""
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def last_level_cache_bytes(folder: Path = Path("/sys/devices/system/cpu")) -> int | None:
+    """The bytes of all last-level caches, each counted once however many processors share it.
+
+    In a virtual machine the kernel tells what the host lets it see, which may be less than there is. None where it does
+    not tell of a processor's caches, or of one of them not its size or who shares it.
+    """
+    caches: dict[tuple[int, str], int] = {}
+    processors = sorted(folder.glob("cpu[0-9]*/cache"))
     try:
-        return path.read_text().strip()
-    except OSError:
-        return f"host {socket.gethostname()}"
+        for processor in processors:
+            levels = [(int(_told(index / "level")), index) for index in sorted(processor.glob("index[0-9]*"))]
+            last, index = max(pair for pair in levels if _told(pair[1] / "type") != "Instruction")
+            caches[last, _told(index / "shared_cpu_list")] = _bytes(_told(index / "size"))
+    except (OSError, ValueError, KeyError):
+        return None
+    return sum(caches.values()) or None
+
+
+def _told(path: Path) -> str:
+    """What a file says; ValueError where it is empty."""
+    text = path.read_text(encoding="ascii").strip()
+    if not text:
+        raise ValueError(f"{path} is empty")
+    return text
+
+
+def _bytes(size: str) -> int:
+    """The number of bytes of `32768K`."""
+    return int(size[:-1]) * _UNITS[size[-1]]

@@ -6,23 +6,19 @@ a busy machine there may be none: then nothing is remembered, and the next run m
 weights asks of memory. A faster program could reach more, so that the rate is a lower bound of what memory can do.
 """
 
-import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tracegen.contract import documents
-from tracegen.contract.errors import EnvironmentFailure, StoreError
-from tracegen.measure.capture.last_level_cache import last_level_cache_bytes
+from tracegen.contract.errors import EnvironmentFailure
 from tracegen.measure.capture.locked import available_bytes
-from tracegen.measure.capture.machine import machine_id
-from tracegen.storing import store
+from tracegen.measure.capture.machine import last_level_cache_bytes, machine_id
+from tracegen.storing.remembered import kept
 from tracegen.storing.resources import cache_folder
 
 ARRAY_BYTES = 512 << 20
@@ -45,15 +41,7 @@ def memory_rate(path: Path | None = None, *, anew: bool = False) -> dict[str, An
     host: dict[str, Any] = {"id": machine_id(), "cores": len(os.sched_getaffinity(0)), "schema": SCHEMA}
     if n_bytes != ARRAY_BYTES:
         host["array_bytes"] = n_bytes
-    known = None if anew else _remembered(path, host)
-    if known is not None:
-        return known
-    measured = measure(n_bytes)
-    if measured is not None:
-        with suppress(OSError):  # a cache that cannot be written costs a second each time
-            path.parent.mkdir(parents=True, exist_ok=True)
-            store.write_text(path, json.dumps({**host, "rate": measured}) + "\n")
-    return measured
+    return kept(path, host, lambda: measure(n_bytes), anew=anew)
 
 
 def measure(array_bytes: int = ARRAY_BYTES) -> dict[str, Any] | None:
@@ -94,15 +82,3 @@ def _read(numbers: np.ndarray) -> float:
     begin, own = time.perf_counter(), time.thread_time()
     np.add.reduce(numbers)  # NumPy gives up the interpreter's lock meanwhile
     return (time.thread_time() - own) / (time.perf_counter() - begin)
-
-
-def _remembered(path: Path, host: dict[str, Any]) -> dict[str, Any] | None:
-    """The rate in the file, if it is whole and of this host."""
-    try:
-        document = documents.read_json(path)
-        rate = document.pop("rate")
-        pairs = list(zip(rate["threads"], rate["bytes_per_second"], strict=True))
-    except (OSError, StoreError, ValueError, KeyError, TypeError, AttributeError):
-        return None
-    whole = pairs and all(isinstance(n, int) and isinstance(r, int) and n > 0 and r > 0 for n, r in pairs)
-    return rate if whole and document == host else None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tracegen.contract.errors import EnvironmentFailure
+from tracegen.contract.errors import EnvironmentFailure, os_errors
 
 PIECE = 1 << 30  # bytes mapped at a time
 READINGS = 4  # how often `fill` reads the files before it gives up
@@ -30,14 +30,11 @@ def cached(path: Path) -> Cached:
 
     Since Linux 5.2 the kernel answers only those who own the file or may write it; for others the count is null.
     """
-    try:
-        with path.open("rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
-            stretches = ((at, min(PIECE, size - at)) for at in range(0, size, PIECE))
-            pages = sum(int(resident_pages(stream.fileno(), *stretch).sum()) for stretch in stretches)
-            known = residency_is_known(path)
-    except OSError as error:
-        raise EnvironmentFailure(f"{path}: cannot be read: {error.strerror or error}") from error
+    with os_errors(f"{path}: cannot be read"), path.open("rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        stretches = ((at, min(PIECE, size - at)) for at in range(0, size, PIECE))
+        pages = sum(int(resident_pages(stream.fileno(), *stretch).sum()) for stretch in stretches)
+        known = residency_is_known(path)
     return Cached(path, size, min(pages * mmap.PAGESIZE, size) if known else None)
 
 
@@ -82,15 +79,9 @@ def drop(paths: Sequence[Path]) -> None:
     Raises EnvironmentFailure when some stay (another process maps or locks them), or it cannot be checked.
     """
     for path in paths:
-        try:
-            fd = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(fd)  # pages that are not written yet cannot be dropped
-                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-            finally:
-                os.close(fd)
-        except OSError as error:
-            raise EnvironmentFailure(f"{path}: cannot be dropped: {error.strerror or error}") from error
+        with os_errors(f"{path}: cannot be dropped"), path.open("rb") as stream:
+            os.fsync(stream.fileno())  # pages that are not written yet cannot be dropped
+            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         left = cached(path)
         if left.cached_bytes is None:
             raise EnvironmentFailure(
@@ -127,9 +118,6 @@ def fill(paths: Sequence[Path]) -> None:
 
 
 def _read(path: Path) -> None:
-    try:
-        with path.open("rb", buffering=0) as stream:
-            while stream.read(8 << 20):
-                pass
-    except OSError as error:
-        raise EnvironmentFailure(f"{path}: cannot be read: {error.strerror or error}") from error
+    with os_errors(f"{path}: cannot be read"), path.open("rb", buffering=0) as stream:
+        while stream.read(8 << 20):
+            pass

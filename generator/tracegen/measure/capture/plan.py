@@ -41,15 +41,17 @@ def command_for(experiment: Experiment, program: Path, model: Path, *, has_load_
 
 
 def environment_for(experiment: Experiment, trace: Path) -> dict[str, str]:
+    """The environment that measures an experiment."""
+    return tracer_environment(
+        trace, experiment.max_trace_bytes, experiment.records_faults,
+        PREFAULT=int(experiment.prefault), RESIDENCY=int(experiment.residency),
+    )  # fmt: skip
+
+
+def tracer_environment(trace: Path, max_bytes: int, faults: bool, **more: object) -> dict[str, str]:
     """The environment that switches the tracer on, and ggml's backtraces off: they would hide an error message."""
-    return {
-        "TENSOR_TRACE_DIR": str(trace),
-        "TENSOR_TRACE_MAX_BYTES": str(experiment.max_trace_bytes),
-        "TENSOR_TRACE_PREFAULT": str(int(experiment.prefault)),
-        "TENSOR_TRACE_RESIDENCY": str(int(experiment.residency)),
-        "TENSOR_TRACE_FAULTS": str(int(experiment.records_faults)),
-        "GGML_NO_BACKTRACE": "1",
-    }
+    told = {"DIR": trace, "MAX_BYTES": max_bytes, "FAULTS": int(faults), **more}
+    return {"GGML_NO_BACKTRACE": "1", **{f"TENSOR_TRACE_{name}": str(value) for name, value in told.items()}}
 
 
 _TIMINGS = {

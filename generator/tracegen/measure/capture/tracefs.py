@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tracegen.contract.errors import EnvironmentFailure
+from tracegen.contract.errors import EnvironmentFailure, os_errors
 
 _PREFIX = "tracegen"
 _OURS = re.compile(rf"{_PREFIX}-(\d+)-(\d+)")  # number of the process, and when it began
@@ -42,13 +42,10 @@ def _tracefs() -> Iterator[Path]:
     if mounted is not None:
         yield mounted
         return
-    try:
+    with os_errors(
+        "tracefs is not mounted, and cannot be", advice="as root: `mount -t tracefs nodev /sys/kernel/tracing`"
+    ):
         mount = _detached_mount(b"tracefs")
-    except OSError as error:
-        raise EnvironmentFailure(
-            f"tracefs is not mounted, and cannot be: {error.strerror}; as root: "
-            "`mount -t tracefs nodev /sys/kernel/tracing`"
-        ) from error
     try:
         yield Path(f"/proc/self/fd/{mount}")
     finally:

@@ -1,5 +1,7 @@
 """The checks that decide the verdict of a run. Each states its finding and its limit."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -321,4 +323,18 @@ _CHECKS = (
     times.interference, times.stopped, times.skew,
 )  # fmt: skip
 
-OF_TABLES = (_layers, _op_mix, _untouched, times.skew)  # those that tables of any origin allow
+_OF_TABLES = (_layers, _op_mix, _untouched, times.skew)  # those that tables of any origin allow
+
+
+def checks_of_import(evidence: Evidence, found: Sequence[Check]) -> tuple[Check, ...]:
+    """The checks of an imported run, in the order of `Key`: those of its reader, then general ones of its tables.
+
+    A general check that the reader made itself is left out.
+    """
+    made = {Key(check.key): check for check in (*(run_check(evidence) for run_check in _OF_TABLES), *found)}
+    if Key.NODES_ACCOUNTED in made and made[Key.NODES_ACCOUNTED].state == "failed":
+        # what the missing operations read is not untouched
+        why = "operations are missing, and what they read would be listed"
+        known = made[Key.NEVER_TOUCHED]
+        made[Key.NEVER_TOUCHED] = replace(known, state="not checked", found="not known", detail=why)
+    return tuple(made[key] for key in Key if key in made)

@@ -10,18 +10,17 @@ tokens are negative there.
 
 import hashlib
 from contextlib import closing
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import gguf
 import numpy as np
 
-from tracegen.contract.errors import SettingsError
-from tracegen.contract.model import DEMO_DTYPES
 from tracegen.measure.demo.large_files import Progress
 from tracegen.measure.demo.metadata import add_origin, add_tokenizer, refuse_seed
-from tracegen.measure.demo.vocabulary import Token, least_size, vocabulary
-from tracegen.measure.demo.weights import BIAS, Plan, n_bytes, random_weights
+from tracegen.measure.demo.vocabulary import Token, vocabulary
+from tracegen.measure.demo.weights import Plan, n_bytes, random_weights
 from tracegen.measure.demo.whole_files import split_paths, whole_files
 
 
@@ -55,19 +54,18 @@ def write_demo_model(
     seed: int = 1,
     progress: Progress | None = None,
     split: bool = False,
-    **shape: object,
+    **overrides: Any,
 ) -> tuple[Path, ...]:
     """Write a model of `kind` with random weights and return its files; llama.cpp loads the first.
 
-    `shape` overrides fields of Shape. With `split` there are two files, NAME-00001-of-00002.gguf
-    and NAME-00002-of-00002.gguf. The same arguments give the same bytes. The files are complete or absent.
-    Raises SettingsError for wrong arguments, EnvironmentFailure when the disk refuses to write.
+    `overrides` are fields of Shape; not every shape can be run. With `split` there are two files,
+    NAME-00001-of-00002.gguf and NAME-00002-of-00002.gguf. The same arguments give the same bytes. The files are
+    complete or absent. Raises SettingsError for a wrong seed, EnvironmentFailure when the disk refuses to write.
     """
-    checked = _shape(kind, shape)
-    plans = _plans(kind, checked)
     refuse_seed(kind, seed)
+    shape = replace(KINDS[kind], **overrides)
     with whole_files(path) as beside:
-        _write(kind, beside, checked, plans, seed, split, progress)
+        _write(kind, beside, shape, _plans(kind, shape), seed, split, progress)
     return split_paths(path) if split else (path,)
 
 
@@ -77,47 +75,6 @@ def recipe_hash() -> str:
     for module in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(module.read_bytes())
     return digest.hexdigest()[:12]
-
-
-# Shape
-
-
-def _shape(kind: str, overrides: dict[str, object]) -> Shape:
-    if kind not in KINDS:
-        raise SettingsError(f"model kind {kind!r}: not known; choose {', '.join(KINDS)}")
-    known = {field.name: field for field in fields(Shape)}
-    for name, value in overrides.items():
-        if name not in known:
-            raise SettingsError(f"model {kind}: {name!r} is no property of a shape; choose {', '.join(known)}")
-        wanted = type(getattr(Shape(), name))
-        if type(value) is not wanted:
-            raise SettingsError(f"model {kind}: {name} is {value!r}, and must be of type {wanted.__name__}")
-    changed = replace(KINDS[kind], **overrides)  # type: ignore[arg-type]
-    problem = _problem(changed)
-    if problem:
-        raise SettingsError(f"model {kind}: {problem}")
-    return changed
-
-
-def _problem(shape: Shape) -> str:
-    """Why llama.cpp cannot run this shape; empty if it can."""
-    if shape.dtype not in DEMO_DTYPES:
-        return f"dtype {shape.dtype!r} cannot be written; choose {', '.join(DEMO_DTYPES)}"
-    block = 256 if shape.dtype == "Q4_K" else 32
-    least = least_size()
-    counts = (shape.n_layers, shape.n_embd, shape.n_ff, shape.n_heads, shape.n_kv_heads, shape.context)
-    if min(counts) < 1:
-        return "layers, sizes, heads and context must be at least 1"
-    if shape.n_embd % block or shape.n_ff % block or shape.n_embd < 2 * BIAS:
-        return f"n_embd {shape.n_embd} and n_ff {shape.n_ff} must be multiples of {block}, n_embd over {BIAS}"
-    if shape.n_embd % (2 * shape.n_heads) or shape.n_heads % shape.n_kv_heads:
-        return f"{shape.n_heads} heads must divide n_embd evenly, and {shape.n_kv_heads} K/V heads the heads"
-    if shape.n_vocab < least:
-        return f"n_vocab {shape.n_vocab} is too small; {least} is the least"
-    used, experts = shape.n_experts_used, shape.n_experts
-    if not (0 < used <= experts or used == experts == 0):
-        return f"{used} of {experts} experts used is impossible"
-    return ""
 
 
 def _plans(kind: str, shape: Shape) -> list[Plan]:
@@ -153,9 +110,6 @@ def _plans(kind: str, shape: Shape) -> list[Plan]:
             block.append(Plan("ffn_gate_inp", (shape.n_experts, embd), "F32", 2 * into))
         plans += [replace(plan, name=f"blk.{layer}.{plan.name}.weight") for plan in block]
     return plans
-
-
-# File
 
 
 def _write(

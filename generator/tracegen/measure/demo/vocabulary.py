@@ -39,11 +39,6 @@ def vocabulary(size: int) -> list[Token]:
     return tokens
 
 
-def least_size() -> int:
-    """The size of the smallest vocabulary that has a readable word."""
-    return len(_readable_and_not()[1]) + 3 + 256 + 1
-
-
 def _readable_and_not() -> tuple[list[str], list[str]]:
     """Complete words, and the characters and word beginnings from which the tokenizer builds them."""
     words = dict.fromkeys(_SPACE + word for word in _WORDS)

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tracegen.contract.errors import EnvironmentFailure
+from tracegen.contract.errors import EnvironmentFailure, os_errors
 from tracegen.storing import parts
+from tracegen.storing.store import flush
 
 GIB = 1 << 30
 LITTLE = 1 << 20  # bytes free, below which a write has failed for want of room
@@ -20,20 +21,17 @@ def whole_files(path: Path) -> Iterator[Path]:
 
     When the block raises, nothing stays. Raises EnvironmentFailure when the disk refuses to write.
     """
-    try:
-        with parts.new_folder(path.parent) as beside:
-            try:
-                yield beside / path.name
-                for part in sorted(beside.iterdir(), reverse=True):  # the first file last: it says that all are there
-                    _flush(part)
-                    part.replace(path.parent / part.name)
-                _flush(path.parent)
-            except OSError as error:
-                if error.errno is None and shutil.disk_usage(beside).free < LITTLE:  # numpy says how much, but not why
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
-                raise
-    except OSError as error:
-        raise EnvironmentFailure(f"{path}: could not be written: {error.strerror or error}") from error
+    with os_errors(f"{path}: could not be written"), parts.new_folder(path.parent) as beside:
+        try:
+            yield beside / path.name
+            for part in sorted(beside.iterdir(), reverse=True):  # the first file last: it says that all are there
+                flush(part)
+                part.replace(path.parent / part.name)
+            flush(path.parent)
+        except OSError as error:
+            if error.errno is None and shutil.disk_usage(beside).free < LITTLE:  # numpy says how much, but not why
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+            raise
 
 
 def split_paths(path: Path) -> tuple[Path, Path]:
@@ -56,11 +54,3 @@ def refuse_small_disk(folder: Path, needed_bytes: int, advice: str) -> None:
         raise EnvironmentFailure(
             f"{folder}: {free / GIB:.1f} GiB of disk are free, and {needed_bytes / GIB:.1f} are needed; {advice}"
         )
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

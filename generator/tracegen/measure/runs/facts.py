@@ -11,8 +11,7 @@ import pandas as pd
 from tracegen.analysis.tracing_cost import between_share, overhead_share
 from tracegen.contract import documents
 from tracegen.contract.model import Repetition, Slot
-from tracegen.measure.capture.last_level_cache import last_level_cache_bytes
-from tracegen.measure.capture.machine import machine_id
+from tracegen.measure.capture.machine import last_level_cache_bytes, machine_id
 from tracegen.measure.capture.memory_rate import memory_rate
 from tracegen.measure.runs.restored_text import Restored, restored
 from tracegen.measure.trained import known_as
@@ -177,13 +176,14 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
             "overhead_share": overhead_share(trace.tables, facts),
             "between_passes_share": between_share(trace.tables, facts),
         },
-        "versions": {
-            "tracegen": package_version(),
-            "python": platform.python_version(),
-            "pandas": pd.__version__,
-        },
+        "versions": versions(),
         "source": _source(),
     }  # fmt: skip
+
+
+def versions() -> dict[str, str]:
+    """What made a run's tables."""
+    return {"tracegen": package_version(), "python": platform.python_version(), "pandas": pd.__version__}
 
 
 def _model_facts(model: Model) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The facts of an imported run for `run.json`, and its model for `raw/import.json`."""
 
-import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,10 +8,9 @@ import pandas as pd
 
 from tracegen.contract import documents
 from tracegen.contract.tables import frame
-from tracegen.measure.runs.facts import DESCRIBED, MODEL_FACTS, described
+from tracegen.measure.runs.facts import DESCRIBED, MODEL_FACTS, described, versions
 from tracegen.readers.foreign.trace import ForeignTrace
 from tracegen.readers.gguf.file import Model
-from tracegen.storing.resources import package_version
 
 VERSION = "foreign-1"
 
@@ -74,7 +72,7 @@ def facts_of(
         "more_models": [],
         "host": {},
         "trace": {"reader": VERSION, "bytes": sum(entry["kept_bytes"] for entry in document["files"])},
-        "versions": {"tracegen": package_version(), "python": platform.python_version(), "pandas": pd.__version__},
+        "versions": versions(),
         "source": {},
         "stages": [],
     }  # fmt: skip

@@ -18,9 +18,9 @@ from typing import Any
 import pandas as pd
 
 from tracegen.contract import shapes
-from tracegen.contract.model import Run
+from tracegen.contract.model import Check, Run
 from tracegen.measure.checks.evidence import Evidence
-from tracegen.measure.checks.foreign import checks_of_import
+from tracegen.measure.checks.verdict import checks_of_import
 from tracegen.measure.runs.import_reading import read_trace
 from tracegen.measure.runs.import_source import Import, default_name
 from tracegen.measure.runs.imported_facts import VERSION, experts_of, facts_of, model_document, model_of
@@ -92,7 +92,7 @@ def _import_run(name: str, folder: Path, wanted: Import, progress: Progress, has
             }  # fmt: skip
             store.write_text(part / "raw" / IMPORT_FILE, json.dumps(document, indent=1) + "\n")
             store.write_tables(part / "tables", trace.tables, VERSION)
-            checks = checks_of_import(_evidence(trace, wanted.model), trace.checks)
+            checks = _checks(trace, wanted.model)
             run = Run(name, 0, now(), checks, facts_of(trace, wanted.model, document, hashes))
             placed = place(part, runs, run, published)
         progress.done()
@@ -112,7 +112,7 @@ def read_again(folder: Path, run: Run) -> Run:
         progress.step("read")
         trace = read_trace(wanted, files, progress)
         progress.done()
-    checks = checks_of_import(_evidence(trace, model), trace.checks)
+    checks = _checks(trace, model)
     return update(run, trace.tables, VERSION, checks)
 
 
@@ -121,7 +121,7 @@ def as_run(wanted: Import, progress: Progress) -> tuple[Run, Mapping[str, pd.Dat
     progress.step("read")
     trace = read_trace(wanted, {found: found.path for found in wanted.files}, progress)
     progress.done()
-    checks = checks_of_import(_evidence(trace, wanted.model), trace.checks)
+    checks = _checks(trace, wanted.model)
     sizes = [(found, found.path.stat().st_size) for found in wanted.files]
     entries = [
         {"name": found.path.name, "role": found.role, "sha256": None, "kept_bytes": size, "size_bytes": size}
@@ -152,11 +152,12 @@ def _known(runs: Path, identity: str) -> Run | None:
     return None
 
 
-def _evidence(trace: ForeignTrace, model: Model | None) -> Evidence:
-    return Evidence(
+def _checks(trace: ForeignTrace, model: Model | None) -> tuple[Check, ...]:
+    evidence = Evidence(
         tables=trace.tables, trace={}, timings={}, n_layers=model.n_layers if model else None,
         n_experts=model.n_experts if model else experts_of(trace) or _seen_experts(trace),
     )  # fmt: skip
+    return checks_of_import(evidence, trace.checks)
 
 
 def _seen_experts(trace: ForeignTrace) -> int | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tracegen.contract.errors import EnvironmentFailure, StoreError
+from tracegen.contract.errors import StoreError, os_errors
 from tracegen.readers.foreign.folder import Found
 from tracegen.readers.foreign.source import SourceFile, opened
 from tracegen.storing.store import part_folder
@@ -57,16 +57,16 @@ def _hashed(found: Found) -> str:
 
 def _packed(found: Found, name: str, folder: Path) -> dict[str, int]:
     kept = 0
-    try:
-        with opened(found.path) as file, pa.output_stream(str(folder / f"{name}.zst"), compression="zstd") as packed:
-            for block in _blocks(file, until_zeros=found.role == "tensor_trace"):
-                packed.write(block)
-                kept += len(block)
-            return {"kept_bytes": kept, "size_bytes": file.size_bytes}
-    except OSError as error:
-        raise EnvironmentFailure(
-            f"{folder / name}.zst: cannot be written: {error.strerror or error}; free space"
-        ) from error
+    target = f"{folder / name}.zst"
+    with (
+        os_errors(f"{target}: cannot be written", advice="free space"),
+        opened(found.path) as file,
+        pa.output_stream(target, compression="zstd") as packed,
+    ):
+        for block in _blocks(file, until_zeros=found.role == "tensor_trace"):
+            packed.write(block)
+            kept += len(block)
+        return {"kept_bytes": kept, "size_bytes": file.size_bytes}
 
 
 def _blocks(file: SourceFile, *, until_zeros: bool) -> Iterator[bytes | memoryview]:

@@ -1,18 +1,12 @@
-"""Makes the runs of a matrix: in the order of its plan, each once, and goes on where it stopped.
-
-Two measured runs never share a machine. `Here` makes them on this one, `cluster.Cluster` on the workers of a cluster.
-"""
+"""Makes the runs of a matrix: one after another in the order of its plan, and goes on where it stopped."""
 
 from __future__ import annotations
 
-import time
-from collections import deque
-from collections.abc import Collection, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
-from typing import Any, Protocol
+from typing import Any
 
 from tracegen.contract.errors import SettingsError, TracegenError
 from tracegen.contract.matrix import Matrix, MatrixCell
@@ -23,46 +17,6 @@ from tracegen.storing import store
 from tracegen.storing.progress import Progress
 
 TRIES = 2  # of a cell whose run fails
-POLL_S = 1.0  # between looks for machines that came or vanished
-
-
-class Machines(Protocol):
-    """Where runs are made; machines may come and go."""
-
-    def room(self) -> int:
-        """How many runs can be made at once now, one on each machine."""
-
-    def submit(self, cell: MatrixCell, slot: Slot) -> Future[Any]:
-        """Begin a run."""
-
-    def take(self, job: Future[Any], outcome: Outcome) -> Run:
-        """The stored run of a job that has ended. Raises TracegenError when it could not be made."""
-
-
-class Here:
-    """This machine: runs are stored below an experiment's folder. `program`: llama.cpp, where a cell names none."""
-
-    def __init__(self, folder: Path, progress: Progress, program: str | None = None) -> None:
-        """Make nothing yet."""
-        self._folder, self._progress, self._program = folder, progress, program
-
-    def room(self) -> int:
-        """One."""
-        return 1
-
-    def submit(self, cell: MatrixCell, slot: Slot) -> Future[Run]:
-        """Make a run in this thread, so that signals reach it; its TracegenError is kept for `take`."""
-        job: Future[Run] = Future()
-        program = cell.program or self._program
-        try:
-            job.set_result(measure(cell.experiment, self._folder, self._progress, program, slot=slot))
-        except TracegenError as error:
-            job.set_exception(error)
-        return job
-
-    def take(self, job: Future[Run], outcome: Outcome) -> Run:
-        """The stored run. Raises TracegenError when it could not be made."""
-        return job.result()
 
 
 @dataclass(frozen=True)
@@ -132,60 +86,41 @@ def todo(matrix: Matrix, folder: Path, *, anew: bool = False) -> Todo:
     )
 
 
-def carry_out(plan: Todo, machines: Machines, progress: Progress) -> Iterator[Outcome]:
-    """Make the missing runs, and yield each as soon as it is stored or has failed for good.
+def carry_out(plan: Todo, folder: Path, progress: Progress, program: str | None = None) -> Iterator[Outcome]:
+    """Make the missing runs below an experiment's folder; yields each as soon as it is stored or has failed for good.
 
-    Of a round one run is made at a time, so that a machine keeps to it. A run that fails or is not usable is tried
-    once more. A cell that failed so is not tried in later rounds: its outcomes then say so. Raises EnvironmentFailure
-    when no machine is left.
+    A run that fails or is not usable is tried once more. A cell that failed so is not tried in later rounds: its
+    outcomes then say so. `program`: llama.cpp, where a cell names none.
     """
-    waiting = deque((Outcome(cell, slot), TRIES) for cell, slot in plan.missing)
-    running: dict[Future[Any], tuple[Outcome, int]] = {}
     hopeless: set[str] = set()
-    while waiting or running:
-        room = machines.room()
-        while len(running) < room and (found := _next(waiting, {of.slot.round for of, _ in running.values()})):
-            outcome, tries = found
-            if outcome.cell.name in hopeless:
-                outcome.problems.append("not tried again: this cell failed before")
-                yield outcome
-                continue
-            progress.say(f"run {outcome.slot.number} of {outcome.slot.of}: {outcome.cell.name}")
-            running[machines.submit(outcome.cell, outcome.slot)] = outcome, tries - 1
-        if not running:
-            time.sleep(POLL_S if waiting else 0)
-        for job in wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED).done:
-            outcome, tries = running.pop(job)
-            final = _ended(machines, job, outcome)
-            if not outcome.usable and tries and not final:
-                waiting.appendleft((outcome, tries))
-                continue
-            if not outcome.usable:
-                hopeless.add(outcome.cell.name)
-            yield outcome
+    for cell, slot in plan.missing:
+        outcome = Outcome(cell, slot)
+        if cell.name in hopeless:
+            outcome.problems.append("not tried again: this cell failed before")
+        else:
+            _make(outcome, folder, progress, program)
+        if not outcome.usable:
+            hopeless.add(cell.name)
+        yield outcome
 
 
-def _next(waiting: deque[tuple[Outcome, int]], begun: Collection[int]) -> tuple[Outcome, int] | None:
-    """The first run of a round that has none in the making, taken out of `waiting`."""
-    for i, found in enumerate(waiting):
-        if found[0].slot.round not in begun:
-            del waiting[i]
-            return found
-    return None
-
-
-def _ended(machines: Machines, job: Future[Any], outcome: Outcome) -> bool:
-    """Take over the result of a job. Returns whether another try cannot help: the settings are wrong."""
-    try:
-        outcome.run = machines.take(job, outcome)
-    except TracegenError as error:
-        outcome.problems.append(str(error))
-        return isinstance(error, SettingsError)
-    if not outcome.usable:
+def _make(outcome: Outcome, folder: Path, progress: Progress, program: str | None) -> None:
+    """Make one run. It is not tried again where the settings are wrong, for that cannot help."""
+    cell, slot = outcome.cell, outcome.slot
+    for _ in range(TRIES):
+        progress.say(f"run {slot.number} of {slot.of}: {cell.name}")
+        try:
+            outcome.run = measure(cell.experiment, folder, progress, cell.program or program, slot=slot)
+        except TracegenError as error:
+            outcome.problems.append(str(error))
+            if isinstance(error, SettingsError):
+                return
+            continue
+        if outcome.usable:
+            return
         failed = [check for check in outcome.run.checks if check.state == "failed"]
         why = "; ".join(f"{check.title}: {check.found}" for check in failed)
         outcome.problems.append(f"{outcome.run.name} is not usable: {why}")
-    return False
 
 
 def _turn(slot: Mapping[str, Any]) -> tuple[int, str]:

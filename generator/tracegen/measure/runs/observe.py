@@ -19,6 +19,7 @@ from tracegen.measure.capture.conditions import conditions_of
 from tracegen.measure.capture.hashing import hash_files
 from tracegen.measure.capture.llama_cpp import lacks_hooks, pinned_build
 from tracegen.measure.capture.locked import refuse_lock
+from tracegen.measure.capture.plan import tracer_environment
 from tracegen.measure.capture.pressure import Pressure, under_pressure
 from tracegen.measure.capture.requests import Requests, recorded_requests
 from tracegen.measure.runs.facts import Captured
@@ -29,8 +30,8 @@ from tracegen.readers.native.records import read_records
 from tracegen.readers.native.segments import read_segment, segment_files
 from tracegen.readers.native.trace import loaded_models
 from tracegen.storing.execute import Beside, Completed, last_lines
-from tracegen.storing.interrupts import Interrupts, noticed_interrupts
 from tracegen.storing.progress import Progress
+from tracegen.storing.signals import Interrupts, noticed_interrupts
 
 PATIENCE_S = 10.0  # how long closing the trace may take, and then the end of the program
 _NO_SETTINGS = ("name", "command", "interactive")  # of an observation
@@ -192,14 +193,8 @@ def _run(
 
 def _environment(observation: Observation, trace: Path) -> dict[str, str]:
     window = {"AFTER": observation.after_s, "FOR": observation.for_s, "PASSES": observation.passes}
-    return {
-        "TENSOR_TRACE_DIR": str(trace),
-        "TENSOR_TRACE_MAX_BYTES": str(observation.max_trace_bytes),
-        "TENSOR_TRACE_FAULTS": str(int(observation.faults)),
-        "TENSOR_TRACE_SIGNAL": "USR2",
-        "GGML_NO_BACKTRACE": "1",  # ggml's backtrace would hide the reason of an abort
-        **{f"TENSOR_TRACE_{name}": "" if value is None else str(value) for name, value in window.items()},
-    }
+    told = {name: "" if value is None else value for name, value in window.items()}
+    return tracer_environment(trace, observation.max_trace_bytes, observation.faults, SIGNAL="USR2", **told)
 
 
 def _settings(observation: Observation) -> Mapping[str, object]:
