@@ -8,7 +8,7 @@ from tracegen.contract.errors import SettingsError
 from tracegen.publishing.versions import Published
 from tracegen.site.references import References, nearest
 from tracegen.site.thesis.documents import MOST_BYTES
-from tracegen.site.thesis.judged import Judged, State, instead, versions_near
+from tracegen.site.thesis.judged import Judged, State, versions_near, why_withdrawn
 from tracegen.site.thesis.mentions import Place
 from tracegen.site.thesis.whose import of_file
 
@@ -67,13 +67,12 @@ def _by_status(
     """A figure of a version that is withdrawn, superseded, or current, and then `fine`."""
     citation = published.version.citation
     if published.version.status == "withdrawn":
-        return "withdrawn", said, f"{citation} is withdrawn: {published.reason}{instead(published)}"
+        return "withdrawn", said, why_withdrawn(published)
     if published.version.status == "superseded":
         newer = known.published[f"{published.version.experiment}@v{published.successor}"]
-        now = _digest(newer, stamp.data) if stamp else None
-        beside = (
-            "" if now is None or stamp is None else f"; its data {'are the same' if now == stamp.sha256 else 'differ'}"
-        )
+        beside = ""
+        if stamp and (now := _digest(newer, stamp.data)):
+            beside = f"; its data {'are the same' if now == stamp.sha256 else 'differ'}"
         return "superseded", said, f"{citation} is superseded by {newer.version.citation}{beside}"
     return "fine", said, fine or f"names the data of {citation}; whether it was drawn from them cannot be seen"
 
