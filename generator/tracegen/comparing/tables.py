@@ -1,6 +1,6 @@
 """The tables of a comparison: which conditions and measures differ, and what became of each operation."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pandas as pd
@@ -69,6 +69,8 @@ def counted(comparison: Comparison, keep: Keep) -> TableView:
     more = f"; {' and '.join(left)} differ too and are not shown here" if left else ""
     varies = sum(row.state == "varies" for row in telling)
     note = f" {q.counted(varies, 'measure')} differ between runs of one side too: medians." if varies else ""
+    reason = f"No counted difference: all {len(rows)} counted measures are equal."
+    reason = "Only measures of layers or experts differ." if telling else reason
     return TableView(
         "counted",
         "What was counted and differs",
@@ -76,18 +78,8 @@ def counted(comparison: Comparison, keep: Keep) -> TableView:
         f"{hidden}{more}; the CSV has all.{note}",
         head,
         tuple(shown),
-        _why_none(shown, telling, len(rows)),
+        "" if shown else reason,
         keep("counted", measures_table(rows)),
-    )
-
-
-def _why_none(shown: Sequence[object], telling: Sequence[object], n: int) -> str:
-    if shown:
-        return ""
-    return (
-        "Only measures of layers or experts differ."
-        if telling
-        else f"No counted difference: all {n} counted measures are equal."
     )
 
 

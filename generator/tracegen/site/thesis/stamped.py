@@ -1,4 +1,7 @@
-"""Figures that say themselves which version they are of, alone or in a compiled thesis, held against that version."""
+"""Which version a file or a number came from.
+
+Figures say so themselves, alone or in a compiled thesis, and are held against that version.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +13,31 @@ from tracegen.site.references import References, nearest
 from tracegen.site.thesis.documents import MOST_BYTES
 from tracegen.site.thesis.judged import Judged, State, versions_near, why_withdrawn
 from tracegen.site.thesis.mentions import Place
-from tracegen.site.thesis.whose import of_file
+from tracegen.storing import store
 
 SUFFIXES = (".pdf", ".svg", ".png")
+SPACES = str.maketrans({"\u00a0": " ", "\u2009": " ", "\u202f": " "})
+
+
+def of_file(known: References, path: Path) -> list[tuple[Published, str]]:
+    """The versions that hold a file with these bytes, and its name there. Raises EnvironmentFailure or OSError."""
+    sha256 = store.sha256_of(path)
+    return [
+        (published, name)
+        for published in known.published.values()
+        for name, entry in published.bundle.document["manifest"].items()
+        if entry["sha256"] == sha256
+    ]
+
+
+def of_value(known: References, text: str) -> Iterator[tuple[Published, str, str]]:
+    """The versions with a value that reads so, or is this number exactly: version, key, the value's text."""
+    wanted = " ".join(text.translate(SPACES).split())
+    for published in known.published.values():
+        for key, value in published.bundle.document["values"].items():
+            shown = str(value.get("text", "")).translate(SPACES)
+            if wanted in (shown, shown.replace(" ", ""), str(value.get("value"))):
+                yield published, key, shown
 
 
 def stamps_of(path: Path) -> list[Stamp]:
