@@ -6,7 +6,6 @@ import struct
 import zlib
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,19 +16,17 @@ import pytest
 
 from tests.builders import scaled_case
 from tests.comparing.made import slot
-from tests.many_experiments import a_full_report, many
+from tests.many_experiments import a_full_report
 from tests.pages.rendered import rendered
-from tests.stand_in import HOSTILE, NOW, a_report, a_run, a_run_folder, a_version, render
+from tests.stand_in import HOSTILE, NOW, a_report, a_run, a_run_folder, a_version
 from tests.test_site import gathered
 from tracegen.charts import card as card_module
 from tracegen.charts import theme
 from tracegen.charts.card import card as small_picture
 from tracegen.charts.theme import SEQUENTIAL_DARK, SEQUENTIAL_LIGHT
-from tracegen.cli.commands.build import build_site
 from tracegen.contract.model import Check
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle
-from tracegen.site import gather as site
 from tracegen.site.about import About
 from tracegen.site.cards import card
 from tracegen.site.pictures import CARD, HEIGHT, MOST_ROWS, WIDTH, drawn, picture
@@ -455,18 +452,3 @@ def test_the_published_versions_of_the_sample(tmp_path: Path) -> None:
     assert "tracegen 0.1.0 → 0.2.0" in words and "hooks not recorded → ef7b4fcefd0c" in words
     assert "7 settings are recorded for the first time" in words
     assert not [word for word in words if word.startswith(("threads", "prompt", "memory", "build"))]
-
-
-# 500 of them
-
-
-def test_five_hundred_experiments_are_a_small_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """20 and 40 experiments are built; what each adds to the page holds for 500."""
-    monkeypatch.setattr(site, "gather", partial(site.gather, render=render))
-    sizes = []
-    for n in (20, 40):
-        front = build_site(many(tmp_path / str(n), n), strict=True)
-        sizes.append((front.parent / "experiments" / "index.html").stat().st_size)
-        assert len(list((front.parent / "experiments" / "_").glob("*.png"))) == n
-    each = (sizes[1] - sizes[0]) / 20
-    assert each < 560 and sizes[0] + 480 * each < 300_000

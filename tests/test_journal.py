@@ -218,10 +218,8 @@ PLACES_OF_BEFORE = {
 
 
 @pytest.mark.parametrize("reference", PLACES_OF_BEFORE)
-def test_versions_of_before_keep_their_pages_and_addresses(reference: str) -> None:
-    own = Path(__file__).parents[1] / "experiments" / "sample"
-    before = references.references(publish.read_published(own, HashCache(Path("no-cache"))))
-    html, problems = shown(before, f"[[{reference}|there]]")
+def test_versions_of_before_keep_their_pages_and_addresses(sample: references.References, reference: str) -> None:
+    html, problems = shown(sample, f"[[{reference}|there]]")
     assert (html, problems) == (f'<p><a href="../experiments/sample/{PLACES_OF_BEFORE[reference]}">there</a></p>', [])
 
 

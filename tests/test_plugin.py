@@ -1,6 +1,5 @@
 """MkDocs builds the site: strictly, with both themes, byte for byte, with nothing from outside."""
 
-import json
 import os
 import re
 import threading
@@ -16,7 +15,6 @@ from tests.test_bundle import files_of
 from tracegen.cli.commands import build as builds
 from tracegen.cli.commands.build import build_site, loaded
 from tracegen.contract.errors import CheckError, SettingsError, StoreError, TracegenError
-from tracegen.report.pages.page import OUTLINE
 from tracegen.site import gather as site
 from tracegen.site import vega
 from tracegen.storing import store
@@ -117,17 +115,6 @@ def test_a_build_that_fails_leaves_no_empty_site(tmp_path: Path, monkeypatch: py
     assert not (tmp_path / "site").exists()
 
 
-def test_search_knows_the_summaries_and_not_the_bodies(tmp_path: Path) -> None:
-    built = build_site(a_full_project(tmp_path), strict=True).parent
-    index = (built / "search" / "search_index.json").read_text()
-    announced = OUTLINE[1][2]  # what the page of the file of every draft says before it is drawn
-    for summary, folder in (("The memory of it.", "v2"), (announced, "run-003")):
-        found = [entry["location"] for entry in json.loads(index)["docs"] if summary in entry["text"]]
-        assert {address.split("/")[2] for address in found if address.count("/") > 2} == {folder}
-    assert "kept  as it is" not in index
-    assert (built / "search" / "search_index.js").read_text() == f"var __index = {index}"
-
-
 def test_the_navigation_holds_the_index_only(tmp_path: Path) -> None:
     built = build_site(a_full_project(tmp_path), strict=True).parent
     (nav,) = re.findall(
@@ -146,18 +133,15 @@ def test_an_unknown_reference(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert '<mark class="tracegen-unknown"' in (built / "entry.html").read_text()
 
 
-def test_a_draft_that_cannot_be_shown_fails_a_strict_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = a_full_project(tmp_path)
-    (tmp_path / "experiments" / "sample" / "runs" / "003" / "tables" / "ops.parquet").unlink()
-    with pytest.raises(CheckError):
-        build_site(config, strict=True)
-    assert "Run 003: sample/runs/003/tables/ops.parquet: is missing" in capsys.readouterr().err
-
-
-def test_a_draft_that_cannot_be_shown_has_no_page_and_is_not_found(tmp_path: Path) -> None:
+def test_a_draft_that_cannot_be_shown_fails_a_strict_build_and_has_no_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     config = a_full_project(tmp_path)
     a_run_folder(tmp_path / "experiments", a_run(number=4))
-    (tmp_path / "experiments" / "sample" / "runs" / "004" / "tables" / "ops.parquet").write_bytes(b"")
+    (tmp_path / "experiments" / "sample" / "runs" / "004" / "tables" / "ops.parquet").unlink()
+    with pytest.raises(CheckError):
+        build_site(config, strict=True)
+    assert "Run 004: sample/runs/004/tables/ops.parquet: is missing" in capsys.readouterr().err
     built = build_site(config).parent
     index = (built / "search" / "search_index.json").read_text()
     assert (built / "experiments/sample/run-003/index.html").is_file() and "run-003" in index

@@ -48,12 +48,6 @@ def test_a_younger_run_of_the_same_number_is_another_run(tmp_path: Path) -> None
     assert publish.publish(tmp_path / "sample", younger, drawn, "here too", NOW).number == 2
 
 
-def test_same_run_same_clock_same_bytes(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        a_version(tmp_path / name)
-    assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
-
-
 def test_a_newer_version_supersedes(tmp_path: Path) -> None:
     a_version(tmp_path, number=1)
     before = files_of(tmp_path / "sample" / "versions" / "1")

@@ -34,6 +34,7 @@ from tracegen.cli import main as cli
 from tracegen.cli.commands.build import build_site
 from tracegen.publishing.bundle import BODY_BEGIN, BODY_END, read_bundle
 from tracegen.publishing.freeze import freeze
+from tracegen.report.pages.page import OUTLINE
 from tracegen.storing import resources
 
 pytestmark = pytest.mark.slow
@@ -220,7 +221,11 @@ def test_search_holds_titles_and_no_rows(project: Project) -> None:
     assert path.stat().st_size < 60_000
     for sign in ("blk.0.", "MUL_MAT", "Qcur-0", PRIVATE_PROMPT, PRIVATE_ANSWER, "Once upon a time", "fig-heatmap"):
         assert sign not in text, sign
-    places = {entry["location"].partition("#")[0] for entry in json.loads(text)["docs"]}
+    entries = json.loads(text)["docs"]
+    for page in (read_bundle(project.bundle("demo", 2)).pages[0], dict(path="file/index.html", summary=OUTLINE[1][2])):
+        found = {entry["location"] for entry in entries if page["summary"] in entry["text"]}
+        assert any(place.endswith(page["path"]) for place in found), "that of a draft is said before it is drawn"
+    places = {entry["location"].partition("#")[0] for entry in entries}
     assert {f"experiments/demo/{f}/index.html" for f in ("v2", "run-002")} <= places
     assert not {place for place in places if "demo/v1/" in place or "demo/v3/" in place}
     assert (path.with_suffix(".js").read_text(encoding="utf-8")) == f"var __index = {text}"

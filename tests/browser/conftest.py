@@ -166,6 +166,15 @@ def tab(window: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
     assert not problems
 
 
+def copied(page: Any, button: Any, said: str = "said") -> str:
+    """What the page copies when this button is pressed, once it says so."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.evaluate(f"document.querySelector('[data-tg={said}]').textContent = ''")
+    button.press("Enter")
+    page.wait_for_selector(f"[data-tg={said}]:text-is('Copied.')")
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
 def unpacked(page: Any) -> Any:
     """The same page, when its table of operations, if it has one, has unpacked its rows."""
     if page.locator("[data-tg=operations]").count():

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.conftest import copied
 from tests.builders import scaled_case
 from tests.comparing.made import measures_of
 from tracegen.comparing.comparison import compare
@@ -74,11 +75,9 @@ def test_the_answer_and_a_picture_are_on_the_first_screen(page: Any, page_of: st
 
 
 def test_it_is_copied_as_markdown(page: Any, page_of: str) -> None:
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(page_of)
-    page.get_by_role("button", name="copy as Markdown").click()
-    page.wait_for_function("document.querySelector('[data-tg=said]').textContent === 'Copied.'")
-    assert page.evaluate("navigator.clipboard.readText()").strip() == markdown_of(COMPARISON).strip()
+    text = copied(page, page.get_by_role("button", name="copy as Markdown"))
+    assert text.strip() == markdown_of(COMPARISON).strip()
 
 
 def test_nothing_is_wider_than_the_window(page: Any, page_of: str) -> None:

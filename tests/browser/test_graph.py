@@ -24,19 +24,14 @@ HOSTILE = "</script><img src=x onerror=alert(1)>\"'&\u202e"
 
 
 @pytest.fixture(scope="module")
-def tables() -> dict[str, pd.DataFrame]:
-    return MOE_TABLES
-
-
-@pytest.fixture(scope="module")
 def root(moe_report: Path) -> Path:
     return moe_report
 
 
 @pytest.fixture(scope="module")
-def means(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    passes = population(tables, [0, 1]).passes
-    return node_means(operations.op_rows(tables), passes).set_index("node")
+def means() -> pd.DataFrame:
+    passes = population(MOE_TABLES, [0, 1]).passes
+    return node_means(operations.op_rows(MOE_TABLES), passes).set_index("node")
 
 
 @pytest.fixture
@@ -50,8 +45,8 @@ def open_(tab: Callable[..., Any]) -> Callable[..., Any]:
     return go
 
 
-def node_of(tables: dict[str, pd.DataFrame], name: str) -> int:
-    nodes = tables["graph_nodes"]
+def node_of(name: str) -> int:
+    nodes = MOE_TABLES["graph_nodes"]
     return int(nodes[(nodes["graph"] == 0) & (nodes["name"] == name) & (nodes["op"] != "NONE")]["node"].iloc[-1])
 
 
@@ -76,9 +71,9 @@ def chosen(page: Any) -> list[str]:
         ("ffn_moe_up", lambda n: "ffn_moe_up" in n["name"]),
     ],
 )
-def test_search_finds_what_the_tables_hold(open_: Any, root: Path, tables: Any, query: str, keep: Any) -> None:
+def test_search_finds_what_the_tables_hold(open_: Any, root: Path, query: str, keep: Any) -> None:
     page = open_(root)
-    nodes = tables["graph_nodes"]
+    nodes = MOE_TABLES["graph_nodes"]
     rows = [n for n in nodes[nodes["graph"] == 0].to_dict("records") if keep(n)]
     page.fill("[data-tg=find]", query)
     assert page.locator("[data-tg=found]").inner_text().startswith(f"{len(rows)} match")
@@ -87,7 +82,7 @@ def test_search_finds_what_the_tables_hold(open_: Any, root: Path, tables: Any, 
     assert all(n["name"] in shown for n in rows[:50])
 
 
-def test_search_shows_fifty_and_tells_how_many_there_are(open_: Any, root: Path, tables: Any) -> None:
+def test_search_shows_fifty_and_tells_how_many_there_are(open_: Any, root: Path) -> None:
     page = open_(root)
     page.fill("[data-tg=find]", "a")
     assert page.locator("[data-tg=matches] li").count() == 50
@@ -96,11 +91,11 @@ def test_search_shows_fifty_and_tells_how_many_there_are(open_: Any, root: Path,
     assert page.locator("[data-tg=found]").inner_text() == "Nothing in the graph has all these words."
 
 
-def test_enter_leads_to_a_node_of_a_layer_that_shares_its_drawing(open_: Any, root: Path, tables: Any) -> None:
-    page, node = open_(root), node_of(tables, "attn_out-2")
+def test_enter_leads_to_a_node_of_a_layer_that_shares_its_drawing(open_: Any, root: Path) -> None:
+    page, node = open_(root), node_of("attn_out-2")
     page.fill("[data-tg=find]", "attn_out-2")
     page.press("[data-tg=find]", "Enter")
-    assert chosen(page) == [f"g0-n{node_of(tables, 'attn_out-0')}"]
+    assert chosen(page) == [f"g0-n{node_of('attn_out-0')}"]
     assert f"#g0-n{node}&pass=2&node={node}" in page.url
     assert "Drawn as layer 0: layer 2 has the same shape." in page.locator("[data-tg=facts]").inner_text()
     box = page.locator(".tg-graph .tg-chosen").bounding_box()
@@ -108,7 +103,7 @@ def test_enter_leads_to_a_node_of_a_layer_that_shares_its_drawing(open_: Any, ro
     assert page.evaluate("document.activeElement.textContent") == "attn_out-2"
 
 
-def test_the_keyboard_alone_walks_the_matches_and_the_graph(open_: Any, root: Path, tables: Any) -> None:
+def test_the_keyboard_alone_walks_the_matches_and_the_graph(open_: Any, root: Path) -> None:
     page = open_(root)
     page.focus("[data-tg=find]")
     page.keyboard.type("ffn_moe_down")
@@ -128,8 +123,8 @@ def test_the_keyboard_alone_walks_the_matches_and_the_graph(open_: Any, root: Pa
 # Facts
 
 
-def test_facts_are_those_of_the_tables(open_: Any, root: Path, tables: Any, means: pd.DataFrame) -> None:
-    page, nodes = open_(root), tables["graph_nodes"]
+def test_facts_are_those_of_the_tables(open_: Any, root: Path, means: pd.DataFrame) -> None:
+    page, nodes = open_(root), MOE_TABLES["graph_nodes"]
     own = nodes[(nodes["graph"] == 0) & (nodes["kind"] == "op")].set_index("node")
     for node in own.index:
         page.evaluate(f"location.hash = '#g0-n{node}'")
@@ -146,11 +141,11 @@ def test_facts_are_those_of_the_tables(open_: Any, root: Path, tables: Any, mean
         assert size.split(" (")[0] == q.size(round(mean["touched_bytes"]))
 
 
-def test_links_lead_to_the_operation_and_to_the_weight_in_memory(open_: Any, root: Path, tables: Any) -> None:
-    node = node_of(tables, "attn_out-1")
+def test_links_lead_to_the_operation_and_to_the_weight_in_memory(open_: Any, root: Path) -> None:
+    node = node_of("attn_out-1")
     page = open_(root, f"#g0-n{node}")
     links = page.locator("[data-tg=facts] .tg-onward a")
-    names = tables["tensors"].set_index("name")["tensor"]
+    names = MOE_TABLES["tensors"].set_index("name")["tensor"]
     tensor = names["blk.1.attn_output.weight"]
     assert links.nth(1).get_attribute("href") == f"../file/index.html#tensor={tensor}"
     links.nth(0).click()
@@ -161,12 +156,12 @@ def test_links_lead_to_the_operation_and_to_the_weight_in_memory(open_: Any, roo
     assert page.locator("[data-tg=facts] h3").inner_text() == "attn_out-1"
 
 
-def test_a_click_shows_facts_and_keeps_the_layer(open_: Any, root: Path, tables: Any) -> None:
-    page = open_(root, f"#g0-n{node_of(tables, 'attn_out-1')}")
+def test_a_click_shows_facts_and_keeps_the_layer(open_: Any, root: Path) -> None:
+    page = open_(root, f"#g0-n{node_of('attn_out-1')}")
     before = page.evaluate("scrollY")
-    page.locator(f"#g0-n{node_of(tables, 'ffn_inp-0')} text").first.click()
+    page.locator(f"#g0-n{node_of('ffn_inp-0')} text").first.click()
     assert page.locator("[data-tg=facts] h3").inner_text() == "ffn_inp-1"
-    node = node_of(tables, "ffn_inp-1")
+    node = node_of("ffn_inp-1")
     assert page.url.endswith(f"#g0-n{node}&pass=2&node={node}") and abs(page.evaluate("scrollY") - before) < 400
     page.select_option("[data-tg=facts] select", label="layer 2")
     assert page.locator("[data-tg=facts] h3").inner_text() == "ffn_inp-2"
@@ -174,8 +169,8 @@ def test_a_click_shows_facts_and_keeps_the_layer(open_: Any, root: Path, tables:
     assert chosen(page) == [] and "#" not in page.url and page.locator("[data-tg=facts]").is_hidden()
 
 
-def test_a_tensor_has_facts_and_a_node_that_is_not_there_says_so(open_: Any, root: Path, tables: Any) -> None:
-    nodes = tables["graph_nodes"]
+def test_a_tensor_has_facts_and_a_node_that_is_not_there_says_so(open_: Any, root: Path) -> None:
+    nodes = MOE_TABLES["graph_nodes"]
     weight = nodes[(nodes["graph"] == 0) & (nodes["name"] == "blk.2.ffn_norm.weight")]["node"].iloc[0]
     page = open_(root, f"#g0-n{weight}")
     assert facts(page)["Tensor"] == f"leaf {weight}" and facts(page)["Read by"] == "MUL ffn_norm-2"
@@ -188,15 +183,15 @@ def test_a_tensor_has_facts_and_a_node_that_is_not_there_says_so(open_: Any, roo
 
 @pytest.mark.parametrize(("mode", "column"), [("time", "duration_ns"), ("bytes", "touched_bytes")])
 def test_colours_are_the_means_of_the_layers(
-    open_: Any, root: Path, tables: Any, means: pd.DataFrame, mode: str, column: str
+    open_: Any, root: Path, means: pd.DataFrame, mode: str, column: str
 ) -> None:
     page = open_(root)
     page.check(f"input[value={mode}]")
     state = json.loads(page.evaluate("document.getElementById('tg-graph').textContent"))
     ends = state["scales"][mode]["ends"]
     assert ends[-1] == pytest.approx(means[column].max())
-    names = tables["graph_nodes"][tables["graph_nodes"]["graph"] == 0].set_index("node")["name"]
-    per_layer = node_of(tables, "l_out-1") - node_of(tables, "l_out-0")  # the builder's layers are numbered alike
+    names = MOE_TABLES["graph_nodes"][MOE_TABLES["graph_nodes"]["graph"] == 0].set_index("node")["name"]
+    per_layer = node_of("l_out-1") - node_of("l_out-0")  # the builder's layers are numbered alike
     own = [node for node, name in names.items() if name.endswith("-0") and node in means.index]
     assert len(own) > 15
     for node in own:
@@ -320,12 +315,12 @@ def test_two_fingers_change_the_size(open_: Any, root: Path) -> None:
 # The whole graph
 
 
-def test_the_whole_graph_has_every_node_once_and_every_way_between_blocks(open_: Any, root: Path, tables: Any) -> None:
-    page = open_(root, f"#g0-n{node_of(tables, 'ffn_inp-2')}")
+def test_the_whole_graph_has_every_node_once_and_every_way_between_blocks(open_: Any, root: Path) -> None:
+    page = open_(root, f"#g0-n{node_of('ffn_inp-2')}")
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id)")
     page.click("[data-tg=draw]")
     assert page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id)") == ids
-    nodes, edges = (tables[n][tables[n]["graph"] == 0] for n in ("graph_nodes", "graph_edges"))
+    nodes, edges = (MOE_TABLES[n][MOE_TABLES[n]["graph"] == 0] for n in ("graph_nodes", "graph_edges"))
     boxes = page.evaluate(
         "[...document.querySelectorAll('.tg-all :is(.tg-op, .tg-noop)')].map(one => one.dataset.node)"
     )
@@ -346,13 +341,11 @@ def test_the_whole_graph_has_every_node_once_and_every_way_between_blocks(open_:
         int(n) for n in page.evaluate("[...document.querySelectorAll('.tg-between')].map(one => one.dataset.from)")
     }
     read = {s for s, _ in crossing}
-    assert drawn and drawn <= read and {node_of(tables, f"l_out-{i}") for i in range(3)} <= drawn
-    assert page.locator(".tg-all .tg-chosen").get_attribute("data-node") == str(node_of(tables, "ffn_inp-2"))
+    assert drawn and drawn <= read and {node_of(f"l_out-{i}") for i in range(3)} <= drawn
+    assert page.locator(".tg-all .tg-chosen").get_attribute("data-node") == str(node_of("ffn_inp-2"))
 
 
-def test_in_the_whole_graph_each_node_has_its_own_colour_and_facts(
-    open_: Any, root: Path, tables: Any, means: pd.DataFrame
-) -> None:
+def test_in_the_whole_graph_each_node_has_its_own_colour_and_facts(open_: Any, root: Path, means: pd.DataFrame) -> None:
     page = open_(root)
     page.check("input[value=time]")
     page.click("[data-tg=draw]")
@@ -363,7 +356,7 @@ def test_in_the_whole_graph_each_node_has_its_own_colour_and_facts(
     for node, value in means["duration_ns"].items():
         expected = "none" if pd.isna(value) else str(min(i for i, end in enumerate(ends) if round(value) <= end))
         assert steps[node] == expected, node
-    node = node_of(tables, "ffn_inp-1")
+    node = node_of("ffn_inp-1")
     page.locator(f".tg-all .tg-op[data-node='{node}']").dispatch_event("click")
     assert page.locator("[data-tg=facts] h3").inner_text() == "ffn_inp-1"
 
@@ -423,7 +416,7 @@ def test_a_failed_check_replaces_times(open_: Any, tmp_path: Path) -> None:
     assert "Times are monotone" in facts(page)["Time per token"]
 
 
-def test_a_narrow_screen_does_not_scroll_sideways(open_: Any, root: Path, tables: Any) -> None:
+def test_a_narrow_screen_does_not_scroll_sideways(open_: Any, root: Path) -> None:
     page = open_(root)
     page.set_viewport_size({"width": 360, "height": 740})
     page.fill("[data-tg=find]", "attn_out-1")

@@ -47,17 +47,6 @@ def facts(page: Any) -> dict[str, str]:
     return dict(pairs)
 
 
-def size(value: float) -> str:
-    for unit, bytes_ in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if value >= bytes_:
-            return f"{three(value / bytes_)} {unit}"
-    return f"{three(value)} B"
-
-
-def three(value: float) -> str:
-    return f"{value:.{max(0, 2 - len(str(int(value))) + 1)}f}" if value >= 1 else f"{value:.3g}"
-
-
 def used_of(tensor: str, pass_ids: list[int], expert: int | None = None) -> pd.Series:
     piece = CUT[(CUT["tensor"] == number(tensor)) & ((CUT["expert"] == expert) if expert is not None else True)].index
     rows = USE[USE["pass_id"].isin(pass_ids) & USE["piece"].isin(piece)]
@@ -72,7 +61,7 @@ def test_an_address_leads_to_a_tensor(page: Any, root: Path) -> None:
     assert told["Component"] == tensor["component"]
     assert f"({tensor['size_bytes']:,} bytes)".replace(",", "\u202f") in told["Size"]
     first = ROWS[ROWS["row"] == 0]["pass_id"].tolist()
-    assert told["Bytes touched"] == size(used_of("blk.1.attn_q.weight", first)["touched_bytes"])
+    assert told["Bytes touched"] == q.size(used_of("blk.1.attn_q.weight", first)["touched_bytes"])
 
 
 def test_the_first_colour_is_the_share_with_its_scale(page: Any, root: Path) -> None:
@@ -124,7 +113,7 @@ def test_keys_go_from_block_to_block_and_row_to_row(page: Any, root: Path) -> No
     label, passes = ROWS[ROWS["row"] == 4]["label"].iloc[0], ROWS[ROWS["row"] == 4]["pass_id"].tolist()
     told = facts(page)
     assert label in told and len(passes) > 1
-    assert told[f"Bytes touched, mean of {len(passes)}"] == size(
+    assert told[f"Bytes touched, mean of {len(passes)}"] == q.size(
         used_of("blk.0.attn_k.weight", passes)["touched_bytes"]
     )
 
@@ -147,8 +136,8 @@ def test_one_pass_of_a_row_is_worked_out_from_its_operations(page: Any, root: Pa
         assert told["Tensor"] == f"{name}, expert {expert}"
         use = used_of(name, [passes[at]], expert)
         assert told["Memory"] == ("copied" if use["n_uses"] else "not touched")
-        assert told["Times touched"] == (three(use["n_uses"]) if use["n_uses"] else "0")
-        assert told["Bytes touched"] == (size(use["touched_bytes"]) if use["n_uses"] else "0")
+        assert told["Times touched"] == (q.three(use["n_uses"]) if use["n_uses"] else "0")
+        assert told["Bytes touched"] == (q.size(use["touched_bytes"]) if use["n_uses"] else "0")
         seen += int(use["n_uses"] > 0)
         page.keyboard.press("ArrowRight")
     assert 0 < seen < len(experts)
@@ -176,7 +165,7 @@ def test_a_stretch_of_passes_is_exact_where_it_cuts_rows(page: Any, root: Path, 
     for expert in CUT[CUT["tensor"] == number(name)]["expert"].dropna().astype(int):
         told, use = facts(page), used_of(name, passes, expert) * divided
         assert told["Tensor"] == f"{name}, expert {expert}"
-        assert told[f"Bytes touched{of}"] == (size(use["touched_bytes"]) if use["n_uses"] else "0")
+        assert told[f"Bytes touched{of}"] == (q.size(use["touched_bytes"]) if use["n_uses"] else "0")
         page.keyboard.press("ArrowRight")
 
 
@@ -191,7 +180,7 @@ def test_what_is_added_up_has_the_scale_of_the_whole_run(page: Any, root: Path) 
         slide(page, "slider", last)
         page.wait_for_function("!document.querySelector('[data-tg=at]').textContent.includes('loading')")
         told = page.locator("#explorer [data-tg=legend] li").all_inner_texts()
-        assert "added up; logarithmic scale" in told[0] and told[-1] == size(float(top))
+        assert "added up; logarithmic scale" in told[0] and told[-1] == q.size(float(top))
 
 
 def test_tokens_begin_with_what_was_measured_and_the_log_follows(page: Any, root: Path) -> None:
@@ -225,7 +214,7 @@ def test_the_passes_of_a_long_run_can_be_seen_one_by_one(page: Any, root: Path) 
         told = facts(page)
         assert labels[pass_id] in told
         use = used_of("blk.1.attn_q.weight", [pass_id])
-        assert told["Bytes touched"] == size(use["touched_bytes"])
+        assert told["Bytes touched"] == q.size(use["touched_bytes"])
         assert float(told["Times touched"]) == use["n_uses"]
         page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")

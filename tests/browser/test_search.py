@@ -1,4 +1,4 @@
-"""Search in the browser: which page comes first, over http and from a folder."""
+"""Search in the browser: which page comes first, from a folder; and over http, with names that want to be code."""
 
 import re
 from typing import Any
@@ -58,9 +58,8 @@ def search(page: Any, words: str) -> None:
     page.keyboard.type(words)
 
 
-@pytest.mark.parametrize("way", ["file", "http"])
-def test_what_is_searched_comes_first(tab: Any, web: str, project: Project, way: str) -> None:
-    page = tab(f"{web}index.html" if way == "http" else project.site / "index.html")
+def test_what_is_searched_comes_first(tab: Any, project: Project) -> None:
+    page = tab(project.site / "index.html")
     others = {}
     for words, pattern in FIRST.items():
         search(page, words)

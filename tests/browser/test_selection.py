@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.browser.conftest import MOE_TABLES
+from tests.browser.conftest import MOE_TABLES, copied
 from tests.browser.test_op_rows import PASS, nodes, open_
 from tests.site_project import Project
 from tracegen.analysis.operations import op_rows
@@ -152,26 +152,19 @@ def test_a_link_to_a_place_of_another_page_keeps_the_place(page: Any, moe_report
 
 
 def test_the_citation_says_what_is_chosen(page: Any, moe_report: Path) -> None:
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     open_(page, moe_report, f"pass={PASS}&layer=1&group=attention")
-    page.click("[data-tg=copy-citation]")
-    page.wait_for_function("document.querySelector('[data-tg=said]').textContent === 'Copied.'")
-    text = page.evaluate("navigator.clipboard.readText()")
+    text = copied(page, page.locator("[data-tg=copy-citation]"))
     assert text == f"demo/run-003, token 2 (pass 4), layer 1, attention. {page.url}"
 
 
 def test_a_version_is_cited_in_the_form_that_is_asked_for(tab: Any, project: Project) -> None:
     page = tab(project.bundle("demo", 2) / "operations/index.html")
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.evaluate("location.hash = 'pass=3&tensor=blk.0.attn_q.weight'")
     page.wait_for_selector("[data-tg=chosen]:has-text('attn_q')")
     url, cited = page.url, {}
     for form in ("text", "Markdown", "LaTeX"):
-        page.evaluate("document.querySelector('[data-tg=said]').textContent = ''")
         page.select_option("[data-tg=form]", form)
-        page.click("[data-tg=copy-citation]")
-        page.wait_for_selector("[data-tg=said]:text-is('Copied.')")
-        cited[form] = page.evaluate("navigator.clipboard.readText()")
+        cited[form] = copied(page, page.locator("[data-tg=copy-citation]"))
     words = "token 1 (pass 3), tensor blk.0.attn_q.weight"
     escaped = words.replace("_", "\\_")
     assert cited["text"] == f"demo@v2, {words}. {url}" and cited["Markdown"] == f"[demo@v2, {escaped}]({url})"
@@ -194,25 +187,19 @@ def test_the_bar_below_the_picture_of_the_first_page_tells_what_is_chosen_and_cl
 
 
 def test_a_page_on_which_nothing_is_chosen_can_be_cited(page: Any, moe_report: Path) -> None:
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto((moe_report / "index.html").as_uri())
-    page.click("[data-tg=copy-citation]")
-    page.wait_for_function("document.querySelector('[data-tg=said]').textContent === 'Copied.'")
-    assert page.evaluate("navigator.clipboard.readText()") == f"demo/run-003. {page.url}"
+    assert copied(page, page.locator("[data-tg=copy-citation]")) == f"demo/run-003. {page.url}"
 
 
 def test_each_part_of_the_lines_for_an_issue_is_copied(page: Any, moe_report: Path) -> None:
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto((moe_report / "index.html").as_uri())
     assert page.locator("[data-tg=issue] a").first.is_hidden()
     page.locator("[data-tg=issue] summary").press("Enter")
     texts = set()
     for part in ("hot", "disk", "ops", "cache", "load"):
-        page.evaluate("document.querySelector('[data-tg=copied]').textContent = ''")
-        page.locator(f"[data-tg=issue] a[data-part={part}]").press("Enter")
-        page.wait_for_function("document.querySelector('[data-tg=copied]').textContent === 'Copied.'")
+        own = copied(page, page.locator(f"[data-tg=issue] a[data-part={part}]"), "copied")
         text = (moe_report / "data" / f"issue-{part}.md").read_text(encoding="utf-8")
-        assert page.evaluate("navigator.clipboard.readText()") == text and text.startswith("`model.gguf`, llama, ")
+        assert own == text and text.startswith("`model.gguf`, llama, ")
         texts.add(text)
     assert len(texts) == 5 and not page.locator("[data-tg=issue] textarea:visible").count()
 

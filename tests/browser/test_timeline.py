@@ -238,13 +238,6 @@ def test_a_finger_chooses_and_does_not_leave(tab: Any, root: Path) -> None:
     assert told(page)["node"] == "15" and "timeline/index.html" in page.url
 
 
-def test_without_scripts_the_figure_and_the_tables_remain(tab: Any, moe_report: Path) -> None:
-    page = tab(moe_report / "timeline/index.html", java_script_enabled=False)
-    assert page.locator("#fig-timeline svg:visible").count() == 1
-    assert page.locator("#tab-waiting-kinds table").is_visible()
-    assert not page.locator("canvas[data-tg=lanes]").is_visible()
-
-
 # Sums: what is visible or marked, against the stored spans counted one by one
 
 

@@ -122,7 +122,7 @@ def test_the_same_runs_again_have_no_counted_difference() -> None:
 
 def test_another_number_of_layers_is_a_counted_difference() -> None:
     comparison = compare(of_tables("a", scaled_case(3, 2)), of_tables("b", scaled_case(3, 4)))
-    row = comparison.named("generate", "run", "", "operations of a token")
+    row = comparison.named("generate", "operations of a token")
     assert row is not None and row.state == "different" and (row.b or 0) > (row.a or 0)
     states = {row.item: row.state for row in comparison.of("timed", "layer") if row.phase == "generate"}
     assert states["layer 3"] == "only B" and states["layer 1"] == "equal"
@@ -131,7 +131,7 @@ def test_another_number_of_layers_is_a_counted_difference() -> None:
 def test_cells_of_several_are_compared_by_their_ratios() -> None:
     base = {("big", n): 1e6 + 1e3 * n for n in range(1, 6)} | {("small", n): 10 + n / 100 for n in range(1, 6)}
     half = in_matrix("b", {key: value / 2 for key, value in base.items()}, 5, factor="2")
-    row = compare(in_matrix("a", base, 5, factor="1"), half).named("generate", "run", "", "speed")
+    row = compare(in_matrix("a", base, 5, factor="1"), half).named("generate", "speed")
     assert row is not None and row.state == "different" and row.better is False
     assert row.relative == pytest.approx(-0.5)
     assert "worse by 50.0 %" in say.answers(compare(in_matrix("a", base, 5, factor="1"), half))[1]
@@ -140,7 +140,7 @@ def test_cells_of_several_are_compared_by_their_ratios() -> None:
 def test_a_fall_can_be_larger_than_a_noise_of_more_than_all() -> None:
     noisy = {(o, n): v * (1 if n % 2 else 2.5) for o, v in (("big", 1e6), ("small", 10.0)) for n in range(1, 9)}
     lower = in_matrix("b", {key: value / 100 for key, value in noisy.items()}, 5, factor="2")
-    row = compare(in_matrix("a", noisy, 5, factor="1"), lower).named("generate", "run", "", "speed")
+    row = compare(in_matrix("a", noisy, 5, factor="1"), lower).named("generate", "speed")
     assert row is not None and row.difference is not None
     assert row.state == "different" and row.relative == pytest.approx(-0.99)
 
@@ -148,7 +148,7 @@ def test_a_fall_can_be_larger_than_a_noise_of_more_than_all() -> None:
 def test_values_of_several_cells_with_0_have_no_ratio() -> None:
     base = {("big", n): 1e6 + n for n in range(1, 6)} | {("small", n): 10.0 + n for n in range(1, 6)}
     nothing = in_matrix("b", dict.fromkeys(base, 0.0), 5, factor="2")
-    row = compare(in_matrix("a", base, 5, factor="1"), nothing).named("generate", "run", "", "speed")
+    row = compare(in_matrix("a", base, 5, factor="1"), nothing).named("generate", "speed")
     assert row is not None and row.state == "different" and row.relative is None
     assert "worse. " in say.answers(compare(in_matrix("a", base, 5, factor="1"), nothing))[1]
 

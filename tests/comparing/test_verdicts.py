@@ -50,7 +50,7 @@ def test_of_equal_runs_at_most_one_comparison_in_twenty_calls_anything(n: int, s
 
 
 def test_ten_per_cent_are_found_in_nine_of_ten_quiet_pairs_of_six_and_never_called_the_same() -> None:
-    found = [c.named("generate", "run", "", "speed") for c in comparisons(1, 100, 6, 0.1, 0.02, 0.0)]
+    found = [c.named("generate", "speed") for c in comparisons(1, 100, 6, 0.1, 0.02, 0.0)]
     states = [row.state for row in found if row is not None]
     assert states.count("different") >= 90 and states.count("same within the margin") == 0
     assert all(row is not None and row.better is False for row in found if row is not None and row.state == "different")

@@ -15,9 +15,8 @@ from tests.golden.hard_case import hard_case
 from tests.recompute.published import handed_over
 from tests.test_bundle import IDENTITY
 from tracegen.contract.model import Check, Run
-from tracegen.publishing import anchors
 from tracegen.publishing.bundle import Bundle, read_bundle, write_bundle
-from tracegen.publishing.held import EARLIER, addresses_of, facts_of, finding_of
+from tracegen.publishing.held import EARLIER, addresses_of, facts_of, finding_of, shows
 from tracegen.report.pages.anchors import runs_of
 from tracegen.report.pages.page import ANCHORS
 from tracegen.report.pages.render import render_report
@@ -83,7 +82,7 @@ def test_the_list_knows_the_places_that_pages_and_scripts_hold(bundle: Bundle) -
     there, known = 0, searched(bundle)
     for page in bundle.pages:
         for anchor in asked(bundle):
-            found = anchors.shows(bundle, page, anchor)
+            found = shows(bundle, page, anchor)
             assert found == ((page["key"], anchor) in known), (page["key"], anchor)
             there += found
     assert there > 30
@@ -93,7 +92,7 @@ def test_without_the_list_the_elements_of_pages_are_known(bundle: Bundle) -> Non
     manifest = {name: entry for name, entry in bundle.document["manifest"].items() if name != ANCHORS}
     old = Bundle(Path(bundle.folder), {**bundle.document, "manifest": manifest})
     (overview, *_) = old.pages
-    assert anchors.shows(old, overview, "verdict") and not anchors.shows(old, overview, "nothing")
+    assert shows(old, overview, "verdict") and not shows(old, overview, "nothing")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_without_the_list_the_elements_of_pages_are_known(bundle: Bundle) -> Non
 def test_the_addresses_of_the_first_version_are_known(page: str, there: str, missing: str) -> None:
     sample = read_bundle(ROOT / "experiments" / "sample" / "versions" / "1")
     (described,) = (of for of in sample.pages if of["path"] == page)
-    assert anchors.shows(sample, described, there) and not anchors.shows(sample, described, missing)
+    assert shows(sample, described, there) and not shows(sample, described, missing)
 
 
 def test_what_is_held_of_earlier_versions_is_of_versions_of_this_repository() -> None:

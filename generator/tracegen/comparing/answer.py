@@ -50,7 +50,7 @@ def matrix_answer(effects: Sequence[Effect]) -> str:
     """
 
     def change(effect: Effect) -> float:
-        rows = [effect.comparison.named(phase, "run", "", "speed") for phase in ("generate", "prompt")]
+        rows = [effect.comparison.named(phase, "speed") for phase in ("generate", "prompt")]
         ratios = [1 + row.relative for row in rows if row and row.state == "different" and row.relative is not None]
         return max((max(ratio, 1 / ratio) for ratio in ratios if ratio > 0), default=1.0)
 
@@ -67,7 +67,7 @@ def _is_other_model(comparison: Comparison, found: Sequence[Differs]) -> bool | 
     keys = {one.key for one in found if one.group == "Model" and one.known}
     if all(run.fact("model", "sha256") for side in (comparison.a, comparison.b) for run in side.runs):
         return "sha256" in keys
-    size = comparison.named("", "run", "", FILE_SIZE)
+    size = comparison.named("", FILE_SIZE)
     return bool(keys & {"name", "size_bytes"}) or (size is not None and size.state == "different") or None
 
 
@@ -104,7 +104,7 @@ def _value(key: str, value: str) -> str:
 
 def _timed(comparison: Comparison) -> list[str]:
     """The measures asked about that differ; without one, speed, bytes and waiting, and why they show no difference."""
-    rows = [row for place in (*ASKED, WAITING) if (row := _both(comparison, *place)) is not None]
+    rows = comparison.told(*ASKED, WAITING)
     different = [row for row in rows if row.state == "different"]
     if different or not rows:
         return [_difference(row) for row in different[:MOST_MEASURES]]
@@ -118,28 +118,20 @@ def _timed(comparison: Comparison) -> list[str]:
     return [_no_difference(first, comparison.margin)]
 
 
-def _both(comparison: Comparison, phase: str, what: str) -> Compared | None:
-    """The measure of a run, if runs of both sides have it and it is not 0 in all."""
-    row = comparison.named(phase, "run", "", what)
-    if row is None or not (row.values_a and row.values_b) or not (any(row.values_a) or any(row.values_b)):
-        return None
-    return row
-
-
 def _difference(row: Compared) -> str:
     found = row.difference
     assert found is not None
     how = "better" if row.better else "worse"
     by = f", {how} by {say.size_of(row.relative)}" if row.relative else f", {how}"
-    return f"{_named(row)}{_medians(row)}{by} ({q.p_words(found.p_held)}, {_runs(row)})"
+    return f"{_named(row)}{_medians(row)}{by} ({q.p_words(found.p_held)}, {say.runs(row)})"
 
 
 def _no_difference(row: Compared, margin: float) -> str:
     if row.state == "same within the margin":
-        return f"{_named(row)}{_medians(row)}, {say.state(row, margin)} ({_runs(row)})"
+        return f"{_named(row)}{_medians(row)}, {say.state(row, margin)} ({say.runs(row)})"
     if row.state == "equal":
         return f"{_named(row)}{_medians(row)}, equal"
-    return f"no difference in {_named(row)} was shown{_medians(row)} ({say.state(row, margin)}, {_runs(row)})"
+    return f"no difference in {_named(row)} was shown{_medians(row)} ({say.state(row, margin)}, {say.runs(row)})"
 
 
 def _named(row: Compared) -> str:
@@ -149,20 +141,14 @@ def _named(row: Compared) -> str:
     return " ".join(filter(None, (say.PHASES[row.phase], row.what)))
 
 
-def _runs(row: Compared) -> str:
-    return f"n = {len(row.values_a)} and {len(row.values_b)}"
-
-
 def _medians(row: Compared) -> str:
-    return "" if row.several else f", {say.value(row.a, row.unit)} → {say.value(row.b, row.unit)}"
+    return "" if row.several else f", {say.medians(row)}"
 
 
 def _touched(comparison: Comparison) -> list[str]:
     """The bytes of weights that a token touches, if they differ: these are counted."""
-    rows = [
-        (comparison.named("generate", "run", "", f"weights touched by a token, {of}"), words) for of, words in TOUCHED
-    ]
-    said = [f"{_medians(row)[2:]} {words}" for row, words in rows if row is not None and row.state == "different"]
+    rows = [(comparison.named("generate", f"weights touched by a token, {of}"), words) for of, words in TOUCHED]
+    said = [f"{say.medians(row)} {words}" for row, words in rows if row is not None and row.state == "different"]
     return (
         [f"a token touches {' and '.join(said)} (counted)"] if said and not any(r.several for r, _ in rows if r) else []
     )
@@ -174,7 +160,7 @@ def _without_effect(comparison: Comparison, changed: Sequence[Differs]) -> list[
     timed = any(row.asked and row.state == "different" for row in comparison.rows)
     for one in changed:
         phase, what, became = MEANT.get(one.key, ("", "", ""))
-        row = comparison.named(phase, "run", "", what)
+        row = comparison.named(phase, what)
         if row is None or not row.values_a or set(row.values_a) != set(row.values_b) or len(set(row.values_a)) > 1:
             continue
         values = [" or ".join(SWITCH.get(value, value) for value in of) for of in (one.a, one.b)]

@@ -22,7 +22,7 @@ from tracegen.analysis.significance import (
     judged,
     least_runs,
 )
-from tracegen.comparing.measures import ASKED, BY, KEY
+from tracegen.comparing.measures import ASKED, BY, KEY, by_row
 from tracegen.comparing.side import Machine, Measured, Side, machines_of
 
 State = Literal[
@@ -114,9 +114,19 @@ class Comparison:
         """The measures of a kind by one key of BY."""
         return [row for row in self.rows if (row.kind, row.by) == (kind, by)]
 
-    def named(self, phase: str, by: str, item: str, what: str) -> Compared | None:
-        """The measure with this name, None if no side has it."""
-        return next((r for r in self.rows if (r.phase, r.by, r.item, r.what) == (phase, by, item, what)), None)
+    def named(self, phase: str, what: str) -> Compared | None:
+        """The key figure with this name, None if no side has it."""
+        return next((row for row in self.rows if (row.phase, row.by, row.what) == (phase, "run", what)), None)
+
+    def known(self, phase: str, what: str) -> Compared | None:
+        """The key figure with this name, None unless runs of both sides have it."""
+        row = self.named(phase, what)
+        return row if row and row.values_a and row.values_b else None
+
+    def told(self, *names: tuple[str, str]) -> list[Compared]:
+        """Those of these key figures (phase, what) that both sides have and that are not 0 in all runs."""
+        rows = [self.known(*name) for name in names]
+        return [row for row in rows if row and any((*row.values_a, *row.values_b))]
 
 
 def compare(a: Side, b: Side, *, margin: float = MARGIN) -> Comparison:
@@ -218,10 +228,8 @@ def _by_key(runs: Sequence[Measured]) -> dict[_Key, dict[int, float]]:
     """The values of each measure, by the place of the run."""
     values: dict[_Key, dict[int, float]] = {}
     for place, run in enumerate(runs):
-        table = run.measures
-        columns = [table[name].tolist() for name in (*KEY, "kind", "unit")]
-        for key, value in zip(zip(*columns, strict=True), table["value"].tolist(), strict=True):
-            values.setdefault(key, {})[place] = value
+        for *key, value in by_row(run.measures, *KEY, "kind", "unit", "value"):
+            values.setdefault(tuple(key), {})[place] = value
     return values
 
 

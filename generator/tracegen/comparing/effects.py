@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tracegen.analysis.significance import MARGIN
 from tracegen.comparing.comparison import Comparison, compare
 from tracegen.comparing.side import Side
+from tracegen.publishing.cells import cell_name
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,7 @@ def _effect(cells: Sequence[Side], factor: str, a: str, b: str, margin: float) -
     within = []
     if len(both) > 1:
         for others in both:
-            named = ", ".join(f"{name}={value}" for name, value in others)
-            within.append((named, compare(of[a][others], of[b][others], margin=margin)))
+            within.append((cell_name(dict(others)), compare(of[a][others], of[b][others], margin=margin)))
     return Effect(factor, a, b, compare(*sides, margin=margin), tuple(within))
 
 

@@ -13,6 +13,7 @@ from tracegen.analysis.specialists import Specialists, specialists
 from tracegen.comparing.effects import Effect, effects, factors_of
 from tracegen.comparing.side import Measured, Side
 from tracegen.contract.matrix import field_of
+from tracegen.publishing.cells import cell_name
 
 FACTOR = "prompt"
 
@@ -72,7 +73,7 @@ def fields_of(sides: Sequence[Side]) -> Fields | None:
     varies = {name for name, values in factors_of(sides).items() if len(values) > 1}
     return Fields(
         specialists=specialists(rows), likeness=likeness(rows),
-        where=", ".join(f"{name}={value}" for name, value in others if name in varies),
+        where=cell_name({name: value for name, value in others if name in varies}),
         silent=tuple(prompt for prompt, of in found.items() if of.empty),
         varying=tuple(prompt for prompt, side in cells.items() if _varies(side)),
         repeated=any(len(side.runs) > 1 for side in cells.values()),

@@ -179,7 +179,7 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
     rows, data = [], []
     for effect in found:
         for others, comparison in (("all together", effect.comparison), *effect.within):
-            row = comparison.named("generate", "run", "", "speed")
+            row = comparison.named("generate", "speed")
             if row is None:
                 continue
             row = _by_ratio(row)

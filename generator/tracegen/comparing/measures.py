@@ -121,7 +121,7 @@ def _times(context: Context) -> Iterator[_Row]:
     rows = context.timed.assign(component=shared_times.component_groups(context.timed))
     for by, rest in (("op", context.outside_ops), ("component", None)):
         sums = timing.by(rows, by, context.tokens, rest).dropna(subset=["ns_per_token"])
-        for phase, item, n_ops, ns in _values(sums, "phase", by, "n_ops", "ns_per_token"):
+        for phase, item, n_ops, ns in by_row(sums, "phase", by, "n_ops", "ns_per_token"):
             yield phase, by, str(item), "time for a token", "timed", "ns", float(ns)
             if n_ops:
                 yield phase, by, str(item), "operations", "counted", "", float(n_ops)
@@ -133,7 +133,7 @@ def _layers(context: Context) -> Iterator[_Row]:
             continue
         sums = timing.by_layer(context.timed, phase, context.tokens, theme.GROUP_OF)
         of_layer = sums.groupby("layer", dropna=False)["ns_per_token"].sum().reset_index()
-        for layer, ns in _values(of_layer, "layer", "ns_per_token"):
+        for layer, ns in by_row(of_layer, "layer", "ns_per_token"):
             yield phase, "layer", _layer(layer), "time for a token", "timed", "ns", float(ns)
 
 
@@ -152,24 +152,24 @@ def _bytes(context: Context) -> Iterator[_Row]:
             grouped = rows.groupby(["phase", by], observed=True)[f"{memory}_bytes"]
             sums = grouped.sum().mask(grouped.count().lt(grouped.size()))  # unknown where one operand is
             known = sums.dropna().rename("size").reset_index()
-            for phase, item, size in _values(known, "phase", by, "size"):
+            for phase, item, size in by_row(known, "phase", by, "size"):
                 mean = float(size) / float(n_passes[phase])
                 yield phase, by, str(item), f"touched in a pass, {name}", "counted", "bytes", mean
 
 
 def _buffers(context: Context) -> Iterator[_Row]:
     peaks = buffers.peaks(context.tables)
-    for group, size, n in _values(peaks, "group", "peak_bytes", "n_buffers"):
+    for group, size, n in by_row(peaks, "group", "peak_bytes", "n_buffers"):
         yield "", "buffer", str(group), "most held", "counted", "bytes", float(size)
         yield "", "buffer", str(group), "allocations", "counted", "", float(n)
 
 
 def _experts(context: Context) -> Iterator[_Row]:
-    for layer, expert, n in _values(context.choice.counts, "layer", "expert", "n_tokens"):
+    for layer, expert, n in by_row(context.choice.counts, "layer", "expert", "n_tokens"):
         yield "generate", "expert", f"layer {layer}, expert {expert}", "times chosen", "counted", "", float(n)
 
 
-def _values(table: pd.DataFrame, *columns: str) -> Iterator[tuple[Any, ...]]:
+def by_row(table: pd.DataFrame, *columns: str) -> Iterator[tuple[Any, ...]]:
     """The values of some columns, row by row."""
     return zip(*(table[column].tolist() for column in columns), strict=True)
 

@@ -179,7 +179,7 @@ def _picture(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measure
 def _dots(drawn: PageFigures, comparison: Comparison) -> FigureView:
     rows = []
     for phase, what in _DOTS:
-        row = comparison.named(phase, "run", "", what)
+        row = comparison.named(phase, what)
         if row is None or not any((*row.values_a, *row.values_b)):
             continue
         size, unit = charts.scaled((*row.values_a, *row.values_b), row.unit)
@@ -199,7 +199,7 @@ def _dots(drawn: PageFigures, comparison: Comparison) -> FigureView:
 
 
 def _components(drawn: PageFigures, comparison: Comparison) -> FigureView:
-    phase = "generate" if comparison.named("generate", "run", "", "speed") else "prompt"
+    phase = "generate" if comparison.named("generate", "speed") else "prompt"
     of = [row for row in comparison.of("timed", "component") if row.phase == phase]
     size, unit = charts.scaled([v for row in of for v in (*row.values_a, *row.values_b)], "ns")
     rows = [

@@ -132,9 +132,7 @@ def summary(found: Sequence[Reproduced]) -> str:
 
 
 def _not_checked(found: Sequence[Reproduced]) -> str:
-    n = Counter(
-        one.why for one in found if one.outcome in ("not judged", "inside the new runs", "outside the new runs")
-    )
+    n = Counter(one.why for one in found if one.outcome == "not judged")
     reasons = "; ".join(f"{q.counted(count, 'measure')}, {why}" for why, count in n.items())
     return (
         f"{reasons or 'nothing that both hold'}. Pages, drawings and sentences of the version are not made anew here."

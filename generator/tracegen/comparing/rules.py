@@ -56,10 +56,9 @@ def broken(rule: Rule, comparison: Comparison) -> str:
 
     Raises SettingsError if one side does not have the measure: then nobody can say whether the rule holds.
     """
-    phase, what = NAMES[rule.name]
-    row = comparison.named(phase, "run", "", what)
+    row = comparison.known(*NAMES[rule.name])
     sides = f"{comparison.a.name} → {comparison.b.name}"
-    if row is None or not (row.values_a and row.values_b):
+    if row is None:
         raise SettingsError(f"--fail-on: {rule.name} is not known on both sides of {sides}")
     if row.state != "different":
         return ""

@@ -71,6 +71,16 @@ def name(row: Compared) -> str:
     return f"{PHASES[row.phase]}, {words}" if row.phase else words
 
 
+def medians(row: Compared) -> str:
+    """Both medians: `12 ms → 14 ms`."""
+    return f"{value(row.a, row.unit)} → {value(row.b, row.unit)}"
+
+
+def runs(row: Compared) -> str:
+    """How many runs of each side have a measure: `n = 3 and 4`."""
+    return f"n = {len(row.values_a)} and {len(row.values_b)}"
+
+
 def how_sure(row: Compared) -> str:
     """Shift and interval, both in per cent of A where that is known, p and n of a timed measure; or why not."""
     found = row.difference
@@ -196,8 +206,8 @@ def _counted(comparison: Comparison) -> str:
 def _values(row: Compared) -> str:
     a, b = (value(number, row.unit) for number in (row.a, row.b))
     if row.state == "varies":
-        return f"{a} → {b} in the median, but not in every run"
-    return f"{a} → {b}" if a != b else f"{a}, {signed(row.change, row.unit)}"
+        return f"{medians(row)} in the median, but not in every run"
+    return medians(row) if a != b else f"{a}, {signed(row.change, row.unit)}"
 
 
 def size_of(part: float) -> str:
@@ -208,21 +218,13 @@ def size_of(part: float) -> str:
 
 
 def _timed(comparison: Comparison) -> list[str]:
-    rows = [
-        row
-        for phase, what in ASKED
-        if (row := comparison.named(phase, "run", "", what)) is not None
-        and row.values_a and row.values_b and (any(row.values_a) or any(row.values_b))
-    ]  # fmt: skip
-    if (
-        len(comparison.a.runs) == len(comparison.b.runs) == 1
-        and len({state(row, comparison.margin) for row in rows}) == 1
-    ):
-        listed = "; ".join(f"{name(row)}, {value(row.a, row.unit)} → {value(row.b, row.unit)}" for row in rows)
-        return [f"One run a side, {state(rows[0], comparison.margin)}: {listed}."]
+    rows = comparison.told(*ASKED)
+    states = {state(row, comparison.margin) for row in rows}
+    if len(comparison.a.runs) == len(comparison.b.runs) == len(states) == 1:
+        return [f"One run a side, {states.pop()}: {'; '.join(f'{name(row)}, {medians(row)}' for row in rows)}."]
     said = []
     for row in rows:
-        parts = ["" if row.several else f"{value(row.a, row.unit)} → {value(row.b, row.unit)}", how_sure(row)]
+        parts = ["" if row.several else medians(row), how_sure(row)]
         found = _verdict(row, comparison.margin)
         said.append(f"{_begun(name(row))}: {found}. {_begun('; '.join(filter(None, parts)))}.")
     return said

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from tracegen.comparing.measures import by_row
 from tracegen.contract.model import Check
 
 Machine = tuple[object, ...]
@@ -49,8 +50,8 @@ class Measured:
         return self.once("key figures", self._key_figures).get((phase, what))
 
     def _key_figures(self) -> dict[tuple[str, str], float]:
-        columns = [self.measures[name].tolist() for name in ("by", "phase", "what", "value")]
-        return {(phase, what): float(value) for by, phase, what, value in zip(*columns, strict=True) if by == "run"}
+        rows = by_row(self.measures, "by", "phase", "what", "value")
+        return {(phase, what): float(value) for by, phase, what, value in rows if by == "run"}
 
     @property
     def matrix(self) -> str:

@@ -27,7 +27,7 @@ from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import Run
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import Bundle
-from tracegen.publishing.cells import by_matrix, cell_of
+from tracegen.publishing.cells import by_matrix, cell_name, cell_of
 from tracegen.publishing.held import facts_of
 from tracegen.publishing.public_form import public_form
 from tracegen.publishing.versions import read_published
@@ -68,7 +68,7 @@ def published_cells(bundles: Sequence[Bundle]) -> dict[str, Side]:
     """A side for each of these versions (`v3`), which are cells of one matrix: named by its factors and its version."""
     versions = {f"v{bundle.document['version']}": bundle for bundle in bundles}
     sides = {
-        version: replace(_published(of.folder), name=f"{_factors(of.cell['factors'])} ({version})")
+        version: replace(_published(of.folder), name=f"{cell_name(of.cell['factors'])} ({version})")
         for version, of in versions.items()
     }
     return dict(sorted(sides.items(), key=lambda item: in_order(versions[item[0]].cell["factors"])))
@@ -187,7 +187,7 @@ def _cell(text: str, name: str, factors: str, experiments: Path) -> Side:
     wanted = {part.strip() for part in factors.split(",")}
     if not store.run_folders(experiments / name) and not (Path(name) / "runs").is_dir():
         published = {cell.name: cell for cell in newest_published_cells(name, experiments)}
-        found = [of for of in published.values() if set(_factors(of.runs[0].factors).split(", ")) >= wanted]
+        found = [of for of in published.values() if set(cell_name(of.runs[0].factors).split(", ")) >= wanted]
         if len(found) == 1:
             return found[0]
         if published:
@@ -206,7 +206,7 @@ def _cells(name: str, experiments: Path) -> dict[str, list[Path]]:
     cells: dict[str, list[Path]] = {}
     for path, slot in _slots(name, experiments):
         private = privacy.asked_for(path.parents[1]) or privacy.is_private(store.read_run(path).facts)
-        cells.setdefault(_factors(_shown(slot, private=private)), []).append(path)
+        cells.setdefault(cell_name(_shown(slot, private=private)), []).append(path)
     return cells
 
 
@@ -221,10 +221,6 @@ def _shown(slot: Mapping[str, Any], *, private: bool) -> dict[str, str]:
         return f"({hashlib.sha256((slot['matrix'] + value).encode('utf-8', 'surrogatepass')).hexdigest()[:4]})"
 
     return {name: name_of(value) if name in hidden else value for name, value in slot["factors"].items()}
-
-
-def _factors(factors: Mapping[str, str]) -> str:
-    return ", ".join(f"{factor}={value}" for factor, value in factors.items())
 
 
 def _short(names: Iterable[str], most: int = 20) -> list[str]:

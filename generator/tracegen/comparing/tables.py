@@ -1,6 +1,6 @@
 """The tables of a comparison: which conditions and measures differ, and what became of each operation."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pandas as pd
@@ -8,6 +8,7 @@ import pandas as pd
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import differing, without_facts
+from tracegen.comparing.measures import by_row
 from tracegen.comparing.places import expert_distances
 from tracegen.comparing.side import Side
 from tracegen.contract import quantities as q
@@ -68,6 +69,8 @@ def counted(comparison: Comparison, keep: Keep) -> TableView:
     more = f"; {' and '.join(left)} differ too and are not shown here" if left else ""
     varies = sum(row.state == "varies" for row in telling)
     note = f" {q.counted(varies, 'measure')} differ between runs of one side too: medians." if varies else ""
+    reason = f"No counted difference: all {len(rows)} counted measures are equal."
+    reason = "Only measures of layers or experts differ." if telling else reason
     return TableView(
         "counted",
         "What was counted and differs",
@@ -75,18 +78,8 @@ def counted(comparison: Comparison, keep: Keep) -> TableView:
         f"{hidden}{more}; the CSV has all.{note}",
         head,
         tuple(shown),
-        _why_none(shown, telling, len(rows)),
+        "" if shown else reason,
         keep("counted", measures_table(rows)),
-    )
-
-
-def _why_none(shown: Sequence[object], telling: Sequence[object], n: int) -> str:
-    if shown:
-        return ""
-    return (
-        "Only measures of layers or experts differ."
-        if telling
-        else f"No counted difference: all {n} counted measures are equal."
     )
 
 
@@ -128,7 +121,7 @@ def operations(nodes: pd.DataFrame, keep: Keep) -> TableView:
     rows = tuple(
         cells(Cell(name, code=True), str(op), _known(layer), number(q.duration(a)), number(q.duration(b)),
               number(say.signed(change, "ns")), number(say.share(change / a if a else None)))
-        for name, op, layer, a, b, change in _rows(largest, "name", "op", "layer", "ns_a", "ns_b", "change")
+        for name, op, layer, a, b, change in by_row(largest, "name", "op", "layer", "ns_a", "ns_b", "change")
     )  # fmt: skip
     return TableView(
         "operations",
@@ -149,7 +142,7 @@ def graph(nodes: pd.DataFrame, keep: Keep) -> TableView:
     differ = nodes[(nodes["change"] != "same").to_numpy(bool)]
     rows = tuple(
         cells(change, Cell(name, code=True), str(op), _known(layer), what)
-        for change, name, op, layer, what in _rows(differ.head(MOST), "change", "name", "op", "layer", "what")
+        for change, name, op, layer, what in by_row(differ.head(MOST), "change", "name", "op", "layer", "what")
     )
     counts = ", ".join(f"{n} {change}" for change, n in differ["change"].value_counts().items())
     of = f"{len(nodes) - len(differ)} of {len(nodes)} operations are the same"
@@ -173,7 +166,7 @@ def experts(comparison: Comparison, keep: Keep) -> TableView:
     shown = tuple(
         cells(f"{layer}", number(q.count(a)), number(q.count(b)), Cell(q.percent(part), number=True, bar=part),
               number(str(most_a)), number(str(most_b)))
-        for layer, a, b, part, most_a, most_b in _rows(distances, *distances.columns)
+        for layer, a, b, part, most_a, most_b in by_row(distances, *distances.columns)
     )  # fmt: skip
     reason = "Both sides chose each expert equally often in every layer." if same else ""
     reason = reason or ("" if shown else "At least one side chose no expert in a generate pass.")
@@ -234,7 +227,3 @@ def _value(known: float | None, row: Compared) -> Cell:
 
 def _known(layer: Any) -> str:
     return "" if pd.isna(layer) else str(int(layer))
-
-
-def _rows(table: pd.DataFrame, *columns: str) -> Iterable[tuple[Any, ...]]:
-    return zip(*(table[column].tolist() for column in columns), strict=True)

@@ -14,13 +14,13 @@ def values(comparison: Comparison) -> dict[str, dict[str, str]]:
     `change` has both medians and what the comparison shows; `a`, `b` the medians, `range_a`, `range_b` the least and
     largest run; `n` the runs, `verdict` what is shown; of timed ones, as far as known, `shift`, `interval` and `p`.
     """
-    rows = {name: comparison.named(phase, "run", "", what) for name, (phase, what) in NAMES.items()}
-    return {name: _parts(row, comparison.margin) for name, row in rows.items() if row and row.values_a and row.values_b}
+    rows = {name: comparison.known(*place) for name, place in NAMES.items()}
+    return {name: _parts(row, comparison.margin) for name, row in rows.items() if row}
 
 
 def _parts(row: Compared, margin: float) -> dict[str, str]:
     a, b = (say.value(number, row.unit) for number in (row.a, row.b))
-    parts = {"a": a, "b": b, "n": f"n = {len(row.values_a)} and {len(row.values_b)}", "verdict": say.state(row, margin)}
+    parts = {"a": a, "b": b, "n": say.runs(row), "verdict": say.state(row, margin)}
     for side, of in (("a", row.values_a), ("b", row.values_b)):
         parts[f"range_{side}"] = f"{say.value(min(of), row.unit)} to {say.value(max(of), row.unit)}"
     if found := row.difference:
@@ -29,4 +29,4 @@ def _parts(row: Compared, margin: float) -> dict[str, str]:
         if ends:
             parts["interval"] = ends
     sure = ", ".join(parts[name] for name in ("verdict", "p", "n") if name in parts)
-    return parts | {WHOLE: f"{a} → {b} ({sure})"}
+    return parts | {WHOLE: f"{say.medians(row)} ({sure})"}

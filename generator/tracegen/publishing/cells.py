@@ -30,9 +30,9 @@ def version_before(bundle: Bundle, older: Sequence[Bundle]) -> Bundle | None:
     return older[0] if older else None
 
 
-def cell_name(bundle: Bundle) -> str:
-    """`prefault=true, repack=false`; empty outside of a matrix."""
-    return ", ".join(f"{factor}={value}" for factor, value in bundle.cell.get("factors", {}).items())
+def cell_name(factors: Mapping[str, str]) -> str:
+    """`prefault=true, repack=false`; empty without factors."""
+    return ", ".join(f"{factor}={value}" for factor, value in factors.items())
 
 
 def by_matrix(bundles: Sequence[Bundle]) -> dict[str, list[Bundle]]:

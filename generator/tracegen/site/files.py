@@ -38,9 +38,10 @@ def write_files(target: Path, base: str, bundles: Mapping[str, Bundle]) -> None:
                 parts[path.split("/")[0]].append(path)
         before, place = target / _KEPT / address, target / base / address
         for part, paths in parts.items():
-            if paths != [part] and not (place / part).exists() and _same(bundle.folder / part, before / part):
+            kept = before / part
+            if paths != [part] and not (place / part).exists() and kept.is_dir() and _same(bundle.folder / part, kept):
                 place.mkdir(parents=True, exist_ok=True)
-                (before / part).rename(place / part)
+                kept.rename(place / part)
             else:
                 for path in paths:
                     _copy(bundle.folder / path, place / path)
@@ -49,11 +50,11 @@ def write_files(target: Path, base: str, bundles: Mapping[str, Bundle]) -> None:
 
 def _same(source: Path, copy: Path) -> bool:
     """Whether two folders hold files of the same names, sizes and times."""
-    return copy.is_dir() and _stamps(source) == _stamps(copy)
-
-
-def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
-    return {name: (state.st_size, state.st_mtime_ns) for name, state in files_below(folder).items()}
+    source_stamps, copy_stamps = (
+        {name: (state.st_size, state.st_mtime_ns) for name, state in files_below(folder).items()}
+        for folder in (source, copy)
+    )
+    return source_stamps == copy_stamps
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -60,13 +60,10 @@ def completed(html: str, site: Site, entries: Iterable[JournalEntry], dark: dict
     ran = [c for c in cards if c is not lead and (c.folder or c.n_versions or c.n_drafts)]
     shown = [(c, site.pictures.of(c.about), _alt(c)) for c in ran[:N_EXPERIMENTS]]
     waiting = [c for c in cards if c is not lead and c not in ran]
-    first = shells().get_template("lead.html").render(card=lead, base=site.base, picture=_picture(site, lead, dark))
-    rest = (
-        shells()
-        .get_template("home.html")
-        .render(
-            entries=newest, cards=shown, base=site.base, waiting=waiting, any=bool(cards), more=len(ran) > N_EXPERIMENTS
-        )
+    lead_page, home_page = (shells().get_template(name) for name in ("lead.html", "home.html"))
+    first = lead_page.render(card=lead, base=site.base, picture=_picture(site, lead, dark))
+    rest = home_page.render(
+        entries=newest, cards=shown, base=site.base, waiting=waiting, any=bool(cards), more=len(ran) > N_EXPERIMENTS
     )
     return html.replace(LEAD, settle(first, path=FRONT, source="")[0], 1).replace(MARK, rest, 1)
 

@@ -102,16 +102,18 @@ class _Reference(InlineProcessor):
             return _unknown(m.group(), error), m.start(), m.end()
 
 
+def _anchor(text: str, attributes: dict[str, str]) -> Element:
+    link = Element("a", attributes)
+    link.text = AtomicString(text)
+    return link
+
+
 def _link(known: References, m: re.Match[str]) -> Element:
     if "~" in m["reference"]:
         url, text = resolve_pair(known, m["reference"])
-        link = Element("a", {"href": url})
-        link.text = AtomicString(m["text"] or text)
-        return link
+        return _anchor(m["text"] or text, {"href": url})
     target = resolve(known, m["reference"])
-    link = Element("a", {"href": target.url})
-    link.text = AtomicString(m["text"] + withdrawn(target.published) if m["text"] else target.text)
-    return link
+    return _anchor(m["text"] + withdrawn(target.published) if m["text"] else target.text, {"href": target.url})
 
 
 def _stray_figure(known: References, m: re.Match[str]) -> Element:
@@ -126,15 +128,12 @@ def _keyless_value(known: References, m: re.Match[str]) -> Element:
 
 
 def _quoted_value(known: References, m: re.Match[str]) -> Element:
+    name = m["value"].strip()
     if "~" in m["reference"]:
-        url, words = resolve_difference(known, m["reference"], m["value"].strip())
-        link = Element(
-            "a", {"class": "tracegen-value", "href": url, "title": f"{m['reference']}: {m['value'].strip()}"}
-        )
-        link.text = AtomicString(words)
-        return link
+        url, words = resolve_difference(known, m["reference"], name)
+        return _anchor(words, {"class": "tracegen-value", "href": url, "title": f"{m['reference']}: {name}"})
     target = resolve(known, m["reference"])
-    name, _, part = (piece.strip() for piece in m["value"].partition(":"))
+    name, _, part = (piece.strip() for piece in name.partition(":"))
     value = _value(target, name)
     number, words, what = _of_runs(target, name, part) or (value.get("value"), str(value["text"]), "")
     exact = f"{number} {value.get('unit') or ''}".strip()
@@ -192,8 +191,8 @@ class _FigureProcessor(BlockProcessor):
         caption = SubElement(figure, "figcaption")
         words = match["text"] or f"{ended(target.figure['title'])} {target.figure['caption']}"
         caption.text = AtomicString(f"{words} ")
-        origin = SubElement(caption, "a", {"href": target.url})
-        origin.text = AtomicString(f"{target.published.version.citation}{withdrawn(target.published)}")
+        origin = f"{target.published.version.citation}{withdrawn(target.published)}"
+        caption.append(_anchor(origin, {"href": target.url}))
 
 
 _INLINE: tuple[tuple[int, str, str, Make], ...] = (  # priority, name, pattern, what it becomes

@@ -1,7 +1,7 @@
 """What became better, worse or counted differently at a step between versions, read from the site's comparisons."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,14 +40,10 @@ class Outcome:
         return " ".join(kind for kind, rows in (("worse", self.worse), ("better", self.better)) if rows)
 
     @property
-    def lines(self) -> Iterator[tuple[str, str]]:
+    def lines(self) -> list[tuple[str, str]]:
         """What is different, by lines: a label and its text."""
-        if self.worse:
-            yield "Worse", "; ".join(self.worse)
-        if self.better:
-            yield "Better", "; ".join(self.better)
-        if self.counted:
-            yield "Counted differently", "; ".join(self.counted)
+        told = (("Worse", self.worse), ("Better", self.better), ("Counted differently", self.counted))
+        return [(label, "; ".join(rows)) for label, rows in told if rows]
 
     @property
     def rest(self) -> str:

@@ -70,8 +70,3 @@ def _unlist(folder: Path, not_drawn: Sequence[str]) -> None:
     lines = re.compile(rf'<li data-folder="(?:{"|".join(map(re.escape, not_drawn))})">.*\n')
     for path in folder.rglob("*.html"):
         path.write_bytes(lines.sub("", path.read_bytes().decode()).encode())
-
-
-def escaped(text: str) -> str:
-    """Plain text as HTML, for themes that do not escape titles."""
-    return str(escape(text))

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemBytecodeCache
+from markupsafe import escape
 from mkdocs.config.base import Config
 from mkdocs.config.config_options import Type
 from mkdocs.config.defaults import MkDocsConfig
@@ -118,8 +119,8 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         ours = self.site.pages.get(page.file.src_uri)
         if ours:
             page.meta.update(
-                title=output.escaped(ours.title),
-                description=output.escaped(ours.summary),
+                title=str(escape(ours.title)),  # for themes that do not escape it
+                description=str(escape(ours.summary)),
                 template="tracegen.html",
                 hide=["navigation", "toc"],  # Material: use the whole width
                 # Material: search finds current versions only

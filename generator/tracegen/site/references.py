@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tracegen.contract import address
-from tracegen.publishing import anchors
-from tracegen.publishing.held import addresses_of
+from tracegen.publishing.held import addresses_of, shows
 from tracegen.publishing.versions import Published
 from tracegen.site.comparisons import Compared
 from tracegen.site.pictured import SCHEME
@@ -86,15 +85,14 @@ def resolve(known: References, reference: str) -> Target:
     document, anchor = published.bundle.document, named.anchor
     pages = [page for page in published.bundle.pages if named.page in (None, page["key"])]
     if not pages:
-        keys = ", ".join(page["key"] for page in published.bundle.pages)
-        raise UnknownReferenceError(f"{named.citation} has no page {named.page!r}; it has {keys}")
-    figure = next((f for f in document["figures"] if _anchor(f) == anchor and _holds(pages, f["page"])), None)
+        listed = ", ".join(page["key"] for page in published.bundle.pages)
+        raise UnknownReferenceError(f"{named.citation} has no page {named.page!r}; it has {listed}")
+    keys = [page["key"] for page in pages]
+    figure = next((f for f in document["figures"] if _anchor(f) == anchor and f["page"] in keys), None)
     if figure:
         pages = [page for page in pages if page["key"] == figure["page"]]
     elif anchor:
-        pages = [page for page in pages if anchors.shows(published.bundle, page, anchor)]
-        if not pages and address.op(anchor):
-            raise UnknownReferenceError(f"{named.citation} lists no op at {anchor!r}; see its operations page")
+        pages = [page for page in pages if shows(published.bundle, page, anchor)]
         if not pages:
             raise UnknownReferenceError(_no_anchor(published, anchor))
     root = f"{SCHEME}{known.base}/{published.version.experiment}/{published.version.name}"
@@ -104,12 +102,11 @@ def resolve(known: References, reference: str) -> Target:
 def _no_anchor(published: Published, anchor: str) -> str:
     """Why an anchor is unknown, with what there is of its kind."""
     citation = published.version.citation
-    for kind, noun, page in (
-        ("tensor=", "tensor", "memory"),
-        ("pass=", "operation", "operations"),
-        ("g", "node", "graph"),
-    ):
-        if anchor.startswith(kind) and (kind != "g" or address.node(anchor)):
+    if address.op(anchor):
+        return f"{citation} lists no op at {anchor!r}; see its operations page"
+    kinds = ("tensor=", "tensor", "memory"), ("pass=", "operation", "operations"), ("g", "node", "graph")
+    for begin, noun, page in kinds:
+        if anchor.startswith(begin) and (begin != "g" or address.node(anchor)):
             return f"{citation} has no {noun} at {anchor!r}; see its {page} page"
     return f"{citation} has no anchor {anchor!r}; {nearest(anchor, _quotable(published), 'figures and tables')}"
 
@@ -210,7 +207,3 @@ def _anchor(figure: Mapping[str, str]) -> str:
     """The id that a figure has on its page: `fig-heatmap` for the key `heatmap`."""
     key = figure["key"]
     return key if key.startswith("fig-") else f"fig-{key}"
-
-
-def _holds(pages: list[Mapping[str, str]], key: str) -> bool:
-    return any(page["key"] == key for page in pages)

@@ -118,7 +118,8 @@ def trend(entry: Entry) -> Trend | None:
     for i, bundle in enumerate(bundles):
         name, last = names[bundle.folder], version_before(bundle, bundles[:i][::-1])
         old, new = entry.abouts[names[last.folder]] if last else None, entry.abouts[name]
-        rows.append(Row(name, tuple(_cell(key, old, new) for key, _ in FIGURES), cell_name(bundle)))
+        factors = cell_name(bundle.cell.get("factors", {}))
+        rows.append(Row(name, tuple(_cell(key, old, new) for key, _ in FIGURES), factors))
         if old is not None and last is not None:
             told = "; ".join(differences(old, new))
             steps.append(Step(name, names[last.folder], told, outcome(entry.comparisons, name)))

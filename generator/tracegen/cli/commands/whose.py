@@ -17,8 +17,7 @@ from tracegen.contract.text import visible
 def command(what: str, experiments: Path) -> int:
     """Print each version that holds the file, or a figure that the file includes, or has the value."""
     from tracegen.cli.commands.check import known_versions
-    from tracegen.site.thesis.stamped import SUFFIXES, stamps_of
-    from tracegen.site.thesis.whose import of_file, of_value
+    from tracegen.site.thesis.stamped import SUFFIXES, of_file, of_value, stamps_of
 
     known, path = known_versions(experiments), Path(what)
     if path.is_file():

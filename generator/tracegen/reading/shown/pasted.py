@@ -74,15 +74,11 @@ def of_version(folder: Path, part: str) -> str:
     bundle = read_bundle(folder, entry["sha256"] if entry else None)
     if not bundle.document.get("citation"):
         raise SettingsError(f"{folder}: is the draft of a run, not a version; name the run as NAME/run-003")
-    kept = _kept(bundle, path_of(part))
+    path = path_of(part)
+    kept = bundle.file(path).read_text(encoding="utf-8") if path in bundle.document["manifest"] else None
     text = _worked_out(bundle, part) if kept is None else kept
     notes = [*([] if kept is not None else _counted_anew(bundle)), *(_withdrawn(experiment, number) if entry else [])]
     return text.rstrip("\n") + "".join(f". {note}" for note in notes) + "\n"
-
-
-def _kept(bundle: Bundle, path: str) -> str | None:
-    """The text of a file of the bundle; None if the bundle has no such file."""
-    return bundle.file(path).read_text(encoding="utf-8") if path in bundle.document["manifest"] else None
 
 
 def _worked_out(bundle: Bundle, part: str) -> str:

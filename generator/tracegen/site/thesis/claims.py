@@ -57,8 +57,8 @@ def _why_not(known: References, sentence: Sentence, experiments: Path) -> str:
         return f"these versions cannot be compared: {error}"
     if not (faster or slower):
         return _of_bytes(comparison)
-    row = comparison.named("prompt" if _OF_PROMPT.search(words) else "generate", "run", "", "speed")
-    if row is None or not (row.values_a and row.values_b):
+    row = comparison.known("prompt" if _OF_PROMPT.search(words) else "generate", "speed")
+    if row is None:
         return "the versions hold no speed"
     if row.state != "different":
         return _said(row, comparison)
@@ -74,16 +74,12 @@ def _of_bytes(comparison: Comparison) -> str:
     """Why no difference in bytes or waiting is shown; empty if one is."""
     places = [("", AFTER_LOADING), ("", WHILE_LOADING), WAITING]
     places += [("generate", f"weights touched by a token, {of}") for of in ("mapped", "copied")]
-    rows = [
-        row
-        for phase, what in places
-        if (row := comparison.named(phase, "run", "", what)) and row.values_a and row.values_b
-    ]
+    rows = [row for place in places if (row := comparison.known(*place))]
     if not rows or any(row.state == "different" for row in rows):
         return ""
     return _said(rows[0], comparison)
 
 
 def _said(row: Compared, comparison: Comparison) -> str:
-    values = "" if row.several else f"; {say.value(row.a, row.unit)} → {say.value(row.b, row.unit)}"
+    values = "" if row.several else f"; {say.medians(row)}"
     return f"{say.name(row)}: {say.state(row, comparison.margin)}{values}; {say.how_sure(row)}"

@@ -212,11 +212,7 @@ def _inputs(document: Document, text: str, root: Path, found: dict[Path, Documen
             line = text.count("\n", 0, match.start()) + 1
             path = next((p for f in places for s in suffixes if (p := f / (written + s)).is_file()), None)
             document.included.append(Included(line, written, path, pattern is _INPUT))
-            if (
-                path
-                and pattern is _INPUT
-                and not exported(path)
-                and not _is_generated(path)
-                and not _of_a_version(path, Path(path.anchor))
-            ):
+            if path is None or pattern is _INCLUDED or exported(path):
+                continue
+            if not _is_generated(path) and not _of_a_version(path, Path(path.anchor)):
                 _read(path, root, found, macros)

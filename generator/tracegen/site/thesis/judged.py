@@ -59,7 +59,8 @@ def judged(known: References, document: Document) -> Iterator[Judged]:
             yield Judged(place, state, mention.written, why, fixed)
     for included in document.included:
         if found := _of_file(known, included):
-            yield Judged(Place(document.path, included.line), *found)
+            state, why = found
+            yield Judged(Place(document.path, included.line), state, included.written, why)
 
 
 def _is_ours(name: str, experiments: set[str]) -> bool:
@@ -74,11 +75,8 @@ def _of_mention(known: References, of: Mention) -> Found:
     if of.kind == "draft":
         return "unknown", "a draft is not citable, and goes when newer runs come; publish it", ""
     if of.kind == "value" and "@" not in of.citation:
-        return (
-            "no version",
-            f"names no version, so it changes with the file that is read last; {_newest(known, of)}",
-            "",
-        )
+        why = f"names no version, so it changes with the file that is read last; {_newest(known, of)}"
+        return "no version", why, ""
     published = known.published.get(of.citation)
     if published is None:
         return "unknown", f"{of.citation} is no published version; {versions_near(known, of.citation)}", ""
@@ -86,13 +84,10 @@ def _of_mention(known: References, of: Mention) -> Found:
     if lacking:
         return "unknown", lacking, ""
     if published.version.status == "withdrawn":
-        return "withdrawn", f"{of.citation} is withdrawn: {published.reason}{instead(published)}", ""
-    document = published.bundle.document
-    if of.kind == "link" and (
-        faults := errata_of(
-            str(document.get("generator", "")), of.page or "overview", created=published.version.created
-        )
-    ):
+        return "withdrawn", why_withdrawn(published), ""
+    generator, page = str(published.bundle.document.get("generator", "")), of.page or "overview"
+    faults = errata_of(generator, page, created=published.version.created) if of.kind == "link" else ()
+    if faults:
         return "erratum", f"the page has known faults: {'; '.join(fault.title for fault in faults)}", ""
     if published.version.status == "superseded":
         return _superseded(known, published, of)
@@ -117,12 +112,8 @@ def versions_near(known: References, citation: str) -> str:
 def _lacking(known: References, published: Published, of: Mention) -> str:
     """What a mention names that its version does not have; empty if it has it."""
     if of.kind == "value":
-        values = published.bundle.document["values"]
-        return (
-            ""
-            if of.key in values
-            else f"{of.citation} has no value {of.key!r}; {nearest(of.key, list(values), 'values')}"
-        )
+        values = list(published.bundle.document["values"])
+        return "" if of.key in values else f"{of.citation} has no value {of.key!r}; {nearest(of.key, values, 'values')}"
     if of.kind == "name":
         return ""
     reference = of.page
@@ -135,8 +126,13 @@ def _lacking(known: References, published: Published, of: Mention) -> str:
     return ""
 
 
-def instead(published: Published) -> str:
-    """Which version to see instead of a withdrawn one; empty: none is named."""
+def why_withdrawn(published: Published) -> str:
+    """That a version is withdrawn, why, and which one to see instead."""
+    return f"{published.version.citation} is withdrawn: {published.reason}{_instead(published)}"
+
+
+def _instead(published: Published) -> str:
+    """Which version to see instead of this one; empty: none is named."""
     return f"; see {published.version.experiment}@v{published.successor}" if published.successor else ""
 
 
@@ -160,10 +156,9 @@ def _superseded(known: References, published: Published, of: Mention) -> Found:
 
 def _moved(of: Mention, citation: str) -> str:
     """What is written, with another version."""
-    experiment, _, number = citation.partition("@v")
     if of.kind == "link":
-        return re.sub(r"(?<=/)v[0-9]+(?![\w-])", f"v{number}", of.written, count=1)
-    return of.written.replace(of.citation, citation, 1) if experiment else of.written
+        return re.sub(r"(?<=/)v[0-9]+(?![\w-])", citation.rpartition("@")[2], of.written, count=1)
+    return of.written.replace(of.citation, citation, 1)
 
 
 _OF_VERSION = re.compile(
@@ -171,7 +166,7 @@ _OF_VERSION = re.compile(
 )
 
 
-def _of_file(known: References, included: Included) -> tuple[State, str, str, str] | None:
+def _of_file(known: References, included: Included) -> tuple[State, str] | None:
     """Whether an included file is what a version holds; None for a file that has to do with none."""
     named = _OF_VERSION.search(str(included.path or included.written).replace("\\", "/"))
     claimed = known.published.get(f"{named['experiment']}@v{named['number']}") if named else None
@@ -179,31 +174,25 @@ def _of_file(known: References, included: Included) -> tuple[State, str, str, st
         if named is None and not included.is_text:
             return None
         why = "there is no such file" + ("; copy it out of the version" if claimed else "")
-        return "unknown", included.written, why, ""
+        return "unknown", why
     if folder := exported(included.path):
         found, claimed = _of_export(known, folder, included.path)
         named = None
+        if claimed is None:
+            return "unknown", "its version is not known here"
         if found is None:
-            why = (
-                f"is not what was exported of {claimed.version.citation}"
-                if claimed
-                else "its version is not known here"
-            )
-            return "another file" if claimed else "unknown", included.written, why, ""
+            return "another file", f"is not what was exported of {claimed.version.citation}"
     else:
         found = _holding(known, store.sha256_of(included.path), included.path.name, claimed)
     if found is not None:
-        status = found.version.status
+        citation, status = found.version.citation, found.version.status
         if status == "withdrawn":
-            why = f"is of {found.version.citation}, which is withdrawn: {found.reason}{instead(found)}"
-            return "withdrawn", included.written, why, ""
-        if status == "superseded":
-            return "superseded", included.written, f"is of {found.version.citation}{instead(found)}", ""
-        return "fine", included.written, "", ""
+            return "withdrawn", f"is of {citation}, which is withdrawn: {found.reason}{_instead(found)}"
+        return ("superseded", f"is of {citation}{_instead(found)}") if status == "superseded" else ("fine", "")
     if claimed is not None and named is not None:
         name = next((f for f in claimed.bundle.document["manifest"] if f.startswith(named["file"])), None)
         why = "is not what the version holds" if name else "is no file of the version"
-        return "another file", included.written, f"{why}: {claimed.version.citation}", ""
+        return "another file", f"{why}: {claimed.version.citation}"
     return None
 
 

@@ -40,10 +40,8 @@ def typed_numbers(known: References, document: Document) -> Iterator[Judged]:
                     why = f"write {' or '.join(_quoted(name, document.is_latex) for name in same[:MOST_KEYS])}"
                 else:
                     same = [name for name, text in values.items() if _is_near(f"{number} {unit}", text)]
-                    state, why = (
-                        "near a value",
-                        "; ".join(f"{_of(name)} is {values[name]}" for name in same[:MOST_KEYS]),
-                    )
+                    told = (f"{key} of {of} is {values[of, key]}" for of, key in same[:MOST_KEYS])
+                    state, why = "near a value", "; ".join(told)
                 if same:
                     yield Judged(place, state, written, why)
 
@@ -79,25 +77,16 @@ def _is_near(typed: str, published: str) -> bool:
     differ = [n for n in range(len(typed)) if typed[n] != published[n]]
     if len(differ) == 2 and differ[1] - differ[0] in (1, 2):
         a, b = differ
-        between = typed[a + 1 : b]
-        return (
-            between in ("", ".")
-            and (typed[a], typed[b]) == (published[b], published[a])
-            and (typed[a] + typed[b]).isdigit()
-        )
+        swapped = (typed[a], typed[b]) == (published[b], published[a])
+        return swapped and typed[a + 1 : b] in ("", ".") and (typed[a] + typed[b]).isdigit()
     if len(differ) == 1:
         (at,) = differ
-        ends = not typed[at + 1 : at + 2].isdigit() and typed[at + 1 : at + 2] != "."
-        return (
-            ends and typed[at].isdigit() and published[at].isdigit() and abs(int(typed[at]) - int(published[at])) == 1
-        )
+        digits, after = typed[at] + published[at], typed[at + 1 : at + 2]
+        is_last = digits.isdigit() and not after.isdigit() and after != "."
+        return is_last and abs(int(digits[0]) - int(digits[1])) == 1
     return False
 
 
 def _quoted(name: tuple[str, str], is_latex: bool) -> str:
     citation, key = name
     return f"\\tracegen{{{citation}}}{{{key}}}" if is_latex else f"{{{{ {citation}:{key} }}}}"
-
-
-def _of(name: tuple[str, str]) -> str:
-    return f"{name[1]} of {name[0]}"

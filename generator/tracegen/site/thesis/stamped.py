@@ -1,4 +1,7 @@
-"""Figures that say themselves which version they are of, alone or in a compiled thesis, held against that version."""
+"""Which version a file or a number came from.
+
+Figures say so themselves, alone or in a compiled thesis, and are held against that version.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,11 +11,33 @@ from tracegen.contract.errors import SettingsError
 from tracegen.publishing.versions import Published
 from tracegen.site.references import References, nearest
 from tracegen.site.thesis.documents import MOST_BYTES
-from tracegen.site.thesis.judged import Judged, State, instead, versions_near
+from tracegen.site.thesis.judged import Judged, State, versions_near, why_withdrawn
 from tracegen.site.thesis.mentions import Place
-from tracegen.site.thesis.whose import of_file
+from tracegen.storing import store
 
 SUFFIXES = (".pdf", ".svg", ".png")
+SPACES = str.maketrans({"\u00a0": " ", "\u2009": " ", "\u202f": " "})
+
+
+def of_file(known: References, path: Path) -> list[tuple[Published, str]]:
+    """The versions that hold a file with these bytes, and its name there. Raises EnvironmentFailure or OSError."""
+    sha256 = store.sha256_of(path)
+    return [
+        (published, name)
+        for published in known.published.values()
+        for name, entry in published.bundle.document["manifest"].items()
+        if entry["sha256"] == sha256
+    ]
+
+
+def of_value(known: References, text: str) -> Iterator[tuple[Published, str, str]]:
+    """The versions with a value that reads so, or is this number exactly: version, key, the value's text."""
+    wanted = " ".join(text.translate(SPACES).split())
+    for published in known.published.values():
+        for key, value in published.bundle.document["values"].items():
+            shown = str(value.get("text", "")).translate(SPACES)
+            if wanted in (shown, shown.replace(" ", ""), str(value.get("value"))):
+                yield published, key, shown
 
 
 def stamps_of(path: Path) -> list[Stamp]:
@@ -67,13 +92,12 @@ def _by_status(
     """A figure of a version that is withdrawn, superseded, or current, and then `fine`."""
     citation = published.version.citation
     if published.version.status == "withdrawn":
-        return "withdrawn", said, f"{citation} is withdrawn: {published.reason}{instead(published)}"
+        return "withdrawn", said, why_withdrawn(published)
     if published.version.status == "superseded":
         newer = known.published[f"{published.version.experiment}@v{published.successor}"]
-        now = _digest(newer, stamp.data) if stamp else None
-        beside = (
-            "" if now is None or stamp is None else f"; its data {'are the same' if now == stamp.sha256 else 'differ'}"
-        )
+        beside = ""
+        if stamp and (now := _digest(newer, stamp.data)):
+            beside = f"; its data {'are the same' if now == stamp.sha256 else 'differ'}"
         return "superseded", said, f"{citation} is superseded by {newer.version.citation}{beside}"
     return "fine", said, fine or f"names the data of {citation}; whether it was drawn from them cannot be seen"
 
