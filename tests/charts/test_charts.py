@@ -11,7 +11,7 @@ import pytest
 import vl_convert
 
 from tests.builders import a_moe_run, scaled_case
-from tracegen.charts import buffers, experts, heatmap, layers, svg, theme, timeline
+from tracegen.charts import buffers, by_layer, experts, heatmap, svg, theme, timeline
 from tracegen.contract.text import three, whole_percent
 from tracegen.report.figures.catalogue import CHARTS
 from tracegen.report.figures.heatmap import HEATMAP
@@ -152,10 +152,10 @@ def test_every_colour_of_the_theme_is_one_variable() -> None:
 
 def test_layers_without_a_number_stand_last_and_many_layers_stand_side_by_side() -> None:
     rows = pd.DataFrame({"layer": [10, 2, None], "group": "FFN", "ns_per_token": [1.0, 2.0, 3.0]})
-    few = layers.chart(rows, "ns_per_token", "of time").to_dict()["encoding"]
+    few = by_layer.stacked(rows, "ns_per_token", "of time").to_dict()["encoding"]
     assert few["y"]["sort"] == ["layer 2", "layer 10", "no layer"] and few["x"]["title"] == "µs of time"
     many = pd.DataFrame({"layer": [*range(40), None], "group": "FFN", "ns_per_token": 1.0})
-    made = layers.chart(many, "ns_per_token", "of time").to_dict()["encoding"]
+    made = by_layer.stacked(many, "ns_per_token", "of time").to_dict()["encoding"]
     assert made["x"]["sort"] == [*map(str, range(40)), "no layer"]
 
 

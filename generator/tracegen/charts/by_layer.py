@@ -1,4 +1,4 @@
-"""A value of each layer, in one or several series: experts needed, experts chosen again, routing weights."""
+"""Values of each layer: times by group of components, experts needed, experts chosen again, routing weights."""
 
 from typing import Any
 
@@ -6,13 +6,70 @@ import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
-from tracegen.charts.channels import amounts, places
+from tracegen.charts.channels import amounts, names, places
 
 LETTER, GAP = 7, 8  # px at the right: for each letter of a name, and before it
 WIDEST = 64  # px: the largest width of a bar
 HEIGHT, LINE = 220, 15
+FEW = 14  # up to so many layers, bars of times are horizontal; else vertical
 LEAST = 180  # px: the least width of a plot that has names at its right
 COLOURS = tuple(theme.INK["bar"][1] if i == 0 else theme.SEQUENTIAL_LIGHT[6 - i] for i in range(6))
+
+
+def stacked(rows: pd.DataFrame, column: str, length: str, *, width: int = theme.WIDTHS[-1]) -> Any:
+    """A time by layer, a bar for each, stacked by component group.
+
+    `rows`: layer (null: outside all layers), group, and the time in ns in `column`. `length` says
+    what the length of a bar is; it follows the unit.
+    """
+    top = float(rows.groupby("layer", dropna=False)[column].sum().max())
+    scale, unit = (1e6, "ms") if top >= 1e6 else (1e3, "µs")
+    numbers = sorted(int(layer) for layer in rows["layer"].dropna().unique())
+    named = {n: f"layer {n}" if len(numbers) <= FEW else str(n) for n in numbers}
+    order = [*named.values(), *(["no layer"] if rows["layer"].isna().any() else [])]
+    data = pd.DataFrame(
+        {
+            "layer": [named[int(v)] if pd.notna(v) else "no layer" for v in rows["layer"]],
+            "group": rows["group"].astype(str),
+            "rank": [list(theme.GROUPS).index(g) for g in rows["group"]],
+            "time": rows[column].astype(float) / scale,
+        }
+    )
+    present = list(data["group"].unique())
+    lying = len(numbers) <= FEW
+    legend = theme.legend(
+        present, width, offset=12 if lying else 32
+    )  # vertical bars have the title of the y axis below the legend
+    base = alt.Chart(data).encode(
+        color=alt.Color("group:N", scale=theme.group_scale(present), title=None, legend=legend),
+        order=alt.Order("rank:Q"),
+    )
+    return (_lying if lying else _standing)(base, order, f"{unit} {length}", width)
+
+
+def _lying(base: Any, order: list[str], length: str, width: int) -> Any:
+    room = theme.names(width, max(map(len, order)))
+    y = names("layer", order, room)
+    x = alt.X("time:Q", title=length, axis=theme.x_axis(width, tickCount=theme.ticks(8, width)))
+    plot = theme.plot(room, width)
+    return base.mark_bar(height=16).encode(x=x, y=y).properties(width=plot, height=26 * len(order))
+
+
+def _standing(base: Any, order: list[str], length: str, width: int) -> Any:
+    x = alt.X(
+        "layer:N",
+        sort=order,
+        title="layer (–: no layer)" if "no layer" in order else "layer",
+        axis=dict(
+            labelAngle=0,
+            labelOverlap=True,
+            ticks=False,
+            labelExpr="datum.label == 'no layer' ? '–' : datum.label",
+        ),
+        scale=dict(domain=order, paddingInner=0.25),
+    )
+    y = alt.Y("time:Q", title=length, axis=theme.y_axis(theme.NUMBERS, tickCount=5))
+    return base.mark_bar().encode(x=x, y=y).properties(width=theme.plot(theme.NUMBERS, width), height=220)
 
 
 def bars(rows: pd.DataFrame, title: str, even: str, *, width: int = theme.WIDTHS[-1]) -> Any:
