@@ -72,42 +72,20 @@ def _standing(base: Any, order: list[str], length: str, width: int) -> Any:
     return base.mark_bar().encode(x=x, y=y).properties(width=theme.plot(theme.NUMBERS, width), height=220)
 
 
-def bars(rows: pd.DataFrame, title: str, even: str, *, width: int = theme.WIDTHS[-1]) -> Any:
-    """`rows`: layer, value, even. A bar per layer, with a tick where an even choice would end."""
-    data = pd.DataFrame({"layer": rows["layer"].astype(int), "value": rows["value"], "even": rows["even"]})
-    narrow = theme.narrow(width)  # then the name stands above the plot
-    plot = theme.plot(theme.NUMBERS, width) - (0 if narrow else GAP + LETTER * len(even))
-    x = _layers(data, plot)
-    base = alt.Chart(data).encode(x=x)
-    y = amounts("value", title)
-    step = plot / data["layer"].nunique()
-    drawn = base.mark_bar(size=min(WIDEST, 0.75 * step)).encode(y=y)
-    size = min(1.2 * WIDEST, 0.95 * step)
-    under = base.mark_tick(color=theme.INK["ground"][1], thickness=5, size=size).encode(y=alt.Y("even:Q"))
-    ticks = base.mark_tick(color=theme.INK["ink"][1], thickness=2, size=size).encode(y=alt.Y("even:Q"))
-    return (drawn + under + ticks + _even(data, even, narrow=narrow)).properties(width=plot, height=200)
-
-
 def against_chance(rows: pd.DataFrame, title: str, even: str, *, width: int = theme.WIDTHS[-1]) -> Any:
     """`rows`: layer, value, low, high, even. A point per layer, the band of chance, a tick for an even choice."""
     data = rows[["layer", "value", "low", "high", "even"]].astype("float64").astype({"layer": int})
-    narrow = theme.narrow(width)  # then the name stands above the plot
+    narrow = theme.narrow(width)  # then the name of the ticks stands above the plot, else beside the last one
     plot = theme.plot(theme.NUMBERS, width) - (0 if narrow else GAP + LETTER * len(even))
-    x = _layers(data, plot)
-    base = alt.Chart(data).encode(x=x)
+    base = alt.Chart(data).encode(x=_layers(data, plot))
     step = plot / data["layer"].nunique()
     y = amounts("low", title)
     band = base.mark_bar(color=theme.INK["band2"][1], size=min(WIDEST, 0.75 * step)).encode(y=y, y2=alt.Y2("high:Q"))
     ticks = base.mark_tick(color=theme.INK["ink"][1], thickness=2, size=min(1.2 * WIDEST, 0.95 * step))
     ticks = ticks.encode(y=alt.Y("even:Q"))
     points = base.mark_point(filled=True, size=60, opacity=1, color=theme.INK["bar"][1]).encode(y=alt.Y("value:Q"))
-    return (band + ticks + points + _even(data, even, narrow=narrow)).properties(width=plot, height=200)
-
-
-def _even(data: pd.DataFrame, even: str, *, narrow: bool) -> Any:
-    """The name of the ticks beside the last one; in a narrow figure above the plot."""
     last = data.sort_values("layer").tail(1).assign(text=f"tick: {even}" if narrow else even)
-    return at_right(last, "even", narrow=narrow)
+    return (band + ticks + points + at_right(last, "even", narrow=narrow)).properties(width=plot, height=200)
 
 
 def at_right(rows: pd.DataFrame, at: str, *, narrow: bool) -> Any:
