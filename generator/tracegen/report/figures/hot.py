@@ -142,7 +142,7 @@ def _keep_tensors(context: Context) -> Rows:
         return no_rows(empty)
     table = kept_tensors.kept(context.tables["tensors"], context.disk_accesses)
     data = kept_tensors.chosen(table)
-    uneven = kept_tensors.gini(table)
+    uneven = concentration.gini(concentration.curve(table, "touched_bytes"))
     half = data[data["memory_share"] == 0.5].iloc[0]
     return Rows(
         title=say.keep_title(float(half["served_share"]), float(half["kept_bytes"])),
