@@ -241,8 +241,9 @@ def hit_rates(
     exact = [int(distances[int(np.ceil(target * again)) - 1]) + 1 for target in TARGETS]
     found["LRU"] = [(size - 1, size) for size in exact]
     found["static"] = [(0, int(np.searchsorted(free, np.ceil(target * again)))) for target in TARGETS]
-    counted_whole = ["LRU", "static", *(SIMULATED if share == 1 else ())]
-    found["Belady"] = _no_larger(found["Belady"], [found[policy] for policy in counted_whole])
+    counted_whole = ["LRU", "static", *(SIMULATED if share == 1 else ())]  # none of these does with less than the best
+    least = [min(found[policy][at][1] for policy in counted_whole) for at in range(len(TARGETS))]
+    found["Belady"] = [(low, min(size, most)) for (low, size), most in zip(found["Belady"], least, strict=True)]
     needed = [(p, target, size) for p in POLICIES for target, (_, size) in zip(TARGETS, found[p], strict=True)]
     return HitRates(
         table,
@@ -263,11 +264,6 @@ _CLIFFS = {
     "policy": "object", "below_granules": "int64", "below_rate": "float64", "size_granules": "int64",
     "hit_rate": "float64",
 }  # fmt: skip
-
-
-def _no_larger(best: Sequence[tuple[int, int]], others: Sequence[Sequence[tuple[int, int]]]) -> list[tuple[int, int]]:
-    """The sizes for the best choice, none larger than that with which another policy reaches the same hit rate."""
-    return [(low, min(size, *(of[at][1] for of in others))) for at, (low, size) in enumerate(best)]
 
 
 def _cliffs(

@@ -44,16 +44,12 @@ class Summary(Speed):
     @property
     def touched_share(self) -> float | None:
         """Share of the files' bytes that any measured pass touched, mapped or copied."""
-        if self.touched_bytes is None or not self.file_bytes:
-            return None
-        return self.touched_bytes / self.file_bytes
+        return _share(self.touched_bytes, self.file_bytes)
 
     @property
     def touched_weight_share(self) -> float | None:
         """Share of the bytes of all tensors that any measured pass touched: headers and padding are no part of it."""
-        if self.touched_weight_bytes is None or not self.weight_bytes:
-            return None
-        return self.touched_weight_bytes / self.weight_bytes
+        return _share(self.touched_weight_bytes, self.weight_bytes)
 
     @property
     def header_bytes(self) -> int | None:
@@ -61,6 +57,10 @@ class Summary(Speed):
         if self.weight_bytes is None or self.weight_bytes > self.file_bytes:
             return None
         return self.file_bytes - self.weight_bytes
+
+
+def _share(part: int | None, whole: int | None) -> float | None:
+    return None if part is None or not whole else part / whole
 
 
 def pass_bytes(passes: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
