@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from tracegen.analysis import chance
@@ -16,15 +14,6 @@ def test_tails_and_points_of_student(n: int) -> None:
     assert chance.t_95(n) == pytest.approx(stats.t.ppf(0.975, n - 1), rel=1e-9)
     with pytest.raises(ValueError, match="must be even"):
         chance.t_tail(t, n + 1)
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_holm_is_the_largest_of_all_steps_before(ps: list[float]) -> None:
-    made = chance.held(ps)
-    for place, p in enumerate(ps):
-        before = sorted([(q, at) for at, q in enumerate(ps) if (q, at) <= (p, place)])
-        steps = [min(1.0, q * (len(ps) - rank)) for rank, (q, _) in enumerate(before)]
-        assert made[place] == pytest.approx(max(steps))
 
 
 def test_p_counts_both_sides_and_is_never_nought() -> None:

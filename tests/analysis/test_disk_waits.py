@@ -10,7 +10,6 @@ from tests.builders import scaled_case, with_faults
 from tests.builders.graph import N_EXPERTS
 from tracegen.analysis import disk_waits, expert_waits, heatmap
 from tracegen.analysis.passes import measured
-from tracegen.analysis.pieces import pieces
 from tracegen.contract import tables as contract
 
 Tables = dict[str, pd.DataFrame]
@@ -186,18 +185,3 @@ def test_cells_hold_the_waiting_of_their_stretch_of_the_file() -> None:
         step = found[key]["step"]
         assert waited <= longest / 4 ** (7 - step) * (1 + 1e-6)
         assert step == 0 or waited > longest / 4 ** (8 - step) * (1 - 1e-6)
-
-
-def test_waiting_by_piece_equals_that_of_single_page_faults() -> None:
-    cut = pieces(CASE)
-    start = CASE["files"].set_index("file")["axis_begin"]
-    expected: dict[tuple[int, int], int] = {}
-    for fault in CASE["faults"].to_dict("records"):
-        at = start[fault["file"]] + fault["offset"]
-        for piece in cut[(cut["begin"] <= at) & (at < cut["end"])].index:
-            key = (fault["pass_id"], int(piece))
-            expected[key] = expected.get(key, 0) + fault["duration_ns"]
-    made = disk_waits.by_piece(CASE, cut)
-    assert {(p, piece): ns for p, piece, ns in made.itertuples(index=False)} == expected
-    assert len(expected) > 10 and len({p for p, _ in expected}) > 2
-    assert made["waited_ns"].sum() <= CASE["faults"]["duration_ns"].sum()

@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import a_run, scaled_case
 from tests.pages.rendered import body, rendered
-from tracegen.analysis import embeddings, operations, passes, summary
+from tracegen.analysis import operations, passes, summary
 from tracegen.contract import quantities as q
 from tracegen.reading.shown.figures import key_figures
 from tracegen.reading.shown.words import in_words
@@ -21,7 +21,7 @@ def of_embeddings(kind: str = "mixed") -> dict[str, pd.DataFrame]:
     rows["kind"] = rows["kind"].astype(object).where(~inside, kind).astype(rows["kind"].dtype)
     rows["produced_token"] = pd.array([pd.NA] * len(rows), "Int32")
     last = nodes[nodes["kind"] == "op"].groupby("graph")["node"].transform("max").eq(nodes["node"]).fillna(False)
-    nodes.loc[last.reindex(nodes.index, fill_value=False), "name"] = embeddings.RESULT
+    nodes.loc[last.reindex(nodes.index, fill_value=False), "name"] = summary.POOLED
     return {**case, "passes": rows, "graph_nodes": nodes}
 
 
@@ -29,7 +29,7 @@ def of_embeddings(kind: str = "mixed") -> dict[str, pd.DataFrame]:
 def test_bytes_of_a_pass_of_embeddings(kind: str) -> None:
     tables = of_embeddings(kind)
     ops = operations.op_rows(tables)
-    found = embeddings.embeddings(tables, ops)
+    found = summary.embeddings(tables, ops)
     each = summary.pass_bytes(passes.measured(tables), ops).set_index("pass_id")
     assert found and found.n_passes == len(each) > 1
     assert found.weight_bytes == int((each["disk_bytes"] + each["copied_bytes"]).astype(float).median()) > 0
@@ -45,12 +45,12 @@ def test_other_runs_are_no_runs_of_embeddings() -> None:
         {**tables, "passes": tables["passes"].assign(graph=pd.array([pd.NA] * len(tables["passes"]), "Int32"))},
         {**tables, "passes": tables["passes"][:0]},
     ):
-        assert embeddings.embeddings(other, operations.op_rows(other)) is None
+        assert summary.embeddings(other, operations.op_rows(other)) is None
 
 
 def test_show_and_pages_call_figures_of_tokens_not_applicable() -> None:
     tables, run = of_embeddings(), a_run()
-    found = embeddings.embeddings(tables, operations.op_rows(tables))
+    found = summary.embeddings(tables, operations.op_rows(tables))
     assert found
     figures = key_figures(run, tables)
     assert figures["embeddings"]["weight_bytes"] == found.weight_bytes

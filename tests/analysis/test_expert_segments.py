@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.analysis.belady import belady
 from tests.analysis.routed import chosen_of, even, sticky, uneven
 from tests.recompute.plain.experts import best_segment_routing, segment_cache
 from tracegen.analysis.expert_segments import COLUMNS, DRAWS, LENGTHS, MOST_ROWS, segments
@@ -42,18 +43,9 @@ def test_the_same_experts_always_and_never() -> None:
     assert made.loc[16, "sch_1"] == pytest.approx(1 / 64), "only what comes into free room"
 
 
-def belady_hits(rows: list[list[int]], size: int) -> int:
+def belady_hits(choices: np.ndarray, size: int) -> int:
     """The most hits of any cache that takes in what it misses; free room is no miss."""
-    flat = [expert for row in rows for expert in row]
-    held: set[int] = set()
-    hits = 0
-    for at, expert in enumerate(flat):
-        hits += expert in held or len(held) < size
-        if expert not in held and len(held) >= size:
-            ahead = {one: flat.index(one, at + 1) if one in flat[at + 1 :] else len(flat) for one in held}
-            held.remove(max(ahead, key=lambda one: ahead[one]))
-        held.add(expert)
-    return hits
+    return belady(choices.ravel().tolist(), size, bypass=False) + min(size, len(np.unique(choices)))
 
 
 @settings(max_examples=25, deadline=None)
@@ -62,7 +54,7 @@ def test_no_cache_is_better_than_belady_and_a_whole_one_holds_all(seed: int, n: 
     choices = uneven(seed, n, 1, 6, 1, 0.7)
     made = segments(chosen_of(choices), {0: 6})
     for size in (1, 2):
-        assert (made[f"sch_{size}"] <= belady_hits(choices[:, 0].tolist(), size) / n + 1e-9).all()
+        assert (made[f"sch_{size}"] <= belady_hits(choices, size) / n + 1e-9).all()
     whole = segments(chosen_of(even(seed, n, 1, 4, 2)), {0: 4})
     assert (whole["sch_2"] == 1.0).all(), "2 k is all of 4 experts"
 
@@ -95,6 +87,6 @@ def test_a_cache_that_looks_when_an_expert_comes_again_beats_sch() -> None:
     """SCH counts how often the rows to come choose an expert, not how soon: it bounds no other cache."""
     choices = uneven(3, 200, 1, 8, 1, 0.7)
     made = segments(chosen_of(choices), {0: 8})
-    assert (made["sch_2"] < belady_hits(choices[:, 0].tolist(), 2) / 200 - 0.02).any()
+    assert (made["sch_2"] < belady_hits(choices, 2) / 200 - 0.02).any()
     explained = f"{EXPERTS_SEGMENTS.shows} {EXPERTS_SEGMENTS.counts} {EXPERTS_SEGMENTS.read}"
     assert "no bound" in explained and "bounds what reading ahead" not in explained

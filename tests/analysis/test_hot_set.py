@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.analysis import routed
 from tests.analysis.routed import chosen_of, even
 from tracegen.analysis.hot_set import LEARNED, LEAST_TOKENS, Gain, HotSet, hot_set, n_held, table
 
@@ -24,24 +25,14 @@ def flat(seed: int) -> Table:
     return even(seed, N_TOKENS, N_LAYERS, N_EXPERTS, N_CHOSEN)
 
 
+def sticky(seed: int) -> Table:
+    return routed.sticky(seed, N_TOKENS, N_LAYERS, N_EXPERTS, N_CHOSEN, 0.7)
+
+
 def zipf(seed: int) -> Table:
     share = 1 / np.arange(1, N_EXPERTS + 1) ** 1.1
     random = np.random.default_rng(seed)
     return drawn(seed, np.array([random.permutation(share / share.sum()) for _ in range(N_LAYERS)]))
-
-
-def sticky(seed: int, stay: float = 0.7) -> Table:
-    """Each token keeps each expert of the one before with probability `stay`; over time all are chosen alike often."""
-    random = np.random.default_rng(seed)
-    now = [list(random.choice(N_EXPERTS, N_CHOSEN, replace=False)) for _ in range(N_LAYERS)]
-    made = []
-    for _ in range(N_TOKENS):
-        for experts in now:
-            for place in range(N_CHOSEN):
-                if random.random() > stay:
-                    experts[place] = random.choice([e for e in range(N_EXPERTS) if e not in experts])
-        made.append([list(experts) for experts in now])
-    return np.array(made)
 
 
 @pytest.mark.parametrize(("choices", "verdict"), [(flat, "flat"), (zipf, "static"), (sticky, "recency only")])

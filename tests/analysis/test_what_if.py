@@ -1,7 +1,5 @@
 """Other orders and sizes of memory: byte by byte in plain loops, chains by hand, and a device that is known."""
 
-from collections import OrderedDict
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -57,25 +55,6 @@ def test_parts_are_what_was_touched(rows: list[tuple[int, int, int, bool]]) -> N
     assert stretches["part"].is_unique
     inner = stretches.sort_values("begin")
     assert (inner["begin"].to_numpy()[1:] >= inner["end"].to_numpy()[:-1]).all()
-
-
-@given(touches, st.integers(0, 70))
-def test_memory_in_bytes_against_an_lru_list(rows: list[tuple[int, int, int, bool]], memory: int) -> None:
-    """A use hits just if its part and all parts used since fit into the memory together: a list shows the same."""
-    used = what_if.parts(a_model(), accesses(rows))
-    held: OrderedDict[int, int] = OrderedDict()  # most recent last; everything that was ever used
-    for use in used.to_dict("records"):
-        part, size = use["part"], use["end"] - use["begin"]
-        recent = 0
-        hit = False
-        for other, other_size in reversed(held.items()):
-            recent += other_size
-            if other == part:
-                hit = recent <= memory
-                break
-        held.pop(part, None)
-        held[part] = size
-        assert hit == (use["distance_bytes"] >= 0 and use["distance_bytes"] + size <= memory)
 
 
 @given(touches, st.integers(0, 60))

@@ -12,8 +12,8 @@ import pytest
 
 from tests.live import a_pass_ended, wait_for
 from tests.pages.rendered import Undrawn
-from tracegen.analysis.embeddings import embeddings
 from tracegen.analysis.operations import op_rows
+from tracegen.analysis.summary import embeddings
 from tracegen.cli.main import main
 from tracegen.measure.capture.llama_cpp import TARGET, Build
 from tracegen.measure.demo.models import write_demo_model

@@ -14,8 +14,8 @@ from tests import random_models
 from tests.integration.conftest import stored
 from tests.random_files import write_lora, write_random_model
 from tracegen.analysis import experts, routing
-from tracegen.analysis.embeddings import embeddings
 from tracegen.analysis.operations import op_rows
+from tracegen.analysis.summary import embeddings
 from tracegen.contract.model import Experiment
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.demo.architecture import Architecture, types_of

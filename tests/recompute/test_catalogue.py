@@ -18,7 +18,7 @@ NOT_COUNTED = {
     "file-tokens": "a picture: tests/analysis/test_file_tokens.py counts its parts, rows, shares and times by itself",
     "disk": "settings and counters, a row each; its sums are key figures",
     "residency": "of runs that looked: tests/analysis/test_residency.py counts its pages one by one",
-    "resident-groups": "the same: tests/analysis/test_resident_tensors.py",
+    "resident-groups": "the same: tests/analysis/test_residency.py",
     "disk-split": "of runs with page faults: tests/analysis/test_disk_waits.py adds up each span by itself",
     "disk-device": "the kernel's counters: tests/analysis/test_device.py divides them by itself",
     "disk-map": "the same: it puts each fault into its stretch of the file by itself",
@@ -32,7 +32,7 @@ NOT_COUNTED = {
     "experts-next": "of runs with 100 tokens: tests/analysis/test_expert_next.py learns and scores by itself",
     "experts-pairs": "of runs with 40 tokens: tests/analysis/test_expert_pairs.py counts each pair by itself",
     "hot-experts": "of runs with 200 tokens: tests/analysis/test_hot_set.py learns and scores by itself",
-    "keep-tensors": "tests/analysis/test_kept_tensors.py: by hand, and pair by pair",
+    "keep-tensors": "tests/analysis/test_kept_tensors.py: by hand; its Gini coefficient as in test_concentration.py",
     "bandwidth": "tests/analysis/test_bandwidth.py adds up bytes and times of each operation by itself",
     "downloads": "the stored tables themselves",
 }

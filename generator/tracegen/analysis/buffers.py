@@ -24,16 +24,11 @@ def buffer_groups(tables: Tables) -> dict[int, str]:
     named = place[["graph", "node", "buffer_id"]].merge(nodes, on=["graph", "node"])
     cache = set(named.loc[named["name"].str.startswith(("cache_k", "cache_v")), "buffer_id"])
     copied = set(place.loc[place["memory"] == "copied", "buffer_id"])
-    groups = {}
-    for row in tables["buffers"].drop_duplicates("buffer_id").to_dict("records"):
-        number, usage = int(row["buffer_id"]), row["usage"]
-        if number in copied:
-            groups[number] = "copied weights"
-        elif number in cache:
-            groups[number] = "KV cache"
-        else:
-            groups[number] = str(usage) if usage in ("compute", "weights", "work") else "other"
-    return groups
+    usage = tables["buffers"].drop_duplicates("buffer_id").set_index("buffer_id")["usage"].astype("object")
+    groups = usage.where(usage.isin(["compute", "weights", "work"]), "other")
+    groups[groups.index.isin(cache)] = "KV cache"
+    groups[groups.index.isin(copied)] = "copied weights"
+    return dict(zip(groups.index.astype(int).tolist(), groups.tolist(), strict=True))
 
 
 def occupancy(tables: Tables) -> pd.DataFrame:

@@ -21,7 +21,6 @@ way.
 """
 
 import heapq
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -42,16 +41,13 @@ Items = Sequence[int]
 
 def fifo(items: Items, size: int) -> int:
     """Hits of a cache of `size` items with FIFO replacement."""
-    held: OrderedDict[int, None] = OrderedDict()
-    hits = 0
+    came = dict.fromkeys(items, -size - 1)  # how many misses there were before it came in
+    misses = 0
     for item in items:
-        if item in held:
-            hits += 1
-        else:
-            if len(held) >= size:
-                held.popitem(last=False)
-            held[item] = None
-    return hits
+        if misses - came[item] > size:
+            came[item] = misses
+            misses += 1
+    return len(items) - misses
 
 
 def lfu(items: Items, size: int) -> int:
@@ -223,22 +219,18 @@ def hit_rates(
     names, codes, counts = np.unique(items, return_inverse=True, return_counts=True)
     n, again = len(names), len(items) - len(names)
     if again <= 0:
-        bare = [
-            pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in of.items()})
-            for of in (_RATES, _NEEDED, _CLIFFS)
-        ]
+        bare = [pd.DataFrame(columns=list(of)).astype(of) for of in (_RATES, _NEEDED, _CLIFFS)]
         return HitRates(bare[0], bare[1], bare[2], len(items), n)
     sizes = np.unique(np.geomspace(max(1, n / 128), n, n_sizes).round().astype("int64"))
     distances = np.sort(stack_distances(codes))[n:]
     free = np.concatenate(([0], np.cumsum(np.sort(counts - 1)[::-1])))  # by how many of the most used items it holds
     share, parts = _samples(codes, names, counts, most)
-    sample, apart = parts[0].tolist(), stays(codes, most=most_stays)
+    apart = stays(codes, most=most_stays)
     counted: dict[str, Callable[[int], float]] = {
         "Belady": lambda size: most_hits(apart, size) / again,
         "static": lambda size: float(free[size]) / again,
         "LRU": lambda size: int(np.searchsorted(distances, size, "left")) / again,
-        "LFU": lambda size: _rate(lfu, sample, _scaled(size, n, parts[0])),
-        "FIFO": lambda size: _rate(fifo, sample, _scaled(size, n, parts[0])),
+        **{policy: _rate(simulate, parts[0], n) for policy, simulate in SIMULATED.items()},
     }
     counted = {policy: cache(rate) for policy, rate in counted.items()}  # some sizes are asked for again
     rates = {policy: np.array([rate(int(size)) for size in sizes]) for policy, rate in counted.items()}
@@ -249,8 +241,9 @@ def hit_rates(
     exact = [int(distances[int(np.ceil(target * again)) - 1]) + 1 for target in TARGETS]
     found["LRU"] = [(size - 1, size) for size in exact]
     found["static"] = [(0, int(np.searchsorted(free, np.ceil(target * again)))) for target in TARGETS]
-    counted_whole = ["LRU", "static", *(SIMULATED if share == 1 else ())]
-    found["Belady"] = _no_larger(found["Belady"], [found[policy] for policy in counted_whole])
+    counted_whole = ["LRU", "static", *(SIMULATED if share == 1 else ())]  # none of these does with less than the best
+    least = [min(found[policy][at][1] for policy in counted_whole) for at in range(len(TARGETS))]
+    found["Belady"] = [(low, min(size, most)) for (low, size), most in zip(found["Belady"], least, strict=True)]
     needed = [(p, target, size) for p in POLICIES for target, (_, size) in zip(TARGETS, found[p], strict=True)]
     return HitRates(
         table,
@@ -273,11 +266,6 @@ _CLIFFS = {
 }  # fmt: skip
 
 
-def _no_larger(best: Sequence[tuple[int, int]], others: Sequence[Sequence[tuple[int, int]]]) -> list[tuple[int, int]]:
-    """The sizes for the best choice, none larger than that with which another policy reaches the same hit rate."""
-    return [(low, min(size, *(of[at][1] for of in others))) for at, (low, size) in enumerate(best)]
-
-
 def _cliffs(
     found: Mapping[str, Sequence[tuple[int, int]]], counted: Mapping[str, Callable[[int], float]]
 ) -> pd.DataFrame:
@@ -296,12 +284,16 @@ def _errors(
     """By policy how far the sample may be off: see `HitRates`. `parts`: the sample, then its halves."""
     whole, *halves = parts
     distances = np.sort(stack_distances(whole))[len(np.unique(whole)) :]
-    small = [_scaled(int(size), n, whole) for size in sizes]
-    known = np.abs(np.searchsorted(distances, small, "left") / max(len(distances), 1) - rates["LRU"])
+
+    def off(policy: str, rate: Callable[[int], float]) -> np.ndarray:
+        far: np.ndarray = np.abs(np.array([rate(int(size)) for size in sizes]) - rates[policy])
+        return far
+
+    known = off("LRU", _rate(lambda _, size: int(np.searchsorted(distances, size, "left")), whole, n))
     errors = {"LRU": float(known.max())}
     for policy, simulate in SIMULATED.items():
-        of = [[_rate(simulate, half.tolist(), _scaled(int(size), n, half)) for size in sizes] for half in halves]
-        errors[policy] = float((known + np.abs(np.array(of) - rates[policy]).max(axis=0)).max())
+        of_halves = [off(policy, _rate(simulate, half, n)) for half in halves]
+        errors[policy] = float((known + np.max(of_halves, axis=0)).max())
     return errors
 
 
@@ -318,14 +310,14 @@ def _smallest(rate: Callable[[int], float], sizes: np.ndarray, rates: np.ndarray
     return low, high
 
 
-def _rate(simulate: Callable[[Items, int], int], items: Items, size: int) -> float:
-    """The hits of a simulation, as a share of the uses that are not the first ones."""
-    return simulate(items, size) / max(len(items) - len(set(items)), 1)
+def _rate(simulate: Callable[[Items, int], int], sample: np.ndarray, n: int) -> Callable[[int], float]:
+    """By size of a cache for all `n` items, the hits that a simulation has in a sample, in a cache as small beside it.
 
-
-def _scaled(size: int, n: int, sample: np.ndarray) -> int:
-    """The size of cache for a sample of `n` items that is as small beside it as `size` beside all."""
-    return max(round(size * len(np.unique(sample)) / n), 1)
+    They are a share of the uses that are not the first ones.
+    """
+    items, n_items = sample.tolist(), len(np.unique(sample))
+    again = max(len(items) - n_items, 1)
+    return lambda size: simulate(items, max(round(size * n_items / n), 1)) / again
 
 
 def _samples(codes: np.ndarray, names: np.ndarray, counts: np.ndarray, most: int) -> tuple[float, list[np.ndarray]]:

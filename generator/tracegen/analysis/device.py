@@ -14,16 +14,18 @@ def by_pass(tables: Tables, page_bytes: int) -> pd.DataFrame:
     model files, after the pass: what was in memory, and what had been there and was dropped; null where it was not
     asked). The counters are those of the whole device, other programs included.
     """
-    device = tables["device"].assign(
-        busy_share=lambda rows: (
-            rows["busy_ns"].astype(float) / rows["counted_ns"].astype(float).where(lambda ns: ns > 0)
+    device = tables["device"]
+    counted = device["counted_ns"].astype(float)
+    busy_share = device["busy_ns"].astype(float) / counted.where(counted > 0)
+    sums = (
+        device.assign(busy_share=busy_share)
+        .groupby("pass_id")
+        .agg(
+            counted_ns=("counted_ns", "max"),
+            n_reads=("n_reads", "sum"),
+            read_bytes=("read_bytes", "sum"),
+            busy_share=("busy_share", "max"),
         )
-    )
-    sums = device.groupby("pass_id").agg(
-        counted_ns=("counted_ns", "max"),
-        n_reads=("n_reads", "sum"),
-        read_bytes=("read_bytes", "sum"),
-        busy_share=("busy_share", "max"),
     )
     passes = measured(tables).dropna(subset=["duration_ns"]).set_index("pass_id")[["duration_ns"]].astype("int64")
     table = passes.join(sums, how="inner").reset_index()

@@ -41,8 +41,6 @@ def phases(tables: Tables) -> pd.DataFrame:
     generate = set(both["generate"]["pass_id"].tolist())
     sizes = experts.sizes(tables, pd.concat(list(both.values()), ignore_index=True))
     made = [_group(group, generate) for group in groups(rows, sizes)] if len(rows) else []
-    if not made:
-        return pd.DataFrame({name: pd.Series(dtype="Float64") for name in COLUMNS}).astype(_TYPES)
     return over_layers(made, COLUMNS).astype(_TYPES)
 
 

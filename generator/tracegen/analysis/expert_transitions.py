@@ -41,8 +41,6 @@ def stickiness(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
     `expert_rows.groups`.
     """
     made = [part for part in map(_group, groups(chosen, sizes, MOST_ROWS)) if len(part)]
-    if not made:
-        return pd.DataFrame({name: pd.Series(dtype="Float64") for name in COLUMNS}).astype(_TYPES)
     return over_layers(made, COLUMNS).astype(_TYPES)
 
 

@@ -17,30 +17,19 @@ def used(tables: Tables) -> pd.DataFrame:
     n_used if each row chose at random: E (1 - (1 - k/E)^n), null where rows differ in k). In order of passes, generate
     last, then layers and tensors.
     """
-    parts = []
     labels = passes.labels(tables)
-    prompt = experts.of_phase(tables, "prompt").assign(phase="prompt")
-    prompt["name"] = prompt["pass_id"].map(labels)
-    generate = experts.generated(tables).assign(phase="generate", name="all generated tokens")
-    rows = pd.concat([part for part in (prompt, generate) if len(part)] or [prompt], ignore_index=True)
-    sizes = experts.sizes(tables, rows)
-    of_pass = rows["pass_id"].where((rows["phase"] == "prompt").to_numpy(bool), -1)
-    for (number, key), of in rows.assign(of=of_pass.astype("int64")).groupby(["of", "layer"], sort=True):
-        layer, size = int(str(key)), sizes[int(str(key))]
-        per_row = of.groupby(["pass_id", "row"]).size()
-        n, k = len(per_row), int(per_row.iloc[0])
-        even = size * (1 - (1 - k / size) ** n) if (per_row == k).all() else None
-        parts.append(
-            {
-                "phase": str(of["phase"].iloc[0]), "pass_id": None if int(str(number)) < 0 else int(str(number)),
-                "name": str(of["name"].iloc[0]), "layer": layer, "n_rows": n, "n_used": int(of["expert"].nunique()),
-                "n_experts": size, "if_even": even,
-            }
-        )  # fmt: skip
+    prompt, generated = (experts.of_phase(tables, phase) for phase in ("prompt", "generate"))
+    sizes = experts.sizes(tables, pd.concat([rows for rows in (prompt, generated) if len(rows)] or [prompt]))
+    choices = [("prompt", int(str(one)), labels[int(str(one))], rows) for one, rows in prompt.groupby("pass_id")]
+    parts = []
+    for phase, number, name, chosen in [*choices, ("generate", None, "all generated tokens", generated)]:
+        for key, of in chosen.groupby("layer"):
+            size, per_row = sizes[int(str(key))], of.groupby(["pass_id", "row"]).size()
+            n, k = len(per_row), int(per_row.iloc[0])
+            even = size * (1 - (1 - k / size) ** n) if (per_row == k).all() else None
+            parts.append((phase, number, name, int(str(key)), n, int(of["expert"].nunique()), size, even))
     columns = ["phase", "pass_id", "name", "layer", "n_rows", "n_used", "n_experts", "if_even"]
     table = pd.DataFrame(parts, columns=columns)
-    last = table["phase"].eq("generate")
-    table = table.assign(last=last).sort_values(["last", "pass_id", "layer"], ignore_index=True).drop(columns="last")
     tensors = tables["tensors"].dropna(subset=["n_experts", "layer"])[["layer", "name"]].drop_duplicates()
     tensors = tensors.astype({"layer": "int64"}).rename(columns={"name": "tensor"})
     table = table.astype({"layer": "int64"}).merge(tensors, on="layer", how="left")

@@ -74,11 +74,9 @@ def places(tables: Tables, n_columns: int, cut: pd.DataFrame | None = None) -> p
     numbers, experts = cut["tensor"], cut["expert"].astype("Int64")
     table = pd.DataFrame({"begin": left, "end": right})
     rank = (numbers != numbers.shift()).cumsum().to_numpy()
-    for name, at in (("first_tensor", first), ("last_tensor", last)):
-        table[name] = pd.array(
-            [int(numbers[i]) if i_any else None for i, i_any in zip(at, any_there, strict=True)], "Int64"
-        )
     at_first, at_last = np.where(any_there, first, 0), np.where(any_there, last, 0)
+    for name, at in (("first_tensor", at_first), ("last_tensor", at_last)):
+        table[name] = numbers.astype("Int64").take(at).mask(~any_there).array if len(cut) else pd.NA
     table["n_tensors"] = np.where(any_there, rank[at_last] - rank[at_first] + 1, 0) if len(cut) else 0
     alone = any_there & (first == last)
     table["expert"] = experts.take(at_first).mask(~alone).array if len(cut) else pd.NA

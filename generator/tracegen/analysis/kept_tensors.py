@@ -50,21 +50,6 @@ def chosen(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).astype({"served_share": "Float64"})
 
 
-def gini(table: pd.DataFrame) -> float | None:
-    """How unevenly touches lie on bytes: 0 if each byte of the tensors is touched as often, near 1 if few take all.
-
-    The Gini coefficient over bytes: 1 less twice the area below the Lorenz curve, which has the coldest bytes first.
-    None without a touch.
-    """
-    size = table["size_bytes"].to_numpy("float64")[::-1]
-    touched = table["touched_bytes"].to_numpy("float64")[::-1]
-    if not touched.sum():
-        return None
-    high = np.cumsum(touched)
-    area = float((size * (2 * high - touched)).sum()) / 2
-    return 1 - 2 * area / float(size.sum() * touched.sum())
-
-
 def pattern(names: Iterable[str]) -> str:
     """A regular expression that finds just these tensor names, as llama.cpp's -ot takes it; empty without a name.
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tracegen.analysis import axis
 from tracegen.analysis.accesses import Tables
-from tracegen.analysis.coverage import summed_by_group
+from tracegen.analysis.coverage import summed_by_group, union
 from tracegen.analysis.passes import measured
 
 BLOCKS = (4096, 131072, 2097152)  # bytes: a page, what read-ahead asks for, a huge page
@@ -101,19 +101,10 @@ def blocks(accesses: pd.DataFrame, disk_bytes: int | None = None) -> pd.DataFram
     """
     tables = []
     for size in (1, *BLOCKS):
-        rows = pd.DataFrame(
-            {
-                "pass_id": accesses["pass_id"],
-                "begin": accesses["begin"] // size * size,
-                "end": (-(-accesses["end"] // size) * size).clip(upper=disk_bytes),
-            }
-        )
-        rows = rows.sort_values(["pass_id", "begin"], kind="stable", ignore_index=True)
-        reached = rows.groupby("pass_id")["end"].cummax().groupby(rows["pass_id"]).shift().fillna(0)
-        new = (rows["end"] - np.maximum(rows["begin"], reached)).clip(lower=0).astype("int64")
-        tables.append(
-            new.groupby(rows["pass_id"]).sum().rename("in_blocks_bytes").reset_index().assign(block_bytes=size)
-        )
+        end = (-(-accesses["end"] // size) * size).clip(upper=disk_bytes)
+        rows = union(accesses[["pass_id"]].assign(begin=accesses["begin"] // size * size, end=end), "pass_id")
+        sums = (rows["end"] - rows["begin"]).groupby(rows["pass_id"]).sum()
+        tables.append(sums.rename("in_blocks_bytes").reset_index().assign(block_bytes=size))
     whole = pd.concat(tables, ignore_index=True)
     touched = whole[whole["block_bytes"] == 1].set_index("pass_id")["in_blocks_bytes"]
     whole = whole[whole["block_bytes"] > 1]

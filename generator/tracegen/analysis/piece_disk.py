@@ -4,7 +4,7 @@ import pandas as pd
 
 from tracegen.analysis import axis, disk_waits
 from tracegen.analysis.accesses import Tables
-from tracegen.analysis.pieces import overlaps
+from tracegen.analysis.pieces import bytes_in
 
 
 def reads_by_piece(tables: Tables, cut: pd.DataFrame) -> pd.DataFrame:
@@ -15,11 +15,9 @@ def reads_by_piece(tables: Tables, cut: pd.DataFrame) -> pd.DataFrame:
     requests = tables["requests"].dropna(subset=["pass_id", "file"])
     low = (requests["file"].map(axis.begins(tables)) + requests["offset"]).to_numpy("int64")
     high = low + requests["file_bytes"].fillna(0).to_numpy("int64")
-    row, piece, both = overlaps(low, high, cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64"))
-    found = pd.DataFrame({
-        "pass_id": requests["pass_id"].to_numpy("int64")[row], "piece": piece, "read_bytes": both,
-    })  # fmt: skip
-    return found[both > 0].groupby(["pass_id", "piece"], as_index=False)[["read_bytes"]].sum()
+    asked = pd.DataFrame({"pass_id": requests["pass_id"], "begin": low, "end": high})
+    found = bytes_in(asked, cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64"))
+    return found[found["bytes"] > 0].rename(columns={"place": "piece", "bytes": "read_bytes"})
 
 
 def by_piece(tables: Tables, cut: pd.DataFrame, *, waits: bool, reads: bool) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from tracegen.analysis import axis
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.heatmap import display_rows
 from tracegen.analysis.passes import labels
+from tracegen.analysis.pieces import bytes_in
 
 
 def resident_rows(tables: Tables) -> pd.DataFrame:
@@ -42,26 +43,10 @@ def resident_cells(tables: Tables, page_bytes: int, n_bins: int) -> pd.DataFrame
         return pd.DataFrame({name: pd.Series(dtype="int64") for name in names})
     width = -(-total // n_bins)
     edges = np.append(np.arange(0, total, width), total)
-    begin, end = runs["begin"].to_numpy("int64"), runs["end"].to_numpy("int64")
-    order = np.lexsort((begin, runs["pass_id"].to_numpy()))
-    passes, first_run = np.unique(runs["pass_id"].to_numpy()[order], return_index=True)
-    parts = zip(np.split(begin[order], first_run[1:]), np.split(end[order], first_run[1:]), strict=True)
-    resident = [_bytes_between(edges, *part) for part in parts]
-    n = len(edges) - 1
-    columns = (
-        np.repeat(passes, n), np.tile(np.arange(n), len(passes)), np.tile(edges[:-1], len(passes)),
-        np.tile(edges[1:], len(passes)), np.concatenate(resident),
-    )  # fmt: skip
-    return pd.DataFrame(dict(zip(names, columns, strict=True)))
-
-
-def _bytes_between(edges: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Bytes of the runs between each of `edges` and the next, int64; the runs are sorted and do not overlap."""
-    before = np.concatenate([[0], np.cumsum(end - begin)])  # bytes in all runs before each run
-    run = np.searchsorted(begin, edges, "right")  # number of runs that begin at an edge or before it
-    beyond = np.where(run > 0, np.maximum(end[run - 1] - edges, 0), 0)  # bytes of the last of them after the edge
-    between: np.ndarray = np.diff(before[run] - beyond)
-    return between
+    found = bytes_in(runs, edges[:-1], edges[1:]).set_index(["pass_id", "place"])["bytes"]
+    every = pd.MultiIndex.from_product([np.unique(runs["pass_id"]), range(len(edges) - 1)], names=names[:2])
+    cells = found.reindex(every, fill_value=0).rename("resident_bytes").reset_index()
+    return cells.assign(begin=edges[cells["bin"]], end=edges[cells["bin"] + 1])[names]
 
 
 def joined_shares(cells: pd.DataFrame, rows: pd.DataFrame, n_steps: int) -> pd.DataFrame:

@@ -12,6 +12,9 @@ from tracegen.analysis.passes import measured
 from tracegen.analysis.speed import Speed, speed_of, total
 from tracegen.contract.tables import MEMORY_KINDS
 
+POOLED = "result_embd_pooled"  # llama.cpp builds it where a context was asked for embeddings, and only there
+_EMBEDDING = ("mixed", "encode")  # the kinds of passes that give nothing else
+
 
 @dataclass(frozen=True)
 class Summary(Speed):
@@ -41,16 +44,12 @@ class Summary(Speed):
     @property
     def touched_share(self) -> float | None:
         """Share of the files' bytes that any measured pass touched, mapped or copied."""
-        if self.touched_bytes is None or not self.file_bytes:
-            return None
-        return self.touched_bytes / self.file_bytes
+        return _share(self.touched_bytes, self.file_bytes)
 
     @property
     def touched_weight_share(self) -> float | None:
         """Share of the bytes of all tensors that any measured pass touched: headers and padding are no part of it."""
-        if self.touched_weight_bytes is None or not self.weight_bytes:
-            return None
-        return self.touched_weight_bytes / self.weight_bytes
+        return _share(self.touched_weight_bytes, self.weight_bytes)
 
     @property
     def header_bytes(self) -> int | None:
@@ -58,6 +57,10 @@ class Summary(Speed):
         if self.weight_bytes is None or self.weight_bytes > self.file_bytes:
             return None
         return self.file_bytes - self.weight_bytes
+
+
+def _share(part: int | None, whole: int | None) -> float | None:
+    return None if part is None or not whole else part / whole
 
 
 def pass_bytes(passes: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
@@ -120,3 +123,26 @@ def median_bytes(sizes: pd.DataFrame, kinds: Sequence[str], passes: pd.DataFrame
     """The median over passes of the bytes touched in `kinds` of memory together; None where one is not known."""
     values = sizes.loc[passes["pass_id"], [f"{memory}_bytes" for memory in kinds]].sum(axis=1, skipna=False)
     return None if values.empty or bool(values.isna().any()) else int(values.astype("float64").median())
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """Medians over the measured passes of bytes touched: of weights, and in all; None where the trace does not say."""
+
+    n_passes: int
+    weight_bytes: int | None
+    touched_bytes: int | None
+
+
+def embeddings(tables: Tables, ops: pd.DataFrame) -> Embeddings | None:
+    """The bytes of a run in which every measured pass gives embeddings; None for any other run.
+
+    No prompt is there that a text goes on from, and no token is generated. `ops` is the result of `operations.op_rows`.
+    """
+    passes, nodes = measured(tables), tables["graph_nodes"]
+    pooling = set(nodes.loc[nodes["name"] == POOLED, "graph"])
+    if passes.empty or not (passes["kind"].isin(_EMBEDDING) & passes["graph"].isin(pooling)).all():
+        return None
+    sizes = pass_bytes(passes, ops).set_index("pass_id")
+    weights = median_bytes(sizes, ["disk", "copied"], passes)
+    return Embeddings(len(passes), weights, median_bytes(sizes, MEMORY_KINDS, passes))

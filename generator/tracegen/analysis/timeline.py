@@ -5,6 +5,7 @@ import pandas as pd
 
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.axis import in_bins, repeated
+from tracegen.analysis.coverage import union
 
 STATES = ("work", "waiting inside", "waiting after")
 DISK, DEVICE = "waiting for the disk", "device busy"
@@ -89,24 +90,14 @@ def _cut(rows: pd.DataFrame, edges: np.ndarray) -> pd.DataFrame:
 
 def _busy(requests: pd.DataFrame, begin_ns: int, length_ns: int) -> pd.DataFrame:
     """The stretches of a pass in which a device had a request under way, as rows without a thread."""
-    ended = requests.dropna(subset=["duration_ns"]).sort_values("issue_ns")
-    begin = ended["issue_ns"].to_numpy("int64") - begin_ns
-    end = np.minimum(begin + ended["duration_ns"].to_numpy("int64"), length_ns)
-    inside = (end > 0) & (begin < length_ns)
-    begin, end = np.maximum(begin[inside], 0), end[inside]
-    last = np.maximum.accumulate(end) if len(end) else end
-    opens = np.flatnonzero(np.append(True, begin[1:] > last[:-1])) if len(begin) else np.zeros(0, int)
-    closes = last[np.append(opens[1:] - 1, len(last) - 1)] if len(begin) else last
-    return pd.DataFrame(
-        {
-            "thread": pd.array([None] * len(opens), "Int32"),
-            "begin_ns": begin[opens],
-            "end_ns": closes,
-            "state": DEVICE,
-            "node": pd.array([None] * len(opens), "Int32"),
-            "component": None,
-        }
-    )
+    ended = requests.dropna(subset=["duration_ns"])
+    begin = ended["issue_ns"].astype("int64") - begin_ns
+    end = begin + ended["duration_ns"].astype("int64")
+    inside = pd.DataFrame({"pass": 0, "begin": begin.clip(lower=0), "end": end.clip(upper=length_ns)})
+    busy = union(inside, "pass").rename(columns={"begin": "begin_ns", "end": "end_ns"})
+    none = pd.array([None] * len(busy), "Int32")
+    busy = busy.assign(thread=none, state=DEVICE, node=none, component=None)
+    return busy[["thread", "begin_ns", "end_ns", "state", "node", "component"]]
 
 
 def _binned(rows: pd.DataFrame, n_bins: int) -> tuple[pd.DataFrame, int]:

@@ -31,17 +31,10 @@ def chart(rows: pd.DataFrame, end_ns: int, begins: pd.Series, *, width: int = th
     size, unit = (2**30, "GiB") if top >= 2**30 else (2**20, "MiB") if top >= 2**20 else (2**10, "KiB")
     known = np.unique([0.0, *begins.astype(float), float(wide.index.max())])
     times = np.interp(wide.index.to_numpy(float), known, np.arange(len(known)))
-    pieces = []
-    low = pd.Series(0.0, index=wide.index)
-    for name in order:
-        high = low + wide[name] / size
-        pieces.append(
-            pd.DataFrame(
-                {"group": name, "begin": times[:-1], "end": times[1:], "low": low.iloc[:-1], "high": high.iloc[:-1]}
-            )
-        )
-        low = high
-    data = pd.concat(pieces, ignore_index=True)
+    highs = (wide / size).cumsum(axis=1).iloc[:-1]
+    lows, ends = highs.shift(axis=1, fill_value=0.0), {"begin": times[:-1], "end": times[1:]}
+    areas = [pd.DataFrame({"group": name, **ends, "low": lows[name], "high": highs[name]}) for name in order]
+    data = pd.concat(areas, ignore_index=True)
     data = data[data["high"] > data["low"]]
     x = alt.X(
         "begin:Q",
@@ -55,5 +48,5 @@ def chart(rows: pd.DataFrame, end_ns: int, begins: pd.Series, *, width: int = th
         legend=theme.legend(order, width, offset=26),
     )
     y, top_y = amounts("low", f"{unit} allocated"), alt.Y2("high:Q")
-    areas = alt.Chart(data).mark_rect().encode(x=x, x2=alt.X2("end:Q"), y=y, y2=top_y, color=colour)
-    return areas.properties(width=theme.plot(theme.NUMBERS, width), height=160)
+    drawn = alt.Chart(data).mark_rect().encode(x=x, x2=alt.X2("end:Q"), y=y, y2=top_y, color=colour)
+    return drawn.properties(width=theme.plot(theme.NUMBERS, width), height=160)

@@ -33,10 +33,3 @@ def places(
     every = max(1, -(-len(order) * least // plot))
     axis = dict(labelAngle=0, ticks=False, values=list(order[::every])) | axis
     return alt.X(field, title=title, scale=dict(domain=list(order), paddingInner=padding), axis=axis, **more)
-
-
-def experts(number: int, plot: int, **scale: Any) -> Any:
-    """A place below for each expert of a layer."""
-    every = max(1, -(-number * 26 // plot))
-    axis = dict(labelAngle=0, ticks=False, domain=False, values=list(range(0, number, every)))
-    return alt.X("expert:O", title="expert", scale=dict(domain=list(range(number)), paddingOuter=0, **scale), axis=axis)

@@ -35,12 +35,7 @@ def many(cells: pd.DataFrame, lanes: Sequence[str], total: int, *, width: int = 
     """A lane for each name, all on one scale. `cells`: lane, begin, end (bytes on the axis), share, copied (0 to 1)."""
     of_lanes = {lane: cells[(cells["lane"] == lane).to_numpy(bool)] for lane in lanes}
     rows = [_lane(of, lane, of["share"], of["copied"]) for lane, of in of_lanes.items() if len(of)]
-    return _lanes(pd.concat(rows), lanes, names_px(lanes, width), total, _SHARES, width)
-
-
-def names_px(lanes: Sequence[str], width: int) -> int:
-    """The room of the names of lanes, px, in a figure `width` px wide."""
-    return cell_names(lanes, width)
+    return _lanes(pd.concat(rows), lanes, cell_names(lanes, width), total, _SHARES, width)
 
 
 def _lanes(

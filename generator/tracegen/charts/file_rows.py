@@ -1,18 +1,73 @@
 """Stretches of the model file by colour, a row for each pass or several passes, and a bar for each row."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
-from tracegen.charts.heatmap import BETWEEN, Axis
+from tracegen.charts.heatmap import BETWEEN, Axis, ruler, size_text
+from tracegen.charts.pointing import LEGEND
+from tracegen.contract.text import three
 
 ROW, TALL = 14, 200  # px: of a row, and of all rows; a quarter of it where the bars stand below
 BARS = 150  # px: the width of the bars beside the map
+STEP = 50  # px: the width of a step that has room for its text
 
 
-def file_rows(
+def waits(
+    cells: pd.DataFrame,
+    rows: pd.DataFrame,
+    bands: tuple[pd.DataFrame, pd.DataFrame],
+    axis: Axis,
+    ends: list[str],
+    *,
+    width: int = theme.WIDTHS[-1],
+) -> Any:
+    """How long threads waited for each stretch of the file.
+
+    Left: stretches by the time waited for them. Right, or below in a narrow figure: the sum of each row.
+
+    `cells` is the first result of `disk_waits.cells`, `rows` those of `heatmap.display_rows` that are drawn, `bands`
+    the layers and components of `heatmap.bands`, `ends` the upper end of each step of colour, as a text.
+    """
+    waited = cells.groupby("row")["waited_ns"].sum().reset_index()
+    scale, unit = (1e9, "s") if float(waited["waited_ns"].max()) >= 2e9 else (1e6, "ms")
+    bars = pd.DataFrame({"row": waited["row"], "waited": waited["waited_ns"] / scale})
+    length = alt.X("waited:Q", title=f"waited in all, {unit}", axis=dict(tickCount=3), scale=dict(zero=True))
+    columns = ["label", "colour", "begin", "end", "waited"]
+    told = cells.assign(waited=[f"{three(ns / 1e6)} ms" for ns in cells["waited_ns"]])
+    beside, track, room = _file_rows(told, columns, rows, bars, length, axis, width)
+    title = f"waited for a cell of {size_text(axis.cell_bytes)}, upper end of each step; no colour: no page fault"
+    whole = alt.vconcat(ruler(*bands, axis, track, room), beside, spacing=6)
+    return alt.vconcat(_legend(title, ends, min(560, track)), whole, spacing=10)
+
+
+def residency(
+    shares: pd.DataFrame, read: pd.DataFrame, rows: pd.DataFrame, axis: Axis, *, width: int = theme.WIDTHS[-1]
+) -> Any:
+    """How much of each stretch of the file is in memory after each pass.
+
+    Left: stretches by their share in memory; right, or below in a narrow figure: bytes read. `shares`, `read`
+    and `rows` are the results of `joined_shares`, `read_per_row` and `resident_rows`.
+    """
+    top = float(read["read_bytes"].max()) if len(read) else 0.0
+    size, unit = (2**30, "GiB") if top >= 2**30 else (2**20, "MiB") if top >= 2**20 else (2**10, "KiB")
+    length = alt.X(
+        "read:Q",
+        title=f"read from the disk, {unit}",
+        scale=dict(domain=[0, top / size or 1]),
+        axis=dict(tickCount=3),
+    )
+    bars = pd.DataFrame({"row": read["row"], "read": read["read_bytes"] / size})
+    both, track, _ = _file_rows(shares, ["label", "begin", "end", "colour"], rows, bars, length, axis, width)
+    title = f"in memory of a cell of {size_text(axis.cell_bytes)}, upper end of each step; no colour: nothing"
+    ends = [f"{three((i + 1) / theme.N_STEPS * 100)} %" for i in range(theme.N_STEPS)]
+    return alt.vconcat(_legend(title, ends, min(480, track)), both, spacing=18)
+
+
+def _file_rows(
     cells: pd.DataFrame, columns: list[str], rows: pd.DataFrame, bars: pd.DataFrame, length: Any, axis: Axis, width: int
 ) -> tuple[Any, int, int]:
     """The stretches at the left, the bars at the right, or below in a narrow figure; the width of the stretches in px,
@@ -59,3 +114,32 @@ def file_rows(
         track,
         room,
     )
+
+
+def _legend(title: str, ends: Sequence[str], width: int) -> Any:
+    """`ends` are the upper ends of the steps, from the lightest on, as texts; where there is room for every second one
+    only, the others are left out. `width` in px."""
+    steps = len(ends)
+    swatches = pd.DataFrame(
+        [
+            dict(
+                begin=i,
+                end=i + 1,
+                colour=theme.SEQUENTIAL_LIGHT[i],
+                text=ends[i] if width >= steps * STEP or (steps - i) % 2 else "",
+            )
+            for i in range(steps)
+        ]
+    )
+    x = alt.X("begin:Q", axis=None, scale=dict(domain=[0, steps], nice=False))
+    box = (
+        alt.Chart(swatches, title=theme.wrapped(title, width))
+        .mark_rect(stroke=theme.INK["ground"][1], strokeWidth=1)
+        .encode(x=x, x2=alt.X2("end:Q"), color=alt.Color("colour:N", scale=None))
+    )
+    words = (
+        alt.Chart(swatches)
+        .mark_text(dy=16, align="right", fontSize=theme.SMALL, color=theme.INK["muted"][1])
+        .encode(x=alt.X("end:Q", axis=None), text=alt.Text("text:N"))
+    )
+    return (box + words).properties(name=LEGEND, width=width, height=14)

@@ -52,20 +52,20 @@ def chart(
     few, top = len(rows) <= FEW, TOP
     rows = _laid(at, rows)
     bottom = float(rows["bottom"].max())
-    rects = [_ground(at, rows), _cells(at, rows, touched), _marks(at, rows, waited, DISK, WAITED)]
+    rects = [_ground(at, rows), _cells(at, rows, touched), _marks(at, rows, waited, WAITED)]
     bars, took = _bars(at, rows, times, names)
     texts = [headings(at), _labels(rows, at), took, *_numbers(at, rows, top), *([_named(bars)] if few else [])]
     below, below_texts, bottom = file_memory.below(at, often, memory, bottom)
     legend, legend_texts, height = _legend(at, names, not waited.empty, not unused.empty, bottom + 16)
     drawn = _rects(pd.concat([_rulers(at, top), *rects, bars, below, legend], ignore_index=True))
     if not unused.empty:
-        drawn += _outlines(_marks(at, rows, unused, DISK, UNUSED))
+        drawn += _rects(_marks(at, rows, unused, UNUSED), outlined=True)
     words = pd.concat([*texts, below_texts, legend_texts], ignore_index=True)
     for (align, ink, style), some in words.groupby(["align", "ink", "style"], sort=False):
         mark = alt.Chart(some[["text", "left", "top"]]).mark_text(
             align=align, baseline="middle", color=ink, fontStyle=style, fontSize=theme.SMALL
         )
-        drawn += mark.encode(text="text:N", x=_x("left:Q"), y=_y("top:Q"))
+        drawn += mark.encode(text="text:N", x=_X, y=_Y)
     return drawn.resolve_scale(x="shared", y="shared").properties(width=at.width - 10, height=height)
 
 
@@ -79,7 +79,7 @@ def simplified(
 ) -> pd.DataFrame:
     """What the picture shows without its texts: left, right, top, bottom, colour; arguments as of `chart`."""
     rows = _laid(at, rows)
-    rects = [_ground(at, rows), _cells(at, rows, touched), _marks(at, rows, waited, DISK, WAITED)]
+    rects = [_ground(at, rows), _cells(at, rows, touched), _marks(at, rows, waited, WAITED)]
     rects.append(_bars(at, rows, times, names)[0])
     return pd.concat(rects, ignore_index=True)[["left", "right", "top", "bottom", "colour"]]
 
@@ -101,25 +101,18 @@ def _laid(at: Plan, rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(top=tops, bottom=tops + tall - (22 if few else 2))
 
 
-def _x(field: str) -> Any:
-    return alt.X(field, scale=dict(domain=[0, 1], range=[0, 1], nice=False, zero=False), axis=None)
+_PX = dict(scale=dict(domain=[0, 1], range=[0, 1], nice=False, zero=False), axis=None)
+_X, _Y = alt.X("left:Q", **_PX), alt.Y("top:Q", **_PX)
 
 
-def _y(field: str) -> Any:
-    return alt.Y(field, scale=dict(domain=[0, 1], range=[0, 1], nice=False, zero=False), axis=None)
-
-
-def _rects(rows: pd.DataFrame) -> Any:
+def _rects(rows: pd.DataFrame, *, outlined: bool = False) -> Any:
     columns = ["label", "what", "colour", "left", "right", "top", "bottom", "pass_id"]
-    mark = alt.Chart(rows[columns].round(1)).mark_rect()
-    colour = alt.Color("colour:N", scale=None)
-    return mark.encode(x=_x("left:Q"), x2=alt.X2("right:Q"), y=_y("top:Q"), y2=alt.Y2("bottom:Q"), color=colour)
-
-
-def _outlines(rows: pd.DataFrame) -> Any:
-    mark = alt.Chart(rows[["label", "what", "left", "right", "top", "bottom", "pass_id"]].round(1))
-    mark = mark.mark_rect(filled=False, stroke=DISK, strokeWidth=1)
-    return mark.encode(x=_x("left:Q"), x2=alt.X2("right:Q"), y=_y("top:Q"), y2=alt.Y2("bottom:Q"))
+    if outlined:
+        mark = alt.Chart(rows[columns].drop(columns="colour").round(1))
+        mark = mark.mark_rect(filled=False, stroke=DISK, strokeWidth=1)
+    else:
+        mark = alt.Chart(rows[columns].round(1)).mark_rect().encode(color=alt.Color("colour:N", scale=None))
+    return mark.encode(x=_X, x2=alt.X2("right:Q"), y=_Y, y2=alt.Y2("bottom:Q"))
 
 
 def _ground(at: Plan, rows: pd.DataFrame) -> pd.DataFrame:
@@ -139,16 +132,19 @@ def _cells(at: Plan, rows: pd.DataFrame, touched: pd.DataFrame) -> pd.DataFrame:
     step = np.searchsorted([most for most, _ in STEPS], touched["share"].to_numpy() - 1e-9).clip(0, len(STEPS) - 1)
     cells = joined(at, touched, pd.Series([STEPS[s][1] for s in step], dtype=object))
     words = dict(zip([colour for _, colour in STEPS], SAID, strict=True))
-    table = cells.merge(rows[["row", "pass_id", "label", "top", "bottom"]], on="row")
-    return table.assign(what=part_names(at).to_numpy()[table["part"]] + ": " + table["colour"].map(words))
+    return _in_rows(at, rows, cells, cells["colour"].map(words))
 
 
-def _marks(at: Plan, rows: pd.DataFrame, found: pd.DataFrame, colour: str, words: str) -> pd.DataFrame:
-    cells = joined(at, found, pd.Series(colour, index=found.index, dtype=object))
+def _marks(at: Plan, rows: pd.DataFrame, found: pd.DataFrame, words: str) -> pd.DataFrame:
+    cells = joined(at, found, pd.Series(DISK, index=found.index, dtype=object))
     narrow = (LEAST - (cells["right"] - cells["left"])).clip(0) / 2
-    cells = cells.assign(left=cells["left"] - narrow, right=cells["right"] + narrow)
-    table = cells.merge(rows[["row", "pass_id", "label", "top", "bottom"]], on="row")
-    return table.assign(what=part_names(at).to_numpy()[table["part"]] + f": {words}")
+    return _in_rows(at, rows, cells.assign(left=cells["left"] - narrow, right=cells["right"] + narrow), words)
+
+
+def _in_rows(at: Plan, rows: pd.DataFrame, cells: pd.DataFrame, words: pd.Series | str) -> pd.DataFrame:
+    """The cells at the height of their rows, with what they tell."""
+    told = cells.assign(what=part_names(at).to_numpy()[cells["part"]] + ": " + words)
+    return told.merge(rows[["row", "pass_id", "label", "top", "bottom"]], on="row")
 
 
 def _rulers(at: Plan, top: float) -> pd.DataFrame:

@@ -128,6 +128,10 @@ def _x(disk: Axis, **more: Any) -> Any:
     return alt.X("begin:Q", scale=scale, **({"title": f"place in the model file, {unit}"} | more))
 
 
+TOLD = {
+    "label": "pass", "tensor": "tensor", "layer": "layer", "dtype": "type", "used": "bytes used", "memory": "memory",
+    "stretch": "bytes of the file",
+}  # fmt: skip
 PLACE = ["begin", "end", "tensor", "layer", "dtype", "size_bytes"]
 USED = "format(datum.touched_bytes / datum.n_passes, ',.0f') + ' of ' + format(datum.size_bytes, ',') + ' bytes (' + "
 USED += "format(datum.touched_bytes / datum.n_passes / datum.size_bytes, '.1%') + ')'"
@@ -143,19 +147,9 @@ def _disk(cells: pd.DataFrame, y: Any, axis: Axis, track: int, height: int) -> A
     where = where.assign(from_byte=where["begin"], to_byte=where["end"])
     where = where.assign(begin=where["begin"] / size, end=where["end"] / size)
     data = data.sort_values(["memory", "row", "begin"], ascending=[False, True, True])
-    tooltips = [
-        alt.Tooltip("label:N", title="pass"),
-        alt.Tooltip("tensor:N", title="tensor"),
-        alt.Tooltip("layer:N", title="layer"),
-        alt.Tooltip("dtype:N", title="type"),
-        alt.Tooltip("used:N", title="bytes used"),
-        alt.Tooltip("memory:N", title="memory"),
-        alt.Tooltip("stretch:N", title="bytes of the file"),
-    ]
-    fields = [name for name in where.columns if name != "place"]
     marks = (
         alt.Chart(data[["label", "place", "n_passes", "touched_bytes", "memory", "colour"]])
-        .transform_lookup("place", from_=alt.LookupData(where, "place", fields))
+        .transform_lookup("place", from_=alt.LookupData(where, "place", list(where.columns.drop("place"))))
         .transform_calculate(used=USED, stretch="format(datum.from_byte, ',') + ' to ' + format(datum.to_byte, ',')")
         .mark_rect()
         .encode(
@@ -163,7 +157,7 @@ def _disk(cells: pd.DataFrame, y: Any, axis: Axis, track: int, height: int) -> A
             x2=alt.X2("end:Q"),
             y=y,
             color=alt.Color("colour:N", scale=None),
-            tooltip=tooltips,
+            tooltip=[alt.Tooltip(f"{field}:N", title=title) for field, title in TOLD.items()],
         )
     )
     return (marks + _gaps(axis)).properties(width=track, height=height)

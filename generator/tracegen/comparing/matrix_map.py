@@ -8,6 +8,7 @@ import pandas as pd
 from tracegen.analysis import axis
 from tracegen.charts import compared_maps as maps
 from tracegen.charts import theme
+from tracegen.charts.compared import cell_names
 from tracegen.comparing import places
 from tracegen.comparing.page import MAP, PageFigures
 from tracegen.comparing.sentences import short_cell
@@ -22,7 +23,7 @@ def map_of_cells(sides: Sequence[Side], drawn: PageFigures) -> FigureView:
     """The map of the cells whose model file is that of the first; all have one scale."""
     first = sides[0].typical.tables()
     total = axis.length(first)
-    widths = {width: maps.names_px([_name(side, width) for side in sides], width) for width in theme.WIDTHS}
+    widths = {width: cell_names([_name(side, width) for side in sides], width) for width in theme.WIDTHS}
     found: dict[int, list[pd.DataFrame]] = {width: [] for width in theme.WIDTHS}
     lanes: list[Side] = []
     for side in sides[:MOST]:

@@ -84,7 +84,7 @@ class _Touched:
 
     def __init__(self, named: str, model: Path, tensors: pd.DataFrame) -> None:
         """Load the run. Raises SettingsError when it is no run of this model, or a check of what it touched failed."""
-        from tracegen.analysis import other_file
+        from tracegen.analysis import file_order
         from tracegen.reading.notebook.loaded import load
         from tracegen.report.figures.context import Context
         from tracegen.report.figures.needs import BYTES as TOUCHED_BYTES
@@ -95,14 +95,14 @@ class _Touched:
         refused = self._context.refusal(TOUCHED_BYTES).removeprefix("Not drawn: ")
         if refused:
             raise SettingsError(f"{named}: does not say what was touched: {refused} Measure it anew.")
-        self._same = other_file.pairs(loaded.tables, tensors)
+        self._same = file_order.pairs(loaded.tables, tensors)
         _refuse_differences(self._same, named, model)
         self.accesses = self._placed(tensors.set_index("tensor")["offset"])
 
     def _placed(self, offsets: pd.Series) -> pd.DataFrame:
-        from tracegen.analysis import other_file
+        from tracegen.analysis import file_order
 
-        return other_file.placed(self._context.tables, self._context.disk_accesses, self._same, offsets)
+        return file_order.placed(self._context.tables, self._context.disk_accesses, self._same, offsets)
 
     def refuse_none(self, order: str) -> None:
         """Raise SettingsError when the run touched no tensor in the file."""

@@ -29,11 +29,10 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
     """The key figures as plain numbers, None when not recorded. All leave out load and warm-up."""
     from tracegen.analysis.accesses import accesses, placed, ranges, unseen
     from tracegen.analysis.buffers import total_peak
-    from tracegen.analysis.embeddings import embeddings
     from tracegen.analysis.operations import op_rows
     from tracegen.analysis.passes import measured
     from tracegen.analysis.reused_prefix import reused_tokens
-    from tracegen.analysis.summary import summarise
+    from tracegen.analysis.summary import embeddings, summarise
 
     ids = measured(tables)["pass_id"]
     rows = placed(tables, ids)

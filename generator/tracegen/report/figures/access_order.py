@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tracegen.analysis import order
-from tracegen.charts import access_distances, access_path
+from tracegen.charts import accesses
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access
@@ -34,7 +34,7 @@ def _access_path(context: Context, pass_id: int | None = None) -> Content:
         f"takes; thin ones are drawn thicker. n = {q.counted(len(rows), 'access')}.{more} Weights that were copied "
         f"into memory are not in it.{shared_access.left_out(context)}",
         alt=f"Marks of {q.counted(len(rows), 'access')} by time and place in the file.",
-        chart=lambda width: access_path.chart(rows, total, width=width),
+        chart=lambda width: accesses.path(rows, total, width=width),
         data=rows,
         numbers={"pass_id": int(drawn or 0)},
     )
@@ -106,7 +106,7 @@ def _access_distances(context: Context) -> Content:
         f"next. n = {q.counted(int(rows['n_steps'].sum()), 'step')} of {q.counted(len(told), 'pass')}"
         f"{'; overlapping steps have no distance' if n_same else ''}.{shared_access.left_out(context)}",
         alt=f"Bars of steps by distance, forward and backward. {q.ended(title)}",
-        chart=lambda width: access_distances.chart(rows, width=width),
+        chart=lambda width: accesses.distances(rows, width=width),
         data=rows,
         empty=shared_access.nothing(context) or ("" if len(rows) else "No pass has a step that has a distance."),
         numbers={"phase": phase},

@@ -2,7 +2,7 @@
 
 from tracegen.analysis import buffers
 from tracegen.charts import buffers as buffers_chart
-from tracegen.charts import kv_cache as kv_chart
+from tracegen.charts import tokens
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs
@@ -48,9 +48,9 @@ data = level.assign(time_ns=level["time_ns"] - begin)
 
 def _kv_cache(context: Context) -> Content:
     """The bytes of the KV cache that each generate pass touches."""
-    tokens = context.of_kind(context.measured, "generate").dropna(subset=["produced_token"])
+    generate = context.of_kind(context.measured, "generate").dropna(subset=["produced_token"])
     used = context.buffer_use[context.buffer_use["group"] == "KV cache"]
-    data = tokens[["pass_id", "produced_token"]].merge(used[["pass_id", "touched_bytes"]], on="pass_id")
+    data = generate[["pass_id", "produced_token"]].merge(used[["pass_id", "touched_bytes"]], on="pass_id")
     peaks = buffers.peaks(context.tables).set_index("group")["peak_bytes"]
     title, held = "", peaks.get("KV cache")
     if len(data):
@@ -64,7 +64,7 @@ def _kv_cache(context: Context) -> Content:
         caption="What each generate pass reads and writes, in all layers, without the rows that attention masks. "
         f"n = {q.counted(len(data), 'token')}.",
         alt=f"Line of bytes by token. {title}.",
-        chart=lambda width: kv_chart.chart(data, width=width),
+        chart=lambda width: tokens.kv_cache(data, width=width),
         data=data,
         empty="" if len(data) else "No generate pass used a KV cache.",
     )

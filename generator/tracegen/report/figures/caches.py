@@ -4,8 +4,7 @@ import pandas as pd
 
 from tracegen.analysis import caches, granules, reuse
 from tracegen.analysis.reuse import Reuse
-from tracegen.charts import cache_rates
-from tracegen.charts import working_set as working_set_chart
+from tracegen.charts import lines
 from tracegen.contract import quantities as q
 from tracegen.contract.text import without_controls
 from tracegen.report.figures import columns as col
@@ -103,7 +102,7 @@ def _cache_rates(context: Context) -> Content:
         f"{say.cycle(cycle)} {say.NO_SPEED}",
         alt=f"Lines of hit rate by size of cache for {q.counted(rows['policy'].nunique(), 'policy', 'policies')}. "
         f"{q.ended(title)}",
-        chart=lambda width: cache_rates.chart(_steps(context, rows), cycle, marks, width=width),
+        chart=lambda width: lines.hit_rates(_steps(context, rows), cycle, marks, width=width),
         data=rows,
         empty=empty,
         numbers={"granule_bytes": granule},
@@ -196,7 +195,7 @@ def _working_set(context: Context) -> Content:
         "part of a pass’s granules that none of so many passes before it touched. "
         f"n = {q.counted(n, f'{kind} pass', f'{kind} passes')}.{shared_access.left_out(context)}",
         alt=f"Two lines over the number of passes in a row, from 1 to {q.count(n)}. {q.ended(title)}",
-        chart=lambda width: working_set_chart.chart(found.table, f"{kind} passes", width=width),
+        chart=lambda width: lines.working_sets(found.table, f"{kind} passes", width=width),
         data=found.table,
         empty=shared_access.nothing(context) or ("" if n > 1 else say.ONE_PASS),
         numbers={"passes": list(found.pass_ids), "granule_bytes": granule},

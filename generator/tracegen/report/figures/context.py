@@ -16,7 +16,6 @@ from tracegen.analysis import (
     caches,
     coverage,
     disk_waits,
-    embeddings,
     expert_next,
     expert_transitions,
     experts,
@@ -133,7 +132,7 @@ class Context:
 
     # Of a run whose passes give embeddings: its bytes, else None. Tokens of prompts that the KV cache held before, None
     # where that is unknown.
-    embeddings = _kept(lambda c: embeddings.embeddings(c.tables, c.ops))
+    embeddings = _kept(lambda c: summary.embeddings(c.tables, c.ops))
     reused_tokens = _kept(lambda c: reused_prefix.reused_tokens(c.tables, whole=c.fact("trace", "skipped_passes") == 0))
 
     @cached_property

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tracegen.analysis import disk_waits, expert_waits, heatmap
-from tracegen.charts import disk_map, disk_split, layers, theme
+from tracegen.charts import by_layer, file_rows, theme, tokens
 from tracegen.charts.heatmap import Axis
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
@@ -20,10 +20,10 @@ def _disk_split(context: Context) -> Content:
     rows = context.disk_split
     generate, prompt = context.of_kind(rows, "generate").reset_index(drop=True), context.of_kind(rows, "prompt")
     shown, phase = (generate, "generate") if len(generate) else (prompt, "prompt")
-    tokens = context.measured.set_index("pass_id")["produced_token"]
+    token_of = context.measured.set_index("pass_id")["produced_token"]
     labels = [
         str(token) if q.known(token) else context.labels[number]
-        for number, token in zip(shown["pass_id"], tokens.reindex(shown["pass_id"]), strict=True)
+        for number, token in zip(shown["pass_id"], token_of.reindex(shown["pass_id"]), strict=True)
     ]
     title = say.split_title(_sums(shown), phase, read_bytes(context, shown["pass_id"]))
     return Content(
@@ -31,7 +31,7 @@ def _disk_split(context: Context) -> Content:
         caption=f"Wall time of each {phase} pass in parts; the parts are means over {_threads(rows)} and add up to the "
         f"pass. {say.PARTS}{say.prompt(_sums(prompt)) if phase == 'generate' else ''} n = {len(shown)}.",
         alt=f"Stacked bars of {q.counted(len(shown), 'pass')}. {q.ended(title)}",
-        chart=lambda width: disk_split.chart(shown, labels, width=width),
+        chart=lambda width: tokens.parts(shown, labels, width=width),
         data=rows,
         empty="" if len(shown) else "No prompt or generate pass with recorded page faults has an end.",
     )
@@ -86,7 +86,7 @@ def _disk_map(context: Context) -> Content:
         f"{q.counted(n_rows, 'row')}{'; where several share a row, it is their mean' if len(rows) > n_rows else ''}. "
         "Load and warm-up are left out.",
         alt=f"Heatmap of {q.counted(n_rows, 'row')} by {n_bins} stretches of the file. {q.ended(title)}",
-        chart=lambda width: disk_map.chart(cells, rows, bands, axis, ends, width=width),
+        chart=lambda width: file_rows.waits(cells, rows, bands, axis, ends, width=width),
         data=cells,
         empty="" if len(cells) else "No measured pass had a page fault of the model file.",
         numbers={"n_bins": n_bins},
@@ -115,19 +115,20 @@ def _disk_layers(context: Context) -> Content:
     phase, rows = context.phase, _rows(context, context.phase)
     if not rows["waited_ns"].sum() and phase != "prompt":
         phase, rows = "prompt", _rows(context, "prompt")
-    by_layer = rows.dropna(subset=["layer"]).groupby("layer")["waited_ns"].sum()
-    whole = int(by_layer.sum())
+    waited = rows.dropna(subset=["layer"]).groupby("layer")["waited_ns"].sum()
+    whole = int(waited.sum())
     n_layers = int(context.tables["tensors"]["layer"].nunique())
-    longest = int(str(by_layer.idxmax())) if whole else 0
+    longest = int(str(waited.idxmax())) if whole else 0
     outside = 1 - whole / max(int(rows["waited_ns"].sum()), 1)
-    title = say.layers_title(longest, float(by_layer.max()) / whole, n_layers, outside, phase) if whole else ""
+    length = f"waited for the disk in a {phase} pass"
+    title = say.layers_title(longest, float(waited.max()) / whole, n_layers, outside, phase) if whole else ""
     return Content(
         title=title,
         caption="Time of page faults by the layer and component group of the byte that was missing, in the mean over "
         f"threads and {phase} passes. Bytes outside all layers stand last, as “no layer”.",
         alt=f"Stacked bars of waiting for {q.counted(rows['layer'].nunique(), 'layer')}; the data table has the "
         "numbers.",
-        chart=lambda width: layers.chart(rows, "ns_per_pass", f"waited for the disk in a {phase} pass", width=width),
+        chart=lambda width: by_layer.stacked(rows, "ns_per_pass", length, width=width),
         data=rows,
         empty="" if int(rows["waited_ns"].sum()) else "No prompt or generate pass waited for a byte of a tensor.",
         numbers={"phase": phase},

@@ -3,8 +3,7 @@
 import pandas as pd
 
 from tracegen.analysis import expert_use, routing
-from tracegen.charts import expert_tokens as expert_tokens_chart
-from tracegen.charts import experts as experts_chart
+from tracegen.charts import experts
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_experts
@@ -36,7 +35,7 @@ def _experts(context: Context) -> Content:
         ),
         alt=f"Grid of {q.counted(len(shared_experts.layers(context)), 'layer')} by experts: how many tokens chose "
         f"each. {q.ended(title)}",
-        chart=lambda width: experts_chart.chart(choice.counts, width=width),
+        chart=lambda width: experts.chart(choice.counts, width=width),
         data=choice.counts.assign(n_tokens_if_even=choice.even),
         empty=empty,
     )
@@ -95,7 +94,7 @@ def _experts_tokens(context: Context) -> Content:
             last=shared_experts.last_token(context),
         ),
         alt=f"Tokens by experts of one layer. {title}",
-        chart=lambda width: expert_tokens_chart.chart(
+        chart=lambda width: experts.of_tokens(
             rows, _labels(context, rows), int(sizes[layer or 0]), several, width=width
         ),
         data=chosen,

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen.analysis import expert_balance, routing
-from tracegen.charts import by_layer, expert_load
+from tracegen.charts import by_layer, experts
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_experts
@@ -34,7 +34,7 @@ def _experts_load(context: Context) -> Content:
         title=title,
         caption=caption,
         alt=f"Share of choices by place of the expert in its layer. {q.ended(title)}",
-        chart=lambda width: expert_load.chart(ranked, width=width),
+        chart=lambda width: experts.load(ranked, width=width),
         data=ranked,
         values=_values(choice.counts),
         empty=empty,

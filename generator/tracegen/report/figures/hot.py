@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tracegen.analysis import concentration, hot_set, kept_tensors
-from tracegen.charts import concentration as concentration_chart
+from tracegen.charts import lines
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access, shared_experts
@@ -20,11 +20,7 @@ def _concentration(context: Context) -> Content:
     curves = {name: concentration.curve(use, name) for name in concentration.MEASURES}
     drawn = [concentration.thinned(of, 100).assign(measure=name) for name, of in curves.items()]
     data = pd.concat(drawn, ignore_index=True)[["measure", "file_share", "use_share"]]
-    told = [
-        f"{concentration_chart.NAMES[name]} {q.decimal(concentration.gini(of), 2)}"
-        for name, of in curves.items()
-        if len(of)
-    ]
+    told = [f"{lines.MEASURES[name]} {q.decimal(concentration.gini(of), 2)}" for name, of in curves.items() if len(of)]
     touched = curves["touched_bytes"]
     title = (
         say.concentration_title(*(concentration.file_share(touched, t) for t in concentration.TARGETS))
@@ -39,7 +35,7 @@ def _concentration(context: Context) -> Content:
         f"over what it read, by bytes.{say.never_asked(int((experts == 0).sum()), len(experts))} "
         f"n = {q.counted(context.disk_accesses['pass_id'].nunique(), 'pass')}.{shared_access.left_out(context)}",
         alt=f"Curves of the share of use over the share of bytes. {q.ended(title)}",
-        chart=lambda width: concentration_chart.chart(data, width=width),
+        chart=lambda width: lines.use_shares(data, width=width),
         data=data,
         empty=shared_access.nothing(context),
     )
@@ -146,7 +142,7 @@ def _keep_tensors(context: Context) -> Rows:
         return no_rows(empty)
     table = kept_tensors.kept(context.tables["tensors"], context.disk_accesses)
     data = kept_tensors.chosen(table)
-    uneven = kept_tensors.gini(table)
+    uneven = concentration.gini(concentration.curve(table, "touched_bytes"))
     half = data[data["memory_share"] == 0.5].iloc[0]
     return Rows(
         title=say.keep_title(float(half["served_share"]), float(half["kept_bytes"])),

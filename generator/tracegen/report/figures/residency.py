@@ -1,9 +1,7 @@
 """Which part of the model file was in memory as the run went on."""
 
 from tracegen.analysis import residency, resident_tensors
-from tracegen.charts import residency as residency_chart
-from tracegen.charts import resident_groups as groups_chart
-from tracegen.charts import theme
+from tracegen.charts import file_rows, lines, theme
 from tracegen.charts.heatmap import Axis
 from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
@@ -47,7 +45,7 @@ def _residency(context: Context) -> Content:
         f"{q.counted(int(rows['row'].nunique()), 'row')}; where several share a row, it is their mean.",
         alt=f"Heatmap of {q.counted(int(rows['row'].nunique()), 'row')} by {n_bins} stretches of the file. "
         f"{q.ended(title)}",
-        chart=lambda width: residency_chart.chart(
+        chart=lambda width: file_rows.residency(
             residency.joined_shares(binned, rows, theme.N_STEPS), read, rows, axis, width=width
         ),
         data=binned,
@@ -95,7 +93,7 @@ def _resident_groups(context: Context) -> Content:
         f"had ended, whoever read them. Groups of less than {q.percent(LEAST)} of the tensors’ bytes have no line; the "
         f"CSV has them. n = {q.counted(len(passes), 'load or pass', 'loads and passes')}.",
         alt=f"A line for each of {q.counted(len(order), 'group')}. {q.ended(title)}",
-        chart=lambda width: groups_chart.chart(rows, order, width=width),
+        chart=lambda width: lines.in_memory(rows, order, width=width),
         data=data,
         empty="" if len(rows) else "No page of a tensor was looked at.",
         numbers={"page_bytes": page},

@@ -3,9 +3,8 @@
 import pandas as pd
 
 from tracegen.analysis import timing
+from tracegen.charts import by_layer, theme, tokens
 from tracegen.charts import components as components_chart
-from tracegen.charts import layers as layers_chart
-from tracegen.charts import theme, tokens
 from tracegen.contract import quantities as q
 from tracegen.report.figures import needs, shared_times
 from tracegen.report.figures.context import OUTSIDE, Context
@@ -49,9 +48,7 @@ def _layers(context: Context) -> Content:
         f"the bars leave out time outside operations. {OUTSIDE}",
         alt=f"Stacked bars of operation time per token for {rows['layer'].nunique()} layers; the data table has the "
         f"numbers.",
-        chart=lambda width: layers_chart.chart(
-            rows, "ns_per_token", "of operation wall time per token row", width=width
-        ),
+        chart=lambda width: by_layer.stacked(rows, "ns_per_token", "of operation wall time per token row", width=width),
         data=rows,
         values=shared_times.layer_values(rows, phase),
         empty="" if len(rows) else shared_times.NO_TIMES,

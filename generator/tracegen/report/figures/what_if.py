@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tracegen.analysis import what_if
-from tracegen.charts import what_if_memory
+from tracegen.charts import lines
 from tracegen.contract import quantities as q
 from tracegen.report.figures import cells, needs, shared_access
 from tracegen.report.figures import columns as col
@@ -126,7 +126,7 @@ def _what_if_memory(context: Context) -> Content:
         caption=f"Mean time of a pass to read what is not in memory. {caption(context)}",
         alt=f"Lines of time by size of memory for {q.counted(table['order'].nunique(), 'order')} of the file. "
         f"{q.ended(title)}",
-        chart=lambda width: what_if_memory.chart(table, width=width),
+        chart=lambda width: lines.read_times(table, width=width),
         data=table[["order", "memory_bytes", "reads", "read_bytes", "time_ns"]],
         numbers=numbers(context),
     )
