@@ -9,7 +9,7 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access, shared_memory
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Rows, Table, no_rows
+from tracegen.report.figures.figure import Rows, no_rows
 from tracegen.report.figures.residency import NO_PAGE, RECORDED
 from tracegen.report.words import access_sentences as say
 
@@ -41,15 +41,11 @@ def _title(largest: pd.Series, phase: str) -> str:
     return say.blocks_title(largest["block_bytes"], largest["touched_bytes"], largest["in_blocks_bytes"], phase)
 
 
-ACCESS_BLOCKS = Table(
+ACCESS_BLOCKS = shared_access.order_table(
     key="access-blocks",
-    page="appendix",
-    section="order",
     title="How much more than it touches must a token read?",
-    needs=needs.BYTES,
     content=_access_blocks,
-    code=shared_access.ACCESSES.replace("import accesses, order", "import accesses, ledger, order")
-    + 'data = ledger.blocks(touched, run.tables["files"]["size_bytes"].sum())',
+    code=shared_access.ACCESSES + 'data = ledger.blocks(touched, run.tables["files"]["size_bytes"].sum())',
 )
 
 
@@ -87,17 +83,13 @@ def _access_ledger(context: Context) -> Rows:
     )
 
 
-ACCESS_LEDGER = Table(
+ACCESS_LEDGER = shared_access.order_table(
     key="access-ledger",
-    page="appendix",
-    section="order",
     title="What was loaded and never touched, and what was touched but not in memory at the end?",
     needs=needs.FILE_USE,
     when=RECORDED,
     content=_access_ledger,
     code="""
-from tracegen.analysis import accesses, ledger, passes
-from tracegen.charts import theme
 used, unseen = accesses.ranges(run.tables), accesses.unseen(run.tables, passes.measured(run.tables)["pass_id"])
 data = ledger.by_group(ledger.by_tensor(run.tables, used, unseen, $page_bytes), theme.GROUP_OF)""",
 )

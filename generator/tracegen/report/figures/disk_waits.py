@@ -9,8 +9,8 @@ from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Content, Figure, Rows, Table, When
-from tracegen.report.figures.shared_disk import RECORDED, read_bytes
+from tracegen.report.figures.figure import Content, Rows, When
+from tracegen.report.figures.shared_disk import fault_figure, fault_table, read_bytes
 from tracegen.report.figures.shared_experts import WITH_EXPERTS
 from tracegen.report.words import disk_sentences as say
 
@@ -47,18 +47,12 @@ def _threads(rows: pd.DataFrame) -> str:
     return q.counted(numbers[0], "thread") if len(numbers) == 1 else "the threads of each pass"
 
 
-DISK_SPLIT = Figure(
+DISK_SPLIT = fault_figure(
     key="disk-split",
-    page="appendix",
-    section="disk",
     title="How much of each token’s time is waiting for the disk?",
     needs=(*needs.TIMES, needs.FAULTS),
-    when=RECORDED,
     content=_disk_split,
-    code="""
-from tracegen.analysis import disk_waits
-data = disk_waits.pass_split(run.tables)
-""",
+    code="data = disk_waits.pass_split(run.tables)",
 )
 
 
@@ -93,17 +87,12 @@ def _disk_map(context: Context) -> Content:
     )
 
 
-DISK_MAP = Figure(
+DISK_MAP = fault_figure(
     key="disk-map",
-    page="appendix",
-    section="disk",
     title="For which bytes of the file do tokens wait?",
-    needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
-    when=RECORDED,
     content=_disk_map,
     wide=True,
     code="""
-from tracegen.analysis import disk_waits, heatmap
 rows = heatmap.display_rows(run.tables)
 data, longest_ns = disk_waits.cells(run.tables, rows[~rows["outside"]], n_bins=$n_bins, n_steps=8)
 """,
@@ -138,19 +127,11 @@ def _rows(context: Context, phase: str) -> pd.DataFrame:
     return disk_waits.by_layer(context.tables, phase, theme.GROUP_OF)
 
 
-DISK_LAYERS = Figure(
+DISK_LAYERS = fault_figure(
     key="disk-layers",
-    page="appendix",
-    section="disk",
     title="Which layers do tokens wait for?",
-    needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
-    when=RECORDED,
     content=_disk_layers,
-    code="""
-from tracegen.analysis import disk_waits
-from tracegen.charts import theme
-data = disk_waits.by_layer(run.tables, "$phase", theme.GROUP_OF)
-""",
+    code='data = disk_waits.by_layer(run.tables, "$phase", theme.GROUP_OF)',
 )
 
 
@@ -191,7 +172,7 @@ def _disk_tensors(context: Context) -> Rows:
         found.head(MOST_TENSORS),
         col.name("Tensor", "name", "between tensors"),
         col.component(),
-        col.number("Layer", lambda r: q.count(r["layer"]) if q.known(r["layer"]) else ""),
+        col.layer(),
         col.count("Page faults", "n_faults"),
         col.count("of them major", "n_major"),
         col.count("Pages", "n_pages"),
@@ -205,18 +186,13 @@ def _used_in(r: col.Row) -> str:
     return f"{q.printable(r['op'])} ({q.percent(r['op_share'])})" if q.known(r["op"]) else "between operations"
 
 
-DISK_TENSORS = Table(
+DISK_TENSORS = fault_table(
     key="disk-tensors",
     page="file",
     section="waiting",
     title="Which tensors do threads wait for?",
-    needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
-    when=RECORDED,
     content=_disk_tensors,
-    code="""
-from tracegen.analysis import disk_waits
-data = disk_waits.by_tensor(run.tables)
-""",
+    code="data = disk_waits.by_tensor(run.tables)",
 )
 
 
@@ -251,16 +227,10 @@ def _disk_experts(context: Context) -> Rows:
     )
 
 
-DISK_EXPERTS = Table(
+DISK_EXPERTS = fault_table(
     key="disk-experts",
-    page="appendix",
-    section="disk",
     title="Which experts do threads wait for?",
-    needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
     when=WITH_BOTH,
     content=_disk_experts,
-    code="""
-from tracegen.analysis import expert_waits
-data = expert_waits.by_expert(run.tables)
-""",
+    code="data = expert_waits.by_expert(run.tables)",
 )

@@ -66,8 +66,7 @@ EXPERTS_STICKY = shared_experts.figure(
     key="experts-sticky",
     title="Do tokens choose the experts of the token before more often than chance?",
     content=_experts_sticky,
-    code=shared_experts.CHOSEN.replace("experts, routing", "expert_transitions, experts")
-    + "data = expert_transitions.stickiness(chosen, experts.sizes(run.tables, chosen))",
+    code=shared_experts.CHOSEN + "data = expert_transitions.stickiness(chosen, experts.sizes(run.tables, chosen))",
 )
 
 
@@ -139,8 +138,7 @@ EXPERTS_SEGMENTS = shared_experts.table(
     key="experts-segments",
     title="How long do the same experts serve?",
     content=_experts_segments,
-    code=shared_experts.CHOSEN.replace("experts, routing", "expert_segments, experts")
-    + "data = expert_segments.segments(chosen, experts.sizes(run.tables, chosen))",
+    code=shared_experts.CHOSEN + "data = expert_segments.segments(chosen, experts.sizes(run.tables, chosen))",
 )
 
 
@@ -186,8 +184,7 @@ EXPERTS_NEXT = shared_experts.figure(
     key="experts-next",
     title="Do the experts of a layer tell those of the next?",
     content=_experts_next,
-    code=shared_experts.CHOSEN.replace("experts, routing", "expert_next, experts")
-    + "data = expert_next.told(chosen, experts.sizes(run.tables, chosen))",
+    code=shared_experts.CHOSEN + "data = expert_next.told(chosen, experts.sizes(run.tables, chosen))",
 )
 
 
@@ -230,8 +227,7 @@ EXPERTS_PAIRS = shared_experts.table(
     title="Which experts are chosen together?",
     content=_experts_pairs,
     words={"least_rows": str(2 * expert_pairs.N_BLOCKS)},
-    code=shared_experts.CHOSEN.replace("experts, routing", "expert_pairs, experts")
-    + "data = expert_pairs.pairs(chosen, experts.sizes(run.tables, chosen)).strongest",
+    code=shared_experts.CHOSEN + "data = expert_pairs.pairs(chosen, experts.sizes(run.tables, chosen)).strongest",
 )
 
 
@@ -278,5 +274,5 @@ EXPERTS_PHASES = shared_experts.table(
     key="experts-phases",
     title="Does the prompt choose other experts than generated tokens?",
     content=_experts_phases,
-    code="from tracegen.analysis import expert_phases\ndata = expert_phases.phases(run.tables)",
+    code="data = expert_phases.phases(run.tables)",
 )

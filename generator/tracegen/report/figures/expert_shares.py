@@ -175,5 +175,5 @@ EXPERTS_BALANCE = shared_experts.table(
     key="experts-balance",
     title="How evenly are the experts chosen?",
     content=_experts_balance,
-    code="from tracegen.analysis import expert_balance\ndata = expert_balance.balance(run.tables)",
+    code="data = expert_balance.balance(run.tables)",
 )

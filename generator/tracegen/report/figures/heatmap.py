@@ -134,14 +134,10 @@ def _content(context: Context) -> Content:
 
 HEATMAP = Figure(
     key="heatmap",
-    page="appendix",
     section="file",
     title="Which bytes of the file does each token touch?",
-    needs=(*needs.BYTES, needs.WHOLE),
+    needs=needs.FILE_USE,
     content=_content,
     wide=True,
-    code="""
-from tracegen.analysis import heatmap
-data = heatmap.shares(run.tables, n_columns=$n_columns, max_rows=$n_rows)
-""",
+    code="data = heatmap.shares(run.tables, n_columns=$n_columns, max_rows=$n_rows)",
 )

@@ -9,7 +9,7 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access, shared_experts
 from tracegen.report.figures.cells import between, share
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Content, Figure, Rows, Table, no_rows
+from tracegen.report.figures.figure import Content, Rows, no_rows
 from tracegen.report.figures.shared_experts import WITH_EXPERTS
 from tracegen.report.words import cache_sentences as say
 
@@ -45,14 +45,11 @@ def _concentration(context: Context) -> Content:
     )
 
 
-CONCENTRATION = Figure(
+CONCENTRATION = shared_access.cache_figure(
     key="concentration",
-    page="appendix",
-    section="cache",
     title="How much of the file takes most of the use?",
-    needs=needs.FILE_USE,
     content=_concentration,
-    code=shared_access.ACCESSES.replace("accesses, order", "accesses, concentration, order, pieces")
+    code=shared_access.ACCESSES
     + """import pandas as pd
 use = concentration.piece_use(run.tables, used, touched, pieces.pieces(run.tables))
 curves = {name: concentration.curve(use, name) for name in concentration.MEASURES}
@@ -121,16 +118,14 @@ def _unknown(context: Context) -> str:
     return "Layers or tokens differ in their number of experts, so that there is no common size of a set."
 
 
-HOT_EXPERTS = Table(
+HOT_EXPERTS = shared_access.cache_table(
     key="hot-experts",
-    page="appendix",
-    section="cache",
     title="Is there a hot set of experts?",
     needs=needs.CHOICES,
     when=WITH_EXPERTS,
     content=_hot_experts,
     words={"limit": str(hot_set.MARGIN)},
-    code=shared_experts.CHOSEN.replace("experts, routing", "experts, hot_set")
+    code=shared_experts.CHOSEN
     + """n_experts = experts.choice(run.tables).n_experts
 data = hot_set.table(hot_set.hot_set(chosen, n_experts))""",
 )
@@ -176,13 +171,9 @@ def _patterns(table: pd.DataFrame, data: pd.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
-KEEP_TENSORS = Table(
+KEEP_TENSORS = shared_access.cache_table(
     key="keep-tensors",
-    page="appendix",
-    section="cache",
     title="What would keeping whole tensors in memory serve?",
-    needs=needs.FILE_USE,
     content=_keep_tensors,
-    code=shared_access.ACCESSES.replace("accesses, order", "accesses, kept_tensors, order")
-    + 'data = kept_tensors.chosen(kept_tensors.kept(run.tables["tensors"], touched))',
+    code=shared_access.ACCESSES + 'data = kept_tensors.chosen(kept_tensors.kept(run.tables["tensors"], touched))',
 )

@@ -58,17 +58,13 @@ def _residency(context: Context) -> Content:
 
 RESIDENCY = Figure(
     key="residency",
-    page="appendix",
     section="file",
     title="How much of the file was in memory?",
     needs=(needs.EVIDENCE, needs.KINDS),
     when=RECORDED,
     content=_residency,
     wide=True,
-    code="""
-from tracegen.analysis import residency
-data = residency.resident_cells(run.tables, page_bytes=$page_bytes, n_bins=$n_bins)
-""",
+    code="data = residency.resident_cells(run.tables, page_bytes=$page_bytes, n_bins=$n_bins)",
 )
 
 
@@ -104,15 +100,12 @@ def _resident_groups(context: Context) -> Content:
 
 RESIDENT_GROUPS = Figure(
     key="resident-groups",
-    page="appendix",
     section="file",
     title="How much of each part of the model stayed in memory?",
     needs=(needs.EVIDENCE, needs.KINDS),
     when=RECORDED,
     content=_resident_groups,
     code="""
-from tracegen.analysis import resident_tensors
-from tracegen.charts import theme
 each = resident_tensors.resident_tensors(run.tables, page_bytes=$page_bytes)
 data = resident_tensors.by_group(each, run.tables["tensors"], theme.GROUP_OF)
 """,

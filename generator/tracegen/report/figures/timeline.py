@@ -106,8 +106,5 @@ TIMELINE = Figure(
     needs=needs.TIMES,
     content=_content,
     wide=True,
-    code="""
-from tracegen.analysis import timeline
-data, bin_ns = timeline.segments(run.tables, $pass_id)
-""",
+    code="data, bin_ns = timeline.segments(run.tables, $pass_id)",
 )

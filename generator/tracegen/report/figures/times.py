@@ -32,7 +32,7 @@ COMPONENTS = Figure(
     page="operations",
     section="time",
     title="Where does a token's time go?",
-    needs=(*needs.TIMES, needs.ROWS),
+    needs=needs.RATES,
     content=_components,
     code=shared_times.TIMED
     + 'data = timing.by(timed, "component", timing.tokens_by_phase(run.tables), timing.outside(run.tables))',
@@ -61,16 +61,12 @@ def _layers(context: Context) -> Content:
 
 LAYERS = Figure(
     key="layers",
-    page="appendix",
     section="time",
     title="Do all layers take the same time?",
     needs=(*needs.TIMES, needs.LAYERS, needs.ROWS),
     content=_layers,
-    code="from tracegen.charts import theme"
-    + shared_times.TIMED
-    + """
-data = timing.by_layer(timed, "$phase", timing.tokens_by_phase(run.tables), theme.GROUP_OF)
-""",
+    code=shared_times.TIMED
+    + 'data = timing.by_layer(timed, "$phase", timing.tokens_by_phase(run.tables), theme.GROUP_OF)',
 )
 
 
@@ -90,7 +86,6 @@ def _op_kinds(context: Context) -> Content:
 
 OP_KINDS = Figure(
     key="op-kinds",
-    page="appendix",
     section="time",
     title="Which kinds of operation take the time?",
     needs=(*needs.TIMES, needs.NAMES, needs.ROWS),
@@ -148,7 +143,6 @@ def _values(times: pd.Series) -> Values:
 
 TOKENS = Figure(
     key="tokens",
-    page="appendix",
     section="time",
     title="How long does each token take?",
     needs=needs.TIMES,

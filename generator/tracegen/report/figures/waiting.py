@@ -13,10 +13,7 @@ from tracegen.report.words import sentences
 
 MOST_KINDS, MOST_NODES = 10, 15
 ALONE = "One thread computed: it waited for no other thread."
-OPS = """
-from tracegen.analysis import operations, passes, waiting
-ops = operations.op_rows(run.tables)
-"""
+OPS = "ops = operations.op_rows(run.tables)\n"
 
 
 def counted(context: Context) -> str:
@@ -119,16 +116,9 @@ def _waiting_nodes(context: Context) -> Rows:
         empty=alone or empty(context),
     ).of(
         shown,
-        col.text(
-            "Result",
-            lambda r: Cell(
-                q.printable(r["name"]),
-                code=True,
-                href=f"../operations/index.html#pass={r['pass_id']}&node={r['at_node']}",
-            ),
-        ),
+        col.node("Result", "at_node"),
         col.name("Operation", "op"),
-        col.number("Layer", lambda r: "" if pd.isna(r["layer"]) else str(r["layer"])),
+        col.layer(),
         col.component(),
         *times(shown),
     )
@@ -136,7 +126,6 @@ def _waiting_nodes(context: Context) -> Rows:
 
 WAITING_NODES = Table(
     key="waiting-nodes",
-    page="appendix",
     section="time",
     title="At which nodes do threads wait most?",
     needs=(*needs.TIMES, needs.NAMES),

@@ -9,12 +9,11 @@ from tracegen.report.figures import cells, needs, shared_access
 from tracegen.report.figures import columns as col
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Content, Figure, Rows, Table, no_rows, not_drawn
+from tracegen.report.figures.figure import Content, Rows, no_rows, not_drawn
 from tracegen.report.words import what_if_sentences as say
 
 HALF = 0.5  # of all bytes that were touched: the memory that sentences tell of
 CODE = """
-from tracegen.analysis import accesses, order, read_time, what_if
 touched = order.disk_accesses(run.tables, accesses.ranges(run.tables))
 scored = what_if.scored(run.tables)
 used = what_if.parts(run.tables, touched)
@@ -102,10 +101,8 @@ def _what_if_orders(context: Context) -> Rows:
     )
 
 
-WHAT_IF_ORDERS = Table(
+WHAT_IF_ORDERS = shared_access.order_table(
     key="what-if-orders",
-    page="appendix",
-    section="order",
     title="What if the tensors stood in another order in the file?",
     needs=needs.FILE_USE,
     content=_what_if_orders,
@@ -132,12 +129,9 @@ def _what_if_memory(context: Context) -> Content:
     )
 
 
-WHAT_IF_MEMORY = Figure(
+WHAT_IF_MEMORY = shared_access.cache_figure(
     key="what-if-memory",
-    page="appendix",
-    section="cache",
     title="What if more of the file stayed in memory?",
-    needs=needs.FILE_USE,
     content=_what_if_memory,
     code=CODE + 'data = data[["order", "memory_bytes", "reads", "read_bytes", "time_ns"]]',
 )
