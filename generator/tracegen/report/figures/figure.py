@@ -36,8 +36,8 @@ class Part:
 
     Its explanation, from `explained/KEY.md`: what it `shows`, what it `counts` and leaves out, and how to `read` it;
     `words` are texts for `{{name}}` there. `code` computes the data of the CSV: it follows `run = tracegen.load(…)` and
-    the imports of the analyses that it names, ends with `data = …`, and contains `$NAME` for a value that depends on the run (`Content.numbers`). Where a few
-    lines do not suffice, `made_by` names the function that computes the data.
+    the imports of the analyses that it names, ends with `data = …`, and contains `$NAME` for a value that depends on
+    the run (`Content.numbers`). Where a few lines do not suffice, `made_by` names the function that computes the data.
     """
 
     key: str
