@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tracegen.analysis.chance import LEVEL
 from tracegen.contract import quantities as q
 from tracegen.report.words import expert_chance_sentences as say
 
@@ -23,32 +24,26 @@ def test_how_even_beside_random_choice() -> None:
 
 
 def test_stickiness_is_told_against_shuffled_tokens() -> None:
-    given: dict[str, Any] = dict(share=0.306, low=0.153, high=0.17, level=0.05, few=False)
-    assert say.sticky_title(effect=0.14, p=0.001, **given) == (
+    found = dict(share=0.306, low=0.153, high=0.17, share_low=None, share_high=None, shuffled=0.17)
+    assert say.sticky_title(found | dict(effect=0.14, p=0.001), few=False) == (
         "A token chooses 30.6 % of its experts as the token before did, more than shuffled tokens: 15.3 % to 17.0 %"
     )
-    assert ", fewer than shuffled tokens:" in say.sticky_title(effect=-0.14, p=0.001, **given)
-    assert "did, no difference shown from shuffled tokens: 15.3 %" in say.sticky_title(effect=0.14, p=0.05, **given)
-    assert "Too few tokens" in say.sticky_title(effect=0.14, p=0.001, **(given | {"few": True}))
-    overall = say.sticky_overall(effect=0.02, low=0.16, high=0.2, shuffled=0.17, p=0.04, n_layers=4, n_held=1)
-    assert overall == (
+    assert ", fewer than shuffled tokens:" in say.sticky_title(found | dict(effect=-0.14, p=0.001), few=False)
+    assert "no difference shown from shuffled" in say.sticky_title(found | dict(effect=0.14, p=LEVEL), few=False)
+    assert "Too few tokens" in say.sticky_title(found | dict(effect=0.14, p=0.001), few=True)
+    several = found | dict(effect=0.02, p=0.04, share_low=0.16, share_high=0.2)
+    assert say.sticky_overall(several, n_layers=4, n_held=1) == (
         " Effect over all layers: +2.0 percentage points (95 %: −1.0 to +3.0), p = 0.04; of 4 layers, 1 differ by "
         "Holm’s method."
     )
-    alone = say.sticky_overall(effect=-0.02, low=None, high=None, shuffled=0.17, p=0.4, n_layers=1, n_held=0)
+    alone = say.sticky_overall(found | dict(effect=-0.02, p=0.4), n_layers=1, n_held=0)
     assert alone == " Effect over all layers: −2.0 percentage points, p = 0.40."
-    caption = say.sticky_caption(n_pairs=[1], draws=999, overall=alone, cut="")
-    assert "n = 1 token row per layer with a token before it." in caption
-    assert "n =" not in say.sticky_caption(n_pairs=[], draws=999, overall="", cut="")
 
 
 def test_pairs_and_why_there_is_none() -> None:
     assert say.pairs_title(1).startswith("1 pair of experts of a layer is chosen together")
     assert say.pairs_title(30).startswith("30 pairs of experts of a layer are chosen together")
     assert say.pairs_title(0).endswith("?")
-    given: dict[str, Any] = dict(n_tested=1_000, n_unusual=30, least_rows=20, least_lift=1.5)
-    assert "The 20 of least p; the CSV has more." in say.pairs_caption(n_shown=20, **given)
-    assert "the CSV has more" not in say.pairs_caption(n_shown=30, **given)
     few: dict[str, Any] = dict(n_rows=60, n_chosen=2, n_tested=9, n_pairs=28, least=40)
     assert say.no_pairs(**few) == "No pair exceeds chance clearly, of 9 tested pairs."
     assert "often enough to test" in say.no_pairs(**(few | dict(n_tested=0)))
@@ -57,43 +52,36 @@ def test_pairs_and_why_there_is_none() -> None:
 
 
 def test_prompt_against_generation() -> None:
-    given: dict[str, Any] = dict(distance=0.267, high=0.25, level=0.05)
-    assert "choose other experts: their distance is 26.7 %" in say.phases_title(p=0.01, few=False, **given)
-    assert "choose no clearly different experts" in say.phases_title(p=0.05, few=False, **given)
-    assert "Too few" in say.phases_title(p=0.05, few=True, **given)
-    assert "single rows" in say.phases_caption(block=1, draws=999, cut="")
-    assert "blocks of 8 rows in a row" in say.phases_caption(block=8, draws=999, cut="")
+    found = dict(distance=0.267, high=0.25)
+    assert "choose other experts: their distance is 26.7 %" in say.phases_title(found | dict(p=0.01), few=False)
+    assert "choose no clearly different experts" in say.phases_title(found | dict(p=LEVEL), few=False)
+    assert "Too few" in say.phases_title(found | dict(p=LEVEL), few=True)
     assert "no routing of a prompt pass" in say.no_phases(n_prompt=0, n_generate=5)
     assert "no routing of a generate pass" in say.no_phases(n_prompt=5, n_generate=0)
     assert say.no_phases(n_prompt=5, n_generate=5) == say.UNTESTED
 
 
 def test_what_the_layer_before_tells() -> None:
-    given: dict[str, Any] = dict(share=0.34, low=0.2, high=0.25, level=0.05)
-    assert say.next_title(effect=0.1, p=0.02, **given) == (
+    found = dict(share=0.34, low=0.2, high=0.25, share_low=0.3, share_high=0.38, shifted=0.24, most=0.3, before=0.28)
+    assert say.next_title(found | dict(effect=0.1, p=0.02)) == (
         "The layer before predicts 34.0 % of a token’s experts, more than chance: 20.0 % to 25.0 %"
     )
-    assert "fewer than chance:" in say.next_title(effect=-0.1, p=0.02, **given)
-    assert "no more than chance:" in say.next_title(effect=0.1, p=0.05, **given)
-    overall = say.next_overall(effect=0.1, low=0.3, high=0.38, shifted=0.24, p=0.02, most=0.3, before=0.28, even=0.125)
-    assert overall == (
+    assert "fewer than chance:" in say.next_title(found | dict(effect=-0.1, p=0.02))
+    assert "no more than chance:" in say.next_title(found | dict(effect=0.1, p=LEVEL))
+    assert say.next_overall(found | dict(effect=0.1, p=0.02, even=0.125)) == (
         " Effect over all layers: +10.0 percentage points (95 %: +6.0 to +14.0), p = 0.02. The most chosen experts "
         "find 30.0 %, those of the token before 28.0 %, any k of E 12.5 %."
     )
-    caption = say.next_caption(n_learned=207, n_rows=52, overall=overall, cut=" Cut.")
-    assert "first 207 token rows and scored on the other 52" in caption and overall + " Cut." in caption
     assert say.no_next(n_rows=1, n_layers=4, least=100) == ("1 token row is too few to learn a guess: it takes 100.")
     assert "99 token rows are too few" in say.no_next(n_rows=99, n_layers=4, least=100)
     assert say.no_next(n_rows=200, n_layers=1, least=100).startswith("Not applicable: fewer than two layers")
 
 
 def test_how_long_the_same_experts_serve() -> None:
-    given: dict[str, Any] = dict(length=16, low=0.34, high=0.36)
-    assert say.segments_title(srp=0.4, **given) == (
+    found = dict(length=16, srp_low=0.34, srp_high=0.36)
+    assert say.segments_title(found | dict(srp=0.4)) == (
         "A fixed set of experts fits the choices of 16 tokens in a row with an F1 of 40.0 % (SRP), more than those of "
         "shuffled tokens: 34.0 % to 36.0 %"
     )
-    assert "less than those of shuffled" in say.segments_title(srp=0.3, **given)
-    assert "(SRP), within those of shuffled" in say.segments_title(srp=0.36, **given)
-    caption = say.segments_caption(n_rows=259, n_layers=24, draws=19, cut="")
-    assert "n = 259 token rows in 24 layers." in caption and "not a prediction of speed. Prompt" in caption
+    assert "less than those of shuffled" in say.segments_title(found | dict(srp=0.3))
+    assert "(SRP), within those of shuffled" in say.segments_title(found | dict(srp=0.36))
