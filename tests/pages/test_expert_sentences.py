@@ -196,24 +196,16 @@ def test_what_is_said_of_half_of_the_layers_is_so(seed: int) -> None:
         assert set(needed) == {number}
 
 
-def test_the_caption_of_the_fewest() -> None:
-    assert "differ from layer to layer" in say.cover_caption(n_layers=4, n_rows=7)
-    assert "differ" not in say.cover_caption(n_layers=1, n_rows=1)
-
-
 def test_how_strongly() -> None:
     assert "gets a weight of 0.354" in say.weights_title(mean=0.354, places=2, layers=FOUR)
     assert "strongest expert in layer 3 " in say.weights_title(mean=0.354, places=2, layers=[3])
     assert say.weights_title(mean=1.0, places=1, layers=FOUR).startswith("The one expert that ")
 
 
-def test_what_a_place_is() -> None:
-    many = say.weights_caption(n_rows=[7, 7], places=8, shown=6)
-    assert "n = 7 token rows per layer and place. Drawn: the 6 strongest of 8; the table has all." in many
-    assert "not always llama.cpp’s first choice" in many
-    few = say.weights_caption(n_rows=[1, 1], places=2, shown=2)
-    assert "n = 1 token row per layer and place." in few and "the table has all" not in few
-    assert "n =" not in say.weights_caption(n_rows=[], places=0, shown=0)
+def test_rows_are_counted_by_layer() -> None:
+    assert say.counted_rows([7, 7], "per layer") == " n = 7 token rows per layer."
+    assert say.counted_rows([3, 1], "per layer") == " n = 1 to 3 token rows per layer."
+    assert say.counted_rows([], "per layer") == ""
 
 
 def test_few_rows_are_uneven_by_chance() -> None:

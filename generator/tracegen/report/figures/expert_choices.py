@@ -114,9 +114,9 @@ def _experts_of_tokens(context: Context) -> Rows:
     layer, chosen = routing.most_uneven(context.expert_layers), context.chosen
     rows = routing.by_strength(chosen[chosen["layer"] == layer])
     tokens = [part for _, part in rows.groupby(["pass_id", "row"])]
-    given = shared_experts.given(context)
+    given, where = shared_experts.given(context), "" if layer is None else f" in layer {layer}"
     return Rows(
-        title=say.of_tokens_title(layer),
+        title=f"Which experts did each token choose{where}, with which weights?",
         caption=say.of_tokens_caption(
             n_ordered=sum(bool(part["place"].notna().all()) for part in tokens),
             n_tokens=len(tokens),

@@ -20,19 +20,14 @@ from tracegen.report.words import expert_sentences as say
 def _experts_load(context: Context) -> Content:
     """How evenly the choices of a layer are shared among its experts."""
     choice, empty = context.choice, shared_experts.no_choice(context)
-    ranked = routing.ranked(choice.counts)
+    ranked, layers = routing.ranked(choice.counts), shared_experts.layers(context)
     title = ""
     if not empty:
         share, even = routing.most_chosen(ranked)
-        title = say.load_title(
-            share=share, even=even, layers=shared_experts.layers(context), chance=context.choice_by_chance
-        )
-    caption = say.load_caption(
-        n_layers=len(shared_experts.layers(context)), n_rows=choice.n_rows, sizes_differ=ranked["even"].nunique() > 1
-    )
+        title = say.load_title(share=share, even=even, layers=layers, chance=context.choice_by_chance)
     return Content(
         title=title,
-        caption=caption,
+        caption=say.load_caption(n_layers=len(layers), n_rows=choice.n_rows, sizes_differ=ranked["even"].nunique() > 1),
         alt=f"Share of choices by place of the expert in its layer. {q.ended(title)}",
         chart=lambda width: expert_load.chart(ranked, width=width),
         data=ranked,
@@ -76,7 +71,9 @@ def _experts_cover(context: Context) -> Content:
         title = say.cover_title(needed=needed, sizes=sizes, layers=shared_experts.layers(context))
     return Content(
         title=title,
-        caption=say.cover_caption(n_layers=len(per_layer), n_rows=context.choice.n_rows),
+        caption="The fewest experts of a layer that together make up at least 50, 80 and 95 % of its choices, the most "
+        f"chosen first.{' Which they are may differ from layer to layer.' if len(per_layer) > 1 else ''} "
+        f"{say.generate_rows(context.choice.n_rows)}",
         alt=f"Experts needed per layer for three shares of the choices. {q.ended(title)}",
         chart=lambda width: by_layer.lines(rows, list(names.values()), "experts", width=width),
         data=per_layer,

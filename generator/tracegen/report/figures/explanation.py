@@ -1,6 +1,7 @@
-"""The explanation of a figure, table or explorer as a page prints it."""
+"""The explanation of a figure, table or explorer as a page prints it, and how much of a caption it adds."""
 
 import ast
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pkgutil import iter_modules
@@ -9,6 +10,7 @@ from string import Template
 from tracegen import analysis
 from tracegen.report.figures.figure import Part
 
+MOST = 40  # words below a figure
 ANALYSES = {module.name for module in iter_modules(analysis.__path__)}
 
 
@@ -52,3 +54,15 @@ def _imports(code: str) -> list[str]:
         *([f"from tracegen.analysis import {', '.join(used)}"] if used else []),
         *(["from tracegen.charts import theme"] if "theme" in free else []),
     ]
+
+
+def shortened(caption: str) -> tuple[str, str]:
+    """The first sentences of a caption, at most MOST words if the first one has no more, and the others, which follow
+    the explanation."""
+    sentences = re.split(r"(?<=[.!?])\s+(?=[A-Z\d“])", caption.strip())
+    said = sentences[:1]
+    for sentence in sentences[1:]:
+        if sum(len(each.split()) for each in (*said, sentence)) > MOST:
+            break
+        said.append(sentence)
+    return " ".join(said), " ".join(sentences[len(said) :])

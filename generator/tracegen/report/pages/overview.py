@@ -3,7 +3,7 @@
 from typing import Any
 
 from tracegen.contract.text import text_of
-from tracegen.report.findings import leading
+from tracegen.report.findings import found
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.facts import text_by_token
 from tracegen.report.pages.key_figures import key_figures
@@ -14,12 +14,12 @@ from tracegen.report.pages.what_ran import what_ran
 def overview(collector: Collector) -> dict[str, Any]:
     """Everything the template of the first page prints beside its picture."""
     question = collector.fact("settings", "question")
-    found = collector.findings
+    findings = collector.findings
     return {
         "question": text_of(question) if question else "",
-        "answer": found[0] if found else None,
-        "findings": [finding for finding in found[1:] if finding.effect > 0][: leading.MOST],
-        "rule": leading.RULE,
+        "answer": findings[0] if findings else None,
+        "findings": [finding for finding in findings[1:] if finding.effect > 0][: found.MOST],
+        "rule": found.RULE,
         "ran": what_ran(collector),
         "key_figures": key_figures(collector),
         "text": text_by_token(collector),

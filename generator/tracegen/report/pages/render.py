@@ -18,7 +18,7 @@ from tracegen.contract import quantities as q
 from tracegen.contract.model import Check, Run, Version
 from tracegen.report.figures.catalogue import part_of
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explained, explained
+from tracegen.report.figures.explanation import Explained, explained, shortened
 from tracegen.report.pages import run_file
 from tracegen.report.pages.anchors import write_anchors
 from tracegen.report.pages.body import assembled, left_out
@@ -36,7 +36,6 @@ from tracegen.report.pages.page import EXPLORERS, Page, Report, outline
 from tracegen.report.pages.timeline import timeline
 from tracegen.report.pages.views import FigureView, TableView
 from tracegen.report.words import latex, sentences
-from tracegen.report.words.captions import shortened
 from tracegen.storing import resources
 
 if TYPE_CHECKING:
