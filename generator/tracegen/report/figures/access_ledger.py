@@ -15,7 +15,6 @@ from tracegen.report.words import access_sentences as say
 
 
 def _access_blocks(context: Context) -> Rows:
-    """A row for each size of block; medians over the passes that titles tell of."""
     phase = shared_access.phase(context)
     told = shared_access.of_phase(context, phase)["pass_id"]
     data = ledger.blocks(context.disk_accesses, int(context.tables["files"]["size_bytes"].sum()))

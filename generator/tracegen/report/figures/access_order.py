@@ -85,7 +85,6 @@ ACCESS_ORDER = shared_access.order_table(
 
 
 def _access_distances(context: Context) -> Content:
-    """Steps of the told phase by distance."""
     phase = shared_access.phase(context)
     told = shared_access.of_phase(context, phase)["pass_id"]
     touched = context.disk_accesses
@@ -121,7 +120,6 @@ data = order.distances(touched, told)""",
 
 
 def _access_reads(context: Context) -> Rows:
-    """A row for each tolerance."""
     phase = shared_access.phase(context)
     told = shared_access.of_phase(context, phase)
     if told.empty:

@@ -11,7 +11,6 @@ from tracegen.report.figures.figure import Content, Figure, Rows, Table
 
 
 def _buffers(context: Context) -> Content:
-    """What the runtime's buffers held over the life of the process."""
     level = buffers.occupancy(context.tables)
     passes = context.tables["passes"]
     ends = passes["end_ns"].dropna()
@@ -46,7 +45,6 @@ data = level.assign(time_ns=level["time_ns"] - begin)
 
 
 def _kv_cache(context: Context) -> Content:
-    """The bytes of the KV cache that each generate pass touches."""
     tokens = context.of_kind(context.measured, "generate").dropna(subset=["produced_token"])
     used = context.buffer_use[context.buffer_use["group"] == "KV cache"]
     data = tokens[["pass_id", "produced_token"]].merge(used[["pass_id", "touched_bytes"]], on="pass_id")

@@ -81,7 +81,6 @@ def _steps(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cache_rates(context: Context) -> Content:
-    """The hit rates of all policies."""
     empty = nothing(context)
     rates, granule = context.hit_rates, context.granule_bytes
     table = rates.rates
@@ -178,7 +177,6 @@ MIDDLE = 16  # passes in a row that the title tells of, beside one and all
 
 
 def _working_set(context: Context) -> Content:
-    """The working set by number of passes."""
     found = context.windows
     kind, n, granule = found.kind, len(found.pass_ids), context.granule_bytes
     told = [(length, found.of(length)) for length in dict.fromkeys((1, MIDDLE, n))]
@@ -215,7 +213,6 @@ FILE = "data/reuse-by-tensor.csv"
 
 
 def _reuse(context: Context) -> Rows:
-    """A row for each kind of item."""
     empty = shared_access.nothing(context)
     if empty:
         return no_rows(empty)

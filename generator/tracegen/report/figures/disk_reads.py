@@ -187,7 +187,6 @@ DISK_SIZES = request_table(
 
 
 def _disk_read_sizes(context: Context) -> Rows:
-    """One row for each class of size."""
     table = requests.by_size(context.tables)
     read, n = int(table["read_bytes"].sum()), int(table["n_requests"].sum())
     middle = int((table["read_bytes"].cumsum() * 2 >= read).to_numpy().argmax()) if read else 0

@@ -16,7 +16,6 @@ from tracegen.report.words import disk_sentences as say
 
 
 def _disk_split(context: Context) -> Content:
-    """The parts of the time of each generate pass."""
     rows = context.disk_split
     generate, prompt = context.of_kind(rows, "generate").reset_index(drop=True), context.of_kind(rows, "prompt")
     shown, phase = (generate, "generate") if len(generate) else (prompt, "prompt")
@@ -60,7 +59,6 @@ CELLS = 2_500  # at most, to keep the SVG small
 
 
 def _disk_map(context: Context) -> Content:
-    """The time waited for each stretch of the file in each pass."""
     tables = context.tables
     rows = context.display_rows
     rows = rows[~rows["outside"].to_numpy(bool)]
@@ -100,7 +98,6 @@ data, longest_ns = disk_waits.cells(run.tables, rows[~rows["outside"]], n_bins=$
 
 
 def _disk_layers(context: Context) -> Content:
-    """Time waited for the bytes of each layer, in passes of one phase."""
     phase, rows = context.phase, _rows(context, context.phase)
     if not rows["waited_ns"].sum() and phase != "prompt":
         phase, rows = "prompt", _rows(context, "prompt")
@@ -144,7 +141,6 @@ def _first(n: int) -> str:
 
 
 def _disk_tensors(context: Context) -> Rows:
-    """The tensors whose bytes were missing, longest waiting first."""
     found = disk_waits.by_tensor(context.tables)
     whole = int(found["waited_ns"].sum())
     named = found.dropna(subset=["component"])
@@ -204,7 +200,6 @@ WITH_BOTH = When(
 
 
 def _disk_experts(context: Context) -> Rows:
-    """The experts whose bytes were missing, longest waiting first."""
     table = expert_waits.by_expert(context.tables)
     waited = int(table["waited_ns"].sum())
     half = int((table["waited_ns"].cumsum() < waited / 2).sum()) + 1 if waited else 0

@@ -18,7 +18,6 @@ SMALL = 20_000  # bytes of CSV up to which a table is offered as CSV too
 
 
 def _content(context: Context) -> Rows:
-    """Every table as Parquet, small ones as CSV too."""
     rows: list[dict[str, Any]] = []
     files: dict[str, str | bytes] = {}
     for name, contract in BY_NAME.items():

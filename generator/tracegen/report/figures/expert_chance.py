@@ -39,7 +39,6 @@ def _over_all(table: pd.DataFrame) -> tuple[col.Row, pd.DataFrame]:
 
 
 def _experts_sticky(context: Context) -> Content:
-    """By layer: observed, shuffled and even share."""
     table = context.stickiness
     every, layers = _over_all(table)
     few = bool(every) and every["n_pairs"] <= expert_transitions.FEW_PAIRS
@@ -70,7 +69,6 @@ EXPERTS_STICKY = shared_experts.figure(
 
 
 def _experts_again(context: Context) -> Rows:
-    """How many of a token's experts the token before had chosen too."""
     again = routing.reuse(context.chosen, context.choice.counts)
     return Rows(
         caption="Tokens: rows of generated tokens with another one before them in their sequence. Chosen before: "
@@ -100,7 +98,6 @@ TOLD = 16  # the title tells segments of this length, or of the longest below
 
 
 def _experts_segments(context: Context) -> Rows:
-    """A row for each length of segment."""
     table = expert_segments.segments(context.chosen, context.expert_sizes)
     told = table[table["length"] <= TOLD].tail(1).to_dict("records")
     n_rows, n_layers = (int(table[name].iloc[0]) if len(table) else 0 for name in ("n_rows", "n_layers"))
@@ -144,7 +141,6 @@ def _too_few(context: Context) -> str:
 
 
 def _experts_next(context: Context) -> Content:
-    """By layer: what the layer before tells, beside other guesses."""
     table = context.experts_next
     every, layers = _over_all(table)
     title, overall = (say.next_title(every), say.next_overall(every)) if every else ("", "")

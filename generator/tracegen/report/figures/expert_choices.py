@@ -15,7 +15,6 @@ from tracegen.report.words import expert_sentences as say
 
 
 def _experts(context: Context) -> Content:
-    """Tokens per layer and expert over the generate passes."""
     choice, empty = context.choice, shared_experts.no_choice(context)
     title = ""
     if not empty:

@@ -18,7 +18,6 @@ from tracegen.report.words import expert_sentences as say
 
 
 def _experts_load(context: Context) -> Content:
-    """How evenly the choices of a layer are shared among its experts."""
     choice, empty = context.choice, shared_experts.no_choice(context)
     ranked, layers = routing.ranked(choice.counts), shared_experts.layers(context)
     title = ""
@@ -60,7 +59,6 @@ EXPERTS_LOAD = shared_experts.figure(
 
 
 def _experts_cover(context: Context) -> Content:
-    """How few experts of each layer make up most of its choices."""
     per_layer, empty = context.expert_layers, shared_experts.no_choice(context)
     names = {f"needed_{round(100 * part)}": f"{round(100 * part)} %" for part in reversed(routing.COVERED)}
     rows = per_layer.melt("layer", list(names), "needed", "value")
@@ -90,7 +88,6 @@ EXPERTS_COVER = shared_experts.figure(
 
 
 def _experts_layers(context: Context) -> Rows:
-    """How uneven the choice is in each layer, and how few experts make up most of it."""
     per_layer = context.expert_layers
     return Rows(
         caption="Choices: token rows of generate passes times the experts that each chooses. Unevenness: standard "

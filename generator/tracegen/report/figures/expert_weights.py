@@ -14,7 +14,6 @@ PLACES = 6
 
 
 def _experts_weights(context: Context) -> Content:
-    """How strongly the tokens choose, per layer and place in order of weight."""
     weights = routing.weights(context.chosen)
     places = sorted(int(place) for place in weights["place"].unique())
     rows = weights[weights["place"] <= PLACES]
@@ -62,7 +61,6 @@ def _mean(place: int) -> col.Column:
 
 
 def _experts_strength(context: Context) -> Rows:
-    """Mean routing weight by layer and place in order of weight."""
     weights = routing.weights(context.chosen)
     places = sorted(int(place) for place in weights["place"].unique())
     by_layer_of = [

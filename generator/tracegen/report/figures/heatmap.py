@@ -103,7 +103,6 @@ def most_untouched(use: pd.DataFrame) -> tuple[str, float]:
 
 
 def _content(context: Context) -> Content:
-    """How much of each place of the file each pass used, and how many bytes of each kind of buffer."""
     tables, rows = context.tables, _rows(context)
     n_columns = heatmap_chart.track_px(COLUMN)
     known = {"used": context.used, "cut": context.pieces}

@@ -15,7 +15,6 @@ from tracegen.report.words import cache_sentences as say
 
 
 def _concentration(context: Context) -> Content:
-    """The curve of each measure."""
     use = concentration.piece_use(context.tables, context.used, context.disk_accesses, context.pieces)
     curves = {name: concentration.curve(use, name) for name in concentration.MEASURES}
     drawn = [concentration.thinned(of, 100).assign(measure=name) for name, of in curves.items()]
@@ -135,7 +134,6 @@ FILE = "data/keep-tensors.txt"
 
 
 def _keep_tensors(context: Context) -> Rows:
-    """A row for each size of memory."""
     empty = shared_access.nothing(context)
     if empty:
         return no_rows(empty)

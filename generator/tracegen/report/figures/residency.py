@@ -23,7 +23,6 @@ RECORDED = When("a run that recorded which pages were in memory (residency = tru
 
 
 def _residency(context: Context) -> Content:
-    """Which part of the model file was in memory after each load and pass."""
     tables = context.tables
     page = context.fact("host", "page_bytes")
     if page is None:  # an older run without the size of a page: its pages have no place in the file
@@ -72,7 +71,6 @@ LEAST = 0.01  # of the tensors' bytes: smaller groups have no line
 
 
 def _resident_groups(context: Context) -> Content:
-    """A line for each group of components."""
     page = context.fact("host", "page_bytes")
     if page is None:
         return not_drawn(NO_PAGE)

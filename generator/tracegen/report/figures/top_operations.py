@@ -23,7 +23,6 @@ def _mean_us(label: str, name: str) -> col.Column:
 
 
 def _content(context: Context) -> Rows:
-    """The nodes that took most time, each linked to its longest execution."""
     phase = context.phase
     rows = timing.top_ops(context.timed, phase)
     longest = float(rows["share"].max()) if len(rows) else 1.0

@@ -69,7 +69,6 @@ def _title(context: Context, table: pd.DataFrame) -> str:
 
 
 def _waiting_kinds(context: Context) -> Rows:
-    """Waiting per kind of operation and component."""
     table = waiting.by(context.ops, context.measured, waiting.KIND)
     _, n_threads = waiting.thread_time(context.ops, context.measured)
     alone = ALONE if n_threads == 1 else ""
@@ -104,7 +103,6 @@ data = waited.drop(columns=["pass_id", "at_node"])
 
 
 def _waiting_nodes(context: Context) -> Rows:
-    """The nodes of the graph where threads waited most, each with a link to the execution that waited most."""
     table = waiting.by(context.ops, context.measured, waiting.NODE)
     _, n_threads = waiting.thread_time(context.ops, context.measured)
     alone = ALONE if n_threads == 1 else ""

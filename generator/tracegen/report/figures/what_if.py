@@ -111,7 +111,6 @@ WHAT_IF_ORDERS = shared_access.order_table(
 
 
 def _what_if_memory(context: Context) -> Content:
-    """The time to read of a pass by size of memory, for each order of the file."""
     empty = nothing(context)
     if empty:
         return not_drawn(empty)

@@ -88,15 +88,19 @@ def render_report(
     sections = {key: collector.sections(key) for key in keys}  # starts to draw all charts before any page waits
     views = {key: BUILDERS[key](collector) if key in BUILDERS else {} for key in keys}
     environment = environment_of(name)
-    environment.globals |= {"run": run, "name": name, "citable": citable, "checks_csv": checks_csv, "guide": guide()}
     environment.globals |= {
+        "run": run,
+        "name": name,
+        "citable": citable,
+        "checks_csv": checks_csv,
+        "guide": guide(),
         "time_note": collector.time_note,
         "time_care": sentences.times_with_care(collector.care, remedy=False),
         "pass_names": json.dumps(pass_names(collector.labels), ensure_ascii=False, separators=(",", ":")),
         "verdict": sentences.verdict_line(run.verdict, run.checks),
+        "appendix": {name for name, parts in sections[APPENDIX].items() if parts},
+        "random_weights": collector.flag("model", "random_weights"),
     }
-    environment.globals |= {"appendix": {name for name, parts in sections[APPENDIX].items() if parts}}
-    environment.globals |= {"random_weights": collector.flag("model", "random_weights")}
     pages = tuple(
         _page(environment, key, title, summary, views[key], sections[key], left_out(collector))
         for key, title, summary in outline(run)
