@@ -1,7 +1,5 @@
 """How much more than the touched bytes is read, and what became of the bytes of each part of the model."""
 
-import pandas as pd
-
 from tracegen.analysis import ledger
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
@@ -20,8 +18,12 @@ def _access_blocks(context: Context) -> Rows:
     data = ledger.blocks(context.disk_accesses, int(context.tables["files"]["size_bytes"].sum()))
     of = data[data["pass_id"].isin(told)]
     medians = of.groupby("block_bytes")[["touched_bytes", "in_blocks_bytes"]].median().reset_index()
+    title = ""
+    if len(medians):
+        block, touched, in_blocks = medians.iloc[-1].astype(float)
+        title = say.blocks_title(block, touched, in_blocks, phase)
     return Rows(
-        title=_title(medians.iloc[-1].astype(float), phase) if len(medians) else "",
+        title=title,
         caption="Different bytes of the mapped files that a pass touched, and those of the whole blocks in which they "
         f"lie; blocks begin at multiples of their size. Medians over {q.counted(len(told), f'{phase} pass')}."
         f"{shared_access.left_out(context)}",
@@ -34,10 +36,6 @@ def _access_blocks(context: Context) -> Rows:
         col.size("In whole blocks", "in_blocks_bytes"),
         col.number("Times", lambda r: q.decimal(r["in_blocks_bytes"] / r["touched_bytes"], 2)),
     )
-
-
-def _title(largest: pd.Series, phase: str) -> str:
-    return say.blocks_title(largest["block_bytes"], largest["touched_bytes"], largest["in_blocks_bytes"], phase)
 
 
 ACCESS_BLOCKS = shared_access.order_table(

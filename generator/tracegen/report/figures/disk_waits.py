@@ -135,11 +135,6 @@ DISK_LAYERS = fault_figure(
 MOST_TENSORS = 5
 
 
-def _first(n: int) -> str:
-    few = f"The {min(n, MOST_TENSORS)} of {q.counted(n, 'tensor')} with page faults that threads waited for longest. "
-    return few if n else ""
-
-
 def _disk_tensors(context: Context) -> Rows:
     found = disk_waits.by_tensor(context.tables)
     whole = int(found["waited_ns"].sum())
@@ -156,9 +151,11 @@ def _disk_tensors(context: Context) -> Rows:
             q.printable(top["op"]) if q.known(top["op"]) else "",
             float(top["op_share"]),
         )
+    n = len(found)
+    first = f"The {min(n, MOST_TENSORS)} of {q.counted(n, 'tensor')} with page faults that threads waited for longest. "
     return Rows(
         title=title,
-        caption=f"{_first(len(found))}Time is summed over threads and measured passes. Pages: how many different pages "
+        caption=f"{first if n else ''}Time is summed over threads and measured passes. Pages: how many different pages "
         "of 4 KiB had a fault; neighbours that the kernel mapped with them are not counted. The group is that of the "
         "tensor’s name: a tied embedding is also the matrix of the output. Used in: the kind of operation with most of "
         "the waiting for the tensor, and its share of that. The CSV has all tensors.",

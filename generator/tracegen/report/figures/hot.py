@@ -57,10 +57,15 @@ data = pd.concat(drawn, ignore_index=True)[["measure", "file_share", "use_share"
 )
 
 
+SIZES_DIFFER = "Layers or tokens differ in their number of experts, so that there is no common size of a set."
+
+
 def _hot_experts(context: Context) -> Rows:
     """A row for the static set and one for the experts chosen last."""
     hot = context.hot_set
-    empty = shared_experts.no_choice(context) or ("" if hot else _unknown(context))
+    n = context.choice.n_rows
+    unknown = say.too_few(n, hot_set.LEAST_TOKENS) if n < hot_set.LEAST_TOKENS else SIZES_DIFFER
+    empty = shared_experts.no_choice(context) or ("" if hot else unknown)
     columns = (
         col.text("Held in each layer", lambda r: r["what"]),
         col.number("Experts", lambda r: f"{q.count(r['hot'].n_held)} of {q.count(r['hot'].n_experts)}"),
@@ -108,13 +113,6 @@ def hot_set_counts(hot: hot_set.HotSet | None) -> str:
         f"{hot_set.N_PARTS} parts of the scored tokens in a row. One static set was tested, not every set of its size. "
         "data/pin-profile.csv lists its experts, the most chosen first."
     )
-
-
-def _unknown(context: Context) -> str:
-    n = context.choice.n_rows
-    if n < hot_set.LEAST_TOKENS:
-        return say.too_few(n, hot_set.LEAST_TOKENS)
-    return "Layers or tokens differ in their number of experts, so that there is no common size of a set."
 
 
 HOT_EXPERTS = shared_access.cache_table(

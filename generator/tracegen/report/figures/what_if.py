@@ -47,27 +47,11 @@ def numbers(context: Context) -> dict[str, object]:
     return {"latency_ns": context.read_time.latency_ns, "bytes_per_second": context.read_time.bytes_per_second}
 
 
-def with_memory(table: pd.DataFrame, share: float) -> pd.DataFrame:
-    """The rows of `what_if.simulated` for one size of memory."""
-    return table[(table["memory_share"] == share).to_numpy(bool)]
-
-
 def best(table: pd.DataFrame) -> tuple[str, float]:
     """The order that takes the least time with nothing in memory, and which share of today's time it saves."""
     time = {str(row["order"]): float(row["time_ns"]) for row in table[table["memory_share"] == 0].to_dict("records")}
     name = min(time, key=lambda order: time[order])
     return name, 1 - time[name] / time["today"] if time["today"] else 0.0
-
-
-def saved(table: pd.DataFrame, share: float) -> tuple[float, float]:
-    """Which share of the time some memory saves in today's order, and the memory in bytes."""
-    none, some = (with_memory(table, s).query("order == 'today'").to_dict("records")[0] for s in (0.0, share))
-    return 1 - some["time_ns"] / none["time_ns"] if none["time_ns"] else 0.0, float(some["memory_bytes"])
-
-
-def held(context: Context, memory_bytes: float) -> float:
-    """Which share of the bytes that scored passes touch the most used ones are, if they are held and never change."""
-    return what_if.held_share(context.what_if_parts, context.scored, memory_bytes)
 
 
 def _what_if_orders(context: Context) -> Rows:
@@ -76,7 +60,7 @@ def _what_if_orders(context: Context) -> Rows:
     if empty:
         return no_rows(empty)
     table = context.what_if
-    none, half = (with_memory(table, s) for s in (0.0, HALF))
+    none, half = (table[(table["memory_share"] == share).to_numpy(bool)] for share in (0.0, HALF))
     memory = q.size(half["memory_bytes"].iloc[0])
     with_half = half.set_index("order").add_suffix("_half")[["reads_half", "time_ns_half"]]
     return Rows(
@@ -115,8 +99,10 @@ def _what_if_memory(context: Context) -> Content:
     if empty:
         return not_drawn(empty)
     table = context.what_if
-    share, memory = saved(table, HALF)
-    title = say.memory_title(share, memory, held(context, memory))
+    today = table[(table["order"] == "today").to_numpy(bool)].set_index("memory_share")
+    (none, half), memory = today["time_ns"][[0.0, HALF]], float(today["memory_bytes"][HALF])
+    held = what_if.held_share(context.what_if_parts, context.scored, memory)
+    title = say.memory_title(1 - half / none if none else 0.0, memory, held)
     return Content(
         title=title,
         caption=f"Mean time of a pass to read what is not in memory. {caption(context)}",

@@ -105,7 +105,8 @@ def _about(context: Collector, row: Any) -> str:
     ended = not pd.isna(row["end_ns"])
     took = q.duration(int(row["end_ns"]) - int(row["begin_ns"])) if ended else f"duration {q.UNKNOWN}"
     tokens = q.UNKNOWN if pd.isna(row["n_tokens"]) else q.counted(row["n_tokens"], "token row")
-    tokens += _in_and_out(context.held.get(int(row["pass_id"])), row["produced_token"])
+    held, gives = context.held.get(int(row["pass_id"])), row["produced_token"]
+    tokens += ("" if held is None else f", holds token {held}") + (f", gives token {gives}" if q.known(gives) else "")
     outside = ", left out of every statistic" if row["kind"] in ("load", "warmup") else ""
     faults = q.count(row["major_faults"] if q.known(row["major_faults"]) else None)
     return (
@@ -114,12 +115,6 @@ def _about(context: Collector, row: Any) -> str:
         f"{took}, graph {row['graph']}, page faults that waited for a read: {faults}, "
         f"read from the disk for the whole process: {q.size(row['read_bytes'])}."
     )
-
-
-def _in_and_out(held: int | None, produced: Any) -> str:
-    """The generated token that a pass holds and the one that it gives, where they are known."""
-    takes = "" if held is None else f", holds token {held}"
-    return takes + (f", gives token {produced}" if q.known(produced) else "")
 
 
 def _rows(context: Collector, pass_id: int) -> list[dict[str, Any]]:
