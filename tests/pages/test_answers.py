@@ -14,7 +14,7 @@ from tests.site_project import private_run, private_tables
 from tracegen.contract.model import Check, Run
 from tracegen.publishing import privacy
 from tracegen.report.figures.file_tokens import FILE_TOKENS
-from tracegen.report.findings import leading
+from tracegen.report.findings.found import MOST
 from tracegen.report.pages.collector import Collector
 from tracegen.report.words import sentences
 
@@ -26,7 +26,7 @@ def test_each_finding_leads_to_its_figure(name: str) -> None:
     answer = re.findall(r'<p class="tg-answer">(.*?)</p>', overview, re.DOTALL)
     listed = "".join(re.findall(r'<ul class="tg-findings">(.*?)</ul>', overview, re.DOTALL))
     items = re.findall(r"<li>(.*?)</li>", listed, re.DOTALL)
-    assert len(answer) <= 1 and len(items) <= leading.MOST
+    assert len(answer) <= 1 and len(items) <= MOST
     for item in (*answer, *items):
         (href,) = re.findall(r'<a class="tg-figure-of" href="([^"]*)"', item)
         page, _, anchor = href.partition("#")

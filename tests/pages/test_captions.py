@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.builders import a_moe_run
 from tests.pages.rendered import CASES, rendered, words
 from tracegen.report.figures.context import OUTSIDE
-from tracegen.report.words.captions import MOST, shortened
+from tracegen.report.figures.explanation import MOST, shortened
 
 SENTENCE = st.builds(
     lambda words, end: " ".join(["A", *words]) + end,

@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import a_moe_run
 from tests.pages.rendered import CASES, rendered, words
-from tracegen.report.pages.contents import contents
+from tracegen.report.pages.body import contents
 
 
 @pytest.mark.parametrize("name", ["dense", "experts", "only a load", "nothing"])

@@ -14,7 +14,6 @@ from tracegen.analysis import requests
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Check, Run
 from tracegen.report.pages.page import Report
-from tracegen.report.words import disk_sentences as say
 
 CASE = with_requests(scaled_case(6, 2, moe=True, copied=False))
 HOST = dict(memory_bytes=8 << 30, page_bytes=4096)
@@ -135,16 +134,6 @@ def test_a_run_without_a_request_in_its_passes_says_nothing_of_rates(between: bo
     report = rendered({**CASE, "requests": rows.reset_index(drop=True)}, a_recorded_run())
     assert "What was read, and was it used?" in section(report, "disk-requests")
     assert "How near does the device come to what it can do?" in section(report, "disk-sizes")
-
-
-def test_sentences_of_nothing_are_questions() -> None:
-    assert say.sizes_title(0.0, "generate", 5.0).endswith("?")
-    assert say.sizes_title(3.0 * 2**20, "prompt", 0.0) == "While the prompt kept it busy, the device read 3 MiB/s"
-    nothing = dict.fromkeys(("page_bytes_read", "now_bytes", "never_bytes", "again_bytes"), 0.0)
-    assert say.requests_title(nothing, "prompt").endswith("?")
-    sums = nothing | {"page_bytes_read": 8.0, "now_bytes": 8.0}
-    said = re.sub(r"\s", " ", say.requests_title(sums, "generate"))
-    assert said == "Of what generate passes read, 100 % was used in the same pass, 0 % never"
 
 
 def test_the_table_has_no_more_rows_than_the_page_shows() -> None:

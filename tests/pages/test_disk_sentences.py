@@ -1,4 +1,4 @@
-"""Sentences about waiting for the disk, and what a run says whose passes read nothing."""
+"""What pages say of waiting for the disk, and of a run whose passes read nothing."""
 
 import re
 from typing import Any
@@ -9,9 +9,6 @@ import pytest
 from tests.builders import a_run, scaled_case, with_faults
 from tests.pages.rendered import body, rendered
 from tracegen.report.pages.page import Report
-from tracegen.report.words import disk_sentences as say
-
-SUMS = {"duration_ns": 10e6, "disk_ns": 2e6, "behind_ns": 1e6}
 
 
 def plain(text: str) -> str:
@@ -23,26 +20,6 @@ def reading(read_bytes: Any) -> Report:
     read = pd.array([read_bytes] * len(tables["passes"]), "Int64")
     tables = {**tables, "passes": tables["passes"].assign(read_bytes=read)}
     return rendered(tables, a_run(host=dict(page_bytes=4096), trace=dict(faults_recorded=True)))
-
-
-@pytest.mark.parametrize("read", [None, 4096])
-def test_passes_that_read_wait_for_the_disk(read: int | None) -> None:
-    title = plain(say.split_title(SUMS, "generate", read))
-    assert (
-        title
-        == "20.0 % of the time of generate passes is waiting for the disk, and 10.0 % waiting for a thread that does"
-    )
-
-
-def test_passes_that_read_nothing_do_not_wait_for_the_disk() -> None:
-    title = plain(say.split_title(SUMS, "prompt", 0))
-    assert title == "20.0 % of the time of the prompt is page faults that read nothing: pages in memory were mapped"
-    assert "wait" not in title
-
-
-def test_passes_without_a_page_fault_say_so() -> None:
-    title = plain(say.split_title({**SUMS, "disk_ns": 0.0}, "generate", 0))
-    assert title == "No operation of generate passes has a page fault of the model file"
 
 
 @pytest.mark.parametrize("recorded", [True, False])
@@ -65,24 +42,6 @@ def test_a_run_whose_passes_read_nothing_says_so_on_both_pages() -> None:
         assert "is page faults that read nothing" not in plain(body(report, "appendix"))
         assert "Page faults that read nothing: " not in plain(body(report, "overview"))
         assert "Waiting for the disk: " in plain(body(report, "overview"))
-
-
-def test_the_layer_that_is_waited_for_longest_is_named() -> None:
-    alike = plain(say.layers_title(7, 0.06, 24, 0.09, "generate"))
-    assert alike == "Waiting of generate passes is for all 24 layers alike: longest for layer 7, 6.0 % of that"
-    assert (
-        plain(say.layers_title(3, 0.07, 24, 0.0, "prompt"))
-        == "7.0 % of the waiting of the prompt for layers is for layer 3 (of 0 to 23)"
-    )
-    assert plain(say.layers_title(0, 1.0, 1, 0.336, "generate")) == (
-        "100 % of the waiting of generate passes for layers is for the only layer; 33.6 % of all waiting is for bytes "
-        "outside layers"
-    )
-
-
-def test_few_large_requests_bring_most() -> None:
-    title = plain(say.read_sizes_title("1 MiB", 0.83, 0.082))
-    assert title == "8.2 % of the requests, those over 1 MiB, bring 83.0 % of what was read"
 
 
 def test_the_layers_are_those_of_the_prompt_where_only_it_waited() -> None:

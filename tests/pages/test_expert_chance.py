@@ -87,22 +87,20 @@ def test_layers_that_differ_are_told_apart() -> None:
     routing = [of["routing"].assign(layer=layer) for layer, of in enumerate((one, two))]
     tables = one | {"tensors": pd.concat(tensors), "routing": pd.concat(routing)}
     balance = cells(contents(tables)[0])
-    assert [row[0] for row in balance] == ["all", "0", "1"] and [row[3] for row in balance] == [
-        "12",
-        "8 of 8",
-        "4 of 4",
-    ]
+    assert [(row[0], row[3]) for row in balance] == [("all", "12"), ("0", "8 of 8"), ("1", "4 of 4")]
     data = contents(tables)[1].data
     assert data is not None and data["even"].tolist()[1:] == [0.25, 0.75]
 
 
-def test_choices_at_random_are_no_finding_and_repeated_ones_are() -> None:
-    def said(choices: np.ndarray) -> list[str]:
-        return [f.part.key for f in experts.findings(Collector(a_moe_run(), run_of(None, choices, 8)))]
+def found(choices: np.ndarray) -> list[str]:
+    """The figures of the findings about generated tokens with these choices."""
+    return [f.part.key for f in experts.findings(Collector(a_moe_run(), run_of(None, choices, 8)))]
 
+
+def test_choices_at_random_are_no_finding_and_repeated_ones_are() -> None:
     plain = even(1, 60, 2, 8, 2)
-    assert "experts-sticky" not in said(plain)
-    assert "experts-sticky" in said(np.repeat(plain[:20], 3, axis=0))
+    assert "experts-sticky" not in found(plain)
+    assert "experts-sticky" in found(np.repeat(plain[:20], 3, axis=0))
 
 
 def test_lines_that_users_paste() -> None:
@@ -139,9 +137,6 @@ def test_what_the_order_of_tokens_says_needs_enough_of_them() -> None:
 
 
 def test_the_layer_before_is_a_finding_only_where_it_tells_more_than_use() -> None:
-    def said(choices: np.ndarray) -> list[str]:
-        return [f.part.key for f in experts.findings(Collector(a_moe_run(), run_of(None, choices, 8)))]
-
     plain = even(1, 120, 2, 8, 2)
-    assert "experts-next" not in said(plain)
-    assert "experts-next" in said(np.stack([plain[:, 0], (plain[:, 0] + 1) % 8], axis=1))
+    assert "experts-next" not in found(plain)
+    assert "experts-next" in found(np.stack([plain[:, 0], (plain[:, 0] + 1) % 8], axis=1))

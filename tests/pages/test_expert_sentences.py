@@ -1,112 +1,121 @@
 """Each sentence of the experts page: for one, several, none, and the case that a careless one gets wrong."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
+from tracegen.analysis.chance import LEVEL
+from tracegen.report.words import expert_chance_sentences as chance
 from tracegen.report.words import expert_sentences as say
 
 FOUR = (0, 1, 2, 3)
+CHOICE = dict(n_never=0, n_pairs=32, layers=FOUR, best=(1, 3), most=4, n_best=1, n_rows=7)
+ALONE = dict(layers=[2], n_pairs=8)
+CELLS = dict(n_rows=7, n_experts=8, n_chosen=2, even=1.75)
+TOKENS = dict(n_tokens=7, several=1, n_layers=4, most_uneven=True, last="")
+LOAD = dict(n_layers=4, n_rows=7, sizes_differ=False)
+PAIRS = dict(n_rows=60, n_chosen=2, n_tested=9, n_pairs=28, least=40)
+
+# A sentence, what it is given by name, and what it says: nothing (empty), a question ("?"), or this.
+SAID: list[tuple[Callable[..., str], dict[str, Any], str]] = [
+    (say.line_name, dict(given=(1, 1), passes=(3, 3)), "token 1"),
+    (say.line_name, dict(given=(1, 5), passes=(3, 7)), "tokens 1–5"),
+    (say.line_name, dict(given=(None, None), passes=(3, 3)), "pass 3"),
+    (say.line_name, dict(given=(None, 4), passes=(3, 7)), "passes 3–7"),  # half known would name two things at once
+    (say.no_choice, dict(has_routing=False, has_generate=True, kinds=[]), "The trace holds no routing: it does not"),
+    (say.no_choice, dict(has_routing=True, has_generate=True, kinds=["prompt"]), "no routing of a generate pass."),
+    (say.no_choice, dict(has_routing=True, has_generate=False, kinds=["prompt"]), "only rows of prompt passes chose"),
+    (say.no_choice, dict(has_routing=True, has_generate=False, kinds=["warmup", "mixed", "prompt"]),
+     "only rows of warm-up, mixed and prompt passes chose experts."),
+    (say.no_choice, dict(has_routing=True, has_generate=False, kinds=[]), "only rows of other passes chose experts."),
+    (say.no_weight, dict(private=True), "the experiment is private"),
+    (say.no_weight, dict(private=False), "holds no routing weight"),
+    (say.choice_title, CHOICE | dict(n_never=6), "never choose 6 of 32 pairs of layer and expert"),
+    (say.choice_title, CHOICE | ALONE | dict(n_never=1), "never choose 1 of 8 experts of layer 2"),
+    (say.choice_title, CHOICE, "Every expert of every layer is chosen; expert 3 of layer 1 most often, by 4 "),
+    (say.choice_title, CHOICE | dict(most=7), "expert 3 of layer 1 most often, by all 7 tokens"),
+    (say.choice_title, CHOICE | ALONE, "Every expert of layer 2 is chosen; expert 3 most often, by 4 of 7 tokens"),
+    # several are chosen equally often: none of them alone is "the most often" chosen
+    (say.choice_title, CHOICE | dict(n_best=3), "is chosen, 3 of them most often, by 4 of 7 tokens each"),
+    (say.choice_title, CHOICE | dict(n_best=32), "is chosen, each by 4 of 7 tokens"),
+    (say.choice_title, CHOICE | dict(n_best=32, n_rows=1, most=1), "is chosen, by one token"),
+    (say.choice_caption, CELLS, "n = 7 token rows; each chooses 2 of 8 experts in a layer, so that an even choice "
+     "would give every cell 1.75."),
+    (say.choice_caption, CELLS | dict(n_rows=1), "n = 1 token row; it chooses 2 of 8 experts"),
+    (say.choice_caption, CELLS | dict(n_rows=0), f"one row of cells per layer. {say.LEFT_OUT}"),
+    (say.choice_caption, CELLS | dict(n_experts=None), "layers differ"),
+    (say.choice_caption, CELLS | dict(n_chosen=None), "rows differ"),
+    (say.tokens_title, dict(layer=3, n_tokens=7, most_uneven=True), "in layer 3, where the choice is most uneven?"),
+    (say.tokens_title, dict(layer=3, n_tokens=7, most_uneven=False), "each token choose in layer 3?"),
+    (say.tokens_title, dict(layer=0, n_tokens=1, most_uneven=False), "the one token choose in layer 0?"),
+    (say.tokens_title, dict(layer=None, n_tokens=0, most_uneven=False), "Which experts does each token choose?"),
+    (say.tokens_caption, TOKENS, "One line per token. In this layer the choice is most uneven"),
+    (say.tokens_caption, TOKENS, "n = 7 token rows of generate passes"),
+    (say.tokens_caption, TOKENS | dict(several=3), "Each line joins 3 tokens (the last line: 1);"),
+    (say.tokens_caption, TOKENS | dict(several=3, n_tokens=9), "Each line joins 3 tokens;"),
+    (say.tokens_caption, TOKENS | dict(most_uneven=False), "In no layer is the choice more uneven"),
+    (say.tokens_caption, TOKENS | dict(n_layers=1), f"One line per token. {say.HELD}"),  # it is compared with none
+    (say.tokens_caption, TOKENS | dict(n_layers=1, n_tokens=0), f"in the layer. {say.HELD} {say.LEFT_OUT}"),
+    (say.tokens_caption, TOKENS | dict(last="The last one."), f"{say.HELD} The last one. n = 7"),
+    (say.last_token, dict(last=7, windowed=False), "No pass takes in token 7, the last one generated: it chose no"),
+    (say.last_token, dict(last=7, windowed=True), "No recorded pass takes in token 7, the last one generated."),
+    (say.last_token, dict(last=None, windowed=False), ""),
+    (say.load_title, dict(share=2 / 7, even=1 / 8, layers=FOUR), "28.6 % of its choices (median over 4 layers); an "
+     "even choice would give it 12.5 %"),
+    (say.load_title, dict(share=2 / 7, even=1 / 8, layers=[3]), "of layer 3 gets 28.6 % of its choices; an even"),
+    (say.load_title, dict(share=5 / 14, even=1 / 8, layers=FOUR, chance=0.2735), "12.5 %, a random choice by so few "
+     "rows about 27.4 %"),
+    (say.load_caption, LOAD, "highest of 4 layers, tick: their median"),
+    (say.load_caption, LOAD | dict(sizes_differ=True), "of 4 layers (of those that have so many experts)"),
+    (say.load_caption, LOAD | dict(n_layers=1, n_rows=1), "tick: the share of each, dashed: every expert chosen "
+     "equally often. n = 1 token row of"),
+    (say.load_caption, LOAD | dict(n_layers=0, n_rows=0), "highest of the layers, tick: their median"),
+    (say.weights_title, dict(mean=0.354, places=2, layers=FOUR), "gets a weight of 0.354"),
+    (say.weights_title, dict(mean=0.354, places=2, layers=[3]), "strongest expert in layer 3 "),
+    (say.weights_title, dict(mean=1.0, places=1, layers=FOUR), "The one expert that "),
+    (say.counted_rows, dict(numbers=[7, 7], what="per layer"), " n = 7 token rows per layer."),
+    (say.counted_rows, dict(numbers=[3, 1], what="per layer"), " n = 1 to 3 token rows per layer."),
+    (say.counted_rows, dict(numbers=[], what="per layer"), ""),
+    (say.used_title, dict(prompt=(26, 30), generate=(32, 32), n_experts=32), "prompt uses 26 to 30 of 32 experts of a "
+     "layer, all generated tokens together 32"),
+    (say.used_title, dict(prompt=None, generate=(3, 4), n_experts=32), "generated tokens use 3 to 4 of 32 experts"),
+    (say.used_title, dict(prompt=(3, 3), generate=None, n_experts=32), "prompt uses 3 of 32 experts of a layer"),
+    (say.used_title, dict(prompt=(3, 3), generate=(3, 3), n_experts=None), "?"),
+    (say.used_title, dict(prompt=None, generate=None, n_experts=8), "?"),
+    (chance.balance_title, dict(entropy=0.952, low=0.993, high=0.995), "95.2 % of the largest possible entropy, less "
+     "than random choice by as many rows: 99.3 % to 99.5 %"),
+    (chance.balance_title, dict(entropy=0.999, low=0.993, high=0.995), "more than random choice"),
+    (chance.balance_title, dict(entropy=0.994, low=0.993, high=0.995), "as random choice by as many rows has: 99.3 %"),
+    (chance.balance_title, dict(entropy=0.9, low=None, high=None), "90.0 % of the largest possible entropy"),
+    (chance.balance_title, dict(entropy=None, low=None, high=None), "?"),
+    (chance.pairs_title, dict(n_unusual=1), "1 pair of experts of a layer is chosen together"),
+    (chance.pairs_title, dict(n_unusual=30), "30 pairs of experts of a layer are chosen together"),
+    (chance.pairs_title, dict(n_unusual=0), "?"),
+    (chance.no_pairs, PAIRS, "No pair exceeds chance clearly, of 9 tested pairs."),
+    (chance.no_pairs, PAIRS | dict(n_tested=0), "often enough to test"),
+    (chance.no_pairs, PAIRS | dict(n_rows=1, n_pairs=0), "1 token row is too few to test pairs: it takes 40."),
+    (chance.no_pairs, PAIRS | dict(n_chosen=1, n_pairs=0), "Not applicable"),
+    (chance.no_phases, dict(n_prompt=0, n_generate=5), "no routing of a prompt pass"),
+    (chance.no_phases, dict(n_prompt=5, n_generate=0), "no routing of a generate pass"),
+    (chance.no_phases, dict(n_prompt=5, n_generate=5), chance.UNTESTED),
+    (chance.no_next, dict(n_rows=1, n_layers=4, least=100), "1 token row is too few to learn a guess: it takes 100."),
+    (chance.no_next, dict(n_rows=99, n_layers=4, least=100), "99 token rows are too few"),
+    (chance.no_next, dict(n_rows=200, n_layers=1, least=100), "Not applicable: fewer than two layers"),
+]  # fmt: skip
 
 
-def test_a_row_is_named_by_the_token_that_its_pass_gives() -> None:
-    assert say.line_name((1, 1), (3, 3)) == "token 1"
-    assert say.line_name((1, 5), (3, 7)) == "tokens 1–5"
-    assert say.line_name((None, None), (3, 3)) == "pass 3"
-    assert say.line_name((None, 4), (3, 7)) == "passes 3–7", "half known would name two things at once"
+@pytest.mark.parametrize(("sentence", "given", "said"), SAID)
+def test_each_branch_says_what_was_found(sentence: Callable[..., str], given: dict[str, Any], said: str) -> None:
+    text = sentence(**given)
+    assert text.endswith("?") if said == "?" else said in text if said else text == ""
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (dict(has_routing=False, has_generate=True, kinds=[]), "The trace holds no routing: it does not say which"),
-        (dict(has_routing=True, has_generate=True, kinds=["prompt"]), "The trace holds no routing of a generate pass."),
-        (dict(has_routing=True, has_generate=False, kinds=["prompt"]), "only rows of prompt passes chose experts."),
-        (dict(has_routing=True, has_generate=False, kinds=["warmup", "mixed", "prompt"]),
-         "only rows of warm-up, mixed and prompt passes chose experts."),
-        (dict(has_routing=True, has_generate=False, kinds=[]), "only rows of other passes chose experts."),
-    ],
-)  # fmt: skip
-def test_why_nothing_is_shown(given: dict[str, Any], said: str) -> None:
-    assert said in say.no_choice(**given)
-
-
-def test_why_no_weight_is_shown() -> None:
-    assert "the experiment is private" in say.no_weight(private=True)
-    assert "holds no routing weight" in say.no_weight(private=False)
-
-
-def choice_title(**more: Any) -> str:
-    given = dict(n_never=0, n_pairs=32, layers=FOUR, best=(1, 3), most=4, n_best=1, n_rows=7)
-    return say.choice_title(**{**given, **more})
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (dict(n_never=6), "Generated tokens never choose 6 of 32 pairs of layer and expert"),
-        (dict(n_never=1), "Generated tokens never choose 1 of 32 pairs of layer and expert"),
-        (dict(n_never=6, n_pairs=8, layers=[2]), "Generated tokens never choose 6 of 8 experts of layer 2"),
-        (dict(n_never=1, n_pairs=8, layers=[2]), "Generated tokens never choose 1 of 8 experts of layer 2"),
-        (dict(), "Every expert of every layer is chosen; expert 3 of layer 1 most often, by 4 of 7 tokens"),
-        (dict(most=7), "Every expert of every layer is chosen; expert 3 of layer 1 most often, by all 7 tokens"),
-        (dict(layers=[1], n_pairs=8), "Every expert of layer 1 is chosen; expert 3 most often, by 4 of 7 tokens"),
-        # several are chosen equally often: none of them alone is "the most often" chosen
-        (dict(n_best=3), "Every expert of every layer is chosen, 3 of them most often, by 4 of 7 tokens each"),
-        (dict(n_best=32), "Every expert of every layer is chosen, each by 4 of 7 tokens"),
-        (dict(n_best=32, n_rows=1, most=1), "Every expert of every layer is chosen, by one token"),
-    ],
-)
-def test_which_experts_the_tokens_choose(given: dict[str, Any], said: str) -> None:
-    assert choice_title(**given) == said
-
-
-def test_what_a_cell_counts_and_what_an_even_choice_gives() -> None:
-    def caption(n_rows: int, n_experts: int | None, n_chosen: int | None, even: float | None = None) -> str:
-        return say.choice_caption(n_rows=n_rows, n_experts=n_experts, n_chosen=n_chosen, even=even)
-
-    many, one, none = caption(7, 8, 2, 1.75), caption(1, 8, 2, 0.25), caption(0, None, None)
-    assert "n = 7 token rows; each chooses 2 of 8 experts" in many and "every cell 1.75." in many
-    assert "n = 1 token row; it chooses 2 of 8 experts" in one
-    assert "n =" not in none and none.endswith(say.LEFT_OUT)
-    assert "layers differ" in caption(7, None, 2)
-    assert "rows differ" in caption(7, 8, None) and "layers differ" not in caption(7, 8, None)
-
-
-def test_which_experts_each_token_chooses() -> None:
-    def title(layer: int | None, n_tokens: int, *, most_uneven: bool = False) -> str:
-        return say.tokens_title(layer=layer, n_tokens=n_tokens, most_uneven=most_uneven)
-
-    assert title(3, 7, most_uneven=True) == title(3, 7)[:-1] + ", where the choice is most uneven?"
-    assert "each token choose in layer 3?" in title(3, 7) and "the one token choose in layer 0?" in title(0, 1)
-    assert "layer" not in title(None, 0)
-
-
-def tokens_caption(**more: Any) -> str:
-    return say.tokens_caption(**{**dict(n_tokens=7, several=1, n_layers=4, most_uneven=True, last=""), **more})
-
-
-def test_what_a_line_of_tokens_is() -> None:
-    assert "One line per token." in tokens_caption() and say.HELD in tokens_caption()
-    assert "In this layer the choice is most uneven" in tokens_caption()
-    assert "n = 7 token rows of generate passes" in tokens_caption() and "n = 1 token row of" in tokens_caption(
-        n_tokens=1
-    )
-    assert "Each line joins 3 tokens (the last line: 1);" in tokens_caption(several=3)
-    assert "Each line joins 3 tokens;" in tokens_caption(several=3, n_tokens=9)
-    assert "In no layer is the choice more uneven" in tokens_caption(most_uneven=False)
-    assert "uneven" not in tokens_caption(n_layers=1, most_uneven=False), "a single layer is compared with none"
-    assert "line" not in tokens_caption(n_tokens=0) and "n =" not in tokens_caption(n_tokens=0)
-    assert "token 7, the last" in tokens_caption(last=say.last_token(7, windowed=False))
-
-
-def test_the_last_token_chose_nothing() -> None:
-    assert say.last_token(7, windowed=False) == "No pass takes in token 7, the last one generated: it chose no expert."
-    assert say.last_token(None, windowed=False) == ""
-    windowed = say.last_token(7, windowed=True)
-    assert windowed == "No recorded pass takes in token 7, the last one generated.", "what came after was not recorded"
+def test_what_is_not_known_is_not_told() -> None:
+    assert "even" not in say.load_title(share=2 / 7, even=None, layers=FOUR)
+    assert "random" not in say.load_title(share=2 / 7, even=1 / 8, layers=FOUR, chance=None)
+    assert "layers differ" not in say.choice_caption(**CELLS | dict(n_chosen=None))
 
 
 @pytest.mark.parametrize(
@@ -120,34 +129,9 @@ def test_the_last_token_chose_nothing() -> None:
     ],
 )
 def test_in_which_order_the_experts_of_a_token_stand(given: dict[str, int], said: str) -> None:
-    caption = say.of_tokens_caption(**given, last="")
-    assert said in caption and say.HELD in caption
+    caption = say.of_tokens_caption(**given, last="It is the last.")
+    assert said in caption and f"{say.HELD} It is the last." in caption
     assert ("the CSV has all" in caption) == (given["n_shown"] < given["n_tokens"])
-
-
-def test_captions_name_the_token_that_no_pass_takes_in_once() -> None:
-    last = say.last_token(7, windowed=False)
-    of_tokens = say.of_tokens_caption(n_ordered=7, n_tokens=7, n_shown=7, last=last)
-    for caption in (of_tokens, tokens_caption(last=last)):
-        assert caption.lower().count("no pass takes in") == 1 and last in caption
-    assert "no pass takes in" not in tokens_caption().lower(), "a later row may hold it"
-
-
-def test_what_the_most_chosen_expert_gets() -> None:
-    several, one = (say.load_title(share=2 / 7, even=1 / 8, layers=layers) for layers in (FOUR, [3]))
-    assert "28.6 % of its choices (median over 4 layers); an even choice would give it 12.5 %" in several
-    assert "of layer 3 gets 28.6 % of its choices; an even choice" in one
-    assert "even" not in say.load_title(share=2 / 7, even=None, layers=FOUR)
-
-
-def test_what_bars_and_ticks_are() -> None:
-    def caption(n_layers: int, n_rows: int, *, sizes_differ: bool = False) -> str:
-        return say.load_caption(n_layers=n_layers, n_rows=n_rows, sizes_differ=sizes_differ)
-
-    assert "highest of 4 layers, tick: their median" in caption(4, 7)
-    assert "of 4 layers (of those that have so many experts)" in caption(4, 7, sizes_differ=True)
-    assert "median" not in caption(1, 1) and "bar" not in caption(1, 1) and "n = 1 token row of" in caption(1, 1)
-    assert "0" not in caption(0, 0)
 
 
 def cover_title(needed: Sequence[int], sizes: Sequence[int] = ()) -> str:
@@ -184,8 +168,8 @@ def test_layers_with_other_numbers_of_experts_have_no_common_of() -> None:
 
 @pytest.mark.parametrize("seed", range(50))
 def test_what_is_said_of_half_of_the_layers_is_so(seed: int) -> None:
-    chance = random.Random(seed)
-    needed = [chance.randint(1, 8) for _ in range(chance.randint(2, 9))]
+    dice = random.Random(seed)
+    needed = [dice.randint(1, 8) for _ in range(dice.randint(2, 9))]
     said = cover_title(needed)
     number = int(next(word for word in said.split() if word.isdigit() and word != "80"))
     if "at least half" in said:
@@ -196,38 +180,54 @@ def test_what_is_said_of_half_of_the_layers_is_so(seed: int) -> None:
         assert set(needed) == {number}
 
 
-def test_the_caption_of_the_fewest() -> None:
-    assert "differ from layer to layer" in say.cover_caption(n_layers=4, n_rows=7)
-    assert "differ" not in say.cover_caption(n_layers=1, n_rows=1)
-
-
 def test_how_strongly() -> None:
     assert "gets a weight of 0.354" in say.weights_title(mean=0.354, places=2, layers=FOUR)
     assert "strongest expert in layer 3 " in say.weights_title(mean=0.354, places=2, layers=[3])
     assert say.weights_title(mean=1.0, places=1, layers=FOUR).startswith("The one expert that ")
 
 
-def test_what_a_place_is() -> None:
-    many = say.weights_caption(n_rows=[7, 7], places=8, shown=6)
-    assert "n = 7 token rows per layer and place. Drawn: the 6 strongest of 8; the table has all." in many
-    assert "not always llama.cpp’s first choice" in many
-    few = say.weights_caption(n_rows=[1, 1], places=2, shown=2)
-    assert "n = 1 token row per layer and place." in few and "the table has all" not in few
-    assert "n =" not in say.weights_caption(n_rows=[], places=0, shown=0)
+def test_stickiness_is_told_against_shuffled_tokens() -> None:
+    found = dict(share=0.306, low=0.153, high=0.17, share_low=None, share_high=None, shuffled=0.17)
+    assert chance.sticky_title(found | dict(effect=0.14, p=0.001), few=False) == (
+        "A token chooses 30.6 % of its experts as the token before did, more than shuffled tokens: 15.3 % to 17.0 %"
+    )
+    assert ", fewer than shuffled tokens:" in chance.sticky_title(found | dict(effect=-0.14, p=0.001), few=False)
+    assert "no difference shown from shuffled" in chance.sticky_title(found | dict(effect=0.14, p=LEVEL), few=False)
+    assert "Too few tokens" in chance.sticky_title(found | dict(effect=0.14, p=0.001), few=True)
+    several = found | dict(effect=0.02, p=0.04, share_low=0.16, share_high=0.2)
+    assert chance.sticky_overall(several, n_layers=4, n_held=1) == (
+        " Effect over all layers: +2.0 percentage points (95 %: −1.0 to +3.0), p = 0.04; of 4 layers, 1 differ by "
+        "Holm’s method."
+    )
+    alone = chance.sticky_overall(found | dict(effect=-0.02, p=0.4), n_layers=1, n_held=0)
+    assert alone == " Effect over all layers: −2.0 percentage points, p = 0.40."
 
 
-def test_few_rows_are_uneven_by_chance() -> None:
-    said = say.load_title(share=5 / 14, even=1 / 8, layers=[0, 1, 2, 3], chance=0.2735)
-    assert said.endswith("an even choice would give it 12.5 %, a random choice by so few rows about 27.4 %")
-    assert "random" not in say.load_title(share=5 / 14, even=1 / 8, layers=[0, 1], chance=None)
+def test_prompt_against_generation() -> None:
+    found = dict(distance=0.267, high=0.25)
+    assert "choose other experts: their distance is 26.7 %" in chance.phases_title(found | dict(p=0.01), few=False)
+    assert "choose no clearly different experts" in chance.phases_title(found | dict(p=LEVEL), few=False)
+    assert "Too few" in chance.phases_title(found | dict(p=LEVEL), few=True)
 
 
-def test_experts_used() -> None:
-    def title(prompt: tuple[int, int] | None, generate: tuple[int, int] | None, n_experts: int | None = 32) -> str:
-        return say.used_title(prompt=prompt, generate=generate, n_experts=n_experts)
+def test_what_the_layer_before_tells() -> None:
+    found = dict(share=0.34, low=0.2, high=0.25, share_low=0.3, share_high=0.38, shifted=0.24, most=0.3, before=0.28)
+    assert chance.next_title(found | dict(effect=0.1, p=0.02)) == (
+        "The layer before predicts 34.0 % of a token’s experts, more than chance: 20.0 % to 25.0 %"
+    )
+    assert "fewer than chance:" in chance.next_title(found | dict(effect=-0.1, p=0.02))
+    assert "no more than chance:" in chance.next_title(found | dict(effect=0.1, p=LEVEL))
+    assert chance.next_overall(found | dict(effect=0.1, p=0.02, even=0.125)) == (
+        " Effect over all layers: +10.0 percentage points (95 %: +6.0 to +14.0), p = 0.02. The most chosen experts "
+        "find 30.0 %, those of the token before 28.0 %, any k of E 12.5 %."
+    )
 
-    both = title((26, 30), (32, 32))
-    assert "prompt uses 26 to 30 of 32 experts" in both and both.endswith("generated tokens together 32")
-    assert "generated tokens use 3 to 4 of 32 experts" in title(None, (3, 4))
-    assert "prompt uses 3 of 32 experts of a layer" in title((3, 3), None)
-    assert title((3, 3), (3, 3), None).endswith("?") and title(None, None, 8).endswith("?")
+
+def test_how_long_the_same_experts_serve() -> None:
+    found = dict(length=16, srp_low=0.34, srp_high=0.36)
+    assert chance.segments_title(found | dict(srp=0.4)) == (
+        "A fixed set of experts fits the choices of 16 tokens in a row with an F1 of 40.0 % (SRP), more than those of "
+        "shuffled tokens: 34.0 % to 36.0 %"
+    )
+    assert "less than those of shuffled" in chance.segments_title(found | dict(srp=0.3))
+    assert "(SRP), within those of shuffled" in chance.segments_title(found | dict(srp=0.36))

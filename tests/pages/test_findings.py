@@ -35,9 +35,8 @@ from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.tensors import NEVER_TOUCHED, TENSOR_GROUPS
 from tracegen.report.figures.times import OP_KINDS
 from tracegen.report.figures.waiting import WAITING_KINDS
-from tracegen.report.findings import leading
 from tracegen.report.findings.finding import Amount, Finding, Kind, Scope
-from tracegen.report.findings.found import answer, findings, waiting
+from tracegen.report.findings.found import WAITS, answer, findings, ordered, waiting
 from tracegen.report.pages.collector import Collector
 
 RUN, TABLES = disk_case()
@@ -263,11 +262,11 @@ MADE = st.builds(
 
 @given(st.lists(MADE, max_size=9))
 def test_waiting_answers_then_time_then_what_is_largest_and_kinds_take_turns(made: list[Finding]) -> None:
-    first, *others = ordered = leading.ordered(made) or [None]
-    assert sorted(map(id, ordered)) == sorted(map(id, made)) or not made
+    first, *others = every = ordered(made) or [None]
+    assert sorted(map(id, every)) == sorted(map(id, made)) or not made
     if first is None:
         return
-    waits = [f for f in made if f.kind == "waiting" and f.effect >= leading.WAITS]
+    waits = [f for f in made if f.kind == "waiting" and f.effect >= WAITS]
     if waits:
         assert first in waits and (first.scope == "generation" or all(f.scope != "generation" for f in waits))
     else:
@@ -300,9 +299,9 @@ def test_the_rule_on_a_few() -> None:
         finding("time", 0.6), finding("bytes", 0.9), finding("waiting", 0.9, "prompt"), finding("waiting", 0.02),
         finding("waiting", 0.019),
     )  # fmt: skip
-    assert leading.ordered([more, time, little]) == [time, more, little]
-    assert leading.ordered([time, prompt, waits]) == [waits, time, prompt]
-    assert leading.ordered([more, time, waits], "bytes") == [more, time, waits], "what is asked for answers"
-    assert leading.ordered([time, waits], "experts") == [waits, time], "unless the run has no such finding"
-    assert leading.ordered([more]) == [more] and leading.ordered([]) == []
+    assert ordered([more, time, little]) == [time, more, little]
+    assert ordered([time, prompt, waits]) == [waits, time, prompt]
+    assert ordered([more, time, waits], "bytes") == [more, time, waits], "what is asked for answers"
+    assert ordered([time, waits], "experts") == [waits, time], "unless the run has no such finding"
+    assert ordered([more]) == [more] and ordered([]) == []
     assert time.text.replace("\u202f", " ") == "X: 60.0 % of it (generation, n)."

@@ -21,7 +21,7 @@ def report() -> Report:
 
 
 def test_every_word_of_the_contract_is_explained_once() -> None:
-    said = {group.key: [word.name for word in group.words] for group in guide().groups}
+    said = {group.key: [word.name for word in group.words] for group in guide()["groups"]}
     assert said == {
         "groups": list(theme.GROUPS),
         "memory": [{"disk": "mapped"}.get(kind, kind) for kind in tables.MEMORY_KINDS],  # as pages call them
@@ -31,18 +31,18 @@ def test_every_word_of_the_contract_is_explained_once() -> None:
         "checks": [*Verdict.__args__, *CheckState.__args__],
     }
     assert set(words.GROUPS) == set(theme.GROUPS)
-    assert "“disk”" in next(group.note for group in guide().groups if group.key == "memory")
+    assert "“disk”" in next(group.note for group in guide()["groups"] if group.key == "memory")
 
 
 def test_a_group_names_its_components() -> None:
-    told = {word.name: word.meaning for word in guide().groups[0].words}
+    told = {word.name: word.meaning for word in guide()["groups"][0].words}
     for component, group in theme.GROUP_OF.items():
         several = sum(other == group for other in theme.GROUP_OF.values()) > 1
         assert (f"{component}" in told[group].partition("Components: ")[2].rstrip(".").split(", ")) == several
 
 
 def test_load_and_warm_up_are_said_to_be_outside() -> None:
-    passes = next(group for group in guide().groups if group.key == "passes")
+    passes = next(group for group in guide()["groups"] if group.key == "passes")
     outside = {word.name for word in passes.words if "Left out of every statistic" in word.meaning}
     assert outside == {"load", "warmup"}
 

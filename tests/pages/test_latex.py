@@ -145,9 +145,7 @@ def test_a_long_table_says_that_the_csv_has_the_rest() -> None:
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
 def test_a_page_with_figures_tables_values_and_hostile_text_compiles(report: Report, tmp_path: Path) -> None:
     keys = [figure.key for figure in report.figures if figure.layouts and figure.page != "appendix"][:4]
-    for name, content in report.files.items():
-        if name.startswith(("figures/", "data/")) and name.endswith((".tex", ".pdf")):
-            (tmp_path / Path(name).name).write_bytes(content)
+    unpacked(report, tmp_path)
     experiment = a_moe_run().experiment
     body = "".join(f"\\input{{{key}}}\n" for key in (*keys, "top-operations"))
     hostile = latex.table("tab:h", HOSTILE, HOSTILE, HOSTILE, [(HOSTILE, False)], [[HOSTILE], ["*"], ["[1pt]"]])
@@ -163,9 +161,7 @@ def test_a_page_with_figures_tables_values_and_hostile_text_compiles(report: Rep
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
 @pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
 def test_no_figure_and_no_table_is_wider_than_the_line(report: Report, tmp_path: Path, columns: str) -> None:
-    for name, content in report.files.items():
-        if name.startswith(("figures/", "data/")) and name.endswith((".tex", ".pdf")):
-            (tmp_path / Path(name).name).write_bytes(content)
+    unpacked(report, tmp_path)
     names = sorted(path.stem for path in tmp_path.glob("*.tex") if path.stem != "values")
     assert {"disk", "top-operations", "biggest-tensors", "file-tokens", "cache-rates"} <= set(names)
     body = "".join(f"\\typeout{{BEGIN {name}}}\\input{{{name}}}\\clearpage\n" for name in names)
@@ -191,6 +187,13 @@ def test_two_versions_in_one_document_keep_their_values(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     assert "FOUND value 1, value 2, value 2\n" in compiled(tmp_path)
+
+
+def unpacked(report: Report, folder: Path) -> None:
+    """The LaTeX and the PDFs of the report, in one folder."""
+    for name, content in report.files.items():
+        if name.startswith(("figures/", "data/")) and name.endswith((".tex", ".pdf")):
+            (folder / Path(name).name).write_bytes(content)
 
 
 def compiled(folder: Path) -> str:

@@ -60,3 +60,7 @@ def test_thousands_and_unknown() -> None:
 
 def test_control_characters_do_not_survive() -> None:
     assert q.printable("a\x1b[31m\x00\u202eb\nc") == "a\ufffd[31m\ufffd\ufffdb\nc"
+
+
+def test_p_is_never_zero() -> None:
+    assert q.p_words(0.00004) == "p < 0.0001" and q.p_words(0.001) == "p = 0.001"

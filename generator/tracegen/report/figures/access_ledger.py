@@ -1,7 +1,5 @@
 """How much more than the touched bytes is read, and what became of the bytes of each part of the model."""
 
-import pandas as pd
-
 from tracegen.analysis import ledger
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
@@ -9,20 +7,23 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access, shared_memory
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Rows, Table, no_rows
+from tracegen.report.figures.figure import Rows, no_rows
 from tracegen.report.figures.residency import NO_PAGE, RECORDED
 from tracegen.report.words import access_sentences as say
 
 
 def _access_blocks(context: Context) -> Rows:
-    """A row for each size of block; medians over the passes that titles tell of."""
     phase = shared_access.phase(context)
     told = shared_access.of_phase(context, phase)["pass_id"]
     data = ledger.blocks(context.disk_accesses, int(context.tables["files"]["size_bytes"].sum()))
     of = data[data["pass_id"].isin(told)]
     medians = of.groupby("block_bytes")[["touched_bytes", "in_blocks_bytes"]].median().reset_index()
+    title = ""
+    if len(medians):
+        block, touched, in_blocks = medians.iloc[-1].astype(float)
+        title = say.blocks_title(block, touched, in_blocks, phase)
     return Rows(
-        title=_title(medians.iloc[-1].astype(float), phase) if len(medians) else "",
+        title=title,
         caption="Different bytes of the mapped files that a pass touched, and those of the whole blocks in which they "
         f"lie; blocks begin at multiples of their size. Medians over {q.counted(len(told), f'{phase} pass')}."
         f"{shared_access.left_out(context)}",
@@ -37,19 +38,11 @@ def _access_blocks(context: Context) -> Rows:
     )
 
 
-def _title(largest: pd.Series, phase: str) -> str:
-    return say.blocks_title(largest["block_bytes"], largest["touched_bytes"], largest["in_blocks_bytes"], phase)
-
-
-ACCESS_BLOCKS = Table(
+ACCESS_BLOCKS = shared_access.order_table(
     key="access-blocks",
-    page="appendix",
-    section="order",
     title="How much more than it touches must a token read?",
-    needs=needs.BYTES,
     content=_access_blocks,
-    code=shared_access.ACCESSES.replace("import accesses, order", "import accesses, ledger, order")
-    + 'data = ledger.blocks(touched, run.tables["files"]["size_bytes"].sum())',
+    code=shared_access.ACCESSES + 'data = ledger.blocks(touched, run.tables["files"]["size_bytes"].sum())',
 )
 
 
@@ -87,17 +80,13 @@ def _access_ledger(context: Context) -> Rows:
     )
 
 
-ACCESS_LEDGER = Table(
+ACCESS_LEDGER = shared_access.order_table(
     key="access-ledger",
-    page="appendix",
-    section="order",
     title="What was loaded and never touched, and what was touched but not in memory at the end?",
     needs=needs.FILE_USE,
     when=RECORDED,
     content=_access_ledger,
     code="""
-from tracegen.analysis import accesses, ledger, passes
-from tracegen.charts import theme
 used, unseen = accesses.ranges(run.tables), accesses.unseen(run.tables, passes.measured(run.tables)["pass_id"])
 data = ledger.by_group(ledger.by_tensor(run.tables, used, unseen, $page_bytes), theme.GROUP_OF)""",
 )

@@ -9,7 +9,7 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access
 from tracegen.report.figures.cells import size
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Content, Figure, Rows, Table, no_rows, not_drawn
+from tracegen.report.figures.figure import Content, Rows, no_rows, not_drawn
 from tracegen.report.words import access_sentences as say
 
 
@@ -40,10 +40,8 @@ def _access_path(context: Context, pass_id: int | None = None) -> Content:
     )
 
 
-ACCESS_PATH = Figure(
+ACCESS_PATH = shared_access.order_figure(
     key="access-path",
-    page="appendix",
-    section="order",
     title="Where in the file are the operations, one after the other?",
     needs=(*needs.TIMES, *needs.BYTES),
     content=_access_path,
@@ -77,12 +75,9 @@ def _access_order(context: Context) -> Rows:
     )
 
 
-ACCESS_ORDER = Table(
+ACCESS_ORDER = shared_access.order_table(
     key="access-order",
-    page="appendix",
-    section="order",
     title="In which order are the bytes of the file touched?",
-    needs=needs.BYTES,
     content=_access_order,
     words={"step": say.STEP},
     code=shared_access.ACCESSES + "data = order.by_pass(run.tables, touched)",
@@ -90,7 +85,6 @@ ACCESS_ORDER = Table(
 
 
 def _access_distances(context: Context) -> Content:
-    """Steps of the told phase by distance."""
     phase = shared_access.phase(context)
     told = shared_access.of_phase(context, phase)["pass_id"]
     touched = context.disk_accesses
@@ -113,12 +107,9 @@ def _access_distances(context: Context) -> Content:
     )
 
 
-ACCESS_DISTANCES = Figure(
+ACCESS_DISTANCES = shared_access.order_figure(
     key="access-distances",
-    page="appendix",
-    section="order",
     title="How far do the steps go?",
-    needs=needs.BYTES,
     content=_access_distances,
     words={"step": say.STEP},
     code=shared_access.ACCESSES
@@ -129,7 +120,6 @@ data = order.distances(touched, told)""",
 
 
 def _access_reads(context: Context) -> Rows:
-    """A row for each tolerance."""
     phase = shared_access.phase(context)
     told = shared_access.of_phase(context, phase)
     if told.empty:
@@ -154,12 +144,9 @@ def _access_reads(context: Context) -> Rows:
     )
 
 
-ACCESS_READS = Table(
+ACCESS_READS = shared_access.order_table(
     key="access-reads",
-    page="appendix",
-    section="order",
     title="How many reads would the accesses of a token make up?",
-    needs=needs.BYTES,
     content=_access_reads,
     code=shared_access.ACCESSES
     + """passes = order.by_pass(run.tables, touched)

@@ -75,12 +75,10 @@ def _withheld(context: Context) -> str:
 
 BANDWIDTH = Table(
     key="bandwidth",
-    page="appendix",
     section="time",
     title="Which operations are bound by memory, which by waiting, and which do caches serve?",
     needs=(*needs.TIMES, *needs.BYTES),
     content=_content,
     words={"rate": say.RATE, "bound": say.BOUND},
-    code=shared_times.TIMED.replace("operations, timing", "accesses, bandwidth, operations, timing")
-    + "data = bandwidth.by_layer(run.tables, timed, accesses.ranges(run.tables))",
+    code=shared_times.TIMED + "data = bandwidth.by_layer(run.tables, timed, accesses.ranges(run.tables))",
 )

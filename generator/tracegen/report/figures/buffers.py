@@ -11,7 +11,6 @@ from tracegen.report.figures.figure import Content, Figure, Rows, Table
 
 
 def _buffers(context: Context) -> Content:
-    """What the runtime's buffers held over the life of the process."""
     level = buffers.occupancy(context.tables)
     passes = context.tables["passes"]
     ends = passes["end_ns"].dropna()
@@ -38,7 +37,6 @@ BUFFERS = Figure(
     needs=(needs.EVIDENCE, needs.BALANCE, needs.ALL_BUFFERS, needs.WHOLE),
     content=_buffers,
     code="""
-from tracegen.analysis import buffers
 level = buffers.occupancy(run.tables)
 begin = min([*level["time_ns"].head(1), *run.passes["begin_ns"].head(1)])
 data = level.assign(time_ns=level["time_ns"] - begin)
@@ -75,10 +73,9 @@ KV_CACHE = Figure(
     page="file",
     section="buffers",
     title="How does the KV cache grow?",
-    needs=(*needs.BYTES, needs.WHOLE),
+    needs=needs.FILE_USE,
     content=_kv_cache,
     code="""
-from tracegen.analysis import accesses, buffers
 used = buffers.touched_by_group(run.tables, accesses.accesses(run.tables))
 tokens = run.passes[run.passes["kind"] == "generate"].dropna(subset=["produced_token"]).sort_values("pass_id")
 used = used[used["group"] == "KV cache"]
@@ -103,10 +100,9 @@ def _buffer_peaks(context: Context) -> Rows:
 
 BUFFER_PEAKS = Table(
     key="buffer-peaks",
-    page="appendix",
     section="file",
     title="How much did each kind of buffer hold at most?",
     needs=(needs.EVIDENCE, needs.BALANCE, needs.ALL_BUFFERS, needs.WHOLE),
     content=_buffer_peaks,
-    code="from tracegen.analysis import buffers\ndata = buffers.peaks(run.tables)",
+    code="data = buffers.peaks(run.tables)",
 )

@@ -9,13 +9,11 @@ from tracegen.contract import quantities as q
 from tracegen.contract.text import without_controls
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access
-from tracegen.report.figures.cells import Head, cells, size
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Content, Figure, Rows, Table, Values, no_rows
+from tracegen.report.figures.figure import Content, Figure, Rows, Values, no_rows
 from tracegen.report.words import cache_sentences as say
 
 ITEMS = """
-from tracegen.analysis import accesses, caches, granules, order
 used = accesses.ranges(run.tables)
 touched = order.disk_accesses(run.tables, used)
 uses = granules.granule_uses(touched, $granule_bytes)
@@ -82,7 +80,6 @@ def _steps(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cache_rates(context: Context) -> Content:
-    """The hit rates of all policies."""
     empty = nothing(context)
     rates, granule = context.hit_rates, context.granule_bytes
     table = rates.rates
@@ -121,7 +118,7 @@ CACHE_RATES = Figure(
     page="file",
     section="cache",
     title="Which share of the accesses would a cache serve?",
-    needs=(*needs.FILE_USE,),
+    needs=needs.FILE_USE,
     content=_cache_rates,
     words={"rate": say.RATE, "policies": "; ".join(f"{name} {what}" for name, what in say.POLICIES.items())},
     code=ITEMS
@@ -135,23 +132,22 @@ def _cache_sizes(context: Context) -> Rows:
     rates = context.hit_rates
     table = rates.needed
     data = table.assign(size_bytes=table["size_granules"] * context.granule_bytes)
-    rows = [
-        cells(policy, say.POLICIES[policy], *(size(needed(context, policy, t)) for t in caches.TARGETS))
-        for policy in caches.POLICIES
-        if len(table)
-    ]
+    policies, heads = caches.POLICIES if len(table) else (), {t: q.percent(t) for t in caches.TARGETS}
     return Rows(
         caption="The smallest cache that reaches each hit rate; for LFU, FIFO and Belady to "
         f"{q.percent(caches.CLOSE)}. All that was touched of the mapped file is "
         f"{q.size(rates.n_granules * context.granule_bytes)}, in granules of {q.size(context.granule_bytes)}."
         f"{cliffs(context)}{say.grouped(rates.group)}{say.sampled(rates.sampled, rates.errors)} "
         f"{say.NO_SPEED}",
-        head=(Head("Policy"), Head("What it does"), *(Head(q.percent(t), "MiB", True) for t in caches.TARGETS)),
-        rows=rows,
         data=data[["policy", "target", "size_bytes"]],
         empty=nothing(context),
         numbers={"granule_bytes": context.granule_bytes},
         values=_values(context) if len(table) else {},
+    ).of(
+        [{"policy": name, **{heads[t]: needed(context, name, t) for t in heads}} for name in policies],
+        col.text("Policy", lambda r: r["policy"]),
+        col.text("What it does", lambda r: say.POLICIES[r["policy"]]),
+        *(col.size(head, head) for head in heads.values()),
     )
 
 
@@ -165,12 +161,9 @@ def _values(context: Context) -> Values:
     return {name: (int(n), "bytes", q.size(n)) for name, n in found.items() if n is not None}
 
 
-CACHE_SIZES = Table(
+CACHE_SIZES = shared_access.cache_table(
     key="cache-sizes",
-    page="appendix",
-    section="cache",
     title="How much memory does it take for 50, 90, 95 and 99 % hits?",
-    needs=needs.FILE_USE,
     content=_cache_sizes,
     words={"rate": say.RATE},
     code=ITEMS
@@ -183,7 +176,6 @@ MIDDLE = 16  # passes in a row that the title tells of, beside one and all
 
 
 def _working_set(context: Context) -> Content:
-    """The working set by number of passes."""
     found = context.windows
     kind, n, granule = found.kind, len(found.pass_ids), context.granule_bytes
     told = [(length, found.of(length)) for length in dict.fromkeys((1, MIDDLE, n))]
@@ -207,14 +199,11 @@ def _working_set(context: Context) -> Content:
     )
 
 
-WORKING_SET = Figure(
+WORKING_SET = shared_access.cache_figure(
     key="working-set",
-    page="appendix",
-    section="cache",
     title="How much do tokens in a row need together?",
-    needs=needs.FILE_USE,
     content=_working_set,
-    code=shared_access.ACCESSES.replace("accesses, order", "accesses, granules, order, working_set")
+    code=shared_access.ACCESSES
     + "data = working_set.windows(granules.granule_uses(touched, $granule_bytes), $passes, $granule_bytes).table",
 )
 
@@ -223,7 +212,6 @@ FILE = "data/reuse-by-tensor.csv"
 
 
 def _reuse(context: Context) -> Rows:
-    """A row for each kind of item."""
     empty = shared_access.nothing(context)
     if empty:
         return no_rows(empty)
@@ -261,13 +249,9 @@ def _by_tensor(context: Context, of: dict[str, Reuse]) -> pd.DataFrame:
     return named.join(items, how="inner").sort_index(kind="stable")
 
 
-REUSE = Table(
+REUSE = shared_access.cache_table(
     key="reuse",
-    page="appendix",
-    section="cache",
     title="After how long is something used again?",
-    needs=needs.FILE_USE,
     content=_reuse,
-    code=shared_access.ACCESSES.replace("accesses, order", "accesses, order, pieces, reuse")
-    + "data = reuse.table(reuse.by_kind(touched, pieces.pieces(run.tables)))",
+    code=shared_access.ACCESSES + "data = reuse.table(reuse.by_kind(touched, pieces.pieces(run.tables)))",
 )

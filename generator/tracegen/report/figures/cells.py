@@ -7,6 +7,7 @@ from typing import Any
 from tracegen.contract import quantities as q
 
 LONGEST = 120  # characters: a longer name is shortened in its cell
+OPERATIONS = "../operations/index.html"  # from any page but the first
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,11 @@ def cells(*values: str | Cell) -> tuple[Cell, ...]:
 def number(text: str) -> Cell:
     """A number, as text."""
     return Cell(text, number=True)
+
+
+def of_pass(pass_id: int) -> Cell:
+    """The number of a pass, which leads to its operations."""
+    return Cell(str(pass_id), number=True, href=f"{OPERATIONS}#pass={pass_id}")
 
 
 def size(value: Any) -> Cell:

@@ -73,6 +73,26 @@ def name(label: str, name: str, unknown: str = "") -> Column:
     return text(label, lambda row: Cell(q.printable(row[name]), code=True) if q.known(row[name]) else unknown)
 
 
-def component(label: str = "Component", name: str = "component") -> Column:
+def node(label: str, at: str = "node") -> Column:
+    """A column of names of nodes, which lead to the operation of the column `at` in its pass."""
+
+    def cell(row: Row) -> Cell:
+        href = f"{cells.OPERATIONS}#pass={row['pass_id']}&node={row[at]}"
+        return Cell(q.printable(row["name"]), code=True, href=href)
+
+    return text(label, cell)
+
+
+def layer() -> Column:
+    """A column of layers; empty outside all of them."""
+    return number("Layer", lambda row: str(row["layer"]) if q.known(row["layer"]) else "")
+
+
+def component() -> Column:
     """A column of components with the colours of their groups; empty where one is not known."""
-    return text(label, lambda row: Cell(str(row[name]), dot=theme.group(row[name])) if q.known(row[name]) else "")
+
+    def cell(row: Row) -> Cell | str:
+        name = row["component"]
+        return Cell(str(name), dot=theme.group(name)) if q.known(name) else ""
+
+    return text("Component", cell)

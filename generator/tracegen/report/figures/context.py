@@ -58,6 +58,12 @@ def _of_tables(analysis: Callable[[Tables], Result]) -> cached_property[Result]:
     return cached_property(lambda context: analysis(context.tables))
 
 
+def median_pass(passes: pd.DataFrame) -> int:
+    """The pass of median length: of an even number the shorter one of two, of equals the first."""
+    ordered = passes.sort_values(["duration_ns", "pass_id"])
+    return int(ordered["pass_id"].iloc[(len(ordered) - 1) // 2])
+
+
 @dataclass
 class Context:
     """A run and the analyses that several figures need.
@@ -177,10 +183,7 @@ class Context:
         m = self.measured.dropna(subset=["duration_ns", "graph"])
         m = m[m["pass_id"].isin(self.tables["spans"]["pass_id"])]
         part = m[(m["kind"] == "generate").to_numpy(bool)] if (m["kind"] == "generate").any() else m
-        if part.empty:
-            return None
-        ordered = part.sort_values(["duration_ns", "pass_id"])
-        return int(ordered["pass_id"].iloc[(len(ordered) - 1) // 2])
+        return None if part.empty else median_pass(part)
 
     @property
     def phase(self) -> str:

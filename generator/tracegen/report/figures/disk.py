@@ -171,7 +171,6 @@ DISK = Table(
     page="method",
     section="disk",
     title="Is this a disk experiment?",
-    needs=(),
     content=disk_panel,
     made_by="tracegen.report.figures.disk.disk_panel",
 )

@@ -11,10 +11,10 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table, When
-from tracegen.report.figures.shared_disk import PHASES, REQUESTED, told_phase
+from tracegen.report.figures.shared_disk import PHASES, request_table, told_phase
 from tracegen.report.words import disk_sentences as say
 
-MOST_DEVICE = 40
+MOST = 40  # rows; the CSV has all
 COUNTED = When(
     "a run that recorded page faults, where the kernel counts the device's requests",
     lambda context: context.run.has_faults and not context.tables["device"].empty,
@@ -27,10 +27,10 @@ def _disk_device(context: Context) -> Rows:
     table = device.by_pass(context.tables, page)
     size = int(context.tables["files"]["size_bytes"].sum())
     waited = context.disk_split.set_index("pass_id")["disk_ns"]
-    digits = _digits(table.head(MOST_DEVICE)["duration_ns"])
+    digits = _digits(table.head(MOST)["duration_ns"])
     return Rows(
         title=_title(table, context),
-        caption=f"The first {min(len(table), MOST_DEVICE)} of {q.counted(len(table), 'measured pass')}. Reads, bytes "
+        caption=f"The first {min(len(table), MOST)} of {q.counted(len(table), 'measured pass')}. Reads, bytes "
         "and busy time are the kernel’s counters of the whole device, with what other programs asked of it. Waiting is "
         "the mean over threads. The last two columns are shares of the model files after the pass, where residency was "
         "recorded: what was in the page cache, and what had been there and was dropped. The CSV has all passes.",
@@ -38,7 +38,7 @@ def _disk_device(context: Context) -> Rows:
         empty="" if len(table) else "The device was not counted over any measured pass.",
         numbers={"page_bytes": page},
     ).of(
-        table.head(MOST_DEVICE),
+        table.head(MOST),
         col.text("Pass", lambda r: context.labels[r["pass_id"]]),
         col.decimal("Duration", "duration_ns", digits, "ms", 1e6),
         col.number("Waiting for the disk", lambda r: q.decimal(waited.get(r["pass_id"], 0) / 1e6, digits), "ms"),
@@ -76,20 +76,15 @@ def _title(table: pd.DataFrame, context: Context) -> str:
 
 DISK_DEVICE = Table(
     key="disk-device",
-    page="appendix",
     section="disk",
     title="What did the device do meanwhile?",
     needs=(*needs.TIMES, needs.FAULTS),
     when=COUNTED,
     content=_disk_device,
-    code="""
-from tracegen.analysis import device
-data = device.by_pass(run.tables, page_bytes=$page_bytes)
-""",
+    code="data = device.by_pass(run.tables, page_bytes=$page_bytes)",
 )
 
 
-MOST_REQUESTS = 40
 USE = ["page_bytes_read", "now_bytes", "later_bytes", "never_bytes", "again_bytes"]
 READ = {
     "model_bytes": "Read of the model", "ahead_bytes": "of it read-ahead", "now_bytes": "used in the pass",
@@ -106,7 +101,7 @@ def _disk_requests(context: Context) -> Rows:
     phase = told_phase({phase: float(rows["page_bytes_read"]) for phase, rows in sums.items()})
     return Rows(
         title=say.requests_title(dict(sums[phase]), phase),
-        caption=f"The first {min(len(table), MOST_REQUESTS)} of {q.counted(len(table), 'measured pass')}. A request "
+        caption=f"The first {min(len(table), MOST)} of {q.counted(len(table), 'measured pass')}. A request "
         "belongs to the pass in which it was issued. Its pages were used in that pass, or first in a later one, or by "
         "no operation until the run ended. Pages are read again when they were dropped from memory. The CSV has all "
         "passes.",
@@ -114,23 +109,19 @@ def _disk_requests(context: Context) -> Rows:
         empty="" if len(table) else "No measured pass has an end.",
         numbers={"page_bytes": context.fact("host", "page_bytes") or 4096},
     ).of(
-        table.assign(other_bytes=table["read_bytes"] - table["model_bytes"]).head(MOST_REQUESTS),
+        table.assign(other_bytes=table["read_bytes"] - table["model_bytes"]).head(MOST),
         col.text("Pass", lambda r: context.labels[r["pass_id"]]),
         col.count("Requests", "n_requests"),
         *(col.decimal(label, name, 1, "MiB", 2**20) for name, label in READ.items()),
     )
 
 
-DISK_REQUESTS = Table(
+DISK_REQUESTS = request_table(
     key="disk-requests",
-    page="appendix",
-    section="disk",
     title="What was read, and was it used?",
     needs=(*needs.TIMES, needs.PLACES, needs.REQUESTS),
-    when=REQUESTED,
     content=_disk_requests,
     code="""
-from tracegen.analysis import requests
 data = requests.by_pass(run.tables).merge(
     requests.use_by_pass(run.tables, page_bytes=$page_bytes), on="pass_id", how="left"
 )
@@ -187,23 +178,15 @@ def _measured(context: Context) -> list[dict[Hashable, Any]]:
     ]
 
 
-DISK_SIZES = Table(
+DISK_SIZES = request_table(
     key="disk-sizes",
-    page="appendix",
-    section="disk",
     title="How near does the device come to what it can do?",
-    needs=(*needs.TIMES, needs.REQUESTS),
-    when=REQUESTED,
     content=_disk_sizes,
-    code="""
-from tracegen.analysis import requests
-data = requests.by_kind(run.tables)
-""",
+    code="data = requests.by_kind(run.tables)",
 )
 
 
 def _disk_read_sizes(context: Context) -> Rows:
-    """One row for each class of size."""
     table = requests.by_size(context.tables)
     read, n = int(table["read_bytes"].sum()), int(table["n_requests"].sum())
     middle = int((table["read_bytes"].cumsum() * 2 >= read).to_numpy().argmax()) if read else 0
@@ -245,16 +228,9 @@ def _size(n_bytes: int) -> str:
     return f"{n_bytes >> 20} MiB" if n_bytes >= 1 << 20 else f"{n_bytes >> 10} KiB"
 
 
-DISK_READ_SIZES = Table(
+DISK_READ_SIZES = request_table(
     key="disk-read-sizes",
-    page="appendix",
-    section="disk",
     title="How large are the reads?",
-    needs=(*needs.TIMES, needs.REQUESTS),
-    when=REQUESTED,
     content=_disk_read_sizes,
-    code="""
-from tracegen.analysis import requests
-data = requests.by_size(run.tables)
-""",
+    code="data = requests.by_size(run.tables)",
 )

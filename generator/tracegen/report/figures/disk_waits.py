@@ -9,14 +9,13 @@ from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Content, Figure, Rows, Table, When
-from tracegen.report.figures.shared_disk import RECORDED, read_bytes
+from tracegen.report.figures.figure import Content, Rows, When
+from tracegen.report.figures.shared_disk import fault_figure, fault_table, read_bytes
 from tracegen.report.figures.shared_experts import WITH_EXPERTS
 from tracegen.report.words import disk_sentences as say
 
 
 def _disk_split(context: Context) -> Content:
-    """The parts of the time of each generate pass."""
     rows = context.disk_split
     generate, prompt = context.of_kind(rows, "generate").reset_index(drop=True), context.of_kind(rows, "prompt")
     shown, phase = (generate, "generate") if len(generate) else (prompt, "prompt")
@@ -47,18 +46,12 @@ def _threads(rows: pd.DataFrame) -> str:
     return q.counted(numbers[0], "thread") if len(numbers) == 1 else "the threads of each pass"
 
 
-DISK_SPLIT = Figure(
+DISK_SPLIT = fault_figure(
     key="disk-split",
-    page="appendix",
-    section="disk",
     title="How much of each token’s time is waiting for the disk?",
     needs=(*needs.TIMES, needs.FAULTS),
-    when=RECORDED,
     content=_disk_split,
-    code="""
-from tracegen.analysis import disk_waits
-data = disk_waits.pass_split(run.tables)
-""",
+    code="data = disk_waits.pass_split(run.tables)",
 )
 
 
@@ -66,7 +59,6 @@ CELLS = 2_500  # at most, to keep the SVG small
 
 
 def _disk_map(context: Context) -> Content:
-    """The time waited for each stretch of the file in each pass."""
     tables = context.tables
     rows = context.display_rows
     rows = rows[~rows["outside"].to_numpy(bool)]
@@ -93,17 +85,12 @@ def _disk_map(context: Context) -> Content:
     )
 
 
-DISK_MAP = Figure(
+DISK_MAP = fault_figure(
     key="disk-map",
-    page="appendix",
-    section="disk",
     title="For which bytes of the file do tokens wait?",
-    needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
-    when=RECORDED,
     content=_disk_map,
     wide=True,
     code="""
-from tracegen.analysis import disk_waits, heatmap
 rows = heatmap.display_rows(run.tables)
 data, longest_ns = disk_waits.cells(run.tables, rows[~rows["outside"]], n_bins=$n_bins, n_steps=8)
 """,
@@ -111,7 +98,6 @@ data, longest_ns = disk_waits.cells(run.tables, rows[~rows["outside"]], n_bins=$
 
 
 def _disk_layers(context: Context) -> Content:
-    """Time waited for the bytes of each layer, in passes of one phase."""
     phase, rows = context.phase, _rows(context, context.phase)
     if not rows["waited_ns"].sum() and phase != "prompt":
         phase, rows = "prompt", _rows(context, "prompt")
@@ -139,32 +125,18 @@ def _rows(context: Context, phase: str) -> pd.DataFrame:
     return disk_waits.by_layer(context.tables, phase, theme.GROUP_OF)
 
 
-DISK_LAYERS = Figure(
+DISK_LAYERS = fault_figure(
     key="disk-layers",
-    page="appendix",
-    section="disk",
     title="Which layers do tokens wait for?",
-    needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
-    when=RECORDED,
     content=_disk_layers,
-    code="""
-from tracegen.analysis import disk_waits
-from tracegen.charts import theme
-data = disk_waits.by_layer(run.tables, "$phase", theme.GROUP_OF)
-""",
+    code='data = disk_waits.by_layer(run.tables, "$phase", theme.GROUP_OF)',
 )
 
 
 MOST_TENSORS = 5
 
 
-def _first(n: int) -> str:
-    few = f"The {min(n, MOST_TENSORS)} of {q.counted(n, 'tensor')} with page faults that threads waited for longest. "
-    return few if n else ""
-
-
 def _disk_tensors(context: Context) -> Rows:
-    """The tensors whose bytes were missing, longest waiting first."""
     found = disk_waits.by_tensor(context.tables)
     whole = int(found["waited_ns"].sum())
     named = found.dropna(subset=["component"])
@@ -180,9 +152,11 @@ def _disk_tensors(context: Context) -> Rows:
             q.printable(top["op"]) if q.known(top["op"]) else "",
             float(top["op_share"]),
         )
+    n = len(found)
+    first = f"The {min(n, MOST_TENSORS)} of {q.counted(n, 'tensor')} with page faults that threads waited for longest. "
     return Rows(
         title=title,
-        caption=f"{_first(len(found))}Time is summed over threads and measured passes. Pages: how many different pages "
+        caption=f"{first if n else ''}Time is summed over threads and measured passes. Pages: how many different pages "
         "of 4 KiB had a fault; neighbours that the kernel mapped with them are not counted. The group is that of the "
         "tensor’s name: a tied embedding is also the matrix of the output. Used in: the kind of operation with most of "
         "the waiting for the tensor, and its share of that. The CSV has all tensors.",
@@ -192,7 +166,7 @@ def _disk_tensors(context: Context) -> Rows:
         found.head(MOST_TENSORS),
         col.name("Tensor", "name", "between tensors"),
         col.component(),
-        col.number("Layer", lambda r: q.count(r["layer"]) if q.known(r["layer"]) else ""),
+        col.layer(),
         col.count("Page faults", "n_faults"),
         col.count("of them major", "n_major"),
         col.count("Pages", "n_pages"),
@@ -206,18 +180,13 @@ def _used_in(r: col.Row) -> str:
     return f"{q.printable(r['op'])} ({q.percent(r['op_share'])})" if q.known(r["op"]) else "between operations"
 
 
-DISK_TENSORS = Table(
+DISK_TENSORS = fault_table(
     key="disk-tensors",
     page="file",
     section="waiting",
     title="Which tensors do threads wait for?",
-    needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
-    when=RECORDED,
     content=_disk_tensors,
-    code="""
-from tracegen.analysis import disk_waits
-data = disk_waits.by_tensor(run.tables)
-""",
+    code="data = disk_waits.by_tensor(run.tables)",
 )
 
 
@@ -229,7 +198,6 @@ WITH_BOTH = When(
 
 
 def _disk_experts(context: Context) -> Rows:
-    """The experts whose bytes were missing, longest waiting first."""
     table = expert_waits.by_expert(context.tables)
     waited = int(table["waited_ns"].sum())
     half = int((table["waited_ns"].cumsum() < waited / 2).sum()) + 1 if waited else 0
@@ -252,16 +220,10 @@ def _disk_experts(context: Context) -> Rows:
     )
 
 
-DISK_EXPERTS = Table(
+DISK_EXPERTS = fault_table(
     key="disk-experts",
-    page="appendix",
-    section="disk",
     title="Which experts do threads wait for?",
-    needs=(*needs.TIMES, needs.PLACES, needs.FAULTS),
     when=WITH_BOTH,
     content=_disk_experts,
-    code="""
-from tracegen.analysis import expert_waits
-data = expert_waits.by_expert(run.tables)
-""",
+    code="data = expert_waits.by_expert(run.tables)",
 )

@@ -2,13 +2,15 @@
 
 import hashlib
 import io
+from typing import Any
 
 import pandas as pd
 
 from tracegen.contract import quantities as q
 from tracegen.contract.tables import BY_NAME
 from tracegen.contract.text import without_controls
-from tracegen.report.figures.cells import Cell, Head, cells
+from tracegen.report.figures import columns as col
+from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table
 
@@ -16,8 +18,7 @@ SMALL = 20_000  # bytes of CSV up to which a table is offered as CSV too
 
 
 def _content(context: Context) -> Rows:
-    """Every table as Parquet, small ones as CSV too."""
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[dict[str, Any]] = []
     files: dict[str, str | bytes] = {}
     for name, contract in BY_NAME.items():
         frame = context.tables[name]
@@ -30,29 +31,25 @@ def _content(context: Context) -> Rows:
             if len(text) <= SMALL:
                 csv = f"data/tables/{name}.csv"
                 files[csv] = text
+        digest = hashlib.sha256(parquet).hexdigest()
         rows.append(
-            cells(
-                Cell(name, code=True),
-                contract.meaning,
-                Cell(q.count(len(frame)), number=True),
-                Cell(f"Parquet, {q.size(len(parquet))}", href=f"../{path}"),
-                Cell("CSV" if csv else "", href=f"../{csv}" if csv else ""),
-                Cell(hashlib.sha256(parquet).hexdigest()[:16], code=True, exact=hashlib.sha256(parquet).hexdigest()),
-            )
-        )
+            {
+                "table": name, "meaning": contract.meaning, "n": len(frame), "path": path, "size": len(parquet),
+                "csv": csv, "sha256": digest,
+            }
+        )  # fmt: skip
     return Rows(
         caption="Every table of the run; the data dictionary has columns, units and meanings. The hash is that of the "
         "Parquet file (its first 16 digits).",
-        head=(
-            Head("Table"),
-            Head("A row is"),
-            Head("Rows", number=True),
-            Head("File"),
-            Head("Plain text"),
-            Head("sha256"),
-        ),
-        rows=rows,
         files=files,
+    ).of(
+        rows,
+        col.name("Table", "table"),
+        col.text("A row is", lambda r: r["meaning"]),
+        col.count("Rows", "n"),
+        col.text("File", lambda r: Cell(f"Parquet, {q.size(r['size'])}", href=f"../{r['path']}")),
+        col.text("Plain text", lambda r: Cell("CSV", href=f"../{r['csv']}") if r["csv"] else ""),
+        col.text("sha256", lambda r: Cell(r["sha256"][:16], code=True, exact=r["sha256"])),
     )
 
 
@@ -77,6 +74,5 @@ DOWNLOADS = Table(
     page="method",
     section="downloads",
     title="Downloads",
-    needs=(),
     content=_content,
 )

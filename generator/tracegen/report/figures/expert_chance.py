@@ -23,42 +23,40 @@ from tracegen.report.figures.cells import between
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows
 from tracegen.report.words import expert_chance_sentences as say
-from tracegen.report.words import expert_sentences
+from tracegen.report.words.expert_sentences import LEFT_OUT, NO_PAIR, counted_rows
 
 
-def _sticky_overall(table: pd.DataFrame) -> tuple[str, str]:
-    """The title, and the sentence with the numbers over all layers."""
-    r = table[table["layer"].isna()].iloc[0]
-    low, high = (float(r[name]) if q.known(r[name]) else None for name in ("share_low", "share_high"))
-    layers = table[table["layer"].notna()]
-    share, effect, p = float(r["share"]), float(r["effect"]), float(r["p"])
-    title = say.sticky_title(
-        share=share, low=float(r["low"]), high=float(r["high"]), effect=effect, p=p, level=chance.LEVEL,
-        few=int(r["n_pairs"]) <= expert_transitions.FEW_PAIRS,
-    )  # fmt: skip
-    return title, say.sticky_overall(
-        effect=effect, low=low, high=high, shuffled=float(r["shuffled"]), p=p, n_layers=len(layers),
-        n_held=int((layers["p_held"] < chance.LEVEL).sum()),
-    )  # fmt: skip
+def _percents(layers: pd.DataFrame) -> pd.DataFrame:
+    """What the drawing of layers against chance shows, in percent: layer, value, low, high, even."""
+    shown = layers[["layer", "share", "low", "high", "even"]].rename(columns={"share": "value"}).astype("float64")
+    return shown.assign(**100 * shown.drop(columns="layer"))
+
+
+def _over_all(table: pd.DataFrame) -> tuple[col.Row, pd.DataFrame]:
+    """The row over all layers, empty without any, and those of the layers."""
+    known = table["layer"].notna()
+    return next(iter(table[~known].to_dict("records")), {}), table[known]
 
 
 def _experts_sticky(context: Context) -> Content:
-    """By layer: observed, shuffled and even share."""
     table = context.stickiness
-    layers = table[table["layer"].notna()]
-    title, overall = _sticky_overall(table) if len(table) else ("", "")
-    cut = shared_experts.first_rows(context, expert_transitions.MOST_ROWS)
-    percents = layers.assign(value=layers["share"])[["layer", "value", "low", "high", "even"]].astype("float64")
-    percents[["value", "low", "high", "even"]] *= 100
+    every, layers = _over_all(table)
+    few = bool(every) and every["n_pairs"] <= expert_transitions.FEW_PAIRS
+    title = say.sticky_title(every, few=few) if every else ""
+    n_held = int((layers["p_held"] < chance.LEVEL).sum())
+    overall = say.sticky_overall(every, n_layers=len(layers), n_held=n_held) if every else ""
+    pairs = [int(n) for n in layers["n_pairs"]]
+    counted = counted_rows(pairs, f"per layer with a token before {'it' if max(pairs, default=0) == 1 else 'them'}")
     return Content(
         title=title,
-        caption=say.sticky_caption(
-            n_pairs=[int(n) for n in layers["n_pairs"]], draws=chance.DRAWS, overall=overall, cut=cut
-        ),
+        caption="Points: share of a token’s experts that the token before it in its sequence chose too, in the same "
+        f"layer. Grey: the middle 95 % of {chance.DRAWS} shuffles of the tokens, each with its experts of all layers; "
+        "it rises where a layer prefers some experts. Ticks: k/E, a random choice of k of E experts."
+        f"{counted}{overall}{shared_experts.first_rows(context, expert_transitions.MOST_ROWS)} {LEFT_OUT}",
         alt=f"By layer, the share of experts chosen again beside that of shuffled tokens. {q.ended(title)}",
-        chart=lambda width: by_layer.against_chance(percents, "% of choices", "k/E", width=width),
+        chart=lambda width: by_layer.against_chance(_percents(layers), "% of choices", "k/E", width=width),
         data=table,
-        empty=shared_experts.untested(context) or ("" if len(table) else expert_sentences.NO_PAIR),
+        empty=shared_experts.untested(context) or ("" if len(table) else NO_PAIR),
     )
 
 
@@ -66,19 +64,17 @@ EXPERTS_STICKY = shared_experts.figure(
     key="experts-sticky",
     title="Do tokens choose the experts of the token before more often than chance?",
     content=_experts_sticky,
-    code=shared_experts.CHOSEN.replace("experts, routing", "expert_transitions, experts")
-    + "data = expert_transitions.stickiness(chosen, experts.sizes(run.tables, chosen))",
+    code=shared_experts.CHOSEN + "data = expert_transitions.stickiness(chosen, experts.sizes(run.tables, chosen))",
 )
 
 
 def _experts_again(context: Context) -> Rows:
-    """How many of a token's experts the token before had chosen too."""
     again = routing.reuse(context.chosen, context.choice.counts)
     return Rows(
         caption="Tokens: rows of generated tokens with another one before them in their sequence. Chosen before: "
         "choices of an expert that the token before had chosen in the same layer.",
         data=again,
-        empty=shared_experts.no_choice(context) or expert_sentences.NO_PAIR,
+        empty=shared_experts.no_choice(context) or NO_PAIR,
     ).of(
         again,
         col.count("Layer", "layer"),
@@ -102,22 +98,17 @@ TOLD = 16  # the title tells segments of this length, or of the longest below
 
 
 def _experts_segments(context: Context) -> Rows:
-    """A row for each length of segment."""
     table = expert_segments.segments(context.chosen, context.expert_sizes)
     told = table[table["length"] <= TOLD].tail(1).to_dict("records")
-    title = ""
-    if told:
-        r = told[0]
-        title = say.segments_title(
-            length=int(r["length"]), srp=float(r["srp"]), low=float(r["srp_low"]), high=float(r["srp_high"])
-        )
     n_rows, n_layers = (int(table[name].iloc[0]) if len(table) else 0 for name in ("n_rows", "n_layers"))
     return Rows(
-        title=title,
-        caption=say.segments_caption(
-            n_rows=n_rows, n_layers=n_layers, draws=expert_segments.DRAWS,
-            cut=shared_experts.first_rows(context, expert_segments.MOST_ROWS),
-        ),
+        title=say.segments_title(told[0]) if told else "",
+        caption="SRP: the largest F1 of a router that takes one set of experts for all tokens of a segment, scored on "
+        "their own choices. Experts taken: by that router, divided by k. SCH: share of the choices that a cache of k, "
+        "or 2k, experts in each layer holds if it knows the tokens of the segment in advance. Shuffled: mean of "
+        f"{expert_segments.DRAWS} shuffles of the tokens, each with its experts of all layers. "
+        f"n = {q.counted(n_rows, 'token row')} in {q.counted(n_layers, 'layer')}. The cache is simulated: not a "
+        f"prediction of speed.{shared_experts.first_rows(context, expert_segments.MOST_ROWS)} {LEFT_OUT}",
         data=table,
         empty=shared_experts.untested(context)
         or ("" if len(table) else f"No sequence has {expert_segments.LENGTHS[0]} generated tokens in a row."),
@@ -139,21 +130,8 @@ EXPERTS_SEGMENTS = shared_experts.table(
     key="experts-segments",
     title="How long do the same experts serve?",
     content=_experts_segments,
-    code=shared_experts.CHOSEN.replace("experts, routing", "expert_segments, experts")
-    + "data = expert_segments.segments(chosen, experts.sizes(run.tables, chosen))",
+    code=shared_experts.CHOSEN + "data = expert_segments.segments(chosen, experts.sizes(run.tables, chosen))",
 )
-
-
-def _next_overall(table: pd.DataFrame) -> tuple[str, str]:
-    """The title, and the sentence with the numbers over all layers."""
-    r = {name: float(value) for name, value in table.iloc[0].drop(["layer", "after"]).items()}
-    title = say.next_title(
-        share=r["share"], low=r["low"], high=r["high"], effect=r["effect"], p=r["p"], level=chance.LEVEL
-    )
-    return title, say.next_overall(
-        effect=r["effect"], low=r["share_low"], high=r["share_high"], shifted=r["shifted"], p=r["p"], most=r["most"],
-        before=r["before"], even=r["even"],
-    )  # fmt: skip
 
 
 def _too_few(context: Context) -> str:
@@ -163,20 +141,21 @@ def _too_few(context: Context) -> str:
 
 
 def _experts_next(context: Context) -> Content:
-    """By layer: what the layer before tells, beside other guesses."""
     table = context.experts_next
-    layers = table[table["layer"].notna()]
-    title, overall = _next_overall(table) if len(table) else ("", "")
-    n_learned, n_rows = (int(table[name].iloc[0]) if len(table) else 0 for name in ("n_learned", "n_rows"))
-    cut = shared_experts.first_rows(context, expert_next.MOST_ROWS)
-    percents = layers.assign(value=layers["share"], even=layers["most"])
-    percents = percents[["layer", "value", "low", "high", "even"]].astype("float64")
-    percents[["value", "low", "high", "even"]] *= 100
+    every, layers = _over_all(table)
+    title, overall = (say.next_title(every), say.next_overall(every)) if every else ("", "")
+    n_learned, n_rows = (int(every.get(name, 0)) for name in ("n_learned", "n_rows"))
     return Content(
         title=title,
-        caption=say.next_caption(n_learned=n_learned, n_rows=n_rows, overall=overall, cut=cut),
+        caption="Points: share of a token’s experts in the layer that a guess finds which knows its experts in the "
+        f"layer before. The guess is learned on the first {q.count(n_learned)} token rows and scored on the other "
+        f"{q.count(n_rows)}. Grey: the middle 95 % of the shares where each guess is compared with the choice of "
+        "another token, all as many tokens later, in a circle. Ticks: always guessing the experts that the first rows "
+        f"chose most often.{overall}{shared_experts.first_rows(context, expert_next.MOST_ROWS)} {LEFT_OUT}",
         alt=f"By layer, the share of experts guessed from the layer before, beside chance. {q.ended(title)}",
-        chart=lambda width: by_layer.against_chance(percents, "% of choices", "most chosen", width=width),
+        chart=lambda width: by_layer.against_chance(
+            _percents(layers.assign(even=layers["most"])), "% of choices", "most chosen", width=width
+        ),
         data=table,
         empty=shared_experts.untested(context) or ("" if len(table) else _too_few(context)),
     )
@@ -186,8 +165,7 @@ EXPERTS_NEXT = shared_experts.figure(
     key="experts-next",
     title="Do the experts of a layer tell those of the next?",
     content=_experts_next,
-    code=shared_experts.CHOSEN.replace("experts, routing", "expert_next, experts")
-    + "data = expert_next.told(chosen, experts.sizes(run.tables, chosen))",
+    code=shared_experts.CHOSEN + "data = expert_next.told(chosen, experts.sizes(run.tables, chosen))",
 )
 
 
@@ -199,12 +177,15 @@ def _experts_pairs(context: Context) -> Rows:
     found = expert_pairs.pairs(context.chosen, context.expert_sizes)
     listed = found.strongest[found.strongest["unusual"].to_numpy(bool)].head(SHOWN)
     choice = context.choice
+    cut = f" The {q.count(len(listed))} of least p; the CSV has more." if len(listed) < found.n_unusual else ""
     return Rows(
         title=say.pairs_title(found.n_unusual),
-        caption=say.pairs_caption(
-            n_tested=found.n_tested, n_shown=len(listed), n_unusual=found.n_unusual,
-            least_rows=expert_pairs.LEAST_ROWS, least_lift=expert_pairs.LEAST_LIFT,
-        ),
+        caption="Together: token rows of generate passes that chose both experts. Expected: from how often each is "
+        "chosen, where a row chooses exactly k (quasi-independence). Lift: together divided by expected, with an "
+        "interval that allows for tokens that resemble their neighbours. p is adjusted by Holm’s method for all "
+        f"{q.counted(found.n_tested, 'tested pair')}, those of experts that at least {expert_pairs.LEAST_ROWS} rows "
+        f"each chose, spread over the run; listed from p < 0.05 and a lift of {expert_pairs.LEAST_LIFT} on.{cut} "
+        f"{LEFT_OUT}",
         data=found.strongest,
         empty=shared_experts.untested(context)
         or say.no_pairs(
@@ -230,8 +211,7 @@ EXPERTS_PAIRS = shared_experts.table(
     title="Which experts are chosen together?",
     content=_experts_pairs,
     words={"least_rows": str(2 * expert_pairs.N_BLOCKS)},
-    code=shared_experts.CHOSEN.replace("experts, routing", "expert_pairs, experts")
-    + "data = expert_pairs.pairs(chosen, experts.sizes(run.tables, chosen)).strongest",
+    code=shared_experts.CHOSEN + "data = expert_pairs.pairs(chosen, experts.sizes(run.tables, chosen)).strongest",
 )
 
 
@@ -249,17 +229,18 @@ def _experts_phases(context: Context) -> Rows:
     if records:
         r = records[0]
         block = int(r["block"])
-        title = say.phases_title(
-            distance=float(r["distance"]), high=float(r["high"]), p=float(r["p"]),
-            level=chance.LEVEL, few=_few(int(r["n_prompt"]), int(r["n_generate"]), block),
-        )  # fmt: skip
+        title = say.phases_title(r, few=_few(int(r["n_prompt"]), int(r["n_generate"]), block))
         most = expert_phases.MOST_ROWS
         if most in (r["n_prompt"], r["n_generate"]):
             cut = f" At most {q.count(most)} rows of a phase count: the last of the prompt, the first generated."
     n_prompt = len(experts.of_phase(context.tables, "prompt"))
     return Rows(
         title=title,
-        caption=say.phases_caption(block=block, draws=chance.DRAWS, cut=cut),
+        caption="Distance: ½ Σ |share in the prompt − share in generation| over the experts of a layer: 0 % for the "
+        "same shares, 100 % for no expert in common. Random splits: below this lie 95 % of the distances if the same "
+        f"rows are prompt or generation by chance, {chance.DRAWS} permutations of "
+        f"{'single rows' if block == 1 else f'blocks of {block} rows in a row'}, each with all layers. Effect: "
+        f"distance less the mean of these. p by layer: adjusted by Holm’s method. Over all layers: means.{cut}",
         data=table,
         empty=shared_experts.no_choice(context) or say.no_phases(n_prompt=n_prompt, n_generate=len(context.chosen)),
     ).of(
@@ -278,5 +259,5 @@ EXPERTS_PHASES = shared_experts.table(
     key="experts-phases",
     title="Does the prompt choose other experts than generated tokens?",
     content=_experts_phases,
-    code="from tracegen.analysis import expert_phases\ndata = expert_phases.phases(run.tables)",
+    code="data = expert_phases.phases(run.tables)",
 )

@@ -7,14 +7,13 @@ from tracegen.charts import experts
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_experts
-from tracegen.report.figures.cells import Cell, applicable
+from tracegen.report.figures.cells import Cell, applicable, of_pass
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows
 from tracegen.report.words import expert_sentences as say
 
 
 def _experts(context: Context) -> Content:
-    """Tokens per layer and expert over the generate passes."""
     choice, empty = context.choice, shared_experts.no_choice(context)
     title = ""
     if not empty:
@@ -48,18 +47,12 @@ EXPERTS = shared_experts.figure(
     title="Which experts do the tokens choose?",
     content=_experts,
     code="""
-from tracegen.analysis import experts
 choice = experts.choice(run.tables)
 data = choice.counts.assign(n_tokens_if_even=choice.even)
 """,
 )
 
 
-OF_LAYER = """
-from tracegen.analysis import experts
-chosen = experts.generated(run.tables)
-data = chosen[chosen["layer"] == $layer]
-"""
 LINES = 48  # at most; with more tokens, neighbouring tokens share a line
 
 
@@ -107,15 +100,10 @@ EXPERTS_TOKENS = shared_experts.figure(
     key="experts-tokens",
     title="Which experts does each token choose?",
     content=_experts_tokens,
-    code=OF_LAYER,
+    code=shared_experts.CHOSEN + 'data = chosen[chosen["layer"] == $layer]',
 )
 
 
-BY_STRENGTH = """
-from tracegen.analysis import experts, routing
-chosen = experts.generated(run.tables)
-data = routing.by_strength(chosen[chosen["layer"] == $layer])
-"""
 SHOWN_OF_TOKENS = 20  # rows at most; the CSV has all
 
 
@@ -124,9 +112,9 @@ def _experts_of_tokens(context: Context) -> Rows:
     layer, chosen = routing.most_uneven(context.expert_layers), context.chosen
     rows = routing.by_strength(chosen[chosen["layer"] == layer])
     tokens = [part for _, part in rows.groupby(["pass_id", "row"])]
-    given = shared_experts.given(context)
+    given, where = shared_experts.given(context), "" if layer is None else f" in layer {layer}"
     return Rows(
-        title=say.of_tokens_title(layer),
+        title=f"Which experts did each token choose{where}, with which weights?",
         caption=say.of_tokens_caption(
             n_ordered=sum(bool(part["place"].notna().all()) for part in tokens),
             n_tokens=len(tokens),
@@ -140,7 +128,7 @@ def _experts_of_tokens(context: Context) -> Rows:
         [part.to_dict("list") for part in tokens[:SHOWN_OF_TOKENS]],
         col.number("Token", lambda r: _number(given.get(r["pass_id"][0]))),
         col.number("Takes in", lambda r: _number(shared_experts.token(r["generated_token"][0]))),
-        col.number("Pass", lambda r: _pass(r["pass_id"][0])),
+        col.number("Pass", lambda r: of_pass(r["pass_id"][0])),
         col.text("Experts", lambda r: ", ".join(map(str, r["expert"]))),
         col.text("Weights", lambda r: ", ".join("—" if pd.isna(w) else q.decimal(w, 3) for w in r["weight"])),
     )
@@ -150,15 +138,11 @@ def _number(token: int | None) -> str:
     return q.UNKNOWN if token is None else str(token)
 
 
-def _pass(pass_id: int) -> Cell:
-    return Cell(str(pass_id), number=True, href=f"../operations/index.html#pass={pass_id}")
-
-
 EXPERTS_OF_TOKENS = shared_experts.table(
     key="experts-of-tokens",
     title="Which experts did each token choose, with which weights?",
     content=_experts_of_tokens,
-    code=BY_STRENGTH,
+    code=shared_experts.CHOSEN + 'data = routing.by_strength(chosen[chosen["layer"] == $layer])',
 )
 
 
@@ -223,5 +207,5 @@ EXPERTS_USED = shared_experts.table(
     key="experts-used",
     title="How many experts of each tensor does a pass use?",
     content=_experts_used,
-    code="from tracegen.analysis import expert_use\ndata = expert_use.used(run.tables)",
+    code="data = expert_use.used(run.tables)",
 )

@@ -18,21 +18,15 @@ from tracegen.report.words import expert_sentences as say
 
 
 def _experts_load(context: Context) -> Content:
-    """How evenly the choices of a layer are shared among its experts."""
     choice, empty = context.choice, shared_experts.no_choice(context)
-    ranked = routing.ranked(choice.counts)
+    ranked, layers = routing.ranked(choice.counts), shared_experts.layers(context)
     title = ""
     if not empty:
         share, even = routing.most_chosen(ranked)
-        title = say.load_title(
-            share=share, even=even, layers=shared_experts.layers(context), chance=context.choice_by_chance
-        )
-    caption = say.load_caption(
-        n_layers=len(shared_experts.layers(context)), n_rows=choice.n_rows, sizes_differ=ranked["even"].nunique() > 1
-    )
+        title = say.load_title(share=share, even=even, layers=layers, chance=context.choice_by_chance)
     return Content(
         title=title,
-        caption=caption,
+        caption=say.load_caption(n_layers=len(layers), n_rows=choice.n_rows, sizes_differ=ranked["even"].nunique() > 1),
         alt=f"Share of choices by place of the expert in its layer. {q.ended(title)}",
         chart=lambda width: experts.load(ranked, width=width),
         data=ranked,
@@ -65,7 +59,6 @@ EXPERTS_LOAD = shared_experts.figure(
 
 
 def _experts_cover(context: Context) -> Content:
-    """How few experts of each layer make up most of its choices."""
     per_layer, empty = context.expert_layers, shared_experts.no_choice(context)
     names = {f"needed_{round(100 * part)}": f"{round(100 * part)} %" for part in reversed(routing.COVERED)}
     rows = per_layer.melt("layer", list(names), "needed", "value")
@@ -76,7 +69,9 @@ def _experts_cover(context: Context) -> Content:
         title = say.cover_title(needed=needed, sizes=sizes, layers=shared_experts.layers(context))
     return Content(
         title=title,
-        caption=say.cover_caption(n_layers=len(per_layer), n_rows=context.choice.n_rows),
+        caption="The fewest experts of a layer that together make up at least 50, 80 and 95 % of its choices, the most "
+        f"chosen first.{' Which they are may differ from layer to layer.' if len(per_layer) > 1 else ''} "
+        f"{say.generate_rows(context.choice.n_rows)}",
         alt=f"Experts needed per layer for three shares of the choices. {q.ended(title)}",
         chart=lambda width: by_layer.lines(rows, list(names.values()), "experts", width=width),
         data=per_layer,
@@ -93,7 +88,6 @@ EXPERTS_COVER = shared_experts.figure(
 
 
 def _experts_layers(context: Context) -> Rows:
-    """How uneven the choice is in each layer, and how few experts make up most of it."""
     per_layer = context.expert_layers
     return Rows(
         caption="Choices: token rows of generate passes times the experts that each chooses. Unevenness: standard "
@@ -175,5 +169,5 @@ EXPERTS_BALANCE = shared_experts.table(
     key="experts-balance",
     title="How evenly are the experts chosen?",
     content=_experts_balance,
-    code="from tracegen.analysis import expert_balance\ndata = expert_balance.balance(run.tables)",
+    code="data = expert_balance.balance(run.tables)",
 )

@@ -14,11 +14,11 @@ PLACES = 6
 
 
 def _experts_weights(context: Context) -> Content:
-    """How strongly the tokens choose, per layer and place in order of weight."""
     weights = routing.weights(context.chosen)
     places = sorted(int(place) for place in weights["place"].unique())
     rows = weights[weights["place"] <= PLACES]
     rows = rows.assign(series=[f"place {place}" for place in rows["place"]], value=rows["mean"])
+    cut = f" Drawn: the {PLACES} strongest of {len(places)}; the table has all." if len(places) > PLACES else ""
     title = ""
     if len(weights):
         first = weights[weights["place"] == 1]
@@ -26,9 +26,10 @@ def _experts_weights(context: Context) -> Content:
         title = say.weights_title(mean=mean, places=len(places), layers=sorted(int(n) for n in first["layer"]))
     return Content(
         title=title,
-        caption=say.weights_caption(
-            n_rows=[int(n) for n in weights["n"]], places=len(places), shown=min(PLACES, len(places))
-        ),
+        caption="Mean weight of the chosen experts per layer, by their place in order of weight. The router gives the "
+        "weights; llama.cpp multiplies the experts’ outputs by them. Place 1 is a row’s strongest expert, which is not "
+        "always llama.cpp’s first choice: a router may choose with a bias that the weight lacks."
+        f"{say.counted_rows([int(n) for n in weights['n']], 'per layer and place')}{cut} {say.LEFT_OUT}",
         alt=f"Mean routing weights per layer and place in order of weight. {q.ended(title)}",
         chart=lambda width: by_layer.lines(
             rows, [f"place {place}" for place in places[:PLACES]], "mean weight", width=width
@@ -60,7 +61,6 @@ def _mean(place: int) -> col.Column:
 
 
 def _experts_strength(context: Context) -> Rows:
-    """Mean routing weight by layer and place in order of weight."""
     weights = routing.weights(context.chosen)
     places = sorted(int(place) for place in weights["place"].unique())
     by_layer_of = [

@@ -14,10 +14,7 @@ OPERATIONS = Explorer(
     page="operations",
     title="Operations",
     needs=(needs.EVIDENCE, needs.NODES, needs.CLOCK, needs.COST, needs.PLACES, needs.NAMES, needs.KINDS),
-    code="""
-from tracegen.analysis import operations
-data = operations.op_rows(run.tables, [$pass_id])
-""",
+    code="data = operations.op_rows(run.tables, [$pass_id])",
 )
 
 TOKEN = Explorer(
@@ -26,9 +23,7 @@ TOKEN = Explorer(
     title="One token",
     needs=OPERATIONS.needs,
     code="""
-from tracegen.analysis import operations, passes
 from tracegen.analysis.layer_means import layer_means
-from tracegen.charts import theme
 kept = passes.measured(run.tables)
 kept = kept.loc[(kept["kind"] == "$phase").to_numpy(bool), "pass_id"]
 data = layer_means(operations.op_rows(run.tables), kept, theme.GROUP_OF)

@@ -35,13 +35,13 @@ class Part:
     `title` is a question; it is shown without a figure if a check that `needs` names failed.
 
     Its explanation, from `explained/KEY.md`: what it `shows`, what it `counts` and leaves out, and how to `read` it;
-    `words` are texts for `{{name}}` there. `code` computes the data of the CSV: it follows `run = tracegen.load(…)`,
-    ends with `data = …`, and contains `$NAME` for a value that depends on the run (`Content.numbers`). Where a few
-    lines do not suffice, `made_by` names the function that computes the data.
+    `words` are texts for `{{name}}` there. `code` computes the data of the CSV: it follows `run = tracegen.load(…)` and
+    the imports of the analyses that it names, ends with `data = …`, and contains `$NAME` for a value that depends on
+    the run (`Content.numbers`). Where a few lines do not suffice, `made_by` names the function that computes the data.
     """
 
     key: str
-    page: str
+    page: str = "appendix"
     title: str
     words: Mapping[str, str] = field(default_factory=dict)
     code: str = ""

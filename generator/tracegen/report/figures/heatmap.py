@@ -103,7 +103,6 @@ def most_untouched(use: pd.DataFrame) -> tuple[str, float]:
 
 
 def _content(context: Context) -> Content:
-    """How much of each place of the file each pass used, and how many bytes of each kind of buffer."""
     tables, rows = context.tables, _rows(context)
     n_columns = heatmap_chart.track_px(COLUMN)
     known = {"used": context.used, "cut": context.pieces}
@@ -134,14 +133,10 @@ def _content(context: Context) -> Content:
 
 HEATMAP = Figure(
     key="heatmap",
-    page="appendix",
     section="file",
     title="Which bytes of the file does each token touch?",
-    needs=(*needs.BYTES, needs.WHOLE),
+    needs=needs.FILE_USE,
     content=_content,
     wide=True,
-    code="""
-from tracegen.analysis import heatmap
-data = heatmap.shares(run.tables, n_columns=$n_columns, max_rows=$n_rows)
-""",
+    code="data = heatmap.shares(run.tables, n_columns=$n_columns, max_rows=$n_rows)",
 )

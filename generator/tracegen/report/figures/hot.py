@@ -9,13 +9,12 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_access, shared_experts
 from tracegen.report.figures.cells import between, share
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Content, Figure, Rows, Table, no_rows
+from tracegen.report.figures.figure import Content, Rows, no_rows
 from tracegen.report.figures.shared_experts import WITH_EXPERTS
 from tracegen.report.words import cache_sentences as say
 
 
 def _concentration(context: Context) -> Content:
-    """The curve of each measure."""
     use = concentration.piece_use(context.tables, context.used, context.disk_accesses, context.pieces)
     curves = {name: concentration.curve(use, name) for name in concentration.MEASURES}
     drawn = [concentration.thinned(of, 100).assign(measure=name) for name, of in curves.items()]
@@ -41,14 +40,11 @@ def _concentration(context: Context) -> Content:
     )
 
 
-CONCENTRATION = Figure(
+CONCENTRATION = shared_access.cache_figure(
     key="concentration",
-    page="appendix",
-    section="cache",
     title="How much of the file takes most of the use?",
-    needs=needs.FILE_USE,
     content=_concentration,
-    code=shared_access.ACCESSES.replace("accesses, order", "accesses, concentration, order, pieces")
+    code=shared_access.ACCESSES
     + """import pandas as pd
 use = concentration.piece_use(run.tables, used, touched, pieces.pieces(run.tables))
 curves = {name: concentration.curve(use, name) for name in concentration.MEASURES}
@@ -57,10 +53,15 @@ data = pd.concat(drawn, ignore_index=True)[["measure", "file_share", "use_share"
 )
 
 
+SIZES_DIFFER = "Layers or tokens differ in their number of experts, so that there is no common size of a set."
+
+
 def _hot_experts(context: Context) -> Rows:
     """A row for the static set and one for the experts chosen last."""
     hot = context.hot_set
-    empty = shared_experts.no_choice(context) or ("" if hot else _unknown(context))
+    n = context.choice.n_rows
+    unknown = say.too_few(n, hot_set.LEAST_TOKENS) if n < hot_set.LEAST_TOKENS else SIZES_DIFFER
+    empty = shared_experts.no_choice(context) or ("" if hot else unknown)
     columns = (
         col.text("Held in each layer", lambda r: r["what"]),
         col.number("Experts", lambda r: f"{q.count(r['hot'].n_held)} of {q.count(r['hot'].n_experts)}"),
@@ -110,23 +111,14 @@ def hot_set_counts(hot: hot_set.HotSet | None) -> str:
     )
 
 
-def _unknown(context: Context) -> str:
-    n = context.choice.n_rows
-    if n < hot_set.LEAST_TOKENS:
-        return say.too_few(n, hot_set.LEAST_TOKENS)
-    return "Layers or tokens differ in their number of experts, so that there is no common size of a set."
-
-
-HOT_EXPERTS = Table(
+HOT_EXPERTS = shared_access.cache_table(
     key="hot-experts",
-    page="appendix",
-    section="cache",
     title="Is there a hot set of experts?",
     needs=needs.CHOICES,
     when=WITH_EXPERTS,
     content=_hot_experts,
     words={"limit": str(hot_set.MARGIN)},
-    code=shared_experts.CHOSEN.replace("experts, routing", "experts, hot_set")
+    code=shared_experts.CHOSEN
     + """n_experts = experts.choice(run.tables).n_experts
 data = hot_set.table(hot_set.hot_set(chosen, n_experts))""",
 )
@@ -136,7 +128,6 @@ FILE = "data/keep-tensors.txt"
 
 
 def _keep_tensors(context: Context) -> Rows:
-    """A row for each size of memory."""
     empty = shared_access.nothing(context)
     if empty:
         return no_rows(empty)
@@ -172,13 +163,9 @@ def _patterns(table: pd.DataFrame, data: pd.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
-KEEP_TENSORS = Table(
+KEEP_TENSORS = shared_access.cache_table(
     key="keep-tensors",
-    page="appendix",
-    section="cache",
     title="What would keeping whole tensors in memory serve?",
-    needs=needs.FILE_USE,
     content=_keep_tensors,
-    code=shared_access.ACCESSES.replace("accesses, order", "accesses, kept_tensors, order")
-    + 'data = kept_tensors.chosen(kept_tensors.kept(run.tables["tensors"], touched))',
+    code=shared_access.ACCESSES + 'data = kept_tensors.chosen(kept_tensors.kept(run.tables["tensors"], touched))',
 )

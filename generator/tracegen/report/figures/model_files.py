@@ -27,7 +27,6 @@ MODEL_FILES = Table(
     page="method",
     section="model",
     title="Model files",
-    needs=(),
     content=_content,
     code="data = run.files",
 )

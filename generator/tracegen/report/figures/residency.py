@@ -21,7 +21,6 @@ RECORDED = When("a run that recorded which pages were in memory (residency = tru
 
 
 def _residency(context: Context) -> Content:
-    """Which part of the model file was in memory after each load and pass."""
     tables = context.tables
     page = context.fact("host", "page_bytes")
     if page is None:  # an older run without the size of a page: its pages have no place in the file
@@ -56,17 +55,13 @@ def _residency(context: Context) -> Content:
 
 RESIDENCY = Figure(
     key="residency",
-    page="appendix",
     section="file",
     title="How much of the file was in memory?",
     needs=(needs.EVIDENCE, needs.KINDS),
     when=RECORDED,
     content=_residency,
     wide=True,
-    code="""
-from tracegen.analysis import residency
-data = residency.resident_cells(run.tables, page_bytes=$page_bytes, n_bins=$n_bins)
-""",
+    code="data = residency.resident_cells(run.tables, page_bytes=$page_bytes, n_bins=$n_bins)",
 )
 
 
@@ -74,7 +69,6 @@ LEAST = 0.01  # of the tensors' bytes: smaller groups have no line
 
 
 def _resident_groups(context: Context) -> Content:
-    """A line for each group of components."""
     page = context.fact("host", "page_bytes")
     if page is None:
         return not_drawn(NO_PAGE)
@@ -102,15 +96,12 @@ def _resident_groups(context: Context) -> Content:
 
 RESIDENT_GROUPS = Figure(
     key="resident-groups",
-    page="appendix",
     section="file",
     title="How much of each part of the model stayed in memory?",
     needs=(needs.EVIDENCE, needs.KINDS),
     when=RECORDED,
     content=_resident_groups,
     code="""
-from tracegen.analysis import resident_tensors
-from tracegen.charts import theme
 each = resident_tensors.resident_tensors(run.tables, page_bytes=$page_bytes)
 data = resident_tensors.by_group(each, run.tables["tensors"], theme.GROUP_OF)
 """,

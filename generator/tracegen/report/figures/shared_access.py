@@ -1,15 +1,22 @@
 """What the figures of accesses to the mapped files share: the phase they tell of, and why there is nothing to show."""
 
+from functools import partial
+
 import pandas as pd
 
+from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
+from tracegen.report.figures.figure import Figure, Table
 from tracegen.report.words import access_sentences as say
 
 ACCESSES = """
-from tracegen.analysis import accesses, order
 used = accesses.ranges(run.tables)
 touched = order.disk_accesses(run.tables, used)
 """
+cache_figure = partial(Figure, section="cache", needs=needs.FILE_USE)
+cache_table = partial(Table, section="cache", needs=needs.FILE_USE)
+order_figure = partial(Figure, section="order", needs=needs.BYTES)
+order_table = partial(Table, section="order", needs=needs.BYTES)
 
 
 def phase(context: Context) -> str:

@@ -1,14 +1,20 @@
 """What the figures of waiting for the disk share: which runs have them, and what a page fault is."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import pandas as pd
 
+from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import When
+from tracegen.report.figures.figure import Figure, Table, When
 
 RECORDED = When("a run that recorded page faults (faults = true)", lambda context: context.run.has_faults)
 REQUESTED = When("a run that recorded the requests of devices (disk = true)", lambda context: context.run.has_requests)
+FAULTED = (*needs.TIMES, needs.PLACES, needs.FAULTS)
+fault_figure = partial(Figure, section="disk", needs=FAULTED, when=RECORDED)
+fault_table = partial(Table, section="disk", needs=FAULTED, when=RECORDED)
+request_table = partial(Table, section="disk", needs=(*needs.TIMES, needs.REQUESTS), when=REQUESTED)
 PHASES = ("generate", "prompt")
 CONCERNED = 0.05  # a token waits for the disk where this share of its time goes to it
 _LEAST_SHARE = 0.05  # of what the prompt reads: below it, generate passes read next to nothing

@@ -11,14 +11,8 @@ from tracegen.report.figures.figure import Figure, Table, When
 from tracegen.report.words import expert_chance_sentences
 from tracegen.report.words import expert_sentences as say
 
-COUNTS = """
-from tracegen.analysis import experts, routing
-counts = experts.choice(run.tables).counts
-"""
-CHOSEN = """
-from tracegen.analysis import experts, routing
-chosen = experts.generated(run.tables)
-"""
+COUNTS = "counts = experts.choice(run.tables).counts\n"
+CHOSEN = "chosen = experts.generated(run.tables)\n"
 
 
 def _has_experts(context: Context) -> bool:
@@ -26,8 +20,8 @@ def _has_experts(context: Context) -> bool:
 
 
 WITH_EXPERTS = When("a model with experts", _has_experts)
-figure = partial(Figure, page="appendix", section="experts", needs=needs.CHOICES, when=WITH_EXPERTS)
-table = partial(Table, page="appendix", section="experts", needs=needs.CHOICES, when=WITH_EXPERTS)
+figure = partial(Figure, section="experts", needs=needs.CHOICES, when=WITH_EXPERTS)
+table = partial(Table, section="experts", needs=needs.CHOICES, when=WITH_EXPERTS)
 
 
 def no_choice(context: Context) -> str:

@@ -2,7 +2,7 @@
 
 from tracegen.report.figures.context import OUTSIDE, Context
 
-USE = "from tracegen.analysis import coverage\nuse = coverage.measured_use(run.tables)\n"
+USE = "use = coverage.measured_use(run.tables)\n"
 
 
 def bounds(context: Context) -> str:

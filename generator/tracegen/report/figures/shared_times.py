@@ -19,10 +19,7 @@ WHOLE = (
     "percentages are shares of it."
 )
 NO_TIMES = "The trace holds no timed operation of a prompt or generate pass."
-TIMED = """
-from tracegen.analysis import operations, timing
-timed = timing.timed_ops(run.tables, operations.op_rows(run.tables))
-"""
+TIMED = "timed = timing.timed_ops(run.tables, operations.op_rows(run.tables))\n"
 
 
 def wall(context: Context) -> str:

@@ -39,12 +39,11 @@ def _tensor_groups(context: Context) -> Rows:
 
 TENSOR_GROUPS = Table(
     key="tensor-groups",
-    page="appendix",
     section="file",
     title="How much of each part of the model is touched?",
-    needs=(*needs.BYTES, needs.WHOLE),
+    needs=needs.FILE_USE,
     content=_tensor_groups,
-    code="from tracegen.charts import theme\n" + shared_memory.USE + "data = coverage.group_use(use, theme.GROUP_OF)",
+    code=shared_memory.USE + "data = coverage.group_use(use, theme.GROUP_OF)",
 )
 
 
@@ -70,10 +69,9 @@ def _biggest_tensors(context: Context) -> Rows:
 
 BIGGEST_TENSORS = Table(
     key="biggest-tensors",
-    page="appendix",
     section="file",
     title="Which tensors are biggest?",
-    needs=(*needs.BYTES, needs.WHOLE),
+    needs=needs.FILE_USE,
     content=_biggest_tensors,
     code=shared_memory.USE + 'data = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
 )
@@ -107,10 +105,9 @@ def _never_touched(context: Context) -> Rows:
 
 NEVER_TOUCHED = Table(
     key="never-touched",
-    page="appendix",
     section="file",
     title="Which tensors were never touched?",
-    needs=(*needs.BYTES, needs.WHOLE),
+    needs=needs.FILE_USE,
     content=_never_touched,
     code=shared_memory.USE
     + 'use = use[use["n_passes"] == 0]\ndata = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',

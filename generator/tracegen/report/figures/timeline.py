@@ -8,7 +8,7 @@ from tracegen.analysis import timeline
 from tracegen.charts import timeline as timeline_chart
 from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
-from tracegen.report.figures.context import Context
+from tracegen.report.figures.context import Context, median_pass
 from tracegen.report.figures.figure import Content, Figure, not_drawn
 from tracegen.report.figures.shared_disk import CONCERNED, read_bytes
 from tracegen.report.words import sentences
@@ -19,15 +19,13 @@ DISK_DRAWN = (
 )
 UNKNOWN_WAITS = "Work includes waiting for the disk. "
 UNPLACED = "Waiting inside an operation is drawn after its work, because its moment is not recorded. "
-NO_PASS = "No pass was measured: the run only loaded and warmed up."
 NO_SPANS = "The trace holds no times of threads in a measured pass."
 
 
-def _unknown(context: Context, pass_id: int | None) -> str:
-    """Why a pass cannot be drawn; `pass_id` is None where nobody chose one."""
-    if pass_id is not None:
-        return f"Pass {pass_id} is not a measured pass with times of threads in the trace."
-    return NO_PASS if context.measured.empty else NO_SPANS
+def no_times(context: Context) -> str:
+    """Why there are no times of threads."""
+    none = context.measured.empty
+    return "No pass was measured: the run only loaded and warmed up." if none else NO_SPANS
 
 
 def _chosen(context: Context, pass_id: int | None) -> str:
@@ -65,8 +63,7 @@ def shown_pass(context: Context) -> int | None:
     waits = split[(split["disk_ns"] >= CONCERNED * split["duration_ns"]).to_numpy(bool)]
     if waits.empty or read_bytes(context, waits["pass_id"]) == 0:
         return context.typical_pass
-    ordered = waits.sort_values(["duration_ns", "pass_id"])
-    return int(ordered["pass_id"].iloc[(len(ordered) - 1) // 2])
+    return median_pass(waits)
 
 
 def _content(context: Context, pass_id: int | None = None) -> Content:
@@ -74,7 +71,8 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
     spans = context.tables["spans"]
     drawn = shown_pass(context) if pass_id is None else pass_id
     if drawn is None or drawn not in set(context.measured["pass_id"]) & set(spans["pass_id"]):
-        return not_drawn(_unknown(context, pass_id))
+        asked = f"Pass {pass_id} is not a measured pass with times of threads in the trace."
+        return not_drawn(no_times(context) if pass_id is None else asked)
     rows, width = timeline.segments(context.tables, drawn)
     label, n = context.labels[drawn], int(rows["thread"].nunique())
     duration_ns = context.measured.set_index("pass_id")["duration_ns"].get(drawn)
@@ -106,8 +104,5 @@ TIMELINE = Figure(
     needs=needs.TIMES,
     content=_content,
     wide=True,
-    code="""
-from tracegen.analysis import timeline
-data, bin_ns = timeline.segments(run.tables, $pass_id)
-""",
+    code="data, bin_ns = timeline.segments(run.tables, $pass_id)",
 )

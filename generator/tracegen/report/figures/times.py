@@ -12,18 +12,27 @@ from tracegen.report.figures.figure import Content, Figure, Values
 from tracegen.report.words import sentences
 
 
-def _components(context: Context) -> Content:
-    """Time per token by component, prompt and generation side by side."""
-    rows = timing.by(context.timed, "component", context.tokens, context.outside_ops)
+def _by(context: Context, column: str, what: str, summed: str) -> Content:
+    """Time per token by a column of operations, prompt and generation side by side."""
+    rows = timing.by(context.timed, column, context.tokens, context.outside_ops)
     return Content(
-        caption=f"{shared_times.wall(context)} Summed by component and divided by token rows; "
-        f"{shared_times.phases(context)}. {shared_times.whole(context)}{'' if context.gap_times else f' {OUTSIDE}'}",
-        alt=shared_times.alt("Operation time per token by component", rows, "component"),
-        chart=lambda width: components_chart.chart(rows, width=width),
+        caption=f"{shared_times.wall(context)} {summed} and divided by token rows; {shared_times.phases(context)}. "
+        f"{shared_times.whole(context)}{'' if context.gap_times else f' {OUTSIDE}'}",
+        alt=shared_times.alt(f"Operation time per token by {what}", rows, column),
+        chart=lambda width: components_chart.chart(rows, column, width=width),
         data=rows,
-        values=shared_times.component_values(rows),
+        values=shared_times.component_values(rows) if column == "component" else {},
         empty="" if len(rows) else shared_times.NO_TIMES,
     )
+
+
+def _components(context: Context) -> Content:
+    return _by(context, "component", "component", "Summed by component")
+
+
+def _op_kinds(context: Context) -> Content:
+    inside = "Waiting inside an operation counts; findings count computing alone."
+    return _by(context, "op", "kind", f"{inside} Summed by ggml operation")
 
 
 COMPONENTS = Figure(
@@ -31,7 +40,7 @@ COMPONENTS = Figure(
     page="operations",
     section="time",
     title="Where does a token's time go?",
-    needs=(*needs.TIMES, needs.ROWS),
+    needs=needs.RATES,
     content=_components,
     code=shared_times.TIMED
     + 'data = timing.by(timed, "component", timing.tokens_by_phase(run.tables), timing.outside(run.tables))',
@@ -39,7 +48,6 @@ COMPONENTS = Figure(
 
 
 def _layers(context: Context) -> Content:
-    """Time per token by layer and component group."""
     phase = context.phase
     rows = timing.by_layer(context.timed, phase, context.tokens, theme.GROUP_OF)
     return Content(
@@ -58,36 +66,17 @@ def _layers(context: Context) -> Content:
 
 LAYERS = Figure(
     key="layers",
-    page="appendix",
     section="time",
     title="Do all layers take the same time?",
     needs=(*needs.TIMES, needs.LAYERS, needs.ROWS),
     content=_layers,
-    code="from tracegen.charts import theme"
-    + shared_times.TIMED
-    + """
-data = timing.by_layer(timed, "$phase", timing.tokens_by_phase(run.tables), theme.GROUP_OF)
-""",
+    code=shared_times.TIMED
+    + 'data = timing.by_layer(timed, "$phase", timing.tokens_by_phase(run.tables), theme.GROUP_OF)',
 )
-
-
-def _op_kinds(context: Context) -> Content:
-    """Time per token by kind of operation."""
-    rows = timing.by(context.timed, "op", context.tokens, context.outside_ops)
-    return Content(
-        caption=f"{shared_times.wall(context)} Waiting inside an operation counts; findings count computing alone. "
-        "Summed by ggml operation and divided by token rows; "
-        f"{shared_times.phases(context)}. {shared_times.whole(context)}{'' if context.gap_times else f' {OUTSIDE}'}",
-        alt=shared_times.alt("Operation time per token by kind", rows, "op"),
-        chart=lambda width: components_chart.chart(rows, "op", width=width),
-        data=rows,
-        empty="" if len(rows) else shared_times.NO_TIMES,
-    )
 
 
 OP_KINDS = Figure(
     key="op-kinds",
-    page="appendix",
     section="time",
     title="Which kinds of operation take the time?",
     needs=(*needs.TIMES, needs.NAMES, needs.ROWS),
@@ -97,23 +86,16 @@ OP_KINDS = Figure(
 )
 
 
+TOKEN_COLUMNS = (
+    "produced_token", "pass_id", "duration_ns", "n_tokens", "major_faults", "minor_faults", "read_bytes",
+    "run_delay_ns", "involuntary_switches",
+)  # fmt: skip
+
+
 def _token_times(context: Context) -> Content:
-    """The time that each generated token took."""
     m = context.measured
     rows = m[(m["kind"] == "generate").to_numpy()].dropna(subset=["produced_token", "duration_ns"])
-    rows = rows[
-        [
-            "produced_token",
-            "pass_id",
-            "duration_ns",
-            "n_tokens",
-            "major_faults",
-            "minor_faults",
-            "read_bytes",
-            "run_delay_ns",
-            "involuntary_switches",
-        ]
-    ]
+    rows = rows[list(TOKEN_COLUMNS)]
     known = q.known(context.summary.prompt_ns)
     took = f", which took {q.duration(context.summary.prompt_ns)}" if known else ""
     return Content(
@@ -145,7 +127,6 @@ def _values(times: pd.Series) -> Values:
 
 TOKENS = Figure(
     key="tokens",
-    page="appendix",
     section="time",
     title="How long does each token take?",
     needs=needs.TIMES,

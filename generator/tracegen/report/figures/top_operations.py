@@ -1,7 +1,5 @@
 """The nodes of the graph that took most time."""
 
-import pandas as pd
-
 from tracegen.analysis import timing
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
@@ -24,14 +22,7 @@ def _mean_us(label: str, name: str) -> col.Column:
     return col.number(label, text, "µs")
 
 
-def _link(r: col.Row) -> Cell:
-    """The name of a node, which leads to its longest execution."""
-    href = f"../operations/index.html#pass={r['pass_id']}&node={r['node']}"
-    return Cell(q.printable(r["name"]), href=href, code=True)
-
-
 def _content(context: Context) -> Rows:
-    """The nodes that took most time, each linked to its longest execution."""
     phase = context.phase
     rows = timing.top_ops(context.timed, phase)
     longest = float(rows["share"].max()) if len(rows) else 1.0
@@ -46,9 +37,9 @@ def _content(context: Context) -> Rows:
         numbers={"phase": phase},
     ).of(
         rows.head(SHOWN),
-        col.text("Result", _link),
+        col.node("Result"),
         col.name("Operation", "op"),
-        col.number("Layer", lambda r: "" if pd.isna(r["layer"]) else str(r["layer"])),
+        col.layer(),
         col.component(),
         col.number(
             "Share",

@@ -1,5 +1,7 @@
 """Where threads wait: by kind of operation, and by node of the graph."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from tracegen.analysis import waiting
@@ -9,14 +11,12 @@ from tracegen.report.figures import needs
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table
+from tracegen.report.figures.timeline import no_times
 from tracegen.report.words import sentences
 
 MOST_KINDS, MOST_NODES = 10, 15
 ALONE = "One thread computed: it waited for no other thread."
-OPS = """
-from tracegen.analysis import operations, passes, waiting
-ops = operations.op_rows(run.tables)
-"""
+OPS = "ops = operations.op_rows(run.tables)\n"
 
 
 def counted(context: Context) -> str:
@@ -29,11 +29,12 @@ def counted(context: Context) -> str:
     )
 
 
-def empty(context: Context) -> str:
-    """Why there are no rows."""
-    if context.measured.empty:
-        return "No pass was measured: the run only loaded and warmed up."
-    return "The trace holds no times of threads in a measured pass."
+def _longest(context: Context, of: Sequence[str], most: int) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+    """Waiting by these columns: all rows, the first `most`, and why there is none; a single thread waits for nobody."""
+    table = waiting.by(context.ops, context.measured, of)
+    _, n_threads = waiting.thread_time(context.ops, context.measured)
+    alone = ALONE if n_threads == 1 else ""
+    return table, table.head(0 if alone else most), alone or no_times(context)
 
 
 def times(shown: pd.DataFrame) -> list[col.Column]:
@@ -72,17 +73,13 @@ def _title(context: Context, table: pd.DataFrame) -> str:
 
 
 def _waiting_kinds(context: Context) -> Rows:
-    """Waiting per kind of operation and component."""
-    table = waiting.by(context.ops, context.measured, waiting.KIND)
-    _, n_threads = waiting.thread_time(context.ops, context.measured)
-    alone = ALONE if n_threads == 1 else ""
-    shown = table.head(0 if alone else MOST_KINDS)
+    table, shown, empty = _longest(context, waiting.KIND, MOST_KINDS)
     cut = f" The first {MOST_KINDS} of {len(table)} rows; the CSV has all." if len(table) > MOST_KINDS else ""
     return Rows(
-        title="" if alone else _title(context, table),
+        title="" if empty == ALONE else _title(context, table),
         caption=f"{counted(context)} One row per kind of operation and component.{cut}",
         data=table.drop(columns=["pass_id", "at_node"]),
-        empty=alone or empty(context),
+        empty=empty,
     ).of(
         shown,
         col.name("Operation", "op"),
@@ -107,28 +104,17 @@ data = waited.drop(columns=["pass_id", "at_node"])
 
 
 def _waiting_nodes(context: Context) -> Rows:
-    """The nodes of the graph where threads waited most, each with a link to the execution that waited most."""
-    table = waiting.by(context.ops, context.measured, waiting.NODE)
-    _, n_threads = waiting.thread_time(context.ops, context.measured)
-    alone = ALONE if n_threads == 1 else ""
-    shown = table.head(0 if alone else MOST_NODES)
+    table, shown, empty = _longest(context, waiting.NODE, MOST_NODES)
     return Rows(
         caption=f"{counted(context)} One row per node of the graph: the {len(shown)} nodes with most "
         f"waiting of {len(table)}; the CSV has all. A name leads to the execution of the node that waited longest.",
         data=table,
-        empty=alone or empty(context),
+        empty=empty,
     ).of(
         shown,
-        col.text(
-            "Result",
-            lambda r: Cell(
-                q.printable(r["name"]),
-                code=True,
-                href=f"../operations/index.html#pass={r['pass_id']}&node={r['at_node']}",
-            ),
-        ),
+        col.node("Result", "at_node"),
         col.name("Operation", "op"),
-        col.number("Layer", lambda r: "" if pd.isna(r["layer"]) else str(r["layer"])),
+        col.layer(),
         col.component(),
         *times(shown),
     )
@@ -136,7 +122,6 @@ def _waiting_nodes(context: Context) -> Rows:
 
 WAITING_NODES = Table(
     key="waiting-nodes",
-    page="appendix",
     section="time",
     title="At which nodes do threads wait most?",
     needs=(*needs.TIMES, needs.NAMES),

@@ -9,12 +9,11 @@ from tracegen.report.figures import cells, needs, shared_access
 from tracegen.report.figures import columns as col
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Content, Figure, Rows, Table, no_rows, not_drawn
+from tracegen.report.figures.figure import Content, Rows, no_rows, not_drawn
 from tracegen.report.words import what_if_sentences as say
 
 HALF = 0.5  # of all bytes that were touched: the memory that sentences tell of
 CODE = """
-from tracegen.analysis import accesses, order, read_time, what_if
 touched = order.disk_accesses(run.tables, accesses.ranges(run.tables))
 scored = what_if.scored(run.tables)
 used = what_if.parts(run.tables, touched)
@@ -48,27 +47,11 @@ def numbers(context: Context) -> dict[str, object]:
     return {"latency_ns": context.read_time.latency_ns, "bytes_per_second": context.read_time.bytes_per_second}
 
 
-def with_memory(table: pd.DataFrame, share: float) -> pd.DataFrame:
-    """The rows of `what_if.simulated` for one size of memory."""
-    return table[(table["memory_share"] == share).to_numpy(bool)]
-
-
 def best(table: pd.DataFrame) -> tuple[str, float]:
     """The order that takes the least time with nothing in memory, and which share of today's time it saves."""
     time = {str(row["order"]): float(row["time_ns"]) for row in table[table["memory_share"] == 0].to_dict("records")}
     name = min(time, key=lambda order: time[order])
     return name, 1 - time[name] / time["today"] if time["today"] else 0.0
-
-
-def saved(table: pd.DataFrame, share: float) -> tuple[float, float]:
-    """Which share of the time some memory saves in today's order, and the memory in bytes."""
-    none, some = (with_memory(table, s).query("order == 'today'").to_dict("records")[0] for s in (0.0, share))
-    return 1 - some["time_ns"] / none["time_ns"] if none["time_ns"] else 0.0, float(some["memory_bytes"])
-
-
-def held(context: Context, memory_bytes: float) -> float:
-    """Which share of the bytes that scored passes touch the most used ones are, if they are held and never change."""
-    return what_if.held_share(context.what_if_parts, context.scored, memory_bytes)
 
 
 def _what_if_orders(context: Context) -> Rows:
@@ -77,7 +60,7 @@ def _what_if_orders(context: Context) -> Rows:
     if empty:
         return no_rows(empty)
     table = context.what_if
-    none, half = (with_memory(table, s) for s in (0.0, HALF))
+    none, half = (table[(table["memory_share"] == share).to_numpy(bool)] for share in (0.0, HALF))
     memory = q.size(half["memory_bytes"].iloc[0])
     with_half = half.set_index("order").add_suffix("_half")[["reads_half", "time_ns_half"]]
     return Rows(
@@ -102,10 +85,8 @@ def _what_if_orders(context: Context) -> Rows:
     )
 
 
-WHAT_IF_ORDERS = Table(
+WHAT_IF_ORDERS = shared_access.order_table(
     key="what-if-orders",
-    page="appendix",
-    section="order",
     title="What if the tensors stood in another order in the file?",
     needs=needs.FILE_USE,
     content=_what_if_orders,
@@ -114,13 +95,14 @@ WHAT_IF_ORDERS = Table(
 
 
 def _what_if_memory(context: Context) -> Content:
-    """The time to read of a pass by size of memory, for each order of the file."""
     empty = nothing(context)
     if empty:
         return not_drawn(empty)
     table = context.what_if
-    share, memory = saved(table, HALF)
-    title = say.memory_title(share, memory, held(context, memory))
+    today = table[(table["order"] == "today").to_numpy(bool)].set_index("memory_share")
+    (none, half), memory = today["time_ns"][[0.0, HALF]], float(today["memory_bytes"][HALF])
+    held = what_if.held_share(context.what_if_parts, context.scored, memory)
+    title = say.memory_title(1 - half / none if none else 0.0, memory, held)
     return Content(
         title=title,
         caption=f"Mean time of a pass to read what is not in memory. {caption(context)}",
@@ -132,12 +114,9 @@ def _what_if_memory(context: Context) -> Content:
     )
 
 
-WHAT_IF_MEMORY = Figure(
+WHAT_IF_MEMORY = shared_access.cache_figure(
     key="what-if-memory",
-    page="appendix",
-    section="cache",
     title="What if more of the file stayed in memory?",
-    needs=needs.FILE_USE,
     content=_what_if_memory,
     code=CODE + 'data = data[["order", "memory_bytes", "reads", "read_bytes", "time_ns"]]',
 )

@@ -66,24 +66,15 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
         )
     elif scope == "generation":
         beside = [Amount(float(passes.median()), "ns", "a token, median")]
+    limit = context.fact("conditions", "memory_limit", "limit_bytes")
+    beside += [Amount(float(limit), "bytes", "of memory allowed")] if isinstance(limit, (int, float)) else []
+    threads = [Amount(behind, "share", "of it for another thread that waits there")] if behind >= LEAST else []
     return Finding(
         kind="waiting", measure="Waiting for the disk", amount=Amount(share, "share", whose),
-        more=(*_for_threads(behind), *_for_what(context, ids), *_read_before(context, ids)),
-        beside=(*beside, *_limit(context)), scope=scope,
+        more=(*threads, *_for_what(context, ids), *_read_before(context, ids)), beside=tuple(beside), scope=scope,
         population="" if some else every, effect=float(cost.sum()) / float(split["duration_ns"].sum()),
         part=FILE_TOKENS if scope == "prompt" and not context.refusal(FILE_TOKENS.needs) else DISK_SPLIT,
     )  # fmt: skip
-
-
-def _for_threads(share: float) -> list[Amount]:
-    """How much of the waiting is for another thread, which waits for the disk itself."""
-    return [Amount(share, "share", "of it for another thread that waits there")] if share >= LEAST else []
-
-
-def _limit(context: Context) -> list[Amount]:
-    """The memory that the program was allowed, where that was limited."""
-    limit = context.fact("conditions", "memory_limit", "limit_bytes")
-    return [Amount(float(limit), "bytes", "of memory allowed")] if isinstance(limit, (int, float)) else []
 
 
 def _for_what(context: Context, pass_ids: set[int]) -> list[Amount]:

@@ -19,7 +19,7 @@ from tracegen.contract.text import without_controls
 from tracegen.report.figures.catalogue import of_page
 from tracegen.report.figures.cells import Cell, Head
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Figure, Table
+from tracegen.report.figures.figure import Content, Figure, Part, Rows, Table
 from tracegen.report.findings.finding import Finding
 from tracegen.report.findings.found import findings
 from tracegen.report.pages.explorers.packing import call, script_json
@@ -81,11 +81,7 @@ class Collector(Context):
         title = content.title or figure.title
         if content.empty:
             return FigureView(figure.key, title, content.caption, content.alt, None, content.empty)
-        for name, value in content.values.items():
-            self.value(name, *value)
-        for path, image in content.files.items():
-            self.files.add(path, image)
-        caption = content.caption + self.noted(figure.needs)
+        caption = self._kept(content, figure)
         widths = COLUMN if figure.page == APPENDIX else figure.widths
         drawing = svg.draw_layouts(content.chart, figure.key, content.alt, self.executor, widths)
         view = self.drawn(figure.key, figure.page, title, caption, content.alt, drawing, content.data, content.numbers)
@@ -103,14 +99,18 @@ class Collector(Context):
         rows = tuple(content.rows)
         reason = "" if rows else content.empty or "There are no rows."
         csv = "" if content.data is None else self.csv(content.file or table.key, content.data)
-        for path, text in content.files.items():
-            self.files.add(path, text)
-        for name, value in content.values.items():
-            self.value(name, *value)
-        caption = content.caption + self.noted(table.needs)
+        caption = self._kept(content, table)
         title, head = content.title or table.title, tuple(content.head)
         tex = self._table_tex(table.key, title, caption, head, rows) if rows else ""
         return TableView(table.key, title, caption, head, rows, reason, csv, content.numbers, tex)
+
+    def _kept(self, content: Content | Rows, part: Part) -> str:
+        """Keep the values and files of a figure or table, and return its caption with what it says of checks."""
+        for path, file in content.files.items():
+            self.files.add(path, file)
+        for name, value in content.values.items():
+            self.value(name, *value)
+        return content.caption + self.noted(part.needs)
 
     def value(self, key: str, value: object, unit: str, text: str) -> str:
         """Publish a named value and return its text; an unknown one is published as null."""

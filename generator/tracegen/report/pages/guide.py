@@ -1,10 +1,11 @@
 """The reading guide: the meaning of each colour, kind and state, from the definitions that the code uses."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from tracegen.analysis.passes import OUTSIDE
 from tracegen.charts import theme
-from tracegen.contract.tables import BY_NAME, TABLES, Table
+from tracegen.contract.tables import BY_NAME, TABLES
 from tracegen.report.words import terms as words
 
 # State of a thread -> the column of `spans` with its duration.
@@ -37,17 +38,11 @@ class Words:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Guide:
-    """The reading guide: words by kind, the steps of the scale (CSS variables), the tables with their columns."""
+def guide() -> dict[str, Any]:
+    """What the template of the reading guide prints, the same for every run.
 
-    groups: tuple[Words, ...]
-    steps: tuple[str, ...]
-    tables: tuple[Table, ...]
-
-
-def guide() -> Guide:
-    """Everything the template of the reading guide prints; the same for every run."""
+    Words by kind, the steps of the scale (CSS variables), the tables with their columns.
+    """
     columns = {column.name: column.meaning for column in BY_NAME["spans"].columns}
     threads = {state: f"{columns[name][:1].upper()}{columns[name][1:]}." for state, name in THREADS.items()}
     aside = " Left out of every statistic."
@@ -90,7 +85,7 @@ def guide() -> Guide:
             "The verdict sums up the checks of a run.",
         ),
     )
-    return Guide(groups, tuple(f"--tg-s{i}" for i in range(theme.N_STEPS)), TABLES)
+    return {"groups": groups, "steps": [f"--tg-s{i}" for i in range(theme.N_STEPS)], "tables": TABLES}
 
 
 def _made_of(name: str) -> str:

@@ -10,7 +10,6 @@ from tracegen.report.figures.buffers import BUFFERS
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.needs import Need
 from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.views import KeyFigure
 from tracegen.report.words import sentences
 
 NOT_SHOWN = "not shown"
@@ -20,8 +19,9 @@ NOT_SHOWN = "not shown"
 class Value:
     """A published value: exact number, unit and text.
 
-    A shown value also has a `label` and a `note` on how it was counted. `per_token`: it is taken over generate
-    passes, so that a run without them has none. If one of the checks that `needed` names failed, it is not shown.
+    One that the overview shows also has a `label` and a `note` on how it was counted. `per_token`: it is taken over
+    generate passes, so that a run without them has none. If one of the checks that `needed` names failed, it is not
+    shown.
     """
 
     key: str
@@ -34,25 +34,21 @@ class Value:
     per_token: bool = False
 
 
-def key_figures(collector: Collector) -> list[KeyFigure]:
+def key_figures(collector: Collector) -> list[Value]:
     """The key figures that the overview shows; these and some more are published."""
     return collector.once("key figures", lambda: _key_figures(collector))
 
 
-def _key_figures(collector: Collector) -> list[KeyFigure]:
-    shown = [
-        *_speeds(collector), *_bytes_per_token(collector), *_bytes_per_pass(collector), *_of_the_file(collector),
-        *_others(collector),
-    ]  # fmt: skip
+def _key_figures(collector: Collector) -> list[Value]:
     figures = []
-    for value in shown:
+    for value in (*_speeds(collector), *_bytes(collector), *_of_the_file(collector)):
         if collector.embeddings and _is_of_text(value):
             value = replace(value, text=q.NOT_APPLICABLE, note="the passes give embeddings, and no token")
         elif value.per_token and not collector.summary.n_generate_passes:
             value = replace(value, text=q.NONE, note="the run has no generate pass")
         reason = collector.refusal(value.needed)
         text = _publish(collector, value)
-        figures.append(KeyFigure(value.key, text, value.label, reason or value.note))
+        figures.append(replace(value, text=text, note=reason or value.note))
     for value in _published_only(collector):
         of_text = collector.embeddings and _is_of_text(value)
         _publish(collector, replace(value, text=q.NOT_APPLICABLE) if of_text else value)
@@ -97,25 +93,20 @@ def _speeds(context: Context) -> list[Value]:
     ]  # fmt: skip
 
 
-def _bytes_per_token(context: Context) -> list[Value]:
-    s, n = context.summary, _population(context)
-    weights = s.weight_token_bytes
+def _bytes(context: Context) -> list[Value]:
+    """The bytes of a token, and those of a pass where passes give embeddings."""
+    s, found = context.summary, context.embeddings
     mapped, copied = (amount(context, s.generate_token_bytes[memory]) for memory in ("disk", "copied"))
-    return [
-        Value(
-            "weight_bytes_per_token", weights, "bytes", amount(context, weights), needs.BYTES,
-            "of weights touched per token", f"median, {n}: {mapped} mapped, {copied} copied", per_token=True,
-        ),
-    ]  # fmt: skip
-
-
-def _bytes_per_pass(context: Context) -> list[Value]:
-    """The bytes of a pass where passes give embeddings; nothing for any other run."""
-    found = context.embeddings
+    of_token = Value(
+        "weight_bytes_per_token", s.weight_token_bytes, "bytes", amount(context, s.weight_token_bytes), needs.BYTES,
+        "of weights touched per token", f"median, {_population(context)}: {mapped} mapped, {copied} copied",
+        per_token=True,
+    )  # fmt: skip
     if found is None:
-        return []
+        return [of_token]
     n = f"median, n = {q.counted(found.n_passes, 'measured pass')}"
     return [
+        of_token,
         Value(
             "weight_bytes_per_pass", found.weight_bytes, "bytes", amount(context, found.weight_bytes), needs.BYTES,
             "of weights touched per pass", n,
@@ -129,10 +120,11 @@ def _bytes_per_pass(context: Context) -> list[Value]:
 
 
 def _of_the_file(context: Context) -> list[Value]:
+    """How much of the file was touched, and what buffers held beside it."""
     s = context.summary
     withheld = s.touched_share is None and context.private
     gaps = f". {context.gaps}" if context.gaps else ""
-    passes = q.counted(len(context.measured), "measured pass")
+    passes, peak = q.counted(len(context.measured), "measured pass"), buffers.total_peak(context.tables)
     beside = f"; {q.size(s.header_bytes)} of the file are header and padding" if s.header_bytes else ""
     return [
         Value(
@@ -146,12 +138,6 @@ def _of_the_file(context: Context) -> list[Value]:
             "tensors never touched" if s.n_never_touched != 1 else "tensor never touched",
             f"of {q.count(len(context.tables['tensors']))} in the file",
         ),
-    ]  # fmt: skip
-
-
-def _others(context: Context) -> list[Value]:
-    peak = buffers.total_peak(context.tables)
-    return [
         Value(
             "peak_buffer_bytes", peak, "bytes", q.size(peak), BUFFERS.needs, "in buffers at their peak",
             "sum of all runtime allocations, copied weights included",
@@ -162,16 +148,10 @@ def _others(context: Context) -> list[Value]:
 def _published_only(context: Context) -> list[Value]:
     """Values that the overview does not show but a journal can quote."""
     s = context.summary
-    mapped = s.generate_token_bytes.get("disk")
+    mapped, touched = s.generate_token_bytes.get("disk"), s.touched_token_bytes
     share = s.touched_disk_bytes / s.file_bytes if s.touched_disk_bytes is not None and s.file_bytes else None
     return [
-        Value(
-            "bytes_touched_per_token",
-            s.touched_token_bytes,
-            "bytes",
-            amount(context, s.touched_token_bytes),
-            needs.BYTES,
-        ),
+        Value("bytes_touched_per_token", touched, "bytes", amount(context, touched), needs.BYTES),
         Value("ops_per_token", s.ops_per_token, "1", q.count(s.ops_per_token), needs.RATES),
         Value("touched_share_mapped", share, "1", q.percent(share), needs.FILE_USE),
         Value("touched_weight_share", s.touched_weight_share, "1", q.percent(s.touched_weight_share), needs.FILE_USE),

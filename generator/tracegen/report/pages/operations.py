@@ -54,24 +54,25 @@ def operations(context: Collector) -> dict[str, Any]:
         }
         for p in passes.to_dict("records")
     ]
+    of_shown: dict[str, Any] = next((p for p in listed if p["id"] == shown), {})
     write_index(context)
     files = {str(r["file"]): q.printable(r["path"]) for r in context.tables["files"].to_dict("records")}
     return {
         "shown": shown,
         "reason": refused or (NO_GRAPH if evaluated.empty else NO_OPS),
-        "label": "" if shown is None else context.labels[shown],
-        "name": "" if shown is None else pass_name(shown, context.labels[shown]),
+        "label": of_shown.get("label", ""),
+        "name": of_shown.get("name", ""),
         "means": q.counted(len(context.phase_passes), f"{context.phase} pass", f"{context.phase} passes"),
         "means_csv": "" if shown is None else layer_means_csv(context),
         "phase": context.phase,
         "recorded": recorded(context),
-        "about": next((p["about"] for p in listed if p["id"] == shown), ""),
-        "graph": next((p["graph"] for p in listed if p["id"] == shown), None),
+        "about": of_shown.get("about", ""),
+        "graph": of_shown.get("graph"),
         "rows": [] if shown is None else _rows(context, shown),
         "n_rows": 0 if shown is None else int((context.ops["pass_id"] == shown).sum()),
         "untimed": context.untimed,
         "submitted": context.submitted,
-        "left_out": next((p["left_out"] for p in listed if p["id"] == shown), ""),
+        "left_out": of_shown.get("left_out", ""),
         "csv": "" if shown is None else context.csv("operations", context.ops[context.ops["pass_id"] == shown]),
         "numbers": {"pass_id": shown},
         "passes": listed,
@@ -104,7 +105,8 @@ def _about(context: Collector, row: Any) -> str:
     ended = not pd.isna(row["end_ns"])
     took = q.duration(int(row["end_ns"]) - int(row["begin_ns"])) if ended else f"duration {q.UNKNOWN}"
     tokens = q.UNKNOWN if pd.isna(row["n_tokens"]) else q.counted(row["n_tokens"], "token row")
-    tokens += _in_and_out(context.held.get(int(row["pass_id"])), row["produced_token"])
+    held, gives = context.held.get(int(row["pass_id"])), row["produced_token"]
+    tokens += ("" if held is None else f", holds token {held}") + (f", gives token {gives}" if q.known(gives) else "")
     outside = ", left out of every statistic" if row["kind"] in ("load", "warmup") else ""
     faults = q.count(row["major_faults"] if q.known(row["major_faults"]) else None)
     return (
@@ -113,12 +115,6 @@ def _about(context: Collector, row: Any) -> str:
         f"{took}, graph {row['graph']}, page faults that waited for a read: {faults}, "
         f"read from the disk for the whole process: {q.size(row['read_bytes'])}."
     )
-
-
-def _in_and_out(held: int | None, produced: Any) -> str:
-    """The generated token that a pass holds and the one that it gives, where they are known."""
-    takes = "" if held is None else f", holds token {held}"
-    return takes + (f", gives token {produced}" if q.known(produced) else "")
 
 
 def _rows(context: Collector, pass_id: int) -> list[dict[str, Any]]:

@@ -2,26 +2,93 @@
 
 from typing import Any
 
+import pandas as pd
+
+from tracegen.analysis import backends
+from tracegen.contract import quantities as q
 from tracegen.contract.text import text_of
-from tracegen.report.findings import leading
+from tracegen.report.figures.context import Context
+from tracegen.report.findings import found
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.facts import text_by_token
 from tracegen.report.pages.key_figures import key_figures
 from tracegen.report.pages.pasted import paste
-from tracegen.report.pages.what_ran import what_ran
+from tracegen.report.words import sentences
+
+ATTACHED = (
+    " The tracer was attached, without hooks: the work buffer, the types of the KV cache and the sampler’s choices are "
+    "not recorded, and a warm-up is known only by what followed it."
+)
 
 
 def overview(collector: Collector) -> dict[str, Any]:
     """Everything the template of the first page prints beside its picture."""
     question = collector.fact("settings", "question")
-    found = collector.findings
+    findings = collector.findings
     return {
         "question": text_of(question) if question else "",
-        "answer": found[0] if found else None,
-        "findings": [finding for finding in found[1:] if finding.effect > 0][: leading.MOST],
-        "rule": leading.RULE,
+        "answer": findings[0] if findings else None,
+        "findings": [finding for finding in findings[1:] if finding.effect > 0][: found.MOST],
+        "rule": found.RULE,
         "ran": what_ran(collector),
         "key_figures": key_figures(collector),
         "text": text_by_token(collector),
         "pasted": paste(collector),
     }
+
+
+def what_ran(context: Context) -> str:
+    """What llama.cpp did in this run, and what statistics leave out."""
+    s = context.summary
+    model = context.fact("model", "name") or context.fact("model", "file")
+    more = len(context.fact("more_models") or [])
+    beside = f" and {q.counted(more, 'more model')}" if more else ""
+    first = f"llama.cpp ran “{q.printable(model)}”{_shape(context)}{beside}." if model else "llama.cpp ran a model."
+    if context.fact("imported", "format"):
+        first = sentences.imported(q.printable(model) if model else "")
+    elif not model and context.tables["contexts"].empty:
+        first = "A program ran graphs of ggml without llama.cpp; what they compute is not recorded."
+    first += sentences.origin(context.fact("model", "origin"), context.fact("model", "licence"))
+    second = " " + sentences.read_and_wrote(
+        s.prompt_tokens, s.n_prompt_passes, s.generated_tokens, s.n_generate_passes, s.n_other_passes
+    )
+    if reused := sentences.reused_prefix(s.prompt_tokens, context.reused_tokens):
+        second += f" {reused}."
+    skipped = context.fact("trace", "skipped_passes")
+    if context.flag("stopped"):
+        second += " The program was interrupted after its trace was closed."
+    elif skipped:
+        second += (
+            f" Only a window of the run was recorded: {q.counted(skipped, 'pass')} outside it left out. Tokens are "
+            "counted from the begin of the window."
+        )
+    return f"{first}{second}{_other_backends(context)}{ATTACHED if context.flag('trace', 'attached') else ''}"
+
+
+def _other_backends(context: Context) -> str:
+    """The operations that ran on other backends than the CPU and have no times of their own; empty without any."""
+    ops, splits = context.tables["ops"], context.tables["splits"]
+    by_split = ops["time_basis"].eq("split")
+    if not by_split.any():
+        return ""
+    handed = backends.submitted(splits)
+    of = sentences.of_other_backends
+    return f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {context.untimed}." + of(
+        *_number_and_time(splits[~splits["by_op"].to_numpy(bool) & ~handed]), *_number_and_time(splits[handed])
+    )
+
+
+def _number_and_time(splits: pd.DataFrame) -> tuple[int, float]:
+    """How many splits there are, and their times together, ns."""
+    return len(splits), float((splits["end_ns"] - splits["begin_ns"]).sum())
+
+
+def _shape(context: Context) -> str:
+    """The model's architecture, layers and experts as an apposition; empty if nothing is known."""
+    kind, layers = context.fact("model", "architecture"), context.fact("model", "n_layers")
+    experts, used = context.fact("model", "n_experts"), context.fact("model", "n_experts_used")
+    parts = [q.counted(layers, "layer")] if isinstance(layers, int) else []
+    if isinstance(experts, int):
+        parts.append(q.counted(experts, "expert") + (f", {used} of them per token" if isinstance(used, int) else ""))
+    named = f", a model of the {q.printable(kind)} architecture" if kind else ", a model" if parts else ""
+    return f"{named}{' with ' if parts else ''}{' and '.join(parts)}"

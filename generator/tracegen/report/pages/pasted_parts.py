@@ -11,15 +11,15 @@ from tracegen.analysis import passes, routing, timing, weights
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
 from tracegen.contract.text import text_of
+from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs
 from tracegen.report.figures.buffers import BUFFER_PEAKS
-from tracegen.report.figures.cells import size
+from tracegen.report.figures.cells import Cell, size
 from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_DEVICE, DISK_REQUESTS, DISK_SIZES
 from tracegen.report.figures.disk_waits import DISK_SPLIT, DISK_TENSORS
 from tracegen.report.figures.expert_shares import EXPERTS_LOAD
 from tracegen.report.figures.figure import Part, Table
-from tracegen.report.figures.needs import Need
 from tracegen.report.figures.residency import RESIDENCY
 from tracegen.report.figures.shared_experts import no_choice
 from tracegen.report.figures.tensors import BIGGEST_TENSORS, TENSOR_GROUPS
@@ -122,10 +122,9 @@ def _listed(told: Sequence[str]) -> str:
 def _key_figures(context: Collector, *keys: str) -> list[str]:
     """Key figures of the overview with their notes: `6.10 MiB of weights touched per token (median, …)`."""
     by_key = {figure.key: figure for figure in key_figures(context)}
-    needed: Mapping[str, tuple[Need, ...]] = {"touched_share": needs.FILE_USE, "peak_buffer_bytes": BUFFER_PEAKS.needs}
     told = []
     for figure in (by_key[key] for key in keys):
-        refused = context.refusal(needed.get(figure.key, needs.BYTES))
+        refused = context.refusal(figure.needed)
         label, text, note = (md.prose(words) for words in (figure.label, figure.text, figure.note))
         counted = figure.text[:1].isdigit() or figure.text[:1] in ("<", ">")
         said = f"{text} {label}" if counted else f"{label.removeprefix('of ')}: {text}"
@@ -167,6 +166,12 @@ def _of_page(context: Collector, part: Table, columns: Mapping[str, str], rows: 
     )
 
 
+def _table(rows: pd.DataFrame, *columns: col.Column) -> str:
+    """A table with a row for each row of an analysis; its texts are Markdown already."""
+    head, cells = col.laid_out(rows, *columns)
+    return md.table([(of.label, of.number) for of in head], [[cell.text for cell in row] for row in cells])
+
+
 def _mib(context: Collector, value: object) -> str:
     """Bytes in MiB as tables of pages have them; an unknown number of a private run is withheld."""
     if not q.known(value) and context.private:
@@ -189,19 +194,15 @@ def _groups(context: Collector) -> str:
     if not len(ids) or touched.empty:
         return "Bytes by part of the model: not recorded."
     at = {row[0].text: row for row in context.table(TENSOR_GROUPS).rows}  # group, tensors, size, …, touched once
-    head = ((f"touched {_per(context)}, mean of {q.counted(len(ids), 'pass')}", False), ("weights, MiB", True),
-            ("buffers, MiB", True), ("in the file, MiB", True), ("touched at least once", True))  # fmt: skip
-    rows = [
-        (
-            str(row["group"]),
-            _mib(context, row["weight_bytes"]),
-            _mib(context, row["buffer_bytes"]),
-            at[row["group"]][2].text if row["group"] in at else "",
-            at[row["group"]][-1].text if row["group"] in at else "",
-        )
-        for row in touched.head(MOST_GROUPS).to_dict("records")
-    ]
-    return md.table(head, rows)
+    nothing = [Cell("")] * 3
+    return _table(
+        touched.head(MOST_GROUPS),
+        col.text(f"touched {_per(context)}, mean of {q.counted(len(ids), 'pass')}", lambda r: str(r["group"])),
+        col.number("weights, MiB", lambda r: _mib(context, r["weight_bytes"])),
+        col.number("buffers, MiB", lambda r: _mib(context, r["buffer_bytes"])),
+        col.number("in the file, MiB", lambda r: at.get(r["group"], nothing)[2]),
+        col.number("touched at least once", lambda r: at.get(r["group"], nothing)[-1]),
+    )
 
 
 def _names(context: Collector) -> str:
@@ -212,19 +213,14 @@ def _names(context: Collector) -> str:
     touched = weights.touched_by_name(context.accessed, context.tables["tensors"], ids)
     if not len(ids) or touched.empty:
         return ""
-    head = ((f"weights touched most {_per(context)}", False), ("tensors", True), ("type", False),
-            ("in the file, MiB", True), ("touched, MiB", True))  # fmt: skip
-    rows = [
-        (
-            md.code(str(row["name"])),
-            q.count(row["n_tensors"]),
-            md.code(str(row["dtype"]), 20),
-            _mib(context, row["size_bytes"]),
-            _mib(context, row["bytes_per_pass"]),
-        )
-        for row in touched.head(MOST_NAMES).to_dict("records")
-    ]
-    return md.table(head, rows)
+    return _table(
+        touched.head(MOST_NAMES),
+        col.text(f"weights touched most {_per(context)}", lambda r: md.code(str(r["name"]))),
+        col.count("tensors", "n_tensors"),
+        col.text("type", lambda r: md.code(str(r["dtype"]), 20)),
+        col.number("in the file, MiB", lambda r: _mib(context, r["size_bytes"])),
+        col.number("touched, MiB", lambda r: _mib(context, r["bytes_per_pass"])),
+    )
 
 
 def _experts(context: Collector) -> str:
@@ -236,19 +232,15 @@ def _experts(context: Collector) -> str:
     if reason := no_choice(context):
         return f"Chosen experts: {md.prose(reason)}"
     ranked = routing.ranked(context.choice.counts)
-    ranked = ranked.sort_values(["share", "layer", "place"], ascending=[False, True, True]).head(MOST_EXPERTS)
-    head = (("experts chosen most", False), ("tokens that chose it", True), ("share of the layer’s choices", True),
-            ("share if even", True))  # fmt: skip
-    rows = [
-        (
-            f"layer {int(row['layer'])}, expert {int(row['expert'])}",
-            f"{q.count(row['n_tokens'])} of {q.count(context.choice.n_rows)}",
-            q.percent(row["share"]),
-            q.percent(row["even"]),
-        )
-        for row in ranked.to_dict("records")
-    ]
-    return md.table(head, rows)
+    ranked = ranked.sort_values(["share", "layer", "place"], ascending=[False, True, True])
+    n_rows = q.count(context.choice.n_rows)
+    return _table(
+        ranked.head(MOST_EXPERTS),
+        col.text("experts chosen most", lambda r: f"layer {int(r['layer'])}, expert {int(r['expert'])}"),
+        col.number("tokens that chose it", lambda r: f"{q.count(r['n_tokens'])} of {n_rows}"),
+        col.percent("share of the layer’s choices", "share"),
+        col.percent("share if even", "even"),
+    )
 
 
 def _residency(context: Collector) -> str:

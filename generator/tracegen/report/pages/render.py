@@ -18,7 +18,7 @@ from tracegen.contract import quantities as q
 from tracegen.contract.model import Check, Run, Version
 from tracegen.report.figures.catalogue import part_of
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.explanation import Explained, explained
+from tracegen.report.figures.explanation import Explained, explained, shortened
 from tracegen.report.pages import run_file
 from tracegen.report.pages.anchors import write_anchors
 from tracegen.report.pages.body import assembled, left_out
@@ -36,7 +36,6 @@ from tracegen.report.pages.page import EXPLORERS, Page, Report, outline
 from tracegen.report.pages.timeline import timeline
 from tracegen.report.pages.views import FigureView, TableView
 from tracegen.report.words import latex, sentences
-from tracegen.report.words.captions import shortened
 from tracegen.storing import resources
 
 if TYPE_CHECKING:
@@ -89,15 +88,19 @@ def render_report(
     sections = {key: collector.sections(key) for key in keys}  # starts to draw all charts before any page waits
     views = {key: BUILDERS[key](collector) if key in BUILDERS else {} for key in keys}
     environment = environment_of(name)
-    environment.globals |= {"run": run, "name": name, "citable": citable, "checks_csv": checks_csv, "guide": guide()}
     environment.globals |= {
+        "run": run,
+        "name": name,
+        "citable": citable,
+        "checks_csv": checks_csv,
+        "guide": guide(),
         "time_note": collector.time_note,
         "time_care": sentences.times_with_care(collector.care, remedy=False),
         "pass_names": json.dumps(pass_names(collector.labels), ensure_ascii=False, separators=(",", ":")),
         "verdict": sentences.verdict_line(run.verdict, run.checks),
+        "appendix": {name for name, parts in sections[APPENDIX].items() if parts},
+        "random_weights": collector.flag("model", "random_weights"),
     }
-    environment.globals |= {"appendix": {name for name, parts in sections[APPENDIX].items() if parts}}
-    environment.globals |= {"random_weights": collector.flag("model", "random_weights")}
     pages = tuple(
         _page(environment, key, title, summary, views[key], sections[key], left_out(collector))
         for key, title, summary in outline(run)

@@ -67,9 +67,10 @@ def _prompt(context: Context) -> list[Word]:
     rows = rows[rows["pass_id"].isin(of_prompt) & rows["generated_token"].isna()].sort_values(["pass_id", "row"])
     sequences = rows["sequence"].dropna().unique()
     rows = rows[rows["sequence"].isin(sequences[:1]).to_numpy(bool)] if len(sequences) > 1 else rows
+    tokens, positions = map(whole, rows["token_id"]), map(whole, rows["position"])
     return [
-        Word(_text(known, whole(token)), whole(token), whole(position), taken=int(pass_id))
-        for pass_id, token, position in zip(rows["pass_id"], rows["token_id"], rows["position"], strict=True)
+        Word(None if token is None else known.get(token), token, position, taken=int(pass_id))
+        for pass_id, token, position in zip(rows["pass_id"], tokens, positions, strict=True)
     ]
 
 
@@ -88,7 +89,3 @@ def _generated(context: Context) -> list[Word]:
         position = None if takes is None else whole(positions["position"].get(takes))
         listed.append(Word(known.get(token), token, position, k, takes, by_token.get(k)))
     return listed
-
-
-def _text(known: dict[int, str], token: int | None) -> str | None:
-    return None if token is None else known.get(token)

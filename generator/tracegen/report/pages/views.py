@@ -50,16 +50,6 @@ class FigureView:
 
 
 @dataclass(frozen=True)
-class KeyFigure:
-    """A key figure: its text, its label, and a note on how it was counted."""
-
-    key: str
-    text: str
-    label: str
-    note: str
-
-
-@dataclass(frozen=True)
 class Fact:
     """A named fact; its text may be cut, and the run file has all of it."""
 

@@ -42,20 +42,15 @@ def cliff_title(below: float, size: float, rate: float, best: float, target: flo
 def cliff(policy: str, below: float, below_rate: float, size: float, rate: float) -> str:
     """Where the hit rate of a policy passes several named ones in one step; sizes in bytes."""
     if policy == "LRU":  # exact to the granule, and never less with more room
+        least = "" if q.percent(rate).startswith(">") else "at least "  # `> 99.9 %` says it already
         return (
             f" LRU has a cliff: below {q.size(size)} it serves at most {q.percent(below_rate)}, from there on "
-            f"{_at_least(rate)}."
+            f"{least}{q.percent(rate)}."
         )
     return (
         f" {policy} has a cliff: with {q.size(below)} it serves {q.percent(below_rate)}, with {q.size(size)} "
         f"{q.percent(rate)}."
     )
-
-
-def _at_least(rate: float) -> str:
-    """`at least 91.2 %`; `> 99.9 %` says it already."""
-    said = q.percent(rate)
-    return said if said.startswith(">") else f"at least {said}"
 
 
 ALONE = "One pass was measured: what it uses again is no more than what neighbours in the file share."

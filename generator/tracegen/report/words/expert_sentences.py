@@ -60,8 +60,9 @@ def choice_title(
     chosen by as many.
     """
     if n_never:
-        return never_chosen(n_never, n_pairs, layers, "choose")
-    every = _every_expert(layers)
+        noun, what = ("expert", f"layer {layers[0]}") if len(layers) == 1 else ("pair", "layer and expert")
+        return f"Generated tokens never choose {q.count(n_never)} of {q.counted(n_pairs, noun)} of {what}"
+    every = f"Every expert of layer {layers[0]}" if len(layers) == 1 else "Every expert of every layer"
     if n_rows == 1:
         return f"{every} is chosen, by one token"
     share = f"all {q.count(n_rows)} tokens" if most == n_rows else f"{q.count(most)} of {q.count(n_rows)} tokens"
@@ -91,13 +92,6 @@ def choice_caption(*, n_rows: int, n_experts: int | None, n_chosen: int | None, 
                 f"an even choice would give every cell {q.three(even)}."
             )
     return f"{caption} {LEFT_OUT}"
-
-
-def never_chosen(n_never: int, n_pairs: int, layers: Sequence[int], verb: str) -> str:
-    """How many experts no token chose (at least one); `verb` is `choose` or `chose`."""
-    what = f"of layer {layers[0]}" if len(layers) == 1 else "of layer and expert"
-    noun = "expert" if len(layers) == 1 else "pair"
-    return f"Generated tokens never {verb} {q.count(n_never)} of {q.counted(n_pairs, noun)} {what}"
 
 
 def generate_rows(n_rows: int) -> str:
@@ -153,12 +147,6 @@ def last_token(last: int | None, *, windowed: bool) -> str:
     return f"No pass takes in token {last}, the last one generated: it chose no expert."
 
 
-def of_tokens_title(layer: int | None) -> str:
-    """The title of the table of tokens."""
-    where = "" if layer is None else f" in layer {layer}"
-    return f"Which experts did each token choose{where}, with which weights?"
-
-
 def of_tokens_caption(*, n_ordered: int, n_tokens: int, n_shown: int, last: str) -> str:
     """The caption of the table of tokens; the weights of `n_ordered` tokens are all known and order their experts.
 
@@ -185,7 +173,11 @@ def load_title(*, share: float, even: float | None, layers: Sequence[int], chanc
     `share` is that of the most chosen expert of a layer (median over layers), `even` the share of an even choice
     (None: layers differ), `chance` the share of the most chosen expert if rows choose at random (None: many rows).
     """
-    return f"{_most_chosen(share, layers)}{_even(even, 'it ')}{_chance(chance)}"
+    alone = len(layers) == 1
+    whose, over = (f"layer {layers[0]}", "") if alone else ("a layer", f" (median over {len(layers)} layers)")
+    beside = "" if even is None else f"; an even choice would give it {q.percent(even)}"
+    by_chance = "" if chance is None else f", a random choice by so few rows about {q.percent(chance)}"
+    return f"The most chosen expert of {whose} gets {q.percent(share)} of its choices{over}{beside}{by_chance}"
 
 
 def load_caption(*, n_layers: int, n_rows: int, sizes_differ: bool) -> str:
@@ -222,35 +214,6 @@ def cover_title(*, needed: Sequence[int], sizes: Sequence[int], layers: Sequence
     return f"In {where}, {enough} {'is' if half == 1 else 'are'} enough for 80 % of the choices"
 
 
-def cover_caption(*, n_layers: int, n_rows: int) -> str:
-    """The caption of the experts that are needed."""
-    differ = " Which they are may differ from layer to layer." if n_layers > 1 else ""
-    return (
-        "The fewest experts of a layer that together make up at least 50, 80 and 95 % of its choices, the most chosen "
-        f"first.{differ} {generate_rows(n_rows)}"
-    )
-
-
-def _every_expert(layers: Sequence[int]) -> str:
-    return f"Every expert of layer {layers[0]}" if len(layers) == 1 else "Every expert of every layer"
-
-
-def _most_chosen(share: float, layers: Sequence[int]) -> str:
-    if len(layers) == 1:
-        return f"The most chosen expert of layer {layers[0]} gets {q.percent(share)} of its choices"
-    return (
-        f"The most chosen expert of a layer gets {q.percent(share)} of its choices (median over {len(layers)} layers)"
-    )
-
-
-def _even(even: float | None, whom: str) -> str:
-    return "" if even is None else f"; an even choice would give {whom}{q.percent(even)}"
-
-
-def _chance(chance: float | None) -> str:
-    return "" if chance is None else f", a random choice by so few rows about {q.percent(chance)}"
-
-
 def counted_rows(numbers: Collection[int], what: str) -> str:
     """` n = 3 to 5 token rows …` from the number of rows of each layer; empty without layers."""
     if not numbers:
@@ -271,17 +234,6 @@ def weights_title(*, mean: float, places: int, layers: Sequence[int]) -> str:
     where = f"in layer {layers[0]}" if len(layers) == 1 else "in a layer"
     what = "The one expert that a token chooses" if places == 1 else "A token’s strongest expert"
     return f"{what} {where} gets a weight of {q.three(mean)} on average"
-
-
-def weights_caption(*, n_rows: Collection[int], places: int, shown: int) -> str:
-    """The caption of the weights; `n_rows` has the rows of each layer and place; `shown` places are drawn."""
-    cut = f" Drawn: the {shown} strongest of {places}; the table has all." if shown < places else ""
-    return (
-        "Mean weight of the chosen experts per layer, by their place in order of weight. The router gives the weights; "
-        "llama.cpp multiplies the experts’ outputs by them. Place 1 is a row’s strongest expert, which is not always "
-        "llama.cpp’s first choice: a router may choose with a bias that the weight lacks."
-        f"{counted_rows(n_rows, 'per layer and place')}{cut} {LEFT_OUT}"
-    )
 
 
 # How many.

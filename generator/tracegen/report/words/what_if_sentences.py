@@ -51,10 +51,6 @@ def memory_title(half: float, memory: float, held: float) -> str:
     """What memory for half of what was touched is worth: share of the time that LRU saves, of the bytes held still."""
     by = f"shorten reading of the scored passes by {q.percent(half)}" if half > 0 else "not shorten reading"
     return (
-        f"{q.size(memory)} of memory, half of what was touched of the mapped file, would {by} with LRU; {_still(held)}"
+        f"{q.size(memory)} of memory, half of what was touched of the mapped file, would {by} with LRU; holding the "
+        f"most used bytes in it would serve {q.percent(held)} of what is touched there"
     )
-
-
-def _still(held: float) -> str:
-    """What holding the most used bytes serves."""
-    return f"holding the most used bytes in it would serve {q.percent(held)} of what is touched there"

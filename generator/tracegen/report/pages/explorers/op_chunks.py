@@ -17,7 +17,6 @@ import pandas as pd
 from tracegen.analysis.accesses import SELECTING, placed
 from tracegen.contract import quantities as q
 from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.explorers.chosen_experts import chosen_experts
 from tracegen.report.pages.explorers.packing import codes, packed, script_json, texts, whole
 from tracegen.report.pages.explorers.pass_disk import packed_disk
 
@@ -51,14 +50,13 @@ def note(row: Mapping[Any, Any]) -> str:
 
 def written_ops(context: Collector) -> Written:
     """The chunks of all passes with a graph; the first call writes them."""
+    return context.once("operations", lambda: _write_chunks(context))
+
+
+def _write_chunks(context: Collector) -> Written:
     passes = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
-    return context.once("operations", lambda: write_chunks(context, passes))
-
-
-def write_chunks(context: Collector, passes: pd.DataFrame) -> Written:
-    """Write the chunks and statics of `passes`; each needs a graph."""
     ops = context.ops[context.ops["pass_id"].isin(passes["pass_id"])].reset_index(drop=True)
-    keys = passes[["pass_id", "graph", "placement"]].sort_values("pass_id")
+    keys = passes[["pass_id", "graph", "placement"]]
     static = keys.groupby(["graph", "placement"], dropna=False, sort=False).ngroup()
     of_pass = dict(zip(keys["pass_id"].astype(int), static.astype(int), strict=True))
     ops = ops.assign(static=ops["pass_id"].map(of_pass).astype("int64"), note=_notes(ops))
@@ -72,7 +70,7 @@ def write_chunks(context: Collector, passes: pd.DataFrame) -> Written:
     columns = {"begin": packed(_gaps(ops), ends)} | {c.removesuffix("_ns"): packed(ops[c], ends) for c in TIMES}
     differing, notes = _differing(ops, typical, begins, ends)
     units = _units(context.tables["touches"], ids, of_pass, selects)
-    experts, disk = chosen_experts(context.tables["routing"], ids), packed_disk(context, ids)
+    experts, disk = _chosen_experts(context.tables["routing"], ids), packed_disk(context, ids)
     nodes, written, before = ops["node"].to_numpy(), [], None
     for i, pass_id in enumerate(ids.tolist()):
         entry: dict[str, Any] = {"id": pass_id} | {name: column[i] for name, column in columns.items()}
@@ -201,6 +199,20 @@ def _units(
     tokens[begin[group] + 2 + 2 * rank] = n - 1
     after = np.concatenate([[0], np.cumsum(count)])[group_end]
     return packed(tokens, group_end + 2 * after)
+
+
+def _chosen_experts(routing: pd.DataFrame, pass_ids: np.ndarray) -> list[str]:
+    """Per pass: packed triples (layer, expert, weight in thousandths or null), by layer and order of choice.
+
+    Empty where a pass has several token rows: their choices do not belong to one token.
+    """
+    rows = routing[routing["pass_id"].isin(pass_ids)].sort_values(["pass_id", "layer", "row", "rank"])
+    several = rows.groupby("pass_id")["row"].transform("nunique") > 1
+    rows = rows[~several.to_numpy(bool)]
+    weight = (rows["weight"].astype("Float64") * 1000).round().astype("Int64")
+    triples = pd.concat([rows["layer"], rows["expert"], weight], axis=1).astype("Int64").to_numpy(object).ravel()
+    ends = 3 * np.searchsorted(rows["pass_id"].to_numpy("int64"), pass_ids, "right")
+    return packed(pd.Series(triples, dtype="Int64"), ends)
 
 
 def _statics(context: Collector, of_pass: Mapping[int, int], typical: pd.DataFrame) -> dict[int, dict[str, Any]]:
