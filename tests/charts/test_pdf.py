@@ -2,6 +2,8 @@
 
 import io
 import struct
+import subprocess
+import sys
 from itertools import pairwise
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 import vl_convert
 from pypdf import PdfReader
 
-from tracegen.charts import pdf
+from tracegen.charts import pdf, svg
 
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="40" font-family="Arial, Liberation Sans"><text x="5" '
@@ -64,6 +66,27 @@ def test_glyphs_keep_their_outlines_and_lose_their_instructions(pages: list[Any]
         elif contours < 0:  # parts, of which each has 6 bytes at least, and one flag less
             assert len(after) <= len(before) and after[:10] == before[:10] and after[12:16] == before[12:16]
     assert kinds == {False, True}
+
+
+SEVERAL_FONTS = (
+    SVG.removesuffix("</svg>")
+    + '<text y="9">plain</text><text y="19" font-style="italic">slanted</text>'
+    + '<text y="29" font-weight="bold">bold</text></svg>'
+)
+BOTH = """
+import hashlib, sys, vl_convert
+from tracegen.charts import svg
+print(*(hashlib.sha256(to_pdf(sys.argv[1])).hexdigest() for to_pdf in (vl_convert.svg_to_pdf, svg.to_pdf)))
+"""
+
+
+def test_a_drawing_with_several_fonts_gives_one_file() -> None:
+    """The writer numbers fonts in an order that chance decides, in each process another one."""
+    said = [subprocess.check_output([sys.executable, "-c", BOTH, SEVERAL_FONTS], text=True).split() for _ in range(5)]
+    theirs, ours = zip(*said, strict=True)
+    assert len(set(theirs)) > 1 and len(set(ours)) == 1
+    (page,) = PdfReader(io.BytesIO(svg.to_pdf(SEVERAL_FONTS)), strict=True).pages
+    assert [word in page.extract_text() for word in ("plain", "slanted", "bold", "éüÅ")] == [True] * 4
 
 
 @pytest.mark.parametrize("content", [b"", b"%PDF-1.7\n", b"startxref\n5\n%%EOF"])

@@ -1,4 +1,7 @@
-"""Compress PDF files again: the renderer writes a dictionary for each mark, and leaves them as they are."""
+"""Compress PDF files again: the renderer writes a dictionary for each mark, and leaves them as they are.
+
+It also numbers fonts in an order that chance decides; here one drawing gives one file.
+"""
 
 import re
 import struct
@@ -6,6 +9,7 @@ import zlib
 from itertools import accumulate, pairwise
 
 _STREAM = re.compile(rb"<<(.*?)/Length (\d+)(.*?)>>\s*stream\r?\n", re.DOTALL)
+_REFERENCE = re.compile(rb"\b(\d+) 0 R\b")
 _FLATE = b"/Filter /FlateDecode"
 _TRUETYPE = b"\0\1\0\0"
 _HINTS = (b"cvt ", b"fpgm", b"prep")  # what the instructions of glyphs use
@@ -27,14 +31,14 @@ def packed(pdf: bytes, metadata: bytes = b"") -> bytes:
     written, kept = b"%PDF-1.7\n%\x80\x80\x80\x80\n", []
     rows = {0: (0, 0, 0)}  # number of an object -> how the table names its place
     ends = dict(zip(sorted(places), [*sorted(places)[1:], int(start[1])], strict=True))
-    for number, at in enumerate(places, 1):
-        body = pdf[at : ends[at]].split(b"obj", 1)[1].rsplit(b"endobj", 1)[0].strip()
-        stream = _STREAM.match(body)
+    bodies = (pdf[at : ends[at]].split(b"obj", 1)[1].rsplit(b"endobj", 1)[0].strip() for at in places)
+    for number, (head, rest) in enumerate(_numbered(dict(enumerate(bodies, 1)), int(root[1])), 1):
+        stream = _STREAM.match(head)
         if stream is None:
-            kept.append((number, body))
+            kept.append((number, head))
             continue
         rows[number] = (1, len(written), 0)
-        about, data = stream[1] + stream[3], body[stream.end() :][: int(stream[2])]
+        about, data = stream[1] + stream[3], rest[: int(stream[2])]
         if _FLATE in about:
             about, data = about.replace(_FLATE, b""), _unhinted(zlib.decompress(data))
         written += _stream(number, about, data)
@@ -47,16 +51,30 @@ def packed(pdf: bytes, metadata: bytes = b"") -> bytes:
         kept = [(number, re.sub(rb"/Type\s*/(?:Page|Catalog)\b", named, body, count=1)) for number, body in kept]
         holder += 1
     rows[holder] = (1, len(written), 0)
-    heads, bodies = b"", b""
+    heads, held = b"", b""
     for i, (number, body) in enumerate(kept):
         rows[number] = (2, holder, i)
-        heads += b"%d %d " % (number, len(bodies))
-        bodies += body + b"\n"
-    written += _stream(holder, b"/Type /ObjStm /N %d /First %d " % (len(kept), len(heads)), heads + bodies)
+        heads += b"%d %d " % (number, len(held))
+        held += body + b"\n"
+    written += _stream(holder, b"/Type /ObjStm /N %d /First %d " % (len(kept), len(heads)), heads + held)
     rows[holder + 1] = (1, len(written), 0)
     table = b"".join(struct.pack(">BIH", *rows[number]) for number in range(holder + 2))
-    about = b"/Type /XRef /Size %d /W [1 4 2] /Root %s 0 R " % (holder + 2, root[1])
+    about = b"/Type /XRef /Size %d /W [1 4 2] /Root 1 0 R " % (holder + 2)
     return written + _stream(holder + 1, about, table) + b"startxref\n%d\n%%%%EOF\n" % len(written)
+
+
+def _numbered(bodies: dict[int, bytes], root: int) -> list[tuple[bytes, bytes]]:
+    """Each object in the order in which references from `root` lead to it, numbered so: its dictionary, its stream."""
+    split = {n: (m[0], body[m.end() :]) if (m := _STREAM.match(body)) else (body, b"") for n, body in bodies.items()}
+    order, seen = {root: 1}, [root]
+    for number in seen:  # which grows
+        for name in map(int, _REFERENCE.findall(split[number][0])):
+            if name not in order:
+                order[name] = len(order) + 1
+                seen.append(name)
+    for name in split:
+        order.setdefault(name, len(order) + 1)
+    return [(_REFERENCE.sub(lambda m: b"%d 0 R" % order[int(m[1])], split[old][0]), split[old][1]) for old in order]
 
 
 def _stream(number: int, about: bytes, data: bytes) -> bytes:
