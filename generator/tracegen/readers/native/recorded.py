@@ -1,6 +1,7 @@
 """The records of the main segment of a native trace, as plain Python values and arrays."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -198,8 +199,7 @@ class Records:
     loads: list[Pass] = field(default_factory=list)
     passes: dict[int, Pass] = field(default_factory=dict)
     weights: list[Weight] = field(default_factory=list)
-    contexts: list[tuple[int, ...]] = field(default_factory=list)
-    context_types: list[tuple[str, str]] = field(default_factory=list)
+    contexts: list[dict[str, Any]] = field(default_factory=list)  # rows of the table; `model` is a load's number
     buffers: dict[int, Buffer] = field(default_factory=dict)
     graphs: dict[int, tuple[int, np.ndarray]] = field(default_factory=dict)
     placements: dict[int, tuple[int, np.ndarray, int]] = field(default_factory=dict)

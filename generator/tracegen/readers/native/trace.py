@@ -76,7 +76,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
         _name_models(records, model.loads)
         if ATTACHED in records.info:
             records.weights += named_weights(records, model.files, model.tensors)
-    tables["contexts"] = _contexts(records)
+    tables["contexts"] = contract.frame("contexts", records.contexts)
     watched = "faults.ring_bytes" in records.info
     told = read_fault_records([segment for segment in segments if segment.kind == FAULTS])
     faults = place_faults(told, records, ordered, computes, events.spans, tables["files"])
@@ -149,25 +149,13 @@ def _name_models(records: Records, loads: Mapping[int, int]) -> None:
     """Replace load numbers in weights and contexts by model numbers: two loads of one model share its number."""
     for weight in records.weights:
         weight.load = loads.get(weight.load, weight.load)
-    records.contexts = [(context, loads.get(load, load), *rest) for context, load, *rest in records.contexts]
+    for row in records.contexts:
+        row["model"] = loads.get(row["model"], row["model"])
 
 
 def _in_order(records: Records) -> list[Pass]:
     """Loads and passes by their begin; their place in this list is the pass_id."""
     return sorted([*records.loads, *records.passes.values()], key=lambda p: (p.begin_ns, not p.is_load, p.number))
-
-
-def _contexts(records: Records) -> pd.DataFrame:
-    rows = [
-        dict(
-            context=number, model=load, n_ctx=n_ctx, n_batch=n_batch, n_ubatch=n_ubatch, n_threads=n_threads,
-            type_k=types[0] or None, type_v=types[1] or None,
-        )
-        for (number, load, n_ctx, n_batch, n_ubatch, n_threads), types in zip(
-            records.contexts, records.context_types, strict=True
-        )
-    ]  # fmt: skip
-    return contract.frame("contexts", rows)
 
 
 def _passes(ordered: list[Pass], *, reads_counted: bool) -> pd.DataFrame:
