@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
-from tracegen.readers.native.columns import nullable
+from tracegen.readers.columns import nullable
 from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.events import Spans
 from tracegen.readers.native.fault_records import OPEN, FaultRecords, Told

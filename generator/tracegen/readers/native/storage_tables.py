@@ -38,21 +38,20 @@ def cache_table(records: Records, ordered: Sequence[Pass], files: pd.DataFrame) 
     Copies of a model file that are mapped at the same time are summed up.
     """
     pass_ids, numbers = pass_ids_of(ordered), file_numbers(records, files)
-    counts: dict[tuple[int, int], list[int]] = {}
-    for cache in records.caches:
-        key = (pass_ids[cache.pass_number, cache.load], numbers[cache.path])
-        before = counts.get(key, [0, 0, 0, 0])
-        counts[key] = [
-            a + b
-            for a, b in zip(before, (cache.cached, cache.dirty, cache.evicted, cache.recently_evicted), strict=True)
+    rows = pd.DataFrame(
+        [
+            dict(
+                pass_id=pass_ids[cache.pass_number, cache.load], file=numbers[cache.path], cached_pages=cache.cached,
+                dirty_pages=cache.dirty, evicted_pages=cache.evicted, recently_evicted_pages=cache.recently_evicted,
+            )
+            for cache in records.caches
+            if numbers[cache.path] >= 0
         ]
-    names = ("cached_pages", "dirty_pages", "evicted_pages", "recently_evicted_pages")
-    rows = [
-        dict(pass_id=pass_id, file=file, **dict(zip(names, values, strict=True)))
-        for (pass_id, file), values in sorted(counts.items())
-        if file >= 0
-    ]
-    return contract.frame("cache", rows)
+    )  # fmt: skip
+    if rows.empty:
+        return contract.frame("cache")
+    sums = rows.groupby(["pass_id", "file"], as_index=False).sum()
+    return contract.frame("cache", {name: sums[name] for name in sums.columns})
 
 
 def pass_ids_of(ordered: Sequence[Pass]) -> dict[tuple[int | None, int | None], int]:

@@ -14,10 +14,10 @@ import pandas as pd
 from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
 from tracegen.contract.held_tokens import held_tokens
+from tracegen.readers.columns import nullable
 from tracegen.readers.native import events as ev
 from tracegen.readers.native.barrier_table import barrier_table
 from tracegen.readers.native.clock import Clock, clock_of
-from tracegen.readers.native.columns import nullable
 from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.fault_records import read_fault_records
 from tracegen.readers.native.fault_table import Faults, place_faults
@@ -82,7 +82,9 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     faults = place_faults(told, records, ordered, computes, events.spans, tables["files"])
     tables["passes"] = _passes(ordered, reads_counted=records.info.get("counters.read_bytes") != "no")
     if watched:
-        tables["passes"] = tables["passes"].assign(**_other_faults(faults))
+        counts = dict(other_faults=faults.elsewhere, other_fault_ns=faults.elsewhere_ns, lost_faults=faults.lost)
+        counted = {name: nullable(values, np.int64) for name, values in counts.items()}
+        tables["passes"] = tables["passes"].assign(**counted)
     tables["tokens"] = _tokens(ordered, tables["passes"])
     tables |= graph_tables(records)
     tables["buffers"] = _buffers(records)
@@ -99,13 +101,6 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     facts = _facts(segments, records, events) | accounting | _clock_facts(records, clock)
     facts |= _cost_of_passes(records, events, pass_ids, clock) | _fault_facts(records, faults)
     return NativeTrace(tables, facts)
-
-
-def _other_faults(faults: Faults) -> dict[str, pd.arrays.IntegerArray]:
-    """The columns of `passes` that count page faults."""
-    known = np.zeros(len(faults.lost), bool)
-    counts = (("other_faults", faults.elsewhere), ("other_fault_ns", faults.elsewhere_ns), ("lost_faults", faults.lost))
-    return {name: pd.arrays.IntegerArray(values, known.copy()) for name, values in counts}
 
 
 def _fault_facts(records: Records, faults: Faults) -> dict[str, object]:
