@@ -23,18 +23,10 @@ Usage = tuple[int, int, int, int, int]  # minor, major faults; voluntary, involu
 BUFFER_USAGES = ("any", "weights", "compute", "work")
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """How the threads of a pass waited for processors and ran on them, in ns; None when not known.
-
-    `run_delay_ns` and `cpu_ns` are sums over threads. `blocked_ns` is the minimum over the threads that lived
-    throughout the pass. All count over `counted_ns`, from just before the begin of the pass to just after its end.
-    """
-
-    run_delay_ns: int | None = None
-    cpu_ns: int | None = None
-    blocked_ns: int | None = None
-    counted_ns: int | None = None
+# How the threads of a pass waited for processors and ran on them, in ns: `run_delay_ns` and `cpu_ns` are sums over
+# threads, `blocked_ns` is the minimum over those that lived throughout the pass. All count over `counted_ns`, from just
+# before the begin of the pass to just after its end.
+SCHEDULE = ("run_delay_ns", "cpu_ns", "blocked_ns", "counted_ns")
 
 
 @dataclass
@@ -56,9 +48,8 @@ class Pass:
     path: str = ""
     end_ns: int | None = None
     end_usage: Usage | None = None
-    status: int = 0
     logits_read: bool = False
-    schedule: Schedule = field(default_factory=Schedule)
+    schedule: dict[str, int | None] = field(default_factory=dict)  # by SCHEDULE; None when not known
 
 
 @dataclass
@@ -96,7 +87,6 @@ class Mapping:
     size_bytes: int
     file_offset: int
     path: str
-    inode: int
     begin_ns: int
     end_ns: int | None = None
 
@@ -219,7 +209,6 @@ class Records:
     last_call: dict[int, list[Pass]] = field(default_factory=dict)
     n_records: int = 0
     end_ns: int | None = None
-    end_wall_ns: int | None = None
     end_passes: int | None = None
     end_skipped: int | None = None
     end_segments: int | None = None

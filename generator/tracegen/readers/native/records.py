@@ -93,10 +93,10 @@ def _take_string(records: Records, time_ns: int, rest: memoryview, number: int, 
 
 @_takes(3, "QQQII")
 def _take_file_map(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
-    address, size, inode, path, _ = values
+    address, size, _, path, _ = values
     _below(SIZE, size_bytes=size)
     _below(ADDRESS, end=address + size)
-    records.mappings.append(recorded.Mapping(address, size, 0, records.text(path), inode, time_ns))
+    records.mappings.append(recorded.Mapping(address, size, 0, records.text(path), time_ns))
 
 
 @_takes(4, "QQQII")
@@ -110,7 +110,7 @@ def _take_file_unmap(records: Records, time_ns: int, rest: memoryview, address: 
         for b, e in ((begin, address), (address + size, end)):
             if e > b:
                 offset = part.file_offset + b - begin
-                records.mappings.append(recorded.Mapping(b, e - b, offset, part.path, part.inode, time_ns))
+                records.mappings.append(recorded.Mapping(b, e - b, offset, part.path, time_ns))
 
 
 @_takes(5, "5QII")
@@ -257,10 +257,10 @@ def _take_pass_begin(records: Records, time_ns: int, rest: memoryview, *values: 
 
 @_takes(16, "5Q5IiII")
 def _take_pass_end(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
-    number, status = values[5], values[10]
+    number = values[5]
     _known(number, records.passes, "pass")
     ended = records.passes[number]
-    ended.end_ns, ended.end_usage, ended.status = time_ns, _usage(values[:5]), status
+    ended.end_ns, ended.end_usage = time_ns, _usage(values[:5])
 
 
 @_takes(17, "Q6I")
@@ -333,7 +333,7 @@ def _take_sampled(records: Records, time_ns: int, rest: memoryview, _: int, toke
 @_takes(20, "QQQQ")
 def _take_end(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     records.end_ns = time_ns
-    records.end_wall_ns, records.end_passes, records.end_segments, records.end_skipped = values
+    _, records.end_passes, records.end_segments, records.end_skipped = values
 
 
 def _pass_or_load(records: Records, number: int, load: int) -> tuple[int | None, int | None]:
@@ -398,7 +398,8 @@ def _take_schedule(records: Records, time_ns: int, rest: memoryview, *values: in
     *times, number, _ = values
     _known(number, records.passes, "pass")
     _below(SIZE, time=max((ns for ns in times if ns != recorded.UNKNOWN), default=0))
-    records.passes[number].schedule = recorded.Schedule(*(None if ns == recorded.UNKNOWN else ns for ns in times))
+    known = (None if ns == recorded.UNKNOWN else ns for ns in times)
+    records.passes[number].schedule = dict(zip(recorded.SCHEDULE, known, strict=True))
 
 
 @_takes(28, "7Q7QQIIII")

@@ -6,7 +6,7 @@ was not recorded is null, and what the tracer could not write is counted.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from tracegen.readers.native.barrier_table import barrier_table
 from tracegen.readers.native.clock import Clock, clock_of
 from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.fault_records import read_fault_records
-from tracegen.readers.native.fault_table import Faults, place_faults
+from tracegen.readers.native.fault_table import place_faults
 from tracegen.readers.native.graph_tables import graph_tables
 from tracegen.readers.native.named_weights import named_weights
 from tracegen.readers.native.op_tables import op_table, span_table
@@ -82,8 +82,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     faults = place_faults(told, records, ordered, computes, events.spans, tables["files"])
     tables["passes"] = _passes(ordered, reads_counted=records.info.get("counters.read_bytes") != "no")
     if watched:
-        counts = dict(other_faults=faults.elsewhere, other_fault_ns=faults.elsewhere_ns, lost_faults=faults.lost)
-        counted = {name: nullable(values, np.int64) for name, values in counts.items()}
+        counted = {name: nullable(values, np.int64) for name, values in faults.of_passes.items()}
         tables["passes"] = tables["passes"].assign(**counted)
     tables["tokens"] = _tokens(ordered, tables["passes"])
     tables |= graph_tables(records)
@@ -99,19 +98,9 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables["device"] = device_table(records, ordered)
     tables["cache"] = cache_table(records, ordered, tables["files"])
     facts = _facts(segments, records, events) | accounting | _clock_facts(records, clock)
-    facts |= _cost_of_passes(records, events, pass_ids, clock) | _fault_facts(records, faults)
+    facts |= _cost_of_passes(records, events, pass_ids, clock)
+    facts |= {"faults_recorded": watched, "faults_refused": records.info.get("faults.refused")} | faults.facts
     return NativeTrace(tables, facts)
-
-
-def _fault_facts(records: Records, faults: Faults) -> dict[str, object]:
-    """What the trace says of the recording of page faults itself."""
-    return {
-        "faults_recorded": "faults.ring_bytes" in records.info,
-        "faults_refused": records.info.get("faults.refused"),
-        "faults_lost": faults.n_lost,
-        "faults_unplaced": faults.n_unplaced,
-        "threads_without_faults": faults.n_unseen,
-    }
 
 
 def _check_end(segments: tuple[Segment, ...], records: Records) -> None:
@@ -170,7 +159,7 @@ def _passes(ordered: list[Pass], *, reads_counted: bool) -> pd.DataFrame:
             row |= {n: after - before for n, before, after in zip(names, p.usage, p.end_usage, strict=True)}
             if not reads_counted:
                 del row["read_bytes"]
-        row |= asdict(p.schedule)
+        row |= p.schedule
         rows.append(row)
     return contract.frame("passes", rows)
 
