@@ -29,9 +29,12 @@ BUFFER_USAGES = ("any", "weights", "compute", "work")
 SCHEDULE = ("run_delay_ns", "cpu_ns", "blocked_ns", "counted_ns")
 
 
-@dataclass
+@dataclass(eq=False)
 class Pass:
-    """A pass or a load as recorded; `usage` holds the process's counters at its begin, `end_usage` at its end."""
+    """A pass or a load as recorded; `usage` holds the process's counters at its begin, `end_usage` at its end.
+
+    `pass_id` is its number among loads and passes by their begin, known once all are read.
+    """
 
     number: int
     begin_ns: int
@@ -49,6 +52,7 @@ class Pass:
     end_ns: int | None = None
     end_usage: Usage | None = None
     logits_read: bool = False
+    pass_id: int = -1
     schedule: dict[str, int | None] = field(default_factory=dict)  # by SCHEDULE; None when not known
 
 
@@ -98,8 +102,7 @@ class Residency:
     Each row of `runs` is a run of pages: first page and number of pages.
     """
 
-    pass_number: int | None
-    load: int | None
+    of: Pass
     address: int
     page_bytes: int
     runs: np.ndarray
@@ -132,8 +135,7 @@ class Device:
 class Cache:
     """Pages of a mapped file in the kernel's cache after a load or a pass, and pages that are no longer there."""
 
-    pass_number: int | None
-    load: int | None
+    of: Pass
     path: str
     cached: int
     dirty: int
@@ -198,7 +200,7 @@ class Records:
     copies: list[Copy] = field(default_factory=list)
     sampled: list[int] = field(default_factory=list)
     residency: list[Residency] = field(default_factory=list)
-    devices: dict[tuple[int | None, int | None, str], Device] = field(default_factory=dict)  # by pass or load, and name
+    devices: dict[tuple[Pass, str], Device] = field(default_factory=dict)  # by pass or load, and name
     caches: list[Cache] = field(default_factory=list)
     last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping
     moments: list[tuple[int, int]] = field(default_factory=list)  # the events' clock: ticks, ns

@@ -336,13 +336,14 @@ def _take_end(records: Records, time_ns: int, rest: memoryview, *values: int) ->
     _, records.end_passes, records.end_segments, records.end_skipped = values
 
 
-def _pass_or_load(records: Records, number: int, load: int) -> tuple[int | None, int | None]:
-    """Number of the pass, or where `number` is NONE of the load. Raises ValueError when it has not begun."""
+def _pass_or_load(records: Records, number: int, load: int) -> Pass:
+    """The pass, or where `number` is NONE the load. Raises ValueError when it has not begun."""
     if number != NONE:
         _known(number, records.passes, "pass")
-        return number, None
-    _known(load, {begun.number for begun in records.loads}, "load")
-    return None, load
+        return records.passes[number]
+    loads = {begun.number: begun for begun in records.loads}
+    _known(load, loads, "load")
+    return loads[load]
 
 
 @_takes(22, "QQIIII")
@@ -352,7 +353,7 @@ def _take_residency(records: Records, time_ns: int, rest: memoryview, *values: i
     _below(ADDRESS, end=address + size)
     if page < 512 or page & (page - 1) or size == 0:
         raise ValueError(f"a mapping of {size} bytes in pages of {page} bytes")
-    of_pass, of_load = _pass_or_load(records, number, load)
+    of = _pass_or_load(records, number, load)
     if n == NONE:
         if (address, size) not in records.last_runs:
             raise ValueError("the pages of this mapping are marked as unchanged, but were not written before")
@@ -365,7 +366,7 @@ def _take_residency(records: Records, time_ns: int, rest: memoryview, *values: i
             raise ValueError("runs of pages are empty, overlap, or end beyond the mapping")
         records.last_runs[address, size] = runs
     last = records.last_runs[address, size]
-    records.residency.append(recorded.Residency(of_pass, of_load, address, page, last, time_ns))
+    records.residency.append(recorded.Residency(of, address, page, last, time_ns))
 
 
 @_takes(23, "II")
@@ -414,9 +415,9 @@ def _take_device(records: Records, time_ns: int, rest: memoryview, *values: int)
     for count in ("n_reads", "read_sectors", "n_writes", "written_sectors"):
         if getattr(end, count) < getattr(begin, count):
             raise ValueError(f"{count} went from {getattr(begin, count)} back to {getattr(end, count)}")
-    key = (*_pass_or_load(records, number, load), records.text(name))
-    if not key[2] or key in records.devices:
-        raise ValueError(f"device {key[2]!r} has no name, or its counters are there already")
+    key = (_pass_or_load(records, number, load), records.text(name))
+    if not key[1] or key in records.devices:
+        raise ValueError(f"device {key[1]!r} has no name, or its counters are there already")
     records.devices[key] = recorded.Device(begin, end, time_ns - begin_ns)
 
 
@@ -429,4 +430,4 @@ def _take_cache(records: Records, time_ns: int, rest: memoryview, *values: int) 
     text = records.text(path)
     if not any(mapping.path == text for mapping in records.mappings):
         raise ValueError(f"file {text!r} was not mapped before")
-    records.caches.append(recorded.Cache(*_pass_or_load(records, number, load), text, cached, dirty, evicted, recently))
+    records.caches.append(recorded.Cache(_pass_or_load(records, number, load), text, cached, dirty, evicted, recently))

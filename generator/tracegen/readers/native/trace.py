@@ -65,10 +65,9 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     records = read_records(segments[0].name, segments[0].payload)
     _check_end(segments, records)
     ordered = _in_order(records)
-    pass_ids = {p.number: pass_id for pass_id, p in enumerate(ordered) if not p.is_load}
     clock = clock_of(segments[0].clock, records.moments)
     threads = [segment for segment in segments if segment.kind == THREAD]
-    computes = Computes(records.computes, pass_ids)
+    computes = Computes(records)
     events = ev.read_events(threads, computes, clock)
     tables = contract.empty()
     if model is not None:
@@ -88,17 +87,17 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables |= graph_tables(records)
     tables["buffers"] = _buffers(records)
     tables["placements"] = placement_table(records, tables["files"], tables["tensors"])
-    tables |= split_tables(records, pass_ids)
+    tables |= split_tables(records)
     tables |= touch_tables(events.indexes, tables)
     tables["spans"] = span_table(events.spans, faults.span_ns if watched else None)
     tables["faults"] = faults.table
     tables["barriers"] = barrier_table(told.waits, computes, clock)
-    tables["ops"], accounting = op_table(records, events.spans, ordered, pass_ids)
-    tables["residency"] = residency_table(records, ordered, tables["files"])
-    tables["device"] = device_table(records, ordered)
-    tables["cache"] = cache_table(records, ordered, tables["files"])
+    tables["ops"], accounting = op_table(records, events.spans, ordered)
+    tables["residency"] = residency_table(records, tables["files"])
+    tables["device"] = device_table(records)
+    tables["cache"] = cache_table(records, tables["files"])
     facts = _facts(segments, records, events) | accounting | _clock_facts(records, clock)
-    facts |= _cost_of_passes(records, events, pass_ids, clock)
+    facts |= _cost_of_passes(records, events, clock)
     facts |= {"faults_recorded": watched, "faults_refused": records.info.get("faults.refused")} | faults.facts
     return NativeTrace(tables, facts)
 
@@ -138,8 +137,11 @@ def _name_models(records: Records, loads: Mapping[int, int]) -> None:
 
 
 def _in_order(records: Records) -> list[Pass]:
-    """Loads and passes by their begin; their place in this list is the pass_id."""
-    return sorted([*records.loads, *records.passes.values()], key=lambda p: (p.begin_ns, not p.is_load, p.number))
+    """Loads and passes by their begin; their place in this list becomes their pass_id."""
+    ordered = sorted([*records.loads, *records.passes.values()], key=lambda p: (p.begin_ns, not p.is_load, p.number))
+    for pass_id, p in enumerate(ordered):
+        p.pass_id = pass_id
+    return ordered
 
 
 def _passes(ordered: list[Pass], *, reads_counted: bool) -> pd.DataFrame:
@@ -246,16 +248,16 @@ def _clock_facts(records: Records, clock: Clock) -> dict[str, float]:
     }
 
 
-def _cost_of_passes(
-    records: Records, events: ev.Events, pass_ids: Mapping[int, int], clock: Clock
-) -> dict[str, object]:
+def _cost_of_passes(records: Records, events: ev.Events, clock: Clock) -> dict[str, object]:
     """By pass_id, in ns: the time in the tracer's hooks without op events, and the time to copy rows, experts, masks.
 
     `hooks_inside`: whether the first counts only time within passes, as newer tracers do. between_ns: the time in the
     tracer between a pass and the one before, which is part of no pass.
     """
-    between = {pass_ids[number]: clock.length_ns(float(ticks)) for number, ticks in records.between_ticks.items()}
-    hooks = {pass_ids[number]: clock.length_ns(float(ticks)) for number, ticks in records.hook_ticks.items()}
+    hooks, between = (
+        {records.passes[number].pass_id: clock.length_ns(float(took)) for number, took in ticks.items()}
+        for ticks in (records.hook_ticks, records.between_ticks)
+    )
     took = pd.Series(events.indexes.took).groupby(events.indexes.pass_id).sum()
     copies = {int(str(number)): clock.length_ns(float(ticks)) for number, ticks in took.items()}
     return {"hook_ns": hooks, "copy_ns": copies, "hooks_inside": records.hooks_inside, "between_ns": between}
