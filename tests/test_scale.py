@@ -356,7 +356,7 @@ def test_thousands_of_placements_of_a_large_model() -> None:
     records = recorded.Records()
     for file in range(n_files):
         begin = (1 << 44) + file * (1 << 36)
-        records.mappings.append(recorded.Mapping(begin, per_file * size, 0, f"/models/m-{file}.gguf", 1, BOOT_NS))
+        records.mappings.append(recorded.Mapping(begin, per_file * size, 0, f"/models/m-{file}.gguf", BOOT_NS))
     for k in range(n):
         file, offset = divmod(k, per_file)
         address = (1 << 46) + k * (1 << 36) if k % 2 else (1 << 44) + file * (1 << 36) + offset * size

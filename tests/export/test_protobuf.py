@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket, TrackEvent
 
 from tracegen.export import protobuf
-from tracegen.export.protobuf import Block, Column, Pieces, Same, joined
+from tracegen.export.protobuf import Column, chosen, woven
 
 UINT64 = st.integers(0, 2**64 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -17,22 +17,22 @@ ROWS = st.lists(
 )
 
 
-def encoded(rows: list[tuple[int, int, str, list[int], bool]], place: np.ndarray) -> np.ndarray:
+def encoded(rows: list[tuple[int, int, str, list[int], bool]], place: np.ndarray) -> bytes:
     """TracePackets with a TrackEvent each: track, counter value (if the last is true), name and flows."""
     tracks = np.array([row[0] for row in rows], np.uint64)
     known = np.array([row[4] for row in rows], bool)
-    values = np.array([row[1] for row in rows if row[4]], np.int64)
+    values = np.array([row[1] if row[4] else 0 for row in rows], np.int64)
     flows = [(i, flow) for i, row in enumerate(rows) for flow in row[3]]
     event: list[Column] = [
-        Same(protobuf.number(9, 1)),
+        protobuf.number(9, 1),
         *protobuf.numbers(11, tracks),
-        Pieces.of([protobuf.text(23, row[2]) for row in rows]).at(np.arange(len(rows))),
+        chosen([protobuf.text(23, row[2]) for row in rows], np.arange(len(rows))),
         protobuf.some(protobuf.numbers(30, values), known),
         protobuf.fixed64s(
             np.full(len(flows), 47), np.array([flow for _, flow in flows], np.uint64),
             np.array([row for row, _ in flows], np.int64), len(rows)),
     ]  # fmt: skip
-    return joined([Block(place, protobuf.messages(1, protobuf.messages(11, event)))])
+    return bytes(woven((place, protobuf.messages(1, protobuf.messages(11, event)))))
 
 
 def expected(row: tuple[int, int, str, list[int], bool]) -> TracePacket:
@@ -68,7 +68,7 @@ def test_a_varint_is_that_of_protobuf(value: int) -> None:
 def test_many_rows_are_the_messages_in_their_places(rows: list[tuple[int, int, str, list[int], bool]], random) -> None:  # type: ignore[no-untyped-def]
     place = list(range(len(rows)))
     random.shuffle(place)
-    made = packets(encoded(rows, np.array(place, np.int64)).tobytes())
+    made = packets(encoded(rows, np.array(place, np.int64)))
     assert len(made) == len(rows)
     for row, at in zip(rows, place, strict=True):
         assert TracePacket.FromString(made[at]) == expected(row)
@@ -77,14 +77,14 @@ def test_many_rows_are_the_messages_in_their_places(rows: list[tuple[int, int, s
 @given(ROWS)
 def test_one_row_has_the_very_bytes(rows: list[tuple[int, int, str, list[int], bool]]) -> None:
     for row in rows:
-        (made,) = packets(encoded([row], np.zeros(1, np.int64)).tobytes())
+        (made,) = packets(encoded([row], np.zeros(1, np.int64)))
         fields = TracePacket.FromString(made)
         assert fields == expected(row) and len(made) == len(fields.SerializeToString())
 
 
 @given(st.lists(INT64, min_size=1, max_size=30))
 def test_varints_of_many_rows_have_one_length_and_their_values(values: list[int]) -> None:
-    data = protobuf.varints(np.array(values, np.int64)).data
+    data = protobuf.varints(np.array(values, np.int64))
     assert data.shape == (len(values), max(len(protobuf.varint(value)) for value in values))
     for row, value in zip(data, values, strict=True):
         packet = TracePacket.FromString(b"\x40" + row.tobytes())
@@ -92,9 +92,10 @@ def test_varints_of_many_rows_have_one_length_and_their_values(values: list[int]
 
 
 def test_blocks_of_different_rows_are_woven_into_one_order() -> None:
-    long = Pieces.of([b"aaa", b"", b"b"]).at(np.array([2, 0, 1]))
-    blocks = [Block(np.array([4, 0, 2]), [long, Same(b".")]), Block(np.array([1, 3]), [Same(b"xy")])]
-    assert joined(blocks).tobytes() == b"aaa.xy.xyb." and joined([]).tobytes() == b""
+    long = chosen([b"aaa", b"", b"b"], np.array([2, 0, 1]))
+    two = np.frombuffer(b"xyxY", np.uint8).reshape(2, 2)
+    assert woven((np.array([4, 0, 2]), [long, b"."]), (np.array([1, 4]), [b"(", two, b")"])) == b"aaa.(xy).b.(xY)"
+    assert woven((np.array([], np.int64), [two[:0]])) == b""
 
 
 def test_half_a_surrogate_pair_becomes_its_escape() -> None:

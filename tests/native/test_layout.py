@@ -13,15 +13,13 @@ from tracegen.readers.native import fault_records, recorded, records, segments, 
 pytestmark = pytest.mark.native
 
 FIELD_BYTES = {"I": 4, "i": 4, "Q": 8}
-STRUCTS: dict[str, struct.Struct] = {
-    "tt_file_header": segments._FILE_HEADER, "tt_chunk_header": segments._CHUNK_HEADER, "tt_record": records._RECORD,
-    "tt_file_map": records._FILE_MAP, "tt_load": records._LOAD, "tt_weight": records._WEIGHT,
-    "tt_context": records._CONTEXT, "tt_buffer": records._BUFFER, "tt_graph": records._GRAPH,
-    "tt_placement": records._PLACEMENT, "tt_pass": records._PASS, "tt_compute": records._COMPUTE,
-    "tt_split": records._SPLIT, "tt_copy": records._COPY, "tt_hooks": records._HOOKS, "tt_schedule": records._SCHEDULE,
-    "tt_residency": records._RESIDENCY, "tt_device": records._DEVICE, "tt_cache": records._CACHE,
-    "tt_end": records._END,
-}  # fmt: skip
+HEADER = (Path(__file__).parents[2] / "native/include/tensor_trace_format.h").read_text(encoding="utf-8")
+TYPES = HEADER.partition("enum tt_type {")[2].partition("};")[0]
+STRUCTS = [
+    ("tt_file_header", segments._FILE_HEADER), ("tt_chunk_header", segments._CHUNK_HEADER),
+    ("tt_record", records._RECORD),
+    *((name, records._TAKERS[int(n)][0]) for n, name in re.findall(r"= (\d+), +/\* struct (\w+)", TYPES)),
+]  # fmt: skip
 ARRAYS: dict[str, np.dtype[np.void]] = {
     "tt_node": recorded.NODE, "tt_place": recorded.PLACE, "tt_token": recorded.TOKEN, "tt_op": units.OP_UNIT,
     "tt_long_op": units.LONG_UNITS, "tt_thread_begin": units.BEGIN_UNITS, "tt_thread_end": units.END_UNIT,
@@ -61,16 +59,17 @@ def _fields(form: str) -> list[tuple[int, int]]:
     return fields
 
 
-@pytest.mark.parametrize("name", STRUCTS)
-def test_struct(layout: Layout, name: str) -> None:
+@pytest.mark.parametrize(("name", "read"), STRUCTS)
+def test_struct(layout: Layout, name: str, read: struct.Struct) -> None:
     size, fields = layout[name]
-    assert STRUCTS[name].size == size
+    form = read.format + ("Q" if name == "tt_hooks" else "")  # older traces have no `between`
+    assert struct.calcsize(form) == size
     flat = [
         (at + inner, inner_bytes)
         for field, (at, n) in fields.items()
         for inner, inner_bytes in (_inside(layout, INSIDE[field]) if n in (40, 56) else [(0, n)])
     ]
-    assert _fields(STRUCTS[name].format) == [part for part in flat if not (name == "tt_chunk_header" and part[0] == 32)]
+    assert _fields(form) == [part for part in flat if not (name == "tt_chunk_header" and part[0] == 32)]
 
 
 @pytest.mark.parametrize("name", ARRAYS)
@@ -82,22 +81,19 @@ def test_array(layout: Layout, name: str) -> None:
 
 
 def test_every_struct_is_compared(layout: Layout) -> None:
-    assert set(layout) == {*STRUCTS, *ARRAYS, *INSIDE.values()}
+    assert set(layout) == {*dict(STRUCTS), *ARRAYS, *INSIDE.values()}
 
 
 def test_the_header_and_the_reader_have_the_same_numbers() -> None:
     """Numbers of record types, event types and index kinds, from the enums of the C header."""
-    text = (Path(__file__).parents[2] / "native/include/tensor_trace_format.h").read_text(encoding="utf-8")
-    named = {name: int(number) for name, number in re.findall(r"\b(TT_\w+) *= *(\d+)", text)}
-    types = re.search(r"enum tt_type \{(.*?)\n\};", text, re.S)
-    assert types is not None
-    numbers = {int(n): name.lower() for name, n in re.findall(r"TT_(\w+) *= *(\d+)", types[1])}
-    assert {n: f"_take_{name}" for n, name in numbers.items()} == {n: f.__name__ for n, f in records._TAKERS.items()}
+    named = {name: int(number) for name, number in re.findall(r"\b(TT_\w+) *= *(\d+)", HEADER)}
+    numbers = {f"_take_{name.lower()}": int(n) for name, n in re.findall(r"TT_(\w+) *= *(\d+)", TYPES)}
+    assert numbers == {take.__name__: n for n, (_, take) in records._TAKERS.items()}
     for name in ("OP", "THREAD_BEGIN", "THREAD_END", "INDEX", "LONG_OP", "MORE"):
         assert getattr(units, name) == named[f"TT_{name}"]
     for name in ("ROWS", "EXPERTS", "CELLS", "COLUMNS", "WEIGHTS", "MASK"):
         assert getattr(units, name) == named[f"TT_INDEX_{name}"]
-    kinds = dict(re.findall(r"TT_FAULT_(\w+) *= \d+, /\* struct (\w+)", text))
+    kinds = dict(re.findall(r"TT_FAULT_(\w+) *= \d+, /\* struct (\w+)", HEADER))
     assert {named[f"TT_FAULT_{name}"]: ARRAYS[struct] for name, struct in kinds.items()} == fault_records.STRUCTS
     for name in kinds:
         assert getattr(fault_records, name) == named[f"TT_FAULT_{name}"]

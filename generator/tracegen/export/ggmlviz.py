@@ -34,8 +34,10 @@ class _Written:
 
 
 def _write(source: Source, folder: Path) -> None:
-    passes, left_out = _passes(source)
-    computed = _computed(source, passes, left_out)
+    passes = source.table("passes")
+    with_graph = passes.dropna(subset=["graph"]).sort_values("pass_id")
+    left_out = {"loads and passes without a graph": len(passes) - len(with_graph)}
+    computed = _computed(source, with_graph, left_out)
     allocated = _allocated(source.table("buffers"), left_out)
     records = np.zeros(len(computed.records) + len(allocated.records), layout.RECORD)
     records[: len(computed.records)], records[len(computed.records) :] = computed.records, allocated.records
@@ -44,18 +46,12 @@ def _write(source: Source, folder: Path) -> None:
     name = np.concatenate(
         [computed.name, np.where(allocated.name >= 0, allocated.name + len(computed.names), allocated.name)]
     )
-    order = np.argsort(_rising(records), kind="stable")
+    times = pd.Series(records["time_ns"].astype(np.int64)).groupby(records["thread"]).cummax()  # its order stays
+    order = np.argsort(times, kind="stable")
     labels = [_label(text) for text in (*computed.names, *allocated.names)]
     (folder / f"{source.stem}.ggmlviz").write_bytes(layout.encode(records[order], name[order], labels).data)
     if said := "; ".join(f"{what}: {n:,}" for what, n in left_out.items() if n):
         Progress().say(f"left out: {said}")
-
-
-def _passes(source: Source) -> tuple[pd.DataFrame, dict[str, int]]:
-    """The passes that have a graph, and how many have none."""
-    passes = source.table("passes")
-    with_graph = passes.dropna(subset=["graph"]).sort_values("pass_id")
-    return with_graph, {"loads and passes without a graph": len(passes) - len(with_graph)}
 
 
 def _computed(source: Source, passes: pd.DataFrame, left_out: dict[str, int]) -> _Written:
@@ -78,6 +74,7 @@ def _computed(source: Source, passes: pd.DataFrame, left_out: dict[str, int]) ->
     thread = passes["context"].fillna(0).to_numpy(np.int64) + 1
     records["thread"] = np.repeat(thread, n_records)
     name = np.full(len(records), -1, np.int64)
+    n_nodes = source.table("graphs").set_index("graph")["n_nodes"]
     for kind, at, time_ns in (
         (layout.GRAPH_BEGIN, begin, passes["begin_ns"].to_numpy(np.int64)),
         (layout.GRAPH_END, (begin + n_records - 1)[ended], passes["end_ns"][ended].to_numpy(np.int64)),
@@ -85,7 +82,7 @@ def _computed(source: Source, passes: pd.DataFrame, left_out: dict[str, int]) ->
         of = slice(None) if kind == layout.GRAPH_BEGIN else ended
         records["type"][at], records["time_ns"][at] = kind, time_ns
         records["pointer"][at] = _GRAPH | graph[of].astype(np.uint64)
-        records["n_nodes"][at] = _n_nodes(source, graph[of])
+        records["n_nodes"][at] = n_nodes.loc[graph[of]]
         records["n_threads"][at] = _n_threads(timed, of_pass, len(passes))[of]
     for kind, at, time_ns in (
         (layout.OP_BEGIN, op_begin, _begins(source, timed)),
@@ -133,12 +130,6 @@ def _begins(source: Source, timed: pd.DataFrame) -> np.ndarray:
     return begins
 
 
-def _n_nodes(source: Source, graph: np.ndarray) -> np.ndarray:
-    graphs = source.table("graphs").sort_values("graph")
-    at = np.searchsorted(graphs["graph"].to_numpy(), graph)
-    return graphs["n_nodes"].to_numpy()[at] if len(graph) else np.zeros(0, np.int64)
-
-
 def _n_threads(timed: pd.DataFrame, of_pass: np.ndarray, n_passes: int) -> np.ndarray:
     """The most threads that computed an operation of each pass; 1, as ggml-viz writes, where it is not recorded."""
     n_threads = np.ones(n_passes, np.int64)
@@ -166,15 +157,6 @@ def _allocated(buffers: pd.DataFrame, left_out: dict[str, int]) -> _Written:
     records["alloc_size"] = buffers["size_bytes"].to_numpy(np.int64)
     name, names = pd.factorize(buffers["name"])
     return _Written(records, name, [str(text) for text in names])
-
-
-def _rising(records: np.ndarray) -> np.ndarray:
-    """The times by which to sort records, so that those of each thread stay in their order."""
-    times = records["time_ns"].astype(np.int64)
-    for thread in np.unique(records["thread"]):
-        own = records["thread"] == thread
-        times[own] = np.maximum.accumulate(times[own])
-    return times
 
 
 def _label(text: str) -> bytes:

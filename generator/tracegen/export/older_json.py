@@ -53,20 +53,28 @@ def _write(source: Source, folder: Path) -> None:
         raise SettingsError(f"{source.name}: has no pass with a graph, so there is nothing to export as JSON")
     (folder / "traces").mkdir()
     (folder / "graphs").mkdir()
-    graphs = {int(graph): _Graph(source, int(graph)) for graph in passes["graph"].unique()}
+    graphs = {graph: _Graph(source, graph) for graph in passes["graph"].unique().tolist()}
     ops = _begun(source.table("ops"))
     of_pass = dict(list(ops.groupby("pass_id")))
     experts = _experts(source)
-    for number, row in enumerate(passes.to_dict("records")):
-        graph = graphs[int(row["graph"])]
-        places = _places(source, None if pd.isna(row["placement"]) else int(row["placement"]))
+    placements = source.table("placements")
+    for number, row in enumerate(_rows(passes)):
+        graph = graphs[row["graph"]]
+        places = _rows(placements[placements["placement"] == row["placement"]])
         rows = of_pass.get(row["pass_id"], ops.iloc[:0]).sort_values(["begin_ns", "node"])
-        entries = graph.entries(rows, number, str(row["kind"]), places, experts.get(int(row["pass_id"]), {}))
+        by_node = {place["node"]: place for place in places}
+        entries = graph.entries(rows, number, row["kind"], by_node, experts.get(row["pass_id"], {}))
         _dump(folder / f"traces/token-{number:05d}.json", _trace(entries, number))
         _dump(folder / f"graphs/token-{number:05d}.json", {"token_id": number, **graph.document})
     if len(source.table("tensors")):
         _dump(folder / "memory-map.json", _memory_map(source))
     _dump(folder / "buffer-timeline.json", _buffers(source))
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows as Python values; None where nothing is known."""
+    rows: list[dict[str, Any]] = table.astype(object).where(table.notna(), None).to_dict("records")  # type: ignore[assignment]
+    return rows
 
 
 def _begun(ops: pd.DataFrame) -> pd.DataFrame:
@@ -98,89 +106,82 @@ class _Graph:
 
     def __init__(self, source: Source, graph: int) -> None:
         nodes, edges = source.table("graph_nodes"), source.table("graph_edges")
-        nodes = nodes[(nodes["graph"] == graph).to_numpy(bool)].sort_values("node")
-        edges = edges[(edges["graph"] == graph).to_numpy(bool)].sort_values(["target", "slot"])
-        self._nodes = {int(row["node"]): row for row in nodes.astype(object).to_dict("records")}
+        rows = _rows(nodes[(nodes["graph"] == graph).to_numpy(bool)].sort_values("node"))
+        operands = _rows(edges[(edges["graph"] == graph).to_numpy(bool)].sort_values(["target", "slot"]))
+        self._nodes = {row["node"]: row for row in rows}
         self._operands: dict[int, list[int]] = {}
-        for target, of in zip(edges["target"].tolist(), edges["source"].tolist(), strict=True):
-            self._operands.setdefault(int(target), []).append(int(of))
-        rows = list(self._nodes.values())
-        layers = {row["layer"] for row in rows if not pd.isna(row["layer"])}
+        for edge in operands:
+            self._operands.setdefault(edge["target"], []).append(edge["source"])
         self.document = {
             "metadata": {
-                "total_nodes": len(rows), "total_edges": len(edges), "layers": len(layers),
-                "timestamp_generated": None,
+                "total_nodes": len(rows), "total_edges": len(operands),
+                "layers": len({row["layer"] for row in rows} - {None}), "timestamp_generated": None,
             },
             "nodes": [_node(row) for row in rows],
             "edges": [
-                {"source": f"node_{s}", "target": f"node_{t}", "label": f"src {slot.removeprefix('src')}"}
-                for s, t, slot in zip(edges["source"], edges["target"], edges["slot"].astype(str), strict=True)
+                {
+                    "source": f"node_{edge['source']}", "target": f"node_{edge['target']}",
+                    "label": f"src {edge['slot'].removeprefix('src')}",
+                }
+                for edge in operands
             ],
         }  # fmt: skip
 
     def entries(
-        self, ops: pd.DataFrame, number: int, kind: str, places: Mapping[int, Mapping[str, Any]],
+        self, ops: pd.DataFrame, number: int, kind: str | None, places: Mapping[int, Mapping[str, Any]],
         experts: Mapping[int, list[int]],
     ) -> list[dict[str, Any]]:  # fmt: skip
         """The entries of a pass; `experts` has the chosen experts by layer."""
         entries: list[dict[str, Any]] = []
         first = int(ops["begin_ns"].iloc[0]) if len(ops) else 0
         for node, begin in zip(ops["node"].tolist(), ops["begin_ns"].tolist(), strict=True):
-            row = self._nodes[int(node)]
-            sources = [self._source(of, places) for of in self._operands.get(int(node), [])]
-            layer = None if pd.isna(row["layer"]) else int(row["layer"])
+            row = self._nodes[node]
+            sources = [self._source(of, places.get(of, {})) for of in self._operands.get(node, [])]
             entry: dict[str, Any] = {
                 "entry_id": len(entries), "timestamp_ns": int(begin),
-                "timestamp_relative_ms": round((int(begin) - first) / 1e6, 3), "token_id": number, "layer_id": layer,
-                "thread_id": 0, "phase": "GENERATE" if kind == "generate" else "PROMPT",
-                "operation_type": str(row["op"]), "dst_name": str(row["name"]), "num_sources": len(sources),
-                "sources": sources,
+                "timestamp_relative_ms": round((int(begin) - first) / 1e6, 3), "token_id": number,
+                "layer_id": row["layer"], "thread_id": 0, "phase": "GENERATE" if kind == "generate" else "PROMPT",
+                "operation_type": row["op"], "dst_name": row["name"], "num_sources": len(sources), "sources": sources,
             }  # fmt: skip
             if row["op"] == "MUL_MAT_ID":
-                ids = experts.get(-1 if layer is None else layer, [])[:N_IDS]
-                entry = {**entry, "expert_ids": ids, "num_experts": len(ids)}
+                ids = experts.get(row["layer"], [])[:N_IDS]
+                entry |= {"expert_ids": ids, "num_experts": len(ids)}
             entries.append(entry)
         return entries
 
-    def _source(self, node: int, places: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
-        row, place = self._nodes[node], places.get(node, {})
-        size = place.get("size_bytes", row["size_bytes"])
-        address = place.get("address")
+    def _source(self, node: int, place: Mapping[str, Any]) -> dict[str, Any]:
+        row, on_disk = self._nodes[node], place.get("memory") == "disk"
         described = {
-            "name": str(row["name"]),
-            "tensor_ptr": f"0x{0 if pd.isna(address) else int(address):x}",
-            "size_bytes": 0 if pd.isna(size) else int(size),
-            "layer_id": None,
-            "memory_source": "DISK" if place.get("memory") == "disk" else "BUFFER",
+            "name": row["name"],
+            "tensor_ptr": f"0x{place.get('address') or 0:x}",
+            "size_bytes": place.get("size_bytes", row["size_bytes"]) or 0,
+            "layer_id": row["layer"] if on_disk else None,  # the older tools name that of weights only
+            "memory_source": "DISK" if on_disk else "BUFFER",
         }
-        if described["memory_source"] == "DISK":
-            layer = None if pd.isna(row["layer"]) else int(row["layer"])  # the older tools name that of weights only
-            return described | {"layer_id": layer, "disk_offset": int(place["origin_offset"])}
+        if on_disk:
+            return described | {"disk_offset": place["origin_offset"]}
         buffer = place.get("buffer_id")
-        return described if pd.isna(buffer) else described | {"buffer_id": int(buffer)}
+        return described if buffer is None else described | {"buffer_id": buffer}
 
 
-def _node(row: Mapping[Any, Any]) -> dict[str, Any]:
-    leaf = row["kind"] == "leaf"
+def _node(row: Mapping[str, Any]) -> dict[str, Any]:
     shape = [row[f"ne{i}"] for i in range(4)]
-    known = [] if any(pd.isna(n) for n in shape) else [int(n) for n in shape]
-    while len(known) > 2 and known[-1] == 1:
-        known.pop()
-    category = "input" if row["component"] == "embedding" else COMPONENTS.get(str(row["component"]), OTHER)[0]
-    category = "norm" if row["component"] == "norm" else category
+    category, _, _ = COMPONENTS.get(row["component"], OTHER)
+    named = {"embedding": "input", "norm": "norm"}
     return {
-        "id": f"node_{row['node']}", "address": f"0x{int(row['node']):x}", "label": str(row["name"]),
-        "operation": SYMBOLS.get(str(row["op"]), f"{str(row['op']).lower()}(x)"), "shape": known,
-        "dtype": "" if pd.isna(row["dtype"]) else str(row["dtype"]).lower(),
-        "layer_id": None if pd.isna(row["layer"]) else int(row["layer"]), "category": category,
-        "node_type": "infrastructure" if leaf or pd.isna(row["layer"]) else "layer",
+        "id": f"node_{row['node']}", "address": f"0x{row['node']:x}", "label": row["name"],
+        "operation": SYMBOLS.get(row["op"], f"{row['op'].lower()}(x)"),
+        "shape": [] if None in shape else _short(shape, 2), "dtype": (row["dtype"] or "").lower(),
+        "layer_id": row["layer"], "category": named.get(row["component"], category),
+        "node_type": "infrastructure" if row["kind"] == "leaf" or row["layer"] is None else "layer",
     }  # fmt: skip
 
 
-def _places(source: Source, placement: int | None) -> dict[int, dict[str, Any]]:
-    table = source.table("placements")
-    rows = table[(table["placement"] == placement).to_numpy(bool)] if placement is not None else table.iloc[:0]
-    return {int(row["node"]): row for row in rows.astype(object).to_dict("records")}  # type: ignore[misc]
+def _short(shape: list[int], least: int) -> list[int]:
+    """A shape without the sizes of 1 at its end, but for the `least` first ones."""
+    while len(shape) > least and shape[-1] == 1:
+        shape.pop()
+    return shape
 
 
 def _experts(source: Source) -> dict[int, dict[int, list[int]]]:
@@ -197,7 +198,7 @@ def _memory_map(source: Source) -> dict[str, Any]:
     tensors, files, model = source.table("tensors"), source.table("files"), source.run.facts.get("model") or {}
     if len(files) > 1:
         raise SettingsError(f"{source.name}: its model has {len(files)} files, but a memory map has one; use parquet")
-    listed = [entry for row in tensors.astype(object).to_dict("records") for entry in _tensors(row)]
+    listed = [entry for row in _rows(tensors) for entry in _tensors(row)]
     metadata = (model.get("metadata") or {}) if isinstance(model, Mapping) else {}
     arch = model.get("architecture")
     return {
@@ -211,24 +212,21 @@ def _memory_map(source: Source) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tensors(row: Mapping[Any, Any]) -> Iterable[dict[str, Any]]:
+def _tensors(row: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     """The entries of a tensor: one, or one for each expert that it stacks."""
-    shape = [] if pd.isna(row["ne0"]) else [int(row[f"ne{i}"]) for i in range(4)]
-    while len(shape) > 1 and shape[-1] == 1:
-        shape.pop()
-    category, component, kind = COMPONENTS.get(str(row["component"]), OTHER)
+    shape = [] if row["ne0"] is None else _short([row[f"ne{i}"] for i in range(4)], 1)
+    category, component, kind = COMPONENTS.get(row["component"], OTHER)
     if row["component"] == "norm":
         category, component, kind = "attention", "norm", "Attention Norm"
-    layer = None if pd.isna(row["layer"]) else int(row["layer"])
-    n = 1 if pd.isna(row["n_experts"]) else int(row["n_experts"])
+    n = row["n_experts"] or 1
     stacked = n > 1 and len(shape) == 3 and shape[2] == n
-    size = int(row["size_bytes"]) // n if stacked else int(row["size_bytes"])
+    size = row["size_bytes"] // n if stacked else row["size_bytes"]
     for expert in range(n if stacked else 1):
-        begin = int(row["offset"]) + expert * size
+        begin = row["offset"] + expert * size
         entry = {
-            "name": f"{row['name']}[{expert}]" if stacked else str(row["name"]), "offset_start": begin,
+            "name": f"{row['name']}[{expert}]" if stacked else row["name"], "offset_start": begin,
             "offset_end": begin + size, "size_bytes": size, "shape": shape[:2] if stacked else shape,
-            "category": category, "layer_id": layer, "component": component,
+            "category": category, "layer_id": row["layer"], "component": component,
             "component_type": f"{kind} Expert {expert}" if stacked else kind,
         }  # fmt: skip
         yield entry | ({"expert_id": expert} if stacked else {})
@@ -238,32 +236,30 @@ def _buffers(source: Source) -> dict[str, Any]:
     """The buffers that are allocations; a buffer that views the mapped file is none."""
     table = source.table("buffers")
     table = table[~(table["usage"] == "mapped").fillna(False).to_numpy(bool)].sort_values("time_ns", kind="stable")
-    rows = table.astype(object).to_dict("records")
+    rows = _rows(table)
     ends = {row["buffer_id"]: row["time_ns"] / 1e6 for row in rows if row["event"] == "free"}
     usages = ("any", "weights", "compute")
     buffers: list[dict[str, Any]] = []
     timeline: list[dict[str, Any]] = []
-    size = active = 0
+    occupied = active = 0
     for row in rows:
-        alloc = row["event"] == "alloc"
-        size += int(row["size_bytes"]) if alloc else -int(row["size_bytes"])
+        alloc, size = row["event"] == "alloc", row["size_bytes"]
+        occupied += size if alloc else -size
         active += 1 if alloc else -1
         usage = usages.index(row["usage"]) if row["usage"] in usages else 0
-        name = "" if pd.isna(row["name"]) else str(row["name"])
         timeline.append(
             {
                 "timestamp_ms": row["time_ns"] / 1e6, "event": "alloc" if alloc else "dealloc",
-                "buffer_id": int(row["buffer_id"]), "buffer_name": name, "size": int(row["size_bytes"]),
-                "cumulative_size": size, "num_active_buffers": active,
+                "buffer_id": row["buffer_id"], "buffer_name": row["name"] or "", "size": size,
+                "cumulative_size": occupied, "num_active_buffers": active,
             }
         )  # fmt: skip
         if alloc:
             buffers.append(
                 {
-                    "id": int(row["buffer_id"]), "name": name, "size": int(row["size_bytes"]),
-                    "backend": None if pd.isna(row["backend"]) else str(row["backend"]), "usage": usage,
-                    "usage_name": usages[usage].upper(), "layer": 65535, "alloc_time_ms": row["time_ns"] / 1e6,
-                    "dealloc_time_ms": ends.get(row["buffer_id"]),
+                    "id": row["buffer_id"], "name": row["name"] or "", "size": size, "backend": row["backend"],
+                    "usage": usage, "usage_name": usages[usage].upper(), "layer": 65535,
+                    "alloc_time_ms": row["time_ns"] / 1e6, "dealloc_time_ms": ends.get(row["buffer_id"]),
                 }
             )  # fmt: skip
     peak = max((row["cumulative_size"] for row in timeline), default=0)

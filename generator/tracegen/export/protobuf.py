@@ -1,20 +1,24 @@
-"""Protobuf's wire format: one message as bytes, or millions of them at once, column by column, with NumPy.
+"""Protobuf's wire format: one message as bytes, or millions of them at once, column by column, with NumPy and Arrow.
 
-A column holds a piece of the bytes of each row; `joined` puts columns side by side, and rows into their order. Where
-many rows have a number or a length, all take as many bytes as the largest: protobuf allows a varint to be longer than
-it must be, and pieces of one size are written without a loop over rows.
+A column is a piece of the bytes of each row: `bytes`, the same in each row; an array (n, size) of uint8, pieces of one
+size; or an Arrow array of n pieces of any size. Where many rows have a number, all take as many bytes as the largest:
+protobuf allows a varint to be longer than it must be.
 """
 
-from __future__ import annotations
-
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 VARINT, FIXED64, LENGTH = 0, 1, 2  # wire types: what follows a tag
 _MODULUS = 1 << 64
+_PIECES = pa.large_binary()
+_NOTHING = pa.scalar(b"", _PIECES)
+
+Column = Any  # bytes | np.ndarray | pa.Array, which has no types
 
 
 def varint(value: int) -> bytes:
@@ -47,108 +51,7 @@ def text(field: int, value: str) -> bytes:
     return message(field, value.encode("utf-8", "backslashreplace"))
 
 
-class Column(ABC):
-    """A piece of bytes for each of n rows."""
-
-    @property
-    @abstractmethod
-    def sizes(self) -> np.ndarray | int:
-        """The length of the piece: of each row (int64), or of all."""
-
-    @abstractmethod
-    def put(self, out: np.ndarray, at: np.ndarray) -> None:
-        """Write the piece of each row into `out` (uint8) from `at` on, and move `at` (int64) to the end of it."""
-
-
-@dataclass(frozen=True)
-class Same(Column):
-    """The same bytes in each row."""
-
-    data: bytes
-
-    @property
-    def sizes(self) -> int:
-        """The length of these bytes."""
-        return len(self.data)
-
-    def put(self, out: np.ndarray, at: np.ndarray) -> None:
-        """See Column."""
-        if self.data and len(at):
-            _pieces(out, len(self.data))[at] = np.void(self.data)
-            at += len(self.data)
-
-
-@dataclass(frozen=True)
-class Fixed(Column):
-    """Pieces of one size: row i has the bytes data[i] (uint8)."""
-
-    data: np.ndarray
-
-    @property
-    def sizes(self) -> int:
-        """The size of all pieces."""
-        return int(self.data.shape[1])
-
-    def put(self, out: np.ndarray, at: np.ndarray) -> None:
-        """See Column."""
-        if self.sizes and len(at):
-            flat = np.ascontiguousarray(self.data).reshape(-1)
-            _pieces(out, self.sizes)[at] = _pieces(flat, self.sizes)[:: self.sizes]
-            at += self.sizes
-
-
-@dataclass(frozen=True)
-class Ragged(Column):
-    """Pieces of any size: row i has the `lengths[i]` bytes of `data` (uint8) from `begin[i]` on."""
-
-    data: np.ndarray
-    begin: np.ndarray  # int64
-    lengths: np.ndarray  # int64
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """The length of each row's piece."""
-        return self.lengths
-
-    def put(self, out: np.ndarray, at: np.ndarray) -> None:
-        """See Column."""
-        for size in np.flatnonzero(np.bincount(self.lengths)).tolist():
-            if size:
-                rows = np.flatnonzero(self.lengths == size)
-                _pieces(out, size)[at[rows]] = _pieces(self.data, size)[self.begin[rows]]
-        at += self.lengths
-
-
-def _pieces(data: np.ndarray, size: int) -> np.ndarray:
-    """All pieces of `size` bytes of `data` (uint8) as single values, that from byte i on as value i.
-
-    Such pieces overlap; NumPy copies each as a whole, which is many times faster than byte by byte.
-    """
-    return np.ndarray((len(data) - size + 1,), f"V{size}", buffer=data, strides=(1,))
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """A list of pieces of bytes, to be chosen from."""
-
-    data: np.ndarray  # uint8: one after the other
-    begin: np.ndarray  # int64
-    lengths: np.ndarray  # int64
-
-    @classmethod
-    def of(cls, pieces: Sequence[bytes]) -> Pieces:
-        """The list of these pieces."""
-        lengths = np.array([len(piece) for piece in pieces], np.int64)
-        return cls(np.frombuffer(b"".join(pieces), np.uint8), np.cumsum(lengths) - lengths, lengths)
-
-    def at(self, index: np.ndarray) -> Column:
-        """In row i the piece `index[i]`."""
-        if len(self.lengths) and (self.lengths == self.lengths[0]).all():
-            return Fixed(self.data.reshape(len(self.lengths), -1).take(index, axis=0))
-        return Ragged(self.data, self.begin[index], self.lengths[index])
-
-
-def varints(values: np.ndarray) -> Fixed:
+def varints(values: np.ndarray) -> np.ndarray:
     """A varint in each row, all as long as the longest; `values` are whole numbers below 2**64."""
     left = values.astype(np.uint64)  # a copy; negative numbers become their two's complement
     width = max(1, -(-int(left.max(initial=0)).bit_length() // 7))
@@ -157,54 +60,39 @@ def varints(values: np.ndarray) -> Fixed:
         data[:, k] = left & np.uint64(127) | np.uint64(128)
         left >>= np.uint64(7)
     data[:, -1] = left
-    return Fixed(data)
+    return data
 
 
 def numbers(field: int, values: np.ndarray) -> list[Column]:
     """A field that holds a whole number, in each row."""
-    return [Same(tag(field, VARINT)), varints(values)]
-
-
-def size_of(columns: Sequence[Column]) -> np.ndarray | int:
-    """The length of each row's bytes (int64), or of every row's."""
-    whole: np.ndarray | int = 0
-    for column in columns:
-        whole = whole + column.sizes
-    return whole
+    return [tag(field, VARINT), varints(values)]
 
 
 def messages(field: int, columns: Sequence[Column]) -> list[Column]:
     """A field that holds a message, in each row; `columns` are the fields of the messages."""
-    size = size_of(columns)
-    if isinstance(size, int):
-        return [Same(tag(field, LENGTH) + varint(size)), *columns]
-    return [Same(tag(field, LENGTH)), varints(size), *columns]
+    size = sum(map(_sizes, columns))
+    return [tag(field, LENGTH), varint(size) if isinstance(size, int) else varints(size), *columns]
 
 
-@dataclass(frozen=True)
-class Block:
-    """Rows of like columns, and the place of each among all rows that are joined: a permutation of 0, 1, 2, …"""
-
-    place: np.ndarray
-    columns: Sequence[Column]
-
-
-def joined(blocks: Sequence[Block]) -> np.ndarray:
-    """The bytes of all rows of the blocks, in the order of their places (uint8)."""
-    sizes = np.zeros(sum(len(block.place) for block in blocks), np.int64)
-    for block in blocks:
-        sizes[block.place] = size_of(block.columns)
-    end = np.cumsum(sizes)
-    out = np.empty(int(end[-1]) if len(end) else 0, np.uint8)
-    begin = end - sizes
-    for block in blocks:
-        at = begin[block.place]
-        for column in _fewer(block.columns):
-            column.put(out, at)
-    return out
+def _sizes(column: Column) -> Any:
+    """The length of each row's piece (int64), or of every row's."""
+    if isinstance(column, bytes):
+        return len(column)
+    return column.shape[1] if isinstance(column, np.ndarray) else pc.binary_length(column).to_numpy()
 
 
-def fixed64s(fields: np.ndarray, values: np.ndarray, rows: np.ndarray, n: int) -> Ragged:
+def chosen(pieces: Sequence[bytes], index: np.ndarray) -> Column:
+    """In row i the piece `index[i]` of the list."""
+    return pa.array(pieces, _PIECES).take(pa.array(index))
+
+
+def ragged(data: np.ndarray, lengths: np.ndarray) -> Column:
+    """In row i the next `lengths[i]` bytes of `data` (uint8)."""
+    bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return pa.Array.from_buffers(_PIECES, len(lengths), [None, pa.py_buffer(bounds), pa.py_buffer(data)])
+
+
+def fixed64s(fields: np.ndarray, values: np.ndarray, rows: np.ndarray, n: int) -> Column:
     """Fields of 64 bits in some of n rows: `values[i]` (uint64) in field `fields[i]` of row `rows[i]`, as they come.
 
     The fields must have numbers from 16 to 2047, whose tags are of two bytes.
@@ -214,27 +102,39 @@ def fixed64s(fields: np.ndarray, values: np.ndarray, rows: np.ndarray, n: int) -
     tags = fields[order].astype(np.int64) << 3 | FIXED64
     data[:, 0], data[:, 1] = tags & 127 | 128, tags >> 7
     data[:, 2:] = values[order].astype("<u8").view(np.uint8).reshape(-1, 8)
-    lengths = np.bincount(rows, minlength=n) * 10
-    return Ragged(data.reshape(-1), np.cumsum(lengths) - lengths, lengths)
+    return ragged(data, np.bincount(rows, minlength=n) * 10)
 
 
-def some(columns: Sequence[Column], known: np.ndarray) -> Ragged:
-    """The bytes of these columns in the rows where `known` is true, and nothing in the others.
+def some(columns: Sequence[Column], known: np.ndarray) -> Column:
+    """The bytes of these columns in the rows where `known` is true, and nothing in the others."""
+    return pc.if_else(pa.array(known), _joined(columns), _NOTHING)
 
-    The columns have a row for each true value of `known`.
+
+def woven(*blocks: tuple[np.ndarray, Sequence[Column]]) -> memoryview:
+    """The bytes of all rows of the blocks, each a key for each row and its columns; by key, those of one as they come.
+
+    A block has a column that is not the same in each row.
     """
-    n = int(np.count_nonzero(known))
-    lengths = np.zeros(len(known), np.int64)
-    lengths[known] = size_of(columns)
-    return Ragged(joined([Block(np.arange(n), columns)]), np.cumsum(lengths) - lengths, lengths)
+    order = np.argsort(np.concatenate([keys for keys, _ in blocks]), kind="stable")
+    rows = pa.concat_arrays([_joined(columns) for _, columns in blocks]).take(pa.array(order))
+    _, bounds, data = rows.buffers()
+    return memoryview(data or b"")[: int(np.frombuffer(bounds, np.int64)[len(rows)]) if len(rows) else 0]
 
 
-def _fewer(columns: Sequence[Column]) -> list[Column]:
-    """The same bytes with neighbours that are the same in each row as one column."""
-    made: list[Column] = []
-    for column in columns:
-        if made and isinstance(column, Same) and isinstance(made[-1], Same):
-            made[-1] = Same(made[-1].data + column.data)
+def _joined(columns: Sequence[Column]) -> Any:
+    """The columns side by side, as an Arrow array; neighbours of one size become one column first, which is faster."""
+    parts: list[Any] = []
+    for of_any_size, group in groupby(columns, lambda column: isinstance(column, pa.Array)):
+        held = list(group)
+        n = max((len(column) for column in held if isinstance(column, np.ndarray)), default=None)
+        if of_any_size:
+            parts += held
+        elif n is None:
+            parts.append(pa.scalar(b"".join(held), _PIECES))
         else:
-            made.append(column)
-    return made
+            data = np.empty((n, sum(map(_sizes, held))), np.uint8)
+            at = 0
+            for column in held:
+                data[:, at : (at := at + _sizes(column))] = np.frombuffer(column, np.uint8).reshape(-1, _sizes(column))
+            parts.append(ragged(data, np.full(n, at)))
+    return pc.binary_join_element_wise(*parts, _NOTHING) if len(parts) > 1 else parts[0]

@@ -5,7 +5,7 @@ import pandas as pd
 
 from tracegen.export.keys import packed, rows_of
 from tracegen.export.perfetto.packets import FLOW, LAST_OF_FLOW
-from tracegen.export.protobuf import Ragged, fixed64s
+from tracegen.export.protobuf import Column, fixed64s
 
 
 class Flows:
@@ -22,7 +22,7 @@ class Flows:
         self._source, self._target = (distinct[name].to_numpy(np.int64) for name in ("source", "target"))
         self._graphs, self._first, self._n = np.unique(distinct["graph"], return_index=True, return_counts=True)
 
-    def fields(self, passes: np.ndarray, graphs: np.ndarray, nodes: np.ndarray, rows: np.ndarray, n: int) -> Ragged:
+    def fields(self, passes: np.ndarray, graphs: np.ndarray, nodes: np.ndarray, rows: np.ndarray, n: int) -> Column:
         """The flows that begin and end in each of n slices.
 
         Slice `rows[i]` stands for node `nodes[i]` of graph `graphs[i]` (-1: unknown), executed in pass `passes[i]`.

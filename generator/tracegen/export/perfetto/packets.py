@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from tracegen.export.protobuf import Column, Pieces, Same, message, messages, number, numbers, some, tag, text, varints
+from tracegen.export.protobuf import Column, chosen, message, messages, number, numbers, some, text
 
 SLICE_BEGIN, SLICE_END, INSTANT, COUNTER = 1, 2, 3, 4  # TrackEvent.Type
 MONOTONIC = 3  # the builtin clock CLOCK_MONOTONIC
@@ -68,23 +68,21 @@ class Words:
 
     def integers(self, name: str, values: pd.Series | np.ndarray, known: np.ndarray | None = None) -> list[Column]:
         """An argument that is a whole number in each row; nothing where it is null, or `known` is false."""
-        said = Same(number(1, self.number(ARGUMENTS, name)))
         if known is None:
-            known = pd.notna(values).to_numpy(bool) if isinstance(values, pd.Series) else np.ones(len(values), bool)
-        if known.all():
-            return messages(_ARGUMENT, [said, *numbers(4, np.asarray(values, np.int64))])
-        held = np.asarray(values[known], np.int64)
-        return [some(messages(_ARGUMENT, [said, *numbers(4, held)]), known)]
+            known = np.asarray(pd.notna(values), bool)
+        whole = pd.Series(values).to_numpy(np.int64, na_value=0)
+        given = messages(_ARGUMENT, [number(1, self.number(ARGUMENTS, name)), *numbers(4, np.where(known, whole, 0))])
+        return given if known.all() else [some(given, known)]
 
     def texts(self, name: str, values: pd.Series) -> Column:
         """An argument that is text in each row; nothing where it is null."""
         index, words = words_of(values)
-        return Pieces.of([*(self.argument(name, word) for word in words), b""]).at(index)
+        return chosen([*(self.argument(name, word) for word in words), b""], index)
 
     def names(self, values: pd.Series, unknown: str) -> Column:
         """The name of each row's event; `unknown` where it is null."""
         index, words = words_of(values)
-        return Pieces.of([self.name(word) for word in [*words, unknown]]).at(index)
+        return chosen([self.name(word) for word in [*words, unknown]], index)
 
 
 def words_of(values: pd.Series) -> tuple[np.ndarray, list[str]]:
@@ -121,11 +119,11 @@ def track(uuid: int, parent: int, name: str, *, thread: int | None = None, count
 
 def events(kind: int | np.ndarray, time_ns: np.ndarray, tracks: np.ndarray, fields: Sequence[Column]) -> list[Column]:
     """A packet for each event: its type (of all, or of each), time, the uuid of its track, and its other fields."""
-    kinds: list[Column] = [Same(number(_TYPE, kind))] if isinstance(kind, int) else numbers(_TYPE, kind)
+    kinds = [number(_TYPE, kind)] if isinstance(kind, int) else numbers(_TYPE, kind)
     event = messages(_EVENT, [*kinds, *numbers(_TRACK, tracks), *fields])
-    return messages(_PACKET, [*numbers(_TIMESTAMP, time_ns), Same(_OF_SEQUENCE + _NEEDS_STATE), *event])
+    return messages(_PACKET, [*numbers(_TIMESTAMP, time_ns), _OF_SEQUENCE + _NEEDS_STATE, *event])
 
 
 def counts(time_ns: np.ndarray, tracks: np.ndarray, values: np.ndarray) -> list[Column]:
     """A packet for each value that a counter takes."""
-    return events(COUNTER, time_ns, tracks, [Same(tag(_COUNTER_VALUE, 0)), varints(values)])
+    return events(COUNTER, time_ns, tracks, numbers(_COUNTER_VALUE, values))

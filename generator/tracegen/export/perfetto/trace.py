@@ -4,12 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
-
 from tracegen.export.format import Format, Source
 from tracegen.export.perfetto import packets
 from tracegen.export.perfetto.beside import Beside, BufferCounters
 from tracegen.export.perfetto.chunks import Chunk, chunks
+from tracegen.export.perfetto.described import Described
 from tracegen.export.perfetto.operations import Operations
 from tracegen.export.perfetto.packets import Words
 from tracegen.export.perfetto.tracks import Tracks
@@ -45,7 +44,7 @@ class _Writer:
         self._words, self._tracks, self._buffers = words, tracks, buffers
         self.files: list[_File] = []
 
-    def add(self, chunk: Chunk, parts: list[np.ndarray]) -> None:
+    def add(self, chunk: Chunk, parts: list[memoryview]) -> None:
         """Write the packets of a chunk. Raises OSError."""
         asked = self._tracks.take_asked()
         file = self.files[-1] if self.files else self._new(chunk)
@@ -59,7 +58,7 @@ class _Writer:
         file.tracks |= asked
         file.passes += chunk.numbers[[0, -1]].tolist() if len(chunk.numbers) else []
         for part in parts:
-            file.write(part.data)
+            file.write(part)
 
     def _told(self, file: _File, asked: set[int]) -> bytes:
         """What the file must tell before packets that use these tracks and all words."""
@@ -74,7 +73,7 @@ class _Writer:
             asked = self._tracks.take_asked()
             file.write(self._tracks.descriptors(asked))
             file.tracks |= asked
-            file.write(values.data)
+            file.write(values)
         self.files.append(file)
         return file
 
@@ -86,8 +85,9 @@ def write(source: Source, folder: Path, limit: int = LIMIT_BYTES) -> None:
     slice would end before it begins, and OSError.
     """
     words, tracks = Words(), Tracks(source.name)
-    operations = Operations(source, words, tracks)
-    beside = Beside(source, words, tracks, operations)
+    described = Described(source, words)
+    operations = Operations(source, words, tracks, described)
+    beside = Beside(described, tracks, operations)
     buffers = BufferCounters(source, tracks)
     writer = _Writer(folder, limit, words, tracks, buffers)
     try:
@@ -99,18 +99,15 @@ def write(source: Source, folder: Path, limit: int = LIMIT_BYTES) -> None:
     _name(source, folder, writer.files)
 
 
-def _parts(chunk: Chunk, operations: Operations, beside: Beside, buffers: BufferCounters) -> list[np.ndarray]:
+def _parts(chunk: Chunk, operations: Operations, beside: Beside, buffers: BufferCounters) -> list[memoryview]:
     """The packets of a chunk, in pieces."""
     tables = chunk.tables
-    of_threads, faults, barriers = operations.encoded(chunk)
+    of_threads, left = operations.encoded(chunk)
     return [
-        beside.passes(tables["passes"]),
-        beside.splits(tables["splits"]),
-        beside.copies(tables["copies"]),
+        *(beside.drawn(name, tables[name]) for name in ("passes", "splits", "copies")),
         of_threads,
-        beside.faults(faults),
-        beside.barriers(barriers),
-        beside.requests(tables["requests"]),
+        *(beside.drawn(name, table) for name, table in left.items()),
+        beside.drawn("requests", tables["requests"]),
         buffers.new_in(chunk),
     ]
 

@@ -31,12 +31,6 @@ class BufferLog:
     begins: dict[int, int]  # the log's number -> virtual address of the first byte
 
 
-def looks_like(head: bytes) -> bool:
-    """Whether a file that begins with `head` is such a log."""
-    begin = head.lstrip()[:400]
-    return begin.startswith(b'{"timestamp_ms"') or (begin.startswith(b"{") and b'"timeline"' in head[:65536])
-
-
 def read_buffers(name: str, data: bytes) -> BufferLog:
     """Read a log of any variant. Raises TraceFormatError with file and line."""
     if data.lstrip().startswith(b'{"timestamp_ms"'):

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tracegen.contract.errors import TraceFormatError
+from tracegen.readers.foreign.op_numbers import NOOPS
 
 _NODE = re.compile(r'\s*"(?P<key>[^"]*)" \[ (?P<style>[^\]"]*?)label="(?P<label>.*)"; \]\s*')
 _LABEL = re.compile(
@@ -27,7 +28,6 @@ _SYMBOLS: Mapping[str, str] = {
     "x/y": "DIV", "x-\\>y": "CPY", "x->y": "CPY", "x^2": "SQR", "√x": "SQRT", "Σx": "SUM", "Σx_k": "SUM_ROWS",
     "x*v": "SCALE",
 }  # fmt: skip
-NOOPS = ("VIEW", "RESHAPE", "PERMUTE", "TRANSPOSE", "NONE")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pandas as pd
 from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
 from tracegen.contract.model import Check
+from tracegen.readers.columns import nullable
 from tracegen.readers.foreign import op_checks
 from tracegen.readers.foreign.companions import Companions, Weights, weights_of
 from tracegen.readers.foreign.distinct import RestoredRun, distinct
@@ -164,8 +165,8 @@ def _ops(trace: OpTrace, run: RestoredRun) -> pd.DataFrame:
             "pass_id": np.concatenate(parts),
             "node": np.concatenate([np.arange(n, dtype=np.int32) for n in n_nodes]),
             "state": contract.coded("ops", "state", state),
-            "begin_ns": _known(begin_ns),
-            "end_ns": _known(end_ns),
+            "begin_ns": nullable(begin_ns, np.int64),
+            "end_ns": nullable(end_ns, np.int64),
             "time_basis": contract.coded("ops", "time_basis", np.where(end_ns >= 0, 1, -1).astype(np.int8)),
         },
     )
@@ -179,10 +180,6 @@ def _states(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     at = np.array(graph.at, np.int64)
     state[at] = contract.OP_STATES.index("executed")
     return state, at
-
-
-def _known(values: np.ndarray) -> pd.arrays.IntegerArray:
-    return pd.arrays.IntegerArray(np.maximum(values, 0), values < 0)
 
 
 def _placements(trace: OpTrace, run: RestoredRun, weights: Weights, companions: Companions) -> pd.DataFrame:

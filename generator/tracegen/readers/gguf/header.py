@@ -95,10 +95,7 @@ def header_of(path: Path, stream: BinaryIO, told: Told | None = None) -> GgufFil
 
     Raises ModelFormatError when the header is broken, OSError when it cannot be read.
     """
-    return _header(Cursor(path, stream), told)
-
-
-def _header(cursor: Cursor, told: Told | None) -> GgufFile:
+    cursor = Cursor(path, stream)
     magic = cursor.take(4, "the magic number")
     if magic != b"GGUF":
         raise ModelFormatError(

@@ -1,21 +1,19 @@
 """Finds the pass, the node and the split of what happened in a compute."""
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from tracegen.contract.errors import TraceFormatError
-from tracegen.readers.native.recorded import UNKNOWN, Compute
+from tracegen.readers.native.recorded import UNKNOWN, Records
 
 
 class Computes:
     """The computes of a run: each has nodes of the graph of one pass, and belongs to one of the scheduler's splits."""
 
-    def __init__(self, computes: Mapping[int, Compute], pass_ids: Mapping[int, int]) -> None:
-        """`pass_ids` maps the tracer's pass numbers to pass_ids."""
-        rows = sorted(computes.values(), key=lambda compute: compute.number)
+    def __init__(self, records: Records) -> None:
+        """Take the computes of all passes, whose pass_ids must be known."""
+        rows = sorted(records.computes.values(), key=lambda compute: compute.number)
         self._number = np.array([compute.number for compute in rows], np.uint64)
-        self._pass_id = np.array([pass_ids[compute.pass_number] for compute in rows], np.int64)
+        self._pass_id = np.array([records.passes[compute.pass_number].pass_id for compute in rows], np.int64)
         self._split = np.array([compute.split for compute in rows], np.int64)
         self._n = np.array([len(compute.nodes) for compute in rows], np.int64)
         self._first = np.cumsum(self._n) - self._n

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
-from tracegen.readers.native.columns import nullable
+from tracegen.readers.columns import nullable
 from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.events import Spans
 from tracegen.readers.native.fault_records import OPEN, FaultRecords, Told
@@ -22,20 +22,15 @@ class Faults:
 
     table: the table `faults`.
     span_ns: of each span, in the order of `spans`: time in page faults of model files, ns (int64).
-    elsewhere, elsewhere_ns, lost: by pass_id (int64): page faults outside the model files, their time, and events
-        that the kernel had no room for.
-    n_unplaced: page faults outside the model files, or lost events, that belong to no pass.
-    n_unseen: threads that could not be watched.
+    of_passes: columns of `passes`: page faults outside the model files, their time, and events that the kernel had no
+        room for (int64).
+    facts: of all these, how many belong to no pass; events without room; and threads that could not be watched.
     """
 
     table: pd.DataFrame
     span_ns: np.ndarray
-    elsewhere: np.ndarray
-    elsewhere_ns: np.ndarray
-    lost: np.ndarray
-    n_unplaced: int
-    n_lost: int
-    n_unseen: int
+    of_passes: dict[str, np.ndarray]
+    facts: dict[str, object]
 
 
 def place_faults(
@@ -66,12 +61,16 @@ def place_faults(
     return Faults(
         table=_table(faults, span, spans, *_places(faults, records, files)),
         span_ns=span_ns,
-        elsewhere=_by_pass(of_elsewhere, elsewhere["n_faults"], len(ordered)),
-        elsewhere_ns=_by_pass(of_elsewhere, elsewhere["took_ns"], len(ordered)),
-        lost=_by_pass(of_lost, lost["n_events"], len(ordered)),
-        n_unplaced=int(elsewhere["n_faults"][of_elsewhere < 0].sum()) + int(lost["n_events"][of_lost < 0].sum()),
-        n_lost=int(lost["n_events"].sum()),
-        n_unseen=len(told.unseen.rows),
+        of_passes={
+            "other_faults": _by_pass(of_elsewhere, elsewhere["n_faults"], len(ordered)),
+            "other_fault_ns": _by_pass(of_elsewhere, elsewhere["took_ns"], len(ordered)),
+            "lost_faults": _by_pass(of_lost, lost["n_events"], len(ordered)),
+        },
+        facts={
+            "faults_lost": int(lost["n_events"].sum()),
+            "faults_unplaced": int(elsewhere["n_faults"][of_elsewhere < 0].sum() + lost["n_events"][of_lost < 0].sum()),
+            "threads_without_faults": len(told.unseen.rows),
+        },
     )
 
 

@@ -23,7 +23,7 @@ def named_weights(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) 
         )
     }
     placed_addresses = {weight.address for weight in records.weights}
-    model_of = {context: load for context, load, *_ in records.contexts}
+    model_of = {row["context"]: row["model"] for row in records.contexts}
     weights: dict[int, Weight] = {}
     for placement, model in _models_of_placements(records, model_of).items():
         graph, places, _ = records.placements[placement]

@@ -22,12 +22,10 @@ def span_table(spans: Spans, fault_ns: np.ndarray | None) -> pd.DataFrame:
     return contract.frame("spans", columns)
 
 
-def op_table(
-    records: Records, spans: Spans, ordered: Sequence[Pass], pass_ids: Mapping[int, int]
-) -> tuple[pd.DataFrame, dict[str, object]]:
+def op_table(records: Records, spans: Spans, ordered: Sequence[Pass]) -> tuple[pd.DataFrame, dict[str, object]]:
     """The table `ops`, and two counts: ops without a span of every thread, and ops without a state.
 
-    `pass_ids` maps the tracer's pass numbers to places in `ordered`. Each column is built alone, in the type that is
+    `ordered`: loads and passes by pass_id. Each column is built alone, in the type that is
     stored: an extra column of 64 bits takes as much memory as a fifth of the table.
     """
     rows, first_row = _op_rows(records, ordered)
@@ -45,7 +43,7 @@ def op_table(
     computes, empty = rows.pop("computes"), rows.pop("empty")
     state[computes == 0] = _STATE["noop"]
     state[computes == 2] = _STATE["off"]
-    off_cpu = elsewhere(records, pass_ids, first_row, computes)
+    off_cpu = elsewhere(records, first_row, computes)
     done = ran.copy()
     done[off_cpu.at] = True
     state[done] = np.where(empty[done], _STATE["empty"], _STATE["executed"])

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
-from tracegen.readers.native.columns import nullable
+from tracegen.readers.columns import nullable
 from tracegen.readers.native.recorded import NONE, Records
 
 _ADDRESSES = 1 << 64

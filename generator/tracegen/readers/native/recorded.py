@@ -1,6 +1,7 @@
 """The records of the main segment of a native trace, as plain Python values and arrays."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -22,23 +23,18 @@ Usage = tuple[int, int, int, int, int]  # minor, major faults; voluntary, involu
 BUFFER_USAGES = ("any", "weights", "compute", "work")
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """How the threads of a pass waited for processors and ran on them, in ns; None when not known.
-
-    `run_delay_ns` and `cpu_ns` are sums over threads. `blocked_ns` is the minimum over the threads that lived
-    throughout the pass. All count over `counted_ns`, from just before the begin of the pass to just after its end.
-    """
-
-    run_delay_ns: int | None = None
-    cpu_ns: int | None = None
-    blocked_ns: int | None = None
-    counted_ns: int | None = None
+# How the threads of a pass waited for processors and ran on them, in ns: `run_delay_ns` and `cpu_ns` are sums over
+# threads, `blocked_ns` is the minimum over those that lived throughout the pass. All count over `counted_ns`, from just
+# before the begin of the pass to just after its end.
+SCHEDULE = ("run_delay_ns", "cpu_ns", "blocked_ns", "counted_ns")
 
 
-@dataclass
+@dataclass(eq=False)
 class Pass:
-    """A pass or a load as recorded; `usage` holds the process's counters at its begin, `end_usage` at its end."""
+    """A pass or a load as recorded; `usage` holds the process's counters at its begin, `end_usage` at its end.
+
+    `pass_id` is its number among loads and passes by their begin, known once all are read.
+    """
 
     number: int
     begin_ns: int
@@ -55,9 +51,9 @@ class Pass:
     path: str = ""
     end_ns: int | None = None
     end_usage: Usage | None = None
-    status: int = 0
     logits_read: bool = False
-    schedule: Schedule = field(default_factory=Schedule)
+    pass_id: int = -1
+    schedule: dict[str, int | None] = field(default_factory=dict)  # by SCHEDULE; None when not known
 
 
 @dataclass
@@ -95,7 +91,6 @@ class Mapping:
     size_bytes: int
     file_offset: int
     path: str
-    inode: int
     begin_ns: int
     end_ns: int | None = None
 
@@ -107,8 +102,7 @@ class Residency:
     Each row of `runs` is a run of pages: first page and number of pages.
     """
 
-    pass_number: int | None
-    load: int | None
+    of: Pass
     address: int
     page_bytes: int
     runs: np.ndarray
@@ -141,8 +135,7 @@ class Device:
 class Cache:
     """Pages of a mapped file in the kernel's cache after a load or a pass, and pages that are no longer there."""
 
-    pass_number: int | None
-    load: int | None
+    of: Pass
     path: str
     cached: int
     dirty: int
@@ -198,8 +191,7 @@ class Records:
     loads: list[Pass] = field(default_factory=list)
     passes: dict[int, Pass] = field(default_factory=dict)
     weights: list[Weight] = field(default_factory=list)
-    contexts: list[tuple[int, ...]] = field(default_factory=list)
-    context_types: list[tuple[str, str]] = field(default_factory=list)
+    contexts: list[dict[str, Any]] = field(default_factory=list)  # rows of the table; `model` is a load's number
     buffers: dict[int, Buffer] = field(default_factory=dict)
     graphs: dict[int, tuple[int, np.ndarray]] = field(default_factory=dict)
     placements: dict[int, tuple[int, np.ndarray, int]] = field(default_factory=dict)
@@ -208,7 +200,7 @@ class Records:
     copies: list[Copy] = field(default_factory=list)
     sampled: list[int] = field(default_factory=list)
     residency: list[Residency] = field(default_factory=list)
-    devices: dict[tuple[int | None, int | None, str], Device] = field(default_factory=dict)  # by pass or load, and name
+    devices: dict[tuple[Pass, str], Device] = field(default_factory=dict)  # by pass or load, and name
     caches: list[Cache] = field(default_factory=list)
     last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping
     moments: list[tuple[int, int]] = field(default_factory=list)  # the events' clock: ticks, ns
@@ -219,7 +211,6 @@ class Records:
     last_call: dict[int, list[Pass]] = field(default_factory=dict)
     n_records: int = 0
     end_ns: int | None = None
-    end_wall_ns: int | None = None
     end_passes: int | None = None
     end_skipped: int | None = None
     end_segments: int | None = None

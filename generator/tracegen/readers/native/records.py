@@ -6,51 +6,12 @@ from collections.abc import Callable, Container, Sequence
 import numpy as np
 
 from tracegen.contract.errors import TraceFormatError
-from tracegen.readers.native.recorded import (
-    NODE,
-    NONE,
-    PLACE,
-    TOKEN,
-    UNKNOWN,
-    WARMUP,
-    Buffer,
-    Cache,
-    Compute,
-    Copy,
-    Device,
-    DeviceCounts,
-    Mapping,
-    Pass,
-    Records,
-    Residency,
-    Schedule,
-    Split,
-    Usage,
-    Weight,
-)
+from tracegen.readers.native import recorded
+from tracegen.readers.native.recorded import NONE, Pass, Records, Usage
 
 _RECORD = struct.Struct("<IIQ")
-_PAIR = struct.Struct("<II")
-_FILE_MAP = struct.Struct("<QQQII")
-_LOAD = struct.Struct("<QQQQQII")
-_WEIGHT = struct.Struct("<IIIIQQQ")
-_CONTEXT = struct.Struct("<IIIIIIII")
-_BUFFER = struct.Struct("<IIQQII")
-_GRAPH = struct.Struct("<QIIII")
-_PLACEMENT = struct.Struct("<QIIII")
-_PASS = struct.Struct("<QQQQQIIIIIiII")
-_COMPUTE = struct.Struct("<QIIIIII")
-_SAMPLED = struct.Struct("<Ii")
-_RESIDENCY = struct.Struct("<QQIIII")
-_DEVICE = struct.Struct("<7Q7QQIIII")
-_CACHE = struct.Struct("<QQQQQIIII")
-_END = struct.Struct("<QQQQ")
-_SPLIT = struct.Struct("<QIIIIIIII")
-_COPY = struct.Struct("<QQIIIIII")
-_HOOKS = struct.Struct("<QIIQ")
-_HOOKS_BEFORE = struct.Struct("<QII")  # of traces that do not tell the time between passes
-_SCHEDULE = struct.Struct("<QQQQII")
-_TICKS = struct.Struct("<Q")
+_Taker = Callable[..., None]
+_TAKERS: dict[int, tuple[struct.Struct, _Taker]] = {}  # by type of record
 
 # Limits: numbers of things, sizes and times, and ends of address ranges are below these.
 NUMBER, SIZE, ADDRESS = 1 << 31, 1 << 62, 1 << 64
@@ -59,9 +20,9 @@ SECTOR = 512  # bytes: the kernel's unit, whatever the device's sectors
 _STATES = ("noop or leaf", "op", "off")  # by `computes`
 
 
-def read_records(name: str, payload: np.ndarray) -> Records:
+def read_records(name: str, content: np.ndarray) -> Records:
     """Read the payload of the main segment `name`. Raises TraceFormatError naming the byte of the fault."""
-    data = memoryview(payload)  # type: ignore[arg-type]
+    data = memoryview(content)  # type: ignore[arg-type]
     records = Records()
     at = 0
     while at < len(data):
@@ -74,12 +35,13 @@ def read_records(name: str, payload: np.ndarray) -> Records:
             raise TraceFormatError(
                 f"{name}: record at byte {at}: length {length}, {len(data) - at} bytes are left; the trace was changed"
             )
-        take = _TAKERS.get(kind)
-        if take is None:
+        if kind not in _TAKERS:
             raise TraceFormatError(f"{name}: record at byte {at}: type {kind} is unknown; the trace was changed")
         try:
             _below(SIZE, time_ns=time_ns)
-            take(records, data[at + _RECORD.size : at + length], time_ns)
+            layout, take = _TAKERS[kind]
+            payload = data[at + _RECORD.size : at + length]
+            take(records, time_ns, payload[layout.size :], *layout.unpack_from(payload))
         except (struct.error, ValueError) as error:  # a payload that is too short, or a fault that `take` found
             raise TraceFormatError(
                 f"{name}: record of type {kind} at byte {at} is broken: {error}; the trace was changed"
@@ -106,29 +68,40 @@ def _known(number: int, known: Container[int], what: str) -> None:
         raise ValueError(f"{what} {number} was not written before")
 
 
-def _take_info(records: Records, data: memoryview, time_ns: int) -> None:
-    key, value = _PAIR.unpack_from(data)
+def _takes(kind: int, layout: str) -> Callable[[_Taker], _Taker]:
+    """Registers the function that takes records of a type: its time, what lies behind the layout, and its values."""
+
+    def register(take: _Taker) -> _Taker:
+        _TAKERS[kind] = struct.Struct(f"<{layout}"), take
+        return take
+
+    return register
+
+
+@_takes(1, "II")
+def _take_info(records: Records, time_ns: int, rest: memoryview, key: int, value: int) -> None:
     records.info[records.text(key)] = records.text(value)
 
 
-def _take_string(records: Records, data: memoryview, time_ns: int) -> None:
-    number, size = _PAIR.unpack_from(data)
+@_takes(2, "II")
+def _take_string(records: Records, time_ns: int, rest: memoryview, number: int, size: int) -> None:
     _fresh(number, records.strings, "string")
-    if size > len(data) - 8:
-        raise ValueError(f"a string of {size} bytes, {len(data) - 8} bytes are left")
-    records.strings[number] = bytes(data[8 : 8 + size]).decode("utf-8", "replace")
+    if size > len(rest):
+        raise ValueError(f"a string of {size} bytes, {len(rest)} bytes are left")
+    records.strings[number] = bytes(rest[:size]).decode("utf-8", "replace")
 
 
-def _take_file_map(records: Records, data: memoryview, time_ns: int) -> None:
-    address, size, inode, path, _ = _FILE_MAP.unpack_from(data)
+@_takes(3, "QQQII")
+def _take_file_map(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    address, size, _, path, _ = values
     _below(SIZE, size_bytes=size)
     _below(ADDRESS, end=address + size)
-    records.mappings.append(Mapping(address, size, 0, records.text(path), inode, time_ns))
+    records.mappings.append(recorded.Mapping(address, size, 0, records.text(path), time_ns))
 
 
-def _take_file_unmap(records: Records, data: memoryview, time_ns: int) -> None:
+@_takes(4, "QQQII")
+def _take_file_unmap(records: Records, time_ns: int, rest: memoryview, address: int, size: int, *_: int) -> None:
     """End each mapping that the unmapped range touches; the parts of it outside the range become new mappings."""
-    address, size, _, _, _ = _FILE_MAP.unpack_from(data)
     for part in [m for m in records.mappings if m.end_ns is None]:
         begin, end = part.address, part.address + part.size_bytes
         if address >= end or address + size <= begin:
@@ -137,17 +110,19 @@ def _take_file_unmap(records: Records, data: memoryview, time_ns: int) -> None:
         for b, e in ((begin, address), (address + size, end)):
             if e > b:
                 offset = part.file_offset + b - begin
-                records.mappings.append(Mapping(b, e - b, offset, part.path, part.inode, time_ns))
+                records.mappings.append(recorded.Mapping(b, e - b, offset, part.path, time_ns))
 
 
-def _take_load_begin(records: Records, data: memoryview, time_ns: int) -> None:
-    *usage, number, path = _LOAD.unpack_from(data)
+@_takes(5, "5QII")
+def _take_load_begin(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    *usage, number, path = values
     _fresh(number, {load.number for load in records.loads}, "load")
     records.loads.append(Pass(number, time_ns, _usage(usage), is_load=True, path=records.text(path)))
 
 
-def _take_load_end(records: Records, data: memoryview, time_ns: int) -> None:
-    *usage, number, _ = _LOAD.unpack_from(data)
+@_takes(6, "5QII")
+def _take_load_end(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    *usage, number, _ = values
     _known(number, {load.number for load in records.loads}, "load")
     for load in records.loads:
         if load.number == number:
@@ -160,30 +135,39 @@ def _usage(counts: Sequence[int]) -> Usage:
     return minor, major, voluntary, involuntary, read
 
 
-def _take_weight(records: Records, data: memoryview, time_ns: int) -> None:
-    load, name, split, mapped, offset, size, address = _WEIGHT.unpack_from(data)
+@_takes(7, "IIIIQQQ")
+def _take_weight(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    load, name, split, mapped, offset, size, address = values
     _below(SIZE, file_offset=offset, size_bytes=size)
     _below(ADDRESS, end=address + size)
-    records.weights.append(Weight(load, records.text(name), split, bool(mapped), offset, size, address))
+    records.weights.append(recorded.Weight(load, records.text(name), split, bool(mapped), offset, size, address))
 
 
-def _take_context(records: Records, data: memoryview, time_ns: int) -> None:
-    context, load, n_ctx, n_batch, n_ubatch, n_threads, type_k, type_v = _CONTEXT.unpack_from(data)
-    _fresh(context, {known[0] for known in records.contexts}, "context")
+@_takes(8, "8I")
+def _take_context(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    context, load, n_ctx, n_batch, n_ubatch, n_threads, type_k, type_v = values
+    _fresh(context, {row["context"] for row in records.contexts}, "context")
     _below(NUMBER, load=load, n_threads=n_threads)
-    records.contexts.append((context, load, n_ctx, n_batch, n_ubatch, n_threads))
-    records.context_types.append((records.text(type_k), records.text(type_v)))
+    records.contexts.append(
+        dict(
+            context=context, model=load, n_ctx=n_ctx, n_batch=n_batch, n_ubatch=n_ubatch, n_threads=n_threads,
+            type_k=records.text(type_k) or None, type_v=records.text(type_v) or None,
+        )
+    )  # fmt: skip
 
 
-def _take_buffer(records: Records, data: memoryview, time_ns: int) -> None:
-    number, usage, address, size, name, backend = _BUFFER.unpack_from(data)
+@_takes(9, "IIQQII")
+def _take_buffer(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    number, usage, address, size, name, backend = values
     _fresh(number, records.buffers, "buffer")
     _below(SIZE, size_bytes=size)
-    records.buffers[number] = Buffer(number, time_ns, size, address, usage, records.text(name), records.text(backend))
+    names = (records.text(name), records.text(backend))
+    records.buffers[number] = recorded.Buffer(number, time_ns, size, address, usage, *names)
 
 
-def _take_buffer_is(records: Records, data: memoryview, time_ns: int) -> None:
-    number, usage, address, _, name, backend = _BUFFER.unpack_from(data)
+@_takes(10, "IIQQII")
+def _take_buffer_is(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    number, usage, address, _, name, backend = values
     _known(number, records.buffers, "buffer")
     buffer = records.buffers[number]
     buffer.usage = usage
@@ -192,18 +176,20 @@ def _take_buffer_is(records: Records, data: memoryview, time_ns: int) -> None:
     buffer.backend = records.text(backend) or buffer.backend
 
 
-def _take_buffer_end(records: Records, data: memoryview, time_ns: int) -> None:
-    _take_buffer_is(records, data, time_ns)
-    records.buffers[_BUFFER.unpack_from(data)[0]].end_ns = time_ns
+@_takes(11, "IIQQII")
+def _take_buffer_end(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    _take_buffer_is(records, time_ns, rest, *values)
+    records.buffers[values[0]].end_ns = time_ns
 
 
-def _take_graph(records: Records, data: memoryview, time_ns: int) -> None:
-    _, number, n_nodes, n_leafs, _ = _GRAPH.unpack_from(data)
+@_takes(12, "QIIII")
+def _take_graph(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    _, number, n_nodes, n_leafs, _ = values
     _fresh(number, records.graphs, "graph")
     n = n_nodes + n_leafs
-    if len(data) - _GRAPH.size < n * NODE.itemsize:
-        raise ValueError(f"a graph of {n} nodes and leaves, {len(data) - _GRAPH.size} bytes are left")
-    nodes = np.frombuffer(data, NODE, n, _GRAPH.size)
+    if len(rest) < n * recorded.NODE.itemsize:
+        raise ValueError(f"a graph of {n} nodes and leaves, {len(rest)} bytes are left")
+    nodes = np.frombuffer(rest, recorded.NODE, n)
     for column in ("src", "view_of"):
         if ((nodes[column] >= n) & (nodes[column] != NONE)).any():
             raise ValueError(f"{column} names a node that is not below {n}")
@@ -217,26 +203,27 @@ def _take_graph(records: Records, data: memoryview, time_ns: int) -> None:
     records.graphs[number] = (n_nodes, nodes)
 
 
-def _take_placement(records: Records, data: memoryview, time_ns: int) -> None:
-    _, number, graph, n, _ = _PLACEMENT.unpack_from(data)
+@_takes(13, "QIIII")
+def _take_placement(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    _, number, graph, n, _ = values
     _fresh(number, records.placements, "placement")
     _known(graph, records.graphs, "graph")
-    if len(data) - _PLACEMENT.size < n * PLACE.itemsize or n != len(records.graphs[graph][1]):
+    if len(rest) < n * recorded.PLACE.itemsize or n != len(records.graphs[graph][1]):
         raise ValueError(f"a placement of {n} tensors does not fit graph {graph}")
-    places = np.frombuffer(data, PLACE, n, _PLACEMENT.size)
+    places = np.frombuffer(rest, recorded.PLACE, n)
     for buffer in set(places["buffer"].tolist()) - {NONE}:
         _known(buffer, records.buffers, "buffer")
     records.placements[number] = (graph, places, time_ns)
 
 
-def _take_call(records: Records, data: memoryview, time_ns: int) -> None:
-    context = _PAIR.unpack_from(data)[0]
+@_takes(14, "II")
+def _take_call(records: Records, time_ns: int, rest: memoryview, context: int, _: int) -> None:
     records.n_calls[context] = records.n_calls.get(context, 0) + 1
     records.last_call[context] = []
 
 
-def _take_pass_begin(records: Records, data: memoryview, time_ns: int) -> None:
-    values = _PASS.unpack_from(data)
+@_takes(15, "5Q5IiII")
+def _take_pass_begin(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     usage, (number, context, graph, placement, flags, _, n_tokens, n_sequences) = values[:5], values[5:]
     _fresh(number, records.passes, "pass")
     _below(NUMBER, n_sequences=n_sequences)
@@ -248,8 +235,8 @@ def _take_pass_begin(records: Records, data: memoryview, time_ns: int) -> None:
         _known(placement, records.placements, "placement")
         if records.placements[placement][0] != graph:
             raise ValueError(f"placement {placement} does not belong to graph {graph}")
-    if len(data) - _PASS.size < n_tokens * TOKEN.itemsize:
-        raise ValueError(f"{n_tokens} token rows, {len(data) - _PASS.size} bytes are left")
+    if len(rest) < n_tokens * recorded.TOKEN.itemsize:
+        raise ValueError(f"{n_tokens} token rows, {len(rest)} bytes are left")
     begun = Pass(
         number,
         time_ns,
@@ -259,7 +246,7 @@ def _take_pass_begin(records: Records, data: memoryview, time_ns: int) -> None:
         graph=None if graph == NONE else graph,
         placement=None if placement == NONE else placement,
         n_sequences=n_sequences,
-        tokens=np.frombuffer(data, TOKEN, n_tokens, _PASS.size),
+        tokens=np.frombuffer(rest, recorded.TOKEN, n_tokens),
     )
     if begun.context is not None and context in records.n_calls:
         begun.call = records.n_calls[context] - 1
@@ -268,23 +255,24 @@ def _take_pass_begin(records: Records, data: memoryview, time_ns: int) -> None:
     records.passes[number] = begun
 
 
-def _take_pass_end(records: Records, data: memoryview, time_ns: int) -> None:
-    values = _PASS.unpack_from(data)
-    number, status = values[5], values[10]
+@_takes(16, "5Q5IiII")
+def _take_pass_end(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    number = values[5]
     _known(number, records.passes, "pass")
     ended = records.passes[number]
-    ended.end_ns, ended.end_usage, ended.status = time_ns, _usage(values[:5]), status
+    ended.end_ns, ended.end_usage = time_ns, _usage(values[:5])
 
 
-def _take_compute(records: Records, data: memoryview, time_ns: int) -> None:
-    number, pass_number, split, backend, n_nodes, first, n_map = _COMPUTE.unpack_from(data)
+@_takes(17, "Q6I")
+def _take_compute(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    number, pass_number, split, backend, n_nodes, first, n_map = values
     _known(pass_number, records.passes, "pass")
     _below(NUMBER, split=split)
     graph = records.passes[pass_number].graph
     if number in records.computes or graph is None:
         raise ValueError(f"compute {number} was written before, or its pass has no graph")
-    nodes = _nodes_of_part(records.graphs[graph][0], n_nodes, first, n_map, data[_COMPUTE.size :])
-    records.computes[number] = Compute(number, pass_number, split, records.text(backend), nodes)
+    nodes = _nodes_of_part(records.graphs[graph][0], n_nodes, first, n_map, rest)
+    records.computes[number] = recorded.Compute(number, pass_number, split, records.text(backend), nodes)
 
 
 def _nodes_of_part(limit: int, n_nodes: int, first: int, n_map: int, rest: memoryview) -> np.ndarray:
@@ -304,93 +292,100 @@ def _nodes_of_part(limit: int, n_nodes: int, first: int, n_map: int, rest: memor
     return named.astype(np.int32)  # NONE, all bits set, becomes -1
 
 
-def _take_split(records: Records, data: memoryview, time_ns: int) -> None:
-    begin_ns, number, split, backend, n_nodes, first, n_map, by_op, _ = _SPLIT.unpack_from(data)
+@_takes(24, "Q8I")
+def _take_split(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    begin_ns, number, split, backend, n_nodes, first, n_map, by_op, _ = values
     _known(number, records.passes, "pass")
     _below(NUMBER, split=split)
     _below(time_ns + 1, begin_ns=begin_ns)
     graph = records.passes[number].graph
     if (number, split) in records.splits or graph is None:
         raise ValueError(f"split {split} of pass {number} was written before, or the pass has no graph")
-    nodes = _nodes_of_part(records.graphs[graph][0], n_nodes, first, n_map, data[_SPLIT.size :])
-    records.splits[number, split] = Split(number, split, records.text(backend), begin_ns, time_ns, bool(by_op), nodes)
+    nodes = _nodes_of_part(records.graphs[graph][0], n_nodes, first, n_map, rest)
+    by = (records.text(backend), begin_ns, time_ns, bool(by_op))
+    records.splits[number, split] = recorded.Split(number, split, *by, nodes)
 
 
-def _take_copy(records: Records, data: memoryview, time_ns: int) -> None:
-    begin_ns, size, number, split, tensor, source, target, _ = _COPY.unpack_from(data)
+@_takes(25, "QQ6I")
+def _take_copy(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    begin_ns, size, number, split, tensor, source, target, _ = values
     _known(number, records.passes, "pass")
     _below(NUMBER, split=split)
     _below(SIZE, size_bytes=size)
     _below(time_ns + 1, begin_ns=begin_ns)
     names = (records.text(tensor), records.text(source), records.text(target))
-    records.copies.append(Copy(number, split, *names, size, begin_ns, time_ns))
+    records.copies.append(recorded.Copy(number, split, *names, size, begin_ns, time_ns))
 
 
-def _take_logits(records: Records, data: memoryview, time_ns: int) -> None:
+@_takes(18, "II")
+def _take_logits(records: Records, time_ns: int, rest: memoryview, context: int, _: int) -> None:
     """The program reads logits, which the last pass of the context's last call computed."""
-    call = records.last_call.get(_PAIR.unpack_from(data)[0])
+    call = records.last_call.get(context)
     if call:
         call[-1].logits_read = True
 
 
-def _take_sampled(records: Records, data: memoryview, time_ns: int) -> None:
-    records.sampled.append(_SAMPLED.unpack_from(data)[1])
+@_takes(19, "Ii")
+def _take_sampled(records: Records, time_ns: int, rest: memoryview, _: int, token: int) -> None:
+    records.sampled.append(token)
 
 
-def _take_end(records: Records, data: memoryview, time_ns: int) -> None:
+@_takes(20, "QQQQ")
+def _take_end(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     records.end_ns = time_ns
-    records.end_wall_ns, records.end_passes, records.end_segments, records.end_skipped = _END.unpack_from(data)
+    _, records.end_passes, records.end_segments, records.end_skipped = values
 
 
-def _pass_or_load(records: Records, number: int, load: int) -> tuple[int | None, int | None]:
-    """Number of the pass, or where `number` is NONE of the load. Raises ValueError when it has not begun."""
+def _pass_or_load(records: Records, number: int, load: int) -> Pass:
+    """The pass, or where `number` is NONE the load. Raises ValueError when it has not begun."""
     if number != NONE:
         _known(number, records.passes, "pass")
-        return number, None
-    _known(load, {begun.number for begun in records.loads}, "load")
-    return None, load
+        return records.passes[number]
+    loads = {begun.number: begun for begun in records.loads}
+    _known(load, loads, "load")
+    return loads[load]
 
 
-def _take_residency(records: Records, data: memoryview, time_ns: int) -> None:
-    address, size, number, load, page, n = _RESIDENCY.unpack_from(data)
+@_takes(22, "QQIIII")
+def _take_residency(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    address, size, number, load, page, n = values
     _below(SIZE, size_bytes=size)
     _below(ADDRESS, end=address + size)
     if page < 512 or page & (page - 1) or size == 0:
         raise ValueError(f"a mapping of {size} bytes in pages of {page} bytes")
-    of_pass, of_load = _pass_or_load(records, number, load)
+    of = _pass_or_load(records, number, load)
     if n == NONE:
         if (address, size) not in records.last_runs:
             raise ValueError("the pages of this mapping are marked as unchanged, but were not written before")
     else:
-        if len(data) - _RESIDENCY.size < 8 * n:
-            raise ValueError(f"{n} runs of pages, {len(data) - _RESIDENCY.size} bytes are left")
-        runs = np.frombuffer(data, "<u4", 2 * n, _RESIDENCY.size).astype(np.int64).reshape(n, 2)
+        if len(rest) < 8 * n:
+            raise ValueError(f"{n} runs of pages, {len(rest)} bytes are left")
+        runs = np.frombuffer(rest, "<u4", 2 * n).astype(np.int64).reshape(n, 2)
         ends = runs.sum(axis=1)
         if (runs[:, 1] == 0).any() or (runs[1:, 0] < ends[:-1]).any() or (n and ends[-1] > -(-size // page)):
             raise ValueError("runs of pages are empty, overlap, or end beyond the mapping")
         records.last_runs[address, size] = runs
-    records.residency.append(Residency(of_pass, of_load, address, page, records.last_runs[address, size], time_ns))
+    last = records.last_runs[address, size]
+    records.residency.append(recorded.Residency(of, address, page, last, time_ns))
 
 
-def _take_warmup(records: Records, data: memoryview, time_ns: int) -> None:
+@_takes(23, "II")
+def _take_warmup(records: Records, time_ns: int, rest: memoryview, context: int, _: int) -> None:
     """Mark all passes of a context so far as warm-up: this record follows them."""
-    context = _PAIR.unpack_from(data)[0]
     for p in records.passes.values():
         if p.context == context:
-            p.flags |= WARMUP
+            p.flags |= recorded.WARMUP
 
 
-def _take_clock(records: Records, data: memoryview, time_ns: int) -> None:
-    (ticks,) = _TICKS.unpack_from(data)
+@_takes(21, "Q")
+def _take_clock(records: Records, time_ns: int, rest: memoryview, ticks: int) -> None:
     _below(SIZE, ticks=ticks)
     records.moments.append((ticks, time_ns))
 
 
-def _take_hooks(records: Records, data: memoryview, time_ns: int) -> None:
-    if len(data) < _HOOKS.size:
-        (ticks, number, inside), between = _HOOKS_BEFORE.unpack_from(data), None
-    else:
-        ticks, number, inside, between = _HOOKS.unpack_from(data)
+@_takes(26, "QII")
+def _take_hooks(records: Records, time_ns: int, rest: memoryview, ticks: int, number: int, inside: int) -> None:
+    between = None if len(rest) < 8 else int.from_bytes(rest[:8], "little")  # older traces do not tell it
     _known(number, records.passes, "pass")
     _below(SIZE, ticks=ticks, between=between or 0)
     records.hook_ticks[number] = ticks
@@ -399,69 +394,40 @@ def _take_hooks(records: Records, data: memoryview, time_ns: int) -> None:
     records.hooks_inside = records.hooks_inside and bool(inside)
 
 
-def _take_schedule(records: Records, data: memoryview, time_ns: int) -> None:
-    *times, number, _ = _SCHEDULE.unpack_from(data)
+@_takes(27, "QQQQII")
+def _take_schedule(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    *times, number, _ = values
     _known(number, records.passes, "pass")
-    _below(SIZE, time=max((ns for ns in times if ns != UNKNOWN), default=0))
-    records.passes[number].schedule = Schedule(*(None if ns == UNKNOWN else ns for ns in times))
+    _below(SIZE, time=max((ns for ns in times if ns != recorded.UNKNOWN), default=0))
+    known = (None if ns == recorded.UNKNOWN else ns for ns in times)
+    records.passes[number].schedule = dict(zip(recorded.SCHEDULE, known, strict=True))
 
 
-def _take_device(records: Records, data: memoryview, time_ns: int) -> None:
-    *counts, begin_ns, name, number, load, _ = _DEVICE.unpack_from(data)
+@_takes(28, "7Q7QQIIII")
+def _take_device(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    *counts, begin_ns, name, number, load, _ = values
     _below(SIZE, count=max(counts))
     _below(time_ns + 1, begin_ns=begin_ns)
-    begin, end = DeviceCounts(*counts[:7]), DeviceCounts(*counts[7:])
+    begin, end = recorded.DeviceCounts(*counts[:7]), recorded.DeviceCounts(*counts[7:])
     for moment in (begin, end):
         _below(MILLISECONDS, read_ms=moment.read_ms, busy_ms=moment.busy_ms)
         _below(SIZE // SECTOR, read_sectors=moment.read_sectors, written_sectors=moment.written_sectors)
     for count in ("n_reads", "read_sectors", "n_writes", "written_sectors"):
         if getattr(end, count) < getattr(begin, count):
             raise ValueError(f"{count} went from {getattr(begin, count)} back to {getattr(end, count)}")
-    key = (*_pass_or_load(records, number, load), records.text(name))
-    if not key[2] or key in records.devices:
-        raise ValueError(f"device {key[2]!r} has no name, or its counters are there already")
-    records.devices[key] = Device(begin, end, time_ns - begin_ns)
+    key = (_pass_or_load(records, number, load), records.text(name))
+    if not key[1] or key in records.devices:
+        raise ValueError(f"device {key[1]!r} has no name, or its counters are there already")
+    records.devices[key] = recorded.Device(begin, end, time_ns - begin_ns)
 
 
-def _take_cache(records: Records, data: memoryview, time_ns: int) -> None:
-    cached, dirty, writeback, evicted, recently, path, number, load, page = _CACHE.unpack_from(data)
+@_takes(29, "5Q4I")
+def _take_cache(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    cached, dirty, writeback, evicted, recently, path, number, load, page = values
     if page < 512 or page & (page - 1):
         raise ValueError(f"pages of {page} bytes")
     _below(SIZE // page, pages=max(cached, dirty, writeback, evicted, recently))
     text = records.text(path)
     if not any(mapping.path == text for mapping in records.mappings):
         raise ValueError(f"file {text!r} was not mapped before")
-    records.caches.append(Cache(*_pass_or_load(records, number, load), text, cached, dirty, evicted, recently))
-
-
-_TAKERS: dict[int, Callable[[Records, memoryview, int], None]] = {
-    1: _take_info,
-    2: _take_string,
-    3: _take_file_map,
-    4: _take_file_unmap,
-    5: _take_load_begin,
-    6: _take_load_end,
-    7: _take_weight,
-    8: _take_context,
-    9: _take_buffer,
-    10: _take_buffer_is,
-    11: _take_buffer_end,
-    12: _take_graph,
-    13: _take_placement,
-    14: _take_call,
-    15: _take_pass_begin,
-    16: _take_pass_end,
-    17: _take_compute,
-    18: _take_logits,
-    19: _take_sampled,
-    20: _take_end,
-    21: _take_clock,
-    22: _take_residency,
-    23: _take_warmup,
-    24: _take_split,
-    25: _take_copy,
-    26: _take_hooks,
-    27: _take_schedule,
-    28: _take_device,
-    29: _take_cache,
-}
+    records.caches.append(recorded.Cache(_pass_or_load(records, number, load), text, cached, dirty, evicted, recently))

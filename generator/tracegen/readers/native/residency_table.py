@@ -8,23 +8,21 @@ import pandas as pd
 from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.placement_table import file_numbers
-from tracegen.readers.native.recorded import Mapping, Pass, Records
-from tracegen.readers.native.storage_tables import pass_ids_of
+from tracegen.readers.native.recorded import Mapping, Records
 
 
-def residency_table(records: Records, ordered: Sequence[Pass], files: pd.DataFrame) -> pd.DataFrame:
+def residency_table(records: Records, files: pd.DataFrame) -> pd.DataFrame:
     """One row per run of pages in memory; adjacent runs of one file are joined across its mappings.
 
     Pages are numbered from the begin of the file. Mappings of files that no model lists are left out.
     Raises TraceFormatError when no file was mapped at the address of the pages.
     """
     numbers = file_numbers(records, files)
-    pass_ids = pass_ids_of(ordered)
     runs_of: dict[tuple[int, int], list[np.ndarray]] = {}
     for noted in records.residency:
         mapping = _mapping_at(records.mappings, noted.address, noted.time_ns)
         file = numbers[mapping.path]
-        key = (pass_ids[noted.pass_number, noted.load], file)
+        key = (noted.of.pass_id, file)
         offset = mapping.file_offset + noted.address - mapping.address
         if file >= 0:
             runs_of.setdefault(key, []).append(np.add(noted.runs, (offset // noted.page_bytes, 0)))

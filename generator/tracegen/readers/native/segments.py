@@ -44,7 +44,6 @@ class Segment:
     clock: int
     run_id: str
     parts: tuple[Bytes, ...]
-    n_chunks: int
     n_unsealed: int
     dropped_records: int
     dropped_bytes: int
@@ -163,7 +162,6 @@ def read_segment(name: str, data: Bytes) -> Segment:
         clock,
         run_id.hex(),
         tuple(parts),
-        sequence,
         unsealed,
         dropped_records,
         dropped_bytes,

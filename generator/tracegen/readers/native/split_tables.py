@@ -4,7 +4,7 @@ Only the CPU backend is timed by op; on other backends a whole split is timed, u
 compute later were only handed it by then.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +16,9 @@ from tracegen.readers.native.recorded import Records
 CPU = "CPU"
 
 
-def split_tables(records: Records, pass_ids: Mapping[int, int]) -> dict[str, pd.DataFrame]:
-    """Both tables; `pass_ids` maps the tracer's pass numbers to pass_ids."""
+def split_tables(records: Records) -> dict[str, pd.DataFrame]:
+    """Both tables."""
+    pass_ids = {number: p.pass_id for number, p in records.passes.items()}
     splits = sorted(records.splits.values(), key=lambda s: (pass_ids[s.pass_number], s.split))
     copies = sorted(records.copies, key=lambda c: (pass_ids[c.pass_number], c.begin_ns))
     in_pass = pd.Series([pass_ids[c.pass_number] for c in copies], dtype=np.int64)
@@ -58,7 +59,7 @@ class Elsewhere:
     split: np.ndarray
 
 
-def elsewhere(records: Records, pass_ids: Mapping[int, int], first_row: np.ndarray, computes: np.ndarray) -> Elsewhere:
+def elsewhere(records: Records, first_row: np.ndarray, computes: np.ndarray) -> Elsewhere:
     """The ops in splits of backends other than the CPU.
 
     `first_row` is the first row of each pass in the ops table, `computes` a column of that table.
@@ -67,7 +68,7 @@ def elsewhere(records: Records, pass_ids: Mapping[int, int], first_row: np.ndarr
     names: Sequence[str] = sorted({s.backend for s in splits})
     at, backend, split = [np.zeros(0, np.int64)], [np.zeros(0, np.int8)], [np.zeros(0, np.int32)]
     for s in splits:
-        rows = first_row[pass_ids[s.pass_number]] + s.nodes[s.nodes >= 0]
+        rows = first_row[records.passes[s.pass_number].pass_id] + s.nodes[s.nodes >= 0]
         rows = rows[computes[rows] == 1]
         at.append(rows)
         backend.append(np.full(len(rows), names.index(s.backend), np.int8))

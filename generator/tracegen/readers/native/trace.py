@@ -6,7 +6,7 @@ was not recorded is null, and what the tracer could not write is counted.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,13 @@ import pandas as pd
 from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
 from tracegen.contract.held_tokens import held_tokens
+from tracegen.readers.columns import nullable
 from tracegen.readers.native import events as ev
 from tracegen.readers.native.barrier_table import barrier_table
 from tracegen.readers.native.clock import Clock, clock_of
-from tracegen.readers.native.columns import nullable
 from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.fault_records import read_fault_records
-from tracegen.readers.native.fault_table import Faults, place_faults
+from tracegen.readers.native.fault_table import place_faults
 from tracegen.readers.native.graph_tables import graph_tables
 from tracegen.readers.native.named_weights import named_weights
 from tracegen.readers.native.op_tables import op_table, span_table
@@ -65,10 +65,9 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     records = read_records(segments[0].name, segments[0].payload)
     _check_end(segments, records)
     ordered = _in_order(records)
-    pass_ids = {p.number: pass_id for pass_id, p in enumerate(ordered) if not p.is_load}
     clock = clock_of(segments[0].clock, records.moments)
     threads = [segment for segment in segments if segment.kind == THREAD]
-    computes = Computes(records.computes, pass_ids)
+    computes = Computes(records)
     events = ev.read_events(threads, computes, clock)
     tables = contract.empty()
     if model is not None:
@@ -76,47 +75,31 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
         _name_models(records, model.loads)
         if ATTACHED in records.info:
             records.weights += named_weights(records, model.files, model.tensors)
-    tables["contexts"] = _contexts(records)
+    tables["contexts"] = contract.frame("contexts", records.contexts)
     watched = "faults.ring_bytes" in records.info
     told = read_fault_records([segment for segment in segments if segment.kind == FAULTS])
     faults = place_faults(told, records, ordered, computes, events.spans, tables["files"])
     tables["passes"] = _passes(ordered, reads_counted=records.info.get("counters.read_bytes") != "no")
     if watched:
-        tables["passes"] = tables["passes"].assign(**_other_faults(faults))
+        counted = {name: nullable(values, np.int64) for name, values in faults.of_passes.items()}
+        tables["passes"] = tables["passes"].assign(**counted)
     tables["tokens"] = _tokens(ordered, tables["passes"])
     tables |= graph_tables(records)
     tables["buffers"] = _buffers(records)
     tables["placements"] = placement_table(records, tables["files"], tables["tensors"])
-    tables |= split_tables(records, pass_ids)
+    tables |= split_tables(records)
     tables |= touch_tables(events.indexes, tables)
     tables["spans"] = span_table(events.spans, faults.span_ns if watched else None)
     tables["faults"] = faults.table
     tables["barriers"] = barrier_table(told.waits, computes, clock)
-    tables["ops"], accounting = op_table(records, events.spans, ordered, pass_ids)
-    tables["residency"] = residency_table(records, ordered, tables["files"])
-    tables["device"] = device_table(records, ordered)
-    tables["cache"] = cache_table(records, ordered, tables["files"])
+    tables["ops"], accounting = op_table(records, events.spans, ordered)
+    tables["residency"] = residency_table(records, tables["files"])
+    tables["device"] = device_table(records)
+    tables["cache"] = cache_table(records, tables["files"])
     facts = _facts(segments, records, events) | accounting | _clock_facts(records, clock)
-    facts |= _cost_of_passes(records, events, pass_ids, clock) | _fault_facts(records, faults)
+    facts |= _cost_of_passes(records, events, clock)
+    facts |= {"faults_recorded": watched, "faults_refused": records.info.get("faults.refused")} | faults.facts
     return NativeTrace(tables, facts)
-
-
-def _other_faults(faults: Faults) -> dict[str, pd.arrays.IntegerArray]:
-    """The columns of `passes` that count page faults."""
-    known = np.zeros(len(faults.lost), bool)
-    counts = (("other_faults", faults.elsewhere), ("other_fault_ns", faults.elsewhere_ns), ("lost_faults", faults.lost))
-    return {name: pd.arrays.IntegerArray(values, known.copy()) for name, values in counts}
-
-
-def _fault_facts(records: Records, faults: Faults) -> dict[str, object]:
-    """What the trace says of the recording of page faults itself."""
-    return {
-        "faults_recorded": "faults.ring_bytes" in records.info,
-        "faults_refused": records.info.get("faults.refused"),
-        "faults_lost": faults.n_lost,
-        "faults_unplaced": faults.n_unplaced,
-        "threads_without_faults": faults.n_unseen,
-    }
 
 
 def _check_end(segments: tuple[Segment, ...], records: Records) -> None:
@@ -149,25 +132,16 @@ def _name_models(records: Records, loads: Mapping[int, int]) -> None:
     """Replace load numbers in weights and contexts by model numbers: two loads of one model share its number."""
     for weight in records.weights:
         weight.load = loads.get(weight.load, weight.load)
-    records.contexts = [(context, loads.get(load, load), *rest) for context, load, *rest in records.contexts]
+    for row in records.contexts:
+        row["model"] = loads.get(row["model"], row["model"])
 
 
 def _in_order(records: Records) -> list[Pass]:
-    """Loads and passes by their begin; their place in this list is the pass_id."""
-    return sorted([*records.loads, *records.passes.values()], key=lambda p: (p.begin_ns, not p.is_load, p.number))
-
-
-def _contexts(records: Records) -> pd.DataFrame:
-    rows = [
-        dict(
-            context=number, model=load, n_ctx=n_ctx, n_batch=n_batch, n_ubatch=n_ubatch, n_threads=n_threads,
-            type_k=types[0] or None, type_v=types[1] or None,
-        )
-        for (number, load, n_ctx, n_batch, n_ubatch, n_threads), types in zip(
-            records.contexts, records.context_types, strict=True
-        )
-    ]  # fmt: skip
-    return contract.frame("contexts", rows)
+    """Loads and passes by their begin; their place in this list becomes their pass_id."""
+    ordered = sorted([*records.loads, *records.passes.values()], key=lambda p: (p.begin_ns, not p.is_load, p.number))
+    for pass_id, p in enumerate(ordered):
+        p.pass_id = pass_id
+    return ordered
 
 
 def _passes(ordered: list[Pass], *, reads_counted: bool) -> pd.DataFrame:
@@ -187,7 +161,7 @@ def _passes(ordered: list[Pass], *, reads_counted: bool) -> pd.DataFrame:
             row |= {n: after - before for n, before, after in zip(names, p.usage, p.end_usage, strict=True)}
             if not reads_counted:
                 del row["read_bytes"]
-        row |= asdict(p.schedule)
+        row |= p.schedule
         rows.append(row)
     return contract.frame("passes", rows)
 
@@ -274,16 +248,16 @@ def _clock_facts(records: Records, clock: Clock) -> dict[str, float]:
     }
 
 
-def _cost_of_passes(
-    records: Records, events: ev.Events, pass_ids: Mapping[int, int], clock: Clock
-) -> dict[str, object]:
+def _cost_of_passes(records: Records, events: ev.Events, clock: Clock) -> dict[str, object]:
     """By pass_id, in ns: the time in the tracer's hooks without op events, and the time to copy rows, experts, masks.
 
     `hooks_inside`: whether the first counts only time within passes, as newer tracers do. between_ns: the time in the
     tracer between a pass and the one before, which is part of no pass.
     """
-    between = {pass_ids[number]: clock.length_ns(float(ticks)) for number, ticks in records.between_ticks.items()}
-    hooks = {pass_ids[number]: clock.length_ns(float(ticks)) for number, ticks in records.hook_ticks.items()}
+    hooks, between = (
+        {records.passes[number].pass_id: clock.length_ns(float(took)) for number, took in ticks.items()}
+        for ticks in (records.hook_ticks, records.between_ticks)
+    )
     took = pd.Series(events.indexes.took).groupby(events.indexes.pass_id).sum()
     copies = {int(str(number)): clock.length_ns(float(ticks)) for number, ticks in took.items()}
     return {"hook_ns": hooks, "copy_ns": copies, "hooks_inside": records.hooks_inside, "between_ns": between}

@@ -12,7 +12,7 @@ from tracegen.contract.errors import TraceFormatError
 
 _PAGE = struct.Struct("<QQ")  # time of the first event, ns; bytes of events and flags
 _COUNT = (1 << 20) - 1
-_LOST, _LOST_STORED = 1 << 31, 1 << 30  # events are missing before this page; how many stands behind its events
+_LOST = 1 << 31  # events are missing before this page
 _MOST = 1 << 16  # bytes of events in a page: more than any kernel's
 _WORD = struct.Struct("<I")
 _LARGE, _PADDING, _LATER, _ABSOLUTE = 0, 29, 30, 31  # kinds of entries that are no event of 4 to 112 bytes

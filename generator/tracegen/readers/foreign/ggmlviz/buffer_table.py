@@ -1,7 +1,5 @@
 """The table `buffers`: live memory is the set of live pointers, and a pointer that is allocated again is replaced."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
@@ -13,47 +11,12 @@ from tracegen.readers.foreign.ggmlviz.dialects import BUFFER_ALLOC, BUFFER_FREE,
 from tracegen.readers.foreign.ggmlviz.events import TENSOR_ALLOC, TENSOR_FREE, VizEvents
 
 
-@dataclass(frozen=True)
-class VizBuffers:
-    """The table, and how its events balance: `n_replaced` were allocated again while live, `n_unknown` frees had no
-    live pointer, `n_left` buffers were never freed. `n_inside` events of tensors lie in backend buffers: they are in
-    no row, as their bytes would count twice.
+def buffers_of(events: VizEvents, dialect: str) -> tuple[pd.DataFrame, tuple[Check, ...]]:
+    """The table and its checks, none where no allocation was recorded.
+
+    Buffers are those of backends where they are recorded, otherwise the tensors that were allocated: tensors lie in
+    backend buffers, so that their bytes would count twice.
     """
-
-    table: pd.DataFrame
-    n_allocs: int
-    n_frees: int
-    n_replaced: int
-    n_unknown: int
-    n_left: int
-    n_inside: int
-
-    def checks(self) -> tuple[Check, ...]:
-        """The checks of memory; none where no allocation was recorded."""
-        if self.n_allocs + self.n_frees == 0:
-            return ()
-        counts = (
-            (self.n_unknown, "frees of memory that was not allocated in this trace"),
-            (self.n_replaced, "allocations of a live pointer, which end the one before"),
-            (self.n_left, "allocations that are never freed"),
-        )
-        balance = found(
-            "buffers_balance",
-            "failed" if self.n_unknown else "passed" if self.n_allocs == self.n_frees else "warning",
-            f"{self.n_allocs:,} allocated, {self.n_frees:,} freed",
-            "; ".join(f"{n:,} {what}" for n, what in counts if n),
-        )
-        if not self.n_inside:
-            return (balance,)
-        inside = found(
-            "buffers_whole", "warning", f"{self.n_inside:,} events of tensors are left out",
-            "tensors lie in the backend buffers that are recorded too, and their bytes would count twice",
-        )  # fmt: skip
-        return balance, inside
-
-
-def buffers_of(events: VizEvents, dialect: str) -> VizBuffers:
-    """The buffers of a trace: those of backends where they are recorded, otherwise the tensors that were allocated."""
     of_tensors = np.flatnonzero((events.type == TENSOR_ALLOC) | (events.type == TENSOR_FREE))
     of_backends = of_tensors[:0]
     if dialect == MEMORY:
@@ -68,15 +31,26 @@ def buffers_of(events: VizEvents, dialect: str) -> VizBuffers:
     allocs = np.flatnonzero(is_alloc)
     ended = same[allocs + 1]
     ends = np.where(ended, at[np.where(ended, allocs + 1, 0)], -1)
-    return VizBuffers(
-        _table(events, at[allocs], ends),
-        n_allocs=len(allocs),
-        n_frees=int((~is_alloc).sum()),
-        n_replaced=int((is_alloc & follows_alloc).sum()),
-        n_unknown=int((~is_alloc & ~follows_alloc).sum()),
-        n_left=int((~ended).sum()),
-        n_inside=len(of_tensors) if len(of_backends) else 0,
+    table = _table(events, at[allocs], ends)
+    if not len(at):
+        return table, ()
+    n_allocs, n_unknown = len(allocs), int((~is_alloc & ~follows_alloc).sum())
+    counts = (
+        (n_unknown, "frees of memory that was not allocated in this trace"),
+        (int((is_alloc & follows_alloc).sum()), "allocations of a live pointer, which end the one before"),
+        (int((~ended).sum()), "allocations that are never freed"),
     )
+    balance = found(
+        "buffers_balance", "failed" if n_unknown else "passed" if 2 * n_allocs == len(at) else "warning",
+        f"{n_allocs:,} allocated, {len(at) - n_allocs:,} freed", "; ".join(f"{n:,} {what}" for n, what in counts if n),
+    )  # fmt: skip
+    if not len(of_backends) or not len(of_tensors):
+        return table, (balance,)
+    inside = found(
+        "buffers_whole", "warning", f"{len(of_tensors):,} events of tensors are left out",
+        "tensors lie in the backend buffers that are recorded too, and their bytes would count twice",
+    )  # fmt: skip
+    return table, (balance, inside)
 
 
 def _table(events: VizEvents, begins: np.ndarray, ends: np.ndarray) -> pd.DataFrame:

@@ -14,7 +14,7 @@ def checks_of(of: Found) -> tuple[Check, ...]:
     """What was found for each known fault of this format."""
     checks = (
         _complete(of), _zero(of), _monotone(of), _once(of), _nodes(of), _op_times(of), _op_names(of), _first_op(of),
-        _kinds(of), _names(of), *of.buffers.checks(),
+        _kinds(of), _names(of), *of.buffer_checks,
     )  # fmt: skip
     return tuple(check for check in checks if check is not None)
 

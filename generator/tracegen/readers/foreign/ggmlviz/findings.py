@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from tracegen.readers.foreign.ggmlviz.buffer_table import VizBuffers, buffers_of
+from tracegen.contract.model import Check
+from tracegen.readers.foreign.ggmlviz.buffer_table import buffers_of
 from tracegen.readers.foreign.ggmlviz.dialects import dialect_of
 from tracegen.readers.foreign.ggmlviz.events import OP_BEGIN, OP_END, VizEvents
 from tracegen.readers.foreign.ggmlviz.graphs import GraphRecords, graph_records, kept_operations
@@ -28,7 +30,8 @@ class Found:
     n_outside: int
     op_table: OpTable | None
     wanted: bool
-    buffers: VizBuffers
+    buffers: pd.DataFrame
+    buffer_checks: tuple[Check, ...]
 
 
 def find(name: str, events: VizEvents, op_table: str | None) -> Found:
@@ -42,8 +45,10 @@ def find(name: str, events: VizEvents, op_table: str | None) -> Found:
     pass_of_root[passes] = np.arange(len(passes), dtype=np.int32)
     at, root, n_outside = kept_operations(events, graphs)
     operations = operations_of(events, at, pass_of_root[root])
-    buffers = buffers_of(events, dialect)
-    return Found(events, dialect, graphs, passes, operations, n_outside, table, op_table is not None, buffers)
+    wanted = op_table is not None
+    return Found(
+        events, dialect, graphs, passes, operations, n_outside, table, wanted, *buffers_of(events, dialect)
+    )  # fmt: skip
 
 
 def _op_table(name: str, events: VizEvents, wanted: str | None) -> OpTable | None:

@@ -28,7 +28,7 @@ def read(name: str, data: bytes, *, op_table: str | None = None) -> ForeignTrace
     TraceFormatError naming file, offset, what was expected and what was found, SettingsError for an unknown table.
     """
     found = find(name, decode(name, data), op_table)
-    checks, facts, buffers = checks_of(found), _facts(found), found.buffers.table
+    checks, facts, buffers = checks_of(found), _facts(found), found.buffers
     nodes, passes = _nodes(found), _passes(found)
     ops = _ops(found, nodes)
     del found  # the events are no longer needed: they are as large as the tables that follow

@@ -12,7 +12,7 @@ import numpy as np
 
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.foreign.source import SourceFile
-from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, MEMORY, OPS, SAMPLE, RecordLayout, layout_of
+from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, MEMORY, N_IDS, OPS, SAMPLE, RecordLayout, layout_of
 
 PIECE = 16 << 20  # bytes that are read at a time
 MOST_PLACE = 1 << 62  # bytes: no file is larger
@@ -96,9 +96,10 @@ class _Gathered:
         draw = np.random.default_rng()
         self._factors = draw.integers(1, 1 << 63, words, dtype=np.uint64) | np.uint64(1)
         self._known: dict[int, int] = {}
-        self._parts: list[np.ndarray] = []
-        self._columns: list[tuple[np.ndarray, ...]] = []
-        self._experts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        none, fields = np.zeros(0, layout.record), ("time_ns", "token", "phase", "thread")
+        self._parts = [none]
+        self._columns = [(*(none[name] for name in fields), np.zeros(0, np.int32))]
+        self._experts = [(np.zeros(0, np.int64), np.zeros((0, N_IDS), np.int32), np.zeros(0, np.uint8))]
 
     def add(self, records: np.ndarray) -> int:
         """Take the records before the first empty one; their number."""
@@ -159,16 +160,9 @@ class _Gathered:
 
     def records(self, n_later: int, cut_at: int | None) -> Records:
         """All that was read."""
-        joined = [np.concatenate(parts) for parts in zip(*self._columns, strict=True)] if self._columns else []
-        none = np.zeros(0, self.layout.record)
-        columns = joined or [none[name] for name in ("time_ns", "token", "phase", "thread")] + [np.zeros(0, np.int32)]
-        at, ids, n = (
-            (np.concatenate(parts) for parts in zip(*self._experts, strict=True))
-            if self._experts
-            else (np.zeros(0, np.int64), np.zeros((0, 16), np.int32), np.zeros(0, np.uint8))
-        )
-        time_ns, token, phase, thread, which = columns
-        distinct = np.concatenate(self._parts) if self._parts else none
+        time_ns, token, phase, thread, which = (np.concatenate(parts) for parts in zip(*self._columns, strict=True))
+        at, ids, n = (np.concatenate(parts) for parts in zip(*self._experts, strict=True))
+        distinct = np.concatenate(self._parts)
         return Records(
             self.layout, time_ns.astype(np.int64), token, phase, thread, which, distinct, at, ids, n, n_later, cut_at
         )
