@@ -93,7 +93,7 @@ def test_a_planted_pair_is_found_and_no_other(n: int) -> None:
         assert unusual[["layer", "a", "b"]].values.tolist() in ([], [[1, 3, 5]])
         found += len(unusual)
         if len(unusual):
-            assert first["lift"] >= LEAST_LIFT and first["p_held"] < chance.LEVEL
+            assert first["lift"] >= LEAST_LIFT and first["p_adjusted"] < chance.LEVEL
             assert 1 < first["low"] < first["lift"] < first["high"]
     assert found >= 9
 

@@ -46,7 +46,7 @@ def test_even_and_uneven_choice_without_memory_is_not_above_chance() -> None:
         choices = (even if seed % 2 else uneven)(seed, 40, 3, 8, 2)
         made = stickiness(chosen_of(choices), dict.fromkeys(range(3), 8))
         found += bool(made["p"].iloc[0] < chance.LEVEL)
-        held += bool((made["p_held"].iloc[1:] < chance.LEVEL).any())
+        held += bool((made["p_adjusted"].iloc[1:] < chance.LEVEL).any())
     assert 3 <= found <= 19 and held <= 19
 
 

@@ -32,7 +32,7 @@ def test_a_row_says_all_that_a_page_shows() -> None:
     row = difference(a, b)
     assert row == Difference(
         n_a=7, n_b=7, paired=False, median_a=103, median_b=123, shift=20, low=row.low, high=row.high, relative=20 / 103,
-        p=pytest.approx(2 / 3432, rel=1e-12), least_p=2 / 3432, p_held=row.p, verdict=DIFFERENT,
+        p=pytest.approx(2 / 3432, rel=1e-12), least_p=2 / 3432, p_adjusted=row.p, verdict=DIFFERENT,
     )  # fmt: skip
     differences = sorted(y - x for x in a for y in b)
     assert (row.low, row.high) == (differences[4], differences[-5])  # U <= 4 is the critical value of 7 against 7
@@ -202,7 +202,7 @@ def test_the_interval_holds_0_if_and_only_if_p_is_not_below_the_level(
 
 def with_p(p: float, n: int = 30) -> Difference:
     """A row with this p and a large shift."""
-    return replace(difference(around(100, n), around(200, n)), p=p, p_held=p)
+    return replace(difference(around(100, n), around(200, n)), p=p, p_adjusted=p)
 
 
 @given(st.lists(st.floats(0, 1), max_size=12))
@@ -211,12 +211,12 @@ def test_holm_is_a_loop_over_ascending_p(ps: list[float]) -> None:
     for rank, place in enumerate(sorted(range(len(ps)), key=lambda place: ps[place])):
         expected[place] = max([min(1.0, (len(ps) - rank) * ps[place]), *expected.values()])
     rows = holm([with_p(p) for p in ps])
-    assert [row.p_held for row in rows] == [expected[place] for place in range(len(ps))]
+    assert [row.p_adjusted for row in rows] == [expected[place] for place in range(len(ps))]
     assert [row.p for row in rows] == ps
-    assert [row.verdict for row in rows] == [DIFFERENT if row.p_held < 0.01 else NOT_ENOUGH for row in rows]
+    assert [row.verdict for row in rows] == [DIFFERENT if row.p_adjusted < 0.01 else NOT_ENOUGH for row in rows]
     assert holm(rows) == rows  # and so nothing is held twice
     wider = [row.verdict for row in holm([with_p(p) for p in ps], 0.03)]  # no difference whose interval holds 0
-    assert wider == [DIFFERENT if row.p < 0.01 and row.p_held < 0.03 else NOT_ENOUGH for row in rows]
+    assert wider == [DIFFERENT if row.p < 0.01 and row.p_adjusted < 0.03 else NOT_ENOUGH for row in rows]
 
 
 def test_holm_of_no_row_and_of_a_single_one() -> None:

@@ -25,7 +25,7 @@ def test_a_planted_specialist_is_found_and_no_other() -> None:
     assert (row["layer"], row["expert"], row["field"]) == (1, 3, "f0")
     assert (row["share"], row["other_share"], row["effect"]) == (0.8, 0.0, 0.8)
     assert (row["n_prompts"], row["n_other_prompts"], row["n_tokens"], row["n_other_tokens"]) == (3, 12, 45, 180)
-    assert row["p_held"] < chance.LEVEL and row["left_out"] >= MARGIN
+    assert row["p_adjusted"] < chance.LEVEL and row["left_out"] >= MARGIN
     assert of.table.iloc[0]["specialist"] and list(of.table.columns) == COLUMNS and of.needed == 3
     assert of.fields["least_p"].tolist() == [pytest.approx(5 / 455)] * 5
 
@@ -50,7 +50,7 @@ def test_what_no_prompt_drives_but_is_small_does_not_stay() -> None:
     """Ten prompts each: 16 % against 7 % everywhere replicates and is no chance, but is below the margin."""
     shares = {f"a/{n}": (100, 16 + n % 2) for n in range(10)} | {f"b/{n}": (100, 6 + n % 2) for n in range(10)}
     row = specialists(by_hand(shares)).table.set_index(["expert", "field"]).loc[(0, "a")]
-    assert row["replicates"] and row["p_held"] < chance.LEVEL and row["effect"] == pytest.approx(0.10)
+    assert row["replicates"] and row["p_adjusted"] < chance.LEVEL and row["effect"] == pytest.approx(0.10)
     assert row["left_out"] < MARGIN and not row["stays"] and not row["specialist"]
 
 
@@ -71,7 +71,7 @@ def test_chance_shows_a_specialist_in_at_most_one_matrix_of_twenty() -> None:
     held = alone = told = 0
     for seed in range(200):
         of = specialists(made(seed, tokens=8))
-        held += bool((of.table["p_held"] < chance.LEVEL).any())
+        held += bool((of.table["p_adjusted"] < chance.LEVEL).any())
         alone += bool((of.table["p"] < chance.LEVEL).any())
         told += bool(len(of.found))
     assert held <= 20 and told <= held and alone >= 150
@@ -83,7 +83,7 @@ def test_a_design_that_cannot_tell_says_so(sizes: tuple[int, ...], tells: bool, 
     of = specialists(planted(choices, {f"f0/{n}" for n in range(9)}, layer=1, expert=3))
     assert (of.can_tell, of.needed, bool(len(of.found))) == (tells, needed, tells)
     assert of.exact and of.n_ways == ways(sizes)
-    assert of.table.iloc[0]["p_held"] == pytest.approx(float(of.fields["least_p"].iloc[0]))
+    assert of.table.iloc[0]["p_adjusted"] == pytest.approx(float(of.fields["least_p"].iloc[0]))
     assert of.table.iloc[0]["replicates"] and of.table.iloc[0]["stays"]
 
 
@@ -141,7 +141,7 @@ def test_against_plain_counting(design: list[list[tuple[int, int]]]) -> None:
             assert len(every) == ways(list(sizes.values()))
             alone = np.mean([of[field] >= effect(shares, field) for of, _ in every])
             held = np.mean([most >= effect(shares, field) for _, most in every])
-            assert (row["p"], row["p_held"]) == (pytest.approx(alone), pytest.approx(held))
+            assert (row["p"], row["p_adjusted"]) == (pytest.approx(alone), pytest.approx(held))
 
 
 def effect(shares: dict[str, tuple[int, int]], field: str) -> Fraction:

@@ -74,7 +74,7 @@ def test_what_is_asked_shares_one_risk_and_all_other_rows_another() -> None:
         ]  # fmt: skip
 
     rows = compare(side("a", runs(100)), side("b", runs(200))).rows
-    assert {row.phase: (row.state, row.difference and row.difference.p_held) for row in rows if row.asked} == {
+    assert {row.phase: (row.state, row.difference and row.difference.p_adjusted) for row in rows if row.asked} == {
         "generate": ("different", pytest.approx(2 * 2 / 924)), "prompt": ("same within the margin", 1.0),
     }  # fmt: skip
     others = [row for row in rows if not row.asked]

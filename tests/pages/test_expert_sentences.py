@@ -195,11 +195,11 @@ def test_stickiness_is_told_against_shuffled_tokens() -> None:
     assert "no difference shown from shuffled" in chance.sticky_title(found | dict(effect=0.14, p=LEVEL), few=False)
     assert "Too few tokens" in chance.sticky_title(found | dict(effect=0.14, p=0.001), few=True)
     several = found | dict(effect=0.02, p=0.04, share_low=0.16, share_high=0.2)
-    assert chance.sticky_overall(several, n_layers=4, n_held=1) == (
+    assert chance.sticky_overall(several, n_layers=4, n_sure=1) == (
         " Effect over all layers: +2.0 percentage points (95 %: −1.0 to +3.0), p = 0.04; of 4 layers, 1 differ by "
         "Holm’s method."
     )
-    alone = chance.sticky_overall(found | dict(effect=-0.02, p=0.4), n_layers=1, n_held=0)
+    alone = chance.sticky_overall(found | dict(effect=-0.02, p=0.4), n_layers=1, n_sure=0)
     assert alone == " Effect over all layers: −2.0 percentage points, p = 0.40."
 
 

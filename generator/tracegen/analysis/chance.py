@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
+import pandas as pd
 
 Floats = np.ndarray
 
@@ -31,7 +32,12 @@ def range_95(drawn: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def held(ps: Sequence[float] | Floats) -> Floats:
+def with_older_name(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with its p_adjusted a second time as p_held, the name that this column had in earlier versions."""
+    return table.assign(p_held=table["p_adjusted"])
+
+
+def adjusted(ps: Sequence[float] | Floats) -> Floats:
     """The p of many tests, adjusted for their number by Holm's step-down method; in the order given."""
     given = np.asarray(ps, dtype=np.float64)
     order = np.argsort(given, kind="stable")

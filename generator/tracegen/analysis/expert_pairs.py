@@ -20,8 +20,9 @@ the share r of its n_a rows that chose b too has as variance the largest of
 The interval is Wilson's for r with as many rows as that variance leaves, divided by r0. p, that a pair is together so
 often by chance, is the larger of Student's t of r - r0 and Chernoff's bound of the binomial tail, exp(-n KL(r, r0))
 with as many rows as the autocorrelations leave, adjusted for all tested pairs of all layers by Holm's method; r0 counts
-as known. A pair is called one only if p_held < chance.LEVEL and its lift is at least `LEAST_LIFT`: a smaller one, and
-one below 1, can be the router's way to choose k of scores that differ much, for which quasi-independence is not exact.
+as known. A pair is called one only if p_adjusted < chance.LEVEL and its lift is at least `LEAST_LIFT`: a smaller one,
+and one below 1, can be the router's way to choose k of scores that differ much, for which quasi-independence is not
+exact.
 """
 
 from collections.abc import Mapping
@@ -41,7 +42,7 @@ LEAST_LIFT = 1.5
 LAGS = 32
 SHOWN = 200
 _STEPS, _CLOSE = 2_000, 1e-6
-COLUMNS = ["layer", "a", "b", "n_rows", "n_a", "n_b", "together", "expected", "lift", "low", "high", "p", "p_held",
+COLUMNS = ["layer", "a", "b", "n_rows", "n_a", "n_b", "together", "expected", "lift", "low", "high", "p", "p_adjusted",
            "unusual"]  # fmt: skip
 _COUNTS = ("layer", "a", "b", "n_rows", "n_a", "n_b", "together")
 TYPES = {name: "Int64" if name in _COUNTS else "boolean" if name == "unusual" else "Float64" for name in COLUMNS}
@@ -61,24 +62,25 @@ def pairs(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> Pairs:
     """Test every pair of experts of a layer that at least LEAST_ROWS token rows each chose, in enough parts of the run.
 
     `chosen` is the result of `experts.generated`, `sizes` of `experts.sizes`. At most SHOWN pairs are listed, of those
-    whose p is below LEVEL before it is held: unusual ones, then of least p, then by layer and experts. Columns: layer,
-    a < b (experts), n_rows, n_a and n_b (rows that chose each), together, expected, lift, low and high (95 %), p,
-    p_held, unusual (called one). Layers in which rows choose one expert or all are left out, and those with fewer than
-    2 N_BLOCKS rows.
+    whose p is below LEVEL before it is adjusted: unusual ones, then of least p, then by layer and experts. Columns:
+    layer, a < b (experts), n_rows, n_a and n_b (rows that chose each), together, expected, lift, low and high (95 %),
+    p, p_adjusted (by Holm's method), unusual (called one). Layers in which rows choose one expert or all are left out,
+    and those with fewer than 2 N_BLOCKS rows.
     """
     layers = [layer for group in groups(chosen, sizes) for layer in group.layers if layer.n_chosen > 1]
     layers = sorted((one for one in layers if one.n_rows >= 2 * N_BLOCKS), key=lambda one: one.layer)
     n_pairs = sum(one.n_experts * (one.n_experts - 1) // 2 for one in layers)
     tables = [table for table in map(_of_layer, layers) if len(table)]
     if not tables:
-        return Pairs(pd.DataFrame({name: pd.Series(dtype=of) for name, of in TYPES.items()}), 0, n_pairs, 0)
+        none = pd.DataFrame({name: pd.Series(dtype=of) for name, of in TYPES.items()})
+        return Pairs(chance.with_older_name(none), 0, n_pairs, 0)
     table = pd.concat(tables, ignore_index=True)
-    table["p_held"] = chance.held(table["p"].to_numpy())
-    table["unusual"] = (table["p_held"] < chance.LEVEL) & (table["lift"] >= LEAST_LIFT)
+    table["p_adjusted"] = chance.adjusted(table["p"].to_numpy())
+    table["unusual"] = (table["p_adjusted"] < chance.LEVEL) & (table["lift"] >= LEAST_LIFT)
     order = ["unusual", "p", "layer", "a", "b"]
     least = table[table["p"] < chance.LEVEL].sort_values(order, ascending=[False, *[True] * 4], ignore_index=True)
-    strongest = least.head(SHOWN)
-    return Pairs(strongest[COLUMNS].astype(TYPES), len(table), n_pairs, int(table["unusual"].sum()))
+    strongest = chance.with_older_name(least.head(SHOWN)[COLUMNS].astype(TYPES))
+    return Pairs(strongest, len(table), n_pairs, int(table["unusual"].sum()))
 
 
 def _of_layer(layer: Layer) -> pd.DataFrame:

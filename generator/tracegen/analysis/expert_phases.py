@@ -21,7 +21,7 @@ from tracegen.analysis.expert_rows import SameRows, groups, over_layers
 BLOCK, LEAST_BLOCKS = 8, 5
 MOST_ROWS = 1_000  # of a phase; of more the last of the prompt and the first generated
 COLUMNS = ["layer", "n_layers", "n_prompt", "n_generate", "block", "distance", "shuffled", "high", "effect", "p",
-           "p_held"]  # fmt: skip
+           "p_adjusted"]  # fmt: skip
 _TYPES = {name: "Int64" if name in ("layer", "block") or name.startswith("n_") else "Float64" for name in COLUMNS}
 
 
@@ -29,9 +29,9 @@ def phases(tables: Tables) -> pd.DataFrame:
     """How far the choices of prompt and generate passes lie apart, over all layers (layer null) and in each.
 
     Columns: layer, n_layers, n_prompt and n_generate (token rows), block (rows that are dealt together), distance,
-    shuffled (mean of the permutations), high (95 % of them lie below), effect (distance - shuffled), p, p_held (p held
-    against all layers by Holm's method; over all layers it is p). Over all layers distances are means, of the layers in
-    which the same rows chose, if they are most. A layer has no row if a phase lacks it, or if its rows choose different
+    shuffled (mean of the permutations), high (95 % of them lie below), effect (distance - shuffled), p, p_adjusted (for
+    all layers by Holm's method; over all layers it is p). Over all layers distances are means, of the layers in which
+    the same rows chose, if they are most. A layer has no row if a phase lacks it, or if its rows choose different
     numbers of experts, or all.
     """
     both = {phase: experts.of_phase(tables, phase) for phase in ("prompt", "generate")}
@@ -41,7 +41,7 @@ def phases(tables: Tables) -> pd.DataFrame:
     generate = set(both["generate"]["pass_id"].tolist())
     sizes = experts.sizes(tables, pd.concat(list(both.values()), ignore_index=True))
     made = [_group(group, generate) for group in groups(rows, sizes)] if len(rows) else []
-    return over_layers(made, COLUMNS).astype(_TYPES)
+    return chance.with_older_name(over_layers(made, COLUMNS).astype(_TYPES))
 
 
 def _in_line(rows: pd.DataFrame, phase: str) -> pd.DataFrame:

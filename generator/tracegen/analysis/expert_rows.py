@@ -74,12 +74,12 @@ def groups(chosen: pd.DataFrame, sizes: Mapping[int, int], most: int | None = No
 def over_layers(made: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
     """One table of tests by layer from those of groups of layers, each with a first row over all layers of its group.
 
-    The first group's such row stays, its p_held is its p; that of the layers is held against all layers. No rows of no
-    group.
+    The first group's such row stays, its p_adjusted is its p; those of the layers are adjusted for all layers. No rows
+    of no group.
     """
     if not made:
         return pd.DataFrame(columns=list(columns))
     layers = pd.concat([part.iloc[1:] for part in made], ignore_index=True).sort_values("layer")
-    layers["p_held"] = chance.held(layers["p"].to_numpy("float64"))
+    layers["p_adjusted"] = chance.adjusted(layers["p"].to_numpy("float64"))
     overall = made[0].iloc[:1]
-    return pd.concat([overall.assign(p_held=overall["p"]), layers], ignore_index=True)[list(columns)]
+    return pd.concat([overall.assign(p_adjusted=overall["p"]), layers], ignore_index=True)[list(columns)]

@@ -27,7 +27,7 @@ LEAST_PAIRS = 2 * N_PARTS  # of neighbours, for an interval
 FEW_PAIRS = 3  # up to so many, no order of the tokens is rare: 4 tokens have 12 orders and their reverses
 MOST_ROWS = 2_000  # of more token rows the first are tested: a test compares each with each
 COLUMNS = ["layer", "n_layers", "n_pairs", "n_choices", "n_again", "share", "share_low", "share_high", "even",
-           "shuffled", "low", "high", "effect", "p", "p_held"]  # fmt: skip
+           "shuffled", "low", "high", "effect", "p", "p_adjusted"]  # fmt: skip
 
 
 def stickiness(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
@@ -36,12 +36,12 @@ def stickiness(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
     `chosen` is the result of `experts.generated`, `sizes` of `experts.sizes`. Columns: layer, n_layers, n_pairs (rows
     with one before them in their sequence), n_choices (of those rows), n_again, share with its 95 % interval share_low
     to share_high (null: fewer than LEAST_PAIRS), even, shuffled with its 95 % range low to high, effect (share -
-    shuffled), p, p_held (p adjusted for all layers by Holm's method; over all layers it is p). The row over all layers
-    has those in which the same rows chose, if they are most. No rows where no layer can be tested: see
+    shuffled), p, p_adjusted (for all layers by Holm's method; over all layers it is p). The row over all layers has
+    those in which the same rows chose, if they are most. No rows where no layer can be tested: see
     `expert_rows.groups`.
     """
     made = [part for part in map(_group, groups(chosen, sizes, MOST_ROWS)) if len(part)]
-    return over_layers(made, COLUMNS).astype(_TYPES)
+    return chance.with_older_name(over_layers(made, COLUMNS).astype(_TYPES))
 
 
 _TYPES = {name: "Int64" if name == "layer" or name.startswith("n_") else "Float64" for name in COLUMNS}
@@ -90,7 +90,7 @@ def _record(
         "share_low": None if around is None else max(0.0, share - around),
         "share_high": None if around is None else min(1.0, share + around),
         "even": even, "shuffled": shuffled, "low": low, "high": high, "effect": share - shuffled,
-        "p": chance.p_value(share, drawn, shuffled), "p_held": None,
+        "p": chance.p_value(share, drawn, shuffled), "p_adjusted": None,
     }  # fmt: skip
 
 

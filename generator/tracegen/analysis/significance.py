@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from tracegen.analysis.chance import held
+from tracegen.analysis.chance import adjusted
 from tracegen.analysis.rank_tests import Floats, mann_whitney, signed_rank
 
 Verdict = Literal["different", "same within the margin", "not enough runs"]
@@ -42,8 +42,8 @@ class Difference:
     their differences. `low` and `high` are the ends of its interval at the level 1 - LEVEL, found by inverting the same
     test: it holds 0 if and only if p >= LEVEL. Both are None if n is so small that the interval has no ends.
     `relative` is shift / median_a; None if median_a is 0.
-    `p` is exact and two-sided, `least_p` the least that n_a and n_b values can have, `p_held` is p after `holm`, which
-    adjusts for many rows; of a single row it is p. `level` is what p_held must be below.
+    `p` is exact and two-sided, `least_p` the least that n_a and n_b values can have, `p_adjusted` is p after
+    `holm`, which adjusts for many rows; of a single row it is p. `level` is what p_adjusted must be below.
     `margin` is the share of median_a within which the interval must lie for the same. `runs_needed`: the runs a side
     (of pairs: the pairs) that would do where these are not enough, see `runs_needed`; None if nothing is known of it.
     """
@@ -59,7 +59,7 @@ class Difference:
     relative: float | None
     p: float
     least_p: float
-    p_held: float
+    p_adjusted: float
     verdict: Verdict
     level: float = LEVEL
     margin: float = MARGIN
@@ -102,7 +102,7 @@ def difference(a: Sequence[float], b: Sequence[float], *, paired: bool = False, 
         relative=test.shift / median_a if median_a else None,
         p=test.p,
         least_p=test.least_p,
-        p_held=test.p,
+        p_adjusted=test.p,
         verdict="not enough runs",
         margin=margin,
     )
@@ -110,16 +110,16 @@ def difference(a: Sequence[float], b: Sequence[float], *, paired: bool = False, 
 
 
 def holm(differences: Sequence[Difference], level: float = LEVEL) -> list[Difference]:
-    """The same rows with `level`, `p_held` and `verdict` adjusted for their number (Holm's step-down method).
+    """The same rows with `level`, `p_adjusted` and `verdict` adjusted for their number (Holm's step-down method).
 
     The chance that any row is called different without being so stays below `level`. Rows with fewer repeats than any
     comparison needs are not tested and do not count.
     """
     rows = list(differences)
     tested = [place for place, row in enumerate(rows) if not _too_few(row)]
-    ps_held = dict(zip(tested, held([rows[place].p for place in tested]).tolist(), strict=True))
+    adjusted_ps = dict(zip(tested, adjusted([rows[place].p for place in tested]).tolist(), strict=True))
     return [
-        judged(replace(row, p_held=ps_held.get(place, row.p), level=level), len(tested) or len(rows))
+        judged(replace(row, p_adjusted=adjusted_ps.get(place, row.p), level=level), len(tested) or len(rows))
         for place, row in enumerate(rows)
     ]
 
@@ -127,7 +127,7 @@ def holm(differences: Sequence[Difference], level: float = LEVEL) -> list[Differ
 def judged(row: Difference, n_rows: int = 1) -> Difference:
     """The row with its verdict, as one of `n_rows` whose p are adjusted together; see the module."""
     if not _too_few(row):
-        if row.p < LEVEL and row.p_held < row.level and _is_large(row):
+        if row.p < LEVEL and row.p_adjusted < row.level and _is_large(row):
             return replace(row, verdict="different", runs_needed=None)
         if row.ends is not None and -reverse(row.margin) <= row.ends[0] and row.ends[1] <= row.margin:
             return replace(row, verdict="same within the margin", runs_needed=None)

@@ -11,13 +11,13 @@ effect. So an expert is a **specialist** of a field only if all of this holds:
 
 p is that of a permutation of fields over prompts (`field_labels`), one-sided: the share of ways to deal prompts to
 fields that give an effect at least as large. It is adjusted for the others by the largest effect of each way (Westfall
-and Young's max-T): p_held is the share of ways in which *any* expert of any layer has so large an effect in *any* field
-that is tested. So on average at most one of 20 matrices without any specialist shows one. Holm's method and Benjamini
-and Hochberg's would multiply the least p by up to the number of tests: with three prompts in each of five fields it is
-1/455, and neither could ever tell one specialist among a hundred experts. The largest effect needs no such factor, for
-all tests share their ways; it also respects that experts of a layer are chosen instead of each other. Effects are
-compared in points, not divided by their spread: an expert that three tokens in all chose separates fields perfectly,
-and means nothing.
+and Young's max-T): p_adjusted is the share of ways in which *any* expert of any layer has so large an effect in *any*
+field that is tested. So on average at most one of 20 matrices without any specialist shows one. Holm's method and
+that of Benjamini and Hochberg would multiply the least p by up to the number of tests: with three prompts in each of
+five fields it is 1/455, and neither could ever tell one specialist among a hundred experts. The largest effect needs
+no such factor, for all tests share their ways; it also respects that experts of a layer are chosen instead of each
+other. Effects are compared in points, not divided by their spread: an expert that three tokens in all chose separates
+fields perfectly, and means nothing.
 
 A field of one prompt is not tested: nothing in it can replicate. Its tokens count among the others.
 """
@@ -35,7 +35,7 @@ MARGIN = 0.10  # the least effect with any one prompt left out
 LEAST_PROMPTS = 2  # of a field, and outside of it
 COLUMNS = ["layer", "expert", "field", "n_prompts", "n_other_prompts", "n_tokens", "n_other_tokens", "share",
            "other_share", "effect", "least", "least_prompt", "most_other", "other_field", "left_out", "left_out_prompt",
-           "replicates", "stays", "p", "p_held", "specialist"]  # fmt: skip
+           "replicates", "stays", "p", "p_adjusted", "specialist"]  # fmt: skip
 _TIE = 1e-9
 
 
@@ -89,7 +89,9 @@ def specialists(choices: pd.DataFrame) -> Specialists:
     })  # fmt: skip
     n_experts, needed = counts.chosen.shape[1], prompts_needed(len(sizes))
     if not tested or not n_experts:
-        return Specialists(pd.DataFrame(columns=COLUMNS), fields, needed, n_experts, 0, True, counts.n_left_out)
+        return Specialists(
+            chance.with_older_name(pd.DataFrame(columns=COLUMNS)), fields, needed, n_experts, 0, True, counts.n_left_out
+        )
     by = labelings(sizes)
     table = _table(counts, np.array(tested), by)
     return Specialists(table, fields, needed, n_experts, by.n, by.exact, counts.n_left_out)
@@ -116,7 +118,7 @@ class _Effects:
 def _table(counts: Counts, tested: np.ndarray, by: Labelings) -> pd.DataFrame:
     whole = _effects(counts.chosen, counts.rows, counts.places, tested)
     left_out, left_out_prompt, stays = _left_out(counts, tested, whole)
-    p, p_held = _p(counts, tested, by, whole.effect)
+    p, p_adjusted = _p(counts, tested, by, whole.effect)
     replicates = whole.replicates
     n_tokens = np.add.reduceat(counts.rows, by.starts, axis=0)[tested]
     of = pd.DataFrame({
@@ -129,12 +131,13 @@ def _table(counts: Counts, tested: np.ndarray, by: Labelings) -> pd.DataFrame:
         "most_other": whole.most_other.ravel(),
         "other_field": np.array([field for field, _ in counts.fields])[whole.other_field].ravel(),
         "left_out": left_out.ravel(), "left_out_prompt": np.array(counts.prompts)[left_out_prompt].ravel(),
-        "replicates": replicates.ravel(), "stays": stays.ravel(), "p": p.ravel(), "p_held": p_held.ravel(),
+        "replicates": replicates.ravel(), "stays": stays.ravel(), "p": p.ravel(), "p_adjusted": p_adjusted.ravel(),
     })  # fmt: skip
     of["n_other_prompts"] = len(counts.prompts) - of["n_prompts"]
-    of["specialist"] = of["replicates"] & of["stays"] & (of["p_held"] < chance.LEVEL)
+    of["specialist"] = of["replicates"] & of["stays"] & (of["p_adjusted"] < chance.LEVEL)
     order = ["specialist", "effect", "layer", "expert", "field"]
-    return of.sort_values(order, ascending=[False, False, True, True, True], ignore_index=True)[COLUMNS]
+    table = of.sort_values(order, ascending=[False, False, True, True, True], ignore_index=True)[COLUMNS]
+    return chance.with_older_name(table)
 
 
 def _effects(chosen: np.ndarray, rows: np.ndarray, places: np.ndarray, tested: np.ndarray) -> _Effects:
@@ -170,7 +173,7 @@ def _left_out(counts: Counts, tested: np.ndarray, whole: _Effects) -> tuple[np.n
 
 
 def _p(counts: Counts, tested: np.ndarray, by: Labelings, observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """p of each effect, and p held by the largest effect of each way; the observed way is among them."""
+    """p of each effect, and p adjusted by the largest effect of each way; the observed way is among them."""
     alone, held = np.zeros(observed.shape, dtype=np.int64), np.zeros(observed.shape, dtype=np.int64)
     total, n_total = counts.chosen.sum(axis=0), counts.rows.sum(axis=0)
     for order in by.orders:

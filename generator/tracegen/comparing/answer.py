@@ -123,7 +123,7 @@ def _difference(row: Compared) -> str:
     assert found is not None
     how = "better" if row.better else "worse"
     by = f", {how} by {say.size_of(row.relative)}" if row.relative else f", {how}"
-    return f"{_named(row)}{_medians(row)}{by} ({q.p_words(found.p_held)}, {say.runs(row)})"
+    return f"{_named(row)}{_medians(row)}{by} ({q.p_words(found.p_adjusted)}, {say.runs(row)})"
 
 
 def _no_difference(row: Compared, margin: float) -> str:

@@ -162,7 +162,7 @@ def _is_asked(key: _Key) -> bool:
 
 
 def same_machines(a: Sequence[Machine], b: Sequence[Machine]) -> bool:
-    """Whether times of the two sides may be held beside each other: the same machine, or several with equal shares.
+    """Whether times of the two sides may be compared: the same machine, or several with equal shares.
 
     Otherwise a difference between machines would look like one between the sides.
     """

@@ -47,7 +47,7 @@ def findings(fields: Fields) -> list[str]:
 
 
 def _told(row: dict[str, Any]) -> say.Told:
-    return int(row["layer"]), int(row["expert"]), str(row["field"]), float(row["effect"]), float(row["p_held"])
+    return int(row["layer"]), int(row["expert"]), str(row["field"]), float(row["effect"]), float(row["p_adjusted"])
 
 
 def markdown_of(fields: Fields) -> str:
@@ -105,7 +105,7 @@ def _row(row: dict[str, Any], tellable: bool) -> tuple[Cell, ...]:
     said = "yes" if row["specialist"] else f"no: {why}".replace(" ", FIXED).replace(f",{FIXED}", ", ")
     return cells(
         f"layer{FIXED}{row['layer']}, expert{FIXED}{row['expert']}", str(row["field"]), *shares, *effects,
-        number(q.p_value(row["p_held"])), said,
+        number(q.p_value(row["p_adjusted"])), said,
     )  # fmt: skip
 
 

@@ -40,6 +40,6 @@ def _cut(rows: list[list[str]]) -> list[list[str]]:
 def _row(row: Compared, margin: float) -> list[str]:
     sure = "counted, so real" if row.kind == "counted" else say.state(row, margin)
     if row.state == "different" and row.difference is not None:
-        sure = f"different, {q.p_words(row.difference.p_held)}"
+        sure = f"different, {q.p_words(row.difference.p_adjusted)}"
     values = (say.value(row.a, row.unit), say.value(row.b, row.unit), say.share(row.relative))
     return [prose(text) for text in (say.name(row), *values, sure)]

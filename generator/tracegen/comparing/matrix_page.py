@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from tracegen.analysis.chance import with_older_name
 from tracegen.analysis.significance import MARGIN, Difference
 from tracegen.charts import compared as charts
 from tracegen.charts import theme
@@ -185,7 +186,7 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
             row = _by_ratio(row)
             finding = say.state(row, comparison.margin)
             of = row.difference
-            p = q.p_value(of.p_held) if of and of.low is not None else ""
+            p = q.p_value(of.p_adjusted) if of and of.low is not None else ""
             values = [number("" if row.several else say.value(side, row.unit)) for side in (row.a, row.b)]
             rows.append(cells(effect.name, others, *values, number(say.share(row.relative)), number(p), finding))
             data.append((effect.factor, effect.a, effect.b, others, row.a, row.b, row.relative, row.state))
@@ -222,20 +223,20 @@ def _interactions(found: Sequence[Interaction], collector: Collector) -> TableVi
         rows.append(cells(
             f"{row.factor}, {row.a} → {row.b}", f"{row.other}, {row.c} → {row.d}", say.PHASES[row.phase],
             number(say.times(of.median_a)), number(say.times(of.median_b)), number(shift),
-            number(within), number(q.p_value(of.p_held) if within else ""),
+            number(within), number(q.p_value(of.p_adjusted) if within else ""),
             _joint_finding(of),
         ))  # fmt: skip
         data.append((row.phase, row.factor, row.a, row.b, row.other, row.c, row.d, of.n_a, of.median_a, of.median_b,
-                     of.relative, *ends, of.p, of.p_held, of.verdict))  # fmt: skip
+                     of.relative, *ends, of.p, of.p_adjusted, of.verdict))  # fmt: skip
     columns = ["phase", "factor", "from", "to", "other", "other_from", "other_to", "n", "ratio_from", "ratio_to",
-               "relative", "low", "high", "p", "p_held", "verdict"]  # fmt: skip
-    csv = collector.csv("interactions", pd.DataFrame(data, columns=columns))
+               "relative", "low", "high", "p", "p_adjusted", "verdict"]  # fmt: skip
+    csv = collector.csv("interactions", with_older_name(pd.DataFrame(data, columns=columns)))
     head = (Head("Factor"), Head("Other factor"), Head("Speed of"), Head("Before", number=True),
             Head("After", number=True), Head("Shift", number=True), Head("99 % interval", number=True),
             Head("p", number=True), Head("Finding"))  # fmt: skip
     caption = (
         "What a factor multiplies the speed by, before and after another factor changes: medians over the rounds and "
-        "over the other factors. If the two differ (Wilcoxon, in pairs of one round; all rows of a speed are held "
+        "over the other factors. If the two differ (Wilcoxon, in pairs of one round; all rows of a speed are adjusted "
         "together), the factors interact, and the effect of one must be told with the value of the other."
     )
     reason = "" if rows else "The matrix has one factor, or no round has the four runs that this takes."

@@ -85,10 +85,11 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
 
 def _measure(row: Compared) -> dict[str, Any]:
     d = row.difference
-    sure = {key: getattr(d, key) for key in ("low", "high", "p", "p_held")} if d else {}
+    sure = {key: getattr(d, key) for key in ("low", "high", "p", "p_adjusted")} if d else {}
     if d:
         ends = d.ends or (None, None)
-        sure |= {"relative_low": ends[0], "relative_high": ends[1], "runs_needed": d.runs_needed, "asked": row.asked}
+        sure |= {"p_held": d.p_adjusted, "relative_low": ends[0], "relative_high": ends[1]}  # p_held: its older name
+        sure |= {"runs_needed": d.runs_needed, "asked": row.asked}
     return {
         "phase": row.phase, "by": row.by, "item": row.item, "what": row.what, "kind": row.kind, "unit": row.unit,
         "a": row.a, "b": row.b, "values_a": list(row.values_a), "values_b": list(row.values_b), "change": row.change,

@@ -92,7 +92,7 @@ def how_sure(row: Compared) -> str:
     shift, ends = effect(found, row.unit)
     if not ends or (row.several and found.relative is None):
         return n
-    return f"shift {shift} (99 % interval {ends}), {q.p_words(found.p_held)}, {n}"
+    return f"shift {shift} (99 % interval {ends}), {q.p_words(found.p_adjusted)}, {n}"
 
 
 def effect(found: Difference, unit: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from tracegen.analysis.chance import with_older_name
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import differing, without_facts
@@ -188,17 +189,18 @@ def measures_table(rows: Iterable[Compared]) -> pd.DataFrame:
     table = []
     for row in rows:
         d = row.difference
-        sure = {name: getattr(d, name) for name in ("low", "high", "p", "p_held", "margin", "runs_needed")} if d else {}
+        sure = {name: getattr(d, name) for name in _OF_DIFFERENCE} if d else {}
         ends = (d.ends or (None, None)) if d else (None, None)
         table.append(
             {name: getattr(row, name) for name in _OF_ROW} | sure
             | {"n_a": len(row.values_a), "n_b": len(row.values_b), "relative_low": ends[0], "relative_high": ends[1]}
         )  # fmt: skip
-    columns = [*_OF_ROW[:-1], "low", "high", "p", "p_held", "n_a", "n_b", "state", "relative_low", "relative_high",
-               "margin", "runs_needed"]  # fmt: skip
-    return pd.DataFrame(table, columns=columns).astype({"runs_needed": "Int64"})
+    columns = [*_OF_ROW[:-1], *_OF_DIFFERENCE[:4], "n_a", "n_b", "state", "relative_low", "relative_high",
+               *_OF_DIFFERENCE[4:]]  # fmt: skip
+    return with_older_name(pd.DataFrame(table, columns=columns).astype({"runs_needed": "Int64"}))
 
 
+_OF_DIFFERENCE = ("low", "high", "p", "p_adjusted", "margin", "runs_needed")
 _OF_ROW = ("phase", "by", "item", "what", "unit", "a", "b", "change", "relative", "state")
 
 
@@ -210,7 +212,7 @@ def _timed_row(row: Compared, margin: float) -> tuple[Cell, ...]:
     return cells(
         *_named(row), *([number("")] * 2 if row.several else [_value(row.a, row), _value(row.b, row)]),
         number(shift), number(ends),
-        number(q.p_value(d.p_held) if d is not None and ends else ""),
+        number(q.p_value(d.p_adjusted) if d is not None and ends else ""),
         f"different{', better' if row.better else ', worse'}" if row.state == "different" else say.state(row, margin),
     )  # fmt: skip
 

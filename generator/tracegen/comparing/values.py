@@ -25,7 +25,7 @@ def _parts(row: Compared, margin: float) -> dict[str, str]:
         parts[f"range_{side}"] = f"{say.value(min(of), row.unit)} to {say.value(max(of), row.unit)}"
     if found := row.difference:
         shift, ends = say.effect(found, row.unit)
-        parts |= {"shift": shift, "p": q.p_words(found.p_held)}
+        parts |= {"shift": shift, "p": q.p_words(found.p_adjusted)}
         if ends:
             parts["interval"] = ends
     sure = ", ".join(parts[name] for name in ("verdict", "p", "n") if name in parts)

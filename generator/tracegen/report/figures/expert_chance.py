@@ -43,8 +43,8 @@ def _experts_sticky(context: Context) -> Content:
     every, layers = _over_all(table)
     few = bool(every) and every["n_pairs"] <= expert_transitions.FEW_PAIRS
     title = say.sticky_title(every, few=few) if every else ""
-    n_held = int((layers["p_held"] < chance.LEVEL).sum())
-    overall = say.sticky_overall(every, n_layers=len(layers), n_held=n_held) if every else ""
+    n_sure = int((layers["p_adjusted"] < chance.LEVEL).sum())
+    overall = say.sticky_overall(every, n_layers=len(layers), n_sure=n_sure) if every else ""
     pairs = [int(n) for n in layers["n_pairs"]]
     counted = counted_rows(pairs, f"per layer with a token before {'it' if max(pairs, default=0) == 1 else 'them'}")
     return Content(
@@ -202,7 +202,7 @@ def _experts_pairs(context: Context) -> Rows:
         col.decimal("Expected", "expected", 1),
         col.decimal("Lift", "lift", 2),
         col.number("95 % interval", lambda r: between(r["low"], r["high"], lambda value: q.decimal(value, 2))),
-        col.number("p (Holm)", lambda r: q.p_value(r["p_held"])),
+        col.number("p (Holm)", lambda r: q.p_value(r["p_adjusted"])),
     )  # fmt: skip
 
 
@@ -251,7 +251,7 @@ def _experts_phases(context: Context) -> Rows:
         col.share("Distance", "distance"),
         col.number("Shuffled at random", lambda r: f"below {q.percent(r['high'])}"),
         col.number("Effect", lambda r: say.points(r["effect"]), "points"),
-        col.number("p", lambda r: q.p_value(r["p_held"])),
+        col.number("p", lambda r: q.p_value(r["p_adjusted"])),
     )
 
 

@@ -61,9 +61,9 @@ def _effect(r: Row, by_chance: str) -> str:
     return f" Effect over all layers: {points(r['effect'])} percentage points{ends}, {q.p_words(r['p'])}"
 
 
-def sticky_overall(r: Row, *, n_layers: int, n_held: int) -> str:
+def sticky_overall(r: Row, *, n_layers: int, n_sure: int) -> str:
     """The numbers over all layers, and how many of them differ by Holm’s method."""
-    layers = f"; of {q.counted(n_layers, 'layer')}, {q.count(n_held)} differ by Holm’s method" if n_layers > 1 else ""
+    layers = f"; of {q.counted(n_layers, 'layer')}, {q.count(n_sure)} differ by Holm’s method" if n_layers > 1 else ""
     return f"{_effect(r, 'shuffled')}{layers}."
 
 

@@ -1,4 +1,4 @@
-"""Claims that two versions differ, held against their comparison.
+"""Claims that two versions differ, compared with what their comparison shows.
 
 A sentence counts only where it cites exactly two versions and says which is faster, or which reads or touches more;
 one that asks, supposes or denies a difference does not count.

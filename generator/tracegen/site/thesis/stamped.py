@@ -1,6 +1,6 @@
 """Which version a file or a number came from.
 
-Figures say so themselves, alone or in a compiled thesis, and are held against that version.
+Figures say so themselves, alone or in a compiled thesis, and are compared with that version.
 """
 
 from collections.abc import Iterator
