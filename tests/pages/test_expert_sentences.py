@@ -56,9 +56,9 @@ SAID: list[tuple[Callable[..., str], dict[str, Any], str]] = [
     (say.tokens_caption, TOKENS | dict(several=3), "Each line joins 3 tokens (the last line: 1);"),
     (say.tokens_caption, TOKENS | dict(several=3, n_tokens=9), "Each line joins 3 tokens;"),
     (say.tokens_caption, TOKENS | dict(most_uneven=False), "In no layer is the choice more uneven"),
-    (say.tokens_caption, TOKENS | dict(n_layers=1), f"One line per token. {say.HELD}"),  # it is compared with none
-    (say.tokens_caption, TOKENS | dict(n_layers=1, n_tokens=0), f"in the layer. {say.HELD} {say.LEFT_OUT}"),
-    (say.tokens_caption, TOKENS | dict(last="The last one."), f"{say.HELD} The last one. n = 7"),
+    (say.tokens_caption, TOKENS | dict(n_layers=1), f"One line per token. {say.NAMED_BY}"),  # it is compared with none
+    (say.tokens_caption, TOKENS | dict(n_layers=1, n_tokens=0), f"in the layer. {say.NAMED_BY} {say.LEFT_OUT}"),
+    (say.tokens_caption, TOKENS | dict(last="The last one."), f"{say.NAMED_BY} The last one. n = 7"),
     (say.last_token, dict(last=7, windowed=False), "No pass takes in token 7, the last one generated: it chose no"),
     (say.last_token, dict(last=7, windowed=True), "No recorded pass takes in token 7, the last one generated."),
     (say.last_token, dict(last=None, windowed=False), ""),
@@ -130,7 +130,7 @@ def test_what_is_not_known_is_not_told() -> None:
 )
 def test_in_which_order_the_experts_of_a_token_stand(given: dict[str, int], said: str) -> None:
     caption = say.of_tokens_caption(**given, last="It is the last.")
-    assert said in caption and f"{say.HELD} It is the last." in caption
+    assert said in caption and f"{say.NAMED_BY} It is the last." in caption
     assert ("the CSV has all" in caption) == (given["n_shown"] < given["n_tokens"])
 
 
