@@ -67,7 +67,7 @@ def test_a_lost_event_in_a_pass_fails() -> None:
     assert check.state == "failed" and check.found.startswith("3 events lost in passes")
 
 
-def test_events_lost_outside_measured_passes_are_told() -> None:
+def test_events_lost_outside_measured_passes_are_reported() -> None:
     check = disk.recorded(evidence(faults_lost=17))
     assert check.state == "passed" and "17 events were lost outside passes" in check.detail
 

@@ -176,7 +176,7 @@ def test_an_experiment_that_became_private_after_its_run(tmp_path: Path) -> None
         privacy.asked_for(tmp_path)
 
 
-def test_what_becomes_public_names_text_per_token_only_where_it_is_held() -> None:
+def test_what_becomes_public_names_text_per_token_only_where_it_is_stored() -> None:
     run = a_run()
     for pieces, expected in (({"1": "a"}, "token ids and text per token ("), (None, "token ids, without the text of")):
         of = with_facts(run, text=dict(pieces=pieces))

@@ -1,4 +1,4 @@
-"""What real runs are made of, in their sizes: held against whole numbers of Python, and against the clock."""
+"""What real runs are made of, in their sizes: compared with whole numbers of Python, and with the clock."""
 
 import time
 from collections import Counter
@@ -283,9 +283,9 @@ def test_a_million_passes() -> None:
         rows = heatmap.display_rows(tables, max_rows=60)
     assert len(found) == n - 2
     assert found["duration_ns"].sum() == sum(1_000_000 + i % 7 for i in range(2, n))
-    told = speed.speed_of(found)
-    assert told.generate_ns == sum(1_000_000 + i % 7 for i in range(3, n))
-    assert told.read_bytes == (n - 2) * 10**10 + sum(range(2, n))
+    measured = speed.speed_of(found)
+    assert measured.generate_ns == sum(1_000_000 + i % 7 for i in range(3, n))
+    assert measured.read_bytes == (n - 2) * 10**10 + sum(range(2, n))
     # Warm-up and prompt have rows of their own; 58 are left for the others.
     per_row = -(-(n - 3) // 58)
     assert rows["row"].tolist() == [0, 1, *(2 + i // per_row for i in range(n - 3))]

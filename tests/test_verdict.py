@@ -44,7 +44,7 @@ def evidence(**changes: Any) -> Evidence:
     return replace(made, **changes)
 
 
-def told(**changes: object) -> Evidence:
+def accounting(**changes: object) -> Evidence:
     """The hard case with a trace that says something else of itself."""
     return evidence(trace={**TRACE, **changes})
 
@@ -86,19 +86,19 @@ LAST = hard_case()["passes"].index[-1]
 FREED_ALONE = with_table("buffers", lambda b: pd.concat([b, b[b["event"] == "free"]]))
 NEVER_FREED = with_table("buffers", lambda b: b[:-1])
 BROKEN: dict[str, tuple[str, Evidence, str]] = {
-    "a record was dropped": ("dropped_events", told(dropped=1), "failed"),
-    "it does not end": ("trace_complete", told(ended=False), "failed"),
-    "a graph has no end": ("trace_complete", told(open_computes=1), "failed"),
-    "unsealed chunks are an early end": ("trace_complete", told(unsealed_chunks=1), "failed"),
+    "a record was dropped": ("dropped_events", accounting(dropped=1), "failed"),
+    "it does not end": ("trace_complete", accounting(ended=False), "failed"),
+    "a graph has no end": ("trace_complete", accounting(open_computes=1), "failed"),
+    "unsealed chunks are an early end": ("trace_complete", accounting(unsealed_chunks=1), "failed"),
     "killed": ("trace_complete", evidence(exit_status=-9), "failed"),
     "the program failed": ("trace_complete", evidence(exit_status=1), "warning"),
     "we stopped it": ("trace_complete", evidence(exit_status=130, stopped=True), "passed"),
-    "time goes back": ("monotone_time", told(not_monotone=1), "failed"),
-    "two clocks apart": ("even_clock", told(clock_uneven_ns=3 * 10**9), "failed"),
-    "zeros": ("zero_records", told(zero_records=2), "failed"),
-    "a thread lacks spans": ("threads_accounted", told(n_ops_short_of_threads=1), "failed"),
-    "no run id": ("one_run_id", told(run_id=""), "failed"),
-    "a file of another run": ("one_run_id", told(n_misnamed=1), "failed"),
+    "time goes back": ("monotone_time", accounting(not_monotone=1), "failed"),
+    "two clocks apart": ("even_clock", accounting(clock_uneven_ns=3 * 10**9), "failed"),
+    "zeros": ("zero_records", accounting(zero_records=2), "failed"),
+    "a thread lacks spans": ("threads_accounted", accounting(n_ops_short_of_threads=1), "failed"),
+    "no run id": ("one_run_id", accounting(run_id=""), "failed"),
+    "a file of another run": ("one_run_id", accounting(n_misnamed=1), "failed"),
     "a node without a state": ("nodes_accounted", with_values("ops", 0, state=None), "failed"),
     "a pass of no known kind": ("pass_kinds", with_values("passes", LAST, kind=None), "warning"),
     "a warm-up recorded as a prompt": ("pass_kinds", evidence(warmup=True), "failed"),
@@ -155,7 +155,7 @@ def test_experts_that_the_metadata_announces_and_no_tensor_holds() -> None:
     assert state_of(evidence(tables=tables), "op_mix") == "passed"
 
 
-def test_a_model_that_only_encodes_is_not_held_against_counters_of_generated_tokens() -> None:
+def test_a_model_that_only_encodes_is_not_compared_with_counters_of_generated_tokens() -> None:
     made = with_table("passes", lambda passes: passes.assign(kind="encode"))
     keys = ("passes_agree", "tokens_agree", "tokens_asked")
     assert {state_of(made, key) for key in keys} == {"not checked"}
@@ -200,8 +200,8 @@ def test_a_gap_is_padding_up_to_the_alignment_of_its_file(alignment: int, gap: i
     assert check.state == state
     assert check.found == f"0 overlaps, largest gap {numbers[gap]} B"
     assert check.limit == f"no overlap, gaps below {numbers[limit]} B"
-    told = f"general.alignment of {made.tables['files']['path'].iloc[1]} is {numbers[alignment]} B"
-    assert check.detail == (told if alignment > 4096 else "")
+    detail = f"general.alignment of {made.tables['files']['path'].iloc[1]} is {numbers[alignment]} B"
+    assert check.detail == (detail if alignment > 4096 else "")
 
 
 def test_a_file_without_tensors_has_no_gap_before_its_data() -> None:
@@ -273,7 +273,7 @@ def test_cost_is_events_times_cost_over_the_threads_time_of_each_pass() -> None:
 
 
 def test_cost_of_generate_passes_is_not_hidden_in_that_of_a_long_prompt() -> None:
-    """One prompt pass of 5 s and three generate passes, one of which others held up."""
+    """One prompt pass of 5 s and three generate passes, one of which others delayed."""
     given = generating(prompt_ns=5_000_000_000, times=(100_000, 100_000, 9_000_000))
     trace = TRACE | {"hook_ns": {1: 100.0, 2: 4_000.0, 3: 4_000.0, 4: 4_000.0}, "copy_ns": {}}
     shares = by_phase(pass_costs(given, trace))
@@ -282,7 +282,7 @@ def test_cost_of_generate_passes_is_not_hidden_in_that_of_a_long_prompt() -> Non
     assert found.state == "warning" and found.found == "generate 4.28\u202f%, prompt 0.00\u202f%"
 
 
-def held_up(tables: dict[str, pd.DataFrame], delays: dict[int, list[int]]) -> dict[str, pd.DataFrame]:
+def delayed(tables: dict[str, pd.DataFrame], delays: dict[int, list[int]]) -> dict[str, pd.DataFrame]:
     """The passes in which threads waited so long for a processor, one after the other, while the others spun."""
     passes, spans = tables["passes"], tables["spans"].copy()
     last = spans.index.isin(spans.drop_duplicates(["pass_id", "thread"], keep="last").index)
@@ -302,7 +302,7 @@ def held_up(tables: dict[str, pd.DataFrame], delays: dict[int, list[int]]) -> di
 @pytest.mark.parametrize("delays", [[900, 0], [0, 5_000], [5_000_000, 0], [70_000, 1_000_000]])
 def test_the_share_of_tracing_does_not_shrink_on_a_busy_machine(delays: list[int]) -> None:
     quiet = pass_costs(hard_case(), TRACE)
-    busy = pass_costs(held_up(hard_case(), {1: delays, 2: delays}), TRACE)
+    busy = pass_costs(delayed(hard_case(), {1: delays, 2: delays}), TRACE)
     assert busy["share"].tolist() == pytest.approx(quiet["share"].tolist())
     assert (busy["thread_ns"] - quiet["thread_ns"]).tolist() == [2 * sum(delays)] * 2
     assert max(elapsed(busy).values()) < max(by_phase(busy).values())
@@ -394,7 +394,7 @@ def test_one_thread_against_busy_loops_is_seen() -> None:
     assert check.state == "warning" and "other programs or the kernel had the processors" in check.detail
 
 
-def test_ones_own_threads_are_told_from_other_programs() -> None:
+def test_ones_own_threads_are_not_taken_for_other_programs() -> None:
     given = generating(10**9, (10**9,) * 3, run_delay_ns=pd.array([None, *[9 * 10**8] * 4], dtype="Int64"))
     check = found_of(given, "interference", processors_allowed=1)
     assert check.state == "warning" and check.detail.startswith("2 threads on 1 processor take")

@@ -1,4 +1,4 @@
-"""Choices of experts with a known law, as tables of a run: what tests of chance are held against."""
+"""Choices of experts with a known law, as tables of a run: what tests of chance are compared with."""
 
 from functools import cache
 from typing import Any
@@ -42,11 +42,11 @@ def run_of(prompt: Choices | None, generated: Choices | None, n_experts: int) ->
                 for rank, expert in enumerate(of)
             ]
     tensors = tensors_of(n_layers)
-    held = tensors["n_experts"].mask(tensors["n_experts"].notna(), n_experts)
+    stated = tensors["n_experts"].mask(tensors["n_experts"].notna(), n_experts)
     return (
         empty()
         | {"routing": frame("routing", rows), "passes": frame("passes", passes)}
-        | {"tensors": tensors.assign(n_experts=held)}
+        | {"tensors": tensors.assign(n_experts=stated)}
     )
 
 

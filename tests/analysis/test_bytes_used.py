@@ -132,7 +132,7 @@ def test_a_type_that_nobody_knows_is_unseen_where_its_strides_leave_holes() -> N
     assert number in read and number not in used
 
 
-def test_a_tensor_in_the_mapping_and_copied_is_told_in_both() -> None:
+def test_a_tensor_in_the_mapping_and_copied_counts_in_both() -> None:
     """Tied embeddings: rows are looked up through the mapping, the output multiplies by the repacked copy."""
     tensors = frame("tensors", [_tensor(0, 0, 1000, "embedding"), _tensor(1, 1000, 500, "norm")])
     used = pd.DataFrame(

@@ -1,4 +1,4 @@
-"""Experts told by the layer before: against plain loops, and choices with a known law."""
+"""Experts guessed from the layer before: against plain loops, and choices with a known law."""
 
 from collections import Counter
 
@@ -101,7 +101,7 @@ def test_tokens_that_take_turns_keep_their_own_token_before() -> None:
     assert (made["share"], made["before"], made["most"]) == (1.0, 1.0, 0.5)
 
 
-def test_what_cannot_be_told_has_no_row() -> None:
+def test_what_cannot_be_tested_has_no_row() -> None:
     for choices in (even(1, LEAST_ROWS - 1, 2, 8, 2), even(1, LEAST_ROWS, 1, 8, 2), even(1, LEAST_ROWS, 2, 8, 8)):
         made = told(chosen_of(choices), {0: 8, 1: 8})
         assert made.empty and list(made.columns) == COLUMNS

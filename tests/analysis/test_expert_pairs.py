@@ -126,7 +126,7 @@ def test_the_bound_is_never_below_the_exact_tail(n: int, share: float, least: in
     assert chernoff(one * 1, one * n, one * n * share, one)[0] == 1
 
 
-def test_what_cannot_be_told_is_empty() -> None:
+def test_what_cannot_be_tested_is_empty() -> None:
     for choices, size in (
         (even(1, 60, 1, 8, 1), 8),
         (even(1, 2 * N_BLOCKS - 1, 1, 8, 2), 8),

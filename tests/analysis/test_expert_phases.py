@@ -53,8 +53,8 @@ def test_another_use_in_the_prompt_is_found() -> None:
     prompt[:, 1] = np.where(np.arange(60)[:, None] % 2, prompt[:, 1], [0, 1])
     made = phases(run_of(prompt, generated, 8))
     assert made["block"].tolist() == [BLOCK] * 4
-    held = dict(zip(made["layer"].fillna(-1), made["p_adjusted"], strict=True))
-    assert held[1] < chance.LEVEL < min(held[0], held[2]) and held[-1] < chance.LEVEL
+    adjusted = dict(zip(made["layer"].fillna(-1), made["p_adjusted"], strict=True))
+    assert adjusted[1] < chance.LEVEL < min(adjusted[0], adjusted[2]) and adjusted[-1] < chance.LEVEL
     row = made[made["layer"] == 1].iloc[0]
     assert row["distance"] > row["high"] > row["shuffled"] and row["effect"] > 0.1
 

@@ -76,7 +76,7 @@ def test_layers_of_the_commonest_kind_and_the_first_rows() -> None:
     assert cut["n_rows"].tolist() == [MOST_ROWS] * 4
 
 
-def test_what_cannot_be_told_has_no_row() -> None:
+def test_what_cannot_be_tested_has_no_row() -> None:
     for choices, size in ((even(1, 3, 2, 8, 2), 8), (even(1, 9, 2, 4, 4), 4)):
         made = segments(chosen_of(choices), {0: size, 1: size})
         assert made.empty and list(made.columns) == COLUMNS

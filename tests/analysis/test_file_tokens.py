@@ -112,12 +112,12 @@ def test_shares_of_cells_are_means_over_the_passes_of_a_row(of: list[tuple[int, 
     rows = pd.DataFrame({"pass_id": [0, 1, 2], "row": [0, 1, 1], "n_passes": [1, 2, 2]})  # pass 3 has no row
     used = ranges(of)
     found = file_tokens.shares(used, rows, cells)
-    told = {(int(r), int(c)): s for r, c, s in found.itertuples(index=False)}
+    shares = {(int(r), int(c)): s for r, c, s in found.itertuples(index=False)}
     for row, passes in ((0, [0]), (1, [1, 2])):
         for cell, (begin, end) in enumerate(zip(cells["begin"], cells["end"], strict=True)):
             n = sum(len(bytes_of(used, p) & set(range(begin, end))) for p in passes)
-            assert told.get((row, cell), 0) == pytest.approx(n / (end - begin) / len(passes))
-    assert all(share > 0 for share in told.values()) and len(told) == len(found)
+            assert shares.get((row, cell), 0) == pytest.approx(n / (end - begin) / len(passes))
+    assert all(share > 0 for share in shares.values()) and len(shares) == len(found)
     rows["kind"] = ["prompt", "tokens", "tokens"]
     often = file_tokens.touching(used, rows, cells)
     for cell, begin, end in cells.itertuples():

@@ -98,7 +98,7 @@ def test_a_backend_that_may_compute_later_has_no_time_of_computing(backend: str)
         ([(0, 4, 30), (0, 28, 40), (0, 37, 101)], 6 + 2 + 3 + 1),
     ],
 )
-def test_what_does_not_follow_one_another_is_told(ops: list[tuple[int, int, int]], apart: int) -> None:
+def test_what_does_not_follow_one_another_is_counted_apart(ops: list[tuple[int, int, int]], apart: int) -> None:
     parts = pass_parts(run_of(10, 100, ops, []))
     assert parts["apart_ns"].tolist() == [apart]
     assert parts["longest_apart_ns"].tolist() == [6 if len(ops) == 3 else apart]

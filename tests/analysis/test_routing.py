@@ -30,8 +30,8 @@ def uneven(seed: int, n_tokens: int = 9, sequences: int = 2) -> dict[str, pd.Dat
                      weight=None if layer == 2 else float(rng.random()))
                 for rank, e in enumerate(found)
             ]  # fmt: skip
-    held = tables["tensors"]["n_experts"].mask(tables["tensors"]["n_experts"].notna(), N)
-    return tables | {"routing": frame("routing", rows), "tensors": tables["tensors"].assign(n_experts=held)}
+    stated = tables["tensors"]["n_experts"].mask(tables["tensors"]["n_experts"].notna(), N)
+    return tables | {"routing": frame("routing", rows), "tensors": tables["tensors"].assign(n_experts=stated)}
 
 
 @pytest.fixture(params=range(4))
@@ -127,7 +127,7 @@ def test_chance_is_the_mean_over_all_ways_to_choose(n_rows: int, n_chosen: int, 
     assert made == routing.most_chosen_by_chance(n_rows, n_chosen, n_experts, n_runs=4_000)
 
 
-def test_chance_is_told_of_few_rows_only() -> None:
+def test_chance_is_stated_of_few_rows_only() -> None:
     assert routing.most_chosen_by_chance(0, 2, 8) is None and routing.most_chosen_by_chance(2_001, 2, 8) is None
     some, many = (routing.most_chosen_by_chance(n, 2, 8) for n in (7, 1_000))
     assert some is not None and many is not None and some > 1.5 * many > 1.5 / 8

@@ -58,7 +58,7 @@ def test_parts_are_what_was_touched(rows: list[tuple[int, int, int, bool]]) -> N
 
 
 @given(touches, st.integers(0, 60))
-def test_what_is_held_still_against_single_bytes(rows: list[tuple[int, int, int, bool]], memory: int) -> None:
+def test_what_never_leaves_the_cache_against_single_bytes(rows: list[tuple[int, int, int, bool]], memory: int) -> None:
     """Learned and scored on the same passes: no choice of bytes serves more, counted byte by byte."""
     made = accesses(rows)
     used = what_if.parts(a_model(), made)
@@ -72,7 +72,7 @@ def test_what_is_held_still_against_single_bytes(rows: list[tuple[int, int, int,
     assert found == pytest.approx(best / sum(counts.values()))
 
 
-def test_a_loop_over_more_than_fits_is_served_by_what_is_held_still() -> None:
+def test_a_loop_over_more_than_fits_is_served_by_what_never_leaves_the_cache() -> None:
     """Each token reads the same bytes in the same order: LRU serves nothing, half of the bytes serve half."""
     made = accesses([(tensor, 0, 24, tensor == 0) for _ in range(10) for tensor in (0, 1, 2, 3)])
     used = what_if.parts(a_model(), made)

@@ -21,7 +21,7 @@ def instances(tracing: Path) -> set[str]:
     return {folder.name for folder in (tracing / "instances").iterdir()}
 
 
-def test_who_is_not_root_is_told_so(tracing: Path, tmp_path: Path) -> None:
+def test_who_is_not_root_gets_a_message(tracing: Path, tmp_path: Path) -> None:
     end, begin = os.pipe()
     child = os.fork()
     if child == 0:
@@ -74,7 +74,7 @@ def test_where_tracefs_is_not_mounted_the_recording_process_alone_has_it(tracing
     assert facts["requests_refused"] is None and instances(tracing) <= before
 
 
-def test_who_may_not_mount_tracefs_is_told_what_to_do(tracing: Path, tmp_path: Path) -> None:
+def test_who_may_not_mount_tracefs_reads_what_to_do(tracing: Path, tmp_path: Path) -> None:
     code = RECORD.format(folder=str(tmp_path)).replace("with", "os.seteuid(65534)\nwith")
     assert in_a_mount_namespace(code.replace("requests.locate", "os.seteuid(0)\nrequests.locate")) == (
         "tracefs is not mounted, and cannot be: Operation not permitted; as root: "

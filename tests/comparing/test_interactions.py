@@ -84,7 +84,7 @@ def test_too_few_rounds_cannot_tell() -> None:
     assert set(rows) == {("a", "b")} and rows["a", "b"].difference.verdict == "not enough runs"
 
 
-def test_four_runs_of_two_machines_are_not_held_together() -> None:
+def test_four_runs_of_two_machines_are_not_compared() -> None:
     assert found(cells(9, planted, lambda turn, a: a)).keys() == {("b", "c")}
     mixed = found(cells(18, planted, lambda turn, a: "1" if turn % 2 else "2"))
     assert mixed["a", "b"].difference.verdict == "different" and mixed["a", "b"].difference.n_a == 36

@@ -1,4 +1,4 @@
-"""Frames that are held in memory: made once while there is room, and never more than the room."""
+"""Frames that are kept in memory: made once while there is room, and never more than the room."""
 
 import numpy as np
 import pandas as pd

@@ -74,9 +74,9 @@ def test_each_span_is_a_slice_of_its_thread(tables: Tables, whole: Drawn, tmp_pa
         assert made.begin == span["begin_ns"] and made.duration == span["work_ns"] + span["barrier_ns"]
         node = nodes.loc[(graphs[span["pass_id"]], span["node"])]
         assert (made.name, made.category) == (node["name"], node["component"])
-        told = {"op": node["op"], "dtype": node["dtype"], "pass_id": span["pass_id"], "node": span["node"]}
+        named = {"op": node["op"], "dtype": node["dtype"], "pass_id": span["pass_id"], "node": span["node"]}
         layer = {} if pd.isna(node["layer"]) else {"layer": node["layer"]}
-        assert made.args == told | layer and made.inside is None
+        assert made.args == named | layer and made.inside is None
     assert whole.process == "demo/run-003" and whole.threads == {"thread 0", "thread 1"}
 
 
@@ -190,11 +190,11 @@ def test_buffers_are_a_counter_of_each_backend(tables: Tables, tmp_path: Path) -
     ]
     buffers = frame("buffers", [*tables["buffers"].to_dict("records"), *more])
     made = drawn({**tables, "buffers": buffers}, tmp_path).counters
-    held, expected = 0, []
+    allocated, expected = 0, []
     for event in tables["buffers"].sort_values("time_ns").to_dict("records"):
-        held += event["size_bytes"] * (1 if event["event"] == "alloc" else -1)
-        expected.append((event["time_ns"], held))
-    assert held == 0 and len(expected) == 6
+        allocated += event["size_bytes"] * (1 if event["event"] == "alloc" else -1)
+        expected.append((event["time_ns"], allocated))
+    assert allocated == 0 and len(expected) == 6
     assert made == {
         "CPU: allocated buffers": expected,
         "CPU: mapped buffers": [(100, 7)],
@@ -310,9 +310,9 @@ def test_a_large_run_becomes_several_files_of_whole_passes(tmp_path: Path) -> No
     assert Counter(key(s) for file in files for s in file.slices) == Counter(key(s) for s in one.slices)
     assert Counter(key(s) for file in files for s in file.instants) == Counter(key(s) for s in one.instants)
     assert sum((flows(file) for file in files), Counter()) == flows(one)
-    held = one.counters["CPU: allocated buffers"]
+    sums = one.counters["CPU: allocated buffers"]
     (before,) = (file.counters["CPU: allocated buffers"] for file in files[1:2])
-    assert before[0] == (read_begin(many, ranges[1][0]), [v for t, v in held if t < read_begin(many, ranges[1][0])][-1])
+    assert before[0] == (read_begin(many, ranges[1][0]), [v for t, v in sums if t < read_begin(many, ranges[1][0])][-1])
 
 
 def test_no_file_is_larger_than_the_limit(tmp_path: Path) -> None:
@@ -352,15 +352,15 @@ def test_faults_of_no_operation_are_beside_the_threads(tables: Tables, tmp_path:
     faults.loc[4:15, "thread"] = None
     faults.loc[8:19, "pass_id"] = None
     faults.loc[2:17:5, ["duration_ns", "kind"]] = None
-    held = frame("faults", faults.to_dict("records"))
-    made = drawn({**tables, "faults": held}, tmp_path)
+    recorded = frame("faults", faults.to_dict("records"))
+    made = drawn({**tables, "faults": recorded}, tmp_path)
     shown = [s for s in [*made.slices, *made.instants] if s.category == "page fault"]
-    assert Counter(s.begin for s in shown) == Counter(held["begin_ns"])
-    assert sum(s.duration for s in made.of(category="page fault")) == held["duration_ns"].sum()
-    unknown = held[held["duration_ns"].isna()]
+    assert Counter(s.begin for s in shown) == Counter(recorded["begin_ns"])
+    assert sum(s.duration for s in made.of(category="page fault")) == recorded["duration_ns"].sum()
+    unknown = recorded[recorded["duration_ns"].isna()]
     found = [s for s in made.instants if s.category == "page fault"]
     assert Counter((s.begin, s.name) for s in found) == Counter((begin, "page fault") for begin in unknown["begin_ns"])
-    others = held[held["thread"].isna()]
+    others = recorded[recorded["thread"].isna()]
     assert Counter(s.begin for s in shown if s.track == "faults of other threads") == Counter(others["begin_ns"])
     assert len(others) == 12 and len(unknown) == 4
 

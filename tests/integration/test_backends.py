@@ -1,4 +1,4 @@
-"""More than one backend, BLAS beside the CPU: what each split held, who ran it, when, and what is not known."""
+"""More than one backend, BLAS beside the CPU: what was in each split, who ran it, when, and what is not known."""
 
 import os
 import re

@@ -40,7 +40,7 @@ def test_a_model_that_the_release_cannot_load(hooked: Build, tmp_path: Path) -> 
 
 
 def test_a_knob_that_does_nothing_and_passes_that_are_others(hooked: Build, tmp_path: Path) -> None:
-    still = replace(KNOBS[0], held=lambda loaded: False)
+    still = replace(KNOBS[0], works=lambda loaded: False)
     result = run_cell(still, hooked.programs, tmp_path / "still")
     assert result.state == "FAILED" and "prefault off did nothing" in result.why
     result = run_cell(replace(KNOBS[0], kinds=("load", "generate")), hooked.programs, tmp_path / "others")

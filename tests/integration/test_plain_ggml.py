@@ -108,7 +108,7 @@ def test_each_graph_is_a_pass_and_all_its_nodes_are_accounted_for(loaded: Loaded
     assert states["nodes_accounted"] == states["threads_accounted"] == states["buffers_balance"] == "passed"
 
 
-def test_memory_and_rows_are_told_and_nothing_is_said_of_a_model(loaded: LoadedRun) -> None:
+def test_memory_and_rows_are_known_and_nothing_is_said_of_a_model(loaded: LoadedRun) -> None:
     rows = loaded.touches[loaded.touches["unit"] == "row"].merge(loaded.passes[["pass_id"]])
     for number, chosen in enumerate(CHOSEN):
         read = rows[(rows["pass_id"] == number) & (rows["slot"] == "src0")]

@@ -109,7 +109,7 @@ def test_script(file: str, name: str, results: dict[tuple[str, str], str]) -> No
 
 
 def test_no_test_is_left_out(results: dict[tuple[str, str], str]) -> None:
-    """Each is told here by its name: a test that is made in a loop, or twice under a name, would not be."""
+    """Each is listed here by its name: a test that is made in a loop, or twice under a name, would not be."""
     assert sorted(results) == sorted(set(NAMES)) and len(NAMES) == len(set(NAMES))
 
 

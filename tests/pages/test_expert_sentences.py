@@ -112,7 +112,7 @@ def test_each_branch_says_what_was_found(sentence: Callable[..., str], given: di
     assert text.endswith("?") if said == "?" else said in text if said else text == ""
 
 
-def test_what_is_not_known_is_not_told() -> None:
+def test_what_is_not_known_is_not_said() -> None:
     assert "even" not in say.load_title(share=2 / 7, even=None, layers=FOUR)
     assert "random" not in say.load_title(share=2 / 7, even=1 / 8, layers=FOUR, chance=None)
     assert "layers differ" not in say.choice_caption(**CELLS | dict(n_chosen=None))
@@ -186,7 +186,7 @@ def test_how_strongly() -> None:
     assert say.weights_title(mean=1.0, places=1, layers=FOUR).startswith("The one expert that ")
 
 
-def test_stickiness_is_told_against_shuffled_tokens() -> None:
+def test_stickiness_is_compared_with_shuffled_tokens() -> None:
     found = dict(share=0.306, low=0.153, high=0.17, share_low=None, share_high=None, shuffled=0.17)
     assert chance.sticky_title(found | dict(effect=0.14, p=0.001), few=False) == (
         "A token chooses 30.6 % of its experts as the token before did, more than shuffled tokens: 15.3 % to 17.0 %"

@@ -43,7 +43,7 @@ def test_columns_are_those_of_the_drawn_graph() -> None:
     assert sum(t is not None for t in facts["tensor"]) == len(weights)
 
 
-def test_shapes_are_told_of_the_drawn_graph_and_of_the_one_that_generates() -> None:
+def test_shapes_are_given_of_the_drawn_graph_and_of_the_one_that_generates() -> None:
     facts = facts_of(scaled_case(2, 1))
     at = facts["name"].index("inp_embd")
     shapes = [facts[name]["names"][facts[name]["codes"][at]] for name in ("shape", "other_shape")]

@@ -187,10 +187,10 @@ def test_key_figures_and_findings_are_those_of_the_overview(report: Report) -> N
     )
     overview = overview.replace("\u202f", " ")
     values = json.loads(report.files["data/values.json"])
-    told = [line[2:] for part in PARTS for line in text_of(report, part).splitlines() if line.startswith("- ")]
+    lines = [line[2:] for part in PARTS for line in text_of(report, part).splitlines() if line.startswith("- ")]
     found_there = {finding.text.replace("\u202f", " ") for finding in Collector(*disk_case()).findings}
-    assert len(told) >= 12
-    for line in told:
+    assert len(lines) >= 12
+    for line in lines:
         others = ("While ", "The device was", "load time", "0 % of the file is in memory")
         if line.startswith(others) or "of the weight bytes that" in line:
             numbers = re.findall(r"[\d.]+", line.replace("\u202f", ""))
@@ -389,7 +389,7 @@ def test_a_failed_check_leaves_out_exactly_what_it_makes_false(check: str) -> No
             assert verdict.startswith("**complete**.\n")
 
 
-def test_checks_that_warned_are_told_after_those_that_failed() -> None:
+def test_checks_that_warned_are_listed_after_those_that_failed() -> None:
     made = failing("one_run_id")
     checks = tuple(
         replace(c, state="warning") if n % 2 and c.state == "passed" else c for n, c in enumerate(made.run.checks)

@@ -35,7 +35,7 @@ def called(report: Report, pattern: str, call: str) -> list[Any]:
     return [handed_over(text)[0] for text in texts]
 
 
-def test_pages_are_told_from_the_run_alone() -> None:
+def test_the_outline_follows_from_the_run_alone() -> None:
     every = [key for key, *_ in OUTLINE]
     assert [key for key, *_ in outline(a_moe_run())] == every
     for run in (a_run(), a_run(model=None), a_run(model=dict(n_experts=0))):

@@ -111,13 +111,13 @@ def test_the_addresses_of_the_first_version_are_known(page: str, there: str, mis
     assert shows(sample, described, there) and not shows(sample, described, missing)
 
 
-def test_what_is_held_of_earlier_versions_is_of_versions_of_this_repository() -> None:
+def test_facts_kept_of_earlier_versions_are_of_versions_of_this_repository() -> None:
     """Each of them, and for each all that its own bundle lacks."""
     committed = {path: read_bundle(path.parent) for path in (ROOT / "experiments").glob("*/versions/*/version.json")}
-    held = json.loads(EARLIER.read_text())
+    facts = json.loads(EARLIER.read_text())
     pages = [bundle.document["manifest"].get("provenance/index.html", {}) for bundle in committed.values()]
     shas = {page.get("sha256") for page in pages}
-    assert set(held) <= shas
+    assert set(facts) <= shas
     for bundle in committed.values():
         assert facts_of(bundle)["model"]["architecture"] and finding_of(bundle) and addresses_of(bundle)
 

@@ -51,7 +51,7 @@ class Published:
     def number(self, page: str, name: str) -> int:
         """A number that the lines explaining a figure name: `NAME=160`."""
         found = set(re.findall(rf"\b{name}=(\d+)", self.page(page)))
-        assert len(found) == 1, f"{page}: {name} is told as {found}"
+        assert len(found) == 1, f"{page}: {name} is printed as {found}"
         return int(found.pop())
 
     def state(self, page: str) -> Any:
@@ -123,17 +123,17 @@ def assert_published(found: Sequence[dict[str, str]], expected: Iterable[Row], k
     expected = list(expected)
     assert [set(row) for row in found[:1]] == [set(row) for row in expected[:1]], "other columns, or no rows"
     by_key = {tuple(_text(row[name]) for name in key): row for row in expected}
-    told = {tuple(row[name] for name in key): row for row in found}
-    assert len(told) == len(found), "a key stands twice"
-    assert told.keys() == by_key.keys()
+    by_place = {tuple(row[name] for name in key): row for row in found}
+    assert len(by_place) == len(found), "a key stands twice"
+    assert by_place.keys() == by_key.keys()
     wrong = []
-    for at, row in told.items():
+    for at, row in by_place.items():
         wrong += [
             f"{at} {name}: published {text!r}, recomputed {by_key[at][name]!r}"
             for name, text in row.items()
             if not agrees(text, by_key[at][name])
         ]
-    assert not wrong, "\n".join([f"{len(wrong)} cells of {len(told)} rows differ", *wrong[:10]])
+    assert not wrong, "\n".join([f"{len(wrong)} cells of {len(by_place)} rows differ", *wrong[:10]])
 
 
 def agrees(text: str, value: object) -> bool:

@@ -91,8 +91,8 @@ def test_events_are_those_that_other_decoders_find(number: str) -> None:
     is_op = (events.type == 2) | (events.type == 3)
     used = events.type < 4
     assert sorted({hex(pointer) for pointer in events.backend[used].tolist()}) == sorted(wanted["backends"])
-    begun = Counter(str(number) for number in events.op[events.type == 2].tolist())
-    assert begun == wanted["op_types"]
+    begins = Counter(str(number) for number in events.op[events.type == 2].tolist())
+    assert begins == wanted["op_types"]
     assert len(events.labels) == wanted["labels"] and int((events.label < 0).sum()) == wanted["null_labels"]
     assert max(map(len, events.labels)) == wanted["max_label_chars"]
     assert not events.op[~is_op].any() and not events.n_nodes[~(events.type < 2)].any()
@@ -308,7 +308,7 @@ def test_a_pointer_that_is_allocated_again_ends_the_buffer_before() -> None:
     assert trace.tables["passes"].empty and "op_names" not in checks(trace)
 
 
-def test_the_branch_memory_visualization_is_told_by_what_its_records_hold() -> None:
+def test_the_branch_memory_visualization_is_recognised_by_its_records() -> None:
     tensors = [memory(4, 1, 0xA, 8, "a"), memory(5, 2, 0xA, 8)]
     buffers = [memory(6, 3, 0xB, 4096, "CPU"), memory(7, 90, 0xB, 4096)]
     others = [record(8, 91, 7, b""), record(9, 92, 8, b""), record(10, 93, 8, b"")]
@@ -353,7 +353,7 @@ def test_a_thread_without_graphs_works_for_the_one_that_has_one() -> None:
     assert len(trace.tables["ops"]) == 3 and trace.tables["ops"]["begin_ns"].tolist()[2] == 1_000_060_000
 
 
-def test_an_operation_outside_all_graphs_is_in_no_pass_and_is_told() -> None:
+def test_an_operation_outside_all_graphs_is_in_no_pass_and_is_reported() -> None:
     trace = read(made(op(2, 1, "ffn_up-0", 29, 1), two_ops(10), op(3, 90, "ffn_up-0", 29, 1)))
     nodes = checks(trace)["nodes_accounted"]
     assert nodes.state == "failed" and nodes.detail == "2 records of operations outside all graphs"
@@ -414,7 +414,7 @@ def test_time_that_runs_back_is_counted_by_thread() -> None:
     assert checks(read(made(two_ops(0))))["zero_records"].state == "failed"
 
 
-def test_names_as_long_as_the_field_are_told() -> None:
+def test_names_as_long_as_the_field_are_reported() -> None:
     assert checks(read(made(two_ops(1))))["names_whole"].state == "passed"
     longest = op(2, 60, "x" * 63, 29, 1)
     trace = read(made(two_ops(1), graph(0, 59, 1), longest, op(3, 61, None, 29, 1), graph(1, 62, 1)))
@@ -422,6 +422,6 @@ def test_names_as_long_as_the_field_are_told() -> None:
     assert "x" * 63 in set(trace.tables["graph_nodes"]["name"])
 
 
-def test_a_pass_that_does_not_begin_with_the_lookup_is_told() -> None:
+def test_a_pass_that_does_not_begin_with_the_lookup_is_reported() -> None:
     assert checks(read(sample("07")))["first_op"].state == "passed"
     assert checks(read(sample("01")))["first_op"].state == "warning"

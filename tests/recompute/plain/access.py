@@ -73,7 +73,7 @@ def order(rows: Rows, found: Iterable[Access]) -> list[Row]:
     return made
 
 
-def told_passes(passes: list[Row]) -> list[Row]:
+def shown_passes(passes: list[Row]) -> list[Row]:
     """The passes that titles tell of: generate passes that used a mapped file, else such prompt passes."""
     used = [row for row in passes if row["n_accesses"]]
     return [row for row in used if row["kind"] == "generate"] or [row for row in used if row["kind"] == "prompt"]
@@ -131,8 +131,8 @@ def blocks(rows: Rows, found: Iterable[Access]) -> list[Row]:
         for size in (4096, 131072, 2097152):
             numbers = {n for one in used for n in range(one["begin"] // size, (one["end"] - 1) // size + 1)}
             in_blocks = sum(min((n + 1) * size, end_of_files) - n * size for n in numbers)
-            told = {"pass_id": pass_id, "block_bytes": size, "touched_bytes": touched}
-            made.append(told | {"in_blocks_bytes": in_blocks})
+            common = {"pass_id": pass_id, "block_bytes": size, "touched_bytes": touched}
+            made.append(common | {"in_blocks_bytes": in_blocks})
     return made
 
 

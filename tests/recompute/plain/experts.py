@@ -150,13 +150,13 @@ def of_tokens(rows: Rows) -> list[Row]:
     most = max(row["unevenness"] for row in uneven)
     layer = next(row["layer"] for row in uneven if row["unevenness"] == most)
     return [
-        row | {"generated_token": held(rows).get((row["pass_id"], row["row"])), "place": place}
+        row | {"generated_token": token_of(rows).get((row["pass_id"], row["row"])), "place": place}
         for token in choices(rows)[layer]
         for place, row in enumerate(by_strength(token), 1)
     ]
 
 
-def held(rows: Rows) -> dict[tuple[int, int], int]:
+def token_of(rows: Rows) -> dict[tuple[int, int], int]:
     """Which generated token a token row holds, by pass and row: those of generate passes hold them in order."""
     generate = {one["pass_id"] for one in rows.of_kind("generate")}
     keys = sorted((row["pass_id"], row["row"]) for row in rows["tokens"] if row["pass_id"] in generate)
@@ -314,17 +314,17 @@ def best_segment_routing(of: list[list[list[list[int]]]], m: int) -> tuple[float
 
 def segment_cache(of: list[list[list[int]]], m: int, size: int) -> float:
     """SCH of a layer: sequences of token rows of experts, in one cache of so many experts that knows m rows."""
-    held: dict[int, int] = {}  # expert: when it was used last
+    cached: dict[int, int] = {}  # expert: when it was used last
     hits = clock = 0
     for tokens in of:
         for at, row in enumerate(tokens):
             ahead = [expert for one in tokens[at : at + m] for expert in one]
-            missing = [expert for expert in row if expert not in held]
-            hits += len(row) - len(missing) + min(len(missing), size - len(held))
+            missing = [expert for expert in row if expert not in cached]
+            hits += len(row) - len(missing) + min(len(missing), size - len(cached))
             for expert in row:
-                if expert not in held and len(held) >= size:
-                    del held[min(held, key=lambda one: (ahead.count(one), held[one]))]
+                if expert not in cached and len(cached) >= size:
+                    del cached[min(cached, key=lambda one: (ahead.count(one), cached[one]))]
                 clock += 1
-                held[expert] = clock
+                cached[expert] = clock
                 ahead.remove(expert)
     return hits / sum(len(row) for tokens in of for row in tokens)

@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from tests.recompute.plain.experts import held
+from tests.recompute.plain.experts import token_of
 from tests.recompute.plain.rows import Row, Rows
 from tests.recompute.plain.times import op_times
 
@@ -86,14 +86,14 @@ def is_control(char: str) -> bool:
 
 
 def generated_tokens(rows: Rows, token_ids: list[int], pieces: dict[str, str]) -> list[Row]:
-    """Each generated token: its id and text, the pass whose logits gave it, and the pass that held it in a token row.
+    """Each generated token: its id and text, the pass whose logits gave it, and the pass that took it in.
 
     The last prompt ubatch gives token 0, each generate pass the next one. The token rows of the generate passes hold
     the generated tokens in order; nothing holds the last.
     """
     giving = [rows.of_kind("prompt")[-1], *rows.of_kind("generate")]
     ids = {(row["pass_id"], row["row"]): row["token_id"] for row in rows["tokens"]}
-    holding = {k: key for key, k in held(rows).items()}
+    holding = {k: key for key, k in token_of(rows).items()}
     assert [ids[holding[k]] for k in range(len(holding))] == token_ids[:-1]
     return [
         {

@@ -89,9 +89,9 @@ def reuse(rows: Rows, found: list[Access]) -> list[Row]:
 
 
 def _again(
-    of: dict[int, list[Row]], items: list[tuple[Any, int, int]], told: Any, *, by_granule: bool = False
+    of: dict[int, list[Row]], items: list[tuple[Any, int, int]], chosen: Any, *, by_granule: bool = False
 ) -> tuple[int, list[int], list[int]]:
-    """Of the items that `told` is true of: how many were used; for each repeated use passes and LRU bytes.
+    """Of the items that `chosen` is true of: how many were used; for each repeated use passes and LRU bytes.
 
     The size of an item is what was used of it, each byte once; of a granule all of it.
     """
@@ -107,13 +107,13 @@ def _again(
     for pass_id, _, name, _ in uses:
         if name in last:
             at = recent.index(name)
-            if told(name):
+            if chosen(name):
                 passes.append(number[pass_id] - last[name])
                 lru.append(sum(size[other] for other in recent[:at]) + size[name])
             del recent[at]
         recent.insert(0, name)
         last[name] = number[pass_id]
-    return sum(bool(told(name)) for name in last), passes, lru
+    return sum(bool(chosen(name)) for name in last), passes, lru
 
 
 def _within(values: list[int], target: float) -> int | None:
