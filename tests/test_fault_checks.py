@@ -36,9 +36,9 @@ def in_first_measured(tables: Tables, **changes: int) -> Tables:
 
 
 def test_a_run_with_all_its_faults_passes() -> None:
-    made = [each(evidence()) for each in CHECKS]
-    assert [check.state for check in made] == ["passed"] * 4, made
-    assert made[2].found.startswith(
+    checks = [each(evidence()) for each in CHECKS]
+    assert [check.state for check in checks] == ["passed"] * 4, checks
+    assert checks[2].found.startswith(
         f"{len(CASE['faults']) - outside_statistics():,} in operations".replace(",", "\u202f")
     )
 

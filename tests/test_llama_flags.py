@@ -99,11 +99,11 @@ def test_without_an_answer_nothing_runs(
     experiment: Path, more: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment.write_text(f'question = "?"\nmodel = "demo"\nprompt = "p"\ntokens = 1\n{more}')
-    made: list[object] = []
-    monkeypatch.setattr(run, "_run_all", lambda chosen, *_: made.append(chosen) or [])
-    monkeypatch.setattr(run, "_make", lambda matrix, *_, **__: made.append(matrix) or 0)
+    calls: list[object] = []
+    monkeypatch.setattr(run, "_run_all", lambda chosen, *_: calls.append(chosen) or [])
+    monkeypatch.setattr(run, "_make", lambda matrix, *_, **__: calls.append(matrix) or 0)
     assert main(["run", "case"]) == 2
     said = capsys.readouterr()
-    assert "add --yes to agree" in said.err and "/etc/adapter" in said.out and not made
+    assert "add --yes to agree" in said.err and "/etc/adapter" in said.out and not calls
     assert main(["run", "case", "--yes"]) == 0
-    assert "/etc/adapter" in capsys.readouterr().out and len(made) == 1
+    assert "/etc/adapter" in capsys.readouterr().out and len(calls) == 1

@@ -66,12 +66,12 @@ def test_one_copy_of_an_asset_however_many_versions(tmp_path: Path) -> None:
 
 
 def test_two_builds_are_the_same(tmp_path: Path) -> None:
-    made = []
+    sites = []
     for name in ("a", "b"):
         config = a_full_project(tmp_path / name)
-        made.append(files_of(build_site(config, strict=True).parent))
-        made.append(files_of(build_site(config, strict=True, verify=True).parent))
-    assert made[0] == made[1] == made[2] == made[3]
+        sites.append(files_of(build_site(config, strict=True).parent))
+        sites.append(files_of(build_site(config, strict=True, verify=True).parent))
+    assert sites[0] == sites[1] == sites[2] == sites[3]
 
 
 def test_two_builds_into_one_site_take_turns(

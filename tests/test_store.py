@@ -161,9 +161,9 @@ def test_a_run_of_before_a_table_was_added_has_none_and_one_that_lost_it_is_an_e
         assert store.read_tables(tmp_path)[name].empty
     for name in ("faults", "device", "cache"):
         (tmp_path / f"{name}.parquet").unlink()
-    made = store.read_tables(tmp_path)
-    assert all(made[name].empty for name in ("faults", "device", "cache", "requests", "barriers"))
-    assert len(made["copies"]) == len(hard_case()["copies"])
+    loaded = store.read_tables(tmp_path)
+    assert all(loaded[name].empty for name in ("faults", "device", "cache", "requests", "barriers"))
+    assert len(loaded["copies"]) == len(hard_case()["copies"])
     (tmp_path / "copies.parquet").unlink()
     with pytest.raises(StoreError, match=r"copies.parquet: is missing"):
         store.read_tables(tmp_path)

@@ -30,7 +30,7 @@ FAULTS = ("faults_recorded", "faults_agree", "faults_placed", "faults_barriers")
 
 def evidence(**changes: Any) -> Evidence:
     """The hard case as a run that passes: 5 prompt tokens, no generate pass, no warm-up."""
-    made = Evidence(
+    given = Evidence(
         tables=hard_case(),
         trace=TRACE,
         timings={"prompt_tokens": 5, "eval_runs": 1},
@@ -41,7 +41,7 @@ def evidence(**changes: Any) -> Evidence:
         tokens_asked=1,
         warmup=False,
     )
-    return replace(made, **changes)
+    return replace(given, **changes)
 
 
 def accounting(**changes: object) -> Evidence:
@@ -156,9 +156,9 @@ def test_experts_that_the_metadata_announces_and_no_tensor_holds() -> None:
 
 
 def test_a_model_that_only_encodes_is_not_compared_with_counters_of_generated_tokens() -> None:
-    made = with_table("passes", lambda passes: passes.assign(kind="encode"))
+    changed = with_table("passes", lambda passes: passes.assign(kind="encode"))
     keys = ("passes_agree", "tokens_agree", "tokens_asked")
-    assert {state_of(made, key) for key in keys} == {"not checked"}
+    assert {state_of(changed, key) for key in keys} == {"not checked"}
 
 
 def test_a_first_op_from_the_wrong_enum_table() -> None:
@@ -194,13 +194,13 @@ def test_a_gap_is_padding_up_to_the_alignment_of_its_file(alignment: int, gap: i
         end = (tensors["offset"] + tensors["size_bytes"])[tensors["file"] == 1].max()
         return files.assign(size_bytes=[files["size_bytes"].iloc[0], end + gap])
 
-    made = replace(with_table("files", lengthen), alignment=(32, alignment))
-    (check,) = [check for check in checks_of(made) if check.key == "tensors_tile_file"]
+    changed = replace(with_table("files", lengthen), alignment=(32, alignment))
+    (check,) = [check for check in checks_of(changed) if check.key == "tensors_tile_file"]
     numbers = {n: f"{n:,}".replace(",", "\u202f") for n in (gap, limit, alignment)}
     assert check.state == state
     assert check.found == f"0 overlaps, largest gap {numbers[gap]} B"
     assert check.limit == f"no overlap, gaps below {numbers[limit]} B"
-    detail = f"general.alignment of {made.tables['files']['path'].iloc[1]} is {numbers[alignment]} B"
+    detail = f"general.alignment of {changed.tables['files']['path'].iloc[1]} is {numbers[alignment]} B"
     assert check.detail == (detail if alignment > 4096 else "")
 
 
@@ -241,8 +241,8 @@ def test_how_many_tokens_passes_of_several_sequences_gave_is_not_known() -> None
     def several(passes: pd.DataFrame) -> pd.DataFrame:
         return passes.assign(kind=passes["kind"].astype(object).replace("prompt", "mixed"))
 
-    made = replace(with_table("passes", several), tokens_asked=None)
-    (check,) = [check for check in checks_of(made) if check.key == "tokens_asked"]
+    changed = replace(with_table("passes", several), tokens_asked=None)
+    (check,) = [check for check in checks_of(changed) if check.key == "tokens_asked"]
     assert (check.state, check.found) == ("not checked", "not known")
     (check,) = [check for check in checks_of(evidence(tokens_asked=None)) if check.key == "tokens_asked"]
     assert (check.state, check.found) == ("not checked", "1")
@@ -352,13 +352,13 @@ def generating(
     passes, spans, ops = tables["passes"], tables["spans"], tables["ops"]
     second = passes["pass_id"] == 2
     more = [passes[passes["pass_id"] < 2], *(passes[second].assign(pass_id=2 + i) for i in range(len(times)))]
-    made = pd.concat(more, ignore_index=True)
-    long = [5_000 if kind == "load" else prompt_ns for kind in made["kind"][:2]] + list(times)
+    all_spans = pd.concat(more, ignore_index=True)
+    long = [5_000 if kind == "load" else prompt_ns for kind in all_spans["kind"][:2]] + list(times)
     begin = [sum(long[:i]) for i in range(len(long))]
     kinds = pd.Categorical(["load", "prompt", *["generate"] * len(times)], dtype=passes["kind"].dtype)
     ends = pd.array([b + n for b, n in zip(begin, long, strict=True)], dtype="Int64")
-    made = made.assign(kind=kinds, begin_ns=begin, end_ns=ends).astype({"begin_ns": "int64"})
-    tables["passes"] = made.assign(counted_ns=pd.array([None, *long[1:]], dtype="Int64"), **changes)
+    all_spans = all_spans.assign(kind=kinds, begin_ns=begin, end_ns=ends).astype({"begin_ns": "int64"})
+    tables["passes"] = all_spans.assign(counted_ns=pd.array([None, *long[1:]], dtype="Int64"), **changes)
     for name, table in (("spans", spans), ("ops", ops)):
         own = [
             table[table["pass_id"] == 1],

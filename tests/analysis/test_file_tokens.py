@@ -163,12 +163,12 @@ def test_waits_are_faults_that_started_a_read_or_took_long(tables: Tables, monke
 
 
 def test_the_parts_of_the_time_add_up_to_the_duration(tables: Tables) -> None:
-    made = file_tokens.times(tables, theme.GROUP_OF).to_dict("records")
+    rows = file_tokens.times(tables, theme.GROUP_OF).to_dict("records")
     passes = {row["pass_id"]: row for row in measured(tables).to_dict("records")}
-    assert [row["pass_id"] for row in made] == list(passes)
+    assert [row["pass_id"] for row in rows] == list(passes)
     nodes = {(n["graph"], n["node"]): n["component"] for n in tables["graph_nodes"].to_dict("records")}
     split = {row["pass_id"]: row for row in disk_waits.pass_split(tables).to_dict("records")}
-    for row in made:
+    for row in rows:
         one = passes[row["pass_id"]]
         spans: list[dict[Any, Any]] = [s for s in tables["spans"].to_dict("records") if s["pass_id"] == one["pass_id"]]
         n_threads = len({s["thread"] for s in spans})

@@ -129,10 +129,10 @@ def test_the_instance_of_a_killed_process_is_removed_by_the_next(tracing: Path) 
             with holding() as (_, killed):
                 assert {living, killed} <= instances(tracing)
             assert killed in instances(tracing)
-            with tracefs.instance() as made:
+            with tracefs.instance() as instance:
                 there = instances(tracing)
-                assert {living, foreign.name, made.folder.name} <= there and not {killed, taken.name} & there
-            assert made.folder.name not in instances(tracing) and living in instances(tracing)
+                assert {living, foreign.name, instance.folder.name} <= there and not {killed, taken.name} & there
+            assert instance.folder.name not in instances(tracing) and living in instances(tracing)
         with tracefs.instance():
             assert living not in instances(tracing)
     finally:
@@ -145,10 +145,10 @@ def test_after_an_exception_the_instance_is_gone(tracing: Path, tmp_path: Path) 
     before = instances(tracing)
     with pytest.raises(ZeroDivisionError), recorded_requests(tmp_path, wanted=True) as requests:
         assert requests and requests.refused is None
-        made = instances(tracing) - before
-        assert made
+        left = instances(tracing) - before
+        assert left
         raise ZeroDivisionError
-    assert not made & instances(tracing)  # other programs may have theirs
+    assert not left & instances(tracing)  # other programs may have theirs
 
 
 def test_two_recordings_one_after_the_other_have_their_own_events(tracing: Path, model: Path, tmp_path: Path) -> None:

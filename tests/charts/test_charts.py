@@ -133,8 +133,8 @@ def test_layers_without_a_number_stand_last_and_many_layers_stand_side_by_side()
     few = by_layer.stacked(rows, "ns_per_token", "of time").to_dict()["encoding"]
     assert few["y"]["sort"] == ["layer 2", "layer 10", "no layer"] and few["x"]["title"] == "µs of time"
     many = pd.DataFrame({"layer": [*range(40), None], "group": "FFN", "ns_per_token": 1.0})
-    made = by_layer.stacked(many, "ns_per_token", "of time").to_dict()["encoding"]
-    assert made["x"]["sort"] == [*map(str, range(40)), "no layer"]
+    encodings = by_layer.stacked(many, "ns_per_token", "of time").to_dict()["encoding"]
+    assert encodings["x"]["sort"] == [*map(str, range(40)), "no layer"]
 
 
 def test_every_chart_takes_the_same_width(figures: dict[str, svg.Drawing]) -> None:

@@ -37,7 +37,7 @@ HIGH = 2**63  # begin of the addresses that no signed number holds
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs_and_versions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs 3 and 4 of `demo`, a mixture; 4 has more passes."""
     experiments = tmp_path_factory.mktemp("made") / "experiments"
     for number, n_passes in ((3, 4), (4, 6)):
@@ -49,14 +49,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def place(runs_and_versions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with these runs; home and temporary files lie here too."""
     for name in ("home", "tmp"):
         (tmp_path / name).mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.chdir(tmp_path)
-    Path("experiments").symlink_to(made)
+    Path("experiments").symlink_to(runs_and_versions)
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:

@@ -184,11 +184,11 @@ def test_more_repeats_never_tell_less(n: int) -> None:
     """Of forty rows that all differ clearly, all are shown with 8 rounds and with any more."""
 
     def runs(name: str, times: float, first: int) -> Side:
-        made = []
+        found = []
         for turn in range(1, n + 1):
             rows = [timed(times * (1000 + turn + item), "time", "layer", f"layer {item}", "ns") for item in range(40)]
-            made.append(run_with(first + turn, [*rows, timed(times * (1000 + turn))], slot=slot(turn, threads=name)))
-        return Side(name, tuple(made))
+            found.append(run_with(first + turn, [*rows, timed(times * (1000 + turn))], slot=slot(turn, threads=name)))
+        return Side(name, tuple(found))
 
     found = compare(runs("1", 1.0, 0), runs("2", 2.0, 100))
     layers = found.of("timed", "layer")

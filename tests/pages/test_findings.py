@@ -231,10 +231,10 @@ def test_experts_that_are_chosen_most_and_never(collector: Collector, rows: Rows
 @pytest.mark.parametrize("check", [check.key for check in all_checks()])
 def test_no_finding_stands_whose_figure_a_failed_check_makes_false(collector: Collector, check: str) -> None:
     failed = replace(RUN, checks=(Check(check, "A check", "failed", "17", "0"),))
-    made = same_analyses(collector, failed)
-    stands = {(f.measure, f.scope, f.part.key) for f in made.findings}
+    again = same_analyses(collector, failed)
+    stands = {(f.measure, f.scope, f.part.key) for f in again.findings}
     for finding in collector.findings:
-        if made.refusal(finding.part.needs):
+        if again.refusal(finding.part.needs):
             assert (finding.measure, finding.scope, finding.part.key) not in stands, (check, finding.text)
 
 

@@ -41,12 +41,12 @@ def bundle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def asked(bundle: Bundle) -> set[str]:
     """Places that are there and places that are not: every id, operations, tensors and nodes around their numbers."""
-    made = {"pass=0", "pass=999999999", "pass=x", "tensor=", "g0", "nothing", "fig-", '"><script>'}
+    anchors = {"pass=0", "pass=999999999", "pass=x", "tensor=", "g0", "nothing", "fig-", '"><script>'}
     for page in bundle.pages:
-        made |= {found.decode() for found in re.findall(rb'id="([\w.-]+)"', bundle.body(page["path"]))}
-    made |= {f"pass={p}" for p in range(12)} | {f"pass={p}&node={n}" for p in range(12) for n in range(40)}
-    made |= {f"tensor={n}" for n in range(80)} | {f"g{g}-n{n}" for g in range(5) for n in range(40)}
-    return made
+        anchors |= {found.decode() for found in re.findall(rb'id="([\w.-]+)"', bundle.body(page["path"]))}
+    anchors |= {f"pass={p}" for p in range(12)} | {f"pass={p}&node={n}" for p in range(12) for n in range(40)}
+    anchors |= {f"tensor={n}" for n in range(80)} | {f"g{g}-n{n}" for g in range(5) for n in range(40)}
+    return anchors
 
 
 def searched(bundle: Bundle) -> set[tuple[str, str]]:

@@ -73,7 +73,7 @@ class Published:
 
     def op_rows(self) -> list[Row]:
         """The rows that the operation table shows of every pass: what is the same in several stands apart, once."""
-        made: list[Row] = []
+        found: list[Row] = []
         nodes: list[int] = []
         where = {one["id"]: one for one in self.state("operations")["passes"]}
         for chunk in sorted({one["chunk"] for one in where.values()}):
@@ -94,8 +94,8 @@ class Published:
                     for skipped, value in zip(differing[::2], differing[1::2], strict=True):
                         number += skipped or 0
                         rows[number][name] = value
-                made += rows
-        return made
+                found += rows
+        return found
 
 
 TIMES = ("duration", "work", "barrier", "wait")
@@ -107,15 +107,15 @@ def unpacked(text: str) -> list[int | None]:
 
     0 is null, an odd number 2n + 1 is n, an even one 2n is -n.
     """
-    made: list[int | None] = []
+    values: list[int | None] = []
     code = shift = 0
     for byte in base64.b64decode(text):
         code |= (byte & 127) << shift
         shift += 7
         if byte < 128:
-            made.append(None if code == 0 else code // 2 if code % 2 else -code // 2)
+            values.append(None if code == 0 else code // 2 if code % 2 else -code // 2)
             code = shift = 0
-    return made
+    return values
 
 
 def assert_published(found: Sequence[dict[str, str]], expected: Iterable[Row], key: Sequence[str]) -> None:

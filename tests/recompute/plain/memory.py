@@ -27,15 +27,15 @@ def shared_rows(rows: Rows, most: int) -> list[list[int]]:
     passes = sorted((p for p in rows["passes"] if p["graph"] is not None), key=lambda p: p["pass_id"])
     generate = [p["pass_id"] for p in passes if p["kind"] == "generate"]
     together = max(1, math.ceil(len(generate) / max(1, most - (len(passes) - len(generate)))))
-    made: list[list[int]] = []
+    shared: list[list[int]] = []
     before = None
     for one in passes:
         place = (generate.index(one["pass_id"]) // together) if one["kind"] == "generate" else None
         if place is None or place != before:
-            made.append([])
-        made[-1].append(one["pass_id"])
+            shared.append([])
+        shared[-1].append(one["pass_id"])
         before = place
-    return made
+    return shared
 
 
 def heatmap(
@@ -93,10 +93,10 @@ def tensors_use(rows: Rows, found: Iterable[Access]) -> list[Row]:
         if access.tensor is not None and access.ranges:
             ranges[access.tensor][access.memory] += access.ranges
             passes[access.tensor].add(access.pass_id)
-    made = []
+    table = []
     for tensor in rows["tensors"]:
         of = ranges[tensor["tensor"]]
-        made.append(
+        table.append(
             tensor
             | {
                 "touched_bytes": union([*of["disk"], *of["copied"]]),
@@ -106,7 +106,7 @@ def tensors_use(rows: Rows, found: Iterable[Access]) -> list[Row]:
                 "memory": " + ".join(memory for memory in ("copied", "disk") if of[memory]) or None,
             }
         )
-    return made
+    return table
 
 
 def tensor_groups(use: Iterable[Row]) -> list[Row]:
