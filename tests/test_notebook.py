@@ -57,9 +57,9 @@ def test_every_chart_is_the_one_that_the_page_draws(report: Report) -> None:
     drawn = {key for key in titles if not key.startswith("graph-")}
     assert drawn == set(CHARTS) - OF_SOME_RUNS
     for key in drawn:
-        made = getattr(charts, key.replace("-", "_"))()
-        assert isinstance(made, alt.TopLevelMixin)
-        document = made.to_dict()  # checked against the schema of Vega-Lite
+        chart = getattr(charts, key.replace("-", "_"))()
+        assert isinstance(chart, alt.TopLevelMixin)
+        document = chart.to_dict()  # checked against the schema of Vega-Lite
         assert document.pop("title")["text"] == titles[key]
         published = expanded(report.files[f"figures/{key}.vl.json"])
         assert bare(document) == bare(published), key

@@ -28,12 +28,12 @@ def recorded(experiment: Experiment, **settings: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "made", [MADE, replace(MADE, memory_limit_gb=None, mlock_gb=2.0, page_cache="as is", chat=True)]
+    "experiment", [MADE, replace(MADE, memory_limit_gb=None, mlock_gb=2.0, page_cache="as is", chat=True)]
 )
-def test_the_record_of_a_run_describes_its_experiment(made: Experiment) -> None:
-    again = experiment_of("demo@v1", json.loads(json.dumps(recorded(made))), "demo")
-    assert again == replace(made, name="demo-v1", repeat=1, faults=made.records_faults)
-    assert command_for(again, Path("a"), Path("b")) == command_for(made, Path("a"), Path("b"))
+def test_the_record_of_a_run_describes_its_experiment(experiment: Experiment) -> None:
+    again = experiment_of("demo@v1", json.loads(json.dumps(recorded(experiment))), "demo")
+    assert again == replace(experiment, name="demo-v1", repeat=1, faults=experiment.records_faults)
+    assert command_for(again, Path("a"), Path("b")) == command_for(experiment, Path("a"), Path("b"))
 
 
 @pytest.mark.parametrize(

@@ -261,16 +261,16 @@ MADE = st.builds(
 
 
 @given(st.lists(MADE, max_size=9))
-def test_waiting_answers_then_time_then_what_is_largest_and_kinds_take_turns(made: list[Finding]) -> None:
-    first, *others = every = ordered(made) or [None]
-    assert sorted(map(id, every)) == sorted(map(id, made)) or not made
+def test_waiting_answers_then_time_then_what_is_largest_and_kinds_take_turns(every_finding: list[Finding]) -> None:
+    first, *others = every = ordered(every_finding) or [None]
+    assert sorted(map(id, every)) == sorted(map(id, every_finding)) or not every_finding
     if first is None:
         return
-    waits = [f for f in made if f.kind == "waiting" and f.effect >= WAITS]
+    waits = [f for f in every_finding if f.kind == "waiting" and f.effect >= WAITS]
     if waits:
         assert first in waits and (first.scope == "generation" or all(f.scope != "generation" for f in waits))
     else:
-        of = [f for f in made if f.kind == "time"] or made
+        of = [f for f in every_finding if f.kind == "time"] or every_finding
         assert first in of and first.effect == max(f.effect for f in of)
     n: dict[str, int] = defaultdict(int, {first.kind: 1})
     turns = []
