@@ -86,12 +86,12 @@ def empty_figures() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _vega_is_made_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Every site in a new folder makes Vega's script, which takes two seconds: here it finds that of this session."""
-    made, script = session_folder(tmp_path_factory) / "vega", vega.script
+    folder, script = session_folder(tmp_path_factory) / "vega", vega.script
 
     def found(cache: Path) -> bytes:
-        if not cache.is_relative_to(made):
-            script(made)
-            for file in made.glob("vega-*.js"):
+        if not cache.is_relative_to(folder):
+            script(folder)
+            for file in folder.glob("vega-*.js"):
                 if not (cache / file.name).exists():
                     store.write_text(cache / file.name, file.read_text(encoding="utf-8"))
         return script(cache)

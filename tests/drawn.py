@@ -108,8 +108,8 @@ def by_processes() -> Iterator[None]:
 def _kept(name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     if not _FOLDER:
         return _DRAW[name](*arguments, **named)
-    told = json.dumps([name, arguments, named], sort_keys=True)
-    key = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+    call = json.dumps([name, arguments, named], sort_keys=True)
+    key = hashlib.sha256(call.encode("utf-8", "surrogatepass")).hexdigest()
     path = _FOLDER[0] / key
     if path.exists():
         return pickle.loads(zlib.decompress(path.read_bytes()))

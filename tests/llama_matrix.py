@@ -75,16 +75,16 @@ def objects_of(build: Build, hooked: set[str]) -> list[str]:
     """The objects of all sources that are hooked or tracegen's; every hooked source has one."""
     folder = build.folder / "build"
     entries = json.loads((folder / "compile_commands.json").read_text(encoding="utf-8"))
-    made = {}
+    objects = {}
     for entry in entries:
         file = Path(entry["file"]).resolve()
         if file.is_relative_to(build.source.resolve()):
             name = file.relative_to(build.source.resolve()).as_posix()
             if name in hooked or name.startswith(f"{SOURCES}/"):
-                made[name] = os.path.relpath(Path(entry["directory"]) / entry["output"], folder)
-    missing = {file for file in hooked if file.endswith((".c", ".cpp"))} - set(made)
+                objects[name] = os.path.relpath(Path(entry["directory"]) / entry["output"], folder)
+    missing = {file for file in hooked if file.endswith((".c", ".cpp"))} - set(objects)
     assert not missing, f"not compiled: {sorted(missing)}"
-    return list(made.values())
+    return list(objects.values())
 
 
 def hashes_of(tree: Path) -> dict[str, str]:
@@ -98,11 +98,11 @@ def run_release(upstream: Upstream, folder: Path, progress: Progress) -> dict[tu
     for target in (TARGET, EMBEDDING):
         build = ensure_build(progress, target=target, upstream=upstream)
     folder.mkdir()
-    made = {}
+    results = {}
     for number, cell in enumerate(CELLS):
-        made[upstream.version, cell.name] = outcome = run_cell(cell, build.programs, folder / str(number))
+        results[upstream.version, cell.name] = outcome = run_cell(cell, build.programs, folder / str(number))
         print(f"{upstream.version} {cell.name}: {outcome.state} {outcome.why}", flush=True)
-    return made
+    return results
 
 
 def main() -> int:

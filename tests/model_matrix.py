@@ -40,13 +40,13 @@ WHOLE = ("load", "warmup", "prompt", "prompt", "prompt", "generate", "generate",
 
 @dataclass(frozen=True)
 class Cell:
-    """A model and how it is run. `kinds` are its passes, `held` says whether the knob did what it is for."""
+    """A model and how it is run. `kinds` are its passes, `works` says whether the knob did what it is for."""
 
     name: str
     case: Case
     settings: Mapping[str, Any] = field(default_factory=dict)
     kinds: tuple[str, ...] = WHOLE
-    held: Callable[[LoadedRun], bool] = lambda loaded: True
+    works: Callable[[LoadedRun], bool] = lambda loaded: True
 
     @property
     def program(self) -> str:
@@ -85,18 +85,18 @@ _BERT = Case(random_models.BERT, unplaced=frozenset({"CPY"}))  # 0.3.20 copies a
 _VARIANTS = ("llama-", "lora", "quantised")  # of llama
 MODELS = tuple(Cell(name, case) for name, case in {**CASES, "bert": _BERT}.items() if not name.startswith(_VARIANTS))
 KNOBS = (
-    Cell("prefault off", LLAMA, {"prefault": False}, held=lambda run: run.run.facts["settings"]["prefault"] is False),
-    Cell("page cache cold", LLAMA, {"page_cache": "cold"}, held=lambda run: _cached(run) == 0),
-    Cell("page cache warm", LLAMA, {"page_cache": "warm"}, held=lambda run: _cached(run) > 0),
-    Cell("residency", LLAMA, {"residency": True}, held=lambda run: run.residency["pass_id"].nunique() == len(WHOLE)),
-    Cell("no mmap", LLAMA, {"mmap": False}, held=lambda run: _weights_in(run) == {"copied"}),
-    Cell("repacked", REPACKED, held=lambda run: _weights_in(run) == {"copied", "disk"}),
-    Cell("repack off", REPACKED, {"repack": False}, held=lambda run: _weights_in(run) == {"disk"}),
+    Cell("prefault off", LLAMA, {"prefault": False}, works=lambda run: run.run.facts["settings"]["prefault"] is False),
+    Cell("page cache cold", LLAMA, {"page_cache": "cold"}, works=lambda run: _cached(run) == 0),
+    Cell("page cache warm", LLAMA, {"page_cache": "warm"}, works=lambda run: _cached(run) > 0),
+    Cell("residency", LLAMA, {"residency": True}, works=lambda run: run.residency["pass_id"].nunique() == len(WHOLE)),
+    Cell("no mmap", LLAMA, {"mmap": False}, works=lambda run: _weights_in(run) == {"copied"}),
+    Cell("repacked", REPACKED, works=lambda run: _weights_in(run) == {"copied", "disk"}),
+    Cell("repack off", REPACKED, {"repack": False}, works=lambda run: _weights_in(run) == {"disk"}),
     Cell("KV cache q8_0", CASES["quantised-kv-cache"]),
-    Cell("flash attention on", LLAMA, {"flash_attention": "on"}, held=lambda run: "FLASH_ATTN_EXT" in _ops(run)),
-    Cell("flash attention off", LLAMA, {"flash_attention": "off"}, held=lambda run: "SOFT_MAX" in _ops(run)),
-    Cell("one thread", LLAMA, {"threads": 1}, held=lambda run: _threads(run) == 1),
-    Cell("two threads", LLAMA, {"threads": 2}, held=lambda run: _threads(run) == 2),
+    Cell("flash attention on", LLAMA, {"flash_attention": "on"}, works=lambda run: "FLASH_ATTN_EXT" in _ops(run)),
+    Cell("flash attention off", LLAMA, {"flash_attention": "off"}, works=lambda run: "SOFT_MAX" in _ops(run)),
+    Cell("one thread", LLAMA, {"threads": 1}, works=lambda run: _threads(run) == 1),
+    Cell("two threads", LLAMA, {"threads": 2}, works=lambda run: _threads(run) == 2),
     Cell("one ubatch", LLAMA, {"ubatch": 512}, ONE_UBATCH),
     Cell("no warm-up", LLAMA, {"warmup": False}, NOT_WARM),
 )
@@ -141,7 +141,7 @@ def _look_at(cell: Cell, loaded: LoadedRun) -> None:
     for look in OF_TOKENS:
         look(traced)
     assert tuple(loaded.passes["kind"]) == cell.kinds, f"passes are {', '.join(loaded.passes['kind'].astype(str))}"
-    assert cell.held(loaded), f"{cell.name} did nothing"
+    assert cell.works(loaded), f"{cell.name} did nothing"
 
 
 def last_of(said: str) -> str:

@@ -1,7 +1,7 @@
 """Tiny models with random weights, of the architectures that people trace.
 
 Each architecture is a table: its metadata, and its tensors with the component that the product must
-find for them, told by hand and not by naming.py. Sizes are as small as llama.cpp's kernels allow.
+find for them, written by hand and not by naming.py. Sizes are as small as llama.cpp's kernels allow.
 """
 
 from tracegen.measure.demo.architecture import Architecture, Value, Weight

@@ -1,4 +1,4 @@
-"""GGUF files with random contents, what the gguf package reads of them, and the order `layer`, told by hand."""
+"""GGUF files with random contents, what the gguf package reads of them, and the order `layer`, written by hand."""
 
 import random
 from collections.abc import Iterable, Sequence
@@ -58,7 +58,7 @@ def in_order(path: Path) -> list[str]:
 
 
 def by_layer(names: Sequence[str]) -> list[str]:
-    """The order `layer`, told by hand."""
+    """The order `layer`, written by hand."""
     embedding = [name for name in names if name.startswith("token_embd")]
     blocks = [[name for name in names if name.startswith(f"blk.{n}.")] for n in range(12)]
     rest = [name for name in names if not name.startswith(("token_embd", "blk."))]

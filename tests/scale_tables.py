@@ -24,20 +24,20 @@ SIZES = ("offset", "origin_offset", "buffer_offset", "size_bytes", "axis_begin",
 
 def stretched(tables: Mapping[str, pd.DataFrame]) -> Tables:
     """The same run `SLOWER` times slower, on a machine that began `BOOT_NS` before it."""
-    made = {}
+    larger = {}
     for name, table in tables.items():
         times = [c.name for c in BY_NAME[name].columns if c.unit == "ns"]
-        made[name] = table.assign(**{c: table[c] * SLOWER + (BOOT_NS if c in MOMENTS else 0) for c in times})
-    return made
+        larger[name] = table.assign(**{c: table[c] * SLOWER + (BOOT_NS if c in MOMENTS else 0) for c in times})
+    return larger
 
 
 def enlarged(tables: Mapping[str, pd.DataFrame]) -> Tables:
     """The same run of a model with rows of `LARGER` times as many elements."""
-    made = {}
+    larger = {}
     for name, table in tables.items():
         sizes = [c for c in table.columns if c in SIZES]
-        made[name] = table.assign(**{c: table[c] * LARGER for c in sizes})
-    return made
+        larger[name] = table.assign(**{c: table[c] * LARGER for c in sizes})
+    return larger
 
 
 def many_passes(n: int, pages_read: int = 0) -> Tables:
@@ -161,7 +161,7 @@ def repeated(tables: Mapping[str, pd.DataFrame], n: int) -> Tables:
     passes = tables["passes"]
     last = passes.iloc[-1]
     length = int(last["end_ns"] - last["begin_ns"]) + 40_000
-    made = dict(tables)
+    larger = dict(tables)
     for name, table in tables.items():
         if BY_NAME[name].key[0] != "pass_id":
             continue
@@ -176,5 +176,5 @@ def repeated(tables: Mapping[str, pd.DataFrame], n: int) -> Tables:
         for column in MOMENTS:
             if column in columns:
                 columns[column] = (pd.Series(columns[column]) + number * length).astype(rows[column].dtype).array
-        made[name] = pd.concat([table, pd.DataFrame(columns)], ignore_index=True)
-    return made
+        larger[name] = pd.concat([table, pd.DataFrame(columns)], ignore_index=True)
+    return larger

@@ -23,8 +23,8 @@ def session_folder(factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Nobody else holds `path` in this block; the kernel lets go when this process dies."""
+def locked(path: Path) -> Iterator[None]:
+    """Nobody else has the lock of `path` in this block; the kernel lets go when this process dies."""
     with path.with_name(f"{path.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -37,7 +37,7 @@ def shared_folder(factory: pytest.TempPathFactory, name: str, make: Callable[[Pa
     """
     folder = session_folder(factory) / name
     whole = folder.with_name(f"{name}.whole")
-    with held(folder):
+    with locked(folder):
         if not whole.exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()

@@ -168,7 +168,7 @@ def test_make_targets_of_the_readme_exist() -> None:
 
 
 def in_process(*words: str, say: str = "", **named: Any) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own, begun by a shell: `say` redirects its streams, or limits it before."""
+    """A command in a process of its own, started by a shell: `say` redirects its streams, or limits it before."""
     command = [sys.executable, "-m", "tracegen", *words]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")} | named
     shell = f"{say} {shlex.join(command)}" if say.endswith(";") else f"{shlex.join(command)} {say}"

@@ -24,12 +24,12 @@ BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
 TABLES = scaled_case(1, 2)
 
 
-def made(experiments: Path, name: str, number: int, checks: tuple[Check, ...] = (), **facts: object) -> Run:
+def stored_run(experiments: Path, name: str, number: int, checks: tuple[Check, ...] = (), **facts: object) -> Run:
     return stored(experiments, replace(a_run(checks=checks, **facts), experiment=name, number=number), TABLES)
 
 
 def version(experiments: Path, name: str, number: int, checks: tuple[Check, ...] = (), **facts: object) -> None:
-    public = privacy.public_run(made(experiments, name, number, checks, **facts))
+    public = privacy.public_run(stored_run(experiments, name, number, checks, **facts))
     report = rendered(TABLES, replace(public, experiment="any", number=1))  # its pages are not looked at
     publish.publish(experiments / name, public, lambda planned: report, "why", NOW + timedelta(days=number))
 
@@ -41,7 +41,7 @@ def experiments(empty_figures: None, tmp_path_factory: pytest.TempPathFactory) -
     version(folder, "a", 2, settings={**a_run().facts["settings"], "threads": 7})
     version(folder, "b", 1)
     for number, threads in enumerate(("1", "2", "1", "2"), 1):
-        made(folder, "m", number, slot=slot(1 + number // 3, threads=threads))
+        stored_run(folder, "m", number, slot=slot(1 + number // 3, threads=threads))
     return folder
 
 
@@ -109,8 +109,8 @@ def test_versions_that_cannot_be_compared_are_left_out(tmp_path: Path) -> None:
 
 def test_one_cell_is_no_matrix(tmp_path: Path) -> None:
     folder = tmp_path / "experiments"
-    made(folder, "m", 1, slot=slot(1, threads="1"))
-    made(folder, "m", 2, BAD, slot=slot(1, threads="2"))
+    stored_run(folder, "m", 1, slot=slot(1, threads="1"))
+    stored_run(folder, "m", 2, BAD, slot=slot(1, threads="2"))
     assert gathered(folder, tmp_path / "cache").entries[0].comparisons == []
 
 
@@ -165,8 +165,8 @@ def test_the_journal_leads_to_a_comparison_that_it_names(experiments: Path, tmp_
     assert links == [(own, "a@v1 → b@v1"), (own, "once more"), ("experiments/a/v2-from-v1/index.html", "a@v1 → a@v2")]
     for address, _ in links:
         assert "What differs?" in (config.parent / "site" / address).read_text()
-    made = {path.parent.name for path in (config.parent / "site").glob("experiments/*/v*-*/index.html")}
-    assert made == {"v1-with-a-v1", "v2-from-v1"}
+    pages = {path.parent.name for path in (config.parent / "site").glob("experiments/*/v*-*/index.html")}
+    assert pages == {"v1-with-a-v1", "v2-from-v1"}
     (ops, runs) = re.findall(r'<a class="tracegen-value" href="([^"]+)"[^>]*>([^<]+)</a>', page)
     assert ops[0] == own and re.fullmatch(r"[0-9]+ → [0-9]+ \((equal|different), n = 1 and 1\)", ops[1])
     assert runs == (own, "n = 1 and 1")

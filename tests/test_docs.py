@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.mark.parametrize("name", ["commands.md", "settings.md"])
 def test_a_page_is_what_the_code_says(name: str) -> None:
-    held = (ROOT / "docs" / name).read_text(encoding="utf-8")
-    assert held == docs.pages()[name], "run: python -m tracegen.cli.docs"
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert page == docs.pages()[name], "run: python -m tracegen.cli.docs"
 
 
 def test_check_finds_a_page_that_is_stale(

@@ -209,18 +209,18 @@ def changed(document: Any, within: Any = None) -> Iterator[Any]:
     within = document if within is None else within
     keys = list(within)[:12] if isinstance(within, dict) else range(min(len(within), 2))
     for key in keys:
-        held = within[key]
+        value = within[key]
         for other in OTHERS:
             within[key] = other
             yield document
-        within[key] = held
-        if isinstance(held, dict | list):
-            yield from changed(document, held)
+        within[key] = value
+        if isinstance(value, dict | list):
+            yield from changed(document, value)
     if isinstance(within, dict):
         for key in keys:
-            held = within.pop(key)
+            value = within.pop(key)
             yield document
-            within[key] = held
+            within[key] = value
 
 
 @pytest.mark.parametrize("name", ["runs/001/run.json", "versions/1/version.json", "ledger.json", "status.json"])

@@ -33,15 +33,15 @@ def runs_in(experiments: Path, n: int) -> list[Path]:
 def test_processes_draw_what_this_one_would(tmp_path: Path) -> None:
     runs = runs_in(tmp_path / "experiments", 3)
     (runs[1] / "tables" / "ops.parquet").unlink()
-    made = []
+    folders = []
     for cache, render in ((tmp_path / "theirs", None), (tmp_path / "ours", render_report)):
         with Drawing(runs, cache, ("ada",), render) as drawing:
             found = drawing.drawn
         first, broken, third = (found[path] for path in runs)
         assert isinstance(first, Draft) and isinstance(third, Draft) and isinstance(broken, TracegenError)
-        made.append((files_of(cache), first.run, str(broken)))
-    assert made[0] == made[1]
-    assert "ops.parquet: is missing" in made[0][2]
+        folders.append((files_of(cache), first.run, str(broken)))
+    assert folders[0] == folders[1]
+    assert "ops.parquet: is missing" in folders[0][2]
 
 
 def test_a_fault_in_drawing_one_run_leaves_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,9 +36,9 @@ def in_first_measured(tables: Tables, **changes: int) -> Tables:
 
 
 def test_a_run_with_all_its_faults_passes() -> None:
-    made = [each(evidence()) for each in CHECKS]
-    assert [check.state for check in made] == ["passed"] * 4, made
-    assert made[2].found.startswith(
+    checks = [each(evidence()) for each in CHECKS]
+    assert [check.state for check in checks] == ["passed"] * 4, checks
+    assert checks[2].found.startswith(
         f"{len(CASE['faults']) - outside_statistics():,} in operations".replace(",", "\u202f")
     )
 
@@ -67,7 +67,7 @@ def test_a_lost_event_in_a_pass_fails() -> None:
     assert check.state == "failed" and check.found.startswith("3 events lost in passes")
 
 
-def test_events_lost_outside_measured_passes_are_told() -> None:
+def test_events_lost_outside_measured_passes_are_reported() -> None:
     check = disk.recorded(evidence(faults_lost=17))
     assert check.state == "passed" and "17 events were lost outside passes" in check.detail
 

@@ -106,7 +106,7 @@ def test_a_broken_cache_is_made_anew(tmp_path: Path, content: str) -> None:
     assert HashCache(cache).known(path.stat()) == digest_of(path)
 
 
-def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hashes, "SETTLED_NS", -1)
     path = tmp_path / "file"
     path.write_bytes(b"one")

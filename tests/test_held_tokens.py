@@ -12,14 +12,14 @@ from tracegen.analysis import held
 from tracegen.contract.held_tokens import held_tokens
 from tracegen.contract.tables import frame
 
-Told = tuple[str | None, int | None, dict[str, Any]]  # kind, produced token, what is unusual
+PassMade = tuple[str | None, int | None, dict[str, Any]]  # kind, produced token, what is unusual
 
 
-def a(kind: str | None, produced: int | None = None, **more: Any) -> Told:
+def a(kind: str | None, produced: int | None = None, **more: Any) -> PassMade:
     return kind, produced, more
 
 
-def tables_of(message: Iterable[Told]) -> dict[str, pd.DataFrame]:
+def tables_of(message: Iterable[PassMade]) -> dict[str, pd.DataFrame]:
     """Passes and tokens; a pass has one row of sequence 0 in context 0 unless it says otherwise."""
     passes, tokens = [], []
     for pass_id, (kind, produced, more) in enumerate(message):
@@ -32,11 +32,11 @@ def tables_of(message: Iterable[Told]) -> dict[str, pd.DataFrame]:
     return {"passes": frame("passes", passes), "tokens": frame("tokens", tokens)}
 
 
-def holds(*message: Told) -> list[int | None]:
+def holds(*message: PassMade) -> list[int | None]:
     """The token that the first row of each pass with rows holds."""
     tables = tables_of(message)
-    held = held_tokens(tables["passes"], tables["tokens"])
-    return [None if pd.isna(k) else int(k) for k in held.loc[held["row"] == 0, "generated_token"]]
+    tokens = held_tokens(tables["passes"], tables["tokens"])
+    return [None if pd.isna(k) else int(k) for k in tokens.loc[tokens["row"] == 0, "generated_token"]]
 
 
 def test_a_generate_pass_holds_the_token_that_the_pass_before_it_gave() -> None:
@@ -137,5 +137,5 @@ def test_what_a_reader_knows_is_not_worked_out_again() -> None:
         ([a("prompt", 0), a("generate", 1), a("prompt", context=1)], 1),
     ],
 )
-def test_the_last_token_that_no_row_holds(message: list[Told], last: int | None) -> None:
+def test_the_last_token_that_no_row_holds(message: list[PassMade], last: int | None) -> None:
     assert held.last_given(tables_of(message)) == last

@@ -86,6 +86,6 @@ def test_a_project_may_do_without(tmp_path: Path) -> None:
 def test_the_date_of_an_entry() -> None:
     named = journal_entry("a.html", "notes/2026-11-20-a", "A", {}, f"<h1>x</h1><p>{'long ' * 100}</p>")
     assert named is not None and named.date == "2026-11-20" and len(named.summary) <= LONGEST + 2
-    told = journal_entry("a.html", "a", "A", {"date": "2026-01-02"}, "")
-    assert told is not None and (told.date, told.summary) == ("2026-01-02", "")
+    entry = journal_entry("a.html", "a", "A", {"date": "2026-01-02"}, "")
+    assert entry is not None and (entry.date, entry.summary) == ("2026-01-02", "")
     assert journal_entry("a.html", "a", "A", {}, "<p>x</p>") is None

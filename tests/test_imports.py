@@ -1,4 +1,4 @@
-"""Imports go down only: the floors that ARCHITECTURE.md prints, held by walking the source."""
+"""Imports go down only: the floors that ARCHITECTURE.md prints, checked by walking the source."""
 
 import ast
 import json

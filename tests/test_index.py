@@ -161,8 +161,8 @@ def test_what_a_bundle_holds_stands_in_the_index(tmp_path: Path) -> None:
         "tags: moe, disk",
     ]
     assert data_of(html)["rows"] == [[1024, 2030.97, 0.8143, 0, 0, 0, [1, 0], [0, 2]]]
-    made = gathered(tmp_path)
-    assert "<img src=_/" in made.pages["experiments/index.md"].content() and len(made.pictures.files) == 1
+    site = gathered(tmp_path)
+    assert "<img src=_/" in site.pages["experiments/index.md"].content() and len(site.pictures.files) == 1
 
 
 def test_tags_are_those_of_the_settings_else_of_the_newest_bundle(tmp_path: Path) -> None:
@@ -254,12 +254,12 @@ def test_hostile_facts_are_text(tmp_path: Path) -> None:
     for number in (1, 2):
         a_version(tmp_path / "experiments", number=number, report=report)
     (tmp_path / "experiments" / "sample" / "experiment.toml").write_text("question = '''" + HOSTILE + "'''\n")
-    made = gathered(tmp_path)
+    site = gathered(tmp_path)
     for name in ("experiments/index.md", "experiments/sample/index.md"):
-        html = made.pages[name].content()
+        html = site.pages[name].content()
         assert "<script>alert" not in html and "<img src=x" not in html and HOSTILE not in html
-    assert data_of(made.pages["experiments/index.md"].content())["words"]["model"]
-    assert len(made.pages["experiments/index.md"].content()) < 10_000
+    assert data_of(site.pages["experiments/index.md"].content())["words"]["model"]
+    assert len(site.pages["experiments/index.md"].content()) < 10_000
 
 
 # Small pictures

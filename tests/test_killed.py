@@ -78,10 +78,10 @@ def test_a_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with store.part_folder(folder / "runs") as part:
             store.write_text(part / "raw" / "trace.txt", "evidence")
             run = replace(a_run("a"), facts={**a_run().facts, "slot": asdict(slot), "host": {"id": "1"}})
-            made = store.place_numbered(
+            stored = store.place_numbered(
                 part, folder / "runs", lambda n: store.write_run_file(part, replace(run, number=n))
             )
-        return store.read_run(made)
+        return store.read_run(stored)
 
     monkeypatch.setattr(matrix_runs, "measure", measure)
     folder = tmp_path / "experiments" / "a"

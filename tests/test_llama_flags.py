@@ -25,19 +25,19 @@ _FILE = re.compile(r"FNAME|FILE|PATH|DIR|URL|repo|\bfile\b|path to")
 def test_every_flag_of_the_help_is_in_one_list() -> None:
     """A flag that is new in llama.cpp fails here, until someone says what it does."""
     program = whole_build(traced=False).programs / TARGET
-    told = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
-    entries = [match for line in told.splitlines() if not line.startswith("---") and (match := _FLAGS.match(line))]
+    output = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+    entries = [match for line in output.splitlines() if not line.startswith("---") and (match := _FLAGS.match(line))]
     assert len(entries) > 100
     for entry in entries:
         for name in re.split(r",\s+", entry[1]):
-            lists = [held for held in (*LISTS, llama_flags.SETTINGS, OWN_FLAGS) if name in held]
+            lists = [flags for flags in (*LISTS, llama_flags.SETTINGS, OWN_FLAGS) if name in flags]
             assert len(lists) + is_secret_flag(name) >= 1, f"{name}: put it into a list of llama_flags: {entry[2]}"
             files = bool(_FILE.search(entry[2])) and name not in OWN_FLAGS and not is_secret_flag(name)
             assert not files or lists != [llama_flags.SETTINGS], f"{name}: may name a file: {entry[2]}"
 
 
 def test_no_flag_is_in_two_lists() -> None:
-    every = [name for held in (*LISTS, llama_flags.SETTINGS) for name in held]
+    every = [name for flags in (*LISTS, llama_flags.SETTINGS) for name in flags]
     assert len(set(every)) == len(every)
 
 
@@ -99,11 +99,11 @@ def test_without_an_answer_nothing_runs(
     experiment: Path, more: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment.write_text(f'question = "?"\nmodel = "demo"\nprompt = "p"\ntokens = 1\n{more}')
-    made: list[object] = []
-    monkeypatch.setattr(run, "_run_all", lambda chosen, *_: made.append(chosen) or [])
-    monkeypatch.setattr(run, "_make", lambda matrix, *_, **__: made.append(matrix) or 0)
+    calls: list[object] = []
+    monkeypatch.setattr(run, "_run_all", lambda chosen, *_: calls.append(chosen) or [])
+    monkeypatch.setattr(run, "_make", lambda matrix, *_, **__: calls.append(matrix) or 0)
     assert main(["run", "case"]) == 2
     said = capsys.readouterr()
-    assert "add --yes to agree" in said.err and "/etc/adapter" in said.out and not made
+    assert "add --yes to agree" in said.err and "/etc/adapter" in said.out and not calls
     assert main(["run", "case", "--yes"]) == 0
-    assert "/etc/adapter" in capsys.readouterr().out and len(made) == 1
+    assert "/etc/adapter" in capsys.readouterr().out and len(calls) == 1

@@ -61,7 +61,7 @@ def test_the_sample_that_comes_with_tracegen() -> None:
     assert int(used.median()) == loaded.document["values"]["disk_bytes_per_token"]["value"]
 
 
-def test_what_the_rows_of_a_version_held_that_was_published_before_its_tables_said_so() -> None:
+def test_the_tokens_of_a_version_that_was_published_before_its_tables_had_them() -> None:
     folder = ROOT / "experiments" / "sample" / "versions" / "1"
     loaded = tracegen.load(folder)
     assert loaded.tokens["generated_token"].isna().all()

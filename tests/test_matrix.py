@@ -16,18 +16,18 @@ from tracegen.contract.settings import experiment_from
 LEAST: dict[str, Any] = {"question": "Why?", "model": "demo", "prompt": "Hello", "tokens": 4}
 
 
-def made(tmp_path: Path, matrix: object, **more: object) -> Any:
+def matrix_of(tmp_path: Path, matrix: object, **more: object) -> Any:
     return matrix_from("a", {**LEAST, **more, "matrix": matrix}, tmp_path)
 
 
 def refused(tmp_path: Path, matrix: object, **more: object) -> str:
     with pytest.raises(SettingsError) as error:
-        made(tmp_path, matrix, **more)
+        matrix_of(tmp_path, matrix, **more)
     return str(error.value)
 
 
 def test_every_combination_is_a_cell_with_these_settings(tmp_path: Path) -> None:
-    matrix = made(tmp_path, {"prefault": [True, False], "threads": [1, 2, 4]}, repeat=3)
+    matrix = matrix_of(tmp_path, {"prefault": [True, False], "threads": [1, 2, 4]}, repeat=3)
     for cell, (prefault, threads) in zip(matrix.cells, itertools.product([True, False], [1, 2, 4]), strict=True):
         assert cell.name == f"prefault={str(prefault).lower()}, threads={threads}"
         expected = experiment_from("a", {**LEAST, "prefault": prefault, "threads": threads}, tmp_path)
@@ -36,7 +36,7 @@ def test_every_combination_is_a_cell_with_these_settings(tmp_path: Path) -> None
 
 
 def test_each_round_has_every_cell_once_and_the_order_is_drawn_with_the_seed(tmp_path: Path) -> None:
-    matrix = made(tmp_path, {"threads": [1, 2, 3, 4, 5, 6], "repeat": 20, "order": 7})
+    matrix = matrix_of(tmp_path, {"threads": [1, 2, 3, 4, 5, 6], "repeat": 20, "order": 7})
     plan = matrix.plan
     assert [slot.number for _, slot in plan] == list(range(1, 121)) and {slot.of for _, slot in plan} == {120}
     orders = []
@@ -45,10 +45,10 @@ def test_each_round_has_every_cell_once_and_the_order_is_drawn_with_the_seed(tmp
         assert sorted(turn) == sorted(cell.name for cell in matrix.cells)
         orders.append(tuple(turn))
     assert len(set(orders)) > 15
-    assert [c.name for c, _ in made(tmp_path, {"threads": [1, 2, 3, 4, 5, 6], "repeat": 20, "order": 7}).plan] == [
+    assert [c.name for c, _ in matrix_of(tmp_path, {"threads": [1, 2, 3, 4, 5, 6], "repeat": 20, "order": 7}).plan] == [
         c.name for c, _ in plan
     ]
-    other = made(tmp_path, {"threads": [1, 2, 3, 4, 5, 6], "repeat": 20, "order": 8})
+    other = matrix_of(tmp_path, {"threads": [1, 2, 3, 4, 5, 6], "repeat": 20, "order": 8})
     assert [c.name for c, _ in other.plan] != [c.name for c, _ in plan]
     random.seed(0)  # the order does not depend on what else draws numbers
     assert [c.name for c, _ in matrix.plan] == [c.name for c, _ in plan]
@@ -56,11 +56,11 @@ def test_each_round_has_every_cell_once_and_the_order_is_drawn_with_the_seed(tmp
 
 def test_what_is_excluded_is_no_cell(tmp_path: Path) -> None:
     factors = {"prefault": [True, False], "repack": [True, False]}
-    one = made(tmp_path, factors | {"exclude": [{"prefault": True, "repack": False}]})
+    one = matrix_of(tmp_path, factors | {"exclude": [{"prefault": True, "repack": False}]})
     assert [cell.name for cell in one.cells] == [
         "prefault=true, repack=true", "prefault=false, repack=true", "prefault=false, repack=false",
     ]  # fmt: skip
-    half = made(tmp_path, factors | {"exclude": [{"repack": False}]})
+    half = matrix_of(tmp_path, factors | {"exclude": [{"repack": False}]})
     assert [cell.name for cell in half.cells] == ["prefault=true, repack=true", "prefault=false, repack=true"]
     assert "leaves no cell" in refused(tmp_path, factors | {"exclude": [{"repack": False}, {"repack": True}]})
     assert "repack has no value 1" in refused(tmp_path, factors | {"exclude": [{"repack": 1}]})
@@ -70,7 +70,7 @@ def test_what_is_excluded_is_no_cell(tmp_path: Path) -> None:
 
 def test_prompts_come_from_a_file_by_name(tmp_path: Path) -> None:
     (tmp_path / "prompts.json").write_text(json.dumps({"short": "Hi", "long": "Hi " * 50}))
-    matrix = made(tmp_path, {"prompts": "prompts.json"})
+    matrix = matrix_of(tmp_path, {"prompts": "prompts.json"})
     assert [(c.name, c.experiment.prompt) for c in matrix.cells] == [
         ("prompt=short", "Hi"),
         ("prompt=long", "Hi " * 50),
@@ -79,7 +79,7 @@ def test_prompts_come_from_a_file_by_name(tmp_path: Path) -> None:
     (tmp_path / "prompts.json").write_text(json.dumps(["one", "two"]))
     listed = matrix_from("a", without | {"matrix": {"prompts": "prompts.json"}}, tmp_path)
     assert [(c.name, c.experiment.prompt) for c in listed.cells] == [("prompt=1", "one"), ("prompt=2", "two")]
-    once = made(tmp_path, {"prompts": "prompts.json", "exclude": [{"prompt": "1"}]})
+    once = matrix_of(tmp_path, {"prompts": "prompts.json", "exclude": [{"prompt": "1"}]})
     assert [c.name for c in once.cells] == ["prompt=2"]
 
 
@@ -107,11 +107,11 @@ def test_the_field_of_a_prompt_is_what_stands_before_the_last_slash(tmp_path: Pa
         "alone": "alone",
     }
     (tmp_path / "p.json").write_text(json.dumps(dict.fromkeys(fields, "Why either/or?")))
-    matrix = made(tmp_path, {"prompts": "p.json"})
+    matrix = matrix_of(tmp_path, {"prompts": "p.json"})
     found = [field_of(dict(cell.factors)["prompt"], cell.experiment.prompt) for cell in matrix.cells]
     assert found == list(fields.values())
     assert [cell.name for cell in matrix.cells] == [f"prompt={name}" for name in fields]
-    texts = made(tmp_path, {"prompt": ["Why either/or?", "Why either/and " * 9]})
+    texts = matrix_of(tmp_path, {"prompt": ["Why either/or?", "Why either/and " * 9]})
     for cell in texts.cells:
         name = dict(cell.factors)["prompt"]
         assert field_of(name, cell.experiment.prompt) == name != field_of(name)
@@ -143,7 +143,7 @@ def test_a_file_without_prompts_is_refused(tmp_path: Path, content: bytes | None
     if content is not None:
         (tmp_path / "p.json").write_bytes(content)
     with pytest.raises(SettingsError, match=message):
-        made(tmp_path, {"prompts": "p.json"})
+        matrix_of(tmp_path, {"prompts": "p.json"})
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_file_without_prompts_is_refused(tmp_path: Path, content: bytes | None
 )
 def test_a_matrix_that_is_none_is_refused(tmp_path: Path, matrix: object, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
-        made(tmp_path, matrix)
+        matrix_of(tmp_path, matrix)
 
 
 def test_a_problem_of_many_cells_is_said_once(tmp_path: Path) -> None:
@@ -184,21 +184,21 @@ def test_both_repeats_are_refused(tmp_path: Path) -> None:
 
 
 def test_builds_of_llama_cpp_are_a_factor(tmp_path: Path) -> None:
-    matrix = made(tmp_path, {"llama_cpp": ["old/bin-1", "new/bin-2"]})
+    matrix = matrix_of(tmp_path, {"llama_cpp": ["old/bin-1", "new/bin-2"]})
     assert [(cell.name, cell.program) for cell in matrix.cells] == [
         ("llama_cpp=bin-1", str(tmp_path / "old/bin-1")), ("llama_cpp=bin-2", str(tmp_path / "new/bin-2")),
     ]  # fmt: skip
 
 
 def test_the_identity_is_that_of_settings_not_of_words(tmp_path: Path) -> None:
-    one = made(tmp_path, {"threads": [1, 2], "repeat": 5})
-    assert one.identity == made(tmp_path, {"threads": [1, 2], "repeat": 5}, question="Other words?").identity
-    assert one.identity == made(tmp_path, {"threads": [1, 2], "repeat": 5}, tags=["disk"]).identity
+    one = matrix_of(tmp_path, {"threads": [1, 2], "repeat": 5})
+    assert one.identity == matrix_of(tmp_path, {"threads": [1, 2], "repeat": 5}, question="Other words?").identity
+    assert one.identity == matrix_of(tmp_path, {"threads": [1, 2], "repeat": 5}, tags=["disk"]).identity
     others = [
-        made(tmp_path, {"threads": [1, 3], "repeat": 5}),
-        made(tmp_path, {"threads": [1, 2], "repeat": 6}),
-        made(tmp_path, {"threads": [1, 2], "repeat": 5, "order": 1}),
-        made(tmp_path, {"threads": [1, 2], "repeat": 5}, tokens=5),
+        matrix_of(tmp_path, {"threads": [1, 3], "repeat": 5}),
+        matrix_of(tmp_path, {"threads": [1, 2], "repeat": 6}),
+        matrix_of(tmp_path, {"threads": [1, 2], "repeat": 5, "order": 1}),
+        matrix_of(tmp_path, {"threads": [1, 2], "repeat": 5}, tokens=5),
     ]
     assert len({one.identity, *(other.identity for other in others)}) == 5
 
@@ -224,7 +224,7 @@ KEYS = st.sampled_from(["threads", "prefault", "prompt", "prompts", "exclude", "
 @given(st.dictionaries(KEYS | st.text(max_size=6), VALUES | st.lists(VALUES, max_size=4), max_size=4))
 def test_whatever_a_matrix_holds_is_a_matrix_or_refused(tmp_path_factory: Any, matrix: dict[str, Any]) -> None:
     try:
-        cells = made(tmp_path_factory.getbasetemp(), matrix).cells
+        cells = matrix_of(tmp_path_factory.getbasetemp(), matrix).cells
     except SettingsError as error:
         assert "problem" in str(error) or "prompts" in str(error)
     else:

@@ -24,7 +24,7 @@ BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
 
 
 class Machine:
-    """Stands for `measure`: stores a run, or fails as it is told for a number of threads."""
+    """Stands for `measure`: stores a run, or fails as a test asks for a number of threads."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[int, int]] = []
@@ -152,9 +152,9 @@ def test_anew_begins_again_and_is_gone_on_with(tmp_path: Path, machine: Machine)
     all_of(matrix, folder)
     anew = todo(matrix, folder, anew=True)
     assert anew.name == f"{matrix.identity}/2" and len(anew.missing) == 6
-    begun = carry_out(anew, folder, Progress())
-    next(begun)
-    begun.close()
+    started = carry_out(anew, folder, Progress())
+    next(started)
+    started.close()
     left = todo(matrix, folder)
     assert left.name == anew.name and len(left.missing) == 5 and len(left.stored) == 1
 
@@ -267,10 +267,10 @@ def test_a_prompt_that_changes_under_its_name_is_another_matrix(tmp_path: Path, 
 @pytest.mark.parametrize("n", [1, 4])
 def test_a_matrix_that_grows_after_an_interrupt_loses_no_run(tmp_path: Path, machine: Machine, n: int) -> None:
     matrix, folder = a_matrix(tmp_path, threads=[1, 2, 3], repeat=3)
-    begun = carry_out(todo(matrix, folder), folder, Progress())
+    started = carry_out(todo(matrix, folder), folder, Progress())
     for _ in range(n):
-        next(begun)
-    begun.close()
+        next(started)
+    started.close()
     first = made(folder)
     wider, _ = a_matrix(tmp_path, threads=[1, 2, 3, 4], repeat=3)
     assert len(todo(wider, folder).stored) == n and len(todo(wider, folder).missing) == 12 - n

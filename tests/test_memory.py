@@ -27,5 +27,5 @@ def test_a_limit_of_addresses(words: list[str], limit: int, tmp_path: Path) -> N
     )  # fmt: skip
     assert ended.returncode == 3, ended.stderr
     assert ended.stderr.count("\n") == 1 and "ulimit -v" in ended.stderr and "Traceback" not in ended.stderr
-    made = [path for path in sorted(tmp_path.rglob("*")) if path not in before and ".tracegen/" not in f"{path}/"]
-    assert made == []
+    written = [path for path in sorted(tmp_path.rglob("*")) if path not in before and ".tracegen/" not in f"{path}/"]
+    assert written == []

@@ -63,8 +63,8 @@ RESULTS = {
     ("name", "component"),
     [
         (name, component)
-        for held in (WEIGHTS, RESULTS)
-        for component, names in held.items()
+        for names_by_component in (WEIGHTS, RESULTS)
+        for component, names in names_by_component.items()
         for name in names.split(", ")
     ],
 )

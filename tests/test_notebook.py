@@ -57,9 +57,9 @@ def test_every_chart_is_the_one_that_the_page_draws(report: Report) -> None:
     drawn = {key for key in titles if not key.startswith("graph-")}
     assert drawn == set(CHARTS) - OF_SOME_RUNS
     for key in drawn:
-        made = getattr(charts, key.replace("-", "_"))()
-        assert isinstance(made, alt.TopLevelMixin)
-        document = made.to_dict()  # held against the schema of Vega-Lite
+        chart = getattr(charts, key.replace("-", "_"))()
+        assert isinstance(chart, alt.TopLevelMixin)
+        document = chart.to_dict()  # checked against the schema of Vega-Lite
         assert document.pop("title")["text"] == titles[key]
         published = expanded(report.files[f"figures/{key}.vl.json"])
         assert bare(document) == bare(published), key
@@ -70,12 +70,12 @@ def test_every_mark_with_data_has_a_tooltip_of_what_it_is() -> None:
     charts = a_loaded().charts
     for key in set(CHARTS) - OF_SOME_RUNS:
         document = getattr(charts, key.replace("-", "_"))().to_dict()
-        told = [
+        tooltips = [
             [field["field"] for field in part["encoding"]["tooltip"]]
             for part, _ in pointing._parts(document, document)
             if "tooltip" in part.get("encoding", {})
         ]
-        assert told and all(names and not set(names) & set(pointing.LOOKS) for names in told), key
+        assert tooltips and all(names and not set(names) & set(pointing.LOOKS) for names in tooltips), key
     cells = json.dumps(charts.heatmap().to_dict()["vconcat"][1])
     assert '{"field": "used"' in cells and '{"field": "memory"' in cells
 

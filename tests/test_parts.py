@@ -36,13 +36,13 @@ sys.stdin.read()
 
 @pytest.fixture
 def writer() -> object:
-    """A process that has begun a part, until it is killed."""
-    begun: list[subprocess.Popen[bytes]] = []
+    """A process that has started a part, until it is killed."""
+    children: list[subprocess.Popen[bytes]] = []
 
     def begin(place: Path, kind: str) -> Callable[[], None]:
         command = [sys.executable, "-c", BEGIN, str(place), kind]
         child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        begun.append(child)
+        children.append(child)
         assert child.stdout is not None and child.stdout.readline()
 
         def kill() -> None:
@@ -52,7 +52,7 @@ def writer() -> object:
         return kill
 
     yield begin
-    for child in begun:
+    for child in children:
         child.kill()
         child.communicate()
 

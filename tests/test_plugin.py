@@ -66,19 +66,19 @@ def test_one_copy_of_an_asset_however_many_versions(tmp_path: Path) -> None:
 
 
 def test_two_builds_are_the_same(tmp_path: Path) -> None:
-    made = []
+    sites = []
     for name in ("a", "b"):
         config = a_full_project(tmp_path / name)
-        made.append(files_of(build_site(config, strict=True).parent))
-        made.append(files_of(build_site(config, strict=True, verify=True).parent))
-    assert made[0] == made[1] == made[2] == made[3]
+        sites.append(files_of(build_site(config, strict=True).parent))
+        sites.append(files_of(build_site(config, strict=True, verify=True).parent))
+    assert sites[0] == sites[1] == sites[2] == sites[3]
 
 
 def test_two_builds_into_one_site_take_turns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A second build begins in the middle of the first one; it says for whom it waits."""
-    config, begun, said = a_project(tmp_path), threading.Event(), builds._say_who_builds
+    config, second_waits, said = a_project(tmp_path), threading.Event(), builds._say_who_builds
     order: list[str] = []
     second = threading.Thread(target=build_site, args=(config,))
 
@@ -86,16 +86,16 @@ def test_two_builds_into_one_site_take_turns(
         order.append("begin")
         if second.ident is None:
             second.start()
-            assert begun.wait(60)
-        begun.set()
+            assert second_waits.wait(60)
+        second_waits.set()
         order.append("end")
 
-    def told(site: Path, who: str) -> None:
+    def say_and_go_on(site: Path, who: str) -> None:
         said(site, who)
-        begun.set()
+        second_waits.set()
 
     monkeypatch.setattr("mkdocs.commands.build.build", fake)
-    monkeypatch.setattr(builds, "_say_who_builds", told)
+    monkeypatch.setattr(builds, "_say_who_builds", say_and_go_on)
     build_site(config)
     second.join()
     assert order == ["begin", "end"] * 2

@@ -87,11 +87,11 @@ def test_private_hides_every_text() -> None:
 
 
 def test_private_tables_tell_no_token() -> None:
-    made = tables.empty()
-    made["tokens"] = tables.frame(
+    filled = tables.empty()
+    filled["tokens"] = tables.frame(
         "tokens", [{"pass_id": 0, "row": 0, "token_id": 42, "position": 0, "sequence": 0, "output": True}]
     )
-    made["passes"] = tables.frame("passes", [{"pass_id": 0, "graph": 0, "begin_ns": 0}])
+    filled["passes"] = tables.frame("passes", [{"pass_id": 0, "graph": 0, "begin_ns": 0}])
     node = {
         "graph": 0,
         "kind": "op",
@@ -102,7 +102,7 @@ def test_private_tables_tell_no_token() -> None:
         "compute": True,
     }
     node |= {f"{side}{i}": 1 for side in ("ne", "nb") for i in range(4)} | {"view_offset_bytes": 0}
-    made["graph_nodes"] = tables.frame(
+    filled["graph_nodes"] = tables.frame(
         "graph_nodes",
         [
             {**node, "node": 0, "op": "GET_ROWS", "name": "embd", "component": "embedding"},
@@ -110,19 +110,19 @@ def test_private_tables_tell_no_token() -> None:
         ],
     )
     touch = {"pass_id": 0, "slot": "src0", "n_units": 1, "basis": "measured"}
-    made["touches"] = tables.frame(
+    filled["touches"] = tables.frame(
         "touches",
         [
             {**touch, "node": 0, "unit": "row", "first_unit": 42},
             {**touch, "node": 1, "unit": "expert", "first_unit": 3},
         ],
     )
-    public = privacy.public_tables(a_run(private=True), made)
+    public = privacy.public_tables(a_run(private=True), filled)
     assert public["tokens"]["token_id"].isna().all()
     assert public["touches"]["node"].tolist() == [1]
     for name in tables.BY_NAME:
         tables.check(name, public[name])
-    assert privacy.public_tables(a_run(), made)["tokens"]["token_id"].tolist() == [42]
+    assert privacy.public_tables(a_run(), filled)["tokens"]["token_id"].tolist() == [42]
 
 
 def test_the_summary_names_what_becomes_public() -> None:
@@ -149,8 +149,8 @@ def test_a_private_text_that_leaks_stops_publishing() -> None:
 def test_router_weights_of_a_private_run_are_hidden() -> None:
     """At full precision they tell one token from another."""
     run = a_run(private=True)
-    made = privacy.public_tables(run, hard_case())
-    assert made["routing"]["weight"].isna().all() and made["routing"]["expert"].notna().all()
+    public = privacy.public_tables(run, hard_case())
+    assert public["routing"]["weight"].isna().all() and public["routing"]["expert"].notna().all()
     assert hard_case()["routing"]["weight"].notna().all()
 
 
@@ -176,7 +176,7 @@ def test_an_experiment_that_became_private_after_its_run(tmp_path: Path) -> None
         privacy.asked_for(tmp_path)
 
 
-def test_what_becomes_public_names_text_per_token_only_where_it_is_held() -> None:
+def test_what_becomes_public_names_text_per_token_only_where_it_is_stored() -> None:
     run = a_run()
     for pieces, expected in (({"1": "a"}, "token ids and text per token ("), (None, "token ids, without the text of")):
         of = with_facts(run, text=dict(pieces=pieces))

@@ -75,7 +75,7 @@ def test_off_a_terminal_the_lines_are_plain_and_few(clock: list[float]) -> None:
         (3 << 40, 4 << 40, "75 % (3.0 of 4.0 TiB)"),
     ],
 )
-def test_sizes_are_told_in_the_unit_of_the_whole(done: int, total: int, output: str) -> None:
+def test_sizes_are_printed_in_the_unit_of_the_whole(done: int, total: int, output: str) -> None:
     stream = io.StringIO()
     progress = Progress(stream)
     progress.step("hash")
@@ -92,8 +92,8 @@ def test_a_terminal_shows_a_bar_with_rate_and_time_left(clock: list[float], monk
         clock[0] = 1000.0 + second
         progress.update(done, 24 << 20, BYTES)
     progress.done()
-    begun, nothing, third, two_thirds, ended = shown_on(stream)
-    assert (begun, ended) == ("hash …", "hash: 8.0 s")
+    first, nothing, third, two_thirds, ended = shown_on(stream)
+    assert (first, ended) == ("hash …", "hash: 8.0 s")
     assert nothing.startswith("hash ") and nothing.endswith("0 % 0.0 of 24.0 MiB")
     assert third.endswith("33 % 8.0 of 24.0 MiB, 2.0 MiB/s, about 8.0 s left")
     assert two_thirds.endswith("66 % 16.0 of 24.0 MiB, 2.0 MiB/s, about 4.0 s left")

@@ -29,7 +29,7 @@ def test_publishing_makes_a_version_and_a_ledger(tmp_path: Path) -> None:
     assert [entry["version"] for entry in ledger["versions"]] == [1]
 
 
-def test_a_run_is_published_once_unless_told_otherwise(tmp_path: Path) -> None:
+def test_a_run_is_published_once_unless_asked_otherwise(tmp_path: Path) -> None:
     a_version(tmp_path, number=1)
     a_version(tmp_path, number=2)
     folder, run = tmp_path / "sample", a_run(number=1)

@@ -22,13 +22,13 @@ def test_a_model_written_in_pieces_is_whole_and_leaves_the_page_cache(
 ) -> None:
     monkeypatch.setattr(large_files, "PIECE", 1000)
     monkeypatch.setattr(large_files, "UNWRITTEN", 100_000)
-    path, told = tmp_path / "m.gguf", list[tuple[int, int]]()
+    path, updates = tmp_path / "m.gguf", list[tuple[int, int]]()
     large_files.write_random_model(
-        GPT_OSS, path, TYPES, TOKENS, kind="test", progress=lambda done, total: told.append((done, total))
+        GPT_OSS, path, TYPES, TOKENS, kind="test", progress=lambda done, total: updates.append((done, total))
     )
     assert cached(path).cached_bytes == 0
     size = size_of(GPT_OSS, "Q8_0", GPT_OSS_TYPES)
-    assert told[-1] == (size, size) and len(told) > size // 1000
+    assert updates[-1] == (size, size) and len(updates) > size // 1000
     tensors = {tensor.name: tensor for tensor in gguf.GGUFReader(path).tensors}
     assert {name: tensor.tensor_type.name for name, tensor in tensors.items()} == TYPES
     assert sum(tensor.n_bytes for tensor in tensors.values()) == size

@@ -28,12 +28,12 @@ def recorded(experiment: Experiment, **settings: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "made", [MADE, replace(MADE, memory_limit_gb=None, mlock_gb=2.0, page_cache="as is", chat=True)]
+    "experiment", [MADE, replace(MADE, memory_limit_gb=None, mlock_gb=2.0, page_cache="as is", chat=True)]
 )
-def test_the_record_of_a_run_describes_its_experiment(made: Experiment) -> None:
-    again = experiment_of("demo@v1", json.loads(json.dumps(recorded(made))), "demo")
-    assert again == replace(made, name="demo-v1", repeat=1, faults=made.records_faults)
-    assert command_for(again, Path("a"), Path("b")) == command_for(made, Path("a"), Path("b"))
+def test_the_record_of_a_run_describes_its_experiment(experiment: Experiment) -> None:
+    again = experiment_of("demo@v1", json.loads(json.dumps(recorded(experiment))), "demo")
+    assert again == replace(experiment, name="demo-v1", repeat=1, faults=experiment.records_faults)
+    assert command_for(again, Path("a"), Path("b")) == command_for(experiment, Path("a"), Path("b"))
 
 
 @pytest.mark.parametrize(
@@ -69,9 +69,9 @@ def test_counted_measures_must_be_equal_and_times_pass_the_test() -> None:
     other = compare(side("demo@v1", slow), side("again", fast, host={**HOST, "cpu": "Another"}))
     (speed,) = [of for of in outcomes(other) if of.name == "generation, speed"]
     assert (speed.outcome, speed.why) == ("not judged", "made on another machine")
-    told = certificate("demo@v1", other, outcomes(other), ["A fault"])
-    assert "Other than then: Machine, cpu: Example CPU → Another" in told and "A fault" in told
-    assert "Not checked: 1 measure, made on another machine." in told
+    text = certificate("demo@v1", other, outcomes(other), ["A fault"])
+    assert "Other than then: Machine, cpu: Example CPU → Another" in text and "A fault" in text
+    assert "Not checked: 1 measure, made on another machine." in text
     assert summary(outcomes(other)) == "1 of 2 counted measures are equal. Timed: 1 not judged."
     assert 'summary: "1 of 2' in codecheck("demo@v1", "2026-12-01", outcomes(other))
 

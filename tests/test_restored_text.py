@@ -67,22 +67,22 @@ def text_of(
     return text_facts(captured, NativeTrace(tables_of(passes, **more), {"sampled_tokens": list(sampled)}))
 
 
-def told(text: dict[str, Any]) -> tuple[str | None, str | None, str | None]:
+def parts_of(text: dict[str, Any]) -> tuple[str | None, str | None, str | None]:
     assert text["restored"] is (text["prompt"] is not None or text["generated"] is not None)
     return text["prompt"], text["generated"], text["missing"]
 
 
 def test_the_text_of_an_attached_run_is_that_of_its_tokens(tmp_path: Path) -> None:
     """The marks of the chat template are visible, and a character may span tokens."""
-    assert told(text_of([model_in(tmp_path)], CHAT)) == ("<s><|user|> Hello", " there€", LAST)
+    assert parts_of(text_of([model_in(tmp_path)], CHAT)) == ("<s><|user|> Hello", " there€", LAST)
 
 
 def test_recorded_samples_have_the_last_token_too(tmp_path: Path) -> None:
     models, ids = [model_in(tmp_path)], (THERE, E2, _82, AC, END)
-    assert told(text_of(models, CHAT, ids)) == ("<s><|user|> Hello", " there€</s>", None)
+    assert parts_of(text_of(models, CHAT, ids)) == ("<s><|user|> Hello", " there€</s>", None)
     others = (HELLO, *ids[1:])  # of a program that takes in others than it sampled
-    assert told(text_of(models, CHAT, others)) == ("<s><|user|> Hello", " there€", LAST)
-    assert told(text_of(models, CHAT[:3], (THERE,))) == ("<s><|user|> Hello", " there", None)
+    assert parts_of(text_of(models, CHAT, others)) == ("<s><|user|> Hello", " there€", LAST)
+    assert parts_of(text_of(models, CHAT[:3], (THERE,))) == ("<s><|user|> Hello", " there", None)
 
 
 def test_what_the_logger_lost_is_completed_from_the_tokens(tmp_path: Path) -> None:
@@ -99,31 +99,31 @@ def test_half_a_character_at_the_end_is_replaced(tmp_path: Path) -> None:
 def test_the_first_of_several_prompts_is_restored(tmp_path: Path) -> None:
     models = [model_in(tmp_path)]
     more = "1 later prompt and what followed"
-    assert told(text_of(models, [*CHAT, *AGAIN])) == ("<s><|user|> Hello", " there€", f"{LAST}; {more}")
+    assert parts_of(text_of(models, [*CHAT, *AGAIN])) == ("<s><|user|> Hello", " there€", f"{LAST}; {more}")
     anew: list[Pass] = [("prompt", 0, [BEGIN, HELLO], 1), ("prompt", 1, [THERE], 2)]
-    assert told(text_of(models, [*CHAT[:3], *anew]))[2] == (
+    assert parts_of(text_of(models, [*CHAT[:3], *anew]))[2] == (
         "the generated token, which no recorded pass took in; 2 later prompts and what followed"
     )
 
 
 def test_where_it_is_not_clear_what_belongs_together_nothing_is_restored(tmp_path: Path) -> None:
     models = [model_in(tmp_path)]
-    assert told(text_of(models, [*CHAT, *AGAIN], sequences={7: 1, 8: 2})) == (None, None, "3 sequences")
-    assert told(text_of(models, [*CHAT, *AGAIN], contexts={7: 1, 8: 1})) == (None, None, "2 contexts")
-    assert told(text_of([*models, *models], CHAT)) == (None, None, "2 models")
-    assert told(text_of([], CHAT)) == (None, None, "no model file is known")
+    assert parts_of(text_of(models, [*CHAT, *AGAIN], sequences={7: 1, 8: 2})) == (None, None, "3 sequences")
+    assert parts_of(text_of(models, [*CHAT, *AGAIN], contexts={7: 1, 8: 1})) == (None, None, "2 contexts")
+    assert parts_of(text_of([*models, *models], CHAT)) == (None, None, "2 models")
+    assert parts_of(text_of([], CHAT)) == (None, None, "no model file is known")
     for kind in ("mixed", "draft", "verify"):
-        assert told(text_of(models, [*CHAT, (kind, 7, [THERE], None)]))[2] == (
+        assert parts_of(text_of(models, [*CHAT, (kind, 7, [THERE], None)]))[2] == (
             "passes of several sequences, of drafts, or that give no next token"
         )
-    assert told(text_of(models, CHAT, positions=False))[2] == "which tokens were where was not recorded"
-    assert told(text_of(models, [("prompt", 0, [None, None], 0)]))[2] == "tokens were given as embeddings"
-    assert told(text_of(models, CHAT[:1]))[2] == "no pass of a prompt or of generated tokens was recorded"
-    assert told(text_of([model_in(tmp_path, "of tomorrow")], CHAT))[2] == (
+    assert parts_of(text_of(models, CHAT, positions=False))[2] == "which tokens were where was not recorded"
+    assert parts_of(text_of(models, [("prompt", 0, [None, None], 0)]))[2] == "tokens were given as embeddings"
+    assert parts_of(text_of(models, CHAT[:1]))[2] == "no pass of a prompt or of generated tokens was recorded"
+    assert parts_of(text_of([model_in(tmp_path, "of tomorrow")], CHAT))[2] == (
         "the vocabulary of the model file is missing, or of a kind that tracegen cannot read"
     )
     unknown: Pass = ("generate", 7, [99], None)
-    assert told(text_of(models, [*CHAT, unknown])) == (
+    assert parts_of(text_of(models, [*CHAT, unknown])) == (
         "<s><|user|> Hello", None,
         "the generated text, as the vocabulary of the model file does not say what token 99 is",
     )  # fmt: skip
@@ -131,13 +131,13 @@ def test_where_it_is_not_clear_what_belongs_together_nothing_is_restored(tmp_pat
 
 def test_a_prompt_of_which_a_part_was_not_computed_is_missing(tmp_path: Path) -> None:
     models = [model_in(tmp_path)]
-    assert told(text_of(models, CHAT[2:])) == (
+    assert parts_of(text_of(models, CHAT[2:])) == (
         None, " there€", f"the prompt, as no recorded pass took in its first 2 tokens; {LAST}"
     )  # fmt: skip
-    assert told(text_of(models, CHAT[3:])) == (
+    assert parts_of(text_of(models, CHAT[3:])) == (
         None, " there€", f"the prompt and what else came before the first recorded pass; {LAST}"
     )  # fmt: skip
-    assert told(text_of(models, CHAT[:2])) == ("<s><|user|>", None, "what came after")
+    assert parts_of(text_of(models, CHAT[:2])) == ("<s><|user|>", None, "what came after")
 
 
 def test_a_text_that_is_known_is_not_restored(tmp_path: Path) -> None:

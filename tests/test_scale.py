@@ -1,4 +1,4 @@
-"""What real runs are made of, in their sizes: held against whole numbers of Python, and against the clock."""
+"""What real runs are made of, in their sizes: compared with whole numbers of Python, and with the clock."""
 
 import time
 from collections import Counter
@@ -268,8 +268,8 @@ def test_the_places_of_a_hundred_thousand_nodes() -> None:
     n = 100_000
     names = [f"node_{i}" if i % 3 else f"ffn_up-{i // 1000}" for i in range(n)]
     with within(8):
-        made = places_of(["ADD"] * n, names, [[i - 1, max(i - 2, 0)] if i else [] for i in range(n)], n)
-    assert [layer for layer, _ in made[::3]] == [i // 1000 for i in range(0, n, 3)]
+        places = places_of(["ADD"] * n, names, [[i - 1, max(i - 2, 0)] if i else [] for i in range(n)], n)
+    assert [layer for layer, _ in places[::3]] == [i // 1000 for i in range(0, n, 3)]
 
 
 # Passes
@@ -283,9 +283,9 @@ def test_a_million_passes() -> None:
         rows = heatmap.display_rows(tables, max_rows=60)
     assert len(found) == n - 2
     assert found["duration_ns"].sum() == sum(1_000_000 + i % 7 for i in range(2, n))
-    told = speed.speed_of(found)
-    assert told.generate_ns == sum(1_000_000 + i % 7 for i in range(3, n))
-    assert told.read_bytes == (n - 2) * 10**10 + sum(range(2, n))
+    measured = speed.speed_of(found)
+    assert measured.generate_ns == sum(1_000_000 + i % 7 for i in range(3, n))
+    assert measured.read_bytes == (n - 2) * 10**10 + sum(range(2, n))
     # Warm-up and prompt have rows of their own; 58 are left for the others.
     per_row = -(-(n - 3) // 58)
     assert rows["row"].tolist() == [0, 1, *(2 + i // per_row for i in range(n - 3))]
@@ -326,7 +326,7 @@ def test_a_trace_of_days_in_ticks() -> None:
 
     begin, took, barrier = first[0] + 3 * 10**12 + 1, 3 * day + 7, day + 1
     after, rest = begin + took + 11, 2 * day + 5
-    made = Trace(
+    trace = Trace(
         clock=1,
         before=[bytes_.clock(*first), bytes_.buffer(), bytes_.graph(n_nodes=2, n_leafs=1), bytes_.placement()],
         run=[bytes_.pass_begin(time_ns=BOOT_NS), bytes_.compute(n_nodes=2), bytes_.pass_end()],
@@ -338,7 +338,7 @@ def test_a_trace_of_days_in_ticks() -> None:
             bytes_.thread_end(time=after + rest + 3),
         ],
     )
-    spans = bytes_.read(made.files()).tables["spans"]
+    spans = bytes_.read(trace.files()).tables["spans"]
     length = ns_of(begin + took) - ns_of(begin)
     inside = barrier * length // took
     assert spans["begin_ns"].tolist() == [ns_of(begin), ns_of(after)]
@@ -379,9 +379,9 @@ def test_thousands_of_placements_of_a_large_model() -> None:
              component="other", ne0=1, ne1=1, ne2=1, ne3=1) for k in range(n)
     ]  # fmt: skip
     with within(8):
-        made = placement_table(records, frame("files", files), frame("tensors", tensors))
-    assert len(made) == n_placements * (n_nodes + n)
-    last = made[made["placement"] == n_placements - 1]
+        table = placement_table(records, frame("files", files), frame("tensors", tensors))
+    assert len(table) == n_placements * (n_nodes + n)
+    last = table[table["placement"] == n_placements - 1]
     weights = last[last["node"] >= n_nodes]
     assert weights["memory"].tolist() == ["copied" if k % 2 else "disk" for k in range(n)]
     assert weights["origin_offset"].tolist() == [k % per_file * size + 5 for k in range(n)]
@@ -391,6 +391,6 @@ def test_thousands_of_placements_of_a_large_model() -> None:
     assert others["buffer_offset"].tolist() == [i << 30 for i in range(n_nodes)]
     assert others["tensor"].isna().all() and set(others["memory"]) == {"buffer"}
     pd.testing.assert_frame_equal(
-        made[made["placement"] == 0].drop(columns="placement").reset_index(drop=True),
+        table[table["placement"] == 0].drop(columns="placement").reset_index(drop=True),
         last.drop(columns="placement").reset_index(drop=True),
     )

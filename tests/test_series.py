@@ -26,7 +26,7 @@ class Machine:
 
     def __init__(self, experiments: Path) -> None:
         self.experiments = experiments
-        self.told: list[Repetition | None] = []
+        self.asked: list[Repetition | None] = []
         self.at: dict[int, BaseException | tuple[Check, ...]] = {}
 
     def __call__(
@@ -37,13 +37,13 @@ class Machine:
         program: str | None = None,
         repetition: Repetition | None = None,
     ) -> Run:
-        self.told.append(repetition)
-        number = len(self.told)
+        self.asked.append(repetition)
+        number = len(self.asked)
         happens = self.at.get(number, ())
         if isinstance(happens, BaseException):
             raise happens
-        held = dict(page_cache=dict(before_bytes=1_250_000 * number, after_bytes=5_000_000))
-        facts = a_run(checks=happens, conditions=held).facts
+        cached = dict(page_cache=dict(before_bytes=1_250_000 * number, after_bytes=5_000_000))
+        facts = a_run(checks=happens, conditions=cached).facts
         if repetition:
             first = repetition.first_run or f"run-{number:03d}"
             facts = {**facts, "repetition": {**asdict(repetition), "first_run": first}}
@@ -62,9 +62,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return stand_in
 
 
-def test_each_run_is_told_which_it_is(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_run_is_given_its_number(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "case", "--repeat", "3"]) == 0
-    assert machine.told == [Repetition(1, 3), Repetition(2, 3, "run-001"), Repetition(3, 3, "run-001")]
+    assert machine.asked == [Repetition(1, 3), Repetition(2, 3, "run-001"), Repetition(3, 3, "run-001")]
     captured = capsys.readouterr()
     assert captured.err.splitlines() == ["run 1 of 3", "run 2 of 3", "run 3 of 3"]
     assert "3 of 3 runs stored (run-001 to run-003), 3 usable; median of the usable (least to most):" in captured.out
@@ -76,19 +76,19 @@ def test_each_run_is_told_which_it_is(machine: Machine, capsys: pytest.CaptureFi
 def test_the_experiment_may_ask_for_it_and_the_option_decides(machine: Machine) -> None:
     Path("experiments/case/experiment.toml").write_text(TOML + "repeat = 2\n")
     assert main(["run", "case"]) == 0
-    assert machine.told == [Repetition(1, 2), Repetition(2, 2, "run-001")]
+    assert machine.asked == [Repetition(1, 2), Repetition(2, 2, "run-001")]
     assert main(["run", "case", "--repeat", "1"]) == 0
-    assert machine.told[2:] == [None]
+    assert machine.asked[2:] == [None]
 
 
 def test_one_run_alone_is_no_series(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "case"]) == 0
-    assert "runs stored" not in capsys.readouterr().out and machine.told == [None]
+    assert "runs stored" not in capsys.readouterr().out and machine.asked == [None]
     assert main(["show", "case", "--json"]) == 0
     assert "repetition" not in capsys.readouterr().out
 
 
-def test_a_run_that_is_not_usable_is_kept_left_out_and_told(
+def test_a_run_that_is_not_usable_is_kept_left_out_and_named(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine.at[2] = FAILED
@@ -106,7 +106,7 @@ def test_what_is_whole_counts_when_the_series_is_stopped(
     machine.at[2] = stop
     assert main(["run", "case", "--repeat", "3"]) == code
     assert "1 of 3 runs stored (run-001), 1 usable" in capsys.readouterr().out
-    assert len(machine.told) == 2
+    assert len(machine.asked) == 2
 
 
 def test_nothing_usable_has_no_figures(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,7 +129,7 @@ def test_nothing_usable_has_no_figures(machine: Machine, capsys: pytest.CaptureF
 )
 def test_refusals(machine: Machine, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], output: str) -> None:
     assert main(["run", "case", *options]) == 2
-    assert output in capsys.readouterr().err and machine.told == []
+    assert output in capsys.readouterr().err and machine.asked == []
 
 
 def test_the_figures_are_those_of_the_passes(machine: Machine) -> None:

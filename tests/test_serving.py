@@ -16,13 +16,13 @@ from tracegen.site.serving import guard
 def server(tmp_path: Path) -> Iterator[LiveReloadServer]:
     (tmp_path / "index.html").write_text("<body>front</body>")
     (tmp_path / "data.bin").write_bytes(bytes(1 << 22))
-    made = LiveReloadServer(lambda: None, "127.0.0.1", 0, str(tmp_path), shutdown_delay=0.01)
-    guard(made)
-    made.server_bind()
-    made.server_activate()
-    made.serve_thread.start()
-    yield made
-    made.shutdown()
+    live = LiveReloadServer(lambda: None, "127.0.0.1", 0, str(tmp_path), shutdown_delay=0.01)
+    guard(live)
+    live.server_bind()
+    live.server_activate()
+    live.serve_thread.start()
+    yield live
+    live.shutdown()
 
 
 def answer(server: LiveReloadServer, request: bytes) -> bytes:

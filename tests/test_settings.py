@@ -155,7 +155,7 @@ def test_tags_stand_in_the_run_only_if_there_are_any(tmp_path: Path) -> None:
     assert settings_of(experiment_from("a", LEAST | {"tags": ["moe", "disk"]}, tmp_path))["tags"] == ["moe", "disk"]
 
 
-def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as error:
         experiment_from("a", {"tokens": 0, "wramup": True, "flags": ["-m", "x"]}, tmp_path)
     message = str(error.value)

@@ -46,8 +46,8 @@ def test_pages_of_versions_and_drafts(tmp_path: Path) -> None:
     a_version(tmp_path / "experiments", number=1)
     for number in range(1, 9):
         a_run_folder(tmp_path / "experiments", a_run(number=number))
-    made = gathered(tmp_path)
-    (one,) = made.entries
+    site = gathered(tmp_path)
+    (one,) = site.entries
     assert [draft.run.number for draft in one.drafts] == [8, 7, 6, 5, 4]
     assert one.older == 2
     folders = {"v1": KEYS, **{f"run-00{n}": keys_of(a_run()) for n in (8, 7, 6, 5, 4)}}
@@ -56,12 +56,12 @@ def test_pages_of_versions_and_drafts(tmp_path: Path) -> None:
         for folder, keys in folders.items()
         for key in keys
     }
-    assert set(made.pages) == expected | {
+    assert set(site.pages) == expected | {
         "reference/index.md", "experiments/index.md", "experiments/sample/index.md",
     }  # fmt: skip
-    assert "Draft, not citable" in made.pages["experiments/sample/run-008/index.md"].content()
-    assert "tracegen run sample" not in made.pages["experiments/sample/index.md"].content()
-    assert [page.path for page in made.pages.values() if page.listed] == [
+    assert "Draft, not citable" in site.pages["experiments/sample/run-008/index.md"].content()
+    assert "tracegen run sample" not in site.pages["experiments/sample/index.md"].content()
+    assert [page.path for page in site.pages.values() if page.listed] == [
         "reference/index.html",
         "experiments/index.html",
     ]
@@ -110,11 +110,11 @@ def test_a_draft_shows_no_host_and_no_path(tmp_path: Path) -> None:
 def test_a_draft_that_cannot_be_shown_says_why(tmp_path: Path) -> None:
     folder = a_run_folder(tmp_path / "experiments", a_run())
     (folder / "tables" / "ops.parquet").unlink()
-    made = gathered(tmp_path)
-    (problem,) = made.problems
+    site = gathered(tmp_path)
+    (problem,) = site.problems
     assert problem.startswith("Run 001: sample/runs/001/tables/ops.parquet: is missing")
     assert str(tmp_path) not in problem
-    assert "ops.parquet" in made.pages["experiments/sample/index.md"].content()
+    assert "ops.parquet" in site.pages["experiments/sample/index.md"].content()
 
 
 def test_a_report_that_cannot_be_made_is_a_problem_too(tmp_path: Path) -> None:
@@ -139,22 +139,22 @@ def test_hostile_text_is_text_on_every_listing(tmp_path: Path) -> None:
     (experiments / "sample" / "status.json").write_text(
         '{"schema": 1, "withdrawn": {"1": {"reason": "<script>alert(3)</script>", "successor": null}}}'
     )
-    made = gathered(tmp_path)
-    for page in made.pages.values():
+    site = gathered(tmp_path)
+    for page in site.pages.values():
         html = page.content() + output.placeholder(page)
         assert "<script>alert" not in html and "<img src=x" not in html
-    assert "&lt;script&gt;alert(3)" in made.pages["experiments/sample/v1/index.md"].content()
+    assert "&lt;script&gt;alert(3)" in site.pages["experiments/sample/v1/index.md"].content()
 
 
 def test_compose_puts_body_and_head_in(tmp_path: Path) -> None:
     a_version(tmp_path / "experiments")
-    made = gathered(tmp_path)
-    page = made.pages["experiments/sample/v1/memory/index.md"]
+    site = gathered(tmp_path)
+    page = site.pages["experiments/sample/v1/memory/index.md"]
     shell = f'<html lang="en"><head><title>x</title></head><body>{output.placeholder(page)}</body></html>'
-    html = output.compose(made, page, shell)
+    html = output.compose(site, page, shell)
     assert next(p.body for p in a_report().pages if p.key == "memory") in html
     assert html.startswith('<html data-tracegen-vega="../../../../assets/tracegen/vega.')
     assert 0 < html.index("<script defer") < html.index("</head>")
     assert output.PAGE_BEGIN not in html
     with pytest.raises(StoreError, match="use a theme that has"):
-        output.compose(made, page, "<html></html>")
+        output.compose(site, page, "<html></html>")

@@ -20,11 +20,11 @@ def a_bundle(folder: Path, names: list[str]) -> Bundle:
 
 
 def test_every_part_of_every_name_is_a_word() -> None:
-    told = site_search.words(NAMES)
-    assert told.startswith(f"{len(NAMES)} tensors: ")
-    held = set(told.replace(".", " ").replace(";", " ").split())
-    assert {part for name in NAMES for part in name.split(".")} <= held
-    assert len(told) < 1000
+    text = site_search.words(NAMES)
+    assert text.startswith(f"{len(NAMES)} tensors: ")
+    parts = set(text.replace(".", " ").replace(";", " ").split())
+    assert {part for name in NAMES for part in name.split(".")} <= parts
+    assert len(text) < 1000
 
 
 def test_a_name_without_layers_stays_whole() -> None:

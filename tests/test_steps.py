@@ -76,7 +76,7 @@ def shown(site: Path) -> Trend:
 
 
 def test_each_step_says_what_its_runs_say(shown: Trend) -> None:
-    """Held against the numbers in trend_site.VERSIONS: a change of 20 % and more in 7 runs, none in 3."""
+    """Compared with the numbers in trend_site.VERSIONS: a change of 20 % and more in 7 runs, none in 3."""
     by_name = {step.name: step.outcome for step in shown.steps}
     assert list(by_name) == [f"v{n}" for n in range(len(VERSIONS), 1, -1)]
     assert by_name["v2"] is None

@@ -149,7 +149,7 @@ def test_a_broken_run_file(tmp_path: Path, document: str, says: str) -> None:
         store.read_run(tmp_path)
 
 
-def test_a_run_of_before_a_table_was_added_has_none_and_one_that_lost_it_is_told(tmp_path: Path) -> None:
+def test_a_run_of_before_a_table_was_added_has_none_and_one_that_lost_it_is_an_error(tmp_path: Path) -> None:
     store.write_tables(tmp_path, hard_case(), "test")
     for name in ("faults", "device", "cache", "requests"):
         with pytest.raises(StoreError, match=f"{name}.parquet: is missing"):
@@ -161,9 +161,9 @@ def test_a_run_of_before_a_table_was_added_has_none_and_one_that_lost_it_is_told
         assert store.read_tables(tmp_path)[name].empty
     for name in ("faults", "device", "cache"):
         (tmp_path / f"{name}.parquet").unlink()
-    made = store.read_tables(tmp_path)
-    assert all(made[name].empty for name in ("faults", "device", "cache", "requests", "barriers"))
-    assert len(made["copies"]) == len(hard_case()["copies"])
+    loaded = store.read_tables(tmp_path)
+    assert all(loaded[name].empty for name in ("faults", "device", "cache", "requests", "barriers"))
+    assert len(loaded["copies"]) == len(hard_case()["copies"])
     (tmp_path / "copies.parquet").unlink()
     with pytest.raises(StoreError, match=r"copies.parquet: is missing"):
         store.read_tables(tmp_path)

@@ -61,7 +61,7 @@ def known(experiments: Path) -> References:
 
 
 @pytest.fixture
-def told(known: References, tmp_path: Path) -> Any:
+def states_of(known: References, tmp_path: Path) -> Any:
     def states(text: str, name: str = "thesis.tex") -> list[tuple[str, str]]:
         (tmp_path / name).write_text(text)
         (document,) = documents([tmp_path / name])
@@ -143,8 +143,8 @@ def test_every_planted_fault_of_a_chapter_is_found_and_nothing_else(known: Refer
             {"cell_type": "code", "source": "load('dense@v1')"}]})),
     ],
 )  # fmt: skip
-def test_other_documents(told: Any, name: str, text: str) -> None:
-    found = told(text, name)
+def test_other_documents(states_of: Any, name: str, text: str) -> None:
+    found = states_of(text, name)
     assert found[0][0] == "withdrawn" and len(found) == 2
     assert found[1][0].startswith("superseded") and "the wrong model; see dense@v3" in found[0][1]
 
@@ -160,8 +160,8 @@ def test_other_documents(told: Any, name: str, text: str) -> None:
         ("In moe@v1 it is version 1.2.96 GiB.", ""),
     ],
 )  # fmt: skip
-def test_which_typed_numbers_are_told(told: Any, text: str, state: str) -> None:
-    assert [found for found, _ in told(text, "notes.md")] == ([state] if state else [])
+def test_which_typed_numbers_are_reported(states_of: Any, text: str, state: str) -> None:
+    assert [found for found, _ in states_of(text, "notes.md")] == ([state] if state else [])
 
 
 def test_what_a_version_holds_for_latex_is_no_text_of_the_author(known: References, tmp_path: Path) -> None:
@@ -174,17 +174,17 @@ def test_what_a_version_holds_for_latex_is_no_text_of_the_author(known: Referenc
     assert found == ["fine", "another file"], "its bytes are compared, and nothing in it is typed by hand"
 
 
-def test_versions_of_other_tools_are_none_of_ours(told: Any) -> None:
-    assert told("actions/checkout@v4, package@v2 and a.b@v1 are others.") == []
-    assert [state for state, _ in told("Of dnese@v1 and dense@v4.")] == ["unknown", "unknown"]
+def test_versions_of_other_tools_are_none_of_ours(states_of: Any) -> None:
+    assert states_of("actions/checkout@v4, package@v2 and a.b@v1 are others.") == []
+    assert [state for state, _ in states_of("Of dnese@v1 and dense@v4.")] == ["unknown", "unknown"]
 
 
-def test_bad_input_is_named_and_harmless(told: Any, tmp_path: Path) -> None:
+def test_bad_input_is_named_and_harmless(states_of: Any, tmp_path: Path) -> None:
     (tmp_path / "latin.tex").write_bytes("Größe von dense@v1".encode("latin-1"))
     (document,) = documents([tmp_path / "latin.tex"])
     assert document.note and "Größe" in document.paragraphs[0].text
-    assert told(r"\newcommand{\a}{\b experiments/}\newcommand{\b}{\a\a experiments/} \a \tracegen{dense@v9}{x}")
-    assert told("\\newcommand{\\a}[2]{tracegen #1#2}\\a{x" + "{" * 3000) == []
+    assert states_of(r"\newcommand{\a}{\b experiments/}\newcommand{\b}{\a\a experiments/} \a \tracegen{dense@v9}{x}")
+    assert states_of("\\newcommand{\\a}[2]{tracegen #1#2}\\a{x" + "{" * 3000) == []
     (tmp_path / "loop.tex").write_text(r"\input{loop}\input{../loop} dense@v1")
     assert len(documents([tmp_path / "loop.tex"])) == 1
     for name, content in (("a.ipynb", "{"), ("b.ipynb", '{"cells": 3}'), ("c.ipynb", '{"cells": [3]}'), ("d.txt", "")):
@@ -194,8 +194,8 @@ def test_bad_input_is_named_and_harmless(told: Any, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="none\\.tex"):
         documents([tmp_path / "none.tex"])
     broken = "@misc{a, url = {https://example.org/experiments/dense/v1/"
-    assert [state for state, _ in told(broken, "broken.bib")] == ["withdrawn"]
-    assert told("no such thing \\tracegen{{}{}} [[@v1]] {{ : }} experiments//v1/ " * 50_000) == []  # 3 MB
+    assert [state for state, _ in states_of(broken, "broken.bib")] == ["withdrawn"]
+    assert states_of("no such thing \\tracegen{{}{}} [[@v1]] {{ : }} experiments//v1/ " * 50_000) == []  # 3 MB
 
 
 SHOWN = [
@@ -242,7 +242,7 @@ def claimed(known: References, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     yield reported
 
 
-def test_claims_are_held_against_the_comparison(claimed: Any) -> None:
+def test_claims_are_checked_against_the_comparison(claimed: Any) -> None:
     for sentence in SHOWN:
         assert claimed(sentence, 1.3) == [], sentence
         (why,) = claimed(sentence, 1.001) or [""]

@@ -59,10 +59,10 @@ def test_a_group_shares_what_its_umask_says(tmp_path: Path) -> None:
     assert narrower == {}
 
 
-@pytest.mark.parametrize(("elsewhere", "told"), [(0o077, True), (0o027, True), (0o022, False)], indirect=["elsewhere"])
-def test_a_version_is_public_and_says_so(told: bool, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("elsewhere", "said"), [(0o077, True), (0o027, True), (0o022, False)], indirect=["elsewhere"])
+def test_a_version_is_public_and_says_so(said: bool, capsys: pytest.CaptureFixture[str]) -> None:
     a_run_folder(Path("experiments"), a_run())
     assert main(["publish", "sample", "-m", "why"]) == 0
     version = Path("experiments/sample/versions/1")
     assert set(modes(version).values()) == {0o755, 0o644} and version.stat().st_mode & 0o777 == 0o755
-    assert ("to all users of this machine, though the umask is 0" in capsys.readouterr().out) == told
+    assert ("to all users of this machine, though the umask is 0" in capsys.readouterr().out) == said

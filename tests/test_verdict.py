@@ -30,7 +30,7 @@ FAULTS = ("faults_recorded", "faults_agree", "faults_placed", "faults_barriers")
 
 def evidence(**changes: Any) -> Evidence:
     """The hard case as a run that passes: 5 prompt tokens, no generate pass, no warm-up."""
-    made = Evidence(
+    given = Evidence(
         tables=hard_case(),
         trace=TRACE,
         timings={"prompt_tokens": 5, "eval_runs": 1},
@@ -41,10 +41,10 @@ def evidence(**changes: Any) -> Evidence:
         tokens_asked=1,
         warmup=False,
     )
-    return replace(made, **changes)
+    return replace(given, **changes)
 
 
-def told(**changes: object) -> Evidence:
+def accounting(**changes: object) -> Evidence:
     """The hard case with a trace that says something else of itself."""
     return evidence(trace={**TRACE, **changes})
 
@@ -86,19 +86,19 @@ LAST = hard_case()["passes"].index[-1]
 FREED_ALONE = with_table("buffers", lambda b: pd.concat([b, b[b["event"] == "free"]]))
 NEVER_FREED = with_table("buffers", lambda b: b[:-1])
 BROKEN: dict[str, tuple[str, Evidence, str]] = {
-    "a record was dropped": ("dropped_events", told(dropped=1), "failed"),
-    "it does not end": ("trace_complete", told(ended=False), "failed"),
-    "a graph has no end": ("trace_complete", told(open_computes=1), "failed"),
-    "unsealed chunks are an early end": ("trace_complete", told(unsealed_chunks=1), "failed"),
+    "a record was dropped": ("dropped_events", accounting(dropped=1), "failed"),
+    "it does not end": ("trace_complete", accounting(ended=False), "failed"),
+    "a graph has no end": ("trace_complete", accounting(open_computes=1), "failed"),
+    "unsealed chunks are an early end": ("trace_complete", accounting(unsealed_chunks=1), "failed"),
     "killed": ("trace_complete", evidence(exit_status=-9), "failed"),
     "the program failed": ("trace_complete", evidence(exit_status=1), "warning"),
     "we stopped it": ("trace_complete", evidence(exit_status=130, stopped=True), "passed"),
-    "time goes back": ("monotone_time", told(not_monotone=1), "failed"),
-    "two clocks apart": ("even_clock", told(clock_uneven_ns=3 * 10**9), "failed"),
-    "zeros": ("zero_records", told(zero_records=2), "failed"),
-    "a thread lacks spans": ("threads_accounted", told(n_ops_short_of_threads=1), "failed"),
-    "no run id": ("one_run_id", told(run_id=""), "failed"),
-    "a file of another run": ("one_run_id", told(n_misnamed=1), "failed"),
+    "time goes back": ("monotone_time", accounting(not_monotone=1), "failed"),
+    "two clocks apart": ("even_clock", accounting(clock_uneven_ns=3 * 10**9), "failed"),
+    "zeros": ("zero_records", accounting(zero_records=2), "failed"),
+    "a thread lacks spans": ("threads_accounted", accounting(n_ops_short_of_threads=1), "failed"),
+    "no run id": ("one_run_id", accounting(run_id=""), "failed"),
+    "a file of another run": ("one_run_id", accounting(n_misnamed=1), "failed"),
     "a node without a state": ("nodes_accounted", with_values("ops", 0, state=None), "failed"),
     "a pass of no known kind": ("pass_kinds", with_values("passes", LAST, kind=None), "warning"),
     "a warm-up recorded as a prompt": ("pass_kinds", evidence(warmup=True), "failed"),
@@ -155,10 +155,10 @@ def test_experts_that_the_metadata_announces_and_no_tensor_holds() -> None:
     assert state_of(evidence(tables=tables), "op_mix") == "passed"
 
 
-def test_a_model_that_only_encodes_is_not_held_against_counters_of_generated_tokens() -> None:
-    made = with_table("passes", lambda passes: passes.assign(kind="encode"))
+def test_a_model_that_only_encodes_is_not_compared_with_counters_of_generated_tokens() -> None:
+    changed = with_table("passes", lambda passes: passes.assign(kind="encode"))
     keys = ("passes_agree", "tokens_agree", "tokens_asked")
-    assert {state_of(made, key) for key in keys} == {"not checked"}
+    assert {state_of(changed, key) for key in keys} == {"not checked"}
 
 
 def test_a_first_op_from_the_wrong_enum_table() -> None:
@@ -194,14 +194,14 @@ def test_a_gap_is_padding_up_to_the_alignment_of_its_file(alignment: int, gap: i
         end = (tensors["offset"] + tensors["size_bytes"])[tensors["file"] == 1].max()
         return files.assign(size_bytes=[files["size_bytes"].iloc[0], end + gap])
 
-    made = replace(with_table("files", lengthen), alignment=(32, alignment))
-    (check,) = [check for check in checks_of(made) if check.key == "tensors_tile_file"]
+    changed = replace(with_table("files", lengthen), alignment=(32, alignment))
+    (check,) = [check for check in checks_of(changed) if check.key == "tensors_tile_file"]
     numbers = {n: f"{n:,}".replace(",", "\u202f") for n in (gap, limit, alignment)}
     assert check.state == state
     assert check.found == f"0 overlaps, largest gap {numbers[gap]} B"
     assert check.limit == f"no overlap, gaps below {numbers[limit]} B"
-    told = f"general.alignment of {made.tables['files']['path'].iloc[1]} is {numbers[alignment]} B"
-    assert check.detail == (told if alignment > 4096 else "")
+    detail = f"general.alignment of {changed.tables['files']['path'].iloc[1]} is {numbers[alignment]} B"
+    assert check.detail == (detail if alignment > 4096 else "")
 
 
 def test_a_file_without_tensors_has_no_gap_before_its_data() -> None:
@@ -241,8 +241,8 @@ def test_how_many_tokens_passes_of_several_sequences_gave_is_not_known() -> None
     def several(passes: pd.DataFrame) -> pd.DataFrame:
         return passes.assign(kind=passes["kind"].astype(object).replace("prompt", "mixed"))
 
-    made = replace(with_table("passes", several), tokens_asked=None)
-    (check,) = [check for check in checks_of(made) if check.key == "tokens_asked"]
+    changed = replace(with_table("passes", several), tokens_asked=None)
+    (check,) = [check for check in checks_of(changed) if check.key == "tokens_asked"]
     assert (check.state, check.found) == ("not checked", "not known")
     (check,) = [check for check in checks_of(evidence(tokens_asked=None)) if check.key == "tokens_asked"]
     assert (check.state, check.found) == ("not checked", "1")
@@ -273,7 +273,7 @@ def test_cost_is_events_times_cost_over_the_threads_time_of_each_pass() -> None:
 
 
 def test_cost_of_generate_passes_is_not_hidden_in_that_of_a_long_prompt() -> None:
-    """One prompt pass of 5 s and three generate passes, one of which others held up."""
+    """One prompt pass of 5 s and three generate passes, one of which others delayed."""
     given = generating(prompt_ns=5_000_000_000, times=(100_000, 100_000, 9_000_000))
     trace = TRACE | {"hook_ns": {1: 100.0, 2: 4_000.0, 3: 4_000.0, 4: 4_000.0}, "copy_ns": {}}
     shares = by_phase(pass_costs(given, trace))
@@ -282,7 +282,7 @@ def test_cost_of_generate_passes_is_not_hidden_in_that_of_a_long_prompt() -> Non
     assert found.state == "warning" and found.found == "generate 4.28\u202f%, prompt 0.00\u202f%"
 
 
-def held_up(tables: dict[str, pd.DataFrame], delays: dict[int, list[int]]) -> dict[str, pd.DataFrame]:
+def delayed(tables: dict[str, pd.DataFrame], delays: dict[int, list[int]]) -> dict[str, pd.DataFrame]:
     """The passes in which threads waited so long for a processor, one after the other, while the others spun."""
     passes, spans = tables["passes"], tables["spans"].copy()
     last = spans.index.isin(spans.drop_duplicates(["pass_id", "thread"], keep="last").index)
@@ -302,7 +302,7 @@ def held_up(tables: dict[str, pd.DataFrame], delays: dict[int, list[int]]) -> di
 @pytest.mark.parametrize("delays", [[900, 0], [0, 5_000], [5_000_000, 0], [70_000, 1_000_000]])
 def test_the_share_of_tracing_does_not_shrink_on_a_busy_machine(delays: list[int]) -> None:
     quiet = pass_costs(hard_case(), TRACE)
-    busy = pass_costs(held_up(hard_case(), {1: delays, 2: delays}), TRACE)
+    busy = pass_costs(delayed(hard_case(), {1: delays, 2: delays}), TRACE)
     assert busy["share"].tolist() == pytest.approx(quiet["share"].tolist())
     assert (busy["thread_ns"] - quiet["thread_ns"]).tolist() == [2 * sum(delays)] * 2
     assert max(elapsed(busy).values()) < max(by_phase(busy).values())
@@ -352,13 +352,13 @@ def generating(
     passes, spans, ops = tables["passes"], tables["spans"], tables["ops"]
     second = passes["pass_id"] == 2
     more = [passes[passes["pass_id"] < 2], *(passes[second].assign(pass_id=2 + i) for i in range(len(times)))]
-    made = pd.concat(more, ignore_index=True)
-    long = [5_000 if kind == "load" else prompt_ns for kind in made["kind"][:2]] + list(times)
+    all_spans = pd.concat(more, ignore_index=True)
+    long = [5_000 if kind == "load" else prompt_ns for kind in all_spans["kind"][:2]] + list(times)
     begin = [sum(long[:i]) for i in range(len(long))]
     kinds = pd.Categorical(["load", "prompt", *["generate"] * len(times)], dtype=passes["kind"].dtype)
     ends = pd.array([b + n for b, n in zip(begin, long, strict=True)], dtype="Int64")
-    made = made.assign(kind=kinds, begin_ns=begin, end_ns=ends).astype({"begin_ns": "int64"})
-    tables["passes"] = made.assign(counted_ns=pd.array([None, *long[1:]], dtype="Int64"), **changes)
+    all_spans = all_spans.assign(kind=kinds, begin_ns=begin, end_ns=ends).astype({"begin_ns": "int64"})
+    tables["passes"] = all_spans.assign(counted_ns=pd.array([None, *long[1:]], dtype="Int64"), **changes)
     for name, table in (("spans", spans), ("ops", ops)):
         own = [
             table[table["pass_id"] == 1],
@@ -394,7 +394,7 @@ def test_one_thread_against_busy_loops_is_seen() -> None:
     assert check.state == "warning" and "other programs or the kernel had the processors" in check.detail
 
 
-def test_ones_own_threads_are_told_from_other_programs() -> None:
+def test_ones_own_threads_are_not_taken_for_other_programs() -> None:
     given = generating(10**9, (10**9,) * 3, run_delay_ns=pd.array([None, *[9 * 10**8] * 4], dtype="Int64"))
     check = found_of(given, "interference", processors_allowed=1)
     assert check.state == "warning" and check.detail.startswith("2 threads on 1 processor take")

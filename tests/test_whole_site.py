@@ -352,9 +352,9 @@ def test_the_same_run_published_twice_gives_the_same_bytes(tmp_path: Path) -> No
     environment = {**os.environ, "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
     command = [sys.executable, "-c", script, str(folder)]
     subprocess.run(command, cwd=Path(__file__).parents[1], env=environment, check=True)
-    made, again = files_of(first / "versions"), files_of(folder / "versions")
-    assert len(made) > 60 and set(made) == set(again)
-    assert [name for name in made if made[name] != again[name]] == []
+    once, again = files_of(first / "versions"), files_of(folder / "versions")
+    assert len(once) > 60 and set(once) == set(again)
+    assert [name for name in once if once[name] != again[name]] == []
     assert (first / "ledger.json").read_bytes() == (folder / "ledger.json").read_bytes()
 
 

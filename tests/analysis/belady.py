@@ -1,4 +1,4 @@
-"""The best choice of a cache, counted the slow way: what `caches.most_hits` and libcachesim are held against."""
+"""The best choice of a cache, counted the slow way: what `caches.most_hits` and libcachesim are compared with."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ def belady(items: Sequence[int], size: int, *, bypass: bool = True) -> int:
     for at in reversed(range(len(items))):
         following[at] = last.get(items[at], len(items))
         last[items[at]] = at
-    held: dict[int, int] = {}
+    cached: dict[int, int] = {}
     hits = 0
     for at, item in enumerate(items):
-        hits += item in held
-        if item not in held and len(held) == size and not bypass:
-            del held[max(held, key=held.__getitem__)]
-        held[item] = following[at]
-        if len(held) > size:
-            del held[max(held, key=held.__getitem__)]
+        hits += item in cached
+        if item not in cached and len(cached) == size and not bypass:
+            del cached[max(cached, key=cached.__getitem__)]
+        cached[item] = following[at]
+        if len(cached) > size:
+            del cached[max(cached, key=cached.__getitem__)]
     return hits

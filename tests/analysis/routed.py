@@ -1,4 +1,4 @@
-"""Choices of experts with a known law, as tables of a run: what tests of chance are held against."""
+"""Choices of experts with a known law, as tables of a run: what tests of chance are compared with."""
 
 from functools import cache
 from typing import Any
@@ -42,11 +42,11 @@ def run_of(prompt: Choices | None, generated: Choices | None, n_experts: int) ->
                 for rank, expert in enumerate(of)
             ]
     tensors = tensors_of(n_layers)
-    held = tensors["n_experts"].mask(tensors["n_experts"].notna(), n_experts)
+    stated = tensors["n_experts"].mask(tensors["n_experts"].notna(), n_experts)
     return (
         empty()
         | {"routing": frame("routing", rows), "passes": frame("passes", passes)}
-        | {"tensors": tensors.assign(n_experts=held)}
+        | {"tensors": tensors.assign(n_experts=stated)}
     )
 
 
@@ -65,11 +65,11 @@ def uneven(seed: int, n: int, n_layers: int, n_experts: int, k: int, lasting: fl
     """Rows that choose the k greatest of scores that differ by expert and last in time, each by itself."""
     random = np.random.default_rng(seed)
     liked = 0.4 * random.gumbel(size=(n_layers, n_experts))
-    now, made = random.normal(size=(n_layers, n_experts)), []
+    now, choices = random.normal(size=(n_layers, n_experts)), []
     for _ in range(n):
         now = lasting * now + np.sqrt(1 - lasting**2) * random.normal(size=now.shape)
-        made.append(np.argsort(-(liked + now), axis=1)[:, :k])
-    return np.array(made)
+        choices.append(np.argsort(-(liked + now), axis=1)[:, :k])
+    return np.array(choices)
 
 
 def sticky(seed: int, n: int, n_layers: int, n_experts: int, k: int, stay: float) -> Choices:

@@ -51,8 +51,8 @@ def test_touched_bytes_equal_a_count_of_single_bytes() -> None:
 )
 def test_union(given: list[tuple[int, int]], expected: list[tuple[int, int]]) -> None:
     used = pd.DataFrame({"file": 0, "begin": [a for a, _ in given], "end": [b for _, b in given]})
-    made = coverage.union(used, "file")
-    assert list(zip(made["begin"], made["end"], strict=True)) == expected
+    joined = coverage.union(used, "file")
+    assert list(zip(joined["begin"], joined["end"], strict=True)) == expected
 
 
 def test_what_nobody_saw_is_unknown_and_not_unused() -> None:
@@ -153,18 +153,18 @@ def test_the_cache_is_known_by_its_tensors() -> None:
 
 
 def test_a_long_timeline_is_binned_and_no_bin_overlaps() -> None:
-    made, width = timeline.segments(CASE, 3, n_bins=40, max_segments=100)
-    assert width > 0 and len(made) <= 2 * 40
-    for _, lane in made.groupby("thread"):
+    bins, width = timeline.segments(CASE, 3, n_bins=40, max_segments=100)
+    assert width > 0 and len(bins) <= 2 * 40
+    for _, lane in bins.groupby("thread"):
         assert (lane["begin_ns"].iloc[1:].to_numpy() >= lane["end_ns"].iloc[:-1].to_numpy()).all()
 
 
 def test_equal_layers_fold_and_the_others_do_not() -> None:
-    made = blocks.fold(CASE, 1)
-    assert [b.title for b in made] == ["input", "layers 0–3", "output"]
+    folded = blocks.fold(CASE, 1)
+    assert [b.title for b in folded] == ["input", "layers 0–3", "output"]
     nodes = CASE["graph_nodes"]
     computing = nodes[(nodes["graph"] == 1) & (nodes["kind"] != "leaf")]["node"]
-    assert sorted(n for b in made for m in b.members for n in m) == sorted(computing)
+    assert sorted(n for b in folded for m in b.members for n in m) == sorted(computing)
     changed = dict(CASE)
     odd = (nodes["name"] == "ffn_moe_probs-2").to_numpy()
     changed["graph_nodes"] = nodes.assign(op=nodes["op"].astype("object").mask(odd, "SIGMOID").astype("category"))
@@ -185,8 +185,8 @@ def test_rows_of_the_heatmap_keep_warmup_apart_and_join_tokens() -> None:
 
 
 def test_bands_tile_the_tensors() -> None:
-    made = heatmap.bands(CASE, "component")
-    assert made["n_tensors"].sum() == len(CASE["tensors"])
+    bands = heatmap.bands(CASE, "component")
+    assert bands["n_tensors"].sum() == len(CASE["tensors"])
     assert list(heatmap.bands(HARD, "layer")["layer"]) == [None, 0, 0]
 
 

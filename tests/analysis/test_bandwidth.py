@@ -193,15 +193,15 @@ def test_the_title_says_no_more_than_is_shown(
     assert title.endswith(said.removeprefix("9.0 GB/s, ")) and "computing" not in title
 
 
-@pytest.mark.parametrize(("state", "told"), [("passed", True), ("warning", False), ("not checked", False)])
-def test_with_neighbours_it_is_withheld_what_bounds(state: Any, told: bool) -> None:
+@pytest.mark.parametrize(("state", "shown"), [("passed", True), ("warning", False), ("not checked", False)])
+def test_with_neighbours_it_is_withheld_what_bounds(state: Any, shown: bool) -> None:
     """All that a pass touches has room in a cache of a TiB."""
     check = Check("interference", "Time that threads waited for a processor", state, "9 %", "5 %", "")
     host = {"memory_rate": {"threads": [1], "bytes_per_second": [10**9]}, "last_level_cache_bytes": 1 << 40}
     tables = scaled_case(5, 3)
     rows = BANDWIDTH.content(Context(Run("sample", 1, "", (check,), {"host": host}), tables))
     bound = {str(row[8].text) for row in rows.rows}
-    assert (say.WITHHELD in bound) is not told and ("caches" in bound) is told
-    assert ("withheld" in rows.caption) is not told and "1.00 TiB" in rows.caption
+    assert (say.WITHHELD in bound) is not shown and ("caches" in bound) is shown
+    assert ("withheld" in rows.caption) is not shown and "1.00 TiB" in rows.caption
     unknown = BANDWIDTH.content(Context(Run("sample", 1, "", (check,), {}), tables))
     assert "is not known, so whether bytes came from memory is not" in unknown.caption

@@ -70,9 +70,9 @@ def test_attention_counts_what_its_mask_lets_through() -> None:
     ]
     touches = pd.concat([CASE["touches"], frame("touches", seen)], ignore_index=True)
     assert "src3" in _sources(node), "the builder's attention has a mask"
-    made = touched({**CASE, "touches": touches}, 3, node)
-    assert made["src1"] * rows == whole["src1"] * 5 and made["src2"] * rows == whole["src2"] * 5
-    assert made["src0"] == whole["src0"]
+    masked = touched({**CASE, "touches": touches}, 3, node)
+    assert masked["src1"] * rows == whole["src1"] * 5 and masked["src2"] * rows == whole["src2"] * 5
+    assert masked["src0"] == whole["src0"]
     assert touched({**CASE, "touches": touches}, 4, node) == touched(CASE, 4, node)  # nobody recorded it: all rows
 
 
@@ -132,7 +132,7 @@ def test_a_type_that_nobody_knows_is_unseen_where_its_strides_leave_holes() -> N
     assert number in read and number not in used
 
 
-def test_a_tensor_in_the_mapping_and_copied_is_told_in_both() -> None:
+def test_a_tensor_in_the_mapping_and_copied_counts_in_both() -> None:
     """Tied embeddings: rows are looked up through the mapping, the output multiplies by the repacked copy."""
     tensors = frame("tensors", [_tensor(0, 0, 1000, "embedding"), _tensor(1, 1000, 500, "norm")])
     used = pd.DataFrame(
@@ -162,9 +162,9 @@ def test_a_group_is_unknown_where_one_of_its_tensors_is() -> None:
     columns = dict(component="ffn_up", size_bytes=8, memory="disk")
     bytes_used = ("touched_bytes", "mapped_bytes", "copied_bytes")
     use = pd.DataFrame([columns | dict.fromkeys(bytes_used, 8), columns | dict.fromkeys(bytes_used)])
-    made = coverage.group_use(use.astype(dict.fromkeys(bytes_used, "Int64")), theme.GROUP_OF)
-    assert list(made["group"]) == ["FFN"] and list(made["size_bytes"]) == [16]
-    assert made[["touched_bytes", "mapped_bytes", "copied_bytes"]].isna().all(axis=None)
+    groups = coverage.group_use(use.astype(dict.fromkeys(bytes_used, "Int64")), theme.GROUP_OF)
+    assert list(groups["group"]) == ["FFN"] and list(groups["size_bytes"]) == [16]
+    assert groups[["touched_bytes", "mapped_bytes", "copied_bytes"]].isna().all(axis=None)
 
 
 def test_warm_up_uses_nothing_that_is_measured() -> None:

@@ -50,15 +50,15 @@ def best(items: list[int], size: int, *, bypass: bool) -> int:
     """The most hits that any choice of what to drop gives: all choices are tried."""
 
     @cache
-    def from_here(at: int, held: frozenset[int]) -> int:
+    def from_here(at: int, cached: frozenset[int]) -> int:
         if at == len(items):
             return 0
         item = items[at]
-        if item in held:
-            return 1 + from_here(at + 1, held)
-        options = [held - {gone} | {item} for gone in held] if len(held) == size else [held | {item}]
+        if item in cached:
+            return 1 + from_here(at + 1, cached)
+        options = [cached - {gone} | {item} for gone in cached] if len(cached) == size else [cached | {item}]
         if bypass:
-            options.append(held)
+            options.append(cached)
         return max(from_here(at + 1, option) for option in options)
 
     return from_here(0, frozenset())

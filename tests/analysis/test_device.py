@@ -12,14 +12,14 @@ CASE = with_faults(scaled_case(3, 2, moe=True, threads=2))
 
 
 def test_each_pass_has_the_counters_of_its_device() -> None:
-    made = device.by_pass(CASE, 4096).set_index("pass_id")
+    table = device.by_pass(CASE, 4096).set_index("pass_id")
     passes = measured(CASE)
-    assert list(made.index) == list(passes["pass_id"])
+    assert list(table.index) == list(passes["pass_id"])
     cache = CASE["cache"].to_dict("records")
     for row in CASE["device"].to_dict("records"):
-        if row["pass_id"] not in made.index:
+        if row["pass_id"] not in table.index:
             continue
-        found = made.loc[row["pass_id"]]
+        found = table.loc[row["pass_id"]]
         assert (found["n_reads"], found["read_bytes"]) == (row["n_reads"], row["read_bytes"])
         assert found["busy_share"] == pytest.approx(row["busy_ns"] / row["counted_ns"])
         assert found["bytes_per_second"] == pytest.approx(row["read_bytes"] / row["counted_ns"] * 1e9)

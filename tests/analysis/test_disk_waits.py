@@ -38,9 +38,9 @@ def split_by_hand(tables: Tables) -> dict[int, dict[str, float]]:
                 sums["disk_ns"] += s["fault_ns"]
                 sums["behind_ns"] += behind
                 sums["barrier_ns"] += s["barrier_ns"] + (s["wait_ns"] - behind if len(op) > 1 else 0)
-        made = {part: value / len(threads) for part, value in sums.items()}
-        made["outside_ns"] = passed["end_ns"] - passed["begin_ns"] - sum(made.values())
-        found[passed["pass_id"]] = made
+        means = {part: value / len(threads) for part, value in sums.items()}
+        means["outside_ns"] = passed["end_ns"] - passed["begin_ns"] - sum(means.values())
+        found[passed["pass_id"]] = means
     return found
 
 
@@ -48,9 +48,9 @@ def split_by_hand(tables: Tables) -> dict[int, dict[str, float]]:
 def test_the_parts_of_a_pass_equal_those_of_its_single_spans(threads: int) -> None:
     tables = with_faults(scaled_case(3, 2, moe=True, threads=threads), seed=threads)
     expected = split_by_hand(tables)
-    made = disk_waits.pass_split(tables)
-    assert list(made["pass_id"]) == list(expected)
-    for row in made.to_dict("records"):
+    split = disk_waits.pass_split(tables)
+    assert list(split["pass_id"]) == list(expected)
+    for row in split.to_dict("records"):
         for part in disk_waits.PARTS:
             assert row[part] == pytest.approx(expected[row["pass_id"]][part], abs=1e-6), part
         assert sum(row[part] for part in disk_waits.PARTS) == pytest.approx(row["duration_ns"])
@@ -76,17 +76,17 @@ def test_faults_of_a_tensor_are_summed() -> None:
         sums[1] += fault["kind"] == "major"
         sums[2] += fault["duration_ns"]
         pages.setdefault(tensor, set()).add(fault["offset"] // 4096)
-    made = disk_waits.by_tensor(CASE)
-    assert len(made) == len(expected) > 5 and made["waited_ns"].is_monotonic_decreasing
-    assert made["share"].sum() == pytest.approx(1)
-    for row in made.to_dict("records"):
+    table = disk_waits.by_tensor(CASE)
+    assert len(table) == len(expected) > 5 and table["waited_ns"].is_monotonic_decreasing
+    assert table["share"].sum() == pytest.approx(1)
+    for row in table.to_dict("records"):
         assert [row["n_faults"], row["n_major"], row["waited_ns"]] == expected[row["tensor"]]
         assert row["n_pages"] == len(pages[row["tensor"]])
 
 
 def test_a_tied_matrix_is_waited_for_where_it_is_used() -> None:
     """The same tensor looked up by row in one operation, and multiplied in another: the longer use is named."""
-    made = disk_waits.by_tensor(CASE).set_index("tensor")
+    table = disk_waits.by_tensor(CASE).set_index("tensor")
     nodes = {(n["graph"], n["node"]): n["op"] for n in CASE["graph_nodes"].to_dict("records")}
     graph = {p["pass_id"]: p["graph"] for p in CASE["passes"].to_dict("records")}
     rows = disk_waits.placed(CASE).dropna(subset=["node", "tensor"])
@@ -94,11 +94,11 @@ def test_a_tied_matrix_is_waited_for_where_it_is_used() -> None:
     first = rows.iloc[kinds.index("MUL_MAT")]
     tensor, node = int(first["tensor"]), int(first["node"])
     others = CASE["faults"]["fault"] != first["fault"]
-    assert made.loc[tensor, "op"] == nodes[graph[int(first["pass_id"])], node] and made.loc[tensor, "op_share"] == 1
+    assert table.loc[tensor, "op"] == nodes[graph[int(first["pass_id"])], node] and table.loc[tensor, "op_share"] == 1
     looked_up = next(key for key, op in nodes.items() if op == "GET_ROWS" and key[0] == graph[int(first["pass_id"])])
     faults = CASE["faults"]
     twice = faults.loc[~others].assign(
-        fault=faults["fault"].max() + 1, node=looked_up[1], duration_ns=3 * int(made.loc[tensor, "waited_ns"])
+        fault=faults["fault"].max() + 1, node=looked_up[1], duration_ns=3 * int(table.loc[tensor, "waited_ns"])
     )
     both = disk_waits.by_tensor(CASE | {"faults": pd.concat([faults, twice], ignore_index=True).astype(faults.dtypes)})
     row = both[(both["tensor"] == tensor).to_numpy(bool)].iloc[0]
@@ -162,13 +162,13 @@ def test_a_run_without_recorded_faults_has_no_split() -> None:
     tables = scaled_case(2, 1)
     assert not disk_waits.recorded(tables) and disk_waits.recorded(CASE) and disk_waits.pass_split(tables).empty
     assert disk_waits.by_tensor(tables).empty
-    made, longest = disk_waits.cells(tables, heatmap.display_rows(tables), 50, 8)
-    assert made.empty and longest == 0
+    table, longest = disk_waits.cells(tables, heatmap.display_rows(tables), 50, 8)
+    assert table.empty and longest == 0
 
 
 def test_cells_hold_the_waiting_of_their_stretch_of_the_file() -> None:
     rows = heatmap.display_rows(CASE)
-    made, longest = disk_waits.cells(CASE, rows, n_bins=50, n_steps=8)
+    table, longest = disk_waits.cells(CASE, rows, n_bins=50, n_steps=8)
     axis = CASE["files"].set_index("file")["axis_begin"]
     total = int((CASE["files"]["axis_begin"] + CASE["files"]["size_bytes"]).max())
     width = -(-total // 50)
@@ -178,7 +178,7 @@ def test_cells_hold_the_waiting_of_their_stretch_of_the_file() -> None:
         if fault["pass_id"] in set(measured(CASE)["pass_id"]):
             key = row_of[fault["pass_id"]], (axis[fault["file"]] + fault["offset"]) // width * width
             expected[key] = expected.get(key, 0) + fault["duration_ns"]
-    found = {(r["row"], r["begin"]): r for r in made.to_dict("records")}
+    found = {(r["row"], r["begin"]): r for r in table.to_dict("records")}
     assert found.keys() == expected.keys() and longest == max(expected.values())
     for key, waited in expected.items():
         assert found[key]["waited_ns"] == waited

@@ -15,10 +15,10 @@ from tracegen.analysis.expert_balance import COLUMNS, balance, measures, random_
 
 
 def test_measures_by_hand() -> None:
-    made = measures(np.array([6, 2, 0, 0]), 8)
-    assert (made["n_used"], made["largest"]) == (2, 3.0)
-    assert made["entropy"] == pytest.approx(-(0.75 * log2(0.75) + 0.25 * log2(0.25)) / 2)
-    assert made["gini"] == pytest.approx((1 * 2 + 3 * 6) / (4 * 8))
+    found = measures(np.array([6, 2, 0, 0]), 8)
+    assert (found["n_used"], found["largest"]) == (2, 3.0)
+    assert found["entropy"] == pytest.approx(-(0.75 * log2(0.75) + 0.25 * log2(0.25)) / 2)
+    assert found["gini"] == pytest.approx((1 * 2 + 3 * 6) / (4 * 8))
     flat = measures(np.array([3, 3, 3]), 9)
     assert (flat["entropy"], flat["gini"], flat["largest"]) == (pytest.approx(1), pytest.approx(0), 1)
 
@@ -47,23 +47,23 @@ def test_random_choice_lies_in_its_range_and_a_favourite_does_not() -> None:
     assert 52 <= inside <= 60  # 57 expected
     choices = even(1, 200, 3, 8, 2)
     choices[:60, 1] = (0, 1)
-    made = balance(run_of(None, choices, 8)).set_index("layer")
-    assert made.loc[1, "entropy"] < made.loc[1, "entropy_low"] and made.loc[1, "largest"] > made.loc[1, "largest_high"]
-    assert made.loc[0, "entropy_low"] <= made.loc[0, "entropy"] <= made.loc[0, "entropy_high"]
+    both = balance(run_of(None, choices, 8)).set_index("layer")
+    assert both.loc[1, "entropy"] < both.loc[1, "entropy_low"] and both.loc[1, "largest"] > both.loc[1, "largest_high"]
+    assert both.loc[0, "entropy_low"] <= both.loc[0, "entropy"] <= both.loc[0, "entropy_high"]
 
 
 def test_both_phases_and_all_layers() -> None:
     prompt, generated = even(1, 5, 3, 8, 2), even(2, 30, 3, 8, 2)
-    made = balance(run_of(prompt, generated, 8))
-    assert list(made.columns) == COLUMNS
-    assert made[["phase", "layer"]].astype(object).where(made[["phase", "layer"]].notna(), None).values.tolist() == [
+    table = balance(run_of(prompt, generated, 8))
+    assert list(table.columns) == COLUMNS
+    assert table[["phase", "layer"]].astype(object).where(table[["phase", "layer"]].notna(), None).values.tolist() == [
         [phase, layer] for phase in ("generate", "prompt") for layer in (None, 0, 1, 2)
     ]
-    of = made[made["phase"] == "prompt"]
-    assert set(of["n_rows"]) == {5} and set(made.loc[made["phase"] == "generate", "n_rows"]) == {30}
+    of = table[table["phase"] == "prompt"]
+    assert set(of["n_rows"]) == {5} and set(table.loc[table["phase"] == "generate", "n_rows"]) == {30}
     assert of["n_used"].iloc[0] == sum(len(set(prompt[:, layer].ravel())) for layer in range(3))
     assert of["gini"].iloc[0] == pytest.approx(of["gini"].iloc[1:].mean())
-    pd.testing.assert_frame_equal(made, balance(run_of(prompt, generated, 8)))
+    pd.testing.assert_frame_equal(table, balance(run_of(prompt, generated, 8)))
 
 
 def test_what_has_no_chance_is_null() -> None:
@@ -71,7 +71,7 @@ def test_what_has_no_chance_is_null() -> None:
     assert balance(run_of(None, even(1, 5, 1, 4, 4), 4))[["n_used", "entropy", "gini_chance"]].isna().all(axis=None)
     assert balance(run_of(None, np.zeros((5, 1, 1), int), 1))["entropy"].isna().all()
     tables = run_of(None, even(1, 5, 1, 4, 2), 4)
-    made = balance(tables | {"routing": tables["routing"].iloc[:-1]})
-    assert made["n_chosen"].isna().all() and made["gini_chance"].isna().all() and made["gini"].notna().all()
+    table = balance(tables | {"routing": tables["routing"].iloc[:-1]})
+    assert table["n_chosen"].isna().all() and table["gini_chance"].isna().all() and table["gini"].notna().all()
     assert balance(run_of(None, even(1, 1, 1, 4, 2), 4)).iloc[1]["n_used"] == 2
     assert balance(run_of(None, None, 4) | {"routing": tables["routing"].iloc[:0]}).empty

@@ -1,4 +1,4 @@
-"""Experts told by the layer before: against plain loops, and choices with a known law."""
+"""Experts guessed from the layer before: against plain loops, and choices with a known law."""
 
 from collections import Counter
 
@@ -24,14 +24,14 @@ def guesses(choices: np.ndarray, n_experts: int, n_learned: int, layer: int) -> 
             of_a[int(a)] += 1
             pairs.update((int(a), int(b)) for b in row[layer])
         use.update(int(b) for b in row[layer])
-    made = []
+    chosen = []
     for row in choices[n_learned:]:
         score = {}
         for b in range(n_experts):
             parts = [pairs[int(a), b] / of_a[int(a)] if of_a[int(a)] else use[b] / n_learned for a in row[layer - 1]]
             score[b] = round(sum(parts) / k, 9)
-        made.append(set(sorted(score, key=lambda b: (-score[b], -use[b], b))[:k]))
-    return made
+        chosen.append(set(sorted(score, key=lambda b: (-score[b], -use[b], b))[:k]))
+    return chosen
 
 
 @settings(max_examples=15, deadline=None)
@@ -39,9 +39,9 @@ def guesses(choices: np.ndarray, n_experts: int, n_learned: int, layer: int) -> 
 def test_learned_and_scored_one_by_one(seed: int, layers: int, k: int) -> None:
     n, n_experts = LEAST_ROWS + seed % 7, 6
     choices = uneven(seed, n, layers, n_experts, k, 0.5)
-    made = told(chosen_of(choices), dict.fromkeys(range(layers), n_experts))
+    table = told(chosen_of(choices), dict.fromkeys(range(layers), n_experts))
     n_learned = int(LEARNED * n)
-    for r in made.iloc[1:].to_dict("records"):
+    for r in table.iloc[1:].to_dict("records"):
         layer = r["layer"]
         guessed = guesses(choices, n_experts, n_learned, layer)
         rows = [set(row[layer].tolist()) for row in choices]
@@ -56,9 +56,9 @@ def test_learned_and_scored_one_by_one(seed: int, layers: int, k: int) -> None:
         assert r["most"] == pytest.approx(sum(len(most & one) for one in chose) / (k * size))
         before = [len(rows[i - 1] & rows[i]) for i in range(n_learned, n)]
         assert r["before"] == pytest.approx(sum(before) / (k * size)) and r["even"] == pytest.approx(k / n_experts)
-    whole = made.iloc[0]
+    whole = table.iloc[0]
     assert pd.isna(whole["layer"]) and whole["n_layers"] == layers - 1
-    layers = made.iloc[1:]
+    layers = table.iloc[1:]
     assert whole["n_told"] == layers["n_told"].sum() and whole["most"] == pytest.approx(layers["most"].mean())
 
 
@@ -97,14 +97,14 @@ def test_layers_that_know_nothing_of_each_other_are_not_above_chance() -> None:
 def test_tokens_that_take_turns_keep_their_own_token_before() -> None:
     """Two sequences, each always with its own experts: the token before, of the sequence, tells all."""
     choices = np.array([[[0], [1]], [[2], [3]]] * 60)
-    made = told(chosen_of(choices, [0, 1] * 60), {0: 8, 1: 8}).iloc[0]
-    assert (made["share"], made["before"], made["most"]) == (1.0, 1.0, 0.5)
+    row = told(chosen_of(choices, [0, 1] * 60), {0: 8, 1: 8}).iloc[0]
+    assert (row["share"], row["before"], row["most"]) == (1.0, 1.0, 0.5)
 
 
-def test_what_cannot_be_told_has_no_row() -> None:
+def test_what_cannot_be_tested_has_no_row() -> None:
     for choices in (even(1, LEAST_ROWS - 1, 2, 8, 2), even(1, LEAST_ROWS, 1, 8, 2), even(1, LEAST_ROWS, 2, 8, 8)):
-        made = told(chosen_of(choices), {0: 8, 1: 8})
-        assert made.empty and list(made.columns) == COLUMNS
+        table = told(chosen_of(choices), {0: 8, 1: 8})
+        assert table.empty and list(table.columns) == COLUMNS
     assert told(chosen_of(even(1, LEAST_ROWS, 2, 8, 2)).iloc[:0], {}).empty
     cut = told(chosen_of(even(1, MOST_ROWS + 9, 2, 8, 2)), {0: 8, 1: 8}).iloc[0]
     assert cut["n_learned"] + cut["n_rows"] == MOST_ROWS

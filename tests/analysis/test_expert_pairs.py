@@ -35,10 +35,10 @@ def planted(seed: int, n: int, n_layers: int = 4, n_experts: int = 16, k: int = 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_equal_use_is_expected_exactly(k: int) -> None:
-    made = expected_together(np.full(9, 90 * k // 9), k)
-    assert made is not None
+    expected = expected_together(np.full(9, 90 * k // 9), k)
+    assert expected is not None
     n = 90 * k // 9 * 9 / k
-    assert made[~np.eye(9, dtype=bool)] == pytest.approx(n * k * (k - 1) / (9 * 8), rel=1e-5)
+    assert expected[~np.eye(9, dtype=bool)] == pytest.approx(n * k * (k - 1) / (9 * 8), rel=1e-5)
 
 
 def test_two_of_four_are_the_law_of_pairs_with_these_margins() -> None:
@@ -53,16 +53,16 @@ def test_two_of_four_are_the_law_of_pairs_with_these_margins() -> None:
     w = brentq(lambda w: (2 * w + rest) / (w + w * w + w * rest) - 50 / 30, 1e-9, 1e3)
     weights = np.array([1, w, w, rest])
     total = sum(a * b for a, b in combinations(weights, 2))
-    made = expected_together(counts, 2)
-    assert made is not None
+    expected = expected_together(counts, 2)
+    assert expected is not None
     for a, b in combinations(range(4), 2):
-        assert made[a, b] == pytest.approx(60 * weights[a] * weights[b] / total, rel=1e-4)
+        assert expected[a, b] == pytest.approx(60 * weights[a] * weights[b] / total, rel=1e-4)
 
 
 def test_margins_that_no_weights_have_are_not_applicable() -> None:
     assert expected_together(np.array([10, 4, 3, 3]), 2) is None, "an expert of every row"
-    made = expected_together(np.array([9, 4, 3, 0, 4]), 2)
-    assert made is not None and made.sum(axis=1) == pytest.approx([9, 4, 3, 0, 4], abs=1e-3)
+    expected = expected_together(np.array([9, 4, 3, 0, 4]), 2)
+    assert expected is not None and expected.sum(axis=1) == pytest.approx([9, 4, 3, 0, 4], abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ def test_chance_is_rarely_called_a_pair(make: object, n: int, size: int, k: int)
 def test_a_planted_pair_is_found_and_no_other(n: int) -> None:
     found = 0
     for seed in range(10):
-        made = pairs(chosen_of(planted(seed, n)), dict.fromkeys(range(4), 16))
-        unusual = made.strongest[made.strongest["unusual"].to_numpy(bool)]
-        first = made.strongest.iloc[0]
+        tested = pairs(chosen_of(planted(seed, n)), dict.fromkeys(range(4), 16))
+        unusual = tested.strongest[tested.strongest["unusual"].to_numpy(bool)]
+        first = tested.strongest.iloc[0]
         assert unusual[["layer", "a", "b"]].values.tolist() in ([], [[1, 3, 5]])
         found += len(unusual)
         if len(unusual):
@@ -100,9 +100,9 @@ def test_a_planted_pair_is_found_and_no_other(n: int) -> None:
 
 def test_counted_one_by_one() -> None:
     choices = planted(3, 120, k=3)
-    made = pairs(chosen_of(choices), dict.fromkeys(range(4), 16))
-    assert made.n_pairs == 4 * 120
-    for r in made.strongest.to_dict("records"):
+    tested = pairs(chosen_of(choices), dict.fromkeys(range(4), 16))
+    assert tested.n_pairs == 4 * 120
+    for r in tested.strongest.to_dict("records"):
         rows = [set(row[r["layer"]]) for row in choices]
         assert (r["n_rows"], r["n_a"], r["n_b"]) == (120, *(sum(e in row for row in rows) for e in (r["a"], r["b"])))
         assert r["together"] == sum(r["a"] in row and r["b"] in row for row in rows)
@@ -111,10 +111,10 @@ def test_counted_one_by_one() -> None:
 
 
 def test_listed_are_those_below_the_level_in_order() -> None:
-    made = pairs(chosen_of(even(1, 400, 6, 64, 8)), dict.fromkeys(range(6), 64))
-    assert 0 < len(made.strongest) <= SHOWN < made.n_tested and list(made.strongest.columns) == COLUMNS
-    assert made.strongest["p"].is_monotonic_increasing and (made.strongest["p"] < chance.LEVEL).all()
-    assert made.strongest["low"].notna().all() and not made.strongest["unusual"].any()
+    tested = pairs(chosen_of(even(1, 400, 6, 64, 8)), dict.fromkeys(range(6), 64))
+    assert 0 < len(tested.strongest) <= SHOWN < tested.n_tested and list(tested.strongest.columns) == COLUMNS
+    assert tested.strongest["p"].is_monotonic_increasing and (tested.strongest["p"] < chance.LEVEL).all()
+    assert tested.strongest["low"].notna().all() and not tested.strongest["unusual"].any()
 
 
 @pytest.mark.parametrize(("n", "share", "least"), [(30, 0.2, 9), (80, 0.1, 8), (25, 0.4, 20)])
@@ -126,13 +126,13 @@ def test_the_bound_is_never_below_the_exact_tail(n: int, share: float, least: in
     assert chernoff(one * 1, one * n, one * n * share, one)[0] == 1
 
 
-def test_what_cannot_be_told_is_empty() -> None:
+def test_what_cannot_be_tested_is_empty() -> None:
     for choices, size in (
         (even(1, 60, 1, 8, 1), 8),
         (even(1, 2 * N_BLOCKS - 1, 1, 8, 2), 8),
         (even(1, 60, 1, 2, 2), 2),
     ):
-        made = pairs(chosen_of(choices), {0: size})
-        assert made.strongest.empty and (made.n_tested, made.n_pairs, made.n_unusual) == (0, 0, 0)
+        tested = pairs(chosen_of(choices), {0: size})
+        assert tested.strongest.empty and (tested.n_tested, tested.n_pairs, tested.n_unusual) == (0, 0, 0)
     rare = pairs(chosen_of(even(1, 60, 1, 64, 2)), {0: 64})
     assert rare.strongest.empty and (rare.n_tested, rare.n_pairs) == (0, 64 * 63 // 2)

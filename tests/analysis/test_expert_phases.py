@@ -20,17 +20,17 @@ def distance(prompt: np.ndarray, generated: np.ndarray) -> float:
 
 def test_distances_are_counted_and_shuffles_are_all_ways_to_deal() -> None:
     prompt, generated = uneven(1, 3, 2, 6, 2), uneven(2, 4, 2, 6, 2)
-    made = phases(run_of(prompt, generated, 6))
+    table = phases(run_of(prompt, generated, 6))
     rows = np.concatenate([prompt, generated])
-    for r in made.iloc[1:].to_dict("records"):
+    for r in table.iloc[1:].to_dict("records"):
         layer = r["layer"]
         assert (r["n_prompt"], r["n_generate"], r["block"]) == (3, 4, 1)
         assert r["distance"] == pytest.approx(distance(prompt[:, layer], generated[:, layer]))
         every = [distance(rows[list(deal[:3]), layer], rows[list(deal[3:]), layer]) for deal in permutations(range(7))]
         assert r["shuffled"] == pytest.approx(np.mean(every), abs=0.02)
         assert r["p"] == pytest.approx(np.mean(np.array(every) >= r["distance"] - 1e-9), abs=0.05)
-    assert made.iloc[0]["distance"] == pytest.approx(made.iloc[1:]["distance"].mean())
-    assert list(made.columns) == COLUMNS and made["n_layers"].tolist() == [2, 1, 1]
+    assert table.iloc[0]["distance"] == pytest.approx(table.iloc[1:]["distance"].mean())
+    assert list(table.columns) == COLUMNS and table["n_layers"].tolist() == [2, 1, 1]
 
 
 @pytest.mark.parametrize("make", [even, uneven, lambda *a: sticky(*a, stay=0.5)])
@@ -51,11 +51,11 @@ def test_rows_of_one_law_are_rarely_called_different(make: Callable[..., np.ndar
 def test_another_use_in_the_prompt_is_found() -> None:
     prompt, generated = even(1, 60, 3, 8, 2), even(2, 100, 3, 8, 2)
     prompt[:, 1] = np.where(np.arange(60)[:, None] % 2, prompt[:, 1], [0, 1])
-    made = phases(run_of(prompt, generated, 8))
-    assert made["block"].tolist() == [BLOCK] * 4
-    held = dict(zip(made["layer"].fillna(-1), made["p_adjusted"], strict=True))
-    assert held[1] < chance.LEVEL < min(held[0], held[2]) and held[-1] < chance.LEVEL
-    row = made[made["layer"] == 1].iloc[0]
+    table = phases(run_of(prompt, generated, 8))
+    assert table["block"].tolist() == [BLOCK] * 4
+    adjusted = dict(zip(table["layer"].fillna(-1), table["p_adjusted"], strict=True))
+    assert adjusted[1] < chance.LEVEL < min(adjusted[0], adjusted[2]) and adjusted[-1] < chance.LEVEL
+    row = table[table["layer"] == 1].iloc[0]
     assert row["distance"] > row["high"] > row["shuffled"] and row["effect"] > 0.1
 
 
@@ -63,15 +63,15 @@ def test_a_layer_with_fewer_rows_is_tested_by_itself() -> None:
     """The last layer of a prompt has only the row whose output is asked for."""
     tables = run_of(even(1, 20, 3, 8, 2), even(2, 30, 3, 8, 2), 8)
     routing = tables["routing"]
-    made = phases(tables | {"routing": routing.query("layer < 2 or pass_id > 0 or row == 19")})
-    assert made["n_prompt"].tolist() == [20, 20, 20, 1] and made["n_layers"].tolist() == [2, 1, 1, 1]
-    assert made.iloc[3]["p"] > chance.LEVEL
+    table = phases(tables | {"routing": routing.query("layer < 2 or pass_id > 0 or row == 19")})
+    assert table["n_prompt"].tolist() == [20, 20, 20, 1] and table["n_layers"].tolist() == [2, 1, 1, 1]
+    assert table.iloc[3]["p"] > chance.LEVEL
 
 
 def test_what_cannot_be_compared_has_no_row_and_many_rows_are_cut() -> None:
     few = even(1, 5, 2, 8, 2)
     for tables in (run_of(None, few, 8), run_of(few, None, 8), run_of(even(1, 5, 1, 4, 4), even(2, 5, 1, 4, 4), 4)):
-        made = phases(tables)
-        assert made.empty and list(made.columns) == COLUMNS
+        table = phases(tables)
+        assert table.empty and list(table.columns) == COLUMNS
     long = phases(run_of(even(1, MOST_ROWS + 7, 1, 8, 2), few[:, :1], 8))
     assert long["n_prompt"].tolist() == [MOST_ROWS] * 2 and isinstance(long, pd.DataFrame)

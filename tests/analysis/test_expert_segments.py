@@ -18,11 +18,11 @@ from tracegen.report.figures.expert_chance import EXPERTS_SEGMENTS
 def test_counted_one_by_one(seed: int, n: int, layers: int, k: int) -> None:
     choices = np.sort(uneven(seed, n, layers, 6, k, 0.6), axis=2)
     split = seed % 2 * n // 2  # rows of a first sequence
-    made = segments(chosen_of(choices, [0] * split + [1] * (n - split)), dict.fromkeys(range(layers), 6))
+    table = segments(chosen_of(choices, [0] * split + [1] * (n - split)), dict.fromkeys(range(layers), 6))
     rows = [choices[:split].tolist(), choices[split:].tolist()] if split else [choices.tolist()]
     expected = [m for m in LENGTHS if m <= max(map(len, rows))]
-    assert made["length"].tolist() == expected
-    for r in made.to_dict("records"):
+    assert table["length"].tolist() == expected
+    for r in table.to_dict("records"):
         m = r["length"]
         srp, taken = best_segment_routing(rows, m)
         assert (r["srp"], r["srp_size"]) == (pytest.approx(srp), pytest.approx(taken / k))
@@ -37,10 +37,10 @@ def test_the_same_experts_always_and_never() -> None:
     for name in ("srp", "srp_shuffled", "srp_size", "sch_1", "sch_2"):
         assert same[name].tolist() == [1.0, 1.0, 1.0]
     turns = np.arange(64).reshape(-1, 1, 1) % 8  # each expert once in 8 rows
-    made = segments(chosen_of(turns), {0: 8}).set_index("length")
-    assert made.loc[4, "srp"] == pytest.approx(2 * 4 / (4 * 4 + 4)), "4 of 8 experts for 4 rows, each for one of them"
-    assert made.loc[16, "srp"] == pytest.approx(2 * 16 / (16 * 8 + 16)) and made.loc[16, "srp_size"] == 8.0
-    assert made.loc[16, "sch_1"] == pytest.approx(1 / 64), "only what comes into free room"
+    table = segments(chosen_of(turns), {0: 8}).set_index("length")
+    assert table.loc[4, "srp"] == pytest.approx(2 * 4 / (4 * 4 + 4)), "4 of 8 experts for 4 rows, each for one of them"
+    assert table.loc[16, "srp"] == pytest.approx(2 * 16 / (16 * 8 + 16)) and table.loc[16, "srp_size"] == 8.0
+    assert table.loc[16, "sch_1"] == pytest.approx(1 / 64), "only what comes into free room"
 
 
 def belady_hits(choices: np.ndarray, size: int) -> int:
@@ -52,9 +52,9 @@ def belady_hits(choices: np.ndarray, size: int) -> int:
 @given(seed=st.integers(0, 10**6), n=st.integers(16, 40))
 def test_no_cache_is_better_than_belady_and_a_whole_one_holds_all(seed: int, n: int) -> None:
     choices = uneven(seed, n, 1, 6, 1, 0.7)
-    made = segments(chosen_of(choices), {0: 6})
+    table = segments(chosen_of(choices), {0: 6})
     for size in (1, 2):
-        assert (made[f"sch_{size}"] <= belady_hits(choices, size) / n + 1e-9).all()
+        assert (table[f"sch_{size}"] <= belady_hits(choices, size) / n + 1e-9).all()
     whole = segments(chosen_of(even(seed, n, 1, 4, 2)), {0: 4})
     assert (whole["sch_2"] == 1.0).all(), "2 k is all of 4 experts"
 
@@ -64,8 +64,8 @@ def test_rows_that_last_are_above_shuffled_ones_and_random_ones_are_not() -> Non
     assert (lasts["srp"] > lasts["srp_high"]).iloc[:3].all() and (lasts["sch_1"] > lasts["sch_1_high"]).all()
     found = 0
     for seed in range(100):
-        made = segments(chosen_of(even(seed, 20, 1, 8, 2)), {0: 8}).iloc[1]
-        found += bool(not made["srp_low"] <= made["srp"] <= made["srp_high"])
+        row = segments(chosen_of(even(seed, 20, 1, 8, 2)), {0: 8}).iloc[1]
+        found += bool(not row["srp_low"] <= row["srp"] <= row["srp_high"])
     assert found <= 2 * 100 / (DRAWS + 1) + 10  # 10 expected: 2 of 20 places are outside the others
 
 
@@ -76,17 +76,17 @@ def test_layers_of_the_commonest_kind_and_the_first_rows() -> None:
     assert cut["n_rows"].tolist() == [MOST_ROWS] * 4
 
 
-def test_what_cannot_be_told_has_no_row() -> None:
+def test_what_cannot_be_tested_has_no_row() -> None:
     for choices, size in ((even(1, 3, 2, 8, 2), 8), (even(1, 9, 2, 4, 4), 4)):
-        made = segments(chosen_of(choices), {0: size, 1: size})
-        assert made.empty and list(made.columns) == COLUMNS
+        table = segments(chosen_of(choices), {0: size, 1: size})
+        assert table.empty and list(table.columns) == COLUMNS
     assert segments(chosen_of(even(1, 9, 1, 8, 2)).iloc[:0], {}).empty
 
 
 def test_a_cache_that_looks_when_an_expert_comes_again_beats_sch() -> None:
     """SCH counts how often the rows to come choose an expert, not how soon: it bounds no other cache."""
     choices = uneven(3, 200, 1, 8, 1, 0.7)
-    made = segments(chosen_of(choices), {0: 8})
-    assert (made["sch_2"] < belady_hits(choices, 2) / 200 - 0.02).any()
+    table = segments(chosen_of(choices), {0: 8})
+    assert (table["sch_2"] < belady_hits(choices, 2) / 200 - 0.02).any()
     explained = f"{EXPERTS_SEGMENTS.shows} {EXPERTS_SEGMENTS.counts} {EXPERTS_SEGMENTS.read}"
     assert "no bound" in explained and "bounds what reading ahead" not in explained

@@ -15,17 +15,17 @@ CASE = scaled_case(7, 3, moe=True)
 
 
 def test_the_baseline_is_the_share_of_experts_a_row_chooses() -> None:
-    made = experts.choice(CASE)
-    assert (made.n_rows, made.n_experts, made.n_chosen) == (7, N_EXPERTS, N_USED)
-    assert made.even == 7 * N_USED / N_EXPERTS == made.counts["n_tokens"].sum() / len(made.counts)
+    choice = experts.choice(CASE)
+    assert (choice.n_rows, choice.n_experts, choice.n_chosen) == (7, N_EXPERTS, N_USED)
+    assert choice.even == 7 * N_USED / N_EXPERTS == choice.counts["n_tokens"].sum() / len(choice.counts)
 
 
 def test_layers_with_other_numbers_of_experts_have_no_common_baseline() -> None:
     tensors = CASE["tensors"]
     more = tensors["n_experts"].mask((tensors["layer"] == 1) & tensors["n_experts"].notna(), 16)
-    made = experts.choice(CASE | {"tensors": tensors.assign(n_experts=more)})
-    assert made.n_experts is None and made.even is None
-    assert made.counts.groupby("layer").size().to_dict() == {0: 8, 1: 16, 2: 8}
+    choice = experts.choice(CASE | {"tensors": tensors.assign(n_experts=more)})
+    assert choice.n_experts is None and choice.even is None
+    assert choice.counts.groupby("layer").size().to_dict() == {0: 8, 1: 16, 2: 8}
 
 
 def test_warmup_and_prompt_are_left_out() -> None:
@@ -39,8 +39,8 @@ def test_a_run_without_routing_has_no_counts() -> None:
 
 def test_the_expected_number_is_the_mean_of_simulated_ones() -> None:
     drawn = [len(set(even(seed, 5, 1, 8, 2).ravel())) for seed in range(400)]
-    made = used(run_of(None, even(1, 5, 1, 8, 2), 8))
-    assert made["if_even"].iloc[0] == pytest.approx(np.mean(drawn), rel=0.02)
+    table = used(run_of(None, even(1, 5, 1, 8, 2), 8))
+    assert table["if_even"].iloc[0] == pytest.approx(np.mean(drawn), rel=0.02)
 
 
 def test_without_tensors_choices_or_one_number_of_experts() -> None:

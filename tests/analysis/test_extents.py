@@ -15,14 +15,14 @@ SIZES = {kind.name: size for kind, size in gguf.GGML_QUANT_SIZES.items()}
 def painted(dtype: str, elements: tuple[int, ...], strides: tuple[int, ...]) -> set[int]:
     """Every byte of a tensor, by walking over its blocks as ggml's address arithmetic does."""
     block, size = SIZES[dtype.upper()]
-    made: set[int] = set()
+    bytes_: set[int] = set()
     for i3 in range(elements[3]):
         for i2 in range(elements[2]):
             for i1 in range(elements[1]):
                 for i0 in range(elements[0] // block):
                     at = i0 * strides[0] + i1 * strides[1] + i2 * strides[2] + i3 * strides[3]
-                    made |= set(range(at, at + size))
-    return made
+                    bytes_ |= set(range(at, at + size))
+    return bytes_
 
 
 def row(dtype: str, elements: tuple[int, ...], strides: tuple[int, ...]) -> pd.DataFrame:
@@ -49,9 +49,9 @@ def views(draw: st.DrawFn) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
 @given(views())
 def test_stretches_paint_what_the_elements_paint(view: tuple[str, tuple[int, ...], tuple[int, ...]]) -> None:
     expected = painted(*view)
-    made = stretches(*view)
-    assert made is not None
-    offsets, length = made
+    found = stretches(*view)
+    assert found is not None
+    offsets, length = found
     assert {at + i for at in offsets.tolist() for i in range(length)} == expected
     assert len(offsets) * length == len(expected) and content_bytes(row(*view)).tolist() == [len(expected)]
 

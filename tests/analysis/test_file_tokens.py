@@ -112,12 +112,12 @@ def test_shares_of_cells_are_means_over_the_passes_of_a_row(of: list[tuple[int, 
     rows = pd.DataFrame({"pass_id": [0, 1, 2], "row": [0, 1, 1], "n_passes": [1, 2, 2]})  # pass 3 has no row
     used = ranges(of)
     found = file_tokens.shares(used, rows, cells)
-    told = {(int(r), int(c)): s for r, c, s in found.itertuples(index=False)}
+    shares = {(int(r), int(c)): s for r, c, s in found.itertuples(index=False)}
     for row, passes in ((0, [0]), (1, [1, 2])):
         for cell, (begin, end) in enumerate(zip(cells["begin"], cells["end"], strict=True)):
             n = sum(len(bytes_of(used, p) & set(range(begin, end))) for p in passes)
-            assert told.get((row, cell), 0) == pytest.approx(n / (end - begin) / len(passes))
-    assert all(share > 0 for share in told.values()) and len(told) == len(found)
+            assert shares.get((row, cell), 0) == pytest.approx(n / (end - begin) / len(passes))
+    assert all(share > 0 for share in shares.values()) and len(shares) == len(found)
     rows["kind"] = ["prompt", "tokens", "tokens"]
     often = file_tokens.touching(used, rows, cells)
     for cell, begin, end in cells.itertuples():
@@ -163,12 +163,12 @@ def test_waits_are_faults_that_started_a_read_or_took_long(tables: Tables, monke
 
 
 def test_the_parts_of_the_time_add_up_to_the_duration(tables: Tables) -> None:
-    made = file_tokens.times(tables, theme.GROUP_OF).to_dict("records")
+    rows = file_tokens.times(tables, theme.GROUP_OF).to_dict("records")
     passes = {row["pass_id"]: row for row in measured(tables).to_dict("records")}
-    assert [row["pass_id"] for row in made] == list(passes)
+    assert [row["pass_id"] for row in rows] == list(passes)
     nodes = {(n["graph"], n["node"]): n["component"] for n in tables["graph_nodes"].to_dict("records")}
     split = {row["pass_id"]: row for row in disk_waits.pass_split(tables).to_dict("records")}
-    for row in made:
+    for row in rows:
         one = passes[row["pass_id"]]
         spans: list[dict[Any, Any]] = [s for s in tables["spans"].to_dict("records") if s["pass_id"] == one["pass_id"]]
         n_threads = len({s["thread"] for s in spans})

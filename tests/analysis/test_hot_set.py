@@ -59,9 +59,9 @@ def test_served_shares_are_counted_one_by_one() -> None:
         assert hot.kept.loc[hot.kept["layer"] == layer, "n_learned"].tolist() == [counts[e] for e in kept]
         for token in range(first, N_TOKENS):
             last = {int(e): t for t in range(token) for e in choices[t, layer]}
-            held = sorted(last, key=lambda e: (-last[e], e))[:4]
+            latest = sorted(last, key=lambda e: (-last[e], e))[:4]
             static += sum(int(e) in kept for e in choices[token, layer])
-            recent += sum(int(e) in held for e in choices[token, layer])
+            recent += sum(int(e) in latest for e in choices[token, layer])
     n = hot.n_scored * N_LAYERS * N_CHOSEN
     assert hot.static.served == pytest.approx(static / n) and hot.recent.served == pytest.approx(recent / n)
     assert hot.static.gain == pytest.approx((static / n - 0.25) / 0.75)
@@ -71,7 +71,7 @@ def test_served_shares_are_counted_one_by_one() -> None:
     ("choices", "n_experts"),
     [
         (np.zeros((LEAST_TOKENS - 1, 2, 1), dtype=int), 8),  # too few tokens
-        (np.zeros((N_TOKENS, 2, 1), dtype=int), 1),  # one expert: all would be held
+        (np.zeros((N_TOKENS, 2, 1), dtype=int), 1),  # one expert: all would be kept
         (np.zeros((0, 2, 1), dtype=int), 8),
     ],
 )
@@ -102,7 +102,7 @@ def test_a_verdict_is_that_of_whole_intervals(
     assert HotSet(200, 50, 8, 32, *gains, kept=pd.DataFrame()).verdict == verdict
 
 
-def test_half_of_a_layer_is_held_at_most() -> None:
+def test_half_of_a_layer_is_kept_at_most() -> None:
     assert [n_held(32, 4), n_held(8, 2), n_held(8, 4), n_held(4, 1), n_held(3, 2)] == [8, 4, 4, 2, 2]
 
 

@@ -37,12 +37,12 @@ def tables(loaded: set[int], at_end: set[int]) -> dict[str, pd.DataFrame]:
 
 def ranges(rows: list[tuple[int, int, int, str]]) -> pd.DataFrame:
     """What measured passes touched: tensor, from, up to, memory; and the warm-up, which touched all."""
-    made = [
+    records = [
         (2 + at % 2, t, kind, BEGINS[t] + min(a, b, SIZES[t]), BEGINS[t] + min(max(a, b), SIZES[t]))
         for at, (t, a, b, kind) in enumerate(rows)
     ]
-    made += [(1, t, "disk", BEGINS[t], BEGINS[t] + SIZES[t]) for t in range(3)]
-    table = pd.DataFrame(made, columns=["pass_id", "tensor", "memory", "begin", "end"])
+    records += [(1, t, "disk", BEGINS[t], BEGINS[t] + SIZES[t]) for t in range(3)]
+    table = pd.DataFrame(records, columns=["pass_id", "tensor", "memory", "begin", "end"])
     return table.assign(file=0)
 
 

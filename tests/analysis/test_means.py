@@ -63,15 +63,15 @@ def test_a_mean_with_an_unknown_part_is_unknown() -> None:
     counted = population(scaled_case(2, 1), [1]).passes
     lost = (ops["node"] == 1) & (ops["pass_id"] == counted[0])
     ops.loc[lost, ["duration_ns", "buffer_bytes"]] = pd.NA
-    made = node_means(ops, counted).set_index("node")
-    assert pd.isna(made.loc[1, "duration_ns"]) and pd.isna(made.loc[1, "touched_bytes"])
+    means = node_means(ops, counted).set_index("node")
+    assert pd.isna(means.loc[1, "duration_ns"]) and pd.isna(means.loc[1, "touched_bytes"])
 
 
 def test_a_node_that_is_fused_names_its_other() -> None:
     ops = op_rows(scaled_case(2, 1))
     fused = ops[ops["state"] == "fused"].iloc[0]
-    made = node_means(ops, [int(p) for p in ops["pass_id"].unique()]).set_index("node")
-    assert made.loc[fused["node"], "fused_into"] == fused["fused_into"] and made.loc[fused["node"], "n_timed"] == 0
+    means = node_means(ops, [int(p) for p in ops["pass_id"].unique()]).set_index("node")
+    assert means.loc[fused["node"], "fused_into"] == fused["fused_into"] and means.loc[fused["node"], "n_timed"] == 0
 
 
 def test_steps_end_at_the_largest_value_and_grow_by_their_factor() -> None:

@@ -64,10 +64,10 @@ RANGES = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 12)), max_size=20
 @given(st.lists(RANGES, min_size=1, max_size=3))
 def test_every_step_counts_once(passes: list[list[tuple[int, int]]]) -> None:
     """Kinds add up to the steps, bytes to the bytes, and each tolerance joins what the next smaller one joined."""
-    made = [[(begin, begin + size) for begin, size in of] for of in passes]
-    table = order.by_pass(tables(len(made)), accesses(*made))
-    assert len(table) == len(made)
-    for row, of in zip(table.to_dict("records"), made, strict=True):
+    ranges = [[(begin, begin + size) for begin, size in of] for of in passes]
+    table = order.by_pass(tables(len(ranges)), accesses(*ranges))
+    assert len(table) == len(ranges)
+    for row, of in zip(table.to_dict("records"), ranges, strict=True):
         steps = list(itertools.pairwise(of))
         assert row["n_accesses"] == len(of) and row["touched_bytes"] == sum(end - begin for begin, end in of)
         assert sum(row[f"n_{kind}"] for kind in order.KINDS) == len(steps)

@@ -71,9 +71,9 @@ def test_parts_are_what_a_walk_over_the_nanoseconds_counts(
             counted["after_ns"] += 1
         else:
             counted["between_ns" if earlier[-1][2] == later[0][2] else "between_splits_ns"] += 1
-    made = pass_parts(run_of(*given)).iloc[0]
-    assert {part: made[part] for part in PARTS if made[part]} == dict(counted)
-    assert made[list(PARTS)].sum() == made["duration_ns"] == end - begin and made["apart_ns"] == 0
+    parts = pass_parts(run_of(*given)).iloc[0]
+    assert {part: parts[part] for part in PARTS if parts[part]} == dict(counted)
+    assert parts[list(PARTS)].sum() == parts["duration_ns"] == end - begin and parts["apart_ns"] == 0
 
 
 @pytest.mark.parametrize("backend", ["RPC0", "CUDA0", "Vulkan0", "", "blas"])
@@ -81,10 +81,10 @@ def test_a_backend_that_may_compute_later_has_no_time_of_computing(backend: str)
     """The whole stays that of the pass."""
     ops, others = [(0, 10, 30), (2, 90, 100)], [(1, 40, 45)]
     known = pass_parts(run_of(0, 100, ops, others)).iloc[0]
-    made = pass_parts(run_of(0, 100, ops, others, backend)).iloc[0]
+    parts = pass_parts(run_of(0, 100, ops, others, backend)).iloc[0]
     assert (known["elsewhere_ns"], known["submitted_ns"]) == (5, 0)
-    assert (made["elsewhere_ns"], made["submitted_ns"]) == (0, 5)
-    assert made[list(PARTS)].sum() == 100 and made["ops_ns"] == 30
+    assert (parts["elsewhere_ns"], parts["submitted_ns"]) == (0, 5)
+    assert parts[list(PARTS)].sum() == 100 and parts["ops_ns"] == 30
     rest = timing.outside(run_of(0, 100, ops, others, backend)).set_index("part")["duration_ns"]
     assert rest["submitting to other backends"] == 5 and "other backends" not in rest
 
@@ -98,7 +98,7 @@ def test_a_backend_that_may_compute_later_has_no_time_of_computing(backend: str)
         ([(0, 4, 30), (0, 28, 40), (0, 37, 101)], 6 + 2 + 3 + 1),
     ],
 )
-def test_what_does_not_follow_one_another_is_told(ops: list[tuple[int, int, int]], apart: int) -> None:
+def test_what_does_not_follow_one_another_is_counted_apart(ops: list[tuple[int, int, int]], apart: int) -> None:
     parts = pass_parts(run_of(10, 100, ops, []))
     assert parts["apart_ns"].tolist() == [apart]
     assert parts["longest_apart_ns"].tolist() == [6 if len(ops) == 3 else apart]
@@ -116,11 +116,11 @@ def test_operations_and_the_rest_are_the_whole_time_of_the_passes() -> None:
     assert set(rest["part"]) <= set(OUTSIDE_OPS.values()) and len(rest)
     passes = CASE["passes"]
     for key in ("component", "op"):
-        made = timing.by(timed, key, timing.tokens_by_phase(CASE), rest)
+        table = timing.by(timed, key, timing.tokens_by_phase(CASE), rest)
         for phase in ("prompt", "generate"):
             mine = passes[passes["kind"] == phase]
             whole = int((mine["end_ns"] - mine["begin_ns"]).sum())
-            rows = made[made["phase"] == phase]
+            rows = table[table["phase"] == phase]
             assert rows["duration_ns"].sum() == whole and float(rows["share"].sum()) == pytest.approx(1)
             outside = rows[rows[key].isin(rest["part"])]
             assert len(outside) and (outside["n_ops"] == 0).all() and outside["work_ns"].isna().all()

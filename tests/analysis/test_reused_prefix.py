@@ -1,4 +1,4 @@
-"""Tokens of a prompt that the KV cache held from before are told from those that passes computed."""
+"""Tokens of a prompt that were in the KV cache before are counted apart from those that passes computed."""
 
 import pandas as pd
 import pytest
@@ -44,7 +44,7 @@ def tables_of(passes: list[Pass]) -> dict[str, pd.DataFrame]:
         ([("prompt", 27, 11, 0, 0)], 27),  # of a cache that was read from a file
     ],
 )
-def test_what_the_cache_held_before_a_prompt_is_reused(passes: list[Pass], reused: int) -> None:
+def test_what_was_in_the_cache_before_a_prompt_is_reused(passes: list[Pass], reused: int) -> None:
     assert reused_tokens(tables_of(passes), whole=True) == reused
 
 
@@ -68,18 +68,18 @@ def test_a_window_that_begins_within_a_prompt_does_not_reuse_it() -> None:
     assert reused_tokens(tables_of(FIRST), whole=False) == 0
 
 
-@pytest.mark.parametrize("held", [0, 27])
-def test_show_and_pages_say_how_much_was_computed(held: int) -> None:
+@pytest.mark.parametrize("reused", [0, 27])
+def test_show_and_pages_say_how_much_was_computed(reused: int) -> None:
     case = scaled_case(2, 1)
     n = int(case["passes"].loc[case["passes"]["kind"] == "prompt", "n_tokens"].sum())
     warmup = set(case["passes"].loc[case["passes"]["kind"] == "warmup", "pass_id"])
     tokens = case["tokens"]
-    later = held * (~tokens["pass_id"].isin(warmup)).astype("int32")
+    later = reused * (~tokens["pass_id"].isin(warmup)).astype("int32")
     tables = {**case, "tokens": tokens.assign(position=(tokens["position"] + later).astype("Int32"))}
     run = a_run()
     run = with_facts(run, trace=dict(skipped_passes=0))
-    said = f"{n} of {n + held} prompt tokens computed, {held} reused"
-    assert (said in str(in_words(key_figures(run, tables))["prompt"])) is bool(held)
+    said = f"{n} of {n + reused} prompt tokens computed, {reused} reused"
+    assert (said in str(in_words(key_figures(run, tables))["prompt"])) is bool(reused)
     overview = body(rendered(tables, run), "overview")
-    assert (f"; {said}" in overview) is (f" {said}." in overview) is bool(held)
-    assert ("tokens computed" in overview) is bool(held)
+    assert (f"; {said}" in overview) is (f" {said}." in overview) is bool(reused)
+    assert ("tokens computed" in overview) is bool(reused)

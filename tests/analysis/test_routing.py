@@ -30,8 +30,8 @@ def uneven(seed: int, n_tokens: int = 9, sequences: int = 2) -> dict[str, pd.Dat
                      weight=None if layer == 2 else float(rng.random()))
                 for rank, e in enumerate(found)
             ]  # fmt: skip
-    held = tables["tensors"]["n_experts"].mask(tables["tensors"]["n_experts"].notna(), N)
-    return tables | {"routing": frame("routing", rows), "tensors": tables["tensors"].assign(n_experts=held)}
+    stated = tables["tensors"]["n_experts"].mask(tables["tensors"]["n_experts"].notna(), N)
+    return tables | {"routing": frame("routing", rows), "tensors": tables["tensors"].assign(n_experts=stated)}
 
 
 @pytest.fixture(params=range(4))
@@ -45,8 +45,8 @@ def single(tables: dict[str, pd.DataFrame], layer: int) -> list[dict[str, Any]]:
 
 def test_a_part_that_is_met_exactly_needs_no_further_expert() -> None:
     counts = pd.DataFrame({"layer": 0, "expert": range(4), "n_tokens": [50, 30, 15, 5]})
-    made = routing.layers(counts).iloc[0]
-    assert (made["needed_50"], made["needed_80"], made["needed_95"]) == (1, 2, 3)
+    layer = routing.layers(counts).iloc[0]
+    assert (layer["needed_50"], layer["needed_80"], layer["needed_95"]) == (1, 2, 3)
 
 
 def test_one_token_has_none_before_it() -> None:
@@ -72,9 +72,9 @@ def test_a_row_that_lacks_a_weight_has_no_places_and_equal_weights_stand_as_they
             for rank, weight in enumerate(row)
         ]
     ).astype({"weight": "Float64"})
-    made = routing.by_strength(chosen)
-    assert made["expert"].tolist() == [11, 10, 12, 10, 11, 12]
-    assert made["place"].tolist() == [1, 2, 3, pd.NA, pd.NA, pd.NA]
+    ranked = routing.by_strength(chosen)
+    assert ranked["expert"].tolist() == [11, 10, 12, 10, 11, 12]
+    assert ranked["place"].tolist() == [1, 2, 3, pd.NA, pd.NA, pd.NA]
     assert routing.weights(chosen)["n"].tolist() == [1, 1, 1]
 
 
@@ -94,22 +94,22 @@ def test_a_row_chooses_for_the_token_that_it_holds() -> None:
     """The pass that gives token k took in token k - 1, and the last token chose nothing."""
     case = uneven(1, n_tokens=4, sequences=1)
     gave = case["passes"].set_index("pass_id")["produced_token"]
-    made = experts.generated(case)
-    assert set(made["generated_token"]) == {0, 1, 2, 3} and gave.max() == 4
-    for r in made.to_dict("records"):
+    chosen = experts.generated(case)
+    assert set(chosen["generated_token"]) == {0, 1, 2, 3} and gave.max() == 4
+    for r in chosen.to_dict("records"):
         assert r["generated_token"] == gave[r["pass_id"]] - 1
 
 
 @pytest.mark.parametrize(("most", "several"), [(9, 1), (100, 1), (5, 2), (2, 5), (1, 9)])
 def test_tokens_by_experts(most: int, several: int) -> None:
     case = uneven(3)
-    made, joined = routing.grid(experts.generated(case), 1, most)
-    assert joined == several and made["line"].nunique() <= most
+    cells, joined = routing.grid(experts.generated(case), 1, most)
+    assert joined == several and cells["line"].nunique() <= most
     passes = sorted({r["pass_id"] for r in single(case, 1)})
     expected = Counter((passes.index(r["pass_id"]) // several, r["expert"]) for r in single(case, 1))
-    assert {(r["line"], r["expert"]): r["n_tokens"] for r in made.to_dict("records")} == dict(expected)
+    assert {(r["line"], r["expert"]): r["n_tokens"] for r in cells.to_dict("records")} == dict(expected)
     gave = case["passes"].set_index("pass_id")["produced_token"]
-    for line, rows in made.groupby("line"):
+    for line, rows in cells.groupby("line"):
         part = passes[int(str(line)) * several :][:several]
         assert (set(rows["first_pass"]), set(rows["last_pass"])) == ({part[0]}, {part[-1]})
         assert (set(rows["first_token"]), set(rows["last_token"])) == ({gave[part[0]] - 1}, {gave[part[-1]] - 1})
@@ -122,12 +122,12 @@ def test_chance_is_the_mean_over_all_ways_to_choose(n_rows: int, n_chosen: int, 
         max(Counter(expert for way in chosen for expert in way).values()) / (n_rows * n_chosen)
         for chosen in product(ways, repeat=n_rows)
     ]
-    made = routing.most_chosen_by_chance(n_rows, n_chosen, n_experts, n_runs=4_000)
-    assert made == pytest.approx(sum(shares) / len(shares), rel=0.03)
-    assert made == routing.most_chosen_by_chance(n_rows, n_chosen, n_experts, n_runs=4_000)
+    simulated = routing.most_chosen_by_chance(n_rows, n_chosen, n_experts, n_runs=4_000)
+    assert simulated == pytest.approx(sum(shares) / len(shares), rel=0.03)
+    assert simulated == routing.most_chosen_by_chance(n_rows, n_chosen, n_experts, n_runs=4_000)
 
 
-def test_chance_is_told_of_few_rows_only() -> None:
+def test_chance_is_stated_of_few_rows_only() -> None:
     assert routing.most_chosen_by_chance(0, 2, 8) is None and routing.most_chosen_by_chance(2_001, 2, 8) is None
     some, many = (routing.most_chosen_by_chance(n, 2, 8) for n in (7, 1_000))
     assert some is not None and many is not None and some > 1.5 * many > 1.5 / 8

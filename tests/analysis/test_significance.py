@@ -214,7 +214,7 @@ def test_holm_is_a_loop_over_ascending_p(ps: list[float]) -> None:
     assert [row.p_adjusted for row in rows] == [expected[place] for place in range(len(ps))]
     assert [row.p for row in rows] == ps
     assert [row.verdict for row in rows] == [DIFFERENT if row.p_adjusted < 0.01 else NOT_ENOUGH for row in rows]
-    assert holm(rows) == rows  # and so nothing is held twice
+    assert holm(rows) == rows  # and so nothing is adjusted twice
     wider = [row.verdict for row in holm([with_p(p) for p in ps], 0.03)]  # no difference whose interval holds 0
     assert wider == [DIFFERENT if row.p < 0.01 and row.p_adjusted < 0.03 else NOT_ENOUGH for row in rows]
 
@@ -241,7 +241,7 @@ def test_with_too_many_rows_even_the_least_p_tells_nothing(n: int, most: int) ->
     assert least_runs(most) == n and least_runs(most + 1) == n + 1
 
 
-def test_five_measures_that_are_asked_can_be_told_with_six_runs_and_in_nine_pairs() -> None:
+def test_five_measures_that_are_asked_get_a_verdict_with_six_runs_and_in_nine_pairs() -> None:
     level = significance.ASKED_LEVEL
     apart = difference(around(100, 6), around(200, 6))
     assert {row.verdict for row in holm([apart] * 5, level)} == {DIFFERENT}
@@ -279,20 +279,20 @@ def test_how_many_runs_would_do_is_that_of_the_interval() -> None:
     assert runs_needed(both) == 10
     assert runs_needed(difference([100.0], [100.0])) == 5 and runs_needed(replace(row, low=None, high=None)) == 5
     no_share = difference([0.0] * 7, [0, 0, 0, 0, 0, 1, 1])
-    assert no_share.shift == 0 and runs_needed(no_share) is None  # neither can ever be told
+    assert no_share.shift == 0 and runs_needed(no_share) is None  # neither can ever be shown
 
 
 @pytest.mark.parametrize("slower", [0.0, 0.04, 0.1])
 def test_so_many_runs_do_mostly_end_in_a_verdict(slower: float) -> None:
-    rng, told, n_asked = np.random.default_rng(3), 0, 0
+    rng, verdicts, n_asked = np.random.default_rng(3), 0, 0
     for _ in range(60):
         a, b = rng.lognormal(0, 0.05, 6), rng.lognormal(math.log1p(slower), 0.05, 6)
         needed = difference(a.tolist(), b.tolist()).runs_needed
         if needed is not None and needed <= 100:
             n_asked += 1
             more = rng.lognormal(0, 0.05, needed), rng.lognormal(math.log1p(slower), 0.05, needed)
-            told += difference(*(side.tolist() for side in more)).verdict != NOT_ENOUGH
-    assert n_asked >= 20 and told / n_asked >= 0.4  # about half where the true shift is the hardest to tell, 4 %
+            verdicts += difference(*(side.tolist() for side in more)).verdict != NOT_ENOUGH
+    assert n_asked >= 20 and verdicts / n_asked >= 0.4  # about half where the true shift is the hardest to tell, 4 %
 
 
 @dataclass(frozen=True)

@@ -64,17 +64,17 @@ def test_every_field_below_counts_not_their_mean() -> None:
 
 @pytest.mark.slow
 def test_chance_shows_a_specialist_in_at_most_one_matrix_of_twenty() -> None:
-    """200 matrices without fields: 10 are expected to have a held p below 0.05; more than 20 have P = 0.001.
+    """200 matrices without fields: 10 are expected to have an adjusted p below 0.05; more than 20 have P = 0.001.
 
     Without holding them, nearly all have one: so the test can fail.
     """
-    held = alone = told = 0
+    adjusted = alone = found = 0
     for seed in range(200):
         of = specialists(made(seed, tokens=8))
-        held += bool((of.table["p_adjusted"] < chance.LEVEL).any())
+        adjusted += bool((of.table["p_adjusted"] < chance.LEVEL).any())
         alone += bool((of.table["p"] < chance.LEVEL).any())
-        told += bool(len(of.found))
-    assert held <= 20 and told <= held and alone >= 150
+        found += bool(len(of.found))
+    assert adjusted <= 20 and found <= adjusted and alone >= 150
 
 
 @pytest.mark.parametrize(("sizes", "tells", "needed"), [((3, 3), False, 4), ((2, 2, 2), False, 3), ((4, 4), True, 4)])
@@ -140,8 +140,8 @@ def test_against_plain_counting(design: list[list[tuple[int, int]]]) -> None:
         if every:
             assert len(every) == ways(list(sizes.values()))
             alone = np.mean([of[field] >= effect(shares, field) for of, _ in every])
-            held = np.mean([most >= effect(shares, field) for _, most in every])
-            assert (row["p"], row["p_adjusted"]) == (pytest.approx(alone), pytest.approx(held))
+            adjusted = np.mean([most >= effect(shares, field) for _, most in every])
+            assert (row["p"], row["p_adjusted"]) == (pytest.approx(alone), pytest.approx(adjusted))
 
 
 def effect(shares: dict[str, tuple[int, int]], field: str) -> Fraction:

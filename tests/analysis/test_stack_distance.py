@@ -10,12 +10,12 @@ from tracegen.analysis.stack_distance import previous_use, stack_distances
 
 def by_list(items: list[int], sizes: list[int] | None = None) -> list[int]:
     """The distances as the definition says: the sum over the different items since the last use."""
-    made = []
+    distances = []
     for at, item in enumerate(items):
         before = [i for i in range(at) if items[i] == item]
         others = set(items[before[-1] + 1 : at]) if before else set()
-        made.append(sum(1 if sizes is None else sizes[other] for other in others) if before else -1)
-    return made
+        distances.append(sum(1 if sizes is None else sizes[other] for other in others) if before else -1)
+    return distances
 
 
 @given(st.lists(st.integers(0, 9), max_size=40))

@@ -15,8 +15,8 @@ def waited(tables: dict[str, pd.DataFrame], keys: tuple[str, ...]) -> pd.DataFra
 
 def test_a_thread_that_computes_alone_waits_for_nobody() -> None:
     alone = scaled_case(3, 2, threads=1)
-    made = waited(alone, waiting.KIND)
-    assert (made["wait_ns"] > 0).any() and (made["waiting_ns"] == 0).all() and (made["share"] == 0).all()
+    table = waited(alone, waiting.KIND)
+    assert (table["wait_ns"] > 0).any() and (table["waiting_ns"] == 0).all() and (table["share"] == 0).all()
     passes = measured(alone)
     ops = operations.op_rows(alone)
     assert waiting.thread_time(ops, passes) == (int((passes["end_ns"] - passes["begin_ns"]).sum()), 1)

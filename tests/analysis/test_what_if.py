@@ -31,13 +31,13 @@ touches = st.lists(st.tuples(*map(st.integers, (0, 0, 1), (3, 23, 24)), st.boole
 
 def accesses(rows: list[tuple[int, int, int, bool]]) -> pd.DataFrame:
     """Accesses (tensor, begin, length, whether a new pass begins), cut to the tensor."""
-    made, pass_id = [], 0
+    records, pass_id = [], 0
     for node, (tensor, begin, length, new) in enumerate(rows):
         pass_id += new
         begin %= SIZES[tensor]
         end = min(begin + length, SIZES[tensor])
-        made.append((pass_id, node, "src0", tensor, begin + STARTS[tensor], end + STARTS[tensor]))
-    table = pd.DataFrame(made, columns=["pass_id", "node", "slot", "tensor", "begin", "end"])
+        records.append((pass_id, node, "src0", tensor, begin + STARTS[tensor], end + STARTS[tensor]))
+    table = pd.DataFrame(records, columns=["pass_id", "node", "slot", "tensor", "begin", "end"])
     layer = pd.array([None if tensor == 3 else 0 for tensor in table["tensor"]], dtype="Int32")
     return table.assign(layer=layer, component="other", file=(table["tensor"] == 3).astype(int))
 
@@ -58,24 +58,24 @@ def test_parts_are_what_was_touched(rows: list[tuple[int, int, int, bool]]) -> N
 
 
 @given(touches, st.integers(0, 60))
-def test_what_is_held_still_against_single_bytes(rows: list[tuple[int, int, int, bool]], memory: int) -> None:
+def test_what_never_leaves_the_cache_against_single_bytes(rows: list[tuple[int, int, int, bool]], memory: int) -> None:
     """Learned and scored on the same passes: no choice of bytes serves more, counted byte by byte."""
-    made = accesses(rows)
-    used = what_if.parts(a_model(), made)
-    every = frozenset(made["pass_id"].tolist())
+    touched = accesses(rows)
+    used = what_if.parts(a_model(), touched)
+    every = frozenset(touched["pass_id"].tolist())
     found = what_if.held_share(used, what_if.Scored(every, every, False), memory)
     counts: dict[int, int] = {}
-    for begin, end in zip(made["begin"], made["end"], strict=True):
+    for begin, end in zip(touched["begin"], touched["end"], strict=True):
         for byte in range(begin, end):
             counts[byte] = counts.get(byte, 0) + 1
     best = sum(sorted(counts.values(), reverse=True)[:memory])
     assert found == pytest.approx(best / sum(counts.values()))
 
 
-def test_a_loop_over_more_than_fits_is_served_by_what_is_held_still() -> None:
+def test_a_loop_over_more_than_fits_is_served_by_what_never_leaves_the_cache() -> None:
     """Each token reads the same bytes in the same order: LRU serves nothing, half of the bytes serve half."""
-    made = accesses([(tensor, 0, 24, tensor == 0) for _ in range(10) for tensor in (0, 1, 2, 3)])
-    used = what_if.parts(a_model(), made)
+    touched = accesses([(tensor, 0, 24, tensor == 0) for _ in range(10) for tensor in (0, 1, 2, 3)])
+    used = what_if.parts(a_model(), touched)
     passes = what_if.Scored(frozenset(range(1, 9)), frozenset({9, 10}), True)
     room = sum(SIZES.values()) / 2
     lru = used["distance_bytes"] + used["end"] - used["begin"]

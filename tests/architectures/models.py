@@ -18,7 +18,7 @@ _REASON = re.compile(r"if \((?P<of>[^{}]*LLM_ARCH_[^{}]*)\) \{\s*(?:return false
 def built(progress: Progress) -> Build:
     """The pinned llama.cpp with hooks, and with the test that writes models, beside the build of users."""
     source = ensure_source(progress, traced=True)
-    build = replace(source, made="build-tests", options=("-DLLAMA_BUILD_TESTS=ON",))
+    build = replace(source, subfolder="build-tests", options=("-DLLAMA_BUILD_TESTS=ON",))
     with alone(build.folder, progress):
         configure(build, progress)
         compile_targets(build, (TARGET, SPECULATIVE, WRITER), progress)

@@ -52,12 +52,12 @@ def write_page(progress: Progress) -> bool:
         folder = Path(temporary)
         build = built(progress)
         skipped = write_models(build, folder / "models")
-        made = []
+        lines = []
         for row in rows(build, folder / "models", folder / "runs"):
-            made.append(row)
+            lines.append(row)
             print(row, flush=True)
-    PAGE.write_text(page(made_by, made, skipped), encoding="utf-8")
-    return all(row.ops for row in made)
+    PAGE.write_text(page(made_by, lines, skipped), encoding="utf-8")
+    return all(row.ops for row in lines)
 
 
 def rows(build: Build, models: Path, folder: Path) -> Iterator[Row]:

@@ -47,7 +47,7 @@ def test_every_layer_can_be_chosen_and_shows_what_its_tokens_chose(page: Any, mo
     assert marks(page) == [sorted(one) for one in chosen(1)]
 
 
-def test_a_token_is_told_with_its_experts(page: Any, moe_report: Path) -> None:
+def test_a_token_is_shown_with_its_experts(page: Any, moe_report: Path) -> None:
     page.goto((moe_report / "experts/index.html").as_uri() + "#layer=1")
     page.wait_for_selector("canvas[data-layer='1']")
     page.focus("canvas[data-tg=grid]")

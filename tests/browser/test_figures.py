@@ -19,7 +19,7 @@ from tracegen.site import vega
 
 pytestmark = pytest.mark.browser
 
-TOLD = ".tg-told:not([hidden])"
+TOOLTIP = ".tg-told:not([hidden])"
 MARKS = "[...document.querySelectorAll('[data-key={}] .tg-targets *')].filter(e => e.__data__ && e.__data__.tooltip)"
 ON_TOP = """e => {
   const at = e.getBoundingClientRect(), y = at.top + at.height / 2;
@@ -79,9 +79,9 @@ def shown(page: Any, key: str) -> Any:
     return drawing
 
 
-def told(page: Any) -> dict[str, str]:
-    page.wait_for_selector(TOLD)
-    names, values = page.locator(f"{TOLD} dt").all_text_contents(), page.locator(f"{TOLD} dd").all_text_contents()
+def tooltip(page: Any) -> dict[str, str]:
+    page.wait_for_selector(TOOLTIP)
+    names, values = page.locator(f"{TOOLTIP} dt").all_text_contents(), page.locator(f"{TOOLTIP} dd").all_text_contents()
     return dict(zip(names, values, strict=True))
 
 
@@ -152,7 +152,7 @@ def test_tooltips_follow_a_page_that_becomes_narrow(page: Any, root: Path) -> No
     page.wait_for_selector("[data-key=components] .tg-targets.tg-at-360")
     drawing = shown(page, "components")
     page.evaluate_handle(f"{MARKS.format('components')}[0]").as_element().hover()
-    assert any("per token row" in key and float(value) > 0 for key, value in told(page).items())
+    assert any("per token row" in key and float(value) > 0 for key, value in tooltip(page).items())
     assert len(set(drawing.evaluate(SIZES))) == 1 and page.locator("[data-key=components] .tg-targets").count() == 1
 
 
@@ -169,7 +169,7 @@ def test_a_bar_tells_the_row_that_it_stands_for(page: Any, root: Path, report: R
         if mark.bounding_box()["width"] < 2:
             continue
         mark.hover()
-        words = told(page)
+        words = tooltip(page)
         (value,) = [float(words[name].replace(",", "")) for name in words if name.endswith("per token row")]
         seen[words["layer"], words["group"]] = value
     assert len(seen) > 8
@@ -191,7 +191,7 @@ def test_a_cell_of_the_heatmap_tells_all_bytes_of_its_place(page: Any, root: Pat
     cells += ".filter(e => e.getBoundingClientRect().width > 3)"
     for i in (0, 7, 20):
         page.evaluate_handle(f"{cells}[{i}]").as_element().hover()
-        words = told(page)
+        words = tooltip(page)
         begin, end = (int(number.replace(",", "")) for number in words["bytes of the file"].split(" to "))
         painted = np.zeros(end - begin, dtype=bool)
         of_pass = used[used["pass_id"].map(names) == words["pass"]]
@@ -279,14 +279,14 @@ def test_figures_that_cannot_show_the_chosen_token_say_where_it_is(page: Any, ro
     assert page.locator(".tg-of-all").count() == 0, "this run has no such pass"
 
 
-def test_what_is_told_ends_where_the_mark_ends(page: Any, root: Path) -> None:
+def test_a_tooltip_ends_where_the_mark_ends(page: Any, root: Path) -> None:
     page.goto((root / "operations/index.html").as_uri())
     drawing = shown(page, "components")
     page.evaluate_handle(f"{MARKS.format('components')}[0]").as_element().hover()
-    assert told(page)
+    assert tooltip(page)
     box = drawing.bounding_box()
     page.mouse.move(box["x"] + 4, box["y"] + box["height"] - 4)
-    assert page.locator(TOLD).count() == 0
+    assert page.locator(TOOLTIP).count() == 0
 
 
 def test_a_band_that_is_widened_to_be_seen_tells_its_own_end(page: Any, root: Path, report: Report) -> None:
@@ -309,14 +309,14 @@ def test_keys_go_from_mark_to_mark_and_escape_ends_it(page: Any, root: Path) -> 
     assert "full stop and comma" in drawing.get_attribute("aria-label")
     drawing.focus()
     page.keyboard.press(".")
-    first = told(page)
+    first = tooltip(page)
     page.keyboard.press(".")
-    name = f"document.querySelector('{TOLD} dd').textContent"
+    name = f"document.querySelector('{TOOLTIP} dd').textContent"
     page.wait_for_function(f"{name} !== '{first['name']}'")
     page.keyboard.press(",")
     page.wait_for_function(f"{name} === '{first['name']}'")
     page.keyboard.press("Escape")
-    assert page.locator(TOLD).count() == 0
+    assert page.locator(TOOLTIP).count() == 0
 
 
 def test_without_a_site_nothing_is_asked_for_and_the_drawing_is_the_same(

@@ -1,4 +1,4 @@
-"""Text that wants to be code, runs that lack something, addresses that lead nowhere: shown and told, never run."""
+"""Text that wants to be code, runs that lack something, addresses that lead nowhere: shown and named, never run."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -161,11 +161,11 @@ ADDRESSES = {  # and what is said of each
 
 
 @pytest.mark.parametrize("address", ADDRESSES, ids=lambda address: address[:24])
-def test_an_address_is_told_or_left_alone(tab: Any, project: Project, address: str) -> None:
-    told = ADDRESSES[address]
+def test_an_address_is_answered_or_left_alone(tab: Any, project: Project, address: str) -> None:
+    text = ADDRESSES[address]
     page = unpacked(tab(project.bundle("demo", 2) / "operations/index.html"))
     page.evaluate("hash => { location.hash = hash; }", address)
-    said = f"[data-tg=status]:has-text('{told}')" if told else "[data-tg=status]"  # a function is refused by the policy
+    said = f"[data-tg=status]:has-text('{text}')" if text else "[data-tg=status]"  # a function is refused by the policy
     page.wait_for_selector(said, state="attached")
     assert len(page.locator("[data-tg=status]").inner_text()) < 200
     assert page.locator("tr.tg-op").count() > 10 and not page.evaluate("window.tripped")

@@ -35,7 +35,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def plain_texts(window: Any, crowd: Path) -> list[str]:
-    """The text of every experiment in the order of the page, read without scripts: what the script is held against."""
+    """The text of every experiment in the order of the page, read without scripts: what the script is compared with."""
     page = window(java_script_enabled=False).new_page()
     page.goto(crowd.as_uri())
     assert not page.locator(".tracegen-filters").is_visible()

@@ -55,13 +55,13 @@ def used_of(tensor: str, pass_ids: list[int], expert: int | None = None) -> pd.S
 
 def test_an_address_leads_to_a_tensor(page: Any, root: Path) -> None:
     open_(page, root, "blk.1.attn_q.weight")
-    told = facts(page)
+    about = facts(page)
     tensor = TABLES["tensors"].set_index("name").loc["blk.1.attn_q.weight"]
-    assert (told["Tensor"], told["Layer"], told["Type"]) == ("blk.1.attn_q.weight", "1", str(tensor["dtype"]))
-    assert told["Component"] == tensor["component"]
-    assert f"({tensor['size_bytes']:,} bytes)".replace(",", "\u202f") in told["Size"]
+    assert (about["Tensor"], about["Layer"], about["Type"]) == ("blk.1.attn_q.weight", "1", str(tensor["dtype"]))
+    assert about["Component"] == tensor["component"]
+    assert f"({tensor['size_bytes']:,} bytes)".replace(",", "\u202f") in about["Size"]
     first = ROWS[ROWS["row"] == 0]["pass_id"].tolist()
-    assert told["Bytes touched"] == q.size(used_of("blk.1.attn_q.weight", first)["touched_bytes"])
+    assert about["Bytes touched"] == q.size(used_of("blk.1.attn_q.weight", first)["touched_bytes"])
 
 
 def test_the_first_colour_is_the_share_with_its_scale(page: Any, root: Path) -> None:
@@ -75,8 +75,8 @@ def test_the_first_colour_is_the_share_with_its_scale(page: Any, root: Path) -> 
     piece = int(CUT[CUT["tensor"] == number("token_embd.weight")].index[0])
     used = int(ONCE[ONCE["pass_id"].isin(first) & (ONCE["piece"] == piece)]["used_bytes"].sum())
     whole = int(CUT["end"][piece] - CUT["begin"][piece])
-    told = facts(page)["Share of its bytes used"].replace("\u202f", "")
-    assert told == f"{100 * used / whole:#.3g} % ({used} of {whole} bytes)" and 0 < used < whole
+    about = facts(page)["Share of its bytes used"].replace("\u202f", "")
+    assert about == f"{100 * used / whole:#.3g} % ({used} of {whole} bytes)" and 0 < used < whole
 
 
 def test_a_block_chooses_the_pass_of_its_row(page: Any, moe_report: Path) -> None:
@@ -96,10 +96,10 @@ def test_the_operations_behind_a_block(page: Any, root: Path) -> None:
     first = int(ROWS["pass_id"].iloc[0])
     rows = accesses(TABLES, [first])
     own = rows[(rows["source_name"] == "blk.0.ffn_gate_exps.weight") & rows["file"].notna()]
-    told = page.locator("[data-tg=log] tbody tr th").all_inner_texts()
-    assert told == [str(node) for node in own["node"]]
+    nodes = page.locator("[data-tg=log] tbody tr th").all_inner_texts()
+    assert nodes == [str(node) for node in own["node"]]
     link = page.locator("[data-tg=log] tbody th a").first
-    assert link.get_attribute("href") == f"../operations/index.html#pass={first}&node={told[0]}"
+    assert link.get_attribute("href") == f"../operations/index.html#pass={first}&node={nodes[0]}"
 
 
 def test_keys_go_from_block_to_block_and_row_to_row(page: Any, root: Path) -> None:
@@ -111,9 +111,9 @@ def test_keys_go_from_block_to_block_and_row_to_row(page: Any, root: Path) -> No
     for _ in range(4):
         page.keyboard.press("ArrowDown")
     label, passes = ROWS[ROWS["row"] == 4]["label"].iloc[0], ROWS[ROWS["row"] == 4]["pass_id"].tolist()
-    told = facts(page)
-    assert label in told and len(passes) > 1
-    assert told[f"Bytes touched, mean of {len(passes)}"] == q.size(
+    about = facts(page)
+    assert label in about and len(passes) > 1
+    assert about[f"Bytes touched, mean of {len(passes)}"] == q.size(
         used_of("blk.0.attn_k.weight", passes)["touched_bytes"]
     )
 
@@ -132,12 +132,12 @@ def test_one_pass_of_a_row_is_worked_out_from_its_operations(page: Any, root: Pa
     experts = CUT[CUT["tensor"] == number(name)]["expert"].dropna().astype(int).tolist()
     seen = 0
     for expert in experts:
-        told = facts(page)
-        assert told["Tensor"] == f"{name}, expert {expert}"
+        about = facts(page)
+        assert about["Tensor"] == f"{name}, expert {expert}"
         use = used_of(name, [passes[at]], expert)
-        assert told["Memory"] == ("copied" if use["n_uses"] else "not touched")
-        assert told["Times touched"] == (q.three(use["n_uses"]) if use["n_uses"] else "0")
-        assert told["Bytes touched"] == (q.size(use["touched_bytes"]) if use["n_uses"] else "0")
+        assert about["Memory"] == ("copied" if use["n_uses"] else "not touched")
+        assert about["Times touched"] == (q.three(use["n_uses"]) if use["n_uses"] else "0")
+        assert about["Bytes touched"] == (q.size(use["touched_bytes"]) if use["n_uses"] else "0")
         seen += int(use["n_uses"] > 0)
         page.keyboard.press("ArrowRight")
     assert 0 < seen < len(experts)
@@ -163,9 +163,9 @@ def test_a_stretch_of_passes_is_exact_where_it_cuts_rows(page: Any, root: Path, 
     page.locator("[data-tg=picture]").focus()
     of, divided = (f", mean of {len(passes)}", 1) if mode == "mean" else ("", len(passes))
     for expert in CUT[CUT["tensor"] == number(name)]["expert"].dropna().astype(int):
-        told, use = facts(page), used_of(name, passes, expert) * divided
-        assert told["Tensor"] == f"{name}, expert {expert}"
-        assert told[f"Bytes touched{of}"] == (q.size(use["touched_bytes"]) if use["n_uses"] else "0")
+        about, use = facts(page), used_of(name, passes, expert) * divided
+        assert about["Tensor"] == f"{name}, expert {expert}"
+        assert about[f"Bytes touched{of}"] == (q.size(use["touched_bytes"]) if use["n_uses"] else "0")
         page.keyboard.press("ArrowRight")
 
 
@@ -179,8 +179,8 @@ def test_what_is_added_up_has_the_scale_of_the_whole_run(page: Any, root: Path) 
     for last in (20, 100):
         slide(page, "slider", last)
         page.wait_for_function("!document.querySelector('[data-tg=at]').textContent.includes('loading')")
-        told = page.locator("#explorer [data-tg=legend] li").all_inner_texts()
-        assert "added up; logarithmic scale" in told[0] and told[-1] == q.size(float(top))
+        legend = page.locator("#explorer [data-tg=legend] li").all_inner_texts()
+        assert "added up; logarithmic scale" in legend[0] and legend[-1] == q.size(float(top))
 
 
 def test_tokens_begin_with_what_was_measured_and_the_log_follows(page: Any, root: Path) -> None:
@@ -211,11 +211,11 @@ def test_the_passes_of_a_long_run_can_be_seen_one_by_one(page: Any, root: Path) 
     page.keyboard.press("Enter")
     page.locator("[data-tg=picture]").focus()
     for pass_id in shown[:3]:
-        told = facts(page)
-        assert labels[pass_id] in told
+        about = facts(page)
+        assert labels[pass_id] in about
         use = used_of("blk.1.attn_q.weight", [pass_id])
-        assert told["Bytes touched"] == q.size(use["touched_bytes"])
-        assert float(told["Times touched"]) == use["n_uses"]
+        assert about["Bytes touched"] == q.size(use["touched_bytes"])
+        assert float(about["Times touched"]) == use["n_uses"]
         page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_function(f"document.querySelector('[data-tg=log] a').href.includes('pass={shown[3]}&')")
@@ -366,14 +366,14 @@ def test_waiting_for_the_disk_is_a_colour_where_it_was_recorded(page: Any, root:
     inside = MOE_TABLES["faults"][of_file & offset.between(place["offset"], place["offset"] + place["size_bytes"] - 1)]
     waited = inside.groupby("pass_id")["duration_ns"].sum()
     page.locator("[data-tg=picture]").focus()
-    colours, told = set(), []
+    colours, agrees = set(), []
     for one in display_rows(MOE_TABLES, MOST_ROWS).to_dict("records"):
         said = facts(page)
         assert one["label"] in said
-        told.append(said["Waiting for the disk"] == q.duration(int(waited.get(one["pass_id"], 0))))
+        agrees.append(said["Waiting for the disk"] == q.duration(int(waited.get(one["pass_id"], 0))))
         colours.add(one["pass_id"] in waited.index)
         page.keyboard.press("ArrowDown")
-    assert all(told) and colours == {True, False}
+    assert all(agrees) and colours == {True, False}
 
 
 def test_a_tensor_that_is_not_there(page: Any, root: Path) -> None:

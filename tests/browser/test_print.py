@@ -50,8 +50,8 @@ def letters(text: str) -> str:
 
 def printed(page: Any) -> str:
     page.emulate_media(media="print")
-    made = page.pdf(format="A4", prefer_css_page_size=True)
-    return letters("".join(sheet.extract_text() for sheet in pypdf.PdfReader(io.BytesIO(made)).pages))
+    pdf = page.pdf(format="A4", prefer_css_page_size=True)
+    return letters("".join(sheet.extract_text() for sheet in pypdf.PdfReader(io.BytesIO(pdf)).pages))
 
 
 PAPERS = [

@@ -33,9 +33,9 @@ def test_the_strip_of_a_run_of_many_passes(page: Any) -> None:
         }""",
         [N_PASSES, LONGEST],
     )
-    told = page.locator("p").text_content()
-    assert told.startswith(f"Pass {N_PASSES - 1}, token {N_PASSES - 1} (generate): {q.duration(1000 + 199_999 % 997)}.")
-    assert f"one bar per pass, {N_PASSES} passes in all; full height is {q.duration(LONGEST)}" in told
+    text = page.locator("p").text_content()
+    assert text.startswith(f"Pass {N_PASSES - 1}, token {N_PASSES - 1} (generate): {q.duration(1000 + 199_999 % 997)}.")
+    assert f"one bar per pass, {N_PASSES} passes in all; full height is {q.duration(LONGEST)}" in text
     drawn(page)
     box = page.locator("canvas").bounding_box()
     page.mouse.click(box["x"] + box["width"] - 0.5, box["y"] + 20)

@@ -32,7 +32,7 @@ def opened(page: Any, root: Path, address: str = "") -> Any:
     return page
 
 
-def told(page: Any) -> dict[str, str]:
+def fields(page: Any) -> dict[str, str]:
     return dict(page.evaluate("[...document.querySelectorAll('[data-tg=about] div')].map(d =>"
                               " [d.children[0].textContent, d.children[1].textContent])"))  # fmt: skip
 
@@ -77,7 +77,7 @@ def ns(text: str) -> float:
 
 def test_the_address_chooses_a_span_and_tells_what_the_table_holds(page: Any, root: Path) -> None:
     opened(page, root, f"#pass={LAST}&node=15")
-    one, found = span(LAST, 15), told(page)
+    one, found = span(LAST, 15), fields(page)
     assert (found["result"], found["operation"]) == (one["about"]["name"], one["about"]["op"])
     assert (found["node"], found["layer"], found["component"]) == ("15", "0", one["about"]["component"])
     for name, key in (("begin", "begin"), ("work", "work"), ("waiting inside", "barrier"), ("waiting after", "wait")):
@@ -93,7 +93,7 @@ def test_pointing_tells_the_span_below_and_a_click_leads_to_its_operation(page: 
     x, y = point(page, one["begin"] + one["work"] / 2, 1)
     page.mouse.move(x, y)
     page.wait_for_selector("[data-tg=about] a")
-    assert (told(page)["node"], told(page)["thread"]) == ("15", "1")
+    assert (fields(page)["node"], fields(page)["thread"]) == ("15", "1")
     page.mouse.click(x, y)
     page.wait_for_url(re.compile(rf"operations/index\.html#pass={LAST}&node=15$"))
     assert page.wait_for_selector("tr.tg-chosen").get_attribute("data-node") == "15"
@@ -137,7 +137,7 @@ def test_waiting_for_the_disk_is_drawn_where_the_work_of_an_operation_begins(pag
     ]
     ink = [int(theme.INK["disk"][1][i : i + 2], 16) for i in (1, 3, 5)]
     assert inks[0] == ink and inks[1] != ink
-    assert ns(told(page)["of it waiting for the disk"]) == pytest.approx(int(longest["fault_ns"]), rel=0.01)
+    assert ns(fields(page)["of it waiting for the disk"]) == pytest.approx(int(longest["fault_ns"]), rel=0.01)
 
 
 COLOUR_AT = """([time, left, right]) => {
@@ -195,9 +195,9 @@ def test_keys_go_from_operation_to_operation_and_open_one(page: Any, root: Path)
     order = list(spans[(spans["pass_id"] == LAST) & (spans["thread"] == 0)].sort_values("begin_ns")["node"])
     page.keyboard.press(".")
     following = str(order[order.index(15) + 1])
-    assert told(page)["node"] == following and page.url.endswith(f"#pass={LAST}&node={following}&thread=0")
+    assert fields(page)["node"] == following and page.url.endswith(f"#pass={LAST}&node={following}&thread=0")
     page.keyboard.press("ArrowDown")
-    assert (told(page)["thread"], told(page)["node"]) == ("1", str(order[order.index(15)]))  # it begins a little later
+    assert (fields(page)["thread"], fields(page)["node"]) == ("1", str(order[order.index(15)]))  # begins a little later
     page.keyboard.press("f")
     begin, end = shown(page)
     one = span(LAST, 15, thread=1)
@@ -235,7 +235,7 @@ def test_a_finger_chooses_and_does_not_leave(tab: Any, root: Path) -> None:
     one = span(LAST, 15)
     page.touchscreen.tap(*point(page, one["begin"] + one["work"] / 2, 0))
     page.wait_for_selector("[data-tg=about] a")
-    assert told(page)["node"] == "15" and "timeline/index.html" in page.url
+    assert fields(page)["node"] == "15" and "timeline/index.html" in page.url
 
 
 # Sums: what is visible or marked, against the stored spans counted one by one

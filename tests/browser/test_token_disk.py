@@ -90,8 +90,8 @@ def test_a_single_token_has_its_waiting_and_its_reads_in_the_map_of_the_file(pag
     passes = TABLES["passes"].dropna(subset=["graph"])["pass_id"].tolist()
     slider = f"e => {{ e.value = {passes.index(PASS)}; e.dispatchEvent(new Event('input')); }}"
     page.eval_on_selector("[data-tg=slider]", slider)
-    told = page.locator("#tg-memory-about div").all()
-    facts = {one.locator("dt").inner_text(): one.locator("dd").inner_text() for one in told}
+    pairs = page.locator("#tg-memory-about div").all()
+    facts = {one.locator("dt").inner_text(): one.locator("dd").inner_text() for one in pairs}
     ns, n_bytes = wanted[names[0]]
     assert facts["Waiting for the disk"] == q.duration(ns)
     assert facts["Bytes read from the disk"] == q.size(n_bytes)

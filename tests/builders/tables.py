@@ -16,8 +16,8 @@ def scaled_case(
     splits: int = 1, threads: int = 2, prefix: str = "", warmup: bool = True,
 ) -> dict[str, pd.DataFrame]:  # fmt: skip
     """All tables of a plausible run: load, warm-up, one prompt pass and `n_generate` generate passes."""
-    made = _made(n_generate, n_layers, n_prompt, moe, copied, splits, threads, prefix, warmup)
-    return {name: table.copy(deep=False) for name, table in made.items()}  # pandas copies what is written to
+    case = _made(n_generate, n_layers, n_prompt, moe, copied, splits, threads, prefix, warmup)
+    return {name: table.copy(deep=False) for name, table in case.items()}  # pandas copies what is written to
 
 
 @lru_cache(maxsize=64)

@@ -134,7 +134,7 @@ def test_a_model_is_hashed_once(model: Path, digest: str, tmp_path: Path, monkey
     assert lines == [[], ["the hash is known from before"], ["some hashes are known from before"], []]
 
 
-def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, message = tmp_path / "file", io.StringIO()
     path.write_bytes(b"one")
     monkeypatch.setenv("XDG_CACHE_HOME", str(path))

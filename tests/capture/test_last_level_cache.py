@@ -27,8 +27,8 @@ def test_each_cache_counts_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "text"), [("size", ""), ("size", "32768"), ("size", None), ("shared_cpu_list", None)])
 def test_what_the_kernel_does_not_tell_is_not_known(tmp_path: Path, name: str, text: str | None) -> None:
-    told = a_tree(tmp_path, {0: "0", 1: "1"}) / "cpu1" / "cache" / "index2" / name
-    told.unlink() if text is None else told.write_text(text)
+    path = a_tree(tmp_path, {0: "0", 1: "1"}) / "cpu1" / "cache" / "index2" / name
+    path.unlink() if text is None else path.write_text(text)
     assert last_level_cache_bytes(tmp_path) is None
 
 

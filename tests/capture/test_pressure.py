@@ -108,7 +108,7 @@ def test_a_model_that_is_not_mapped_must_fit_too(monkeypatch: pytest.MonkeyPatch
         conditions.refuse_impossible(replace(experiment, mmap=False), 8 << 30)
 
 
-def test_who_may_not_lock_is_told_so_by_limit_and_by_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_may_not_lock_gets_a_message_by_limit_and_by_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     message = as_nobody(lambda: locked.refuse_lock(0.5))
     assert (
         message.startswith("SettingsError: mlock_gb: 0.5 GiB cannot be locked, as you may lock ")

@@ -21,7 +21,7 @@ def instances(tracing: Path) -> set[str]:
     return {folder.name for folder in (tracing / "instances").iterdir()}
 
 
-def test_who_is_not_root_is_told_so(tracing: Path, tmp_path: Path) -> None:
+def test_who_is_not_root_gets_a_message(tracing: Path, tmp_path: Path) -> None:
     end, begin = os.pipe()
     child = os.fork()
     if child == 0:
@@ -74,7 +74,7 @@ def test_where_tracefs_is_not_mounted_the_recording_process_alone_has_it(tracing
     assert facts["requests_refused"] is None and instances(tracing) <= before
 
 
-def test_who_may_not_mount_tracefs_is_told_what_to_do(tracing: Path, tmp_path: Path) -> None:
+def test_who_may_not_mount_tracefs_reads_what_to_do(tracing: Path, tmp_path: Path) -> None:
     code = RECORD.format(folder=str(tmp_path)).replace("with", "os.seteuid(65534)\nwith")
     assert in_a_mount_namespace(code.replace("requests.locate", "os.seteuid(0)\nrequests.locate")) == (
         "tracefs is not mounted, and cannot be: Operation not permitted; as root: "
@@ -129,10 +129,10 @@ def test_the_instance_of_a_killed_process_is_removed_by_the_next(tracing: Path) 
             with holding() as (_, killed):
                 assert {living, killed} <= instances(tracing)
             assert killed in instances(tracing)
-            with tracefs.instance() as made:
+            with tracefs.instance() as instance:
                 there = instances(tracing)
-                assert {living, foreign.name, made.folder.name} <= there and not {killed, taken.name} & there
-            assert made.folder.name not in instances(tracing) and living in instances(tracing)
+                assert {living, foreign.name, instance.folder.name} <= there and not {killed, taken.name} & there
+            assert instance.folder.name not in instances(tracing) and living in instances(tracing)
         with tracefs.instance():
             assert living not in instances(tracing)
     finally:
@@ -145,10 +145,10 @@ def test_after_an_exception_the_instance_is_gone(tracing: Path, tmp_path: Path) 
     before = instances(tracing)
     with pytest.raises(ZeroDivisionError), recorded_requests(tmp_path, wanted=True) as requests:
         assert requests and requests.refused is None
-        made = instances(tracing) - before
-        assert made
+        left = instances(tracing) - before
+        assert left
         raise ZeroDivisionError
-    assert not made & instances(tracing)  # other programs may have theirs
+    assert not left & instances(tracing)  # other programs may have theirs
 
 
 def test_two_recordings_one_after_the_other_have_their_own_events(tracing: Path, model: Path, tmp_path: Path) -> None:

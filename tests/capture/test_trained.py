@@ -132,8 +132,8 @@ def test_a_run_of_a_model_that_is_cut_or_unknown_is_one_error(
     experiment.parent.mkdir(parents=True)
     experiment.write_text(f'question = "?"\nmodel = "{named}"\nprompt = "x"\ntokens = 1\n')
     assert main(["run", "x"]) == 2
-    (told,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("tracegen: ")]
-    assert error in told and list(experiment.parent.iterdir()) == [experiment]
+    (message,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("tracegen: ")]
+    assert error in message and list(experiment.parent.iterdir()) == [experiment]
 
 
 def test_an_experiment_that_names_the_first_demo_still_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,8 +133,8 @@ def test_layers_without_a_number_stand_last_and_many_layers_stand_side_by_side()
     few = by_layer.stacked(rows, "ns_per_token", "of time").to_dict()["encoding"]
     assert few["y"]["sort"] == ["layer 2", "layer 10", "no layer"] and few["x"]["title"] == "µs of time"
     many = pd.DataFrame({"layer": [*range(40), None], "group": "FFN", "ns_per_token": 1.0})
-    made = by_layer.stacked(many, "ns_per_token", "of time").to_dict()["encoding"]
-    assert made["x"]["sort"] == [*map(str, range(40)), "no layer"]
+    encodings = by_layer.stacked(many, "ns_per_token", "of time").to_dict()["encoding"]
+    assert encodings["x"]["sort"] == [*map(str, range(40)), "no layer"]
 
 
 def test_every_chart_takes_the_same_width(figures: dict[str, svg.Drawing]) -> None:
@@ -190,11 +190,11 @@ def a_heatmap(rows: pd.DataFrame, below: pd.DataFrame, step: int) -> Any:
 def test_the_buffers_of_tokens_take_the_room_and_rows_that_reach_further_are_counted(prompt: int, cut: bool) -> None:
     rows = pd.DataFrame({"row": range(4), "label": ["warm-up", "prompt", "token 1", "token 2"], "n_passes": 1})
     rows = rows.assign(outside=rows["row"] == 0, generate=rows["row"] > 1)
-    held = [prompt / 2, prompt, 300, 400]
-    below = pd.DataFrame({"row": range(4), "group": "compute", "touched_bytes": [int(n * 2**20) for n in held]})
+    sizes = [prompt / 2, prompt, 300, 400]
+    below = pd.DataFrame({"row": range(4), "group": "compute", "touched_bytes": [int(n * 2**20) for n in sizes]})
     chart = a_heatmap(rows, below, step=-1)
     bars = next(view for view in chart.to_dict()["vconcat"] if view.get("mark", {}).get("type") == "bar")
-    x, n = bars["encoding"]["x"], sum(each > 400 for each in held)
+    x, n = bars["encoding"]["x"], sum(each > 400 for each in sizes)
     assert x.get("scale") == ({"domain": [0, 400.0], "clamp": True} if cut else None)
     words = f"; {n} {'row' if n == 1 else 'rows'} cut, up to {prompt:,} MiB" if cut else ""
     assert x["title"] == f"touched in buffers, MiB{words}"

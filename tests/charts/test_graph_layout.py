@@ -29,7 +29,7 @@ def layer() -> tuple[dict[str, Box], Layout]:
 
 def points(path: str) -> list[tuple[float, float]]:
     """The corners of a path: absolute M, H and V, relative q."""
-    x, y, made = 0.0, 0.0, []
+    x, y, found = 0.0, 0.0, []
     for letter, text in re.findall(r"([MHVq])([^MHVq]*)", path):
         n = [float(v) for v in re.split(r"[ ,]", text)]
         if letter == "M":
@@ -40,8 +40,8 @@ def points(path: str) -> list[tuple[float, float]]:
             y = n[0]
         else:
             x, y = x + n[2], y + n[3]
-        made.append((x, y))
-    return made
+        found.append((x, y))
+    return found
 
 
 def test_no_line_turns_up() -> None:
@@ -51,11 +51,11 @@ def test_no_line_turns_up() -> None:
 
 
 def test_no_line_passes_through_a_box() -> None:
-    boxes, made = layer()
-    for path, _ in made.lines:
+    boxes, layout = layer()
+    for path, _ in layout.lines:
         corners = points(path)
         for (x0, y0), (x1, y1) in pairwise(corners):
-            for name, (x, y) in made.places.items():
+            for name, (x, y) in layout.places.items():
                 box = boxes[name]
                 beside = max(x0, x1) <= x - box.left + 1 or min(x0, x1) >= x + box.right - 1
                 apart = max(y0, y1) <= y - box.height / 2 + 1 or min(y0, y1) >= y + box.height / 2 - 1
@@ -63,12 +63,12 @@ def test_no_line_passes_through_a_box() -> None:
 
 
 def test_the_spine_is_one_column_and_boxes_do_not_overlap() -> None:
-    boxes, made = layer()
-    assert len({round(made.places[name][0], 1) for name in LAYER["spine"]}) == 1
-    spans = sorted((y, x - boxes[n].left, x + boxes[n].right) for n, (x, y) in made.places.items())
+    boxes, layout = layer()
+    assert len({round(layout.places[name][0], 1) for name in LAYER["spine"]}) == 1
+    spans = sorted((y, x - boxes[n].left, x + boxes[n].right) for n, (x, y) in layout.places.items())
     for (y, _, right), (other, left, _) in pairwise(spans):
         assert other > y or left >= right
-    assert all(left >= 0 and right <= made.width + 0.1 for _, left, right in spans)
+    assert all(left >= 0 and right <= layout.width + 0.1 for _, left, right in spans)
 
 
 def test_every_edge_ends_at_a_box() -> None:
@@ -77,8 +77,8 @@ def test_every_edge_ends_at_a_box() -> None:
 
 @pytest.mark.parametrize("edges", [[("b", "a")], [("a", "b"), ("b", "c"), ("c", "a")], [("a", "a")]])
 def test_a_graph_out_of_order_or_with_a_ring_is_still_drawn(edges: list[tuple[str, str]]) -> None:
-    made = lay_out(dict.fromkeys("abc", SMALL), edges, [])
-    assert set(made.places) == set("abc")
+    layout = lay_out(dict.fromkeys("abc", SMALL), edges, [])
+    assert set(layout.places) == set("abc")
 
 
 def test_nothing_and_one_box() -> None:

@@ -51,12 +51,12 @@ def test_a_field_is_called_what_its_axis_is_called() -> None:
     ]
 
 
-def test_both_ends_of_a_stretch_are_told_and_a_chart_keeps_what_it_says(report: Report) -> None:
+def test_both_ends_of_a_stretch_are_shown_and_a_chart_keeps_what_it_says(report: Report) -> None:
     document = pointing.with_tooltips(dict(documents(report))["heatmap"])
     fields = [part["encoding"].get("tooltip", []) for part, _ in pointing._parts(document, document)]
-    told = [{field["field"]: field["title"] for field in of} for of in fields]
-    assert next(of for of in told if "true_end" in of)["true_end"].endswith(", to")
-    cells = next(of for of in told if "used" in of)
+    tooltips = [{field["field"]: field["title"] for field in of} for of in fields]
+    assert next(of for of in tooltips if "true_end" in of)["true_end"].endswith(", to")
+    cells = next(of for of in tooltips if "used" in of)
     assert list(cells) == ["label", "tensor", "layer", "dtype", "used", "memory", "stretch"]
     assert cells["label"] == "pass" and cells["used"] == "bytes used"
 

@@ -32,11 +32,11 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) ->
 
 def test_every_question_of_every_page_is_answered_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, "demo").splitlines()
-    told = [line.split()[0] for line in lines if line.startswith("  ")]
+    listed = [line.split()[0] for line in lines if line.startswith("  ")]
     loaded = load("demo")
     collector = Collector(loaded.measured, loaded.tables)
     asked = {part.key: part.page for part in questions() if part.when.holds(collector)}
-    assert sorted(told) == sorted(asked) and "disk" in told
+    assert sorted(listed) == sorted(asked) and "disk" in listed
     of_page = {key: title for key, title, _ in OUTLINE}
     titles = [line for line in lines if line and not line.startswith(" ")]
     assert titles == [title for key, title in of_page.items() if key in asked.values()], "each once, in their order"
@@ -115,5 +115,5 @@ def test_columns_of_the_same_name_keep_their_own_numbers(capsys: pytest.CaptureF
     loaded = load("demo")
     content = EXPERTS_BALANCE.content(Collector(loaded.measured, loaded.tables))
     assert sum(head.strip() == "by chance" for head in heads) == 3
-    told = [text for text in lines[2].split("  ") if text]
-    assert [text.strip() for text in told] == [cell.text for cell in content.rows[0]]
+    cells = [text for text in lines[2].split("  ") if text]
+    assert [text.strip() for text in cells] == [cell.text for cell in content.rows[0]]

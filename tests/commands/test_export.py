@@ -41,12 +41,12 @@ def test_the_tables_come_back_from_parquet_and_from_csv(capsys: pytest.CaptureFi
     assert main(["export", "demo", "parquet"]) == 0 and main(["export", "demo", "csv", "--out", "sub/rows"]) == 0
     assert capsys.readouterr().out.startswith("demo-run-003-parquet  ")
     for name in BY_NAME:
-        held = loaded.tables[name]
+        table = loaded.tables[name]
         pd.testing.assert_frame_equal(
             pd.read_parquet(f"demo-run-003-parquet/{name}.parquet").astype(object).fillna(0),
-            held.astype(object).fillna(0), check_dtype=False,
+            table.astype(object).fillna(0), check_dtype=False,
         )  # fmt: skip
-        assert len(pd.read_csv(f"sub/rows/{name}.csv")) == len(held)
+        assert len(pd.read_csv(f"sub/rows/{name}.csv")) == len(table)
 
 
 def test_only_the_passes_that_were_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

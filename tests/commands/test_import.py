@@ -192,11 +192,11 @@ def test_what_is_kept_is_the_file_without_its_empty_end(tmp_path: Path) -> None:
     path = (
         copy_of("v3-256-moe", tmp_path / "sparse", ("graphs", "model.csv", "buffer_stats.jsonl")) / "tensor_trace.bin"
     )
-    held = path.read_bytes()
+    data = path.read_bytes()
     os.truncate(path, 64 << 20)
     loaded = imported(path)
     entry = loaded.run.facts["imported"]["files"][0]
-    assert entry["size_bytes"] == 64 << 20 and entry["kept_bytes"] == -(-len(held) // 1024) * 1024
+    assert entry["size_bytes"] == 64 << 20 and entry["kept_bytes"] == -(-len(data) // 1024) * 1024
     assert main(["read", "it"]) == 0 and len(load("it").ops) == len(loaded.ops)
 
 
@@ -233,7 +233,7 @@ def test_a_companion_that_was_named_must_be_whole(tmp_path: Path, capsys: pytest
     assert "expected a graph of ggml" in refused(capsys, folder / "tensor_trace.bin", dump)
 
 
-def test_a_list_of_another_model_is_told(tmp_path: Path) -> None:
+def test_a_list_of_another_model_is_reported(tmp_path: Path) -> None:
     folder = copy_of("v3-256-moe", tmp_path / "other")
     lines = (folder / "model.csv").read_text().splitlines()
     moved = [line.replace(",526336,", ",526400,") for line in lines]
@@ -252,7 +252,7 @@ def test_a_cut_trace_fails_and_names_the_byte(tmp_path: Path) -> None:
     assert loaded.run.verdict == "not usable"
 
 
-def test_a_trace_that_ends_inside_a_pass_is_told(tmp_path: Path) -> None:
+def test_a_trace_that_ends_inside_a_pass_is_reported(tmp_path: Path) -> None:
     folder = copy_of("v4b-1024-gpt-oss", tmp_path / "cut", ("graph-token-00000.json", "trace-token-00000.json"))
     path = folder / "tensor_trace.bin"
     path.write_bytes(path.read_bytes()[: 1024 * 1000])
@@ -418,14 +418,14 @@ def test_show_needs_no_import(capsys: pytest.CaptureFixture[str]) -> None:
     assert not Path("experiments").exists()
 
 
-def test_settings_that_an_imported_run_does_not_have_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_that_an_imported_run_does_not_have_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     folder = Path("experiments/measured")
     folder.mkdir(parents=True)
     (folder / "experiment.toml").write_text('model = "demo"\nprompt = "x"\n')
     source = str(sample("v3-256-moe"))
-    for name, told in (("measured", True), ("own", False)):
+    for name, named in (("measured", True), ("own", False)):
         assert main(["import", source, "--as", name]) == 0
-        assert (f"{name}/experiment.toml holds settings" in capsys.readouterr().out) == told
+        assert (f"{name}/experiment.toml holds settings" in capsys.readouterr().out) == named
 
 
 def test_a_place_far_behind_its_buffer_is_not_recorded(tmp_path: Path) -> None:
@@ -449,8 +449,8 @@ def test_settings_become_an_experiment(tmp_path: Path, capsys: pytest.CaptureFix
         json.dumps({"experiment": given, "paths": {"llama_cpp_dir": "/x"}, "temp_files": {"graphs_dir": "/y"}})
     )
     assert main(["import", str(path), "--as", "older"]) == 0
-    told = capsys.readouterr()
-    assert "temp_files is ignored" in told.err and "tracegen run older" in told.out
+    output = capsys.readouterr()
+    assert "temp_files is ignored" in output.err and "tracegen run older" in output.out
     written = tomllib.loads(Path("experiments/older/experiment.toml").read_text())
     assert written == {
         "question": written["question"], "model": given["model_path"], "prompt": given["prompt"], "tokens": 7,

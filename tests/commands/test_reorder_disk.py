@@ -62,14 +62,14 @@ def test_a_device_counts_the_reads_that_were_simulated(
     model, out = folder / "m.gguf", folder / "o.gguf"
     model.write_bytes(gguf_file(entries))
     assert reorder(model, out, "--order", which, "--run", "demo") == 0
-    told = re.search(r"speed: ([\d.]+) reads per token \(generate pass\) from MODEL as it is, ([\d.]+) from OUT",
+    simulated = re.search(r"speed: ([\d.]+) reads per token \(generate pass\) from MODEL as it is, ([\d.]+) from OUT",
                      capsys.readouterr().out)  # fmt: skip
-    assert told
+    assert simulated
     os.sync()
     # A request holds at most so many bytes, and so many pieces of memory, which are pages at least.
     limits = {name: int((sysfs / "queue" / name).read_text()) for name in ("max_sectors_kb", "max_segments")}
     least = min(limits["max_sectors_kb"] * 1024, limits["max_segments"] * PAGE)
-    for path, median in zip((model, out), told.groups(), strict=True):
+    for path, median in zip((model, out), simulated.groups(), strict=True):
         if len(extents_of(path)) > 1:
             pytest.skip("the file system gave the file no single stretch")
         n_reads = []

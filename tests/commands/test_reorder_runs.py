@@ -27,14 +27,14 @@ def test_every_order_is_explained() -> None:
 
 def plain_order(which: str, names: Sequence[str], tables: Mapping[str, pd.DataFrame]) -> list[str]:
     """The orders of a run, in plain loops; `names` in the order of the file."""
-    told = touched(tables)
+    tensors = touched(tables)
     first, bytes_of = dict[str, int](), dict[str, int]()
-    for number, (name, size) in enumerate(told):
+    for number, (name, size) in enumerate(tensors):
         first.setdefault(name, number)
         bytes_of[name] = bytes_of.get(name, 0) + size
     sizes = tables["tensors"].set_index("name")["size_bytes"]
     if which == "first-touch":
-        return sorted(names, key=lambda name: first.get(name, len(told)))
+        return sorted(names, key=lambda name: first.get(name, len(tensors)))
     return sorted(names, key=lambda name: -Fraction(bytes_of.get(name, 0), int(sizes[name])))
 
 

@@ -53,7 +53,7 @@ def test_json_names_units_of_its_numbers(tables: dict[str, pd.DataFrame], capsys
     assert [check["key"] for check in figures["checks"]] == ["tracing_cost"]
 
 
-def test_every_model_of_a_run_is_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_model_of_a_run_is_listed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     draft = {"file": "draft.gguf", "architecture": "qwen3", "size_bytes": 3 << 20, "random_weights": False}
     stored(Path("experiments"), a_run(more_models=[draft]), scaled_case(1, 1))
     assert json.loads(printed(capsys, "--json"))["more_models"] == [draft]

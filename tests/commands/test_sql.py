@@ -37,7 +37,7 @@ HIGH = 2**63  # begin of the addresses that no signed number holds
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs_and_versions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs 3 and 4 of `demo`, a mixture; 4 has more passes."""
     experiments = tmp_path_factory.mktemp("made") / "experiments"
     for number, n_passes in ((3, 4), (4, 6)):
@@ -49,14 +49,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def place(runs_and_versions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with these runs; home and temporary files lie here too."""
     for name in ("home", "tmp"):
         (tmp_path / name).mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.chdir(tmp_path)
-    Path("experiments").symlink_to(made)
+    Path("experiments").symlink_to(runs_and_versions)
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -74,9 +74,9 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     before = {path: path.stat().st_mtime_ns for path in Path().rglob("*")}
     assert main(["sql", *words]) == 2
     assert {path: path.stat().st_mtime_ns for path in Path().rglob("*")} == before  # nothing was written
-    told = capsys.readouterr()
-    assert told.out == "" and "Traceback" not in told.err
-    return told.err
+    output = capsys.readouterr()
+    assert output.out == "" and "Traceback" not in output.err
+    return output.err
 
 
 def records(table: pd.DataFrame, address: str) -> list[dict[str, Any]]:
@@ -88,21 +88,21 @@ def records(table: pd.DataFrame, address: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", BY_NAME)
 @pytest.mark.parametrize(("run", "address"), [("demo/run-003", "demo/run-003"), (SAMPLE, "sample@v2")])
 def test_tables_are_those_of_a_notebook(name: str, run: str, address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    held = load(run).tables[name]
+    table = load(run).tables[name]
     order = ", ".join(f'"{key}"' for key in BY_NAME[name].key)
     rows = asked(capsys, run, f"SELECT * FROM {name} ORDER BY {order}")
-    by_key = held.astype(dict.fromkeys(BY_NAME[name].key, "object")).sort_values(list(BY_NAME[name].key))
+    by_key = table.astype(dict.fromkeys(BY_NAME[name].key, "object")).sort_values(list(BY_NAME[name].key))
     assert rows == records(by_key, address)
 
 
 def test_accesses_are_those_of_a_notebook(capsys: pytest.CaptureFixture[str]) -> None:
     rows = asked(capsys, "demo", "SELECT * FROM accesses ORDER BY pass_id, node, slot")
-    held = load("demo").accesses.astype({"slot": "object"}).sort_values(["pass_id", "node", "slot"])
-    assert rows == records(held, "demo/run-004") and len(rows) > 100
+    accesses = load("demo").accesses.astype({"slot": "object"}).sort_values(["pass_id", "node", "slot"])
+    assert rows == records(accesses, "demo/run-004") and len(rows) > 100
     assert any(row["layer"] is None for row in rows) and any(row["layer"] is not None for row in rows)
 
 
-def test_many_runs_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_runs_are_kept_apart(capsys: pytest.CaptureFixture[str]) -> None:
     rows = asked(capsys, "demo/run-003", "demo", SAMPLE, "SELECT run, count(*) AS n FROM ops GROUP BY run ORDER BY run")
     n = {name: len(load(name).ops) for name in ("demo/run-003", "demo/run-004", SAMPLE)}
     assert rows == [
@@ -115,12 +115,12 @@ def test_many_runs_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_whole_numbers_stay_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    held = [int(address) for address in load("demo").placements["address"]]
-    assert min(held) > HIGH and sum(held) > 2**64
+    addresses = [int(address) for address in load("demo").placements["address"]]
+    assert min(addresses) > HIGH and sum(addresses) > 2**64
     statement = "SELECT max(address) AS most, sum(address) AS total, 1.10 AS text FROM placements"
-    assert asked(capsys, "demo", statement) == [{"most": max(held), "total": sum(held), "text": 1.1}]
-    assert said(capsys, "demo", statement, "--csv") == f"most,total,text\n{max(held)},{sum(held)},1.10\n"
-    assert f"{max(held)}  {sum(held)}  1.10" in said(capsys, "demo", statement)
+    assert asked(capsys, "demo", statement) == [{"most": max(addresses), "total": sum(addresses), "text": 1.1}]
+    assert said(capsys, "demo", statement, "--csv") == f"most,total,text\n{max(addresses)},{sum(addresses)},1.10\n"
+    assert f"{max(addresses)}  {sum(addresses)}  1.10" in said(capsys, "demo", statement)
 
 
 def test_null_is_no_number_and_no_text(capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,8 +139,8 @@ def test_no_rows(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_long_table_is_cut_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sql", "demo", "SELECT i FROM range(25_000) t(i) ORDER BY i"]) == 0
-    told = capsys.readouterr()
-    assert told.out.split() == ["i", *map(str, range(100))] and told.err == "100 of 25,000 rows; --csv prints all\n"
+    output = capsys.readouterr()
+    assert output.out.split() == ["i", *map(str, range(100))] and output.err == "100 of 25,000 rows; --csv prints all\n"
     rows = said(capsys, "demo", "SELECT i FROM range(25_000) t(i) ORDER BY i", "--csv").split()
     assert rows == ["i", *map(str, range(25_000))]
 
@@ -149,8 +149,8 @@ def test_a_number_that_json_has_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sql", "demo", "SELECT 'inf'::DOUBLE AS x", "--json"]) == 2
     assert "inf is no number in JSON" in capsys.readouterr().err
     assert said(capsys, "demo", "SELECT 'inf'::DOUBLE AS x", "--csv") == "x\ninf\n"
-    told = refused(capsys, "demo", "SELECT make_timestamp_ns(begin_ns) AS x FROM passes")
-    assert "column 'x' is TIMESTAMP_NS; cast it to VARCHAR" in told
+    message = refused(capsys, "demo", "SELECT make_timestamp_ns(begin_ns) AS x FROM passes")
+    assert "column 'x' is TIMESTAMP_NS; cast it to VARCHAR" in message
 
 
 @pytest.mark.parametrize(
@@ -221,9 +221,9 @@ REFUSED = {
 def test_all_else_is_refused(statement: str, capsys: pytest.CaptureFixture[str]) -> None:
     secret = pd.DataFrame({"x": [1]})  # what a statement must not reach
     Path("mine.csv").write_text("a,b\n1,2\n")
-    told = refused(capsys, "demo", statement)
-    assert len(secret) and told.startswith("tracegen: the statement: ") and REFUSED[statement] in told
-    assert told.count("\n") == 1
+    message = refused(capsys, "demo", statement)
+    assert len(secret) and message.startswith("tracegen: the statement: ") and REFUSED[statement] in message
+    assert message.count("\n") == 1
 
 
 def test_a_statement_that_hides_a_change_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -232,9 +232,9 @@ def test_a_statement_that_hides_a_change_changes_nothing(capsys: pytest.CaptureF
 
 
 def test_what_is_misspelt_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    told = refused(capsys, "demo", "SELECT nodes FROM ops")
-    assert '"nodes"' in told and "the tables are files, contexts, passes" in told and "and accesses" in told
-    assert "sql --schema" in told
+    message = refused(capsys, "demo", "SELECT nodes FROM ops")
+    assert '"nodes"' in message and "the tables are files, contexts, passes" in message and "and accesses" in message
+    assert "sql --schema" in message
     assert "does not exist; the tables are" in refused(capsys, "demo", "SELECT * FROM opps")
     assert "demo/run-009: there is no such run" in refused(capsys, "demo/run-009", "SELECT 1")
     assert "'demo': is the only argument; name a RUN" in refused(capsys, "demo")
@@ -376,7 +376,7 @@ def test_the_questions_of_the_guide(question: str, statement: str, capsys: pytes
 NULL = ("layer", "fault_ms")
 
 
-def test_many_columns_of_one_name_are_told_apart_in_linear_time() -> None:
+def test_many_columns_of_one_name_get_names_of_their_own_in_linear_time() -> None:
     assert distinct(["a", "a", "a_1", "a", "b"]) == ("a", "a_2", "a_1", "a_3", "b")
     begin = time.thread_time()
     names = distinct(["x"] * 20_000)

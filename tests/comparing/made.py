@@ -39,11 +39,11 @@ def of_tables(name: str, tables: Mapping[str, pd.DataFrame], n: int = 1, **facts
     """A side of `n` equal runs of a case."""
     run = a_run(**facts)
     table = measures(Context(run, tables))
-    made = [
+    rows = [
         Measured(f"{name}/run-{i:03d}", f"2026-11-20T12:00:{i:02d}Z", run.facts, run.checks, table, lambda: tables)
         for i in range(1, n + 1)
     ]
-    return Side(name, tuple(made))
+    return Side(name, tuple(rows))
 
 
 def slot(round_: int, **factors: str) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def test_values_of_several_cells_with_0_have_no_ratio() -> None:
     assert "worse. " in say.answers(compare(in_matrix("a", base, 5, factor="1"), nothing))[1]
 
 
-def test_a_measure_that_only_one_cell_has_is_held_in_its_pairs() -> None:
+def test_a_measure_that_only_one_cell_has_is_compared_in_its_pairs() -> None:
     def cells(factor: str) -> Side:
         runs = [
             run_with(n, [counted(7 if n % 2 else 9), *([counted(n % 2, "only big")] if n % 2 else [])],
@@ -181,14 +181,14 @@ def test_more_than_a_hundred_runs_a_side_are_spread_evenly() -> None:
 
 @pytest.mark.parametrize("n", [8, 9, 12, 13, 20])
 def test_more_repeats_never_tell_less(n: int) -> None:
-    """Of forty rows that all differ clearly, all are told with 8 rounds and with any more."""
+    """Of forty rows that all differ clearly, all are shown with 8 rounds and with any more."""
 
     def runs(name: str, times: float, first: int) -> Side:
-        made = []
+        found = []
         for turn in range(1, n + 1):
             rows = [timed(times * (1000 + turn + item), "time", "layer", f"layer {item}", "ns") for item in range(40)]
-            made.append(run_with(first + turn, [*rows, timed(times * (1000 + turn))], slot=slot(turn, threads=name)))
-        return Side(name, tuple(made))
+            found.append(run_with(first + turn, [*rows, timed(times * (1000 + turn))], slot=slot(turn, threads=name)))
+        return Side(name, tuple(found))
 
     found = compare(runs("1", 1.0, 0), runs("2", 2.0, 100))
     layers = found.of("timed", "layer")

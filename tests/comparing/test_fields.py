@@ -191,11 +191,11 @@ def test_json_has_every_effect_in_plain_numbers(sizes: Sequence[int]) -> None:
 
 
 def test_sentences() -> None:
-    told = [(layer, 3, "law", 0.5, 0.011) for layer in range(5)]
-    assert say.specialists(told, told[0], n="n", reason="", level=0.05).startswith(
+    specialists = [(layer, 3, "law", 0.5, 0.011) for layer in range(5)]
+    assert say.specialists(specialists, specialists[0], n="n", reason="", level=0.05).startswith(
         "5 experts belong to a field: expert 3"
     )
-    assert "; and 2 more (n)." in say.specialists(told, told[0], n="n", reason="", level=0.05)
+    assert "; and 2 more (n)." in say.specialists(specialists, specialists[0], n="n", reason="", level=0.05)
     assert say.specialists([], None, n="n = 3", reason="Why.", level=0.05).endswith("Why. N = 3.")
     why: dict[str, Any] = dict(tellable=True, margin=0.1, level=0.05, least=("a/1", 0.2), other=("b", 0.3))
     for stays, left_out, tells, said in (

@@ -65,7 +65,7 @@ def test_why_no_timed_figure_is_different() -> None:
         assert findings(compared(runs(100, 1e6, 7), b)) == []
 
 
-def test_runs_whose_threads_waited_for_processors_are_told_beside_what_differs() -> None:
+def test_runs_whose_threads_waited_for_processors_are_named_beside_what_differs() -> None:
     found = compared(runs(100, 1e6, 3), runs(80, 9e5, 3))
     assert say.disturbed(found) == []
     waited = Check("interference", "Share of thread time", "warning", "60 %", "1 %")

@@ -19,7 +19,7 @@ def cells(
     rounds: int, speed: Speed, machine: Callable[[int, str], str] = lambda turn, a: "m", seed: int = 1
 ) -> list[Side]:
     """The cells of a matrix of three factors with two values; speeds have a noise of 2 %."""
-    noise, made = random.Random(seed), []
+    noise, sides = random.Random(seed), []
     for number, values in enumerate(itertools.product("01", "xy", "pq")):
         runs = []
         for turn in range(1, rounds + 1):
@@ -27,8 +27,8 @@ def cells(
             facts: dict[str, Any] = dict(slot=slot(turn, **dict(zip("abc", values, strict=True))))
             facts["host"] = {**HOST, "id": machine(turn, values[0])}
             runs.append(run_with(turn * 8 + number, [timed(value)], **facts))
-        made.append(Side(str(values), tuple(runs)))
-    return made
+        sides.append(Side(str(values), tuple(runs)))
+    return sides
 
 
 def found(sides: list[Side]) -> dict[tuple[str, str], Interaction]:
@@ -84,7 +84,7 @@ def test_too_few_rounds_cannot_tell() -> None:
     assert set(rows) == {("a", "b")} and rows["a", "b"].difference.verdict == "not enough runs"
 
 
-def test_four_runs_of_two_machines_are_not_held_together() -> None:
+def test_four_runs_of_two_machines_are_not_compared() -> None:
     assert found(cells(9, planted, lambda turn, a: a)).keys() == {("b", "c")}
     mixed = found(cells(18, planted, lambda turn, a: "1" if turn % 2 else "2"))
     assert mixed["a", "b"].difference.verdict == "different" and mixed["a", "b"].difference.n_a == 36

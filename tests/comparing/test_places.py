@@ -58,7 +58,7 @@ def test_a_place_that_one_side_does_not_use_is_0() -> None:
     assert len(table) and (table["b"] == 0).all() and (table["a"] > 0).any()
 
 
-def test_what_is_used_in_a_copy_is_told() -> None:
+def test_what_is_used_in_a_copy_is_named() -> None:
     """Every access of one side in copied memory, as a repacked run has it: the same bytes, all of them copied."""
     kinds, both = MOE["placements"]["memory"].astype("object"), {"disk", "copied"}
     mapped, copied = (

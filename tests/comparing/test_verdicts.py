@@ -60,7 +60,7 @@ def drifting(rng: np.random.Generator, n: int, in_rounds: bool) -> Comparison:
     """Runs of two equal cells while the machine drifts: each step keeps 95 % of what the one before it was off by."""
     order = [rng.permutation(2) for _ in range(n)] if in_rounds else np.sort(np.arange(2 * n) % 2).reshape(n, 2)
     runs: tuple[list[list[Row]], list[list[Row]]] = ([], [])
-    made: tuple[list[int], list[int]] = ([], [])
+    times: tuple[list[int], list[int]] = ([], [])
     off = rng.normal(0, 0.1)
     for number, cell in enumerate(np.concatenate(order)):
         off = 0.95 * off + rng.normal(0, 0.03)
@@ -68,11 +68,11 @@ def drifting(rng: np.random.Generator, n: int, in_rounds: bool) -> Comparison:
                 *(timed(1e8 * math.exp(off + rng.normal(0, 0.02)), "time for a token", "layer", f"layer {i}", "ns")
                   for i in range(4))]  # fmt: skip
         runs[cell].append(rows)
-        made[cell].append(number)
+        times[cell].append(number)
     sides = [
         Side(name, tuple(
             run_with(at, rows, **({"slot": slot(turn, threads=name)} if in_rounds else {}))
-            for turn, (at, rows) in enumerate(zip(made[cell], runs[cell], strict=True), 1)
+            for turn, (at, rows) in enumerate(zip(times[cell], runs[cell], strict=True), 1)
         ))
         for cell, name in enumerate("ab")
     ]  # fmt: skip

@@ -29,15 +29,15 @@ ADDED = {
 
 def tables_of(number: int) -> dict[str, pa.Table]:
     """The tables as that tracegen stored them."""
-    made = {path.stem: pq.read_table(path) for path in sorted((SAMPLE / "data" / "tables").glob("*.parquet"))}
+    tables = {path.stem: pq.read_table(path) for path in sorted((SAMPLE / "data" / "tables").glob("*.parquet"))}
     if number >= 2:
-        passes = made["passes"]
+        passes = tables["passes"]
         read = pc.multiply(pc.cast(passes["major_faults"], pa.int64()), PAGE)
-        made["passes"] = passes.add_column(passes.column_names.index("claimed_token_id"), "read_bytes", read)
+        tables["passes"] = passes.add_column(passes.column_names.index("claimed_token_id"), "read_bytes", read)
     if number >= 3:
         empty = {name: contract.frame(name)[columns] for name, columns in ADDED.items()}
-        made |= {name: pa.Table.from_pandas(table, preserve_index=False) for name, table in empty.items()}
-    return made
+        tables |= {name: pa.Table.from_pandas(table, preserve_index=False) for name, table in empty.items()}
+    return tables
 
 
 def checks_of() -> tuple[Check, ...]:
@@ -59,8 +59,8 @@ def write_earlier(number: int, target: Path) -> None:
 
 def main() -> None:
     """Write each, and keep of it what the one before lacks."""
-    with tempfile.TemporaryDirectory() as made:
-        whole = {number: Path(made) / str(number) for number in NUMBERS}
+    with tempfile.TemporaryDirectory() as temporary:
+        whole = {number: Path(temporary) / str(number) for number in NUMBERS}
         for number in NUMBERS:
             write_earlier(number, whole[number])
             target = Path(__file__).with_name(str(number))

@@ -80,10 +80,10 @@ SINCE: Mapping[int, Mapping[str, Mapping[str, Any]]] = {
 
 def facts_of(number: int) -> dict[str, Any]:
     """The facts as they were with this set of tables."""
-    made = {group: dict(value) if isinstance(value, Mapping) else value for group, value in FIRST.items()}
+    groups = {group: dict(value) if isinstance(value, Mapping) else value for group, value in FIRST.items()}
     if number > 1:
-        made |= {"stopped": False, "counted": True, "more_models": []}
+        groups |= {"stopped": False, "counted": True, "more_models": []}
     for later in range(2, number + 1):
         for group, more in SINCE[later].items():
-            made[group] = {**made.get(group, {}), **more}
-    return made
+            groups[group] = {**groups.get(group, {}), **more}
+    return groups

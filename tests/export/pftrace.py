@@ -100,19 +100,19 @@ def _join(drawn: Drawn, words: dict[str, dict[int, str]], events: list[tuple[int
             }
             category = ",".join(words["event_categories"][iid] for iid in event.category_iids)
             name = words["event_names"][event.name_iid]
-            made = Slice(track, event.track_uuid, name, category, args, time, inside=stack[-1] if stack else None)
+            opened = Slice(track, event.track_uuid, name, category, args, time, inside=stack[-1] if stack else None)
             if event.type == TrackEvent.TYPE_INSTANT:
-                drawn.instants.append(made)
+                drawn.instants.append(opened)
                 continue
             assert event.type == TrackEvent.TYPE_SLICE_BEGIN
-            drawn.slices.append(made)
-            stack.append(made)
+            drawn.slices.append(opened)
+            stack.append(opened)
             for flow in event.terminating_flow_ids:
-                drawn.flows.append((chains.pop(flow), made))
+                drawn.flows.append((chains.pop(flow), opened))
             for flow in event.flow_ids:
                 if flow in chains:
-                    drawn.flows.append((chains[flow], made))
-                chains[flow] = made
+                    drawn.flows.append((chains[flow], opened))
+                chains[flow] = opened
     drawn.loose_flows = len(chains)
     open_slices = [s for stack in stacks.values() for s in stack]
     assert all(s.track == "passes" for s in open_slices), open_slices  # a pass may have no end

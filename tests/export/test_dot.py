@@ -51,9 +51,9 @@ def fields(label: str) -> list[str]:
     return [re.sub("&([^;]*);", lambda found: {"amp": "&"}[found[1]], part) for part in parts]
 
 
-def compare(tables: dict[str, pd.DataFrame], made: dict[int, pygraphviz.AGraph]) -> None:
-    assert sorted(made) == tables["graphs"]["graph"].tolist()
-    for graph, drawn in made.items():
+def compare(tables: dict[str, pd.DataFrame], by_number: dict[int, pygraphviz.AGraph]) -> None:
+    assert sorted(by_number) == tables["graphs"]["graph"].tolist()
+    for graph, drawn in by_number.items():
         nodes = tables["graph_nodes"][tables["graph_nodes"]["graph"] == graph]
         assert sorted(drawn.nodes()) == sorted(f"n{node}" for node in nodes["node"])
         for row in nodes.to_dict("records"):
@@ -79,10 +79,10 @@ def compare(tables: dict[str, pd.DataFrame], made: dict[int, pygraphviz.AGraph])
 
 def test_nodes_and_edges_are_those_of_the_tables(tmp_path: Path) -> None:
     tables = scaled_case(1, 2, moe=True)
-    made = graphs(tables, tmp_path)
-    compare(tables, made)
-    assert made[0].graph_attr["topology"] == tables["graphs"]["topology"].iloc[0]
-    assert made[0].graph_attr["label"].replace("\\ ", " ") == "demo/run-003, graph 0"
+    by_number = graphs(tables, tmp_path)
+    compare(tables, by_number)
+    assert by_number[0].graph_attr["topology"] == tables["graphs"]["topology"].iloc[0]
+    assert by_number[0].graph_attr["label"].replace("\\ ", " ") == "demo/run-003, graph 0"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -92,10 +92,10 @@ def test_any_name_is_a_name(tmp_path: Path, name: str) -> None:
     names[:] = [f"{name}" if i % 3 else f"x{name}{i}" for i in range(len(names))]
     dtype = pd.StringDtype("python")
     tables["graph_nodes"] = tables["graph_nodes"].assign(name=pd.array(names, dtype=dtype))
-    made = graphs(tables, tmp_path)
-    compare(tables, made)
+    by_number = graphs(tables, tmp_path)
+    compare(tables, by_number)
     assert tables["graph_nodes"].loc[0, "name"] == f"x{name}0"
-    assert drawn_name(made[0], "n0") == shown(f"x{name}0") + " (F16)"
+    assert drawn_name(by_number[0], "n0") == shown(f"x{name}0") + " (F16)"
 
 
 def drawn_name(graph: pygraphviz.AGraph, node: str) -> str:
@@ -108,10 +108,10 @@ def drawn_name(graph: pygraphviz.AGraph, node: str) -> str:
 
 def test_graphviz_draws_hostile_graphs(tmp_path: Path) -> None:
     tables = hostile_tables()
-    made = graphs(tables, tmp_path)
-    compare(tables, made)
+    by_number = graphs(tables, tmp_path)
+    compare(tables, by_number)
     name, node = tables["graph_nodes"].loc[0, ["name", "node"]]
-    svg = made[0].draw(format="svg", prog="dot").decode()
+    svg = by_number[0].draw(format="svg", prog="dot").decode()
     assert f"<title>n{node}</title>" in svg and "<script" not in svg and "alert(1)" in svg and name
 
 

@@ -41,8 +41,8 @@ def changed(tables: Tables, name: str, row: int, **values: object) -> Tables:
     return {**tables, name: table.astype(tables[name].dtypes.to_dict())}
 
 
-def operations(made: Drawn) -> list[Slice]:
-    return [s for s in made.slices if "op" in s.args]
+def operations(of: Drawn) -> list[Slice]:
+    return [s for s in of.slices if "op" in s.args]
 
 
 def span_key(s: Slice) -> tuple[int, int, int]:
@@ -70,13 +70,13 @@ def test_each_span_is_a_slice_of_its_thread(tables: Tables, whole: Drawn, tmp_pa
     nodes = tables["graph_nodes"].set_index(["graph", "node"])
     graphs = tables["passes"].set_index("pass_id")["graph"]
     for span in tables["spans"].to_dict("records"):
-        made = found[tuple(span[name] for name in SPAN)]
-        assert made.begin == span["begin_ns"] and made.duration == span["work_ns"] + span["barrier_ns"]
+        one = found[tuple(span[name] for name in SPAN)]
+        assert one.begin == span["begin_ns"] and one.duration == span["work_ns"] + span["barrier_ns"]
         node = nodes.loc[(graphs[span["pass_id"]], span["node"])]
-        assert (made.name, made.category) == (node["name"], node["component"])
-        told = {"op": node["op"], "dtype": node["dtype"], "pass_id": span["pass_id"], "node": span["node"]}
+        assert (one.name, one.category) == (node["name"], node["component"])
+        named = {"op": node["op"], "dtype": node["dtype"], "pass_id": span["pass_id"], "node": span["node"]}
         layer = {} if pd.isna(node["layer"]) else {"layer": node["layer"]}
-        assert made.args == told | layer and made.inside is None
+        assert one.args == named | layer and one.inside is None
     assert whole.process == "demo/run-003" and whole.threads == {"thread 0", "thread 1"}
 
 
@@ -92,13 +92,13 @@ def test_the_wait_after_an_operation_is_a_slice_of_its_own(tables: Tables, whole
 @pytest.mark.parametrize(("table", "category"), [("faults", "page fault"), ("barriers", "barrier")])
 def test_what_an_operation_holds_is_inside_its_slice(tables: Tables, whole: Drawn, table: str, category: str) -> None:
     rows = tables[table]
-    made = whole.of(category=category)
-    assert Counter((s.begin, s.duration) for s in made) == Counter(zip(rows.begin_ns, rows.duration_ns, strict=True))
-    nested = [s for s in made if s.inside]
-    assert len(nested) > len(made) / 2
+    slices = whole.of(category=category)
+    assert Counter((s.begin, s.duration) for s in slices) == Counter(zip(rows.begin_ns, rows.duration_ns, strict=True))
+    nested = [s for s in slices if s.inside]
+    assert len(nested) > len(slices) / 2
     inside = Counter((*span_key(s.inside), s.begin, s.duration) for s in nested if s.inside)
     assert not inside - Counter(map(tuple, rows[[*SPAN, "begin_ns", "duration_ns"]].to_numpy().tolist()))
-    assert {s.track for s in made if not s.inside} <= {f"{table} of thread 0", f"{table} of thread 1"}
+    assert {s.track for s in slices if not s.inside} <= {f"{table} of thread 0", f"{table} of thread 1"}
 
 
 def test_a_fault_tells_its_kind_and_place(tables: Tables, whole: Drawn) -> None:
@@ -113,27 +113,27 @@ def test_a_fault_tells_its_kind_and_place(tables: Tables, whole: Drawn) -> None:
 def test_waits_inside_are_an_argument_where_no_barrier_was_recorded(tmp_path: Path) -> None:
     bare = scaled_case(1, 1)
     bare["spans"].loc[bare["spans"]["barrier_ns"] > 0, "barrier_ns"] += 2**60 + 1  # more than a float64 holds
-    made = {span_key(s): s.args.get("barrier_ns") for s in operations(drawn(bare, tmp_path))}
+    barriers = {span_key(s): s.args.get("barrier_ns") for s in operations(drawn(bare, tmp_path))}
     spans = bare["spans"].set_index(SPAN)["barrier_ns"]
-    assert spans.any() and made == {key: value or None for key, value in spans.items()}
+    assert spans.any() and barriers == {key: value or None for key, value in spans.items()}
 
 
 def edges(tables: Tables) -> Counter[tuple[int, int, int]]:
     """Pass, source and target of each operand that an executed operation has of an executed operation."""
-    made = set()
+    found = set()
     executed = tables["ops"][tables["ops"]["state"] == "executed"]
     by_graph = dict(iter(tables["graph_edges"].groupby("graph")))
     for one in tables["passes"].dropna(subset=["graph"]).to_dict("records"):
         nodes = set(executed.loc[executed["pass_id"] == one["pass_id"], "node"])
         for edge in by_graph[one["graph"]].to_dict("records"):
             if edge["source"] in nodes and edge["target"] in nodes:
-                made.add((one["pass_id"], edge["source"], edge["target"]))
-    return Counter(made)
+                found.add((one["pass_id"], edge["source"], edge["target"]))
+    return Counter(found)
 
 
-def flows(made: Drawn) -> Counter[tuple[object, object, object]]:
-    assert all(a.args["pass_id"] == b.args["pass_id"] for a, b in made.flows)
-    return Counter((a.args["pass_id"], a.args["node"], b.args["node"]) for a, b in made.flows)
+def flows(of: Drawn) -> Counter[tuple[object, object, object]]:
+    assert all(a.args["pass_id"] == b.args["pass_id"] for a, b in of.flows)
+    return Counter((a.args["pass_id"], a.args["node"], b.args["node"]) for a, b in of.flows)
 
 
 def test_an_arrow_goes_from_each_producer_to_each_consumer(tables: Tables, whole: Drawn) -> None:
@@ -146,24 +146,24 @@ def test_an_arrow_goes_from_each_producer_to_each_consumer(tables: Tables, whole
 def test_an_operation_that_did_not_run_has_no_arrow(tables: Tables, tmp_path: Path) -> None:
     at = tables["ops"].index[(tables["ops"]["state"] == "executed")]
     skipped = changed(tables, "ops", at[len(at) // 2], state="empty")
-    made = drawn(skipped, tmp_path)
-    assert flows(made) == edges(skipped) and edges(skipped) != edges(tables) and not made.loose_flows
+    timeline = drawn(skipped, tmp_path)
+    assert flows(timeline) == edges(skipped) and edges(skipped) != edges(tables) and not timeline.loose_flows
 
 
 def test_passes_and_loads_have_a_track(tables: Tables, whole: Drawn) -> None:
-    made = {s.args["pass_id"]: s for s in whole.of(track="passes")}
+    by_pass = {s.args["pass_id"]: s for s in whole.of(track="passes")}
     for one in tables["passes"].to_dict("records"):
-        shown = made.pop(one["pass_id"])
+        shown = by_pass.pop(one["pass_id"])
         assert (shown.name, shown.begin, shown.end) == (one["kind"], one["begin_ns"], one["end_ns"])
         for name in ("n_tokens", "produced_token", "graph"):
             assert shown.args.get(name) == (None if pd.isna(one[name]) else one[name])
-    assert not made
+    assert not by_pass
 
 
 def test_a_pass_without_an_end_has_none(tables: Tables, tmp_path: Path) -> None:
     last = len(tables["passes"]) - 1
-    made = drawn(changed(tables, "passes", last, end_ns=None), tmp_path).of(track="passes")
-    assert [s.end is None for s in sorted(made, key=lambda s: s.begin)] == [False] * last + [True]
+    slices = drawn(changed(tables, "passes", last, end_ns=None), tmp_path).of(track="passes")
+    assert [s.end is None for s in sorted(slices, key=lambda s: s.begin)] == [False] * last + [True]
 
 
 def test_requests_are_on_tracks_of_their_device(tables: Tables, whole: Drawn) -> None:
@@ -189,13 +189,13 @@ def test_buffers_are_a_counter_of_each_backend(tables: Tables, tmp_path: Path) -
         row | dict(time_ns=10**12, event="free", buffer_id=91, backend=None, usage=None, size_bytes=1 << 40),
     ]
     buffers = frame("buffers", [*tables["buffers"].to_dict("records"), *more])
-    made = drawn({**tables, "buffers": buffers}, tmp_path).counters
-    held, expected = 0, []
+    counters = drawn({**tables, "buffers": buffers}, tmp_path).counters
+    allocated, expected = 0, []
     for event in tables["buffers"].sort_values("time_ns").to_dict("records"):
-        held += event["size_bytes"] * (1 if event["event"] == "alloc" else -1)
-        expected.append((event["time_ns"], held))
-    assert held == 0 and len(expected) == 6
-    assert made == {
+        allocated += event["size_bytes"] * (1 if event["event"] == "alloc" else -1)
+        expected.append((event["time_ns"], allocated))
+    assert allocated == 0 and len(expected) == 6
+    assert counters == {
         "CPU: allocated buffers": expected,
         "CPU: mapped buffers": [(100, 7)],
         "unknown backend: allocated buffers": [(101, 1 << 40), (10**12, 0)],
@@ -204,14 +204,14 @@ def test_buffers_are_a_counter_of_each_backend(tables: Tables, tmp_path: Path) -
 
 def test_only_the_passes_that_were_asked_for(tables: Tables, tmp_path: Path) -> None:
     some = only_passes(tables, [2, 4])
-    made = drawn(some, tmp_path, restricted=True)
-    assert {s.args["pass_id"] for s in [*operations(made), *made.of(track="passes")]} == {2, 4}
-    assert len(operations(made)) == len(some["spans"])
-    assert flows(made) == Counter({key: n for key, n in edges(tables).items() if key[0] in (2, 4)})
+    timeline = drawn(some, tmp_path, restricted=True)
+    assert {s.args["pass_id"] for s in [*operations(timeline), *timeline.of(track="passes")]} == {2, 4}
+    assert len(operations(timeline)) == len(some["spans"])
+    assert flows(timeline) == Counter({key: n for key, n in edges(tables).items() if key[0] in (2, 4)})
     begin, end = some["passes"]["begin_ns"].min(), some["passes"]["end_ns"].max()
     buffers = tables["buffers"][tables["buffers"]["event"] == "alloc"]
     assert buffers["time_ns"].max() < begin < end < 10**8
-    assert made.counters == {"CPU: allocated buffers": [(begin, buffers["size_bytes"].sum())]}
+    assert timeline.counters == {"CPU: allocated buffers": [(begin, buffers["size_bytes"].sum())]}
 
 
 def test_operations_without_spans_are_slices_themselves(tables: Tables, tmp_path: Path) -> None:
@@ -220,13 +220,13 @@ def test_operations_without_spans_are_slices_themselves(tables: Tables, tmp_path
     basis = ops["time_basis"].where(ops["begin_ns"].isna(), "gap to next").astype(ops["time_basis"].dtype)
     bare = {**tables, **{name: empty()[name] for name in ("spans", "barriers", "faults")}}
     bare["ops"] = ops.assign(time_basis=basis)
-    made = drawn(bare, tmp_path)
-    shown = made.of(track="operations")
+    timeline = drawn(bare, tmp_path)
+    shown = timeline.of(track="operations")
     assert Counter((s.args["pass_id"], s.args["node"], s.begin, s.end) for s in shown) == Counter(
         map(tuple, timed[["pass_id", "node", "begin_ns", "end_ns"]].to_numpy().tolist())
     )
-    assert {s.args["time_basis"] for s in shown} == {"gap to next"} and not made.threads
-    assert flows(made) == edges(tables)
+    assert {s.args["time_basis"] for s in shown} == {"gap to next"} and not timeline.threads
+    assert flows(timeline) == edges(tables)
 
 
 def test_operations_of_another_backend_are_shown_as_their_split(tables: Tables, tmp_path: Path) -> None:
@@ -240,19 +240,19 @@ def test_operations_of_another_backend_are_shown_as_their_split(tables: Tables, 
     rest = dict(split, split=1, backend="CPU", begin_ns=begin + 900, end_ns=end)
     copy = dict(pass_id=one["pass_id"], copy=0, split=1, tensor="x#0", source="CUDA0", target="CPU", size_bytes=64,
                 begin_ns=begin + 900, end_ns=begin + 950)  # fmt: skip
-    made = drawn({
+    timeline = drawn({
         **tables, "ops": ops, "spans": spans, "copies": frame("copies", [copy]),
         "splits": frame("splits", [split | dict(by_op=False), rest | dict(by_op=True)]),
     }, tmp_path)  # fmt: skip
-    assert len(operations(made)) == len(spans) < len(tables["spans"])
-    assert [(s.name, s.begin, s.end, s.args["n_nodes"], s.args["by_op"]) for s in made.of(track="splits")] == [
+    assert len(operations(timeline)) == len(spans) < len(tables["spans"])
+    assert [(s.name, s.begin, s.end, s.args["n_nodes"], s.args["by_op"]) for s in timeline.of(track="splits")] == [
         ("submitted to CUDA0", begin, begin + 900, 20, 0), ("CPU", begin + 900, end, 20, 1),
     ]  # fmt: skip
-    assert [(s.args["backend"], s.args["submitted"]) for s in made.of(track="splits")] == [("CUDA0", 1), ("CPU", 0)]
-    (copied,) = made.of(track="copies")
+    assert [(s.args["backend"], s.args["submitted"]) for s in timeline.of(track="splits")] == [("CUDA0", 1), ("CPU", 0)]
+    (copied,) = timeline.of(track="copies")
     assert (copied.name, copied.duration, copied.args["size_bytes"]) == ("x#0", 50, 64)
     assert (copied.args["source"], copied.args["target"]) == ("CUDA0", "CPU")
-    assert not made.loose_flows
+    assert not timeline.loose_flows
 
 
 def test_hostile_names_are_only_names(tmp_path: Path) -> None:
@@ -260,30 +260,30 @@ def test_hostile_names_are_only_names(tmp_path: Path) -> None:
     names = hostile["graph_nodes"]["name"].astype(object)
     names[0], names[1], names[3] = "\0\x1b[2J\x7f\r\n\ud800", "", LONG
     hostile["graph_nodes"] = hostile["graph_nodes"].assign(name=pd.array(names, dtype=pd.StringDtype("python")))
-    made = drawn(hostile, tmp_path)
+    timeline = drawn(hostile, tmp_path)
     nodes = hostile["graph_nodes"].set_index(["graph", "node"])["name"]
     graphs = hostile["passes"].set_index("pass_id")["graph"]
-    for s in operations(made):
+    for s in operations(timeline):
         assert s.name == nodes[(graphs[s.args["pass_id"]], s.args["node"])].replace("\ud800", "\\ud800")
-    assert len(operations(made)) == len(hostile["spans"]) and LONG in {s.name for s in operations(made)}
+    assert len(operations(timeline)) == len(hostile["spans"]) and LONG in {s.name for s in operations(timeline)}
 
 
 def test_what_is_not_known_of_a_node_is_left_out(tables: Tables, tmp_path: Path) -> None:
     nodes, last = tables["graph_nodes"], tables["spans"].iloc[-1]
     gone = (nodes["graph"] == 1) & (nodes["node"] == last["node"])
     known = nodes[~gone].assign(dtype=pd.Categorical([None] * int((~gone).sum())))
-    made = drawn({**tables, "graph_nodes": known}, tmp_path)
-    assert operations(made) and all("dtype" not in s.args for s in operations(made))
+    timeline = drawn({**tables, "graph_nodes": known}, tmp_path)
+    assert operations(timeline) and all("dtype" not in s.args for s in operations(timeline))
     there = {"pass_id": last["pass_id"], "node": last["node"]}
-    lost = [s for s in made.slices if s.args == there]
+    lost = [s for s in timeline.slices if s.args == there]
     assert [(s.name, s.category, s.track) for s in lost] == [("operation", "", f"thread {t}") for t in (0, 1)]
 
 
 @pytest.mark.parametrize("name", ["no passes", "no tables' rows"])
 def test_a_run_without_passes_is_an_empty_timeline(tables: Tables, tmp_path: Path, name: str) -> None:
-    made = drawn(empty() if name == "no tables' rows" else only_passes(tables, []), tmp_path)
-    assert made.process == "demo/run-003" and not made.slices and not made.flows
-    assert bool(made.counters) == (name == "no passes")
+    timeline = drawn(empty() if name == "no tables' rows" else only_passes(tables, []), tmp_path)
+    assert timeline.process == "demo/run-003" and not timeline.slices and not timeline.flows
+    assert bool(timeline.counters) == (name == "no passes")
 
 
 def test_a_large_run_becomes_several_files_of_whole_passes(tmp_path: Path) -> None:
@@ -310,9 +310,9 @@ def test_a_large_run_becomes_several_files_of_whole_passes(tmp_path: Path) -> No
     assert Counter(key(s) for file in files for s in file.slices) == Counter(key(s) for s in one.slices)
     assert Counter(key(s) for file in files for s in file.instants) == Counter(key(s) for s in one.instants)
     assert sum((flows(file) for file in files), Counter()) == flows(one)
-    held = one.counters["CPU: allocated buffers"]
+    sums = one.counters["CPU: allocated buffers"]
     (before,) = (file.counters["CPU: allocated buffers"] for file in files[1:2])
-    assert before[0] == (read_begin(many, ranges[1][0]), [v for t, v in held if t < read_begin(many, ranges[1][0])][-1])
+    assert before[0] == (read_begin(many, ranges[1][0]), [v for t, v in sums if t < read_begin(many, ranges[1][0])][-1])
 
 
 def test_no_file_is_larger_than_the_limit(tmp_path: Path) -> None:
@@ -341,9 +341,9 @@ def test_slices_that_are_open_at_once_do_not_share_a_track(tmp_path: Path) -> No
     ]
     write(source({**bare, "requests": frame("requests", requests)}), tmp_path, 100_000)
     (path,) = tmp_path.iterdir()
-    made = {s.args["place"]: s for s in read(path).of(category="request")}
-    assert [made[place].duration for place in (0, 512, 1024)] == [two - one + 10, 100, 0]
-    assert made[0].uuid != made[512].uuid and all(s.inside is None for s in made.values())
+    by_place = {s.args["place"]: s for s in read(path).of(category="request")}
+    assert [by_place[place].duration for place in (0, 512, 1024)] == [two - one + 10, 100, 0]
+    assert by_place[0].uuid != by_place[512].uuid and all(s.inside is None for s in by_place.values())
 
 
 def test_faults_of_no_operation_are_beside_the_threads(tables: Tables, tmp_path: Path) -> None:
@@ -352,15 +352,15 @@ def test_faults_of_no_operation_are_beside_the_threads(tables: Tables, tmp_path:
     faults.loc[4:15, "thread"] = None
     faults.loc[8:19, "pass_id"] = None
     faults.loc[2:17:5, ["duration_ns", "kind"]] = None
-    held = frame("faults", faults.to_dict("records"))
-    made = drawn({**tables, "faults": held}, tmp_path)
-    shown = [s for s in [*made.slices, *made.instants] if s.category == "page fault"]
-    assert Counter(s.begin for s in shown) == Counter(held["begin_ns"])
-    assert sum(s.duration for s in made.of(category="page fault")) == held["duration_ns"].sum()
-    unknown = held[held["duration_ns"].isna()]
-    found = [s for s in made.instants if s.category == "page fault"]
+    recorded = frame("faults", faults.to_dict("records"))
+    timeline = drawn({**tables, "faults": recorded}, tmp_path)
+    shown = [s for s in [*timeline.slices, *timeline.instants] if s.category == "page fault"]
+    assert Counter(s.begin for s in shown) == Counter(recorded["begin_ns"])
+    assert sum(s.duration for s in timeline.of(category="page fault")) == recorded["duration_ns"].sum()
+    unknown = recorded[recorded["duration_ns"].isna()]
+    found = [s for s in timeline.instants if s.category == "page fault"]
     assert Counter((s.begin, s.name) for s in found) == Counter((begin, "page fault") for begin in unknown["begin_ns"])
-    others = held[held["thread"].isna()]
+    others = recorded[recorded["thread"].isna()]
     assert Counter(s.begin for s in shown if s.track == "faults of other threads") == Counter(others["begin_ns"])
     assert len(others) == 12 and len(unknown) == 4
 
@@ -373,8 +373,8 @@ def read_begin(tables: Tables, number: int) -> int:
 def test_a_pass_is_never_cut(tables: Tables, tmp_path: Path) -> None:
     write(source(tables), tmp_path, 1)
     assert len(list(tmp_path.iterdir())) == len(tables["passes"])
-    made = [read(path) for path in sorted(tmp_path.iterdir())]
-    assert sum(len(operations(file)) for file in made) == len(tables["spans"])
+    files = [read(path) for path in sorted(tmp_path.iterdir())]
+    assert sum(len(operations(file)) for file in files) == len(tables["spans"])
 
 
 def test_two_contexts_at_once_have_threads_of_their_own(tables: Tables, tmp_path: Path) -> None:
@@ -389,10 +389,10 @@ def test_two_contexts_at_once_have_threads_of_their_own(tables: Tables, tmp_path
             column: moved[name][column].mask(at, moved[name][column] - shift)
             for column in ("begin_ns", "end_ns") if column in moved[name]
         })  # fmt: skip
-    made = drawn(moved, tmp_path)
-    assert made.threads == {f"context {c}: thread {t}" for c in (0, 1) for t in (0, 1)}
-    assert len(operations(made)) == len(tables["spans"]) and flows(made) == edges(tables)
-    assert {s.uuid for s in made.of(track="passes")} != {s.uuid for s in made.of(track="passes")[:1]}
+    timeline = drawn(moved, tmp_path)
+    assert timeline.threads == {f"context {c}: thread {t}" for c in (0, 1) for t in (0, 1)}
+    assert len(operations(timeline)) == len(tables["spans"]) and flows(timeline) == edges(tables)
+    assert {s.uuid for s in timeline.of(track="passes")} != {s.uuid for s in timeline.of(track="passes")[:1]}
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -408,18 +408,18 @@ def test_whatever_the_times_no_slice_is_lost_and_none_cross(tables: Tables, tmp_
         return moved.sample(frac=1, random_state=seed)
 
     wild = {**tables, **{name: shaken(tables[name]) for name in ("spans", "faults", "barriers")}}
-    made = drawn(wild, tmp_path)
-    assert Counter((s.args["pass_id"], s.args["node"], s.begin, s.duration) for s in operations(made)) == Counter(
+    timeline = drawn(wild, tmp_path)
+    assert Counter((s.args["pass_id"], s.args["node"], s.begin, s.duration) for s in operations(timeline)) == Counter(
         (p, n, b, w + i) for p, n, _, b, w, i, *_ in wild["spans"].itertuples(index=False)
     )
-    assert sum(s.duration for s in made.of(category="wait")) == wild["spans"]["wait_ns"].sum()
+    assert sum(s.duration for s in timeline.of(category="wait")) == wild["spans"]["wait_ns"].sum()
     for table, category in (("faults", "page fault"), ("barriers", "barrier")):
-        shown = Counter((s.begin, s.duration) for s in made.of(category=category))
+        shown = Counter((s.begin, s.duration) for s in timeline.of(category=category))
         assert shown == Counter(zip(wild[table]["begin_ns"], wild[table]["duration_ns"], strict=True))
-    for s in made.slices:
+    for s in timeline.slices:
         assert s.inside is None or (s.inside.begin <= s.begin and s.end <= s.inside.end and not s.inside.inside)
         assert s.inside is None or s.category in ("page fault", "barrier")
-    assert any(not s.duration for s in made.slices)
+    assert any(not s.duration for s in timeline.slices)
 
 
 def test_a_slice_that_ends_before_it_begins_is_refused(tables: Tables, tmp_path: Path) -> None:

@@ -68,18 +68,18 @@ def test_a_varint_is_that_of_protobuf(value: int) -> None:
 def test_many_rows_are_the_messages_in_their_places(rows: list[tuple[int, int, str, list[int], bool]], random) -> None:  # type: ignore[no-untyped-def]
     place = list(range(len(rows)))
     random.shuffle(place)
-    made = packets(encoded(rows, np.array(place, np.int64)))
-    assert len(made) == len(rows)
+    messages = packets(encoded(rows, np.array(place, np.int64)))
+    assert len(messages) == len(rows)
     for row, at in zip(rows, place, strict=True):
-        assert TracePacket.FromString(made[at]) == expected(row)
+        assert TracePacket.FromString(messages[at]) == expected(row)
 
 
 @given(ROWS)
 def test_one_row_has_the_very_bytes(rows: list[tuple[int, int, str, list[int], bool]]) -> None:
     for row in rows:
-        (made,) = packets(encoded([row], np.zeros(1, np.int64)))
-        fields = TracePacket.FromString(made)
-        assert fields == expected(row) and len(made) == len(fields.SerializeToString())
+        (packet,) = packets(encoded([row], np.zeros(1, np.int64)))
+        fields = TracePacket.FromString(packet)
+        assert fields == expected(row) and len(packet) == len(fields.SerializeToString())
 
 
 @given(st.lists(INT64, min_size=1, max_size=30))

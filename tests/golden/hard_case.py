@@ -65,7 +65,7 @@ def _made() -> dict[str, pd.DataFrame]:
                 position=row + (0 if p == 1 else 3),
                 sequence=0,
                 output=(p == 2 and row == 1),
-                generated_token=None,  # the prompt's; token 0, which pass 2 gives, is held by no row
+                generated_token=None,  # the prompt's; token 0, which pass 2 gives, is in no row
             )
             for p, ids in TOKENS.items()
             for row, token in enumerate(ids)

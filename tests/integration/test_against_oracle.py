@@ -137,7 +137,7 @@ def test_prompts_that_are_counted_otherwise(
 
 
 def test_a_shift_of_the_kv_cache_is_no_token_pass(demo: Path, hooked: Build, tmp_path: Path) -> None:
-    """It evaluates no ubatch: a pass without kind, outside the tokens, and told by a warning."""
+    """It evaluates no ubatch: a pass without kind, outside the tokens, with a warning."""
     flags = ("--context-shift",)
     experiment = Experiment(
         name="case", question="?", model=str(demo), prompt=LONG, tokens=300, context=256, flags=flags

@@ -122,7 +122,7 @@ def test_a_cache_that_cannot_be_preloaded_from_is_refused(
     assert "no space or colon; set XDG_CACHE_HOME" in capsys.readouterr().err
 
 
-def test_several_processes_are_told(here: Path, plain: Build, demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_several_processes_are_named(here: Path, plain: Build, demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """A run holds the trace of one; both lie with what is kept."""
     call = f"{plain.programs / TARGET} -m {demo} -p a -n 1 -no-cnv --fit off </dev/null"
     assert main(["exec", "case", "--attach", "--", "sh", "-c", f"{call}; {call}"]) == 2
@@ -166,7 +166,7 @@ def test_a_program_that_ends_without_its_exit_keeps_whole_passes(
     assert read.facts["open_computes"] == read.facts["n_ops_short_of_threads"] == read.facts["n_ops_unexplained"] == 0
 
 
-def test_a_program_without_llama_cpp_is_told(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_program_without_llama_cpp_is_reported(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["exec", "case", "--attach", "--", "true"]) == 3
     assert "it called no llama.cpp in shared libraries" in capfd.readouterr().err
 

@@ -1,4 +1,4 @@
-"""More than one backend, BLAS beside the CPU: what each split held, who ran it, when, and what is not known."""
+"""More than one backend, BLAS beside the CPU: what was in each split, who ran it, when, and what is not known."""
 
 import os
 import re
@@ -28,7 +28,7 @@ PROMPT = "The page of the memory is read from the disk by the expert. " * 6  # B
 @pytest.fixture(scope="module")
 def blas(hooked: Build) -> Path:
     """The hooked source built with BLAS, beside the other build: the compiler cache knows the paths."""
-    build = replace(hooked, made="build-blas", options=("-DGGML_BLAS=ON", "-DGGML_BLAS_VENDOR=OpenBLAS"))
+    build = replace(hooked, subfolder="build-blas", options=("-DGGML_BLAS=ON", "-DGGML_BLAS_VENDOR=OpenBLAS"))
     with alone(hooked.folder, Progress()):
         if not (build.programs / TARGET).exists():
             try:

@@ -1,4 +1,4 @@
-"""Runs that something holds up: other programs, too many threads of their own, a stop. Each is told from the others."""
+"""Runs that something delays: other programs, too many threads of their own, a stop. Each has a name of its own."""
 
 import os
 import signal

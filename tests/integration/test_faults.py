@@ -39,7 +39,7 @@ LONG_RUN = dict(tokens=100_000, context=16_384)
 
 @pytest.fixture
 def tracegen(here: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) -> Tracegen:
-    """Run a command; its exit code and all it said. `run` uses the hooked build unless told otherwise."""
+    """Run a command; its exit code and all it said. `run` uses the hooked build unless another is asked for."""
 
     def call(*arguments: object, program: Path | None = None) -> tuple[int, str]:
         words = [str(argument) for argument in arguments]
@@ -118,7 +118,7 @@ def test_a_prompt_that_does_not_fit_the_context(tracegen: Tracegen, here: Path, 
     assert runs(folder) == []
 
 
-def test_a_context_that_fills_up_is_told(tracegen: Tracegen, here: Path, demo: Path) -> None:
+def test_a_context_that_fills_up_is_reported(tracegen: Tracegen, here: Path, demo: Path) -> None:
     written(demo, tokens=300, context=256)
     status, output = tracegen("run", "case")
     assert status == 0

@@ -40,7 +40,7 @@ def test_a_model_that_the_release_cannot_load(hooked: Build, tmp_path: Path) -> 
 
 
 def test_a_knob_that_does_nothing_and_passes_that_are_others(hooked: Build, tmp_path: Path) -> None:
-    still = replace(KNOBS[0], held=lambda loaded: False)
+    still = replace(KNOBS[0], works=lambda loaded: False)
     result = run_cell(still, hooked.programs, tmp_path / "still")
     assert result.state == "FAILED" and "prefault off did nothing" in result.why
     result = run_cell(replace(KNOBS[0], kinds=("load", "generate")), hooked.programs, tmp_path / "others")
@@ -53,11 +53,11 @@ def test_a_toy_model_of_an_architecture(hooked: Build, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     for name, architecture in (("llama", random_models.LLAMA), ("llama99", odd)):
         write_random_model(architecture, tmp_path / "models" / f"{name}-dense.gguf")
-    made = list(written_models(hooked, tmp_path / "models", tmp_path / "runs"))
-    assert [(row.name, row.verdict) for row in made] == [("llama", "complete"), ("llama99", "not recorded")]
-    assert made[0].ops and not made[0].missing and "llama99" in made[1].missing
-    text = page("the release", made, {"b": "why", "a": "why", "c": "not said"})
-    assert "Of 2 runs\n1 are complete" in text and "| why | a, b |" in text and f"| llama | {made[0].ops} |" in text
+    written = list(written_models(hooked, tmp_path / "models", tmp_path / "runs"))
+    assert [(row.name, row.verdict) for row in written] == [("llama", "complete"), ("llama99", "not recorded")]
+    assert written[0].ops and not written[0].missing and "llama99" in written[1].missing
+    text = page("the release", written, {"b": "why", "a": "why", "c": "not said"})
+    assert "Of 2 runs\n1 are complete" in text and "| why | a, b |" in text and f"| llama | {written[0].ops} |" in text
 
 
 def test_the_page_of_architectures_is_of_the_pinned_release() -> None:

@@ -130,7 +130,7 @@ def assert_no_false_alarm(loaded: LoadedRun) -> None:
     assert {key for key, state in states.items() if state == "warning"} <= OF_THE_MACHINE, states
 
 
-def assert_tensors_are_told(loaded: LoadedRun, case: Case) -> None:
+def assert_tensors_are_named(loaded: LoadedRun, case: Case) -> None:
     """Each tensor of the file with its type, layer and component."""
     architecture = case.architecture
     tensors = loaded.tensors.set_index("name")
@@ -162,7 +162,7 @@ def test_no_false_alarm(traced: Traced) -> None:
 
 
 def test_layers_and_components_of_the_tensors(traced: Traced) -> None:
-    assert_tensors_are_told(traced.loaded, traced.case)
+    assert_tensors_are_named(traced.loaded, traced.case)
 
 
 def test_weights_lie_in_their_tensors(traced: Traced) -> None:
@@ -265,7 +265,7 @@ def test_an_embedding_model(hooked: Build, tmp_path: Path) -> None:
     assert run.folder is not None
     case, loaded = Case(random_models.BERT), load_run(run.folder)
     assert_no_false_alarm(loaded)
-    assert_tensors_are_told(loaded, case)
+    assert_tensors_are_named(loaded, case)
     assert_weights_lie_in_their_tensors(loaded, case.architecture)
     traced = Traced(case, loaded, loaded.graph_nodes)
     test_layers_of_the_nodes(traced)

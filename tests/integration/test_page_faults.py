@@ -79,7 +79,7 @@ def test_the_time_of_each_pass_is_split_without_rest(cold: LoadedRun) -> None:
 
 
 def test_no_thread_leaves_a_barrier_inside_an_operation_before_the_last_has_come(cold: LoadedRun) -> None:
-    """How soon they leave after it depends on who has a processor then, so only the order is held.
+    """How soon they leave after it depends on who has a processor then, so only the order is checked.
 
     Each wait lies within its thread's work on the operation.
     """

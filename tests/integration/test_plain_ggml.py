@@ -42,7 +42,7 @@ class Made:
 
 
 @pytest.fixture(scope="module")
-def made(plain: Build, tmp_path_factory: pytest.TempPathFactory) -> Made:
+def hooked_ggml(plain: Build, tmp_path_factory: pytest.TempPathFactory) -> Made:
     """Laid out like tracegen's own builds, so that the compiler's cache knows what it has compiled."""
     at = tmp_path_factory.mktemp("plain")
     build = Build(at, at / "source", "given", traced=True)
@@ -56,9 +56,9 @@ def made(plain: Build, tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 @pytest.fixture(scope="module")
-def compiled(made: Made) -> Made:
-    compile_targets(made.build, ["small"], Progress())
-    return made
+def compiled(hooked_ggml: Made) -> Made:
+    compile_targets(hooked_ggml.build, ["small"], Progress())
+    return hooked_ggml
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +74,10 @@ def loaded(compiled: Made, tmp_path_factory: pytest.TempPathFactory) -> LoadedRu
     return loaded_run
 
 
-def test_the_hooks_of_ggml_go_in_and_its_files_compile_without_a_warning(made: Made) -> None:
-    assert made.changed == HOOKED
-    compile_targets(made.build, objects_of(made.build, made.changed), Progress())
-    log = (made.build.folder / "build.log").read_text(encoding="utf-8", errors="replace")
+def test_the_hooks_of_ggml_go_in_and_its_files_compile_without_a_warning(hooked_ggml: Made) -> None:
+    assert hooked_ggml.changed == HOOKED
+    compile_targets(hooked_ggml.build, objects_of(hooked_ggml.build, hooked_ggml.changed), Progress())
+    log = (hooked_ggml.build.folder / "build.log").read_text(encoding="utf-8", errors="replace")
     assert not [line for line in log.splitlines() if "warning:" in line and "tensor" in line]
 
 
@@ -108,7 +108,7 @@ def test_each_graph_is_a_pass_and_all_its_nodes_are_accounted_for(loaded: Loaded
     assert states["nodes_accounted"] == states["threads_accounted"] == states["buffers_balance"] == "passed"
 
 
-def test_memory_and_rows_are_told_and_nothing_is_said_of_a_model(loaded: LoadedRun) -> None:
+def test_memory_and_rows_are_known_and_nothing_is_said_of_a_model(loaded: LoadedRun) -> None:
     rows = loaded.touches[loaded.touches["unit"] == "row"].merge(loaded.passes[["pass_id"]])
     for number, chosen in enumerate(CHOSEN):
         read = rows[(rows["pass_id"] == number) & (rows["slot"] == "src0")]
@@ -126,14 +126,14 @@ def test_the_pages_say_that_there_is_no_llama_cpp(loaded: LoadedRun) -> None:
     assert "graphs of ggml without llama.cpp" in overview and "2 passes, none of them prompt or generate" in overview
 
 
-def test_the_tree_comes_back_and_one_missing_anchor_leaves_it_so(made: Made, tmp_path: Path) -> None:
+def test_the_tree_comes_back_and_one_missing_anchor_leaves_it_so(hooked_ggml: Made, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
-    shutil.copytree(made.build.source, tree)
+    shutil.copytree(hooked_ggml.build.source, tree)
     carry_out(plan_reverse(tree))
-    assert hashes_of(tree) == made.before
+    assert hashes_of(tree) == hooked_ggml.before
     file = tree / "ggml/src/ggml-cpu/ggml-cpu.cpp"
     file.write_text(file.read_text().replace("cpu_ctx->work_size = cplan.work_size;", "cpu_ctx->size = cplan.size;"))
     before = hashes_of(tree)
     with pytest.raises(SettingsError, match=r"ggml-cpu\.cpp: the line 'cpu_ctx->work_size = cplan\.work_size;'"):
         hook_tree(tree, NATIVE)
-    assert hashes_of(tree) == before and plan_hooks(made.build.source, NATIVE).state == "hooked"
+    assert hashes_of(tree) == before and plan_hooks(hooked_ggml.build.source, NATIVE).state == "hooked"

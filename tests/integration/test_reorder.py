@@ -39,7 +39,7 @@ def test_logits_are_the_same_and_the_simulation_comes_true(
         out = tmp_path / f"{which}.gguf"
         capsys.readouterr()
         assert main(["reorder", str(model), str(out), "--order", which, "--run", str(before.run.folder)]) == 0
-        told = re.search(r"speed: ([\d.]+) reads per token \(generate pass\) from MODEL as it is, ([\d.]+) from OUT",
+        line = re.search(r"speed: ([\d.]+) reads per token \(generate pass\) from MODEL as it is, ([\d.]+) from OUT",
                          capsys.readouterr().out)  # fmt: skip
         assert contents(out) == contents(model)
         orders[which] = in_order(out)
@@ -47,5 +47,5 @@ def test_logits_are_the_same_and_the_simulation_comes_true(
         assert oracle(moved, feed, "--nodes", "off") == expected
         assert after.run.facts["text"]["token_ids"] == before.run.facts["text"]["token_ids"]
         assert after.run.verdict != "not usable"
-        assert told and tuple(map(float, told.groups())) == (reads_of(before.tables), reads_of(after.tables))
+        assert line and tuple(map(float, line.groups())) == (reads_of(before.tables), reads_of(after.tables))
     assert len(set(map(tuple, orders.values()))) == 3

@@ -75,7 +75,7 @@ def decoded(content: bytes, depth: int = 3) -> Iterator[bytes]:
 def found(folder: Path, canaries: list[str]) -> list[str]:
     """Which canaries the files of a folder and their names hold, and where; a file that occurs twice is read once."""
     needles = [(canary, canary.encode()) for canary in canaries]
-    held, read = [], set()
+    shown, read = [], set()
     for path in sorted(folder.rglob("*")):
         parts = [os.fsencode(path.relative_to(folder))]
         content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
@@ -83,8 +83,8 @@ def found(folder: Path, canaries: list[str]) -> list[str]:
             parts += decoded(content)
         read.add(digest)
         whole = b"\n".join(parts)
-        held += [f"{path.relative_to(folder)}: {canary}" for canary, needle in needles if needle in whole]
-    return held
+        shown += [f"{path.relative_to(folder)}: {canary}" for canary, needle in needles if needle in whole]
+    return shown
 
 
 def test_the_search_finds_what_is_packed(tmp_path: Path) -> None:

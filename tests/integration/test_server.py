@@ -136,15 +136,15 @@ def test_everything_is_accounted_for_and_nothing_is_a_false_alarm(served: Served
     assert checks["buffers_balance"] == "not checked"
 
 
-def test_passes_of_several_sequences_are_mixed_and_those_of_one_request_are_told(served: Served) -> None:
+def test_passes_of_several_sequences_are_mixed_and_those_of_one_request_are_known(served: Served) -> None:
     rows = passes_of_requests(served)
     several = rows["n_sequences"] > 1
     assert set(rows.loc[several, "kind"]) == {"mixed"} and several.sum() > TOKENS[0] // 2
     last = rows[-TOKENS[2] :]
     assert last["kind"].tolist() == ["prompt", *["generate"] * (TOKENS[2] - 1)]
     assert last["n_tokens"].tolist() == [len(PROMPTS[2]), *[1] * (TOKENS[2] - 1)]
-    begun = rows[several.idxmax() :]  # the first request may have been alone for some passes
-    assert begun["produced_token"].isna().all()  # after two at once nobody knows how many there were
+    mixed = rows[several.idxmax() :]  # the first request may have been alone for some passes
+    assert mixed["produced_token"].isna().all()  # after two at once nobody knows how many there were
 
 
 def test_each_sequence_has_the_tokens_that_its_client_sent_and_got(served: Served) -> None:

@@ -92,12 +92,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], s
     environment = {**os.environ, "TRACEGEN_EXPECTED": str(given)}
     done = subprocess.run([*command, *files], env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert report.is_file() and done.returncode in (0, 1), done.stdout + done.stderr
-    made = {}
+    outputs = {}
     for case in ET.parse(report).getroot().iter("testcase"):
-        made[Path(case.get("file", "")).name, case.get("name", "")] = "\n".join(
+        outputs[Path(case.get("file", "")).name, case.get("name", "")] = "\n".join(
             f"{fault.get('message')}\n{fault.text}" for fault in case.findall("failure")
         )
-    return made
+    return outputs
 
 
 @pytest.mark.parametrize(("file", "name"), NAMES, ids=[f"{file}: {name}" for file, name in NAMES])
@@ -109,7 +109,7 @@ def test_script(file: str, name: str, results: dict[tuple[str, str], str]) -> No
 
 
 def test_no_test_is_left_out(results: dict[tuple[str, str], str]) -> None:
-    """Each is told here by its name: a test that is made in a loop, or twice under a name, would not be."""
+    """Each is listed here by its name: a test that is made in a loop, or twice under a name, would not be."""
     assert sorted(results) == sorted(set(NAMES)) and len(NAMES) == len(set(NAMES))
 
 

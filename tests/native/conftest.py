@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.native.trace_bytes import Files
-from tests.shared import held, session_folder
+from tests.shared import locked, session_folder
 from tracegen.readers.native.segments import segment_files
 
 NATIVE = Path(__file__).parents[2] / "native"
@@ -27,7 +27,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
     def make(target: str) -> Path:
         command = ["make", "-C", str(NATIVE), f"BUILD={folder}", f"CC={compiler}", target]
-        with held(folder):  # another test process that needs the same target waits, and finds it built
+        with locked(folder):  # another test process that needs the same target waits, and finds it built
             ended = subprocess.run(
                 command, capture_output=True, text=True, timeout=300, env={**os.environ, "TMPDIR": str(folder)}
             )

@@ -91,9 +91,9 @@ def test_without_the_right_nothing_is_recorded_and_the_reason_is_known() -> None
     refused = [string(8, "faults.refused"), string(9, "Operation not permitted"), record(1, struct.pack("<II", 8, 9))]
     trace = Trace()
     trace.before += refused
-    made = read(trace.files())
-    assert made.facts["faults_refused"] == "Operation not permitted" and made.facts["faults_recorded"] is False
-    assert made.tables["spans"]["fault_ns"].isna().all() and made.tables["passes"]["other_faults"].isna().all()
+    native = read(trace.files())
+    assert native.facts["faults_refused"] == "Operation not permitted" and native.facts["faults_recorded"] is False
+    assert native.tables["spans"]["fault_ns"].isna().all() and native.tables["passes"]["other_faults"].isna().all()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What devices and the kernel's cache told of a load and a pass, byte by byte."""
+"""What devices and the kernel's cache recorded of a load and a pass, byte by byte."""
 
 import struct
 

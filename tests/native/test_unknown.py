@@ -80,5 +80,5 @@ def test_the_cpus_own_split_leaves_its_ops_as_they_are() -> None:
     [(struct.pack("<QII", 500, 0, 1), 500, {}), (struct.pack("<QIIQ", 500, 0, 1, 90), 500, {0: 90})],
 )
 def test_older_traces_lack_what_tracing_took_between(payload: bytes, hooks: int, between: dict[int, int]) -> None:
-    made = trace(attached_pass(0), pass_end(0), record(26, payload, 9_100), before=(CONTEXT,))
-    assert made.facts["hook_ns"] == {0: hooks} and made.facts["between_ns"] == between
+    older = trace(attached_pass(0), pass_end(0), record(26, payload, 9_100), before=(CONTEXT,))
+    assert older.facts["hook_ns"] == {0: hooks} and older.facts["between_ns"] == between

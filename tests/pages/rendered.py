@@ -58,14 +58,14 @@ def undrawn(tables: Mapping[str, pd.DataFrame], run: Run | None = None, citable:
         return render(tables, run, citable)
 
 
-def same_analyses(made: Collector, run: Run) -> Collector:
+def same_analyses(analysed: Collector, run: Run) -> Collector:
     """A collector of another run with the same tables and facts, with the analyses of this one: they know no check.
 
     Findings do.
     """
-    collector = Collector(run, made.tables)
+    collector = Collector(run, analysed.tables)
     own = {*vars(collector), "findings"}
-    vars(collector).update({name: value for name, value in vars(made).items() if name not in own})
+    vars(collector).update({name: value for name, value in vars(analysed).items() if name not in own})
     return collector
 
 

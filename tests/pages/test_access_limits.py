@@ -88,8 +88,8 @@ def test_one_operation_that_reads_one_matrix(n_passes: int) -> None:
         for key in ("cache-rates", "cache-sizes"):
             assert in_place(shown[key]).startswith("One pass was measured")
     assert in_place(shown["access-distances"]) == "No pass has a step that has a distance."
-    told = " ".join(of.title + of.caption for of in size.values())
-    assert not re.search(r"\bnan\b|\binf\b|None|<NA>", told)
+    text = " ".join(of.title + of.caption for of in size.values())
+    assert not re.search(r"\bnan\b|\binf\b|None|<NA>", text)
 
 
 def test_each_size_of_granule_that_is_sampled_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

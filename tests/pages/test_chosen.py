@@ -14,13 +14,13 @@ LABELS = st.dictionaries(
 
 
 @given(LABELS)
-def test_every_name_is_told(labels: dict[int, str]) -> None:
-    told = {}
+def test_every_name_is_listed(labels: dict[int, str]) -> None:
+    named = {}
     for first, last, name in pass_names(labels):
         for pass_id in range(first, last + 1):
-            assert pass_id not in told
-            told[pass_id] = name if isinstance(name, str) else f"token {name + pass_id - first}"
-    assert told == labels
+            assert pass_id not in named
+            named[pass_id] = name if isinstance(name, str) else f"token {name + pass_id - first}"
+    assert named == labels
 
 
 def test_a_long_run_has_few_entries() -> None:
@@ -29,7 +29,7 @@ def test_a_long_run_has_few_entries() -> None:
 
 
 @given(st.lists(st.integers(0, 3)))
-def test_every_pass_ran_the_graph_that_is_told(graphs: list[int]) -> None:
+def test_every_pass_ran_the_graph_that_is_listed(graphs: list[int]) -> None:
     runs = graph_runs(enumerate(graphs, 5))
     for pass_id, graph in enumerate(graphs, 5):
         assert [of for first, of in runs if first <= pass_id][-1] == graph

@@ -109,7 +109,7 @@ def test_a_page_cache_that_nobody_looked_at_has_no_words() -> None:
     assert "Page cache before the run" in text and "of the file’s pages were in memory" not in text
 
 
-def told_of_backend(backend: str) -> Report:
+def report_of_backend(backend: str) -> Report:
     split = dict(pass_id=2, split=1, backend=backend, n_nodes=1, begin_ns=1, end_ns=2_000_001, by_op=False)
     ops = CASES["dense"]["ops"].copy()
     ops.loc[ops.index[-1], "time_basis"] = "split"
@@ -117,7 +117,7 @@ def told_of_backend(backend: str) -> Report:
 
 
 def test_operations_of_another_backend_are_said_to_have_no_times() -> None:
-    report = told_of_backend("BLAS")
+    report = report_of_backend("BLAS")
     overview = words(body(report, "overview"))
     assert (
         "1 operation of all passes ran on BLAS. Only the 1 split that holds them was timed" in overview
@@ -129,7 +129,7 @@ def test_operations_of_another_backend_are_said_to_have_no_times() -> None:
 
 
 def test_a_split_of_a_backend_that_may_compute_later_was_submitted() -> None:
-    report = told_of_backend("RPC0[10.0.0.1:50052]")
+    report = report_of_backend("RPC0[10.0.0.1:50052]")
     overview = words(body(report, "overview"))
     assert (
         "1 split was submitted (2.00 ms in all for handing over); how long computing took is not recorded" in overview
@@ -138,7 +138,7 @@ def test_a_split_of_a_backend_that_may_compute_later_was_submitted() -> None:
     assert "time of the passes; the percentages are shares of it. Splits of RPC0" in words(body(report, "operations"))
     assert "of RPC0[10.0.0.1:50052] only that splits were submitted" in words(body(report, "operations"))
     assert "handing them over has a time, computing them has none" in words(body(report, "timeline"))
-    assert "Computing " not in overview and "Computing " in words(body(told_of_backend("BLAS"), "overview"))
+    assert "Computing " not in overview and "Computing " in words(body(report_of_backend("BLAS"), "overview"))
 
 
 def test_weights_that_are_read_lazily_are_not_said_to_be_read_at_load() -> None:

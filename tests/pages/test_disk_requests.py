@@ -79,7 +79,7 @@ def test_the_rate_stands_beside_the_fastest_measurement(measurements: list[dict[
     assert "measured just before the run" in shown and "not measured" not in shown
 
 
-def test_a_device_that_was_not_measured_is_told() -> None:
+def test_that_a_device_was_not_measured_is_said() -> None:
     shown = section(rendered(CASE, a_recorded_run()), "disk-sizes")
     assert "What the device can do was not measured." in shown and "fastest measurement" not in shown
     assert "measured just before" not in shown and "generate passes" in shown

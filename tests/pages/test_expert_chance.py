@@ -1,4 +1,4 @@
-"""What the page of experts says where chance cannot be told: a reason in words, never a number that looks like one."""
+"""What the page of experts says where chance is not known: a reason in words, never a number that looks like one."""
 
 import numpy as np
 import pandas as pd
@@ -80,7 +80,7 @@ def test_no_routing_no_generation_and_no_prompt() -> None:
     assert "no routing of a prompt pass" in texts(run_of(None, even(1, 9, 2, 8, 2), 8))[3]
 
 
-def test_layers_that_differ_are_told_apart() -> None:
+def test_layers_that_differ_are_kept_apart() -> None:
     """Layer 1 has 4 experts, of which a row chooses 3; layer 0 has 8 and 2."""
     one, two = run_of(None, even(1, 60, 1, 8, 2), 8), run_of(None, even(2, 60, 1, 4, 3), 4)
     tensors = [of["tensors"].assign(layer=layer) for layer, of in enumerate((one, two))]
@@ -114,7 +114,7 @@ def test_lines_that_users_paste() -> None:
 
 
 @pytest.mark.parametrize("n", [4, 5])
-def test_few_tokens_are_told_as_few(n: int) -> None:
+def test_few_tokens_are_called_few(n: int) -> None:
     title = contents(run_of(None, even(1, n, 1, 8, 2), 8))[1].title
     assert title.startswith("Too few tokens to tell") == (n == 4)
 

@@ -56,9 +56,9 @@ SAID: list[tuple[Callable[..., str], dict[str, Any], str]] = [
     (say.tokens_caption, TOKENS | dict(several=3), "Each line joins 3 tokens (the last line: 1);"),
     (say.tokens_caption, TOKENS | dict(several=3, n_tokens=9), "Each line joins 3 tokens;"),
     (say.tokens_caption, TOKENS | dict(most_uneven=False), "In no layer is the choice more uneven"),
-    (say.tokens_caption, TOKENS | dict(n_layers=1), f"One line per token. {say.HELD}"),  # it is compared with none
-    (say.tokens_caption, TOKENS | dict(n_layers=1, n_tokens=0), f"in the layer. {say.HELD} {say.LEFT_OUT}"),
-    (say.tokens_caption, TOKENS | dict(last="The last one."), f"{say.HELD} The last one. n = 7"),
+    (say.tokens_caption, TOKENS | dict(n_layers=1), f"One line per token. {say.NAMED_BY}"),  # it is compared with none
+    (say.tokens_caption, TOKENS | dict(n_layers=1, n_tokens=0), f"in the layer. {say.NAMED_BY} {say.LEFT_OUT}"),
+    (say.tokens_caption, TOKENS | dict(last="The last one."), f"{say.NAMED_BY} The last one. n = 7"),
     (say.last_token, dict(last=7, windowed=False), "No pass takes in token 7, the last one generated: it chose no"),
     (say.last_token, dict(last=7, windowed=True), "No recorded pass takes in token 7, the last one generated."),
     (say.last_token, dict(last=None, windowed=False), ""),
@@ -112,7 +112,7 @@ def test_each_branch_says_what_was_found(sentence: Callable[..., str], given: di
     assert text.endswith("?") if said == "?" else said in text if said else text == ""
 
 
-def test_what_is_not_known_is_not_told() -> None:
+def test_what_is_not_known_is_not_said() -> None:
     assert "even" not in say.load_title(share=2 / 7, even=None, layers=FOUR)
     assert "random" not in say.load_title(share=2 / 7, even=1 / 8, layers=FOUR, chance=None)
     assert "layers differ" not in say.choice_caption(**CELLS | dict(n_chosen=None))
@@ -130,7 +130,7 @@ def test_what_is_not_known_is_not_told() -> None:
 )
 def test_in_which_order_the_experts_of_a_token_stand(given: dict[str, int], said: str) -> None:
     caption = say.of_tokens_caption(**given, last="It is the last.")
-    assert said in caption and f"{say.HELD} It is the last." in caption
+    assert said in caption and f"{say.NAMED_BY} It is the last." in caption
     assert ("the CSV has all" in caption) == (given["n_shown"] < given["n_tokens"])
 
 
@@ -186,7 +186,7 @@ def test_how_strongly() -> None:
     assert say.weights_title(mean=1.0, places=1, layers=FOUR).startswith("The one expert that ")
 
 
-def test_stickiness_is_told_against_shuffled_tokens() -> None:
+def test_stickiness_is_compared_with_shuffled_tokens() -> None:
     found = dict(share=0.306, low=0.153, high=0.17, share_low=None, share_high=None, shuffled=0.17)
     assert chance.sticky_title(found | dict(effect=0.14, p=0.001), few=False) == (
         "A token chooses 30.6 % of its experts as the token before did, more than shuffled tokens: 15.3 % to 17.0 %"

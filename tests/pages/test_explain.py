@@ -74,20 +74,20 @@ def run_of(name: str) -> Run:
 
 def shown(report: Report) -> dict[str, str]:
     """Key of every figure and table -> its HTML."""
-    made = {}
+    panels = {}
     for page in report.pages:
         pattern = r'<(figure|section) id="(?:fig|tab)-([\w-]+)"[^>]*>(.*?)</\1>'
-        made |= {key: html for _, key, html in re.findall(pattern, page.body, re.DOTALL)}
-    return made
+        panels |= {key: html for _, key, html in re.findall(pattern, page.body, re.DOTALL)}
+    return panels
 
 
 def programs(report: Report) -> dict[str, tuple[str, str]]:
     """Key -> (the lines that a page gives, the CSV that it says they make)."""
-    made = {}
+    by_key = {}
     for key, html in shown(report).items():
         for code, csv in re.findall(r"<pre [^>]*><code>(.*?)</code></pre>.*? equals <a href=\"([^\"]+)\"", html, re.S):
-            made[key] = unescape(code), csv.removeprefix("../")
-    return made
+            by_key[key] = unescape(code), csv.removeprefix("../")
+    return by_key
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -125,9 +125,9 @@ def test_the_lines_make_the_data_that_the_page_links(
     for key, (code, csv) in found.items():
         names: dict[str, pd.DataFrame] = {}
         exec(compile(code, f"{key} of {name}", "exec"), names)
-        made = pd.read_csv(io.StringIO(names["data"].to_csv(index=False)))
+        data = pd.read_csv(io.StringIO(names["data"].to_csv(index=False)))
         expected = pd.read_csv(io.BytesIO(report_of(name).files[csv]))
-        assert_frame_equal(made, expected, check_exact=False, rtol=1e-12, atol=0, obj=key)
+        assert_frame_equal(data, expected, check_exact=False, rtol=1e-12, atol=0, obj=key)
         assert code.count("\n") <= 10, key
 
 

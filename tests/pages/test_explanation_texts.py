@@ -1,4 +1,4 @@
-"""Every figure has a file of explanations, every file a figure; a fault in one is told with its name."""
+"""Every figure has a file of explanations, every file a figure; a fault in one is reported with its name."""
 
 import re
 from pathlib import Path

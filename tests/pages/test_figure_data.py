@@ -46,8 +46,8 @@ def test_every_figure_has_the_first_rows_of_its_csv(report: Report) -> None:
 
 
 def test_numbers_and_words_of_a_table() -> None:
-    made = figure_data(pd.DataFrame({"name": ["a", None], "n": [12345, 2], "share": [0.123456789, float("nan")]}))
-    assert made.rows == [
+    table = figure_data(pd.DataFrame({"name": ["a", None], "n": [12345, 2], "share": [0.123456789, float("nan")]}))
+    assert table.rows == [
         (("a", False), ("12\u202f345", True), ("0.123457", True)),
         (("—", False), ("2", True), ("—", True)),
     ]
@@ -61,5 +61,5 @@ def test_numbers_and_words_of_a_table() -> None:
     ],
 )  # fmt: skip
 def test_numbers_are_never_powers_of_ten(value: float, text: str) -> None:
-    ((_, _, (made,)),) = figure_data(pd.DataFrame({"n": [value]})).columns
-    assert made.replace("\u202f", " ") == text
+    ((_, _, (cell,)),) = figure_data(pd.DataFrame({"n": [value]})).columns
+    assert cell.replace("\u202f", " ") == text

@@ -72,7 +72,7 @@ def one(collector: Collector, part: Any, scope: Scope | None = None) -> Finding:
 @pytest.mark.parametrize("only", ["", "token_embd.weight", "blk.0."])
 @pytest.mark.parametrize(("kind", "scope"), [("generate", "generation"), ("prompt", "prompt")])
 def test_waiting_for_the_disk(kind: str, scope: Scope, only: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`only`: all page faults are on tensors of such names. Half of the passes wait as long as makes them be told."""
+    """`only`: all page faults are on tensors of such names. Half of the passes wait long enough to be named."""
     about = [tensor for tensor in TABLES["tensors"].to_dict("records") if tensor["name"].startswith(only)]
     placed = []
     for n, fault in enumerate(TABLES["faults"].to_dict("records")):
@@ -99,16 +99,16 @@ def test_waiting_for_the_disk(kind: str, scope: Scope, only: str, monkeypatch: p
     use = [row for row in use_by_hand(TABLES, 4096) if row[0] in waits]
     read, again = sum(row[1] for row in use), sum(row[5] for row in use)
     behind = sum(split[p]["behind_ns"] for p in waits) / sum(cost[p] for p in waits)
-    told = [("of it for another thread that waits there", behind)] if behind >= waiting.LEAST else []
+    behind_it = [("of it for another thread that waits there", behind)] if behind >= waiting.LEAST else []
     expected[1:] = [("of the bytes read had been read before", again / read)] if again > waiting.MOSTLY * read else []
     assert [(a.words, a.value) for a in found.more] == [
-        (words, pytest.approx(share)) for words, share in told + expected
+        (words, pytest.approx(share)) for words, share in behind_it + expected
     ]
 
 
 @pytest.mark.parametrize(("n_quiet", "quick", "said"), [(8, True, True), (4, True, False), (8, False, False)])
 def test_how_long_tokens_take_that_do_not_wait(n_quiet: int, quick: bool, said: bool) -> None:
-    """Told only of several tokens that are quicker: the others are tokens that something else disturbed."""
+    """Stated only of several tokens that are quicker: the others are tokens that something else disturbed."""
     tables = with_faults(scaled_case(10, 1))
     tables["passes"] = tables["passes"].assign(read_bytes=pd.array([8192] * len(tables["passes"]), "Int64"))
     collector = Collector(a_moe_run(), tables)
@@ -207,8 +207,8 @@ def test_what_the_next_token_needs(tmp_path: Path) -> None:
     assert folder is not None
     rows = Rows(folder)
     used = list(accesses(rows, rows.measured))
-    told = [p["pass_id"] for p in access.told_passes(access.order(rows, used))]
-    (alone,) = [row for row in reuse.working_set(rows, used, told) if row["n_passes"] == 1]
+    pass_ids = [p["pass_id"] for p in access.shown_passes(access.order(rows, used))]
+    (alone,) = [row for row in reuse.working_set(rows, used, pass_ids) if row["n_passes"] == 1]
     new = one(Collector(a_moe_run(), tables), WORKING_SET)
     assert new.amount.value == pytest.approx(alone["new_bytes"])
     assert new.more[0].value == pytest.approx(alone["new_bytes"] / alone["bytes"])
@@ -231,10 +231,10 @@ def test_experts_that_are_chosen_most_and_never(collector: Collector, rows: Rows
 @pytest.mark.parametrize("check", [check.key for check in all_checks()])
 def test_no_finding_stands_whose_figure_a_failed_check_makes_false(collector: Collector, check: str) -> None:
     failed = replace(RUN, checks=(Check(check, "A check", "failed", "17", "0"),))
-    made = same_analyses(collector, failed)
-    stands = {(f.measure, f.scope, f.part.key) for f in made.findings}
+    again = same_analyses(collector, failed)
+    stands = {(f.measure, f.scope, f.part.key) for f in again.findings}
     for finding in collector.findings:
-        if made.refusal(finding.part.needs):
+        if again.refusal(finding.part.needs):
             assert (finding.measure, finding.scope, finding.part.key) not in stands, (check, finding.text)
 
 
@@ -261,16 +261,16 @@ MADE = st.builds(
 
 
 @given(st.lists(MADE, max_size=9))
-def test_waiting_answers_then_time_then_what_is_largest_and_kinds_take_turns(made: list[Finding]) -> None:
-    first, *others = every = ordered(made) or [None]
-    assert sorted(map(id, every)) == sorted(map(id, made)) or not made
+def test_waiting_answers_then_time_then_what_is_largest_and_kinds_take_turns(every_finding: list[Finding]) -> None:
+    first, *others = every = ordered(every_finding) or [None]
+    assert sorted(map(id, every)) == sorted(map(id, every_finding)) or not every_finding
     if first is None:
         return
-    waits = [f for f in made if f.kind == "waiting" and f.effect >= WAITS]
+    waits = [f for f in every_finding if f.kind == "waiting" and f.effect >= WAITS]
     if waits:
         assert first in waits and (first.scope == "generation" or all(f.scope != "generation" for f in waits))
     else:
-        of = [f for f in made if f.kind == "time"] or made
+        of = [f for f in every_finding if f.kind == "time"] or every_finding
         assert first in of and first.effect == max(f.effect for f in of)
     n: dict[str, int] = defaultdict(int, {first.kind: 1})
     turns = []
@@ -289,8 +289,8 @@ def test_the_answer_alone_is_the_first_of_all(collector: Collector) -> None:
     for asked in ("", "waiting", "time", "bytes", "memory", "experts"):
         run = replace(collector.run, facts={**collector.run.facts, "settings": {"asks": asked}})
         context = replace(collector, run=run)
-        told, every = answer(context), findings(context)
-        assert (told and told.text) == (every[0].text if every else None)
+        first, every = answer(context), findings(context)
+        assert (first and first.text) == (every[0].text if every else None)
         assert not asked or every[0].kind == asked or all(finding.kind != asked for finding in every)
 
 

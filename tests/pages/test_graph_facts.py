@@ -43,7 +43,7 @@ def test_columns_are_those_of_the_drawn_graph() -> None:
     assert sum(t is not None for t in facts["tensor"]) == len(weights)
 
 
-def test_shapes_are_told_of_the_drawn_graph_and_of_the_one_that_generates() -> None:
+def test_shapes_are_given_of_the_drawn_graph_and_of_the_one_that_generates() -> None:
     facts = facts_of(scaled_case(2, 1))
     at = facts["name"].index("inp_embd")
     shapes = [facts[name]["names"][facts[name]["codes"][at]] for name in ("shape", "other_shape")]
@@ -60,11 +60,11 @@ def test_without_generate_passes_the_mean_says_so() -> None:
 @pytest.mark.parametrize("moe", [True, False])
 def test_instances_hold_every_computing_node_once(moe: bool) -> None:
     tables = scaled_case(1, 3, moe=moe)
-    made = instances(fold(tables, 0))
+    found = instances(fold(tables, 0))
     nodes = tables["graph_nodes"]
     computing = nodes[(nodes["graph"] == 0) & (nodes["kind"] != "leaf")]["node"]
-    assert sorted(n for one in made for n in one["nodes"]) == sorted(computing)
-    assert [(one["block"], one["layer"]) for one in made] == [(0, None), (1, 0), (1, 1), (1, 2), (2, None)]
+    assert sorted(n for one in found for n in one["nodes"]) == sorted(computing)
+    assert [(one["block"], one["layer"]) for one in found] == [(0, None), (1, 0), (1, 1), (1, 2), (2, None)]
 
 
 def test_facts_that_are_long_stand_in_a_file_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,10 +35,10 @@ def test_every_word_of_the_contract_is_explained_once() -> None:
 
 
 def test_a_group_names_its_components() -> None:
-    told = {word.name: word.meaning for word in guide()["groups"][0].words}
+    meanings = {word.name: word.meaning for word in guide()["groups"][0].words}
     for component, group in theme.GROUP_OF.items():
         several = sum(other == group for other in theme.GROUP_OF.values()) > 1
-        assert (f"{component}" in told[group].partition("Components: ")[2].rstrip(".").split(", ")) == several
+        assert (f"{component}" in meanings[group].partition("Components: ")[2].rstrip(".").split(", ")) == several
 
 
 def test_load_and_warm_up_are_said_to_be_outside() -> None:

@@ -12,7 +12,7 @@ from tracegen.report.findings.found import findings
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 # Version -> kind, scope, and words of the answer; and of what must stand among the next four.
-HELD = {
+ANSWERS = {
     "hot-set-wide/versions/1": ("waiting", "generation", ("16 of 259 tokens", "token_embd.weight"), "memory"),
     "hot-set/versions/1": ("waiting", "prompt", ("Waiting for the disk",), "experts"),
     "disk-small/versions/1": ("waiting", "prompt", ("Waiting for the disk",), "bytes"),
@@ -36,7 +36,7 @@ HELD = {
 }
 
 
-@pytest.mark.parametrize("version", HELD)
+@pytest.mark.parametrize("version", ANSWERS)
 def test_the_answer_is_the_one_that_was_written_down(version: str, tmp_path: Path) -> None:
     if version.startswith("earlier"):
         loaded = load_run(put_together(1, tmp_path / version))
@@ -44,7 +44,7 @@ def test_the_answer_is_the_one_that_was_written_down(version: str, tmp_path: Pat
         loaded = load(EXPERIMENTS / version)
     assert isinstance(loaded, LoadedVersion | LoadedRun)
     found = findings(Context(loaded.measured, loaded.tables))
-    kind, scope, words, also = HELD[version]
+    kind, scope, words, also = ANSWERS[version]
     answer = found[0]
     assert (answer.kind, answer.scope) == (kind, scope)
     assert all(word in answer.text for word in words)

@@ -50,7 +50,7 @@ def test_pages_say_that_the_run_was_imported_and_hold_no_raw_values(name: str) -
 
 MOE, GPT_OSS = "v3-256-moe", "v4b-1024-gpt-oss"
 # Of a sample: what its pages say, and what they do not.
-TOLD: list[tuple[str, str, str]] = [
+SAID: list[tuple[str, str, str]] = [
     # what was not recorded reads as a sentence
     (MOE, "What follows is inferred from it. It read 11 prompt tokens", ""),
     (MOE, "gives token 0, duration not recorded, graph 1", ""),
@@ -73,8 +73,8 @@ TOLD: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "said", "not_said"), TOLD)
-def test_no_more_is_told_than_was_recorded(name: str, said: str, not_said: str) -> None:
+@pytest.mark.parametrize(("name", "said", "not_said"), SAID)
+def test_no_more_is_said_than_was_recorded(name: str, said: str, not_said: str) -> None:
     text = words(name)
     assert said in text and not (not_said and not_said in text)
 

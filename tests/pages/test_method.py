@@ -19,10 +19,10 @@ def said(version: str | None, build: dict[str, str]) -> str:
 
 def test_a_pinned_release_has_its_source_and_hash_once() -> None:
     pinned = dict(line.split(" = ") for line in UPSTREAM.read_text().splitlines())
-    told = said(pinned["version"], {"build.hooked": RECORDED, "ggml.commit": "unknown", "ggml.version": "0.25.3"})
-    assert told.count(pinned["sha256"]) == 1 and f"llama-cpp-python {pinned['version']}" in told
-    assert "hooks = c3523eec6dcb" in told and "0.25.3" in told
-    assert "not recorded" not in told and "unknown" not in told
+    text = said(pinned["version"], {"build.hooked": RECORDED, "ggml.commit": "unknown", "ggml.version": "0.25.3"})
+    assert text.count(pinned["sha256"]) == 1 and f"llama-cpp-python {pinned['version']}" in text
+    assert "hooks = c3523eec6dcb" in text and "0.25.3" in text
+    assert "not recorded" not in text and "unknown" not in text
 
 
 def test_a_build_of_ones_own_has_its_commit_or_says_that_none_is_known() -> None:

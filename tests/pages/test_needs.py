@@ -38,10 +38,10 @@ HOW = {"failed": "failed", "warning": "warned"}
 
 @cache
 def tables() -> dict[str, pd.DataFrame]:
-    made = with_requests(with_faults(scaled_case(2, 2, moe=True)))
-    last = int(made["passes"]["pass_id"].max())
-    made["residency"] = frame("residency", [dict(pass_id=last, file=0, first_page=0, n_pages=2)])
-    return made
+    case = with_requests(with_faults(scaled_case(2, 2, moe=True)))
+    last = int(case["passes"]["pass_id"].max())
+    case["residency"] = frame("residency", [dict(pass_id=last, file=0, first_page=0, n_pages=2)])
+    return case
 
 
 def run_with(of: Collection[str], state: str = "failed") -> Run:

@@ -187,10 +187,10 @@ def test_key_figures_and_findings_are_those_of_the_overview(report: Report) -> N
     )
     overview = overview.replace("\u202f", " ")
     values = json.loads(report.files["data/values.json"])
-    told = [line[2:] for part in PARTS for line in text_of(report, part).splitlines() if line.startswith("- ")]
+    lines = [line[2:] for part in PARTS for line in text_of(report, part).splitlines() if line.startswith("- ")]
     found_there = {finding.text.replace("\u202f", " ") for finding in Collector(*disk_case()).findings}
-    assert len(told) >= 12
-    for line in told:
+    assert len(lines) >= 12
+    for line in lines:
         others = ("While ", "The device was", "load time", "0 % of the file is in memory")
         if line.startswith(others) or "of the weight bytes that" in line:
             numbers = re.findall(r"[\d.]+", line.replace("\u202f", ""))
@@ -315,8 +315,8 @@ def test_the_overview_offers_the_same_lines_and_no_other_page_does(report: Repor
 
 def test_a_version_is_named_as_it_is_cited() -> None:
     version = Version("demo", 7, "2026-11-20T12:00:00Z", "why", (3,), "complete", "title")
-    made = rendered(scaled_case(1, 1), a_run(), version)
-    assert text_of(made, "ops").splitlines()[-1] == "`demo@v7`; tracegen 0.2.0, recorded by 0.1.0"
+    report = rendered(scaled_case(1, 1), a_run(), version)
+    assert text_of(report, "ops").splitlines()[-1] == "`demo@v7`; tracegen 0.2.0, recorded by 0.1.0"
 
 
 def test_the_cost_of_tracing_names_the_pass_that_it_is_of() -> None:
@@ -360,11 +360,11 @@ SIGNS = {
 
 def failing(check: str) -> Collector:
     """The disk case with a failed check."""
-    made = case_of("disk")
+    case = case_of("disk")
     checks = tuple(
         Check(c.key, f"Check {c.key}", "failed" if c.key == check else "passed", "17 found", "0") for c in all_checks()
     )
-    return same_analyses(made, replace(made.run, checks=checks))
+    return same_analyses(case, replace(case.run, checks=checks))
 
 
 # Of checks that make the same figures false, one is tried: test_needs.py tries all.
@@ -389,12 +389,12 @@ def test_a_failed_check_leaves_out_exactly_what_it_makes_false(check: str) -> No
             assert verdict.startswith("**complete**.\n")
 
 
-def test_checks_that_warned_are_told_after_those_that_failed() -> None:
-    made = failing("one_run_id")
+def test_checks_that_warned_are_listed_after_those_that_failed() -> None:
+    collector = failing("one_run_id")
     checks = tuple(
-        replace(c, state="warning") if n % 2 and c.state == "passed" else c for n, c in enumerate(made.run.checks)
+        replace(c, state="warning") if n % 2 and c.state == "passed" else c for n, c in enumerate(collector.run.checks)
     )
-    text = pasted(same_analyses(made, replace(made.run, checks=checks)), "ops")
+    text = pasted(same_analyses(collector, replace(collector.run, checks=checks)), "ops")
     verdict = next(line for line in text.splitlines() if line.startswith("Verdict"))
     n_warned = sum(check.state == "warning" for check in checks)
     assert verdict.index("Failed: ") < verdict.index("Warned: ") and f"; {n_warned - 6} more." in verdict

@@ -170,23 +170,23 @@ def test_a_gain_stands_with_its_interval_its_limit_and_what_is_not_shown(kind: s
     assert title.startswith("There is a hot set: ") == (kind == "yes")
 
 
-def test_what_was_chosen_last_is_told_where_it_alone_is_worth_a_cache() -> None:
+def test_what_was_chosen_last_is_named_where_it_alone_is_worth_a_cache() -> None:
     static, recent = GAINS["no"][0], GAINS["yes"][0]
-    told = cache_sentences.hot_title(static, recent, 8, 32)
-    assert "below the limit of 0.1" in told and "those chosen last serve 67.5 %" in told
-    assert cache_sentences.gain_words(recent) in told
+    title = cache_sentences.hot_title(static, recent, 8, 32)
+    assert "below the limit of 0.1" in title and "those chosen last serve 67.5 %" in title
+    assert cache_sentences.gain_words(recent) in title
 
 
-def test_two_steps_of_one_size_are_told_once() -> None:
+def test_two_steps_of_one_size_are_named_once() -> None:
     """Of a small dense model: 4.0 % below 1,254 granules, 91.2 % below 1,255; both sizes read 4.90 MiB."""
     steps = pd.DataFrame(
         [("LRU", 1253, 0.04, 1254, 0.912), ("LRU", 1254, 0.912, 1255, 0.9995), ("FIFO", 1240, 0.1, 1255, 1.0)],
         columns=["policy", "below_granules", "below_rate", "size_granules", "hit_rate"],
     )
     context: Any = SimpleNamespace(granule_bytes=4096, hit_rates=SimpleNamespace(cliffs=steps))
-    told = caches.cliffs(context)
-    assert told.count("LRU has a cliff") == 1 and "at most 4.0 %, from there on at least 91.2 %." in told
-    assert told.count("FIFO has a cliff") == 1
+    text = caches.cliffs(context)
+    assert text.count("LRU has a cliff") == 1 and "at most 4.0 %, from there on at least 91.2 %." in text
+    assert text.count("FIFO has a cliff") == 1
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def called(report: Report, pattern: str, call: str) -> list[Any]:
     return [handed_over(text)[0] for text in texts]
 
 
-def test_pages_are_told_from_the_run_alone() -> None:
+def test_the_outline_follows_from_the_run_alone() -> None:
     every = [key for key, *_ in OUTLINE]
     assert [key for key, *_ in outline(a_moe_run())] == every
     for run in (a_run(), a_run(model=None), a_run(model=dict(n_experts=0))):
@@ -87,11 +87,11 @@ def test_chunks_hold_every_span_of_the_table(report: Report) -> None:
 def test_of_a_long_run_some_passes_are_carried_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = CASE["spans"].groupby("pass_id").size()
     monkeypatch.setattr(span_chunks, "MOST_SPANS", int(sizes.iloc[0]) * 4)
-    made = rendered(CASE, a_moe_run())
-    state = json.loads(re.search(r'id="tg-timeline">(.*?)</script>', body(made, "timeline"), re.S)[1])  # type: ignore[index]
+    report = rendered(CASE, a_moe_run())
+    state = json.loads(re.search(r'id="tg-timeline">(.*?)</script>', body(report, "timeline"), re.S)[1])  # type: ignore[index]
     carried = [p["id"] for p in state["passes"] if p["chunk"] is not None]
     assert len(carried) == 4 and state["shown"] in carried
-    assert f"4 of {len(sizes)} passes with times of threads" in words(body(made, "timeline"))
+    assert f"4 of {len(sizes)} passes with times of threads" in words(body(report, "timeline"))
 
 
 def test_chosen_passes_hold_the_ends_and_keep_the_limit() -> None:
@@ -158,9 +158,9 @@ def test_a_timeline_of_nothing_says_why(tables: dict[str, pd.DataFrame], said: s
 def test_one_operation_on_one_thread_is_a_timeline() -> None:
     spans = CASE["spans"]
     last = spans[spans["pass_id"] == spans["pass_id"].max()].head(1)
-    made = rendered(CASE | {"spans": last.reset_index(drop=True)}, a_moe_run())
-    assert "timeline" in {f.key for f in made.figures} and "1 thread, " in words(body(made, "timeline"))
-    assert "1 pass with 1 span," in words(body(made, "timeline"))
+    report = rendered(CASE | {"spans": last.reset_index(drop=True)}, a_moe_run())
+    assert "timeline" in {f.key for f in report.figures} and "1 thread, " in words(body(report, "timeline"))
+    assert "1 pass with 1 span," in words(body(report, "timeline"))
 
 
 def test_experts_are_carried_layer_by_layer(report: Report) -> None:

@@ -41,12 +41,12 @@ def bundle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def asked(bundle: Bundle) -> set[str]:
     """Places that are there and places that are not: every id, operations, tensors and nodes around their numbers."""
-    made = {"pass=0", "pass=999999999", "pass=x", "tensor=", "g0", "nothing", "fig-", '"><script>'}
+    anchors = {"pass=0", "pass=999999999", "pass=x", "tensor=", "g0", "nothing", "fig-", '"><script>'}
     for page in bundle.pages:
-        made |= {found.decode() for found in re.findall(rb'id="([\w.-]+)"', bundle.body(page["path"]))}
-    made |= {f"pass={p}" for p in range(12)} | {f"pass={p}&node={n}" for p in range(12) for n in range(40)}
-    made |= {f"tensor={n}" for n in range(80)} | {f"g{g}-n{n}" for g in range(5) for n in range(40)}
-    return made
+        anchors |= {found.decode() for found in re.findall(rb'id="([\w.-]+)"', bundle.body(page["path"]))}
+    anchors |= {f"pass={p}" for p in range(12)} | {f"pass={p}&node={n}" for p in range(12) for n in range(40)}
+    anchors |= {f"tensor={n}" for n in range(80)} | {f"g{g}-n{n}" for g in range(5) for n in range(40)}
+    return anchors
 
 
 def searched(bundle: Bundle) -> set[tuple[str, str]]:
@@ -111,13 +111,13 @@ def test_the_addresses_of_the_first_version_are_known(page: str, there: str, mis
     assert shows(sample, described, there) and not shows(sample, described, missing)
 
 
-def test_what_is_held_of_earlier_versions_is_of_versions_of_this_repository() -> None:
+def test_facts_kept_of_earlier_versions_are_of_versions_of_this_repository() -> None:
     """Each of them, and for each all that its own bundle lacks."""
     committed = {path: read_bundle(path.parent) for path in (ROOT / "experiments").glob("*/versions/*/version.json")}
-    held = json.loads(EARLIER.read_text())
+    facts = json.loads(EARLIER.read_text())
     pages = [bundle.document["manifest"].get("provenance/index.html", {}) for bundle in committed.values()]
     shas = {page.get("sha256") for page in pages}
-    assert set(held) <= shas
+    assert set(facts) <= shas
     for bundle in committed.values():
         assert facts_of(bundle)["model"]["architecture"] and finding_of(bundle) and addresses_of(bundle)
 

@@ -17,12 +17,12 @@ PROGRAM = re.compile(r"<pre[^>]*><code>(import tracegen\n.*?)</code></pre>.*?equ
 
 def printed() -> dict[str, str]:
     """`sample@v1 data/heatmap.csv` -> the lines that make it."""
-    made = {}
+    by_figure = {}
     for version in sorted((ROOT / "experiments").glob("*/versions/*")):
         for page in sorted(version.rglob("*.html")):
             for code, csv in PROGRAM.findall(page.read_text(encoding="utf-8")):
-                made[f"{version.parts[-3]}@v{version.name} {csv.removeprefix('../')}"] = unescape(code)
-    return made
+                by_figure[f"{version.parts[-3]}@v{version.name} {csv.removeprefix('../')}"] = unescape(code)
+    return by_figure
 
 
 PRINTED = printed()

@@ -25,14 +25,14 @@ def written(tmp_path: Path, data: bytes, name: str = "m.gguf") -> Path:
     return path
 
 
-def test_reading_many_tensors_is_told_from_the_first_on(tmp_path: Path) -> None:
+def test_reading_many_tensors_is_reported_from_the_first_on(tmp_path: Path) -> None:
     data = made.file({f"t{i}": ((1,), 0, 4) for i in range(10_500)})
-    told: list[tuple[int, int, str]] = []
-    assert len(read_model(written(tmp_path, data), lambda *of: told.append(of)).tensors) == 10_500
-    assert told == [(done, 10_500, "tensors") for done in range(0, 10_500, 1000)]
-    told.clear()
-    read_model(written(tmp_path, made.file(ONE)), lambda *of: told.append(of))
-    assert told == []
+    updates: list[tuple[int, int, str]] = []
+    assert len(read_model(written(tmp_path, data), lambda *of: updates.append(of)).tensors) == 10_500
+    assert updates == [(done, 10_500, "tensors") for done in range(0, 10_500, 1000)]
+    updates.clear()
+    read_model(written(tmp_path, made.file(ONE)), lambda *of: updates.append(of))
+    assert updates == []
 
 
 def refusal(tmp_path: Path, data: bytes) -> str:
@@ -273,7 +273,7 @@ def test_a_missing_split_is_named(tmp_path: Path) -> None:
         read_model(first)
 
 
-def test_a_renamed_split_is_told_its_name(tmp_path: Path) -> None:
+def test_a_renamed_split_gets_its_name_in_the_error(tmp_path: Path) -> None:
     first, _ = write_split(tmp_path)
     with pytest.raises(ModelFormatError, match=r"rename it to NAME-00001-of-00002\.gguf"):
         read_model(first.rename(tmp_path / "m.gguf"))

@@ -158,7 +158,7 @@ def test_a_run_that_was_refused_says_why(tmp_path: Path) -> None:
     assert table.empty and facts["requests_recorded"] is False and facts["requests_refused"] == "only root may"
 
 
-def test_a_file_without_places_is_told_and_the_others_are_placed(tmp_path: Path) -> None:
+def test_a_file_without_places_is_named_and_the_others_are_placed(tmp_path: Path) -> None:
     places = [{"refused": "on a tmpfs"}, placed(DISK, (0, 80 * SECTOR, 4096))]
     write_requests(tmp_path, [ring([at(1, ISSUE)])], places)
     table, facts = read_requests(tmp_path, passes_of(), files_of(4096, 4096))

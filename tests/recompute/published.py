@@ -51,7 +51,7 @@ class Published:
     def number(self, page: str, name: str) -> int:
         """A number that the lines explaining a figure name: `NAME=160`."""
         found = set(re.findall(rf"\b{name}=(\d+)", self.page(page)))
-        assert len(found) == 1, f"{page}: {name} is told as {found}"
+        assert len(found) == 1, f"{page}: {name} is printed as {found}"
         return int(found.pop())
 
     def state(self, page: str) -> Any:
@@ -73,7 +73,7 @@ class Published:
 
     def op_rows(self) -> list[Row]:
         """The rows that the operation table shows of every pass: what is the same in several stands apart, once."""
-        made: list[Row] = []
+        found: list[Row] = []
         nodes: list[int] = []
         where = {one["id"]: one for one in self.state("operations")["passes"]}
         for chunk in sorted({one["chunk"] for one in where.values()}):
@@ -94,8 +94,8 @@ class Published:
                     for skipped, value in zip(differing[::2], differing[1::2], strict=True):
                         number += skipped or 0
                         rows[number][name] = value
-                made += rows
-        return made
+                found += rows
+        return found
 
 
 TIMES = ("duration", "work", "barrier", "wait")
@@ -107,15 +107,15 @@ def unpacked(text: str) -> list[int | None]:
 
     0 is null, an odd number 2n + 1 is n, an even one 2n is -n.
     """
-    made: list[int | None] = []
+    values: list[int | None] = []
     code = shift = 0
     for byte in base64.b64decode(text):
         code |= (byte & 127) << shift
         shift += 7
         if byte < 128:
-            made.append(None if code == 0 else code // 2 if code % 2 else -code // 2)
+            values.append(None if code == 0 else code // 2 if code % 2 else -code // 2)
             code = shift = 0
-    return made
+    return values
 
 
 def assert_published(found: Sequence[dict[str, str]], expected: Iterable[Row], key: Sequence[str]) -> None:
@@ -123,17 +123,17 @@ def assert_published(found: Sequence[dict[str, str]], expected: Iterable[Row], k
     expected = list(expected)
     assert [set(row) for row in found[:1]] == [set(row) for row in expected[:1]], "other columns, or no rows"
     by_key = {tuple(_text(row[name]) for name in key): row for row in expected}
-    told = {tuple(row[name] for name in key): row for row in found}
-    assert len(told) == len(found), "a key stands twice"
-    assert told.keys() == by_key.keys()
+    by_place = {tuple(row[name] for name in key): row for row in found}
+    assert len(by_place) == len(found), "a key stands twice"
+    assert by_place.keys() == by_key.keys()
     wrong = []
-    for at, row in told.items():
+    for at, row in by_place.items():
         wrong += [
             f"{at} {name}: published {text!r}, recomputed {by_key[at][name]!r}"
             for name, text in row.items()
             if not agrees(text, by_key[at][name])
         ]
-    assert not wrong, "\n".join([f"{len(wrong)} cells of {len(told)} rows differ", *wrong[:10]])
+    assert not wrong, "\n".join([f"{len(wrong)} cells of {len(by_place)} rows differ", *wrong[:10]])
 
 
 def agrees(text: str, value: object) -> bool:

@@ -40,6 +40,6 @@ NOT_COUNTED = {
 
 def test_each_figure_is_counted_a_second_time() -> None:
     keys = {part.key for part in FIGURES if not isinstance(part, Explorer)}
-    told = {key for key in keys if SAME_DATA.get(key, key) in COMPARED} | set(NOT_COUNTED)
-    assert keys - told == set(), "work them out in tests/recompute/plain, and compare in test_pages.py"
+    covered = {key for key in keys if SAME_DATA.get(key, key) in COMPARED} | set(NOT_COUNTED)
+    assert keys - covered == set(), "work them out in tests/recompute/plain, and compare in test_pages.py"
     assert set(SAME_DATA) | set(NOT_COUNTED) <= keys

@@ -200,13 +200,13 @@ def test_buffers(case: Case) -> None:
 
 def test_order_of_accesses(case: Case) -> None:
     expected = plain_access.order(case.rows, case.measured)
-    told = plain_access.told_passes(expected)
-    if not told:
+    shown = plain_access.shown_passes(expected)
+    if not shown:
         assert "data/access-order.csv" not in case.published.report.files
         return
     assert_published(case.published.csv("access-order"), expected, ("pass_id",))
-    assert_published(case.published.csv("access-reads"), plain_access.reads(told), ("tolerance_bytes",))
-    steps = plain_access.distances(case.rows, case.measured, told)
+    assert_published(case.published.csv("access-reads"), plain_access.reads(shown), ("tolerance_bytes",))
+    steps = plain_access.distances(case.rows, case.measured, shown)
     assert_published(case.published.csv("access-distances"), steps, ("from_bytes", "kind"))
     blocks = plain_access.blocks(case.rows, case.measured)
     assert_published(case.published.csv("access-blocks"), blocks, ("pass_id", "block_bytes"))
@@ -258,9 +258,9 @@ def test_reuse(case: Case) -> None:
         assert "data/reuse.csv" not in case.published.report.files
         return
     assert_published(case.published.csv("reuse"), plain_reuse.reuse(case.rows, case.measured), ("kind",))
-    told = [row["pass_id"] for row in plain_access.told_passes(plain_access.order(case.rows, case.measured))]
-    if len(told) > 1:
-        expected = plain_reuse.working_set(case.rows, case.measured, told)
+    pass_ids = [row["pass_id"] for row in plain_access.shown_passes(plain_access.order(case.rows, case.measured))]
+    if len(pass_ids) > 1:
+        expected = plain_reuse.working_set(case.rows, case.measured, pass_ids)
         assert_published(case.published.csv("working-set"), expected, ("n_passes",))
 
 
@@ -293,10 +293,10 @@ def test_operations_of_the_first_token(case: Case) -> None:
 
 def test_operations_of_every_pass(case: Case) -> None:
     """What scripts show when another pass is chosen."""
-    told = ("begin_ns", *times.SUMS, "disk_bytes", "copied_bytes", "buffer_bytes", "n_threads")
-    short = {name: name.removesuffix("_ns").removesuffix("_bytes").removeprefix("n_") for name in told}
+    columns = ("begin_ns", *times.SUMS, "disk_bytes", "copied_bytes", "buffer_bytes", "n_threads")
+    short = {name: name.removesuffix("_ns").removesuffix("_bytes").removeprefix("n_") for name in columns}
     expected = [
-        {"pass_id": row["pass_id"], "node": row["node"]} | {short[name]: row[name] for name in told}
+        {"pass_id": row["pass_id"], "node": row["node"]} | {short[name]: row[name] for name in columns}
         for one in case.rows["passes"]
         if one["graph"] is not None
         for row in others.operations(case.rows, one, case.op_bytes)
@@ -329,11 +329,11 @@ def test_nodes_of_the_graphs(case: Case) -> None:
         graph = facts["graphs"][0]
         costs = others.node_costs(case.rows, facts["graphs"], case.op_bytes)
         expected = {node: row | costs[node] for node, row in others.node_statics(case.rows, graph).items()}
-        assert dict(zip(facts["node"], nodes_told(facts), strict=True)) == expected
+        assert dict(zip(facts["node"], nodes_given(facts), strict=True)) == expected
 
 
-def nodes_told(facts: Mapping[str, Any]) -> list[Row]:
-    """What the page's script is told of each node of a topology."""
+def nodes_given(facts: Mapping[str, Any]) -> list[Row]:
+    """What the page's script is given of each node of a topology."""
     coded = {
         name: [facts[name]["names"][code] for code in facts[name]["codes"]]
         for name in ("op", "component", "dtype", "shape")
@@ -384,13 +384,13 @@ def of_layers(found: list[dict[str, str]], *drawn: str) -> list[dict[str, str]]:
 
 def test_experts_of_every_layer(case: Case) -> None:
     """What scripts show when another layer is chosen."""
-    held = experts.held(case.rows)
+    token_of = experts.token_of(case.rows)
     for layer, tokens in experts.choices(case.rows).items():
         assert case.published.called(f"data/experts/{layer}.js") == {
             "layer": layer,
             "pass": [token[0]["pass_id"] for token in tokens],
-            "token": [held[token[0]["pass_id"], token[0]["row"]] for token in tokens],
-            "gives": [held[token[0]["pass_id"], token[0]["row"]] + 1 for token in tokens],
+            "token": [token_of[token[0]["pass_id"], token[0]["row"]] for token in tokens],
+            "gives": [token_of[token[0]["pass_id"], token[0]["row"]] + 1 for token in tokens],
             "by_weight": True,
             "experts": [[row["expert"] for row in experts.by_strength(token)] for token in tokens],
         }
@@ -407,9 +407,9 @@ def test_generated_tokens(case: Case) -> None:
     assert joined.decode("utf-8", "replace") == text["generated"]  # what llama.cpp printed
     expected = others.generated_tokens(case.rows, token_ids, pieces)
     assert_published(case.published.csv("generated-tokens"), expected, ("token",))
-    held = experts.held(case.rows)
+    token_of = experts.token_of(case.rows)
     assert {(row["pass_id"], row["row"]): row["generated_token"] for row in case.rows["tokens"]} == {
-        (row["pass_id"], row["row"]): held.get((row["pass_id"], row["row"])) for row in case.rows["tokens"]
+        (row["pass_id"], row["row"]): token_of.get((row["pass_id"], row["row"])) for row in case.rows["tokens"]
     }
 
 

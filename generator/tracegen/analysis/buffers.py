@@ -48,7 +48,7 @@ def occupancy(tables: Tables) -> pd.DataFrame:
 
 
 def peaks(tables: Tables) -> pd.DataFrame:
-    """Per group: the most bytes held at once (peak_bytes) and the number of allocations."""
+    """Per group: the most bytes allocated at once (peak_bytes) and the number of allocations."""
     buffers = allocations(tables)
     allocated = buffers[buffers["event"] == "alloc"]
     count = allocated["buffer_id"].map(buffer_groups(tables)).value_counts()
@@ -59,7 +59,7 @@ def peaks(tables: Tables) -> pd.DataFrame:
 
 
 def total_peak(tables: Tables) -> int | None:
-    """The most bytes all buffers held together; None when no buffer was recorded."""
+    """The most bytes of all buffers together; None when no buffer was recorded."""
     level = occupancy(tables)
     return None if level.empty else int(level.groupby("time_ns")["size_bytes"].sum().max())
 
@@ -67,6 +67,6 @@ def total_peak(tables: Tables) -> int | None:
 def touched_by_group(tables: Tables, accessed: pd.DataFrame) -> pd.DataFrame:
     """Bytes touched per pass and buffer group: pass_id, group, touched_bytes; `accessed` as `accesses` gives it."""
     rows = accessed.loc[(accessed["memory"] == "buffer").to_numpy(), ["pass_id", "buffer_id", "touched_bytes"]]
-    held = rows.groupby(["pass_id", "buffer_id"], dropna=False)["touched_bytes"].sum().reset_index()
-    group = held["buffer_id"].map(buffer_groups(tables)).astype("object").fillna("other")
-    return held.groupby(["pass_id", group.rename("group")])["touched_bytes"].sum().reset_index()
+    touched = rows.groupby(["pass_id", "buffer_id"], dropna=False)["touched_bytes"].sum().reset_index()
+    group = touched["buffer_id"].map(buffer_groups(tables)).astype("object").fillna("other")
+    return touched.groupby(["pass_id", group.rename("group")])["touched_bytes"].sum().reset_index()

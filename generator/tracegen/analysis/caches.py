@@ -53,23 +53,23 @@ def fifo(items: Items, size: int) -> int:
 def lfu(items: Items, size: int) -> int:
     """Hits of a cache of `size` items with LFU replacement; an item that was dropped begins again at 1 use."""
     n = len(items)
-    held: dict[int, int] = {}  # item -> uses since it came in, times n, plus the time of the last one
+    uses: dict[int, int] = {}  # item -> uses since it came in, times n, plus the time of the last one
     heap: list[int] = []  # the same when it was put there, one of each item; it has only grown since
     hits = 0
     for time, item in enumerate(items):
-        known = held.get(item)
+        known = uses.get(item)
         if known is not None:
             hits += 1
-            held[item] = (known // n + 1) * n + time
+            uses[item] = (known // n + 1) * n + time
             continue
-        if len(held) >= size:
-            while (now := held[items[heap[0] % n]]) != heap[0]:
+        if len(uses) >= size:
+            while (now := uses[items[heap[0] % n]]) != heap[0]:
                 heapq.heapreplace(heap, now)
-            del held[items[heap[0] % n]]
+            del uses[items[heap[0] % n]]
             heapq.heapreplace(heap, n + time)
         else:
             heapq.heappush(heap, n + time)
-        held[item] = n + time
+        uses[item] = n + time
     return hits
 
 
@@ -147,24 +147,24 @@ def _chains(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def most_hits(of: Stays, size: int) -> int:
     """The most hits that a cache of `size` items can have, whatever it keeps: it drops what is used again last."""
-    held = [0] * (int(of.end.max(initial=0)) + 1)  # by the group of the next use
+    kept = [0] * (int(of.end.max(initial=0)) + 1)  # by the group of the next use
     heap: list[int] = []  # minus the group of the next use
     total = lost = now = 0
     for begin, end, amount in zip(of.begin.tolist(), of.end.tolist(), of.amount.tolist(), strict=True):
         while now < begin:
             now += 1
-            total -= held[now]
-        if not held[end]:
+            total -= kept[now]
+        if not kept[end]:
             heapq.heappush(heap, -end)
-        held[end] += amount
+        kept[end] += amount
         total += amount
         while total > size:
             farthest = -heap[0]
-            gone = min(held[farthest], total - size)
-            held[farthest] -= gone
+            gone = min(kept[farthest], total - size)
+            kept[farthest] -= gone
             total -= gone
             lost += gone
-            if not held[farthest]:
+            if not kept[farthest]:
                 heapq.heappop(heap)
     return of.n_again - lost
 

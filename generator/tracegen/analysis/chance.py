@@ -41,9 +41,9 @@ def adjusted(ps: Sequence[float] | Floats) -> Floats:
     """The p of many tests, adjusted for their number by Holm's step-down method; in the order given."""
     given = np.asarray(ps, dtype=np.float64)
     order = np.argsort(given, kind="stable")
-    made = np.empty_like(given)
-    made[order] = np.maximum.accumulate(np.minimum(1.0, given[order] * np.arange(len(given), 0, -1)))
-    return made
+    result = np.empty_like(given)
+    result[order] = np.maximum.accumulate(np.minimum(1.0, given[order] * np.arange(len(given), 0, -1)))
+    return result
 
 
 def around_mean(values: Floats, n_parts: int) -> float:

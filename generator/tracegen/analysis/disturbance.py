@@ -37,7 +37,7 @@ class Disturbance:
 
 
 def disturbance(tables: Tables) -> Disturbance:
-    """What held up the measured passes."""
+    """What delayed the measured passes."""
     spans = tables["spans"]
     threads = (spans.groupby("pass_id")["thread"].max() + 1).rename("n_threads")
     passes = measured(tables).dropna(subset=["duration_ns"]).merge(threads, left_on="pass_id", right_index=True)

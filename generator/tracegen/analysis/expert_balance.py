@@ -36,8 +36,8 @@ def balance(tables: Tables) -> pd.DataFrame:
     others are means; simulated layers are independent there. Null: entropy of a layer with one expert; n_chosen and
     chance where rows differ in k or layers in k or E; all measures where rows choose every expert.
     """
-    made = [_phase(tables, phase) for phase in ("generate", "prompt")]
-    table = pd.concat([part for part in made if len(part)] or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
+    by_phase = [_phase(tables, phase) for phase in ("generate", "prompt")]
+    table = pd.concat([part for part in by_phase if len(part)] or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
     whole = ["layer", "n_layers", "n_rows", "n_experts", "n_chosen", "n_used"]
     return table.astype(dict.fromkeys(whole, "Int64") | {n: "Float64" for n in COLUMNS if n not in (*whole, "phase")})
 
@@ -71,31 +71,31 @@ def _overall(phase: str, records: list[dict[str, Any]], drawn: Sequence[Mapping[
     """The row over all layers; its chance draws each layer by itself from the simulations of such a layer."""
     known = [record for record in records if record.get("gini") is not None]
     alike = {name: {record[name] for record in records} for name in ("n_experts", "n_chosen")}
-    made: dict[str, Any] = {"phase": phase, "layer": None, "n_layers": len(records)}
-    made["n_rows"] = max(record["n_rows"] for record in records)
-    made |= {name: next(iter(values)) if len(values) == 1 else None for name, values in alike.items()}
+    overall: dict[str, Any] = {"phase": phase, "layer": None, "n_layers": len(records)}
+    overall["n_rows"] = max(record["n_rows"] for record in records)
+    overall |= {name: next(iter(values)) if len(values) == 1 else None for name, values in alike.items()}
     if not known:
-        return made
+        return overall
     for name in MEASURES:
         of = [record[name] for record in known]
-        made[name] = float(sum(of) if name == "n_used" else np.mean(of))
+        overall[name] = float(sum(of) if name == "n_used" else np.mean(of))
     if len(drawn) < len(known):
-        return made
+        return overall
     random = np.random.default_rng(1)
     picked = {name: np.zeros(5 * DRAWS) for name in MEASURES}
     for of_layer in drawn:
         which = random.integers(0, DRAWS, 5 * DRAWS)
         for name in MEASURES:
             picked[name] += of_layer[name][which]
-    return made | _chance({n: of if n == "n_used" else of / len(drawn) for n, of in picked.items()})
+    return overall | _chance({n: of if n == "n_used" else of / len(drawn) for n, of in picked.items()})
 
 
 def _chance(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
-    made: dict[str, float] = {}
+    expected: dict[str, float] = {}
     for name, values in drawn.items():
         low, high = chance.range_95(values)
-        made |= {f"{name}_chance": float(values.mean()), f"{name}_low": low, f"{name}_high": high}
-    return made
+        expected |= {f"{name}_chance": float(values.mean()), f"{name}_low": low, f"{name}_high": high}
+    return expected
 
 
 def measures(counts: Counts, n_rows: int) -> dict[str, np.ndarray]:
@@ -124,7 +124,7 @@ def random_counts(n_rows: int, n_chosen: int, n_experts: int, n_draws: int = DRA
     k = n_experts - n_chosen if left_out else n_chosen
     random = np.random.default_rng(0)
     at_once = max(1, 2**20 // max(n_rows, 1))
-    made = []
+    parts = []
     for first in range(0, n_draws, at_once):
         runs = min(at_once, n_draws - first)
         sets = np.empty((k, runs, n_rows), dtype=np.int32)
@@ -133,6 +133,6 @@ def random_counts(n_rows: int, n_chosen: int, n_experts: int, n_draws: int = DRA
             drawn = random.integers(0, last + 1, (runs, n_rows), dtype=np.int32)
             sets[j] = np.where((sets[:j] == drawn).any(axis=0), last, drawn)
         flat = sets + n_experts * np.arange(runs, dtype=np.int32)[:, None]
-        made.append(np.bincount(flat.ravel(), minlength=runs * n_experts).reshape(runs, n_experts))
-    counts = np.concatenate(made)
+        parts.append(np.bincount(flat.ravel(), minlength=runs * n_experts).reshape(runs, n_experts))
+    counts = np.concatenate(parts)
     return n_rows - counts if left_out else counts

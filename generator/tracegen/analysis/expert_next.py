@@ -29,7 +29,7 @@ from tracegen.analysis.expert_rows import Layer, SameRows, groups
 
 LEARNED = 0.8  # of the token rows
 N_PARTS = 10
-LEAST_SCORED = 2 * N_PARTS  # rows, for an interval: fewer are not told
+LEAST_SCORED = 2 * N_PARTS  # rows, for an interval: fewer have none
 LEAST_ROWS = LEAST_SCORED * 5
 MOST_ROWS = 2_000  # of more token rows the first are used: each scored row is compared with each
 COLUMNS = ["layer", "after", "n_layers", "n_learned", "n_rows", "n_choices", "n_told", "share", "share_low",
@@ -99,18 +99,18 @@ def _pair(a: Layer, b: Layer, who: np.ndarray, n_learned: int) -> tuple[np.ndarr
 def _first(scores: np.ndarray, use: np.ndarray, k: int) -> np.ndarray:
     """1.0 for the k experts of largest score in each row, else 0.0; equal scores by use, then by number."""
     ranks = np.lexsort([np.broadcast_to(-use, scores.shape), -np.round(scores / _TIE)], axis=1)
-    made = np.zeros(scores.shape)
-    np.put_along_axis(made, ranks[:, :k], 1.0, axis=1)
-    return made
+    chosen = np.zeros(scores.shape)
+    np.put_along_axis(chosen, ranks[:, :k], 1.0, axis=1)
+    return chosen
 
 
 def _earlier(who: np.ndarray) -> np.ndarray:
     """The place of the row before each in its sequence, -1 for none."""
     order = np.argsort(who, kind="stable")
-    made = np.full(len(who), -1)
+    earlier = np.full(len(who), -1)
     same = who[order[1:]] == who[order[:-1]]
-    made[order[1:][same]] = order[:-1][same]
-    return made
+    earlier[order[1:][same]] = order[:-1][same]
+    return earlier
 
 
 def _record(shared: np.ndarray, others: Mapping[str, float], n_learned: int) -> dict[str, object]:

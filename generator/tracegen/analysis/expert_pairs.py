@@ -131,9 +131,9 @@ def expected_together(counts: np.ndarray, n_chosen: int) -> np.ndarray | None:
         others = weight.sum() - weight
         sums = weight * others
         if np.abs(sums - margin).max() <= _CLOSE * margin.max():
-            made = np.outer(weight, weight)
-            np.fill_diagonal(made, 0.0)
-            return made
+            together = np.outer(weight, weight)
+            np.fill_diagonal(together, 0.0)
+            return together
         weight = np.sqrt(weight * np.divide(margin, others, out=np.zeros_like(margin), where=others > 0))
     return None
 

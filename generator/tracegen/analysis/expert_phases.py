@@ -40,8 +40,8 @@ def phases(tables: Tables) -> pd.DataFrame:
     rows = rows[rows["layer"].isin(common)]
     generate = set(both["generate"]["pass_id"].tolist())
     sizes = experts.sizes(tables, pd.concat(list(both.values()), ignore_index=True))
-    made = [_group(group, generate) for group in groups(rows, sizes)] if len(rows) else []
-    return chance.with_older_name(over_layers(made, COLUMNS).astype(_TYPES))
+    by_group = [_group(group, generate) for group in groups(rows, sizes)] if len(rows) else []
+    return chance.with_older_name(over_layers(by_group, COLUMNS).astype(_TYPES))
 
 
 def _in_line(rows: pd.DataFrame, phase: str) -> pd.DataFrame:
@@ -78,11 +78,11 @@ def _dealt(is_generate: np.ndarray, block: int) -> np.ndarray:
         number[mine] = first + np.arange(len(mine)) // block
         first = int(number[mine].max()) + 1
     random = np.random.default_rng(0)
-    made = np.zeros((chance.DRAWS, n), dtype=bool)
-    for labels in made:
+    dealt = np.zeros((chance.DRAWS, n), dtype=bool)
+    for labels in dealt:
         order = np.argsort(random.random(first)[number], kind="stable")
         labels[order[n - n_generate :]] = True
-    return made
+    return dealt
 
 
 def _distance(chose: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -67,19 +67,19 @@ def groups(chosen: pd.DataFrame, sizes: Mapping[int, int], most: int | None = No
             continue
         tokens, chose = tokens[:most], chose[:most]
         found.setdefault(tokens.tobytes(), (every.iloc[tokens], []))[1].append(Layer(layer, int(n_chosen[0]), chose))
-    made = [SameRows(tokens, tuple(layers)) for tokens, layers in found.values()]
-    return sorted(made, key=lambda group: (-len(group.layers), -len(group.rows), group.layers[0].layer))
+    same_rows = [SameRows(tokens, tuple(layers)) for tokens, layers in found.values()]
+    return sorted(same_rows, key=lambda group: (-len(group.layers), -len(group.rows), group.layers[0].layer))
 
 
-def over_layers(made: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
+def over_layers(by_group: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
     """One table of tests by layer from those of groups of layers, each with a first row over all layers of its group.
 
     The first group's such row stays, its p_adjusted is its p; those of the layers are adjusted for all layers. No rows
     of no group.
     """
-    if not made:
+    if not by_group:
         return pd.DataFrame(columns=list(columns))
-    layers = pd.concat([part.iloc[1:] for part in made], ignore_index=True).sort_values("layer")
+    layers = pd.concat([part.iloc[1:] for part in by_group], ignore_index=True).sort_values("layer")
     layers["p_adjusted"] = chance.adjusted(layers["p"].to_numpy("float64"))
-    overall = made[0].iloc[:1]
+    overall = by_group[0].iloc[:1]
     return pd.concat([overall.assign(p_adjusted=overall["p"]), layers], ignore_index=True)[list(columns)]

@@ -66,8 +66,8 @@ def segments(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
         for size in SIZES:
             record |= _beside(f"sch_{size}", cache_hits(ordered, who, m, size * k).mean(axis=1).tolist())
         records.append({"length": m, "n_segments": len(starts), **record})
-    made = pd.DataFrame(records, columns=COLUMNS).assign(n_rows=len(who), n_layers=len(group.layers))
-    return made.astype(_TYPES)
+    table = pd.DataFrame(records, columns=COLUMNS).assign(n_rows=len(who), n_layers=len(group.layers))
+    return table.astype(_TYPES)
 
 
 def _beside(name: str, values: Sequence[float]) -> dict[str, float]:
@@ -130,8 +130,8 @@ def cache_hits(chose: Chosen, who: Rows, m: int, size: int) -> np.ndarray:
     clock, absent = 0, np.iinfo(np.int32).max
     for row in range(n_rows):
         wanted = np.nonzero(flat[:, row])[1].reshape(-1, n_chosen)
-        held = cached[each[:, None], wanted].sum(axis=1)
-        hits += held + np.minimum(size - n_cached, n_chosen - held)
+        found = cached[each[:, None], wanted].sum(axis=1)
+        hits += found + np.minimum(size - n_cached, n_chosen - found)
         ahead = (sums[:, min(row + m, ends[row])] - sums[:, row]).astype(np.int32)
         worth = np.where(cached, ahead * scale + used, absent)
         for expert in wanted.T:

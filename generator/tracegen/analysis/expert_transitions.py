@@ -40,8 +40,8 @@ def stickiness(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
     those in which the same rows chose, if they are most. No rows where no layer can be tested: see
     `expert_rows.groups`.
     """
-    made = [part for part in map(_group, groups(chosen, sizes, MOST_ROWS)) if len(part)]
-    return chance.with_older_name(over_layers(made, COLUMNS).astype(_TYPES))
+    by_group = [part for part in map(_group, groups(chosen, sizes, MOST_ROWS)) if len(part)]
+    return chance.with_older_name(over_layers(by_group, COLUMNS).astype(_TYPES))
 
 
 _TYPES = {name: "Int64" if name == "layer" or name.startswith("n_") else "Float64" for name in COLUMNS}

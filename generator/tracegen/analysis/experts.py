@@ -1,6 +1,6 @@
 """Which experts the tokens chose: how often each was chosen, layer by layer.
 
-A token's experts are those that the row holding it chose: see `held.held`.
+A token's experts are those that the row with it chose: see `held.held`.
 """
 
 from dataclasses import dataclass
@@ -48,9 +48,9 @@ def choice(tables: Tables) -> Choice:
 
 def sizes(tables: Tables, rows: pd.DataFrame) -> dict[int, int]:
     """How many experts each layer has in which `rows` chose: those of its tensors, at least up to the last chosen."""
-    held = tables["tensors"].dropna(subset=["n_experts", "layer"]).groupby("layer")["n_experts"].max()
+    stated = tables["tensors"].dropna(subset=["n_experts", "layer"]).groupby("layer")["n_experts"].max()
     last = rows.groupby("layer")["expert"].max()
-    return {int(n): max(int(held.get(n, 0)), int(last[n]) + 1) for n in sorted(last.index)}
+    return {int(n): max(int(stated.get(n, 0)), int(last[n]) + 1) for n in sorted(last.index)}
 
 
 def generated(tables: Tables) -> pd.DataFrame:

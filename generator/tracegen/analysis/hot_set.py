@@ -3,9 +3,9 @@
 A set that is chosen and scored on the same tokens looks hot even where tokens choose at random. So the first `LEARNED`
 of the generated tokens say which experts of each layer to keep, and only the later tokens are scored. Beside this
 static set stands a cache of the same size that keeps, in each layer, the experts chosen most recently. What each serves
-by chance is the share of experts that it holds; the gain is how much of the rest it serves:
+by chance is the share of experts that it keeps; the gain is how much of the rest it serves:
 
-    gain = (share of choices served − share held) / (1 − share held)
+    gain = (share of choices served − share kept) / (1 − share kept)
 
 0 is chance, 1 is every choice. Tokens in a row resemble each other, so that the interval of a gain comes from the means
 of `N_PARTS` parts of the scored tokens that follow each other, not from single tokens (batch means; Student's t).
@@ -46,7 +46,7 @@ class Gain:
 class HotSet:
     """What a static set and the experts chosen most recently would serve of the scored tokens.
 
-    `n_held` of `n_experts` experts are held in each layer. `kept`: layer, expert, n_learned (tokens of the learned part
+    `n_held` of `n_experts` experts are kept in each layer. `kept`: layer, expert, n_learned (tokens of the learned part
     that chose it), the most chosen first: the static set.
     """
 
@@ -71,16 +71,16 @@ class HotSet:
 
 
 def n_held(n_experts: int, n_chosen: int) -> int:
-    """How many experts of a layer to hold: twice what a token chooses, at most half of all, at least one token's."""
+    """How many experts of a layer to keep: twice what a token chooses, at most half of all, at least one token's."""
     return max(n_chosen, min(2 * n_chosen, n_experts // 2))
 
 
 def hot_set(chosen: pd.DataFrame, n_experts: int, *, held: int | None = None) -> HotSet | None:
     """Learn a hot set on the first `LEARNED` of the tokens and score it on the others.
 
-    `chosen` is the result of `experts.generated`; its layers have `n_experts` each. `held`: how many of them to hold.
+    `chosen` is the result of `experts.generated`; its layers have `n_experts` each. `held`: how many of them to keep.
     None where there are fewer than `LEAST_TOKENS` token rows, where rows choose different numbers of experts, or where
-    all of a layer would be held.
+    all of a layer would be kept.
     """
     table = _by_token(chosen)
     if table is None or len(table) < LEAST_TOKENS:
@@ -146,10 +146,10 @@ def _recently_chosen(table: np.ndarray, first: int, hold: int, n_experts: int) -
     for token, experts in enumerate(table):
         if token >= first:
             order = np.argsort(-last, axis=1, kind="stable")[:, :hold]
-            held = np.zeros_like(last, dtype=bool)
-            np.put_along_axis(held, order, True, axis=1)
-            held &= last >= 0
-            served[token - first] = held[of_layer, experts].mean()
+            recent = np.zeros_like(last, dtype=bool)
+            np.put_along_axis(recent, order, True, axis=1)
+            recent &= last >= 0
+            served[token - first] = recent[of_layer, experts].mean()
         last[of_layer, experts] = token
     return served
 

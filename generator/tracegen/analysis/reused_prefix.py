@@ -1,4 +1,4 @@
-"""Tokens of prompts that no pass computed, as the KV cache held them from before."""
+"""Tokens of prompts that no pass computed, as the KV cache had them from before."""
 
 from tracegen.analysis.accesses import Tables
 from tracegen.contract.held_tokens import begins_of_prompts, of_sequences

@@ -99,11 +99,11 @@ def reuse(chosen: pd.DataFrame, counts: pd.DataFrame) -> pd.DataFrame:
     tokens = rows[["layer", "who", "pass_id", "row"]].drop_duplicates().sort_values(["layer", "who", "pass_id", "row"])
     tokens = tokens.assign(number=tokens.groupby(["layer", "who"]).cumcount())
     rows = rows.merge(tokens, on=["layer", "who", "pass_id", "row"])
-    held = rows.groupby(["layer", "who", "number"]).size().rename("before").reset_index()
+    before = rows.groupby(["layer", "who", "number"]).size().rename("before").reset_index()
     now = rows[rows["number"] > 0][["layer", "who", "number", "expert"]]
     earlier = rows[["layer", "who", "number", "expert"]].assign(number=rows["number"] + 1, again=True)
     now = now.merge(earlier, on=["layer", "who", "number", "expert"], how="left")
-    now = now.merge(held.assign(number=held["number"] + 1), on=["layer", "who", "number"])
+    now = now.merge(before.assign(number=before["number"] + 1), on=["layer", "who", "number"])
     size = counts.groupby("layer").size()
     grouped = now.assign(again=now["again"].notna(), even=now["before"] / now["layer"].map(size)).groupby("layer")
     table = grouped.agg(n_choices=("expert", "size"), n_again=("again", "sum"), even=("even", "mean")).reset_index()

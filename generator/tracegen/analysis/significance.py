@@ -156,7 +156,7 @@ def least_runs(n_rows: int, level: float = LEVEL, *, paired: bool = False) -> in
 def runs_needed(row: Difference, n_rows: int = 1) -> int | None:
     """About how many runs a side (of pairs: pairs) would end in a verdict, if shift and spread stay as they are.
 
-    With too few for any interval these are the least that can be told at all. Otherwise each end of the interval comes
+    With too few for any interval these are the fewest that can show anything. Otherwise each end of the interval comes
     nearer to the shift with the root of the number of runs: so many that it leaves out 0, and no fewer than
     `least_runs`; or so many that it lies within the margin; whichever are fewer. None if neither can ever be.
     """

@@ -49,7 +49,7 @@ class Specialists:
     and effects are parts of 1. `replicates` and `stays` are conditions 1 and 2.
 
     fields: field, n_prompts, n_tokens, least_p (null: not tested). needed: prompts of each field with which something
-    could be told (null with one field). n_experts: experts that were chosen, of all layers. n_ways, exact: of the test.
+    could be shown (null with one field). n_experts: experts chosen in any layer. n_ways, exact: of the test.
     """
 
     table: pd.DataFrame
@@ -174,12 +174,12 @@ def _left_out(counts: Counts, tested: np.ndarray, whole: _Effects) -> tuple[np.n
 
 def _p(counts: Counts, tested: np.ndarray, by: Labelings, observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """p of each effect, and p adjusted by the largest effect of each way; the observed way is among them."""
-    alone, held = np.zeros(observed.shape, dtype=np.int64), np.zeros(observed.shape, dtype=np.int64)
+    alone, of_largest = np.zeros(observed.shape, dtype=np.int64), np.zeros(observed.shape, dtype=np.int64)
     total, n_total = counts.chosen.sum(axis=0), counts.rows.sum(axis=0)
     for order in by.orders:
         of = np.add.reduceat(counts.chosen[order], by.starts, axis=0)[tested]
         n = np.add.reduceat(counts.rows[order], by.starts, axis=0)[tested]
         effect = of / n - (total - of) / (n_total - n)
         alone += effect >= observed - _TIE
-        held += effect.max() >= observed - _TIE
-    return alone / len(by.orders), held / len(by.orders)
+        of_largest += effect.max() >= observed - _TIE
+    return alone / len(by.orders), of_largest / len(by.orders)

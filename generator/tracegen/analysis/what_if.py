@@ -172,7 +172,7 @@ def _of_experts(tables: Tables, used: pd.DataFrame, slots: dict[int, np.ndarray]
 def held_share(used: pd.DataFrame, found: Scored, memory_bytes: float) -> float:
     """Which share of the bytes that scored passes touch lies in the parts that learned passes used most often.
 
-    `used` is the result of `parts`. As many parts as `memory_bytes` has room for are held, the last one in part, and
+    `used` is the result of `parts`. As many parts as `memory_bytes` has room for are kept, the last one in part, and
     never change; a byte that several accesses touch counts for each.
     """
     part = used["part"].to_numpy("int64")
@@ -185,9 +185,9 @@ def held_share(used: pd.DataFrame, found: Scored, memory_bytes: float) -> float:
     )
     order = np.lexsort((np.arange(n), -before))
     room = memory_bytes - np.concatenate(([0], np.cumsum(size[order])))[:-1]
-    held = np.clip(room, 0, size[order])
+    kept = np.clip(room, 0, size[order])
     touched = int((later * size).sum())
-    return float((later[order] * held).sum()) / touched if touched else 0.0
+    return float((later[order] * kept).sum()) / touched if touched else 0.0
 
 
 def simulated(used: pd.DataFrame, found: dict[str, np.ndarray], passes: frozenset[int], time: ReadTime) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tracegen.charts import channels, theme
 
-# change -> colour and sign: nothing is told by colour alone
+# change -> colour and sign: nothing is shown by colour alone
 CHANGES = {
     "same": (theme.INK["band2"][1], ""),
     "changed": (theme.GROUPS["attention"][1], "~"),

@@ -37,8 +37,8 @@ def waits(
     bars = pd.DataFrame({"row": waited["row"], "waited": waited["waited_ns"] / scale})
     length = alt.X("waited:Q", title=f"waited in all, {unit}", axis=dict(tickCount=3), scale=dict(zero=True))
     columns = ["label", "colour", "begin", "end", "waited"]
-    told = cells.assign(waited=[f"{three(ns / 1e6)} ms" for ns in cells["waited_ns"]])
-    beside, track, room = _file_rows(told, columns, rows, bars, length, axis, width)
+    cells_shown = cells.assign(waited=[f"{three(ns / 1e6)} ms" for ns in cells["waited_ns"]])
+    beside, track, room = _file_rows(cells_shown, columns, rows, bars, length, axis, width)
     title = f"waited for a cell of {size_text(axis.cell_bytes)}, upper end of each step; no colour: no page fault"
     whole = alt.vconcat(ruler(*bands, axis, track, room), beside, spacing=6)
     return alt.vconcat(_legend(title, ends, min(560, track)), whole, spacing=10)

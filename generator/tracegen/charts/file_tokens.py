@@ -143,8 +143,8 @@ def _marks(at: Plan, rows: pd.DataFrame, found: pd.DataFrame, words: str) -> pd.
 
 def _in_rows(at: Plan, rows: pd.DataFrame, cells: pd.DataFrame, words: pd.Series | str) -> pd.DataFrame:
     """The cells at the height of their rows, with what they tell."""
-    told = cells.assign(what=part_names(at).to_numpy()[cells["part"]] + ": " + words)
-    return told.merge(rows[["row", "pass_id", "label", "top", "bottom"]], on="row")
+    named = cells.assign(what=part_names(at).to_numpy()[cells["part"]] + ": " + words)
+    return named.merge(rows[["row", "pass_id", "label", "top", "bottom"]], on="row")
 
 
 def _rulers(at: Plan, top: float) -> pd.DataFrame:

@@ -128,7 +128,7 @@ def _x(disk: Axis, **more: Any) -> Any:
     return alt.X("begin:Q", scale=scale, **({"title": f"place in the model file, {unit}"} | more))
 
 
-TOLD = {
+TOOLTIP = {
     "label": "pass", "tensor": "tensor", "layer": "layer", "dtype": "type", "used": "bytes used", "memory": "memory",
     "stretch": "bytes of the file",
 }  # fmt: skip
@@ -157,7 +157,7 @@ def _disk(cells: pd.DataFrame, y: Any, axis: Axis, track: int, height: int) -> A
             x2=alt.X2("end:Q"),
             y=y,
             color=alt.Color("colour:N", scale=None),
-            tooltip=[alt.Tooltip(f"{field}:N", title=title) for field, title in TOLD.items()],
+            tooltip=[alt.Tooltip(f"{field}:N", title=title) for field, title in TOOLTIP.items()],
         )
     )
     return (marks + _gaps(axis)).properties(width=track, height=height)

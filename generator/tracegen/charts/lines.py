@@ -1,4 +1,4 @@
-"""Charts of lines, one for each of several series, told apart by colour and by dashes."""
+"""Charts of lines, one for each of several series, which differ by colour and by dashes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -51,12 +51,12 @@ def packed(pdf: bytes, metadata: bytes = b"") -> bytes:
         kept = [(number, re.sub(rb"/Type\s*/(?:Page|Catalog)\b", named, body, count=1)) for number, body in kept]
         holder += 1
     rows[holder] = (1, len(written), 0)
-    heads, held = b"", b""
+    heads, objects = b"", b""
     for i, (number, body) in enumerate(kept):
         rows[number] = (2, holder, i)
-        heads += b"%d %d " % (number, len(held))
-        held += body + b"\n"
-    written += _stream(holder, b"/Type /ObjStm /N %d /First %d " % (len(kept), len(heads)), heads + held)
+        heads += b"%d %d " % (number, len(objects))
+        objects += body + b"\n"
+    written += _stream(holder, b"/Type /ObjStm /N %d /First %d " % (len(kept), len(heads)), heads + objects)
     rows[holder + 1] = (1, len(written), 0)
     table = b"".join(struct.pack(">BIH", *rows[number]) for number in range(holder + 2))
     about = b"/Type /XRef /Size %d /W [1 4 2] /Root 1 0 R " % (holder + 2)

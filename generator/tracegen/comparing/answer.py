@@ -34,11 +34,11 @@ def answer(comparison: Comparison, factor: str = "") -> str:
     found = differing(comparison.a, comparison.b)
     other = _is_other_model(comparison, found)
     changed = [d for d in found if d.group == "Setting" and d.known and (d.key != "model" or other is None)]
-    told = [*_timed(comparison), *_touched(comparison)]
+    parts = [*_timed(comparison), *_touched(comparison)]
     counted = [row for row in comparison.rows if row.kind == "counted"]
     if counted and not any(row.state in TELLING for row in counted):
-        told += ["nothing that was counted changed", *_without_effect(comparison, changed)]
-    said = "; ".join(told) or say.in_brief(comparison)
+        parts += ["nothing that was counted changed", *_without_effect(comparison, changed)]
+    said = "; ".join(parts) or say.in_brief(comparison)
     named = ", ".join([*([_models(comparison)] if other else []), *_settings(changed)]) or factor
     return q.ended(f"{named}: {said}" if named else f"{said[:1].upper()}{said[1:]}")
 
@@ -104,7 +104,7 @@ def _value(key: str, value: str) -> str:
 
 def _timed(comparison: Comparison) -> list[str]:
     """The measures asked about that differ; without one, speed, bytes and waiting, and why they show no difference."""
-    rows = comparison.told(*ASKED, WAITING)
+    rows = comparison.not_zero(*ASKED, WAITING)
     different = [row for row in rows if row.state == "different"]
     if different or not rows:
         return [_difference(row) for row in different[:MOST_MEASURES]]
@@ -156,7 +156,7 @@ def _touched(comparison: Comparison) -> list[str]:
 
 def _without_effect(comparison: Comparison, changed: Sequence[Differs]) -> list[str]:
     """The settings that left the measure as it was that they are there to change, with that measure."""
-    told = []
+    sentences = []
     timed = any(row.asked and row.state == "different" for row in comparison.rows)
     for one in changed:
         phase, what, became = MEANT.get(one.key, ("", "", ""))
@@ -164,6 +164,6 @@ def _without_effect(comparison: Comparison, changed: Sequence[Differs]) -> list[
         if row is None or not row.values_a or set(row.values_a) != set(row.values_b) or len(set(row.values_a)) > 1:
             continue
         values = [" or ".join(SWITCH.get(value, value) for value in of) for of in (one.a, one.b)]
-        told.append(f"{say.value(row.a, row.unit)} {became} with {one.key} {values[0]} and {values[1]}")
-        told[-1] += "" if timed else f": {one.key} changed nothing here"
-    return told
+        sentences.append(f"{say.value(row.a, row.unit)} {became} with {one.key} {values[0]} and {values[1]}")
+        sentences[-1] += "" if timed else f": {one.key} changed nothing here"
+    return sentences

@@ -1,4 +1,4 @@
-"""What differs between two sides: each measure held beside that of the other side, and how sure a difference is.
+"""What differs between two sides: each measure beside that of the other side, and how sure a difference is.
 
 Counted measures: any difference is real. Timed ones: see `analysis.significance`. The two are never mixed.
 """
@@ -123,7 +123,7 @@ class Comparison:
         row = self.named(phase, what)
         return row if row and row.values_a and row.values_b else None
 
-    def told(self, *names: tuple[str, str]) -> list[Compared]:
+    def not_zero(self, *names: tuple[str, str]) -> list[Compared]:
         """Those of these key figures (phase, what) that both sides have and that are not 0 in all runs."""
         rows = [self.known(*name) for name in names]
         return [row for row in rows if row and any((*row.values_a, *row.values_b))]
@@ -154,7 +154,7 @@ def compare(a: Side, b: Side, *, margin: float = MARGIN) -> Comparison:
     rows.sort(key=lambda row: list(BY).index(row.by))
     paired = pairs is not None and len(left) >= LEAST_PAIRS
     in_rounds = pairs is not None
-    return Comparison(a, b, tuple(_held(rows, in_rounds=in_rounds)), paired, margin, in_rounds)
+    return Comparison(a, b, tuple(_adjusted(rows, in_rounds=in_rounds)), paired, margin, in_rounds)
 
 
 def _is_asked(key: _Key) -> bool:
@@ -236,7 +236,7 @@ def _by_key(runs: Sequence[Measured]) -> dict[_Key, dict[int, float]]:
 def _compared(
     key: _Key, a: _Values, b: _Values, *, paired: bool, comparable: bool, enough: bool, margin: float
 ) -> Compared:
-    """`enough`: pairs could tell this row among those held with it; if not, its runs are tested as independent ones,
+    """`enough`: pairs could tell this row among those tested with it; if not, its runs are tested as independent ones,
     which only makes the test more careful: more repeats never tell less. Of several cells only pairs can tell anything.
     """
     phase, by, item, what, kind, unit = key
@@ -273,7 +273,7 @@ def evenly(values: Sequence[float]) -> Sequence[float]:
 def of_ratios(a: Sequence[float], b: Sequence[float], *, paired: bool = True, margin: float = MARGIN) -> Difference:
     """The difference of pairs from several cells, by their ratios: a cell of large values counts no more than others.
 
-    Shift and interval are those of the ratio b / a, told as a change of the median of A; without `paired` of each value
+    Shift and interval are those of the ratio b / a, as a change of the median of A; without `paired` of each value
     of B and each of A. All values are above 0.
     """
     base = min(math.log(value) for value in (*a, *b))
@@ -303,9 +303,9 @@ def _same(a: float, b: float) -> bool:
     return abs(a - b) <= ROUNDING * max(abs(a), abs(b))
 
 
-def _held(rows: Sequence[Compared], *, in_rounds: bool) -> list[Compared]:
+def _adjusted(rows: Sequence[Compared], *, in_rounds: bool) -> list[Compared]:
     """The rows, each difference adjusted for all others that were asked, or for all that were not."""
-    made = list(rows)
+    adjusted = list(rows)
     for asked, level in ((True, ASKED_LEVEL), (False, OTHERS_LEVEL)):
         places = [i for i, row in enumerate(rows) if row.difference is not None and row.asked == asked]
         differences = [found for i in places if (found := rows[i].difference) is not None]
@@ -313,5 +313,5 @@ def _held(rows: Sequence[Compared], *, in_rounds: bool) -> list[Compared]:
         for i, found in zip(places, holm(differences, level), strict=True):
             if rows[i].several and not found.paired and found.verdict == "not enough runs":  # only pairs can tell
                 found = replace(found, runs_needed=pairs if in_rounds and found.n_a < pairs else None)
-            made[i] = replace(rows[i], difference=found, state=found.verdict)
-    return made
+            adjusted[i] = replace(rows[i], difference=found, state=found.verdict)
+    return adjusted

@@ -51,7 +51,7 @@ def differing(a: Side, b: Side) -> list[Differs]:
 
 
 def without_facts(*sides: Side) -> list[str]:
-    """The names of the sides of which no facts are held: versions from before bundles held them."""
+    """The names of the sides of which no facts are stored: versions from before bundles had them."""
     return [side.name for side in sides if not side.typical.facts]
 
 

@@ -8,7 +8,7 @@ from tracegen.report.words import expert_chance_sentences
 RANDOM = (
     "With random weights the field of a text means nothing to the model: what is found here is no domain expertise."
 )
-MOST_TOLD = 3  # specialists
+MOST_NAMED = 3  # specialists
 HIDDEN = "The names of prompts are private here, and with them their fields."
 
 
@@ -29,7 +29,7 @@ def needed(n_fields: int, prompts: int | None) -> str:
 
 
 def cannot_tell(*, n_fields: int, several: bool, least: float | None, level: float, prompts: int | None) -> str:
-    """Why no specialist can be told; `several`: some field has two prompts and two others are there."""
+    """Why no specialist can be shown; `several`: some field has two prompts and two others are there."""
     if n_fields < 2:
         return "All prompts are of one field: there is no other to hold it against."
     if not several:
@@ -62,10 +62,10 @@ def why_none(
     return f"p is not below {level:g}" if tellable else "too few prompts to tell"
 
 
-Told = tuple[int, int, str, float, float]  # layer, expert, field, effect, p
+Specialist = tuple[int, int, str, float, float]  # layer, expert, field, effect, p
 
 
-def specialists(found: Sequence[Told], best: Told | None, *, n: str, reason: str, level: float) -> str:
+def specialists(found: Sequence[Specialist], best: Specialist | None, *, n: str, reason: str, level: float) -> str:
     """The finding: which experts belong to a field, none, or why nobody can know (`reason`).
 
     `best`: the largest effect, if any was counted.
@@ -78,12 +78,12 @@ def specialists(found: Sequence[Told], best: Told | None, *, n: str, reason: str
             "No expert is shown to belong to a field: none is chosen more by every prompt of a field, whichever prompt "
             f"is left out, with p below {level:g} ({n}).{largest}"
         )
-    more = f"; and {q.count(len(found) - MOST_TOLD)} more" if len(found) > MOST_TOLD else ""
+    more = f"; and {q.count(len(found) - MOST_NAMED)} more" if len(found) > MOST_NAMED else ""
     first = "One expert belongs" if len(found) == 1 else f"{q.count(len(found))} experts belong"
-    return f"{first} to a field: {'; '.join(_expert(of) for of in found[:MOST_TOLD])}{more} ({n})."
+    return f"{first} to a field: {'; '.join(_expert(of) for of in found[:MOST_NAMED])}{more} ({n})."
 
 
-def _expert(of: Told) -> str:
+def _expert(of: Specialist) -> str:
     layer, expert, field, effect, p = of
     return f"expert {expert} of layer {layer} in {field}, {points(effect)}, {q.p_words(p)}"
 

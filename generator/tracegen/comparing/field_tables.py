@@ -34,9 +34,9 @@ def specialists_table(fields: Fields, keep: Keep) -> TableView:
 def findings(fields: Fields) -> list[str]:
     """The sentences of the matrix: specialists, how alike prompts choose, and what random weights make of both."""
     of = fields.specialists
-    told = [_told(row) for row in _records(of.found)]
-    best = _told(_records(of.table)[0]) if len(of.table) else None
-    lines = [say.specialists(told, best, n=_n(of), reason=_reason(fields), level=chance.LEVEL)]
+    found = [_specialist(row) for row in _records(of.found)]
+    best = _specialist(_records(of.table)[0]) if len(of.table) else None
+    lines = [say.specialists(found, best, n=_n(of), reason=_reason(fields), level=chance.LEVEL)]
     if fields.likeness is not None:
         like = fields.likeness
         lines.append(say.alike(
@@ -46,7 +46,7 @@ def findings(fields: Fields) -> list[str]:
     return [*lines, say.RANDOM] if fields.random else lines
 
 
-def _told(row: dict[str, Any]) -> say.Told:
+def _specialist(row: dict[str, Any]) -> say.Specialist:
     return int(row["layer"]), int(row["expert"]), str(row["field"]), float(row["effect"]), float(row["p_adjusted"])
 
 

@@ -40,8 +40,8 @@ def interactions(cells: Sequence[Side], margin: float = MARGIN) -> list[Interact
     factors = factors_of(cells)
     for phase in PHASES:
         of_phase = list(_of_phase(cells, factors, phase, margin))
-        held = holm([row.difference for row in of_phase])
-        found += [replace(row, difference=difference) for row, difference in zip(of_phase, held, strict=True)]
+        adjusted = holm([row.difference for row in of_phase])
+        found += [replace(row, difference=difference) for row, difference in zip(of_phase, adjusted, strict=True)]
     return found
 
 

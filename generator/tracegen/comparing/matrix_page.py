@@ -71,7 +71,7 @@ def render_matrix(
             for effect, page in zip(changed, pages, strict=True)
         ],
         "factors": [f"{factor}: {', '.join(values)}" for factor, values in factors.items()],
-        "made": _made(sides),
+        "made": _when_and_where(sides),
         "checks": sorted({check.title for side in sides for run in side.runs for check in run.checks
                           if check.state == "warning"}),
         "machines": _machines([run for side in sides for run in side.runs]),
@@ -91,7 +91,7 @@ def render_matrix(
     return report(collector, name, (overview, *pages))
 
 
-def _made(sides: Sequence[Side]) -> str:
+def _when_and_where(sides: Sequence[Side]) -> str:
     """When the runs were made, and on which processor, if there is one."""
     runs = [run for side in sides for run in side.runs]
     days = sorted({run.created[:10] for run in runs})

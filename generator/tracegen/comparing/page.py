@@ -71,7 +71,7 @@ def comparison_page(collector: Collector, comparison: Comparison, key: str, titl
         "tokens": _tokens(drawn, comparison, *typical),
         "graph": _graph(drawn, comparison, nodes),
     }
-    held = [
+    listed = [
         tables.conditions(comparison.a, comparison.b, keep),
         tables.counted(comparison, keep),
         tables.timed(comparison, keep),
@@ -84,7 +84,7 @@ def comparison_page(collector: Collector, comparison: Comparison, key: str, titl
         "answers": say.answers(comparison),
         "machines": machines(comparison.a, comparison.b),
         "sides": [_side(letter, side) for letter, side in (("A", comparison.a), ("B", comparison.b))],
-        "tables": {table.key: table for table in held},
+        "tables": {table.key: table for table in listed},
         "figures": figures,
         "several": len(comparison.a.runs) + len(comparison.b.runs) > 2,
         "map_differs": figures["map"].drawing is not None and _uses_differ(*typical),

@@ -64,11 +64,11 @@ class Used:
 def _generated(run: Measured) -> pd.DataFrame:
     """The ranges of the file that generate passes used."""
 
-    def made() -> dict[str, pd.DataFrame]:
+    def used_ranges() -> dict[str, pd.DataFrame]:
         used = ranges(run.tables())
         return {"used": used[used["pass_id"].isin(_generate(run.tables()))]}
 
-    return run.once("used", lambda: RECENT.kept(made))()["used"]
+    return run.once("used", lambda: RECENT.kept(used_ranges))()["used"]
 
 
 def _generate(tables: Tables) -> pd.Series:

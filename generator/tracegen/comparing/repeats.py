@@ -49,9 +49,9 @@ def read_repeats(
         return
     texts = [name for name in COLUMNS if name != "value"]
     table = _read(folder, MEASURES, manifest, dict.fromkeys((*texts, "run", "created"), "str"))
-    made = _facts_by_run(folder, manifest, facts)
+    facts_by_run = _facts_by_run(folder, manifest, facts)
     for (run, created), of in table.groupby(["run", "created"], sort=False):
-        yield str(run), str(created), made.get(str(run), facts), of[COLUMNS].reset_index(drop=True)
+        yield str(run), str(created), facts_by_run.get(str(run), facts), of[COLUMNS].reset_index(drop=True)
 
 
 def _facts_by_run(
@@ -63,8 +63,8 @@ def _facts_by_run(
     table = _read(folder, RUNS, manifest, dict.fromkeys(_RUN_COLUMNS, "str"))
     found: dict[str, Mapping[str, Any]] = {}
     for row in table.to_dict("records"):
-        told = {key: row[f"host_{key}"] or None for key in HOST}
-        host = {key: int(text) if text and key in ("cores", "memory_bytes") else text for key, text in told.items()}
+        texts = {key: row[f"host_{key}"] or None for key in HOST}
+        host = {key: int(text) if text and key in ("cores", "memory_bytes") else text for key, text in texts.items()}
         own = {**facts, "host": {**facts.get("host", {}), **host}}
         if row["round"] and isinstance(facts.get("slot"), Mapping):
             own["slot"] = {**facts["slot"], "round": int(row["round"])}

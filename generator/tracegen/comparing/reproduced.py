@@ -80,20 +80,20 @@ def outcomes(comparison: Comparison) -> list[Reproduced]:
 def _outcome(row: Compared, margin: float) -> Reproduced:
     name, a, b = say.name(row), row.values_a, row.values_b
 
-    def made(outcome: Outcome, why: str = "") -> Reproduced:
+    def judged(outcome: Outcome, why: str = "") -> Reproduced:
         return Reproduced(name, row.unit, row.kind == "counted", a, b, outcome, why)
 
     if not a or not b:
-        return made("not judged", "only one side has it")
+        return judged("not judged", "only one side has it")
     if row.kind == "counted":
-        return made("equal" if {*a} == {*b} and len({*a}) == 1 else "different")
+        return judged("equal" if {*a} == {*b} and len({*a}) == 1 else "different")
     if row.state == "not comparable":
-        return made("not judged", "made on another machine")
+        return judged("not judged", "made on another machine")
     if row.state in ("different", "equal"):
-        return made("different" if row.state == "different" else "same")
+        return judged("different" if row.state == "different" else "same")
     if row.state == "same within the margin":
-        return made("same", f"within {say.margin_of(margin)}")
-    return made("not judged", "too few runs for a test")
+        return judged("same", f"within {say.margin_of(margin)}")
+    return judged("not judged", "too few runs for a test")
 
 
 def certificate(citation: str, comparison: Comparison, found: Sequence[Reproduced], faults: Sequence[str]) -> str:
@@ -104,7 +104,7 @@ def certificate(citation: str, comparison: Comparison, found: Sequence[Reproduce
     run = comparison.b.runs[-1]
     host, model = run.facts.get("host", {}), run.facts.get("model", {})
     differs = [d for d in differing(comparison.a, comparison.b) if d.group in ("Machine", "llama.cpp", "Model")]
-    told = [one for one in found if one.outcome != "equal"]
+    unequal = [one for one in found if one.outcome != "equal"]
     lines = [
         f"# {citation}, run again", "", f"{summary(found)}", "",
         f"- When: {run.created}, {q.counted(len(comparison.b.runs), 'run')}",
@@ -114,7 +114,7 @@ def certificate(citation: str, comparison: Comparison, found: Sequence[Reproduce
         *(f"- Other than then: {d.group}, {d.key}: {', '.join(d.a)} → {', '.join(d.b)}" for d in differs),
         *([f"- Known faults of the version, which may be why: {'; '.join(faults)}"] if faults else []),
         "", "| measure | published | run again | outcome |", "|---|---|---|---|",
-        *(f"| {' | '.join(cell.replace('|', ' ') for cell in one.row)} |" for one in told),
+        *(f"| {' | '.join(cell.replace('|', ' ') for cell in one.row)} |" for one in unequal),
         "", f"Not checked: {_not_checked(found)}", "",
     ]  # fmt: skip
     return "\n".join(lines)

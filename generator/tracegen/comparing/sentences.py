@@ -218,7 +218,7 @@ def size_of(part: float) -> str:
 
 
 def _timed(comparison: Comparison) -> list[str]:
-    rows = comparison.told(*ASKED)
+    rows = comparison.not_zero(*ASKED)
     states = {state(row, comparison.margin) for row in rows}
     if len(comparison.a.runs) == len(comparison.b.runs) == len(states) == 1:
         return [f"One run a side, {states.pop()}: {'; '.join(f'{name(row)}, {medians(row)}' for row in rows)}."]
@@ -226,11 +226,11 @@ def _timed(comparison: Comparison) -> list[str]:
     for row in rows:
         parts = ["" if row.several else medians(row), how_sure(row)]
         found = _verdict(row, comparison.margin)
-        said.append(f"{_begun(name(row))}: {found}. {_begun('; '.join(filter(None, parts)))}.")
+        said.append(f"{_capital(name(row))}: {found}. {_capital('; '.join(filter(None, parts)))}.")
     return said
 
 
-def _begun(text: str) -> str:
+def _capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 

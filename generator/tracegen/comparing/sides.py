@@ -140,7 +140,7 @@ def measured(folder: Path, run: Run) -> Measured:
 
 
 def _published(folder: Path) -> Side:
-    """The side of a version: its run, with the facts that are held of it (none of some old ones)."""
+    """The side of a version: its run, with the facts that are stored of it (none of some old ones)."""
     version = load_version(folder)
     document, checks = version.document, version.run_checks
     facts = withheld.facts(facts_of(Bundle(folder, document)))
@@ -153,7 +153,7 @@ def _published(folder: Path) -> Side:
         raise SettingsError(f"{version.citation}: was published without its tables; compare its run instead")
     runs = list(read_repeats(folder, document["manifest"], facts))
     runs = runs or [(version.citation, run.created, facts, measures(Context(run, version.tables)))]
-    found = [Measured(name, made, of, checks, table, lambda: version.tables) for name, made, of, table in runs]
+    found = [Measured(name, created, of, checks, table, lambda: version.tables) for name, created, of, table in runs]
     return Side(version.citation, tuple(found))
 
 

@@ -46,8 +46,8 @@ def _same_conditions(a: Side, b: Side) -> str:
     if lacking := without_facts(a, b):
         return f"Settings, model and builds of {' and '.join(lacking)} are not held."
     words = {"settings": "settings", "model": "model", "llama_cpp": "builds"}
-    held = {word: all(side.typical.fact(group) for side in (a, b)) for group, word in words.items()}
-    same, unknown = ([word for word, of in held.items() if of == known] for known in (True, False))
+    known_of_both = {word: all(side.typical.fact(group) for side in (a, b)) for group, word in words.items()}
+    same, unknown = ([word for word, of in known_of_both.items() if of == known] for known in (True, False))
     text = f"Nothing that is known of the runs differs{': same ' * bool(same)}{', '.join(same)}."
     return f"{text} Not known of both: {', '.join(unknown)}." if unknown else text
 

@@ -39,5 +39,5 @@ def held_tokens(passes: pd.DataFrame, tokens: pd.DataFrame) -> pd.DataFrame:
     rows = passes[of_sequences(passes)].sort_values("pass_id").join(first, on="pass_id")
     rows = rows.assign(since=(~rows["kind"].isin(_KNOWN)).groupby(rows["context"], dropna=False).cumsum())
     before = rows.groupby(["context", "since", "sequence"], dropna=False)["produced_token"].shift()
-    held = before.where((rows["kind"] == "generate") & (rows["n_rows"] == 1)).set_axis(rows["pass_id"])
-    return tokens[["pass_id", "row"]].assign(generated_token=tokens["pass_id"].map(held.dropna()).astype("Int32"))
+    of_pass = before.where((rows["kind"] == "generate") & (rows["n_rows"] == 1)).set_axis(rows["pass_id"])
+    return tokens[["pass_id", "row"]].assign(generated_token=tokens["pass_id"].map(of_pass.dropna()).astype("Int32"))

@@ -88,7 +88,7 @@ def _readme(
         said.insert(0, f"WITHDRAWN: {ended(str(withdrawn['reason']))}{successor}")
     when = f"Verdict: {version.verdict}. Published {version.created[:10]}."
     lines = (f"{md.prose(words)}\n\n" for words in (*said, when) if words)
-    rows = "".join(f"| {what} | {words} |\n" for what, words in _made_of(facts))
+    rows = "".join(f"| {what} | {words} |\n" for what, words in _recorded_of(facts))
     files = "".join(f"| `{name}` | {words} |\n" for name, words in FILES if _holds(document, name))
     return f"""# {version.citation}
 
@@ -136,7 +136,7 @@ def _holds(document: Mapping[str, Any], path: str) -> bool:
     return any(name == path or (path.endswith("/") and name.startswith(path)) for name in document["manifest"])
 
 
-def _made_of(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _recorded_of(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What ran on what, as far as it was recorded: what, words."""
     model, build, host = (facts.get(key) or {} for key in ("model", "llama_cpp", "host"))
     if model.get("sha256"):

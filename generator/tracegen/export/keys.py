@@ -14,10 +14,10 @@ def rows_of(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
     order = None if (keys[1:] >= keys[:-1]).all() else np.argsort(keys, kind="stable")
-    held = keys if order is None else keys[order]
-    at = np.minimum(np.searchsorted(held, wanted), len(held) - 1)
+    ascending = keys if order is None else keys[order]
+    at = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
     rows = at if order is None else order[at]
-    return np.where(held[at] == wanted, rows, -1)
+    return np.where(ascending[at] == wanted, rows, -1)
 
 
 def packed_pairs(table: pd.DataFrame) -> np.ndarray:

@@ -54,7 +54,7 @@ def _write(source: Source, folder: Path) -> None:
     (folder / "traces").mkdir()
     (folder / "graphs").mkdir()
     graphs = {graph: _Graph(source, graph) for graph in passes["graph"].unique().tolist()}
-    ops = _begun(source.table("ops"))
+    ops = _ran(source.table("ops"))
     of_pass = dict(list(ops.groupby("pass_id")))
     experts = _experts(source)
     placements = source.table("placements")
@@ -77,7 +77,7 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def _begun(ops: pd.DataFrame) -> pd.DataFrame:
+def _ran(ops: pd.DataFrame) -> pd.DataFrame:
     """The operations that ran, with their begin; one that was fused begins with the kernel that computed it."""
     ran = ops[ops["state"].isin(["executed", "fused"]).to_numpy(bool)]
     kernel = ran["fused_into"].fillna(ran["node"])

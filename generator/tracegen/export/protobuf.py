@@ -24,11 +24,11 @@ Column = Any  # bytes | np.ndarray | pa.Array, which has no types
 def varint(value: int) -> bytes:
     """A whole number as a varint, a negative one as its two's complement of 64 bits."""
     value %= _MODULUS
-    made = bytearray()
+    encoded = bytearray()
     while value > 127:
-        made.append(value & 127 | 128)
+        encoded.append(value & 127 | 128)
         value >>= 7
-    return bytes([*made, value])
+    return bytes([*encoded, value])
 
 
 def tag(field: int, wire_type: int) -> bytes:
@@ -125,16 +125,16 @@ def _joined(columns: Sequence[Column]) -> Any:
     """The columns side by side, as an Arrow array; neighbours of one size become one column first, which is faster."""
     parts: list[Any] = []
     for of_any_size, group in groupby(columns, lambda column: isinstance(column, pa.Array)):
-        held = list(group)
-        n = max((len(column) for column in held if isinstance(column, np.ndarray)), default=None)
+        neighbours = list(group)
+        n = max((len(column) for column in neighbours if isinstance(column, np.ndarray)), default=None)
         if of_any_size:
-            parts += held
+            parts += neighbours
         elif n is None:
-            parts.append(pa.scalar(b"".join(held), _PIECES))
+            parts.append(pa.scalar(b"".join(neighbours), _PIECES))
         else:
-            data = np.empty((n, sum(map(_sizes, held))), np.uint8)
+            data = np.empty((n, sum(map(_sizes, neighbours))), np.uint8)
             at = 0
-            for column in held:
+            for column in neighbours:
                 data[:, at : (at := at + _sizes(column))] = np.frombuffer(column, np.uint8).reshape(-1, _sizes(column))
             parts.append(ragged(data, np.full(n, at)))
     return pc.binary_join_element_wise(*parts, _NOTHING) if len(parts) > 1 else parts[0]

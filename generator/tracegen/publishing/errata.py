@@ -47,11 +47,11 @@ def errata_of(generator: str, page: str | None = None, *, created: str) -> tuple
     A generator without a readable version number counts as the oldest. `created` is the version's moment, as its
     version.json says it.
     """
-    made_by = _numbers(generator)
+    publisher = _numbers(generator)
 
     def has(one: Erratum) -> bool:
         since = _numbers(one.since)
-        return made_by < since or (made_by == since and created < one.until)
+        return publisher < since or (publisher == since and created < one.until)
 
     return tuple(one for one in ERRATA if has(one) and (page is None or page in one.pages))
 

@@ -115,7 +115,7 @@ def _steps(versions: Sequence[Published]) -> Iterator[tuple[Published, Published
 def drawn(asked: Sequence[Asked], experiments: Path, progress: Progress | None = None) -> list[Compared]:
     """Every comparison, or why it is missing; those that the cache lacks are drawn in another process."""
     progress = progress or Progress()
-    missing = [of for of in asked if not jobs.is_held(of.place)]
+    missing = [of for of in asked if not jobs.is_cached(of.place)]
     problems: dict[Path, str] = {}
     if missing:
         refuse_few_addresses()

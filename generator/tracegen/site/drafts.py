@@ -88,7 +88,7 @@ class Drawing:
                 self._places[path] = _place(path, self.runs[path], cache, known)
             except TracegenError as error:
                 self._errors[path] = error
-        missing = [path for path, place in self._places.items() if not jobs.is_held(place)]
+        missing = [path for path, place in self._places.items() if not jobs.is_cached(place)]
         if render is not None:
             problems = {path: jobs.attempt(draw, path, self._places[path], known, render) for path in missing}
             self._errors |= {path: _error(path, problem) for path, problem in problems.items() if problem}

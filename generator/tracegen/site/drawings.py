@@ -90,13 +90,13 @@ def drawn_once(folder: Path, draw: Callable[[Any], Drawn], document: Any) -> Dra
 
 def shrink(folder: Path, most: int = MOST) -> None:
     """Remove what was not used for longest, until at most `most` bytes are left."""
-    held = []
+    files = []
     for path in folder.glob("*.json"):
         with suppress(OSError):  # another build removed it
             state = path.stat()
-            held.append((state.st_mtime_ns, state.st_size, path))
-    left = sum(size for _, size, _ in held)
-    for _, size, path in sorted(held):
+            files.append((state.st_mtime_ns, state.st_size, path))
+    left = sum(size for _, size, _ in files)
+    for _, size, path in sorted(files):
         if left <= most:
             break
         path.unlink(missing_ok=True)

@@ -83,7 +83,7 @@ def answers(child: Popen[bytes], n: int) -> Iterator[str]:
         yield from [f"{NOT_DRAWN}: {ending(child.wait())}"] * (n - said)
 
 
-def is_held(place: Path) -> bool:
+def is_cached(place: Path) -> bool:
     """Whether the cache has this bundle; a damaged one is removed."""
     try:
         return place.is_dir() and bool(read_bundle(place))

@@ -42,8 +42,8 @@ class Outcome:
     @property
     def lines(self) -> list[tuple[str, str]]:
         """What is different, by lines: a label and its text."""
-        told = (("Worse", self.worse), ("Better", self.better), ("Counted differently", self.counted))
-        return [(label, "; ".join(rows)) for label, rows in told if rows]
+        labelled = (("Worse", self.worse), ("Better", self.better), ("Counted differently", self.counted))
+        return [(label, "; ".join(rows)) for label, rows in labelled if rows]
 
     @property
     def rest(self) -> str:

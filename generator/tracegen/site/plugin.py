@@ -210,11 +210,11 @@ class WholeFolders(FileSystemEventHandler):  # type: ignore[misc]  # watchdog is
 
 def _warn_of_secrets(published: Published) -> None:
     """Say loudly that a version holds what looks like a secret; of a withdrawn one, as a note: nothing mends it."""
-    held = exposed(published.bundle)
-    if not held:
+    secrets = exposed(published.bundle)
+    if not secrets:
         return
     version = published.version
-    names = printable(", ".join(held))
+    names = printable(", ".join(secrets))
     if version.status == "withdrawn":
         log.info(f"{version.citation} (withdrawn) holds what looks like secrets: {names}")
         return

@@ -121,8 +121,8 @@ def trend(entry: Entry) -> Trend | None:
         factors = cell_name(bundle.cell.get("factors", {}))
         rows.append(Row(name, tuple(_cell(key, old, new) for key, _ in FIGURES), factors))
         if old is not None and last is not None:
-            told = "; ".join(differences(old, new))
-            steps.append(Step(name, names[last.folder], told, outcome(entry.comparisons, name)))
+            words = "; ".join(differences(old, new))
+            steps.append(Step(name, names[last.folder], words, outcome(entry.comparisons, name)))
     abouts = [entry.abouts[name] for name in names.values()]
     lines = tuple(line([(a.typical(key), a.range(key)) for a in abouts]) for key, _ in FIGURES)
     if len(set(map(same_cell, bundles))) > 1:
@@ -160,14 +160,14 @@ def differences(old: About, new: About) -> Iterator[str]:
         yield "the settings of one of them are not recorded"
         return
     settings = [_settings(about) for about in (old, new)]
-    told = [*_both(*settings), *_named_facts(old, new)]
+    parts = [*_both(*settings), *_named_facts(old, new)]
     if _build(old) != _build(new):
-        told.append("build of llama.cpp")
+        parts.append("build of llama.cpp")
     if (hooks := [_hooks(about) for about in (old, new)])[0] != hooks[1]:
-        told.append("hooks " + _step(*(name or "not recorded" for name in hooks)))
+        parts.append("hooks " + _step(*(name or "not recorded" for name in hooks)))
     if (prompts := [_prompt(about) for about in (old, new)])[0] != prompts[1] and all(prompts):
-        told.append("prompt")
-    yield from told or ["no difference in settings, model, llama.cpp, tracegen or host that both record"]
+        parts.append("prompt")
+    yield from parts or ["no difference in settings, model, llama.cpp, tracegen or host that both record"]
     for n, words in (
         (len(settings[1].keys() - settings[0].keys()), "recorded for the first time"),
         (len(settings[0].keys() - settings[1].keys()), "no longer recorded"),

@@ -67,7 +67,7 @@ def run_program(
     """
     begin = time.monotonic()
     with noticed_interrupts() as interrupts, stdout.open("wb") as out, stderr.open("wb") as err:
-        child = _begun(
+        child = _launched(
             command,
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -97,8 +97,8 @@ def run_program(
     return Completed(status, time.monotonic() - begin)
 
 
-def _begun(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
-    """The program, begun. Raises EnvironmentFailure when it cannot be started."""
+def _launched(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
+    """The program, running. Raises EnvironmentFailure when it cannot be started."""
     try:
         return subprocess.Popen(list(command), **how)
     except OSError as error:
@@ -144,7 +144,7 @@ class Beside:
         self._begin = time.monotonic()
         self._interactive = interactive
         keyboard = sys.stdin is not None and sys.stdin.isatty()
-        self._child = _begun(
+        self._child = _launched(
             command,
             stdin=subprocess.DEVNULL if keyboard and not interactive else None,
             stdout=subprocess.PIPE,
@@ -240,7 +240,7 @@ def started(command: Sequence[str], stdin_bytes: bytes) -> Iterator[subprocess.P
     with tempfile.TemporaryFile() as stdin:
         stdin.write(stdin_bytes)
         stdin.seek(0)
-        child = _begun(command, stdin=stdin, stdout=subprocess.PIPE, start_new_session=True)
+        child = _launched(command, stdin=stdin, stdout=subprocess.PIPE, start_new_session=True)
     try:
         yield child
     finally:

@@ -42,10 +42,10 @@ class HashCache:
         known_hash = self.known(state)
         if known_hash is not None:
             return known_hash
-        begun_ns = time.time_ns()
+        begin_ns = time.time_ns()
         digest = hash_file(path)
         unchanged = _stamp(path.stat()) == _stamp(state)
-        if unchanged and max(state.st_mtime_ns, state.st_ctime_ns) < begun_ns - SETTLED_NS:
+        if unchanged and max(state.st_mtime_ns, state.st_ctime_ns) < begin_ns - SETTLED_NS:
             self._known[_key(state)] = self._new[_key(state)] = (*_stamp(state), digest)
         return digest
 

@@ -68,8 +68,8 @@ def _holder(descriptor: int) -> str:
     """Who has the lock, as the kernel lists it: `process 1234`, or `another process` where it does not say."""
     inode = str(os.fstat(descriptor).st_ino)
     try:
-        held = [line.split() for line in LOCKS.read_text().splitlines() if "->" not in line]
+        locks = [line.split() for line in LOCKS.read_text().splitlines() if "->" not in line]
     except OSError:
-        held = []
-    pids = [words[4] for words in held if words[1] == "FLOCK" and words[5].rpartition(":")[2] == inode]
+        locks = []
+    pids = [words[4] for words in locks if words[1] == "FLOCK" and words[5].rpartition(":")[2] == inode]
     return f"process {pids[0]}" if pids and int(pids[0]) > 0 else "another process"

@@ -56,13 +56,13 @@ class Progress:
 
     def later(self, label: str) -> Callable[[int, int, str], None]:
         """An `update` that begins the step `label` when it is called first: the step is shown only if it is long."""
-        begun = False
+        is_shown = False
 
         def update(done: int, total: int, unit: str = "") -> None:
-            nonlocal begun
-            if not begun:
+            nonlocal is_shown
+            if not is_shown:
                 self.step(label)
-                begun = True
+                is_shown = True
             self.update(done, total, unit)
 
         return update

@@ -215,8 +215,8 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
                 whole_table = stored.read(use_threads=False) if stored.metadata.num_rows < LARGE else None
                 columns = {}
                 for column in stored.schema_arrow.names:
-                    held = whole_table if whole_table is not None else stored.read([column])
-                    columns[column] = _owned(held[column].to_pandas(types_mapper=nullable.get))
+                    table = whole_table if whole_table is not None else stored.read([column])
+                    columns[column] = _owned(table[column].to_pandas(types_mapper=nullable.get))
         except FileNotFoundError as error:
             if contract.BY_NAME[name].added > extension:
                 tables[name] = contract.frame(name)
@@ -333,8 +333,8 @@ def last_published_run(experiment: Path) -> int:
     A repository holds versions but not runs, so a number may be taken although no run here has it.
     """
     paths = sorted((experiment / "versions").glob("[0-9]*/version.json"))
-    held = (read_json(path, SCHEMA, {"runs": [int]}) for path in paths)
-    return max((number for document in held for number in document.get("runs", ())), default=0)
+    documents = (read_json(path, SCHEMA, {"runs": [int]}) for path in paths)
+    return max((number for document in documents for number in document.get("runs", ())), default=0)
 
 
 def next_number(folder: Path) -> int:

@@ -28,13 +28,13 @@ def opened() -> bool:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     if type(sys.stdout) is TextIOWrapper:  # and not a stand-in of tests
-        held = sys.stdout
+        output = sys.stdout
         sys.stdout = _Output(
-            held.buffer,
-            held.encoding,
-            held.errors,
-            line_buffering=held.line_buffering,
-            write_through=held.write_through,
+            output.buffer,
+            output.encoding,
+            output.errors,
+            line_buffering=output.line_buffering,
+            write_through=output.write_through,
         )
     return was_open
 

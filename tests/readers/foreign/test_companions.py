@@ -175,7 +175,7 @@ def test_a_log_keeps_numbers_beyond_a_float_and_names_with_quotes() -> None:
     assert [check.state for check in log.checks] == ["passed", "passed"]
 
 
-def test_buffers_freed_twice_or_allocated_again_are_told() -> None:
+def test_buffers_freed_twice_or_allocated_again_are_reported() -> None:
     first, last = LOG.splitlines()
     again = first.replace(b"12.345", b"12.9")
     log = buffer_log.read_buffers("a", b"\n".join([first, again, last, last]))

@@ -51,7 +51,7 @@ def checks(trace: ForeignTrace) -> dict[str, Check]:
     return {each.key: each for each in trace.checks}
 
 
-def made(*records: bytes | list[bytes]) -> bytes:
+def traced(*records: bytes | list[bytes]) -> bytes:
     return HEADER + b"".join(part if isinstance(part, bytes) else b"".join(part) for part in records)
 
 
@@ -91,8 +91,8 @@ def test_events_are_those_that_other_decoders_find(number: str) -> None:
     is_op = (events.type == 2) | (events.type == 3)
     used = events.type < 4
     assert sorted({hex(pointer) for pointer in events.backend[used].tolist()}) == sorted(wanted["backends"])
-    begun = Counter(str(number) for number in events.op[events.type == 2].tolist())
-    assert begun == wanted["op_types"]
+    begins = Counter(str(number) for number in events.op[events.type == 2].tolist())
+    assert begins == wanted["op_types"]
     assert len(events.labels) == wanted["labels"] and int((events.label < 0).sum()) == wanted["null_labels"]
     assert max(map(len, events.labels)) == wanted["max_label_chars"]
     assert not events.op[~is_op].any() and not events.n_nodes[~(events.type < 2)].any()
@@ -248,24 +248,24 @@ def test_numbers_that_no_table_explains_are_refused_with_the_candidates() -> Non
 
 def test_tables_that_give_the_same_names_are_equal() -> None:
     """Without an operation after number 54, nothing tells 2026-01 from 2026-11, and nothing needs to."""
-    trace = read(made(two_ops(100)))
+    trace = read(traced(two_ops(100)))
     assert trace.facts["op_table"] == "2026-11"
     assert trace.tables["graph_nodes"]["op"].tolist() == ["GET_ROWS", "MUL_MAT"]
     flash = [graph(0, 1, 2), op(2, 2, "ffn_up-0", 29, 1), op(2, 3, "node_7", 74, 2), graph(1, 9, 2)]
-    assert "none that the names of the nodes decide for" in refused(made(flash))  # FLASH_ATTN_BACK, or FLASH_ATTN_EXT
+    assert "none that the names of the nodes decide for" in refused(traced(flash))  # FLASH_ATTN_BACK, or FLASH_ATTN_EXT
     flash[2] = op(2, 3, "__fattn__-0", 74, 2)
-    assert read(made(flash)).facts["op_table"] == "2026-11"
+    assert read(traced(flash)).facts["op_table"] == "2026-11"
     flash[2] = op(2, 3, "__fattn__-0", 73, 2)
-    assert read(made(flash)).facts["op_table"] == "2026-01"
+    assert read(traced(flash)).facts["op_table"] == "2026-01"
 
 
 def test_a_table_between_two_known_ones_is_refused() -> None:
     """In autumn 2025 MUL_MAT was 28."""
-    assert "--op-table" in refused(made(graph(0, 1, 1), op(2, 2, "ffn_up-0", 28, 1), op(3, 3, None, 28, 1)))
+    assert "--op-table" in refused(traced(graph(0, 1, 1), op(2, 2, "ffn_up-0", 28, 1), op(3, 3, None, 28, 1)))
 
 
 def test_a_trace_of_unnamed_operations_is_refused_until_a_table_is_chosen() -> None:
-    data = made(graph(0, 1, 1), op(2, 2, None, 29, 1), op(3, 8, None, 29, 1), graph(1, 9, 1))
+    data = traced(graph(0, 1, 1), op(2, 2, None, 29, 1), op(3, 8, None, 29, 1), graph(1, 9, 1))
     assert "2026-11: 0 of 0 names of nodes agree" in refused(data)
     trace = read(data, op_table="2026-11")
     assert trace.tables["graph_nodes"]["op"].tolist() == ["MUL_MAT"] and checks(trace)["op_names"].state == "warning"
@@ -299,7 +299,7 @@ def test_live_memory_is_the_set_of_live_pointers() -> None:
 
 
 def test_a_pointer_that_is_allocated_again_ends_the_buffer_before() -> None:
-    trace = read(made(memory(4, 10, 0xA, 100, "a"), memory(4, 20, 0xA, 50, "b"), memory(5, 30, 0xA, 0)))
+    trace = read(traced(memory(4, 10, 0xA, 100, "a"), memory(4, 20, 0xA, 50, "b"), memory(5, 30, 0xA, 0)))
     rows = trace.tables["buffers"][["time_ns", "event", "buffer_id", "name", "size_bytes"]]
     assert rows.to_numpy().tolist() == [
         [10, "alloc", 0, "a", 100], [20, "free", 0, "a", 100], [20, "alloc", 1, "b", 50], [30, "free", 1, "b", 50],
@@ -308,11 +308,11 @@ def test_a_pointer_that_is_allocated_again_ends_the_buffer_before() -> None:
     assert trace.tables["passes"].empty and "op_names" not in checks(trace)
 
 
-def test_the_branch_memory_visualization_is_told_by_what_its_records_hold() -> None:
+def test_the_branch_memory_visualization_is_recognised_by_its_records() -> None:
     tensors = [memory(4, 1, 0xA, 8, "a"), memory(5, 2, 0xA, 8)]
     buffers = [memory(6, 3, 0xB, 4096, "CPU"), memory(7, 90, 0xB, 4096)]
     others = [record(8, 91, 7, b""), record(9, 92, 8, b""), record(10, 93, 8, b"")]
-    trace = read(made(tensors, buffers[:1], two_ops(10), buffers[1:], others))
+    trace = read(traced(tensors, buffers[:1], two_ops(10), buffers[1:], others))
     assert trace.facts["dialect"] == "memory-visualization"
     assert trace.facts["counts"] == dict(
         graph_begin=1, graph_end=1, op_begin=2, op_end=2, tensor_alloc=1, tensor_free=1, buffer_alloc=1, buffer_free=1,
@@ -321,28 +321,28 @@ def test_the_branch_memory_visualization_is_told_by_what_its_records_hold() -> N
     rows = trace.tables["buffers"][["time_ns", "event", "name", "size_bytes"]].to_numpy().tolist()
     assert rows == [[3, "alloc", "CPU", 4096], [90, "free", "CPU", 4096]]
     assert checks(trace)["buffers_whole"].found == "2 events of tensors are left out"
-    assert read(made(tensors, others[1:])).facts["dialect"] == "memory-visualization"
+    assert read(traced(tensors, others[1:])).facts["dialect"] == "memory-visualization"
 
 
 def test_the_main_branch_has_barriers_without_a_pointer() -> None:
-    trace = read(made(two_ops(10), record(6, 60, 7, b""), record(7, 61, 8, b""), record(8, 62, 8, b"")))
+    trace = read(traced(two_ops(10), record(6, 60, 7, b""), record(7, 61, 8, b""), record(8, 62, 8, b"")))
     assert trace.facts["dialect"] == "main" and trace.tables["buffers"].empty
     counts = trace.facts["counts"]
     assert isinstance(counts, dict) and [counts[key] for key in ("barrier", "thread_begin", "thread_free")] == [1, 1, 1]
-    assert read(made(two_ops(10))).facts["dialect"] == "main or memory-visualization"
+    assert read(traced(two_ops(10))).facts["dialect"] == "main or memory-visualization"
 
 
 def test_a_dialect_that_nothing_decides_is_refused_with_the_candidates() -> None:
-    both = refused(made(two_ops(10), record(6, 60, 7, b""), memory(7, 61, 0xB, 8)))
+    both = refused(traced(two_ops(10), record(6, 60, 7, b""), memory(7, 61, 0xB, 8)))
     assert "signs of both: main (1 records of type 6 or 7 without a pointer); memory-visualization (1 records" in both
     assert "record at byte" in both
-    assert "signs of neither" in refused(made(two_ops(10), record(8, 60, 7, b"")))
+    assert "signs of neither" in refused(traced(two_ops(10), record(8, 60, 7, b"")))
 
 
 def test_times_of_two_threads_do_not_mix() -> None:
     """Two contexts that run at once: their records alternate, and each operation is in its own graph."""
     one, two = two_ops(100, thread=1), two_ops(105, thread=2, graph_pointer=0x2000)
-    trace = read(made([part for pair in zip(one, two, strict=True) for part in pair]))
+    trace = read(traced([part for pair in zip(one, two, strict=True) for part in pair]))
     ops = trace.tables["ops"]
     assert ops["begin_ns"].tolist() == [101, 112, 106, 117] and ops["end_ns"].tolist() == [111, 132, 116, 137]
     assert checks(trace)["op_times"].state == "passed" and checks(trace)["monotone_time"].state == "passed"
@@ -353,8 +353,8 @@ def test_a_thread_without_graphs_works_for_the_one_that_has_one() -> None:
     assert len(trace.tables["ops"]) == 3 and trace.tables["ops"]["begin_ns"].tolist()[2] == 1_000_060_000
 
 
-def test_an_operation_outside_all_graphs_is_in_no_pass_and_is_told() -> None:
-    trace = read(made(op(2, 1, "ffn_up-0", 29, 1), two_ops(10), op(3, 90, "ffn_up-0", 29, 1)))
+def test_an_operation_outside_all_graphs_is_in_no_pass_and_is_reported() -> None:
+    trace = read(traced(op(2, 1, "ffn_up-0", 29, 1), two_ops(10), op(3, 90, "ffn_up-0", 29, 1)))
     nodes = checks(trace)["nodes_accounted"]
     assert nodes.state == "failed" and nodes.detail == "2 records of operations outside all graphs"
     assert len(trace.tables["ops"]) == 2
@@ -362,7 +362,7 @@ def test_an_operation_outside_all_graphs_is_in_no_pass_and_is_told() -> None:
 
 def test_a_graph_whose_end_is_lost_does_not_swallow_the_ones_after_it() -> None:
     lost = two_ops(10)[:-1]
-    trace = read(made(lost, two_ops(100), two_ops(200, graph_pointer=0x3000)))
+    trace = read(traced(lost, two_ops(100), two_ops(200, graph_pointer=0x3000)))
     assert trace.tables["passes"]["begin_ns"].tolist() == [10, 100, 200]
     assert trace.tables["passes"]["end_ns"].isna().tolist() == [True, False, False]
     found = checks(trace)
@@ -372,7 +372,7 @@ def test_a_graph_whose_end_is_lost_does_not_swallow_the_ones_after_it() -> None:
 def test_parts_of_a_graph_inside_it_are_not_passes() -> None:
     """The scheduler's graph has no operations of its own; those of its two splits are the pass's."""
     outer, parts = graph(0, 5, 4, 0x9000, 0xF), [two_ops(10), two_ops(60, graph_pointer=0x2000)]
-    trace = read(made(outer, *parts, graph(1, 120, 4, 0x9000, 0xF)))
+    trace = read(traced(outer, *parts, graph(1, 120, 4, 0x9000, 0xF)))
     assert len(trace.tables["passes"]) == 1 and trace.tables["graph_nodes"]["node"].tolist() == [0, 1, 2, 3]
     assert checks(trace)["nodes_accounted"].state == "passed"
     assert checks(trace)["recorded_once"].found.startswith("3 graph records are 1 pass, each recorded at 2 nested")
@@ -381,7 +381,7 @@ def test_parts_of_a_graph_inside_it_are_not_passes() -> None:
 def test_an_operation_that_never_ends_has_no_state_and_no_time() -> None:
     records = two_ops(10)
     del records[4]
-    trace = read(made(records))
+    trace = read(traced(records))
     assert trace.tables["ops"]["state"].isna().tolist() == [False, True]
     assert trace.tables["ops"]["begin_ns"].isna().tolist() == [False, True]
     found = checks(trace)
@@ -391,7 +391,7 @@ def test_an_operation_that_never_ends_has_no_state_and_no_time() -> None:
 
 def test_ends_in_another_order_than_begins_are_matched_by_pointer() -> None:
     records = [graph(0, 1, 2), op(2, 2, "inp_embd", 40, 1), op(2, 3, "ffn_up-0", 29, 2)]
-    trace = read(made(records, op(3, 8, "", 29, 2), op(3, 9, "", 40, 1), graph(1, 10, 2)))
+    trace = read(traced(records, op(3, 8, "", 29, 2), op(3, 9, "", 40, 1), graph(1, 10, 2)))
     assert trace.tables["ops"]["state"].eq("executed").all()
     assert trace.tables["ops"]["begin_ns"].isna().all() and checks(trace)["op_times"].state == "failed"
 
@@ -400,28 +400,28 @@ def test_one_operation_has_no_time_where_those_of_other_graphs_have_none() -> No
     both = [graph(0, 1, 2), op(2, 2, "inp_embd", 40, 1), op(2, 3, "ffn_up-0", 29, 2)]
     both += [op(3, 8, None, 40, 1), op(3, 9, None, 29, 2), graph(1, 10, 2)]
     alone = [graph(0, 20, 1), op(2, 21, "ffn_up-0", 29, 2), op(3, 25, "ffn_up-0", 29, 2), graph(1, 26, 1)]
-    assert read(made(both, alone)).tables["ops"]["begin_ns"].isna().all()
-    assert read(made(alone)).tables["ops"]["begin_ns"].tolist() == [21]
-    mixed = read(made(both, two_ops(30, graph_pointer=0x2000)))
+    assert read(traced(both, alone)).tables["ops"]["begin_ns"].isna().all()
+    assert read(traced(alone)).tables["ops"]["begin_ns"].tolist() == [21]
+    mixed = read(traced(both, two_ops(30, graph_pointer=0x2000)))
     assert mixed.tables["ops"]["begin_ns"].isna().tolist() == [True, True, False, False]
     assert checks(mixed)["op_times"].detail == "in 1 of 2 passes operations begin before others end"
 
 
 def test_time_that_runs_back_is_counted_by_thread() -> None:
-    trace = read(made(two_ops(100), two_ops(50), two_ops(10, thread=9)))
+    trace = read(traced(two_ops(100), two_ops(50), two_ops(10, thread=9)))
     assert checks(trace)["monotone_time"].found == "1 step back"
     assert trace.tables["passes"]["begin_ns"].tolist() == [10, 50, 100]
-    assert checks(read(made(two_ops(0))))["zero_records"].state == "failed"
+    assert checks(read(traced(two_ops(0))))["zero_records"].state == "failed"
 
 
-def test_names_as_long_as_the_field_are_told() -> None:
-    assert checks(read(made(two_ops(1))))["names_whole"].state == "passed"
+def test_names_as_long_as_the_field_are_reported() -> None:
+    assert checks(read(traced(two_ops(1))))["names_whole"].state == "passed"
     longest = op(2, 60, "x" * 63, 29, 1)
-    trace = read(made(two_ops(1), graph(0, 59, 1), longest, op(3, 61, None, 29, 1), graph(1, 62, 1)))
+    trace = read(traced(two_ops(1), graph(0, 59, 1), longest, op(3, 61, None, 29, 1), graph(1, 62, 1)))
     assert checks(trace)["names_whole"].found == "1 name of 63 bytes"
     assert "x" * 63 in set(trace.tables["graph_nodes"]["name"])
 
 
-def test_a_pass_that_does_not_begin_with_the_lookup_is_told() -> None:
+def test_a_pass_that_does_not_begin_with_the_lookup_is_reported() -> None:
     assert checks(read(sample("07")))["first_op"].state == "passed"
     assert checks(read(sample("01")))["first_op"].state == "warning"

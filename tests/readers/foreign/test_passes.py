@@ -1,4 +1,4 @@
-"""Kinds of passes from their numbers of tokens: what can be told, and what cannot."""
+"""Kinds of passes from their numbers of tokens: what can be known, and what cannot."""
 
 import pytest
 

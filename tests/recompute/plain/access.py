@@ -38,7 +38,7 @@ def in_order(rows: Rows, found: Iterable[Access]) -> dict[int, list[Row]]:
 
 def steps(used: list[Row]) -> list[Step]:
     """From each range to the next."""
-    made: list[Step] = []
+    found: list[Step] = []
     for last, now in itertools.pairwise(used):
         gap, same = now["begin"] - last["end"], now["file"] == last["file"]
         if now["begin"] < last["end"] and last["begin"] < now["end"]:
@@ -48,14 +48,14 @@ def steps(used: list[Row]) -> list[Step]:
         else:
             kind = "contiguous" if gap == 0 and same else "forward"
         known = last["layer"] is not None and now["layer"] is not None
-        made.append((kind, gap, same, now["layer"] - last["layer"] if known else None))
-    return made
+        found.append((kind, gap, same, now["layer"] - last["layer"] if known else None))
+    return found
 
 
 def order(rows: Rows, found: Iterable[Access]) -> list[Row]:
     """What the table of the order says of each measured pass."""
     of = in_order(rows, found)
-    made = []
+    table = []
     for one in rows.measured:
         used = of.get(one["pass_id"], [])
         moves = steps(used)
@@ -69,11 +69,11 @@ def order(rows: Rows, found: Iterable[Access]) -> list[Row]:
             row[f"n_{kind}"] = sum(k == kind for k, *_ in moves)
         for tolerance in TOLERANCES:
             row[f"reads_{tolerance}"] = len(used) - sum(same and 0 <= gap <= tolerance for _, gap, same, _ in moves)
-        made.append(row)
-    return made
+        table.append(row)
+    return table
 
 
-def told_passes(passes: list[Row]) -> list[Row]:
+def shown_passes(passes: list[Row]) -> list[Row]:
     """The passes that titles tell of: generate passes that used a mapped file, else such prompt passes."""
     used = [row for row in passes if row["n_accesses"]]
     return [row for row in used if row["kind"] == "generate"] or [row for row in used if row["kind"] == "prompt"]
@@ -83,16 +83,16 @@ def reads(passes: list[Row]) -> list[Row]:
     """What joining neighbours makes of these passes."""
     n_steps = sum(max(row["n_accesses"] - 1, 0) for row in passes)
     accesses, touched = (sum(row[name] for row in passes) for name in ("n_accesses", "touched_bytes"))
-    made = []
+    table = []
     for tolerance in TOLERANCES:
         joined = [row[f"reads_{tolerance}"] for row in passes]
-        made.append(
+        table.append(
             {
                 "tolerance_bytes": tolerance, "reads": float(median(joined)),
                 "sequential_share": (accesses - sum(joined)) / n_steps, "mean_bytes": touched / sum(joined),
             }
         )  # fmt: skip
-    return made
+    return table
 
 
 def distances(rows: Rows, found: Iterable[Access], passes: list[Row]) -> list[Row]:
@@ -113,27 +113,27 @@ def path(rows: Rows, found: Iterable[Access], one: Row) -> list[Row]:
     for op in rows.ops[one["pass_id"]]:
         if op["fused_into"] is not None:
             times[op["node"]] = times[op["fused_into"]]
-    made = []
+    table = []
     for used in in_order(rows, found).get(one["pass_id"], []):
         begin, end = times[used["node"]]
         if begin is not None and end is not None:
             at = {"begin_ns": begin - one["begin_ns"], "end_ns": end - one["begin_ns"]}
-            made.append(at | {name: used[name] for name in ("begin", "end", "tensor", "component")})
-    return made
+            table.append(at | {name: used[name] for name in ("begin", "end", "tensor", "component")})
+    return table
 
 
 def blocks(rows: Rows, found: Iterable[Access]) -> list[Row]:
     """The different bytes that each pass used of mapped files, and those of the blocks in which they lie."""
-    made = []
+    table = []
     end_of_files = sum(file["size_bytes"] for file in rows["files"])
     for pass_id, used in in_order(rows, found).items():
         touched = union((one["begin"], one["end"]) for one in used)
         for size in (4096, 131072, 2097152):
             numbers = {n for one in used for n in range(one["begin"] // size, (one["end"] - 1) // size + 1)}
             in_blocks = sum(min((n + 1) * size, end_of_files) - n * size for n in numbers)
-            told = {"pass_id": pass_id, "block_bytes": size, "touched_bytes": touched}
-            made.append(told | {"in_blocks_bytes": in_blocks})
-    return made
+            common = {"pass_id": pass_id, "block_bytes": size, "touched_bytes": touched}
+            table.append(common | {"in_blocks_bytes": in_blocks})
+    return table
 
 
 def granule_bytes(rows: Rows) -> int:
@@ -144,27 +144,27 @@ def granule_bytes(rows: Rows) -> int:
 
 def uses(rows: Rows, found: Iterable[Access], size: int) -> list[int]:
     """The granules that operations used, one after the other, each once for an operation."""
-    made: list[int] = []
+    granules: list[int] = []
     for _, used in sorted(in_order(rows, found).items()):
         for _, of_op in itertools.groupby(used, key=lambda one: one["node"]):
             numbers = (n for one in of_op for n in range(one["begin"] // size, (one["end"] - 1) // size + 1))
-            made += dict.fromkeys(numbers)
-    return made
+            granules += dict.fromkeys(numbers)
+    return granules
 
 
 def lru_distances(items: list[int]) -> list[int]:
     """How many other items lie before each repeated one in a list of items by last use."""
     recent: list[int] = []
     seen: set[int] = set()
-    made = []
+    distances = []
     for item in items:
         if item in seen:
             at = recent.index(item)
-            made.append(at)
+            distances.append(at)
             del recent[at]
         seen.add(item)
         recent.insert(0, item)
-    return made
+    return distances
 
 
 def static_hits(items: list[int]) -> list[int]:
@@ -196,7 +196,7 @@ def what_if(rows: Rows, found: Iterable[Access]) -> list[Row]:
     joined = [
         (move[0] == "contiguous" or move[1] >= 0) and move[1] <= 131072 for p in scored for move in steps(of.get(p, []))
     ]
-    made = []
+    table = []
     for n in range(21):
         memory = round(n / 20 * total)
         reads = n_bytes = 0
@@ -206,14 +206,14 @@ def what_if(rows: Rows, found: Iterable[Access]) -> list[Row]:
                 reads += not (last[0] == pass_id and 0 <= begin - last[1] <= 131072)
                 n_bytes += end - begin
                 last = (pass_id, end)
-        made.append(
+        table.append(
             {
                 "order": "today", "memory_share": n / 20, "memory_bytes": memory, "reads": reads / len(scored),
                 "read_bytes": n_bytes / len(scored), "time_ns": (reads * 1e5 + n_bytes) / len(scored),
                 "sequential_share": sum(joined) / len(joined) if joined else None,
             }
         )  # fmt: skip
-    return made
+    return table
 
 
 def _parts(rows: Rows, of: dict[int, list[Row]]) -> list[tuple[int, int, tuple[int, int]]]:
@@ -224,9 +224,9 @@ def _parts(rows: Rows, of: dict[int, list[Row]]) -> list[tuple[int, int, tuple[i
         n = n if size % n == 0 else 1
         cuts |= {start + expert * (size // n) for expert in range(n + 1)}
     edges = sorted(cuts)
-    made = []
+    parts = []
     for pass_id, used in sorted(of.items()):
         for one in used:
             inside = edges[bisect.bisect_left(edges, one["begin"]) : bisect.bisect_right(edges, one["end"])]
-            made += [(pass_id, one["node"], stretch) for stretch in itertools.pairwise(inside)]
-    return made
+            parts += [(pass_id, one["node"], stretch) for stretch in itertools.pairwise(inside)]
+    return parts

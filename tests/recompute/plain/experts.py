@@ -31,18 +31,18 @@ def n_experts(rows: Rows, layer: int) -> int:
 
 def counts(rows: Rows) -> list[Row]:
     """How many token rows chose each expert of each layer, and how many would if all were chosen equally often."""
-    made = []
+    table = []
     for layer, tokens in choices(rows).items():
         size = n_experts(rows, layer)
         chosen = [row["expert"] for token in tokens for row in token]
         for expert in range(size):
-            made.append(
+            table.append(
                 {
                     "layer": layer, "expert": expert, "n_tokens": chosen.count(expert),
                     "n_tokens_if_even": len(chosen) / size,
                 }
             )  # fmt: skip
-    return made
+    return table
 
 
 def ranked(rows: Rows) -> list[Row]:
@@ -50,19 +50,19 @@ def ranked(rows: Rows) -> list[Row]:
 
     share: of the layer's choices; covered: with those of all before it; even: the share of an even choice.
     """
-    made = []
+    table = []
     for layer in choices(rows):
         of = [row for row in counts(rows) if row["layer"] == layer]
         total, sofar = sum(row["n_tokens"] for row in of), 0
         for place, row in enumerate(sorted(of, key=lambda row: (-row["n_tokens"], row["expert"])), 1):
             sofar += row["n_tokens"]
-            made.append(
+            table.append(
                 {
                     "layer": layer, "place": place, "expert": row["expert"], "n_tokens": row["n_tokens"],
                     "share": row["n_tokens"] / total, "covered": sofar / total, "even": 1 / len(of),
                 }
             )  # fmt: skip
-    return made
+    return table
 
 
 def layers(rows: Rows) -> list[Row]:
@@ -71,7 +71,7 @@ def layers(rows: Rows) -> list[Row]:
     unevenness: the standard deviation (of all experts, not of a sample) of the counts over their mean. needed_50,
     needed_80, needed_95: the fewest experts that got at least this percentage of the choices.
     """
-    made = []
+    table = []
     for layer in choices(rows):
         of = [row for row in ranked(rows) if row["layer"] == layer]
         n = [row["n_tokens"] for row in of]
@@ -86,8 +86,8 @@ def layers(rows: Rows) -> list[Row]:
             while sum(n[:taken]) * 100 < percent * sum(n):
                 taken += 1
             row[f"needed_{percent}"] = taken
-        made.append(row)
-    return made
+        table.append(row)
+    return table
 
 
 def reuse(rows: Rows) -> list[Row]:
@@ -96,7 +96,7 @@ def reuse(rows: Rows) -> list[Row]:
     n_tokens: those that have one before them. even: the mean, over their choices, of the share of the layer's experts
     that the token before had chosen.
     """
-    made = []
+    table = []
     for layer, tokens in choices(rows).items():
         before: dict[int, set[int]] = {}
         n_tokens = n_choices = n_again = 0
@@ -111,13 +111,13 @@ def reuse(rows: Rows) -> list[Row]:
                 likely += len(now) * len(earlier) / n_experts(rows, layer)
             before[sequence] = now
         if n_tokens:
-            made.append(
+            table.append(
                 {
                     "layer": layer, "n_tokens": n_tokens, "n_choices": n_choices, "n_again": n_again,
                     "share": n_again / n_choices, "even": likely / n_choices,
                 }
             )  # fmt: skip
-    return made
+    return table
 
 
 def by_strength(token: list[Row]) -> list[Row]:
@@ -130,18 +130,18 @@ def strength(rows: Rows) -> list[Row]:
 
     The strongest is the one of greatest weight, which need not be the one that the router named first.
     """
-    made = []
+    table = []
     for layer, tokens in choices(rows).items():
         weights = [[row["weight"] for row in by_strength(token)] for token in tokens]
         for place in range(1, max(map(len, weights)) + 1):
             of = [token[place - 1] for token in weights if place <= len(token)]
-            made.append(
+            table.append(
                 {
                     "layer": layer, "place": place, "n": len(of), "mean": sum(of) / len(of), "lowest": min(of),
                     "highest": max(of),
                 }
             )  # fmt: skip
-    return made
+    return table
 
 
 def of_tokens(rows: Rows) -> list[Row]:
@@ -150,13 +150,13 @@ def of_tokens(rows: Rows) -> list[Row]:
     most = max(row["unevenness"] for row in uneven)
     layer = next(row["layer"] for row in uneven if row["unevenness"] == most)
     return [
-        row | {"generated_token": held(rows).get((row["pass_id"], row["row"])), "place": place}
+        row | {"generated_token": token_of(rows).get((row["pass_id"], row["row"])), "place": place}
         for token in choices(rows)[layer]
         for place, row in enumerate(by_strength(token), 1)
     ]
 
 
-def held(rows: Rows) -> dict[tuple[int, int], int]:
+def token_of(rows: Rows) -> dict[tuple[int, int], int]:
     """Which generated token a token row holds, by pass and row: those of generate passes hold them in order."""
     generate = {one["pass_id"] for one in rows.of_kind("generate")}
     keys = sorted((row["pass_id"], row["row"]) for row in rows["tokens"] if row["pass_id"] in generate)
@@ -175,7 +175,7 @@ def prompt_choices(rows: Rows) -> Chosen:
 
 def balance(rows: Rows) -> list[Row]:
     """How evenly the choices of each layer fall on its experts, by phase: what needs no simulation."""
-    made = []
+    table = []
     for phase, layers_of in (("generate", choices(rows)), ("prompt", prompt_choices(rows))):
         for layer, tokens in layers_of.items():
             size = n_experts(rows, layer)
@@ -183,7 +183,7 @@ def balance(rows: Rows) -> list[Row]:
             n = [chosen.count(expert) for expert in range(size)]
             shares = [one / len(chosen) for one in n if one]
             differences = sum(abs(a - b) for a in n for b in n)
-            made.append(
+            table.append(
                 {
                     "phase": phase, "layer": layer, "n_layers": 1, "n_rows": len(tokens), "n_experts": size,
                     "n_chosen": len(tokens[0]), "n_used": len(shares),
@@ -191,7 +191,7 @@ def balance(rows: Rows) -> list[Row]:
                     "gini": differences / (2 * size * len(chosen)), "largest": max(n) * size / len(chosen),
                 }
             )  # fmt: skip
-    return made
+    return table
 
 
 def sticky(rows: Rows) -> list[Row]:
@@ -199,7 +199,7 @@ def sticky(rows: Rows) -> list[Row]:
 
     In a random order each ordered pair of the n tokens of a sequence is as likely to be neighbours as any other.
     """
-    made = []
+    table = []
     for row in reuse(rows):
         of: dict[int, list[set[int]]] = defaultdict(list)
         for token in choices(rows)[row["layer"]]:
@@ -210,25 +210,25 @@ def sticky(rows: Rows) -> list[Row]:
         )
         kept = {name: row[name] for name in ("layer", "n_choices", "n_again", "share", "even")}
         shuffled = common / row["n_choices"]
-        made.append(
+        table.append(
             kept | {"n_pairs": row["n_tokens"], "shuffled": shuffled, "effect": row["share"] - shuffled, "n_layers": 1}
         )
-    return made
+    return table
 
 
 def phases(rows: Rows) -> list[Row]:
     """How far apart the shares of choices of prompt and generation lie, layer by layer."""
-    made = []
+    table = []
     for layer, tokens in choices(rows).items():
         prompt = prompt_choices(rows).get(layer, [])
         if not prompt:
             continue
         one, other = ([row["expert"] for token in of for row in token] for of in (prompt, tokens))
         apart = sum(abs(one.count(e) / len(one) - other.count(e) / len(other)) for e in range(n_experts(rows, layer)))
-        made.append(
+        table.append(
             {"layer": layer, "n_layers": 1, "n_prompt": len(prompt), "n_generate": len(tokens), "distance": apart / 2}
         )
-    return made
+    return table
 
 
 def at_random(of: list[Row], size: int) -> float:
@@ -242,14 +242,14 @@ def at_random(of: list[Row], size: int) -> float:
 
 def used(rows: Rows) -> list[Row]:
     """How many experts of each expert tensor each pass of the prompt used, and all generate passes together."""
-    made = []
+    table = []
     parts = [(one["pass_id"], {one["pass_id"]}) for one in rows.of_kind("prompt")]
     parts.append((None, {one["pass_id"] for one in rows.of_kind("generate")}))
     for number, passes in parts:
         for tensor in rows["tensors"]:
             of = [row for row in rows["routing"] if row["pass_id"] in passes and row["layer"] == tensor["layer"]]
             if tensor["n_experts"] and of:
-                made.append(
+                table.append(
                     {
                         "phase": "generate" if number is None else "prompt", "pass_id": number,
                         "layer": tensor["layer"], "tensor": tensor["name"],
@@ -258,7 +258,7 @@ def used(rows: Rows) -> list[Row]:
                         "if_even": at_random(of, tensor["n_experts"]),
                     }
                 )  # fmt: skip
-    return made
+    return table
 
 
 def segments(rows: Rows) -> list[Row]:
@@ -274,17 +274,17 @@ def segments(rows: Rows) -> list[Row]:
     k = len(of[0][0][0]) if of else 0
     if not of or k == n_experts(rows, next(iter(layers))):
         return []
-    made = []
+    table = []
     for m in (4, 16, 64, 256):
         n = sum(max(0, len(tokens) - m + 1) for tokens in of)
         if n:
             srp, taken = best_segment_routing(of, m)
-            made.append(
+            table.append(
                 {"length": m, "n_rows": sum(map(len, of)), "n_segments": n, "n_layers": len(layers), "srp": srp}
                 | {"srp_size": taken / k}
                 | {f"sch_{size}": _mean_cache(of, m, size * k) for size in (1, 2)}
             )
-    return made
+    return table
 
 
 def _mean_cache(of: list[list[list[list[int]]]], m: int, size: int) -> float:
@@ -314,17 +314,17 @@ def best_segment_routing(of: list[list[list[list[int]]]], m: int) -> tuple[float
 
 def segment_cache(of: list[list[list[int]]], m: int, size: int) -> float:
     """SCH of a layer: sequences of token rows of experts, in one cache of so many experts that knows m rows."""
-    held: dict[int, int] = {}  # expert: when it was used last
+    cached: dict[int, int] = {}  # expert: when it was used last
     hits = clock = 0
     for tokens in of:
         for at, row in enumerate(tokens):
             ahead = [expert for one in tokens[at : at + m] for expert in one]
-            missing = [expert for expert in row if expert not in held]
-            hits += len(row) - len(missing) + min(len(missing), size - len(held))
+            missing = [expert for expert in row if expert not in cached]
+            hits += len(row) - len(missing) + min(len(missing), size - len(cached))
             for expert in row:
-                if expert not in held and len(held) >= size:
-                    del held[min(held, key=lambda one: (ahead.count(one), held[one]))]
+                if expert not in cached and len(cached) >= size:
+                    del cached[min(cached, key=lambda one: (ahead.count(one), cached[one]))]
                 clock += 1
-                held[expert] = clock
+                cached[expert] = clock
                 ahead.remove(expert)
     return hits / sum(len(row) for tokens in of for row in tokens)

@@ -1,4 +1,4 @@
-"""The memory page: what was used of the file and of its tensors, and what the buffers held."""
+"""The memory page: what was used of the file and of its tensors, and what was in the buffers."""
 
 import math
 from collections import defaultdict
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tests.recompute.plain.rows import Row, Rows
 from tests.recompute.plain.touched import Access, Range, union
 
-# What a component is counted under, told here a second time.
+# What a component is counted under, listed here a second time.
 GROUPS = {
     "embedding": ("embedding",),
     "attention": ("attention", "attention_q", "attention_k", "attention_v", "attention_output"),
@@ -27,15 +27,15 @@ def shared_rows(rows: Rows, most: int) -> list[list[int]]:
     passes = sorted((p for p in rows["passes"] if p["graph"] is not None), key=lambda p: p["pass_id"])
     generate = [p["pass_id"] for p in passes if p["kind"] == "generate"]
     together = max(1, math.ceil(len(generate) / max(1, most - (len(passes) - len(generate)))))
-    made: list[list[int]] = []
+    shared: list[list[int]] = []
     before = None
     for one in passes:
         place = (generate.index(one["pass_id"]) // together) if one["kind"] == "generate" else None
         if place is None or place != before:
-            made.append([])
-        made[-1].append(one["pass_id"])
+            shared.append([])
+        shared[-1].append(one["pass_id"])
         before = place
-    return made
+    return shared
 
 
 def heatmap(
@@ -58,18 +58,18 @@ def heatmap(
         pieces = used.get((pass_id, copied), ())
         return union((max(b, begin), min(e, end)) for b, e in pieces if b < end and e > begin)
 
-    told = []
+    drawn = []
     for together in shared:
         for begin, end in cells:
             touched = sum(within(pass_id, False, begin, end) for pass_id in together)
             if touched:
-                told.append({
+                drawn.append({
                     "pass_id": together[0], "n_passes": len(together), "begin": begin, "end": end,
                     "size_bytes": end - begin, "touched_bytes": touched,
                     "copied_bytes": sum(within(pass_id, True, begin, end) for pass_id in together),
                     "share": touched / ((end - begin) * len(together)),
                 })  # fmt: skip
-    return told
+    return drawn
 
 
 def touched_bytes(found: Iterable[Access], memory: str | None = None) -> int:
@@ -93,10 +93,10 @@ def tensors_use(rows: Rows, found: Iterable[Access]) -> list[Row]:
         if access.tensor is not None and access.ranges:
             ranges[access.tensor][access.memory] += access.ranges
             passes[access.tensor].add(access.pass_id)
-    made = []
+    table = []
     for tensor in rows["tensors"]:
         of = ranges[tensor["tensor"]]
-        made.append(
+        table.append(
             tensor
             | {
                 "touched_bytes": union([*of["disk"], *of["copied"]]),
@@ -106,7 +106,7 @@ def tensors_use(rows: Rows, found: Iterable[Access]) -> list[Row]:
                 "memory": " + ".join(memory for memory in ("copied", "disk") if of[memory]) or None,
             }
         )
-    return made
+    return table
 
 
 def tensor_groups(use: Iterable[Row]) -> list[Row]:
@@ -149,24 +149,24 @@ def buffer_events(rows: Rows) -> list[Row]:
 
 
 def buffer_levels(rows: Rows) -> list[Row]:
-    """How many bytes each kind of buffer held from each event on: time_ns, group, size_bytes.
+    """How many bytes each kind of buffer had from each event on: time_ns, group, size_bytes.
 
     Times begin with the first event or the first pass, whichever is first.
     """
     kinds, events = buffer_kinds(rows), buffer_events(rows)
     begin = min(events[0]["time_ns"], min(row["begin_ns"] for row in rows["passes"]))
-    held = dict.fromkeys((kinds[row["buffer_id"]] for row in events), 0)
+    allocated = dict.fromkeys((kinds[row["buffer_id"]] for row in events), 0)
     levels: dict[int, dict[str, int]] = {}
     for row in events:
-        held[kinds[row["buffer_id"]]] += row["size_bytes"] if row["event"] == "alloc" else -row["size_bytes"]
-        levels[row["time_ns"] - begin] = dict(held)
+        allocated[kinds[row["buffer_id"]]] += row["size_bytes"] if row["event"] == "alloc" else -row["size_bytes"]
+        levels[row["time_ns"] - begin] = dict(allocated)
     return [
         {"time_ns": time, "group": group, "size_bytes": n} for time, at in levels.items() for group, n in at.items()
     ]
 
 
 def buffer_peaks(rows: Rows) -> list[Row]:
-    """The most that each kind of buffer held at one time, and how many of them were allocated."""
+    """The most that each kind of buffer had at one time, and how many of them were allocated."""
     kinds, most, n = buffer_kinds(rows), defaultdict[str, int](int), defaultdict[str, int](int)
     for level in buffer_levels(rows):
         most[level["group"]] = max(most[level["group"]], level["size_bytes"])
@@ -189,7 +189,7 @@ def kv_cache(rows: Rows, found: Iterable[Access]) -> list[Row]:
 
 
 def peak(rows: Rows) -> int:
-    """The most that all buffers held together at one time."""
+    """The most that all buffers had together at one time."""
     together: dict[int, int] = defaultdict(int)
     for level in buffer_levels(rows):
         together[level["time_ns"]] += level["size_bytes"]

@@ -2,7 +2,7 @@
 
 import unicodedata
 
-from tests.recompute.plain.experts import held
+from tests.recompute.plain.experts import token_of
 from tests.recompute.plain.rows import Row, Rows
 from tests.recompute.plain.times import op_times
 
@@ -16,19 +16,19 @@ def operations(rows: Rows, one: Row, n_bytes: OpBytes) -> list[Row]:
 
     Only ops that ran on threads have times, only those that were executed or fused use bytes.
     """
-    made = []
+    table = []
     for op in rows.ops[one["pass_id"]]:
         if op["state"] == "noop":
             continue
         static, used = rows.nodes[one["graph"], op["node"]], n_bytes.get((one["pass_id"], op["node"]))
         times = op_times(rows, one["pass_id"], op["node"]) or {}
-        made.append(
+        table.append(
             {name: op[name] for name in ("pass_id", "node", "state", "fused_into")}
             | {name: static[name] for name in STATIC}
             | {name: times.get(name) for name in TIMES}
             | {f"{memory}_bytes": used[memory] if used else None for memory in ("disk", "copied", "buffer")}
         )
-    return made
+    return table
 
 
 def first_token(rows: Rows) -> Row:
@@ -45,7 +45,7 @@ def node_costs(rows: Rows, graphs: list[int], n_bytes: OpBytes) -> dict[int, Row
     """
     users = [one for one in rows.of_kind("generate") if one["graph"] in graphs]
     users = users or [one for one in rows.measured if one["graph"] in graphs]
-    made = {}
+    by_node = {}
     for node in sorted(node for graph, node in rows.nodes if graph == graphs[0]):
         times, used = [], []
         for one in users:
@@ -55,17 +55,17 @@ def node_costs(rows: Rows, graphs: list[int], n_bytes: OpBytes) -> dict[int, Row
                 times += [spent["duration_ns"]] if spent else []
             if op is not None and op["state"] in ("executed", "fused"):
                 used.append(sum(n_bytes[one["pass_id"], node].values()))
-        made[node] = {
+        by_node[node] = {
             "time": round(sum(times) / len(times)) if times else None,
             "n_timed": len(times),
             "bytes": round(sum(used) / len(used)) if used else None,
         }
-    return made
+    return by_node
 
 
 def node_statics(rows: Rows, graph: int) -> dict[int, Row]:
     """Kind, name, layer, op, component, dtype, shape without ones at its end, and sources of each node of a graph."""
-    made = {}
+    by_node = {}
     for (of, node), row in sorted(rows.nodes.items()):
         if of != graph:
             continue
@@ -73,11 +73,11 @@ def node_statics(rows: Rows, graph: int) -> dict[int, Row]:
         while len(shape) > 1 and shape[-1] == 1:
             shape.pop()
         sources = rows.sources.get((graph, node), {})
-        made[node] = {name: row[name] for name in ("kind", "name", "layer", "op", "component", "dtype")} | {
+        by_node[node] = {name: row[name] for name in ("kind", "name", "layer", "op", "component", "dtype")} | {
             "shape": " × ".join(map(str, shape)),
             "sources": [sources[slot] for slot in sorted(sources, key=lambda slot: int(slot.removeprefix("src")))],
         }
-    return made
+    return by_node
 
 
 def is_control(char: str) -> bool:
@@ -86,14 +86,14 @@ def is_control(char: str) -> bool:
 
 
 def generated_tokens(rows: Rows, token_ids: list[int], pieces: dict[str, str]) -> list[Row]:
-    """Each generated token: its id and text, the pass whose logits gave it, and the pass that held it in a token row.
+    """Each generated token: its id and text, the pass whose logits gave it, and the pass that took it in.
 
     The last prompt ubatch gives token 0, each generate pass the next one. The token rows of the generate passes hold
     the generated tokens in order; nothing holds the last.
     """
     giving = [rows.of_kind("prompt")[-1], *rows.of_kind("generate")]
     ids = {(row["pass_id"], row["row"]): row["token_id"] for row in rows["tokens"]}
-    holding = {k: key for key, k in held(rows).items()}
+    holding = {k: key for key, k in token_of(rows).items()}
     assert [ids[holding[k]] for k in range(len(holding))] == token_ids[:-1]
     return [
         {

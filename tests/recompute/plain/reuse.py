@@ -17,38 +17,38 @@ def working_set(rows: Rows, found: Iterable[Access], passes: list[int]) -> list[
     size, of = granule_bytes(rows), in_order(rows, found)
     touched = [{n for one in of[p] for n in range(one["begin"] // size, (one["end"] - 1) // size + 1)} for p in passes]
     n = len(touched)
-    made = []
+    table = []
     for length in [*itertools.takewhile(lambda x: x < n, (2**k for k in range(32))), n]:
         windows = [len(set.union(*touched[i : i + length])) for i in range(n - length + 1)]
         new = [len(touched[i] - set.union(*touched[i - length : i])) for i in range(length, n)]
-        made.append(
+        table.append(
             {
                 "n_passes": length, "n_windows": len(windows), "bytes": size * sum(windows) / len(windows),
                 "least_bytes": size * min(windows), "most_bytes": size * max(windows),
                 "new_bytes": size * sum(new) / len(new) if new else None,
             }
         )  # fmt: skip
-    return made
+    return table
 
 
 def pieces(rows: Rows, found: Iterable[Access]) -> list[Piece]:
     """Tensors, and experts singly of those of which operations choose experts, in order of the file."""
     chosen = {(row["pass_id"], row["node"], row["slot"]) for row in rows["touches"] if row["unit"] == "expert"}
     stacked = {access.tensor for access in found if (access.pass_id, access.node, access.slot) in chosen}
-    made: list[Piece] = []
+    every: list[Piece] = []
     for tensor in rows["tensors"]:
         start, size, n = rows.axis[tensor["file"]] + tensor["offset"], tensor["size_bytes"], tensor["n_experts"]
         if n is None or tensor["tensor"] not in stacked:
-            made.append((tensor["tensor"], None, start, start + size))
+            every.append((tensor["tensor"], None, start, start + size))
         else:
             each = size // n
-            made += [(tensor["tensor"], e, start + e * each, start + (e + 1) * each) for e in range(n)]
-    return sorted(made, key=lambda piece: piece[2:])
+            every += [(tensor["tensor"], e, start + e * each, start + (e + 1) * each) for e in range(n)]
+    return sorted(every, key=lambda piece: piece[2:])
 
 
 def _uses(of: dict[int, list[Row]], items: list[tuple[Any, int, int]]) -> list[tuple[int, int, Any, int]]:
     """Pass, node, item and bytes in it, for each operation and each of `items` (name, begin, end) that it used."""
-    made = []
+    uses = []
     for pass_id, used in sorted(of.items()):
         for node, of_op in itertools.groupby(used, key=lambda one: one["node"]):
             n_bytes: dict[Any, int] = {}
@@ -57,8 +57,8 @@ def _uses(of: dict[int, list[Row]], items: list[tuple[Any, int, int]]) -> list[t
                     if begin < one["end"] and one["begin"] < end:
                         inside = min(end, one["end"]) - max(begin, one["begin"])
                         n_bytes[name] = n_bytes.get(name, 0) + inside
-            made += [(pass_id, node, name, n) for name, n in n_bytes.items()]
-    return made
+            uses += [(pass_id, node, name, n) for name, n in n_bytes.items()]
+    return uses
 
 
 def reuse(rows: Rows, found: list[Access]) -> list[Row]:
@@ -89,9 +89,9 @@ def reuse(rows: Rows, found: list[Access]) -> list[Row]:
 
 
 def _again(
-    of: dict[int, list[Row]], items: list[tuple[Any, int, int]], told: Any, *, by_granule: bool = False
+    of: dict[int, list[Row]], items: list[tuple[Any, int, int]], chosen: Any, *, by_granule: bool = False
 ) -> tuple[int, list[int], list[int]]:
-    """Of the items that `told` is true of: how many were used; for each repeated use passes and LRU bytes.
+    """Of the items that `chosen` is true of: how many were used; for each repeated use passes and LRU bytes.
 
     The size of an item is what was used of it, each byte once; of a granule all of it.
     """
@@ -107,13 +107,13 @@ def _again(
     for pass_id, _, name, _ in uses:
         if name in last:
             at = recent.index(name)
-            if told(name):
+            if chosen(name):
                 passes.append(number[pass_id] - last[name])
                 lru.append(sum(size[other] for other in recent[:at]) + size[name])
             del recent[at]
         recent.insert(0, name)
         last[name] = number[pass_id]
-    return sum(bool(told(name)) for name in last), passes, lru
+    return sum(bool(chosen(name)) for name in last), passes, lru
 
 
 def _within(values: list[int], target: float) -> int | None:
@@ -148,8 +148,8 @@ def concentration(rows: Rows, found: list[Access]) -> dict[str, list[tuple[float
 def _curve(cut: list[Piece], use: dict[Piece, float]) -> list[tuple[float, float]]:
     ordered = sorted(cut, key=lambda piece: -use[piece] / max(piece[3] - piece[2], 1))
     size, all_use = sum(p[3] - p[2] for p in cut), sum(use.values())
-    made, x, y = [(0.0, 0.0)], 0.0, 0.0
+    points, x, y = [(0.0, 0.0)], 0.0, 0.0
     for piece in ordered:
         x, y = x + (piece[3] - piece[2]) / size, y + use[piece] / all_use
-        made.append((x, y))
-    return made
+        points.append((x, y))
+    return points

@@ -30,8 +30,8 @@ def op_times(rows: Rows, pass_id: int, node: int) -> Row | None:
         return None
     begin = min(span["begin_ns"] for span in spans)
     end = max(span["begin_ns"] + span["work_ns"] + span["barrier_ns"] for span in spans)
-    made: Row = {"begin_ns": begin - rows.passes[pass_id]["begin_ns"], "duration_ns": end - begin}
-    return made | {name: sum(span[name] for span in spans) for name in TIMES} | {"n_threads": len(spans)}
+    row: Row = {"begin_ns": begin - rows.passes[pass_id]["begin_ns"], "duration_ns": end - begin}
+    return row | {name: sum(span[name] for span in spans) for name in TIMES} | {"n_threads": len(spans)}
 
 
 def executed(rows: Rows, phase: str) -> list[Row]:
@@ -39,13 +39,13 @@ def executed(rows: Rows, phase: str) -> list[Row]:
 
     Fused ops have no time: it is in that of the op that computed them.
     """
-    made = []
+    table = []
     for one in rows.of_kind(phase):
         for op in rows.ops[one["pass_id"]]:
             times = op_times(rows, one["pass_id"], op["node"])
             if op["state"] == "executed" and times is not None:
-                made.append(rows.nodes[one["graph"], op["node"]] | {"pass_id": one["pass_id"]} | times)
-    return made
+                table.append(rows.nodes[one["graph"], op["node"]] | {"pass_id": one["pass_id"]} | times)
+    return table
 
 
 def outside(rows: Rows, one: Row) -> dict[str, int]:
@@ -76,7 +76,7 @@ def by(rows: Rows, key: str) -> list[Row]:
     share: of the duration of the phase's passes. ns_per_token: over the token rows of the phase. What lies in no op
     has no work or waiting of threads; parts that take no time are no rows.
     """
-    made: list[Row] = []
+    table: list[Row] = []
     for phase in PHASES:
         sums: dict[Any, Row] = {}
         for op in executed(rows, phase):
@@ -94,8 +94,8 @@ def by(rows: Rows, key: str) -> list[Row]:
         tokens = sum(one["n_tokens"] for one in rows.of_kind(phase))
         for row in sums.values():
             row["share"], row["ns_per_token"] = row["duration_ns"] / whole, row["duration_ns"] / tokens
-        made += sums.values()
-    return made
+        table += sums.values()
+    return table
 
 
 def by_layer(rows: Rows) -> list[Row]:
@@ -194,20 +194,20 @@ def segments(rows: Rows, one: Row) -> list[Row]:
     """
     threads = {span["thread"] for span in rows["spans"] if span["pass_id"] == one["pass_id"]}
     states = ("work", "waiting inside", "waiting after" if len(threads) > 1 else "between operations")
-    made = []
+    table = []
     for (pass_id, node), spans in rows.spans.items():
         for span in spans if pass_id == one["pass_id"] else ():
             at = span["begin_ns"] - one["begin_ns"]
             for state, name in zip(states, TIMES, strict=True):
                 if span[name]:
-                    made.append(
+                    table.append(
                         {
                             "thread": span["thread"], "begin_ns": at, "end_ns": at + span[name], "state": state,
                             "node": node, "component": rows.nodes[one["graph"], node]["component"],
                         }
                     )  # fmt: skip
                 at += span[name]
-    return made
+    return table
 
 
 def tokens(rows: Rows) -> list[Row]:

@@ -73,12 +73,12 @@ def of_caches(rows: Rows, measured: Sequence[Access]) -> Values:
         for target in access.TARGETS
         if distances
     }
-    told = [row["pass_id"] for row in access.told_passes(access.order(rows, measured))]
-    if len(told) < 2:
+    pass_ids = [row["pass_id"] for row in access.shown_passes(access.order(rows, measured))]
+    if len(pass_ids) < 2:
         return named
-    sizes = {row["n_passes"]: row["bytes"] for row in reuse.working_set(rows, measured, told)}
+    sizes = {row["n_passes"]: row["bytes"] for row in reuse.working_set(rows, measured, pass_ids)}
     return (
         named
-        | {f"working_set_bytes_{n}": sizes[n] for n in (1, 16) if n in sizes and n < len(told)}
-        | {"working_set_bytes_all": sizes[len(told)]}
+        | {f"working_set_bytes_{n}": sizes[n] for n in (1, 16) if n in sizes and n < len(pass_ids)}
+        | {"working_set_bytes_all": sizes[len(pass_ids)]}
     )

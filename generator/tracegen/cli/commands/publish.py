@@ -70,8 +70,8 @@ def command(
             raise SettingsError("--withdraw: takes a version and no runs; leave the run out")
         publish.withdraw(folder, withdraw, message, successor, now, again=again)
         version = folder / "versions" / str(withdraw)
-        if held := exposed(read_bundle(version)) if version.is_dir() else []:
-            print(f"{folder.name}@v{withdraw} holds what looks like secrets: {', '.join(held)}.")
+        if secrets := exposed(read_bundle(version)) if version.is_dir() else []:
+            print(f"{folder.name}@v{withdraw} holds what looks like secrets: {', '.join(secrets)}.")
         print(f"{folder.name}@v{withdraw} is withdrawn. Its pages stay, and say so after the next `tracegen build`.")
         print(HISTORY.format(path=f"experiments/{folder.name}/versions/{withdraw}"))
         return 0

@@ -56,11 +56,11 @@ def command(model: Path, out: Path, order: Order, run: str | None, dry_run: bool
         arranged = file_order.arranged(tensors, order, touched.accesses if touched else tensors.iloc[:0])
         offsets = file_order.places(arranged, source.header.alignment)
         plan = layout(source.header, arranged["name"].tolist(), offsets.tolist())
-        told = list(touched.told(offsets, learned=order != "layer")) if touched else []
+        lines = list(touched.simulated(offsets, learned=order != "layer")) if touched else []
         if not dry_run:
             _write(source, plan, model, out, force)
         _print(source, plan, model, out, order, dry_run)
-        for line in told:
+        for line in lines:
             print(line)
     return 0
 
@@ -112,7 +112,7 @@ class _Touched:
                 "run with mmap = true and repack = false"
             )
 
-    def told(self, offsets: pd.Series, learned: bool) -> Iterator[str]:
+    def simulated(self, offsets: pd.Series, learned: bool) -> Iterator[str]:
         """What a simulation with the tensors at `offsets` (by tensor number, in bytes) gives, in sentences.
 
         `learned`: the order is one of what this run touched.
@@ -167,13 +167,13 @@ def _refuse_differences(same: pd.DataFrame, named: str, model: Path) -> None:
 def _difference(row: Mapping[Hashable, Any]) -> str:
     from tracegen.contract.quantities import known
 
-    def told(suffix: str) -> str:
+    def described(suffix: str) -> str:
         shape = " × ".join(str(row[f"ne{axis}{suffix}"]) for axis in range(4))
         return f"{row[f'dtype{suffix}']} {shape}, {row[f'size_bytes{suffix}']} bytes"
 
     in_run, in_file = known(row["tensor_run"]), known(row["tensor"])
     if in_run and in_file:
-        return f"{row['name']!r} is {told('')} in the file and {told('_run')} in the run"
+        return f"{row['name']!r} is {described('')} in the file and {described('_run')} in the run"
     return f"{row['name']!r} is only in the {'run' if in_run else 'file'}"
 
 

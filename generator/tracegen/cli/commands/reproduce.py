@@ -52,10 +52,10 @@ def command(version: str, repeat: int, model: Path | None, llama_cpp: str | None
     comparison = compare(published, side("run again", [run.folder for run in runs if run.folder]))
     found = reproduced.outcomes(comparison)
     store.write_text(where / "certificate.md", reproduced.certificate(citation, comparison, found, _faults(folder)))
-    told = reproduced.as_json(citation, found)
-    store.write_text(where / "certificate.json", json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    document = reproduced.as_json(citation, found)
+    store.write_text(where / "certificate.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     store.write_text(where / "codecheck.yml", reproduced.codecheck(citation, runs[-1].created, found))
-    print(json.dumps(told, indent=1, ensure_ascii=False) if as_json else _report(found, where))
+    print(json.dumps(document, indent=1, ensure_ascii=False) if as_json else _report(found, where))
     if failed := reproduced.failed(found):
         raise CheckError(f"{citation}: {len(failed)} of {len(found)} measures came out otherwise")
     return 0

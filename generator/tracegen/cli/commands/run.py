@@ -146,10 +146,10 @@ def agree(questions: Sequence[str], *, yes: bool) -> None:
 
     Raises SettingsError if the answer is no, or nobody can answer.
     """
-    told = list(dict.fromkeys(map(visible, questions)))
-    if not told:
+    lines = list(dict.fromkeys(map(visible, questions)))
+    if not lines:
         return
-    print("The experiment reaches outside of its project:", *(f"  {line}" for line in told), sep="\n", flush=True)
+    print("The experiment reaches outside of its project:", *(f"  {line}" for line in lines), sep="\n", flush=True)
     if yes:
         return
     _ask(

@@ -75,10 +75,10 @@ class BufferCounters:
         self.begin_late = source.restricted  # whether the first file begins with the values until then
 
     def before(self, time_ns: int) -> memoryview:
-        """The last values before `time_ns`, told at that time: what a file begins with."""
+        """The last values before `time_ns`, given at that time: what a file begins with."""
         rows = np.flatnonzero(self._times < time_ns)
         last = pd.Series(rows).groupby(self._names[rows]).last().to_numpy(np.int64)
-        return self._told(last, np.full(len(last), time_ns))
+        return self._encoded(last, np.full(len(last), time_ns))
 
     def new_in(self, chunk: Chunk) -> memoryview:
         """The values that are new in the time of a chunk."""
@@ -86,8 +86,8 @@ class BufferCounters:
         first = 0 if begin is None else int(np.searchsorted(self._times, begin))
         end = len(self._times) if chunk.end_ns is None else int(np.searchsorted(self._times, chunk.end_ns))
         rows = np.arange(first, end)
-        return self._told(rows, self._times[rows])
+        return self._encoded(rows, self._times[rows])
 
-    def _told(self, rows: np.ndarray, times: np.ndarray) -> memoryview:
+    def _encoded(self, rows: np.ndarray, times: np.ndarray) -> memoryview:
         tracks = np.array([self._tracks.counter(str(name)) for name in self._names[rows]], np.int64)
         return woven((np.arange(len(rows)), packets.counts(times, tracks, self._values[rows])))

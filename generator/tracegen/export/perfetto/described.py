@@ -10,8 +10,8 @@ from tracegen.export.format import Source
 from tracegen.export.perfetto.packets import Words
 from tracegen.export.protobuf import Column
 
-# Of each table the category of its slices, which is their name where they have none, and the columns it tells.
-_TOLD: Mapping[str, tuple[str, Sequence[str]]] = {
+# Of each table the category of its slices, which is their name where they have none, and the columns it shows.
+_COLUMNS: Mapping[str, tuple[str, Sequence[str]]] = {
     "passes": ("pass", ("kind_basis", "pass_id", "context", "n_tokens", "n_outputs", "produced_token", "graph")),
     "splits": ("split", ("backend", "pass_id", "split", "n_nodes", "by_op", "submitted")),
     "copies": ("copy", ("pass_id", "split", "size_bytes", "source", "target")),
@@ -30,14 +30,14 @@ class Described:
         self._files: dict[int, str] = dict(source.table("files")[["file", "path"]].itertuples(index=False))
 
     def fields(self, name: str, table: pd.DataFrame, without: Sequence[str] = ()) -> list[Column]:
-        """The fields of the events of rows of the table `name`; `without` are columns that they need not tell."""
-        category, told = _TOLD[name]
+        """The fields of the events of rows of the table `name`; `without` are columns that they need not show."""
+        category, columns = _COLUMNS[name]
         if name == "splits":
             table = table.assign(submitted=submitted(table).astype(np.int64))
-        if "file" in told:
+        if "file" in columns:
             table = table.assign(file=table["file"].map(self._files).astype("string"))
         fields: list[Column] = [self._names(name, table), self._words.category(category)]
-        for column in told:
+        for column in columns:
             if column in without:
                 continue
             if pd.api.types.is_numeric_dtype(table[column]):
@@ -61,4 +61,4 @@ class Described:
             return words.names(table["kind"].astype("string").replace("ahead", "read ahead"), "read")
         if name == "faults":
             return words.names(table["kind"].astype("string") + " page fault", "page fault")
-        return words.names(table["kind" if name == "passes" else "tensor"], _TOLD[name][0])
+        return words.names(table["kind" if name == "passes" else "tensor"], _COLUMNS[name][0])

@@ -45,16 +45,16 @@ class Operations:
     def encoded(self, chunk: Chunk) -> tuple[memoryview, dict[str, pd.DataFrame]]:
         """The packets of a chunk; and the faults and barriers that lie inside no slice of theirs."""
         outer = self._outer(chunk.tables["spans"], chunk.tables["ops"])
-        held = {name: chunk.tables[name] for name in ("faults", "barriers")}
-        found = [_found(outer, name, table) for name, table in held.items()]
-        told = np.zeros(len(outer), bool)
-        told[found[-1]["outer"]] = True  # a barrier of it was recorded
+        outside = {name: chunk.tables[name] for name in ("faults", "barriers")}
+        found = [_found(outer, name, table) for name, table in outside.items()]
+        has_barrier = np.zeros(len(outer), bool)
+        has_barrier[found[-1]["outer"]] = True  # a barrier of it was recorded
         inner = _inside(outer, pd.concat(found))
-        for name in held:
-            rest = np.ones(len(held[name]), bool)
+        for name in outside:
+            rest = np.ones(len(outside[name]), bool)
             rest[inner["row"][inner["table"] == name]] = False
-            held[name] = held[name][rest]
-        return self._written(chunk, outer, inner, told), held
+            outside[name] = outside[name][rest]
+        return self._written(chunk, outer, inner, has_barrier), outside
 
     def labels(self, table: pd.DataFrame) -> pd.Series:
         """What the thread of each row is called, by its columns pass_id and thread, which may be null."""
@@ -104,7 +104,7 @@ class Operations:
         outer["track"] = np.concatenate([np.zeros(0, np.int64), *tracks])
         return outer.sort_values("track", kind="stable", ignore_index=True)
 
-    def _written(self, chunk: Chunk, outer: pd.DataFrame, inner: pd.DataFrame, told: np.ndarray) -> memoryview:
+    def _written(self, chunk: Chunk, outer: pd.DataFrame, inner: pd.DataFrame, has_barrier: np.ndarray) -> memoryview:
         """All slices as packets, in the order in which a track must have them, also where times are equal.
 
         Slice j (from 0, an outer one before its inner ones), with k inside itself, begins with the key 2 j and ends
@@ -122,18 +122,18 @@ class Operations:
         keys = 2 * np.concatenate([of_inner, number + inside, of_waits]) + 1
         waited = [self._words.name("wait") + self._words.category("wait")]
         blocks = [
-            (2 * number, packets.events(SLICE_BEGIN, begin, track, self._fields(chunk, outer, told))),
+            (2 * number, packets.events(SLICE_BEGIN, begin, track, self._fields(chunk, outer, has_barrier))),
             (2 * of_waits, packets.events(SLICE_BEGIN, end[waits], track[waits], waited)),
             (keys, packets.events(SLICE_END, ends, np.concatenate([track[of], track, track[waits]]), [])),
         ]
         for name in ("faults", "barriers"):
             at = np.flatnonzero(inner["table"] == name)
             fields = self._described.fields(name, chunk.tables[name].iloc[inner["row"].iloc[at]], ("pass_id", "node"))
-            begun = packets.events(SLICE_BEGIN, inner["begin_ns"].to_numpy()[at], track[of[at]], fields)
-            blocks.append((2 * of_inner[at], begun))
+            begins = packets.events(SLICE_BEGIN, inner["begin_ns"].to_numpy()[at], track[of[at]], fields)
+            blocks.append((2 * of_inner[at], begins))
         return woven(*blocks)
 
-    def _fields(self, chunk: Chunk, outer: pd.DataFrame, told: np.ndarray) -> list[Column]:
+    def _fields(self, chunk: Chunk, outer: pd.DataFrame, has_barrier: np.ndarray) -> list[Column]:
         pass_id, numbers, barrier, basis = (
             outer[name].to_numpy() for name in ("pass_id", "node", "barrier_ns", "basis")
         )
@@ -142,7 +142,7 @@ class Operations:
             chosen(self._static, rows_of(self._nodes, packed(graph, numbers)) % len(self._static)),
             *self._words.integers("pass_id", pass_id),
             *self._words.integers("node", numbers),
-            *self._words.integers("barrier_ns", barrier, (barrier > 0) & ~told),
+            *self._words.integers("barrier_ns", barrier, (barrier > 0) & ~has_barrier),
         ]
         if (basis >= 0).any():
             fields.append(chosen(self._basis, basis % len(self._basis)))

@@ -42,12 +42,12 @@ class Words:
         """How many texts each list has."""
         return {kind: len(known) for kind, known in self._numbers.items()}
 
-    def packet(self, told: dict[int, int]) -> bytes:
-        """A packet with the texts beyond the first `told` of each list; nothing where there are none."""
+    def packet(self, counts: dict[int, int]) -> bytes:
+        """A packet with the texts beyond the first `counts` of each list; nothing where there are none."""
         fields = [
             message(kind, number(1, place), text(2, word))
             for kind, known in self._numbers.items()
-            for word, place in list(known.items())[told.get(kind, 0) :]
+            for word, place in list(known.items())[counts.get(kind, 0) :]
         ]
         return message(_PACKET, _OF_SEQUENCE, _NEEDS_STATE, message(_INTERNED, *fields)) if fields else b""
 
@@ -95,8 +95,8 @@ def opening(first_ns: int) -> bytes:
     """The first packets of a file: its clock, which showed `first_ns` then, and the begin of the sequence."""
     moment = message(1, number(1, MONOTONIC), number(2, first_ns))
     clock = message(_PACKET, message(6, moment, number(2, MONOTONIC)), _OF_SEQUENCE)
-    begun = number(87, 1)  # first_packet_on_sequence
-    return clock + message(_PACKET, _OF_SEQUENCE, _STATE_CLEARED, message(_DEFAULTS, number(58, MONOTONIC)), begun)
+    first = number(87, 1)  # first_packet_on_sequence
+    return clock + message(_PACKET, _OF_SEQUENCE, _STATE_CLEARED, message(_DEFAULTS, number(58, MONOTONIC)), first)
 
 
 def process(uuid: int, name: str) -> bytes:

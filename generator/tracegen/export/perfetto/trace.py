@@ -21,7 +21,7 @@ _ROW_BYTES = 2048  # of a row, amply: a chunk is far smaller than a file
 
 @dataclass
 class _File:
-    """A file that is being written, and what it has told so far."""
+    """A file that is being written, and what it holds so far."""
 
     path: Path
     stream: BinaryIO
@@ -48,20 +48,20 @@ class _Writer:
         """Write the packets of a chunk. Raises OSError."""
         asked = self._tracks.take_asked()
         file = self.files[-1] if self.files else self._new(chunk)
-        told = self._told(file, asked)
-        if file.passes and file.size + len(told) + sum(map(len, parts)) > self._limit:
+        heading = self._heading(file, asked)
+        if file.passes and file.size + len(heading) + sum(map(len, parts)) > self._limit:
             file.stream.close()
             file = self._new(chunk)
-            told = self._told(file, asked)
-        file.write(told)
+            heading = self._heading(file, asked)
+        file.write(heading)
         file.words = self._words.counts
         file.tracks |= asked
         file.passes += chunk.numbers[[0, -1]].tolist() if len(chunk.numbers) else []
         for part in parts:
             file.write(part)
 
-    def _told(self, file: _File, asked: set[int]) -> bytes:
-        """What the file must tell before packets that use these tracks and all words."""
+    def _heading(self, file: _File, asked: set[int]) -> bytes:
+        """What the file needs before packets that use these tracks and all words."""
         return self._words.packet(file.words) + self._tracks.descriptors(asked - file.tracks)
 
     def _new(self, chunk: Chunk) -> _File:

@@ -138,19 +138,19 @@ def carry_out(plan: Plan) -> None:
 
     Raises EnvironmentFailure naming the file that could not be written.
     """
-    begun: list[Change] = []
+    tried: list[Change] = []
     try:
         for change in plan.changes:
-            begun.append(change)
+            tried.append(change)
             _write(plan.tree / change.file, change.after)
     except BaseException as error:
-        lost = [change.file for change in reversed(begun) if not _restored(plan.tree, change)]
+        lost = [change.file for change in reversed(tried) if not _restored(plan.tree, change)]
         _drop_empty(plan.tree / SOURCES)
         if not isinstance(error, OSError):
             raise
         end = f"could not be restored: {', '.join(lost)}" if lost else "the tree is as it was"
         reason = error.strerror or error
-        raise EnvironmentFailure(f"{plan.tree / begun[-1].file}: could not be written ({reason}); {end}") from error
+        raise EnvironmentFailure(f"{plan.tree / tried[-1].file}: could not be written ({reason}); {end}") from error
     _drop_empty(plan.tree / SOURCES)
 
 

@@ -75,13 +75,13 @@ class Limit:
         # the kernel asks the limit with swap first, and where that refuses does not ask the other
         counts = [number_of(self.folder / f"memory.{part}failcnt") for part in ("", "memsw.")]
         reached = sum(count or 0 for count in counts)
-        told = reached > 0 or (peak is not None and limit is not None and peak < limit)  # Linux 6.18 counts none
+        counted = reached > 0 or (peak is not None and limit is not None and peak < limit)  # Linux 6.18 counts none
         return Limited(
             asked_bytes=self.asked_bytes,
             limit_bytes=limit,
             swap_limit_bytes=None if limit is None or with_swap is None else with_swap - limit,
             peak_bytes=peak,
-            times_reached=reached if told else None,
+            times_reached=reached if counted else None,
             times_out_of_memory=None,
             processes_killed=field_of(self.folder / "memory.oom_control", "oom_kill"),
         )

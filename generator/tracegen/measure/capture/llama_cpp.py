@@ -47,20 +47,20 @@ class Upstream:
 class Build:
     """A llama.cpp that is built in `folder` from `source`; `traced`: with hooks.
 
-    `made` names the folder in `folder` that CMake fills, and its log; `options` are for CMake, beside `FLAGS`.
+    `subfolder` names the folder in `folder` that CMake fills, and its log; `options` are for CMake, beside `FLAGS`.
     """
 
     folder: Path
     source: Path
     version: str
     traced: bool
-    made: str = "build"
+    subfolder: str = "build"
     options: tuple[str, ...] = ()
 
     @property
     def programs(self) -> Path:
         """The folder of the programs and libraries."""
-        return self.folder / self.made / "bin"
+        return self.folder / self.subfolder / "bin"
 
 
 def read_upstream(native: Path) -> Upstream:
@@ -227,7 +227,7 @@ def configure(build: Build, progress: Progress) -> None:
     if not any(map(shutil.which, ("c++", "g++", "clang++"))):
         raise EnvironmentFailure("no C++ compiler found; on Debian: apt install g++")
     launcher = shutil.which("ccache")
-    command = [cmake, "-S", str(build.source), "-B", str(build.folder / build.made), "-G", "Ninja",
+    command = [cmake, "-S", str(build.source), "-B", str(build.folder / build.subfolder), "-G", "Ninja",
                f"-DCMAKE_MAKE_PROGRAM={ninja}", *FLAGS, *((TRACED,) if build.traced else ())]  # fmt: skip
     command += build.options
     if launcher:
@@ -240,12 +240,12 @@ def configure(build: Build, progress: Progress) -> None:
 def compile_targets(build: Build, targets: Sequence[str], progress: Progress) -> None:
     """Compile programs or objects of a configured build. Raises EnvironmentFailure with the compiler's last lines."""
     progress.step("compile llama.cpp" + (" with hooks" if build.traced else " without hooks"))
-    _run_tool([_tool("ninja"), "-C", str(build.folder / build.made), *targets], build, progress)
+    _run_tool([_tool("ninja"), "-C", str(build.folder / build.subfolder), *targets], build, progress)
     progress.done()
 
 
 def _run_tool(command: list[str], build: Build, progress: Progress) -> None:
-    log = build.folder / f"{build.made}.log"
+    log = build.folder / f"{build.subfolder}.log"
     environment = {"CCACHE_BASEDIR": str(build.folder), "CCACHE_NOHASHDIR": "1"}
 
     def watch() -> None:

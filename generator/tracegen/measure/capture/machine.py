@@ -36,15 +36,15 @@ def last_level_cache_bytes(folder: Path = Path("/sys/devices/system/cpu")) -> in
     processors = sorted(folder.glob("cpu[0-9]*/cache"))
     try:
         for processor in processors:
-            levels = [(int(_told(index / "level")), index) for index in sorted(processor.glob("index[0-9]*"))]
-            last, index = max(pair for pair in levels if _told(pair[1] / "type") != "Instruction")
-            caches[last, _told(index / "shared_cpu_list")] = _bytes(_told(index / "size"))
+            levels = [(int(_text_of(index / "level")), index) for index in sorted(processor.glob("index[0-9]*"))]
+            last, index = max(pair for pair in levels if _text_of(pair[1] / "type") != "Instruction")
+            caches[last, _text_of(index / "shared_cpu_list")] = _bytes(_text_of(index / "size"))
     except (OSError, ValueError, KeyError):
         return None
     return sum(caches.values()) or None
 
 
-def _told(path: Path) -> str:
+def _text_of(path: Path) -> str:
     """What a file says; ValueError where it is empty."""
     text = path.read_text(encoding="ascii").strip()
     if not text:

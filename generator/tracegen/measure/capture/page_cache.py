@@ -18,7 +18,7 @@ READINGS = 4  # how often `fill` reads the files before it gives up
 
 @dataclass(frozen=True)
 class Cached:
-    """A file, and how many of its bytes the page cache held; null where the kernel does not say."""
+    """A file, and how many of its bytes were in the page cache; null where the kernel does not say."""
 
     path: Path
     size_bytes: int

@@ -50,8 +50,8 @@ def environment_for(experiment: Experiment, trace: Path) -> dict[str, str]:
 
 def tracer_environment(trace: Path, max_bytes: int, faults: bool, **more: object) -> dict[str, str]:
     """The environment that switches the tracer on, and ggml's backtraces off: they would hide an error message."""
-    told = {"DIR": trace, "MAX_BYTES": max_bytes, "FAULTS": int(faults), **more}
-    return {"GGML_NO_BACKTRACE": "1", **{f"TENSOR_TRACE_{name}": str(value) for name, value in told.items()}}
+    settings = {"DIR": trace, "MAX_BYTES": max_bytes, "FAULTS": int(faults), **more}
+    return {"GGML_NO_BACKTRACE": "1", **{f"TENSOR_TRACE_{name}": str(value) for name, value in settings.items()}}
 
 
 _TIMINGS = {

@@ -273,19 +273,19 @@ def _some(names: pd.Series) -> str:
 def _buffers(e: Evidence) -> Check:
     buffers = e.tables["buffers"]
     events = buffers["event"]
-    begun, ended = int((events == "alloc").sum()), int((events == "free").sum())
+    n_allocated, n_freed = int((events == "alloc").sum()), int((events == "free").sum())
     limit = "equal, none freed that was not allocated"
-    if begun + ended == 0:
+    if n_allocated + n_freed == 0:
         return check(Key.BUFFERS_BALANCE, "not checked", "no buffers recorded", limit)
     when = {event: buffers[events == event].set_index("buffer_id")["time_ns"] for event in ("alloc", "free")}
     allocated = when["alloc"].reindex(when["free"].index)
     wrong = int((allocated.isna() | (allocated > when["free"]) | when["free"].index.duplicated()).sum())
-    finding = f"{count(begun)} allocated, {count(ended)} freed"
+    finding = f"{count(n_allocated)} allocated, {count(n_freed)} freed"
     if wrong:
         return check(Key.BUFFERS_BALANCE, "failed", f"{finding}, {count(wrong)} of them while not allocated", limit)
     if e.stopped:  # the trace was closed while buffers were still allocated
         return check(Key.BUFFERS_BALANCE, "not checked", f"{finding} until the trace was closed", limit)
-    return check(Key.BUFFERS_BALANCE, "passed" if begun == ended else "warning", finding, limit)
+    return check(Key.BUFFERS_BALANCE, "passed" if n_allocated == n_freed else "warning", finding, limit)
 
 
 def _one_run(e: Evidence) -> Check:
@@ -331,10 +331,10 @@ def checks_of_import(evidence: Evidence, found: Sequence[Check]) -> tuple[Check,
 
     A general check that the reader made itself is left out.
     """
-    made = {Key(check.key): check for check in (*(run_check(evidence) for run_check in _OF_TABLES), *found)}
-    if Key.NODES_ACCOUNTED in made and made[Key.NODES_ACCOUNTED].state == "failed":
+    by_key = {Key(check.key): check for check in (*(run_check(evidence) for run_check in _OF_TABLES), *found)}
+    if Key.NODES_ACCOUNTED in by_key and by_key[Key.NODES_ACCOUNTED].state == "failed":
         # what the missing operations read is not untouched
         why = "operations are missing, and what they read would be listed"
-        known = made[Key.NEVER_TOUCHED]
-        made[Key.NEVER_TOUCHED] = replace(known, state="not checked", found="not known", detail=why)
-    return tuple(made[key] for key in Key if key in made)
+        known = by_key[Key.NEVER_TOUCHED]
+        by_key[Key.NEVER_TOUCHED] = replace(known, state="not checked", found="not known", detail=why)
+    return tuple(by_key[key] for key in Key if key in by_key)

@@ -10,7 +10,7 @@ from tracegen.contract.errors import SettingsError
 from tracegen.readers.foreign.folder import ROLES, TRACES, Found, files_of, role_of
 from tracegen.readers.foreign.source import opened
 from tracegen.readers.gguf.file import Model, read_model
-from tracegen.readers.gguf.header import Told
+from tracegen.readers.gguf.header import Update
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Import:
 
 
 def found_in(
-    sources: Sequence[Path], model: Path | None, role: str | None, op_table: str | None, told: Told | None = None
+    sources: Sequence[Path], model: Path | None, role: str | None, op_table: str | None, progress: Update | None = None
 ) -> Import:
     """What to import of the files and folders. `role`: the only format of a trace that counts, None: any.
-    `told`: see `read_model`.
+    `progress`: see `read_model`.
 
     Raises SettingsError when they hold no trace, or several.
     """
@@ -72,7 +72,7 @@ def found_in(
     kept, left = _one_each([found for found in beside if found.role != "gguf"])
     return Import(
         wanted[0], tuple(traces[wanted[0]]), tuple(kept), (*ignored, *left),
-        read_model(chosen, told) if chosen is not None else None, op_table,
+        read_model(chosen, progress) if chosen is not None else None, op_table,
     )  # fmt: skip
 
 

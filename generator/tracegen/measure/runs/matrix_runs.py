@@ -11,7 +11,7 @@ from typing import Any
 from tracegen.contract.errors import SettingsError, TracegenError
 from tracegen.contract.matrix import Matrix, MatrixCell
 from tracegen.contract.model import Run, Slot
-from tracegen.measure.runs.matrix_stored import cell_name, held
+from tracegen.measure.runs.matrix_stored import cell_name, stored_matrix
 from tracegen.measure.runs.measure import measure
 from tracegen.storing import store
 from tracegen.storing.progress import Progress
@@ -65,7 +65,7 @@ def todo(matrix: Matrix, folder: Path, *, anew: bool = False) -> Todo:
     A run that is not usable is missing. `anew`: begin again, and leave stored runs of the same matrix aside. A matrix
     that was given more rounds or more values goes on with its stored runs.
     """
-    found = held(matrix, [store.read_run(path) for path in store.run_folders(folder)], anew=anew)
+    found = stored_matrix(matrix, [store.read_run(path) for path in store.run_folders(folder)], anew=anew)
     plan = matrix.plan_after(found.drawn)
     usable = {_turn(run.facts["slot"]): run for run in found.runs if run.verdict != "not usable"}
     lacking = {cell.name: matrix.repeat for cell in matrix.cells}

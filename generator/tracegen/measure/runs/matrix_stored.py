@@ -15,7 +15,7 @@ from tracegen.storing import store
 
 
 @dataclass(frozen=True)
-class Held:
+class Stored:
     """The stored runs of a matrix, oldest first, under the name that all have; and how its rounds were drawn."""
 
     name: str
@@ -23,7 +23,7 @@ class Held:
     drawn: list[Drawn]
 
 
-def held(matrix: Matrix, runs: Sequence[Run], *, anew: bool = False) -> Held:
+def stored_matrix(matrix: Matrix, runs: Sequence[Run], *, anew: bool = False) -> Stored:
     """The newest of the stored matrices that this one continues, of the runs of an experiment, oldest first.
 
     Without one, or if it is to be made `anew`: none of them, and a name that no run has.
@@ -36,13 +36,13 @@ def held(matrix: Matrix, runs: Sequence[Run], *, anew: bool = False) -> Held:
     for name in newest_first if not anew else ():
         drawn = _drawn(matrix, name, [run.facts["slot"] for run in named[name]])
         if drawn is not None:
-            return Held(name, named[name], drawn)
+            return Stored(name, named[name], drawn)
     numbers = [_attempt(named[name][0]) for name in named if name.partition("/")[0] == matrix.identity]
-    return Held(f"{matrix.identity}/{max(numbers, default=0) + 1}", [], [])
+    return Stored(f"{matrix.identity}/{max(numbers, default=0) + 1}", [], [])
 
 
 def _attempt(run: Run) -> int:
-    """How often the run's matrix had been begun, which its name says: `d0a1/2`. Raises StoreError."""
+    """How often the run's matrix was started, which its name says: `d0a1/2`. Raises StoreError."""
     number = str(run.facts["slot"]["matrix"]).partition("/")[2]
     if not store.is_number(number):
         raise StoreError(f"{run.folder}: facts.slot.matrix has no number after a /; restore run.json from a copy")

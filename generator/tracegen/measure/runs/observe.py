@@ -193,8 +193,8 @@ def _run(
 
 def _environment(observation: Observation, trace: Path) -> dict[str, str]:
     window = {"AFTER": observation.after_s, "FOR": observation.for_s, "PASSES": observation.passes}
-    told = {name: "" if value is None else value for name, value in window.items()}
-    return tracer_environment(trace, observation.max_trace_bytes, observation.faults, SIGNAL="USR2", **told)
+    texts = {name: "" if value is None else value for name, value in window.items()}
+    return tracer_environment(trace, observation.max_trace_bytes, observation.faults, SIGNAL="USR2", **texts)
 
 
 def _settings(observation: Observation) -> Mapping[str, object]:

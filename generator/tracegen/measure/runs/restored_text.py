@@ -41,10 +41,10 @@ def restored(
         return Restored(missing="the vocabulary of the model file is missing, or of a kind that tracegen cannot read")
     rows = rows.assign(exchange=_exchanges(rows))
     first = rows[rows["exchange"] == 0]
-    asked, made = (first[first["kind"] == kind] for kind in _KNOWN)
+    asked, answered = (first[first["kind"] == kind] for kind in _KNOWN)
     prompt, without_prompt = _prompt(asked, pieces)
     given = of.loc[of["pass_id"] == first["pass_id"].max(), "produced_token"].iloc[0]
-    generated, without_text = _generated(made, None if pd.isna(given) else int(given), sampled, pieces)
+    generated, without_text = _generated(answered, None if pd.isna(given) else int(given), sampled, pieces)
     later = int(rows["exchange"].max())
     more = f"{later} later prompt{'s' if later > 1 else ''} and what followed" if later else ""
     return Restored(prompt, generated, "; ".join(filter(None, (without_prompt, without_text, more))))
@@ -95,9 +95,9 @@ def _generated(
     Only `sampled` has that token, as no pass of this text took it in.
     """
     ids = rows["token_id"].astype(int).tolist()
-    held = rows.dropna(subset=["generated_token"])
+    known = rows.dropna(subset=["generated_token"])
     agree = last is not None and last < len(sampled)
-    agree = agree and [sampled[k] for k in held["generated_token"]] == held["token_id"].tolist()
+    agree = agree and [sampled[k] for k in known["generated_token"]] == known["token_id"].tolist()
     if last is not None and agree:
         return _text("the generated text", [*ids, sampled[last]], pieces)
     if not ids:

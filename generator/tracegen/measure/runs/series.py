@@ -58,8 +58,8 @@ def _mib(size: int | None) -> float | None:
 
 def _cached_percent(run: Run) -> float | None:
     """Share of the model's bytes in the page cache when the run began, in per cent."""
-    held, size = run.facts["conditions"]["page_cache"]["before_bytes"], run.facts["model"]["size_bytes"]
-    return None if held is None or not size else 100 * held / size
+    cached, size = run.facts["conditions"]["page_cache"]["before_bytes"], run.facts["model"]["size_bytes"]
+    return None if cached is None or not size else 100 * cached / size
 
 
 MOST_LISTED = 40  # cells

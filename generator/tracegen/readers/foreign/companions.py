@@ -62,8 +62,8 @@ def weights_of(companions: Companions, recorded: Mapping[str, tuple[int, int]]) 
         names = model.tensors["name"].astype(str).tolist()
         offsets, sizes = model.tensors["offset"].tolist(), model.tensors["size_bytes"].tolist()
         by_name = {n: MapTensor(n, o, s, ()) for n, o, s in zip(names, offsets, sizes, strict=True)}
-        held = zip(names, model.tensors["tensor"].tolist(), model.tensors["file"].tolist(), strict=True)
-        numbers = {name: (tensor, file) for name, tensor, file in held}
+        places = zip(names, model.tensors["tensor"].tolist(), model.tensors["file"].tolist(), strict=True)
+        numbers = {name: (tensor, file) for name, tensor, file in places}
         return Weights(model.files, model.tensors, by_name, numbers), _shift(by_name, recorded)
     if companions.map is None:
         return Weights(contract.frame("files"), contract.frame("tensors"), {}, {}), None

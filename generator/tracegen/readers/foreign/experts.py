@@ -108,9 +108,9 @@ def expert_tables(
 
 def _check(key: str, lacking: int, n_choosing: int, n_all: int, known: bool, n_reused: int) -> Check:
     """What the tables lack; where all passes of one token are whole, it is the prompt alone."""
-    told = f"{lacking:,} of {n_choosing:,} operations without"
-    told += f"; {n_all:,} chose all experts, as a warm-up does" if n_all else ""
-    told += f", in {n_reused:,} pass{'' if n_reused == 1 else 'es'} after the warm-up too" if n_reused else ""
+    finding = f"{lacking:,} of {n_choosing:,} operations without"
+    finding += f"; {n_all:,} chose all experts, as a warm-up does" if n_all else ""
+    finding += f", in {n_reused:,} pass{'' if n_reused == 1 else 'es'} after the warm-up too" if n_reused else ""
     why = []
     if lacking and known:
         why.append(
@@ -126,7 +126,7 @@ def _check(key: str, lacking: int, n_choosing: int, n_all: int, known: bool, n_r
         why.append(f"{passes} after the warm-up chose all experts too: the graph of the warm-up was used again")
     if not lacking:  # the sums are right, but not those of a usual prompt
         key = "experts_prompt"
-    return found(key, "warning" if lacking or n_reused else "passed", told, "; ".join(why))
+    return found(key, "warning" if lacking or n_reused else "passed", finding, "; ".join(why))
 
 
 def _touches(rows: np.ndarray) -> pd.DataFrame:

@@ -104,9 +104,9 @@ class _Building:
         if name in self._named:
             return self._named[name]
         if self._is_cut(name, self._room[1]):
-            begun = [number for known, number in self._named.items() if known.startswith(name)]
-            if begun:
-                return max(begun)
+            numbers = [number for known, number in self._named.items() if known.startswith(name)]
+            if numbers:
+                return max(numbers)
         for known in self._cut:
             if known in self._named and name.startswith(known):
                 return self._named[known]
@@ -128,8 +128,8 @@ class _Building:
         if key not in self._leaf:
             whole = name
             if self._is_cut(name, self._room[1]):
-                begun = [weight for weight in self._weights if weight.startswith(name)]
-                whole = begun[0] if len(begun) == 1 else name
+                matching = [weight for weight in self._weights if weight.startswith(name)]
+                whole = matching[0] if len(matching) == 1 else name
             self._leaves.append(Node("leaf", "NONE", whole, size_bytes=size))
             self._leaf[key] = -len(self._leaves)
         return self._leaf[key]
@@ -181,10 +181,10 @@ def joined(ops: Sequence[Described], dump: DotGraph, room: tuple[int, int]) -> G
     sources = []
     for number, each in zip(at, ops, strict=True):
         nodes[number].op = each.op
-        held = [dump.operands[number][slot] for slot in range(len(each.operands))]
-        for source, operand in zip(held, each.operands, strict=True):
+        operands = [dump.operands[number][slot] for slot in range(len(each.operands))]
+        for source, operand in zip(operands, each.operands, strict=True):
             nodes[source].size_bytes = operand.size_bytes
-        sources.append(tuple(held))
+        sources.append(tuple(operands))
     return Graph(tuple(nodes), dump.n_nodes, tuple(at), tuple(sources), True)
 
 

@@ -48,8 +48,8 @@ def complete(run: RestoredRun, cut_at: int | None) -> Check:
     last = run.ops[run.graph[-1]]
     for graph, ops in enumerate(run.ops):
         if graph != run.graph[-1] and len(ops) > len(last) and ops[: len(last)] == last:
-            told = f"the last pass has {len(last):,} of the {len(ops):,} operations of its graph"
-            return found("trace_complete", False, told, "recording ended inside of it, or its file was full")
+            finding = f"the last pass has {len(last):,} of the {len(ops):,} operations of its graph"
+            return found("trace_complete", False, finding, "recording ended inside of it, or its file was full")
     return found("trace_complete", "not checked", "no record is cut", "such a trace has no mark of its end")
 
 
@@ -72,9 +72,9 @@ def _nodes(run: RestoredRun, tables: Tables) -> Check:
             "the recorder saw no other; their times and bytes are in no sum",
         )  # fmt: skip
     if not any(graph.dumped for graph in run.graphs):
-        told = f"{int(tables['ops']['state'].notna().sum()):,} recorded"
+        finding = f"{int(tables['ops']['state'].notna().sum()):,} recorded"
         return found(
-            "nodes_accounted", "not checked", told,
+            "nodes_accounted", "not checked", finding,
             "without a dump of the graph (token_00000.dot beside the trace) nobody can say which nodes are missing",
         )  # fmt: skip
     state = tables["ops"]["state"]
@@ -88,11 +88,11 @@ def _nodes(run: RestoredRun, tables: Tables) -> Check:
     most, n = ops.most_common(1)[0]
     every = int(per_pass.max())
     if len(per_pass) == len(tables["passes"]) and per_pass.nunique() == 1 and len(ops) == 1:
-        told = f"{every:,} {most} are missing in each of {len(per_pass):,} passes"
+        finding = f"{every:,} {most} are missing in each of {len(per_pass):,} passes"
     else:
-        told = f"{int(lacking.sum()):,} of {len(state):,} are missing, {n:,} of them {most}"
+        finding = f"{int(lacking.sum()):,} of {len(state):,} are missing, {n:,} of them {most}"
     return found(
-        "nodes_accounted", False, told,
+        "nodes_accounted", False, finding,
         "probably llama.cpp repacked these weights into memory of its own, where such a recorder does not see the "
         "operations that read them; their times and bytes are in no sum" if most == "MUL_MAT" else "",
     )  # fmt: skip
@@ -115,8 +115,8 @@ def _op_names(described: list[Described]) -> Check:
             "op_names", "warning", "MUL_MAT only", "the recorder knew no other operation; all others are missing"
         )
     good = bool({"RMS_NORM", "NORM"} & ops) and "GET_ROWS" in ops
-    told = f"{len(ops)} names, those of January 2026" if good else f"no norm among {', '.join(sorted(ops)[:8])}"
-    return found("op_names", good, told, "" if good else "the names come from another table than the numbers")
+    finding = f"{len(ops)} names, those of January 2026" if good else f"no norm among {', '.join(sorted(ops)[:8])}"
+    return found("op_names", good, finding, "" if good else "the names come from another table than the numbers")
 
 
 def _first_op(described: list[Described], run: RestoredRun, trace: OpTrace) -> Check:
@@ -128,7 +128,7 @@ def _first_op(described: list[Described], run: RestoredRun, trace: OpTrace) -> C
 
 def _kinds(run: RestoredRun) -> Check:
     kinds = Counter("unknown" if kind is None else kind for kind in run.passes.kinds)
-    told = "inferred: " + ", ".join(f"{n} {'warm-up' if kind == 'warmup' else kind}" for kind, n in kinds.items())
+    finding = "inferred: " + ", ".join(f"{n} {'warm-up' if kind == 'warmup' else kind}" for kind, n in kinds.items())
     detail = "inferred from the numbers of token rows; the load was not recorded"
     if run.passes.partial:
         detail += f"; {run.passes.partial:,} records before the first pass belong to one that began earlier: left out"
@@ -138,7 +138,7 @@ def _kinds(run: RestoredRun) -> Check:
             "; a first pass of one or two tokens before a pass of one token is a warm-up or a short prompt, and "
             "nothing in the trace tells which"
         )
-    return found("pass_kinds", "warning" if unknown else "passed", told, detail)
+    return found("pass_kinds", "warning" if unknown else "passed", finding, detail)
 
 
 def _claims(trace: OpTrace, run: RestoredRun, layers: str) -> Check | None:
@@ -149,7 +149,7 @@ def _claims(trace: OpTrace, run: RestoredRun, layers: str) -> Check | None:
     kind = np.repeat(np.array([k or "" for k in run.passes.kinds], object), lengths)
     part = slice(int(run.passes.begin[0]), int(run.passes.end[-1]))
     phase, token = trace.phase[part], trace.token[part]
-    told: list[str] = []
+    findings: list[str] = []
     one_value = len(np.unique(phase)) == 1 and len(np.unique(token)) == 1 and len(lengths) > 1
     right = {"prompt": 0, "generate": 1}
     for name in dict.fromkeys(k for k in run.passes.kinds if k):
@@ -158,17 +158,17 @@ def _claims(trace: OpTrace, run: RestoredRun, layers: str) -> Check | None:
             n = int((phase[at] == number).sum())
             if n and right.get(name) != number:
                 of = {"warmup": "to the warm-up", "prompt": "to the prompt", "generate": "to generated tokens"}[name]
-                told.append(f"{n:,} records that claim {claimed} belong {of}")
+                findings.append(f"{n:,} records that claim {claimed} belong {of}")
     if one_value:
-        told.insert(0, f"all {len(phase):,} records claim phase {PHASES[int(phase[0])]} and token {int(token[0])}")
+        findings.insert(0, f"all {len(phase):,} records claim phase {PHASES[int(phase[0])]} and token {int(token[0])}")
     elif len(np.unique(token)) == 1 and len(lengths) > 1:
-        told.insert(0, f"all {len(token):,} records claim token {int(token[0])}")
+        findings.insert(0, f"all {len(token):,} records claim token {int(token[0])}")
     if layers:
-        told.append(layers)
-    if not told:
+        findings.append(layers)
+    if not findings:
         return found("claims_agree", True, f"0 of {len(phase):,} records differ")
     return found(
-        "claims_agree", "warning", "; ".join(told),
+        "claims_agree", "warning", "; ".join(findings),
         "what was found is used; the claims stand in the columns claimed_phase and claimed_token_id of passes",
     )  # fmt: skip
 
@@ -228,11 +228,11 @@ def _lost_operands(run: RestoredRun, trace: OpTrace, names: str, n: int) -> Chec
         for graph, ops in [(run.graphs[number], run.ops[number])]
         for at, each in zip(graph.at, ops, strict=True)
     )
-    told = f"{n:,} operations have {trace.most_operands} ({names}); {lost:,} operands more stand in the dumps"
+    finding = f"{n:,} operations have {trace.most_operands} ({names}); {lost:,} operands more stand in the dumps"
     detail = (
         "weights that only a lost operand reads (as attention sinks) look as if nothing touched them" if lost else ""
     )
-    return found("operands_whole", "warning" if lost else "passed", told, detail)
+    return found("operands_whole", "warning" if lost else "passed", finding, detail)
 
 
 def _sizes(described: list[Described], trace: OpTrace, tables: Tables) -> Check | None:
@@ -341,9 +341,9 @@ def _graphs(run: RestoredRun, companions: Companions) -> Check:
             "nodes that compute nothing (views) are known only where an operation names one; types and shapes of "
             "results are not known",
         )  # fmt: skip
-    told = f"{len(companions.dumps):,} dumps, {len(taken):,} of {len(run.dump):,} different graphs found in them"
+    finding = f"{len(companions.dumps):,} dumps, {len(taken):,} of {len(run.dump):,} different graphs found in them"
     passes = len(run.graph)
     detail = (
         f"a dump counts how often a graph was built, not tokens: {passes:,} passes evaluated {len(run.graphs):,} graphs"
     )
-    return found("graphs_joined", "warning" if without else "passed", told, detail)
+    return found("graphs_joined", "warning" if without else "passed", finding, detail)

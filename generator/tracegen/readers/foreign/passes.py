@@ -13,7 +13,7 @@ TOKEN_BYTES = 4  # a token id is an int32
 class Restored:
     """The passes: `begin` and `end` are places in the trace (end exclusive), int64.
 
-    `n_tokens`: token rows, None where unknown. `kinds`: what each was for, None where it cannot be told. `produced`:
+    `n_tokens`: token rows, None where unknown. `kinds`: what each was for, None where that is not known. `produced`:
     the number of the generated token. `partial`: the trace begins inside of a pass, whose operations are left out.
     """
 

@@ -112,8 +112,8 @@ def _one(values: np.ndarray) -> int | None:
 
 def _graph_tables(run: RestoredRun, weights: Weights) -> dict[str, pd.DataFrame]:
     graphs, nodes, edges = [], [], []
-    held = weights.tensors[["ne0", "ne1", "ne2", "ne3", "dtype"]].itertuples(index=False)
-    shapes = dict(zip(weights.tensors["name"].astype(str), held, strict=True))
+    sizes_and_types = weights.tensors[["ne0", "ne1", "ne2", "ne3", "dtype"]].itertuples(index=False)
+    shapes = dict(zip(weights.tensors["name"].astype(str), sizes_and_types, strict=True))
     for number, graph in enumerate(run.graphs):
         graphs.append(
             dict(graph=number, topology=graph.topology, n_nodes=graph.n_nodes, n_leafs=len(graph.nodes) - graph.n_nodes)

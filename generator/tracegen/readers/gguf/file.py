@@ -15,7 +15,7 @@ import pandas as pd
 from tracegen.contract import tables, withheld
 from tracegen.contract.errors import ModelFormatError
 from tracegen.contract.naming import component_of, layer_of
-from tracegen.readers.gguf.header import GgufFile, TensorInfo, Told, read_header
+from tracegen.readers.gguf.header import GgufFile, TensorInfo, Update, read_header
 
 _SPLIT_NAME = re.compile(r"(?P<stem>.+)-(?P<number>[0-9]{5})-of-(?P<count>[0-9]{5})\.gguf")
 _MAX_SPLITS = 99_999  # five digits in the name
@@ -67,13 +67,13 @@ def _joined(name: str, parts: list[pd.DataFrame]) -> pd.DataFrame:
     return tables.frame(name, pd.concat(parts, ignore_index=True).to_dict("list") if parts else ())  # type: ignore[arg-type]
 
 
-def read_model(path: Path, told: Told | None = None) -> Model:
+def read_model(path: Path, progress: Update | None = None) -> Model:
     """Read the headers of a GGUF model; of a split model `path` may be any file. Tensor data is not read.
 
-    `told` is called while many tensors are read, `Progress.update` for example. `files.sha256` is null.
+    `progress` is called while many tensors are read, `Progress.update` for example. `files.sha256` is null.
     Raises ModelFormatError.
     """
-    files = _all_splits(read_header(path, told), told)
+    files = _all_splits(read_header(path, progress), progress)
     metadata = withheld.metadata(files[0].metadata)
     architecture = _text(files[0], "general.architecture")
     sizes = [file.size_bytes for file in files]
@@ -151,7 +151,7 @@ def _experts_in(tensor: TensorInfo) -> int | None:
 # Splits
 
 
-def _all_splits(header: GgufFile, told: Told | None) -> tuple[GgufFile, ...]:
+def _all_splits(header: GgufFile, progress: Update | None) -> tuple[GgufFile, ...]:
     """All files of the model that `header` belongs to, in order; `header` alone when the model is not split."""
     count = _count(header, "split.count") or 1
     if count == 1:
@@ -176,7 +176,7 @@ def _all_splits(header: GgufFile, told: Told | None) -> tuple[GgufFile, ...]:
             f"{header.path}: the model is split into {count} files, and {len(missing)} of them are missing in its"
             f" folder: {', '.join(missing[:5])}{' …' if missing[5:] else ''}; put them there"
         )
-    files = tuple(header if path == header.path else read_header(path, told) for path in paths)
+    files = tuple(header if path == header.path else read_header(path, progress) for path in paths)
     for i, file in enumerate(files):
         if (_count(file, "split.no"), _count(file, "split.count")) != (i, count):
             raise ModelFormatError(

@@ -37,9 +37,9 @@ _ALIGNMENT = 32  # GGUF_DEFAULT_ALIGNMENT
 _LEAST_PAIR = 8 + 4 + 1  # empty key, type, one byte
 _LEAST_TENSOR = 8 + 4 + 4 + 8  # empty name, no dimension, type, offset
 
-Told = Callable[[int, int, str], None]  # how far reading is: done, of how many, of what; as `Progress.update`
-_MANY = 10_000  # tensors: reading fewer takes no time that anybody must be told of
-_TELL = 1000  # tensors, after which it is told again
+Update = Callable[[int, int, str], None]  # how far reading is: done, of how many, of what; as `Progress.update`
+_MANY = 10_000  # tensors: reading fewer takes no time that anybody notices
+_STEP = 1000  # tensors, after which it is called again
 
 
 @dataclass(frozen=True)
@@ -78,19 +78,19 @@ def opened(path: Path) -> BinaryIO:
         raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def read_header(path: Path, told: Told | None = None) -> GgufFile:
-    """Read the header of one file; `told` is called while many tensors are read, first with 0.
+def read_header(path: Path, progress: Update | None = None) -> GgufFile:
+    """Read the header of one file; `progress` is called while many tensors are read, first with 0.
 
     Raises ModelFormatError when it cannot be read or is broken.
     """
     try:
         with opened(path) as stream:
-            return header_of(path, stream, told)
+            return header_of(path, stream, progress)
     except OSError as error:
         raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def header_of(path: Path, stream: BinaryIO, told: Told | None = None) -> GgufFile:
+def header_of(path: Path, stream: BinaryIO, progress: Update | None = None) -> GgufFile:
     """Read the header of a file that is open as `stream`, at its begin.
 
     Raises ModelFormatError when the header is broken, OSError when it cannot be read.
@@ -124,8 +124,8 @@ def header_of(path: Path, stream: BinaryIO, told: Told | None = None) -> GgufFil
         metadata[key] = cursor.value(key)
     infos = []
     for i in range(n_tensors):
-        if told and n_tensors >= _MANY and i % _TELL == 0:
-            told(i, n_tensors, "tensors")
+        if progress and n_tensors >= _MANY and i % _STEP == 0:
+            progress(i, n_tensors, "tensors")
         infos.append(cursor.tensor())
     try:
         alignment = alignment_in(metadata)

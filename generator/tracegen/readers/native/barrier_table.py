@@ -7,10 +7,10 @@ from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.clock import Clock
 from tracegen.readers.native.computes import Computes
-from tracegen.readers.native.fault_records import Told
+from tracegen.readers.native.fault_records import StructRecords
 
 
-def barrier_table(waits: Told, computes: Computes, clock: Clock) -> pd.DataFrame:
+def barrier_table(waits: StructRecords, computes: Computes, clock: Clock) -> pd.DataFrame:
     """The table `barriers`. Raises TraceFormatError for a wait in no compute, or in one that the main segment lacks."""
     if (waits.thread < 0).any():
         raise TraceFormatError("a wait belongs to no compute; the trace was changed")

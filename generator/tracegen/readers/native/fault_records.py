@@ -38,7 +38,7 @@ _BELOW = {
 
 
 @dataclass(frozen=True)
-class Told:
+class StructRecords:
     """Records of one struct: `rows` in its dtype, and for each the compute and the number of the thread in its pool.
 
     compute is uint64, UNKNOWN where the thread was in none; thread is int64, -1 there.
@@ -53,11 +53,11 @@ class Told:
 class FaultRecords:
     """The records of all segments by their struct, each in the order of writing within a segment."""
 
-    faults: Told
-    elsewhere: Told
-    lost: Told
-    unseen: Told
-    waits: Told
+    faults: StructRecords
+    elsewhere: StructRecords
+    lost: StructRecords
+    unseen: StructRecords
+    waits: StructRecords
 
 
 def read_fault_records(segments: Sequence[Segment]) -> FaultRecords:
@@ -68,11 +68,11 @@ def read_fault_records(segments: Sequence[Segment]) -> FaultRecords:
     thread = np.minimum(parts["thread"], _MOST_THREADS).astype(np.int64)
     thread[parts["compute"] == UNKNOWN] = -1
 
-    def told(*kinds: int) -> Told:
+    def these(*kinds: int) -> StructRecords:
         chosen = np.isin(raw["kind"], kinds)
-        return Told(raw[chosen].view(STRUCTS[kinds[0]]), parts["compute"][chosen], thread[chosen])
+        return StructRecords(raw[chosen].view(STRUCTS[kinds[0]]), parts["compute"][chosen], thread[chosen])
 
-    return FaultRecords(told(MINOR, MAJOR, OPEN), told(ELSEWHERE), told(LOST), told(UNSEEN), told(BARRIER))
+    return FaultRecords(these(MINOR, MAJOR, OPEN), these(ELSEWHERE), these(LOST), these(UNSEEN), these(BARRIER))
 
 
 def _read(segment: Segment) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.columns import nullable
 from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.events import Spans
-from tracegen.readers.native.fault_records import OPEN, FaultRecords, Told
+from tracegen.readers.native.fault_records import OPEN, FaultRecords, StructRecords
 from tracegen.readers.native.placement_table import file_numbers
 from tracegen.readers.native.recorded import Pass, Records
 
@@ -34,7 +34,7 @@ class Faults:
 
 
 def place_faults(
-    told: FaultRecords,
+    recorded: FaultRecords,
     records: Records,
     ordered: Sequence[Pass],
     computes: Computes,
@@ -45,19 +45,20 @@ def place_faults(
 
     Raises TraceFormatError for a fault of a compute that the main segment lacks, or where no file was mapped.
     """
-    faults = pd.DataFrame({name: told.faults.rows[name] for name in ("address", "kind")})
+    faults = pd.DataFrame({name: recorded.faults.rows[name] for name in ("address", "kind")})
     faults["begin_ns"], faults["took_ns"] = (
-        told.faults.rows[name].astype(np.int64) for name in ("begin_ns", "took_ns")
+        recorded.faults.rows[name].astype(np.int64) for name in ("begin_ns", "took_ns")
     )
-    faults["thread"], faults["pass_id"] = told.faults.thread, _pass_ids(told.faults, "begin_ns", computes, ordered)
+    faults["thread"] = recorded.faults.thread
+    faults["pass_id"] = _pass_ids(recorded.faults, "begin_ns", computes, ordered)
     faults = faults.sort_values("begin_ns", kind="stable", ignore_index=True)
     span = _span_of(faults, spans)
     span_ns = np.zeros(len(spans.node), np.int64)
     at = (span >= 0) & (faults["kind"] != OPEN)
     np.add.at(span_ns, span[at], faults["took_ns"][at])
-    elsewhere, lost = told.elsewhere.rows, told.lost.rows
-    of_elsewhere = _pass_ids(told.elsewhere, "begin_ns", computes, ordered)
-    of_lost = _pass_ids(told.lost, "before_ns", computes, ordered)
+    elsewhere, lost = recorded.elsewhere.rows, recorded.lost.rows
+    of_elsewhere = _pass_ids(recorded.elsewhere, "begin_ns", computes, ordered)
+    of_lost = _pass_ids(recorded.lost, "before_ns", computes, ordered)
     return Faults(
         table=_table(faults, span, spans, *_places(faults, records, files)),
         span_ns=span_ns,
@@ -69,15 +70,15 @@ def place_faults(
         facts={
             "faults_lost": int(lost["n_events"].sum()),
             "faults_unplaced": int(elsewhere["n_faults"][of_elsewhere < 0].sum() + lost["n_events"][of_lost < 0].sum()),
-            "threads_without_faults": len(told.unseen.rows),
+            "threads_without_faults": len(recorded.unseen.rows),
         },
     )
 
 
-def _pass_ids(told: Told, time: str, computes: Computes, ordered: Sequence[Pass]) -> np.ndarray:
+def _pass_ids(recorded: StructRecords, time: str, computes: Computes, ordered: Sequence[Pass]) -> np.ndarray:
     """pass_id of each record: of its compute, or where it is of none the one that was open at its time; else -1."""
-    pass_id = computes.pass_ids("page faults are told", told.compute)
-    return np.where(told.thread < 0, _pass_at(told.rows[time].astype(np.int64), ordered), pass_id)
+    pass_id = computes.pass_ids("page faults are told", recorded.compute)
+    return np.where(recorded.thread < 0, _pass_at(recorded.rows[time].astype(np.int64), ordered), pass_id)
 
 
 def _pass_at(time_ns: np.ndarray, ordered: Sequence[Pass]) -> np.ndarray:
@@ -86,9 +87,9 @@ def _pass_at(time_ns: np.ndarray, ordered: Sequence[Pass]) -> np.ndarray:
         return np.full(len(time_ns), -1, np.int64)
     begin = np.array([p.begin_ns for p in ordered], np.int64)
     end = np.array([1 << 62 if p.end_ns is None else p.end_ns for p in ordered], np.int64)
-    n_begun = np.searchsorted(begin, time_ns, "right")
-    last = np.maximum(n_begun - 1, 0)
-    n_open = n_begun - np.searchsorted(np.sort(end), time_ns, "right")
+    n_started = np.searchsorted(begin, time_ns, "right")
+    last = np.maximum(n_started - 1, 0)
+    n_open = n_started - np.searchsorted(np.sort(end), time_ns, "right")
     return np.where((n_open == 1) & (time_ns < end[last]), last, -1)
 
 

@@ -237,7 +237,7 @@ def _take_pass_begin(records: Records, time_ns: int, rest: memoryview, *values: 
             raise ValueError(f"placement {placement} does not belong to graph {graph}")
     if len(rest) < n_tokens * recorded.TOKEN.itemsize:
         raise ValueError(f"{n_tokens} token rows, {len(rest)} bytes are left")
-    begun = Pass(
+    new = Pass(
         number,
         time_ns,
         _usage(usage),
@@ -248,11 +248,11 @@ def _take_pass_begin(records: Records, time_ns: int, rest: memoryview, *values: 
         n_sequences=n_sequences,
         tokens=np.frombuffer(rest, recorded.TOKEN, n_tokens),
     )
-    if begun.context is not None and context in records.n_calls:
-        begun.call = records.n_calls[context] - 1
-        begun.ubatch = len(records.last_call[context])
-        records.last_call[context].append(begun)
-    records.passes[number] = begun
+    if new.context is not None and context in records.n_calls:
+        new.call = records.n_calls[context] - 1
+        new.ubatch = len(records.last_call[context])
+        records.last_call[context].append(new)
+    records.passes[number] = new
 
 
 @_takes(16, "5Q5IiII")
@@ -341,7 +341,7 @@ def _pass_or_load(records: Records, number: int, load: int) -> Pass:
     if number != NONE:
         _known(number, records.passes, "pass")
         return records.passes[number]
-    loads = {begun.number: begun for begun in records.loads}
+    loads = {one.number: one for one in records.loads}
     _known(load, loads, "load")
     return loads[load]
 

@@ -89,10 +89,10 @@ def read_segments(files: Mapping[str, Bytes]) -> tuple[Segment, ...]:
     A file that a killed process had just created is left out, unless it is the main segment. Raises TraceFormatError
     for a broken or foreign file, a missing segment, or segments of different runs.
     """
-    begun = {name: data for name, data in files.items() if not _is_unbegun(data)}
-    segments = sorted((read_segment(name, data) for name, data in begun.items()), key=lambda s: s.number)
+    written = {name: data for name, data in files.items() if not _is_unbegun(data)}
+    segments = sorted((read_segment(name, data) for name, data in written.items()), key=lambda s: s.number)
     if not segments or segments[0].kind != MAIN:
-        for name in files.keys() - begun.keys():
+        for name in files.keys() - written.keys():
             read_segment(name, files[name])  # raises the error that says what is wrong with the file
     for segment in segments:
         if segment.run_id != segments[0].run_id:

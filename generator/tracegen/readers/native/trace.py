@@ -77,8 +77,8 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
             records.weights += named_weights(records, model.files, model.tensors)
     tables["contexts"] = contract.frame("contexts", records.contexts)
     watched = "faults.ring_bytes" in records.info
-    told = read_fault_records([segment for segment in segments if segment.kind == FAULTS])
-    faults = place_faults(told, records, ordered, computes, events.spans, tables["files"])
+    fault_records = read_fault_records([segment for segment in segments if segment.kind == FAULTS])
+    faults = place_faults(fault_records, records, ordered, computes, events.spans, tables["files"])
     tables["passes"] = _passes(ordered, reads_counted=records.info.get("counters.read_bytes") != "no")
     if watched:
         counted = {name: nullable(values, np.int64) for name, values in faults.of_passes.items()}
@@ -91,7 +91,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables |= touch_tables(events.indexes, tables)
     tables["spans"] = span_table(events.spans, faults.span_ns if watched else None)
     tables["faults"] = faults.table
-    tables["barriers"] = barrier_table(told.waits, computes, clock)
+    tables["barriers"] = barrier_table(fault_records.waits, computes, clock)
     tables["ops"], accounting = op_table(records, events.spans, ordered)
     tables["residency"] = residency_table(records, tables["files"])
     tables["device"] = device_table(records)

@@ -142,16 +142,16 @@ def load_version(folder: Path, only: Collection[str] = tuple(BY_NAME)) -> Loaded
     if not citation:
         raise SettingsError(f"{folder}: is the draft of a run, not a version; load the run")
     manifest = document["manifest"]
-    held = [name for name in BY_NAME if f"{DOWNLOADS}/{name}.parquet" in manifest]
+    names = [name for name in BY_NAME if f"{DOWNLOADS}/{name}.parquet" in manifest]
     others = [name for name in (CHECKS, run_file.PATH) if name in manifest]
-    wanted = [f"{DOWNLOADS}/{name}.parquet" for name in held if name in only] + others
+    wanted = [f"{DOWNLOADS}/{name}.parquet" for name in names if name in only] + others
     for name in wanted:
         store.published_file(folder, name, manifest)
     # A version published before some tables existed has no rows for them: they are empty.
-    extension = max((BY_NAME[name].added for name in held), default=0)
-    if held:
-        held += [name for name, table in BY_NAME.items() if table.added > extension]
-    read = tuple(name for name in held if name in only)
+    extension = max((BY_NAME[name].added for name in names), default=0)
+    if names:
+        names += [name for name, table in BY_NAME.items() if table.added > extension]
+    read = tuple(name for name in names if name in only)
     tables = store.read_tables(folder / DOWNLOADS, read) if read else {}
     checks = _checks(folder / CHECKS) if CHECKS in manifest else ()
     facts = None

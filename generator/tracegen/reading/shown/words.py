@@ -79,7 +79,7 @@ def _limit(limit: Mapping[str, Any]) -> str:
 
 
 def _rate(tokens: int | None, rate: float | None, reused: int | None = None) -> str | None:
-    """Tokens and their rate in words; `reused` of the prompt were not computed, as the KV cache held them."""
+    """Tokens and their rate in words; `reused` of the prompt were not computed, as the KV cache had them."""
     if tokens is None:
         return None
     more = f"; {tokens} of {tokens + reused} prompt tokens computed, {reused} reused" if reused else ""

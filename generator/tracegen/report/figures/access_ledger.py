@@ -14,9 +14,9 @@ from tracegen.report.words import access_sentences as say
 
 def _access_blocks(context: Context) -> Rows:
     phase = shared_access.phase(context)
-    told = shared_access.of_phase(context, phase)["pass_id"]
+    pass_ids = shared_access.of_phase(context, phase)["pass_id"]
     data = ledger.blocks(context.disk_accesses, int(context.tables["files"]["size_bytes"].sum()))
-    of = data[data["pass_id"].isin(told)]
+    of = data[data["pass_id"].isin(pass_ids)]
     medians = of.groupby("block_bytes")[["touched_bytes", "in_blocks_bytes"]].median().reset_index()
     title = ""
     if len(medians):
@@ -25,7 +25,7 @@ def _access_blocks(context: Context) -> Rows:
     return Rows(
         title=title,
         caption="Different bytes of the mapped files that a pass touched, and those of the whole blocks in which they "
-        f"lie; blocks begin at multiples of their size. Medians over {q.counted(len(told), f'{phase} pass')}."
+        f"lie; blocks begin at multiples of their size. Medians over {q.counted(len(pass_ids), f'{phase} pass')}."
         f"{shared_access.left_out(context)}",
         data=data,
         empty=shared_access.nothing(context) or "No prompt or generate pass touched the mapped file.",

@@ -55,11 +55,11 @@ def _access_order(context: Context) -> Rows:
     passes = context.access_passes
     phases = order.by_phase(passes[passes["n_accesses"] > 0])
     phases = phases.assign(steps=phases[[f"n_{kind}" for kind in order.KINDS]].sum(axis=1))
-    told = shared_access.of_phase(context, shared_access.phase(context))
-    n = {kind: int(told[f"n_{kind}"].sum()) for kind in order.KINDS}
+    shown = shared_access.of_phase(context, shared_access.phase(context))
+    n = {kind: int(shown[f"n_{kind}"].sum()) for kind in order.KINDS}
     return Rows(
         title=say.order_title(n, shared_access.phase(context)),
-        caption=f"{say.STEP}{say.layers(int(told['n_layers_down'].sum()), sum(n.values()))} Accesses, bytes and "
+        caption=f"{say.STEP}{say.layers(int(shown['n_layers_down'].sum()), sum(n.values()))} Accesses, bytes and "
         f"distance are means; a byte counts as often as it was accessed. The CSV has a row for each pass."
         f"{shared_access.left_out(context)}",
         data=passes,
@@ -86,10 +86,10 @@ ACCESS_ORDER = shared_access.order_table(
 
 def _access_distances(context: Context) -> Content:
     phase = shared_access.phase(context)
-    told = shared_access.of_phase(context, phase)["pass_id"]
+    pass_ids = shared_access.of_phase(context, phase)["pass_id"]
     touched = context.disk_accesses
-    rows = order.distances(touched, told)
-    moves = order.steps(touched[touched["pass_id"].isin(told)])
+    rows = order.distances(touched, pass_ids)
+    moves = order.steps(touched[touched["pass_id"].isin(pass_ids)])
     moves = moves[(moves["kind"] != "overlapping").to_numpy(bool)]
     half = float(moves["gap_bytes"].abs().median()) if len(moves) else None
     n_same = int((order.steps(touched)["kind"] == "overlapping").sum()) if len(touched) else 0
@@ -97,7 +97,7 @@ def _access_distances(context: Context) -> Content:
     return Content(
         title=title,
         caption=f"Steps of all {phase} passes by the bytes that lie between the end of an access and the begin of the "
-        f"next. n = {q.counted(int(rows['n_steps'].sum()), 'step')} of {q.counted(len(told), 'pass')}"
+        f"next. n = {q.counted(int(rows['n_steps'].sum()), 'step')} of {q.counted(len(pass_ids), 'pass')}"
         f"{'; overlapping steps have no distance' if n_same else ''}.{shared_access.left_out(context)}",
         alt=f"Bars of steps by distance, forward and backward. {q.ended(title)}",
         chart=lambda width: accesses.distances(rows, width=width),
@@ -121,18 +121,18 @@ data = order.distances(touched, told)""",
 
 def _access_reads(context: Context) -> Rows:
     phase = shared_access.phase(context)
-    told = shared_access.of_phase(context, phase)
-    if told.empty:
+    shown = shared_access.of_phase(context, phase)
+    if shown.empty:
         empty = shared_access.nothing(context) or "No prompt or generate pass touched the mapped file."
         return no_rows(empty)
-    table = order.reads(told)
+    table = order.reads(shown)
     median = {int(t): float(n) for t, n in zip(table["tolerance_bytes"], table["reads"], strict=True)}
     return Rows(
-        title=say.reads_title(float(told["n_accesses"].median()), median, phase),
+        title=say.reads_title(float(shown["n_accesses"].median()), median, phase),
         caption=f"Accesses that follow each other with at most so many bytes between are joined into one read. "
         "Sequential: the share of steps that are joined. Reads: the median of a pass; size: the mean, without the "
         f"bytes between. "
-        f"n = {q.counted(len(told), f'{phase} pass')}.{shared_access.left_out(context)}",
+        f"n = {q.counted(len(shown), f'{phase} pass')}.{shared_access.left_out(context)}",
         data=table,
         numbers={"phase": phase},
     ).of(

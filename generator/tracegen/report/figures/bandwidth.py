@@ -17,13 +17,13 @@ KEYS = ("op", "dtype")
 def _content(context: Context) -> Rows:
     """A row for each kind of operation and type of weight; the CSV has one for each layer."""
     layers = bandwidth.by_layer(context.tables, context.timed, context.used)
-    told = layers[(layers["phase"] == context.phase).to_numpy(bool)]
-    if told.empty:
+    of_phase = layers[(layers["phase"] == context.phase).to_numpy(bool)]
+    if of_phase.empty:
         return no_rows(say.NOTHING if len(context.timed) else shared_times.NO_TIMES)
     threads = int(context.timed["n_threads"].max())
     machine = _machine(context, threads)
     memory, withheld = machine.memory_rate, _withheld(context)
-    table = bandwidth.summed(told, KEYS, machine)
+    table = bandwidth.summed(of_phase, KEYS, machine)
     if withheld:
         table = table.assign(bound=None)
     whole = float(table["duration_ns"].sum())
@@ -68,7 +68,7 @@ def _machine(context: Context, threads: int) -> bandwidth.Machine:
 
 
 def _withheld(context: Context) -> str:
-    """Why it is not told what bounds operations: nothing shows that they had their processors; else empty."""
+    """Why it is not said what bounds operations: nothing shows that they had their processors; else empty."""
     state = next((c.state for c in context.run.checks if c.key == Key.INTERFERENCE), "not checked")
     return "" if state == "passed" else say.disturbed(known=state != "not checked")
 

@@ -1,4 +1,4 @@
-"""What the runtime’s buffers hold, and held at most; how much of the KV cache tokens use."""
+"""What is in the runtime’s buffers, and the most that was; how much of the KV cache tokens use."""
 
 from tracegen.analysis import buffers
 from tracegen.charts import buffers as buffers_chart
@@ -50,10 +50,10 @@ def _kv_cache(context: Context) -> Content:
     used = context.buffer_use[context.buffer_use["group"] == "KV cache"]
     data = generate[["pass_id", "produced_token"]].merge(used[["pass_id", "touched_bytes"]], on="pass_id")
     peaks = buffers.peaks(context.tables).set_index("group")["peak_bytes"]
-    title, held = "", peaks.get("KV cache")
+    title, allocated = "", peaks.get("KV cache")
     if len(data):
         first, last = (q.size(int(data["touched_bytes"].iloc[at])) for at in (0, -1))
-        whole = f", of {q.size(int(held))} allocated" if held is not None else ""
+        whole = f", of {q.size(int(allocated))} allocated" if allocated is not None else ""
         steps = data["touched_bytes"].diff().dropna().unique()
         each = f"; {q.size(int(steps[0]))} more for each token" if len(steps) == 1 and steps[0] > 0 else ""
         title = f"A token reads and writes {first} of the KV cache at first, {last} at last{whole}{each}"

@@ -47,15 +47,15 @@ def lru_cliff(context: Context, size: float | None) -> tuple[float, float, float
 def cliffs(context: Context) -> str:
     """A sentence for each step in which a policy passes several of the named hit rates; empty without any.
 
-    Of steps whose sizes read the same the first is told: two sentences would say two hit rates of one size.
+    Of steps whose sizes read the same the first is named: two sentences would say two hit rates of one size.
     """
     rows, granule = context.hit_rates.cliffs, context.granule_bytes
-    told: dict[tuple[str, str], str] = {}
+    sentences: dict[tuple[str, str], str] = {}
     for r in rows.to_dict("records"):
         below, size = r["below_granules"] * granule, r["size_granules"] * granule
         sentence = say.cliff(r["policy"], below, r["below_rate"], size, r["hit_rate"])
-        told.setdefault((r["policy"], q.size(size)), sentence)
-    return "".join(told.values())
+        sentences.setdefault((r["policy"], q.size(size)), sentence)
+    return "".join(sentences.values())
 
 
 TARGET = 0.9  # the hit rate that the title tells of
@@ -178,8 +178,8 @@ MIDDLE = 16  # passes in a row that the title tells of, beside one and all
 def _working_set(context: Context) -> Content:
     found = context.windows
     kind, n, granule = found.kind, len(found.pass_ids), context.granule_bytes
-    told = [(length, found.of(length)) for length in dict.fromkeys((1, MIDDLE, n))]
-    title = say.working_set_title(kind, granule, [(length, size) for length, size in told if size is not None])
+    sizes = [(length, found.of(length)) for length in dict.fromkeys((1, MIDDLE, n))]
+    title = say.working_set_title(kind, granule, [(length, size) for length, size in sizes if size is not None])
     return Content(
         title=title,
         caption=f"Different granules of {q.size(granule)} of the mapped file, each once. Touched together: mean over "
@@ -193,7 +193,7 @@ def _working_set(context: Context) -> Content:
         numbers={"passes": list(found.pass_ids), "granule_bytes": granule},
         values={
             f"working_set_bytes_{'all' if length == n else length}": (size, "bytes", q.size(size))
-            for length, size in told
+            for length, size in sizes
             if size is not None
         },
     )
@@ -217,10 +217,10 @@ def _reuse(context: Context) -> Rows:
         return no_rows(empty)
     of = reuse.by_kind(context.disk_accesses, context.pieces)
     data = reuse.table(of)
-    told = of.get("expert", of["tensor"])
+    shown = of.get("expert", of["tensor"])
     sampled = [say.sampled_granules(kind, r.sampled, r.error) for kind, r in of.items() if r.sampled < 1]
     return Rows(
-        title=say.reuse_title("expert" in of, told.passes(0.5), told.passes(0.9)),
+        title=say.reuse_title("expert" in of, shown.passes(0.5), shown.passes(0.9)),
         caption="Passes between: the second use less the first. Memory for LRU: the cache that serves so many of the "
         "repeated uses when it holds of each tensor and expert all that the run touched of it, and drops what was not "
         "used for longest."

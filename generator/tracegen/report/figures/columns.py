@@ -37,8 +37,8 @@ def number(label: str, of: Callable[[Row], str | Cell], unit: str = "") -> Colum
     """A column of numbers: as text, or as cells that `of` makes."""
 
     def cell(row: Row) -> Cell:
-        made = of(row)
-        return made if isinstance(made, Cell) else cells.number(made)
+        value = of(row)
+        return value if isinstance(value, Cell) else cells.number(value)
 
     return Column(Head(label, unit, True), cell)
 

@@ -136,7 +136,7 @@ class Context:
     stickiness = _kept(lambda c: expert_transitions.stickiness(c.chosen, c.expert_sizes))
     experts_next = _kept(lambda c: expert_next.told(c.chosen, c.expert_sizes))
 
-    # Of a run whose passes give embeddings: its bytes, else None. Tokens of prompts that the KV cache held before, None
+    # Of a run whose passes give embeddings: its bytes, else None. Tokens of prompts that the KV cache had before, None
     # where that is unknown.
     embeddings = _kept(lambda c: summary.embeddings(c.tables, c.ops))
     reused_tokens = _kept(lambda c: reused_prefix.reused_tokens(c.tables, whole=c.fact("trace", "skipped_passes") == 0))
@@ -149,7 +149,7 @@ class Context:
         return accesses.accesses(tables, rows=rows), ranges, unseen
 
     @cached_property
-    def held(self) -> dict[int, int]:
+    def input_tokens(self) -> dict[int, int]:
         """Pass -> the generated token that a row of it holds, where that is known."""
         rows = held.held(self.tables).dropna(subset=["generated_token"])
         return {int(p): int(k) for p, k in zip(rows["pass_id"], rows["generated_token"], strict=True)}

@@ -79,9 +79,9 @@ def _memory(context: Context) -> list[tuple[Cell, ...]]:
     file = context.summary.file_bytes or context.fact("model", "size_bytes")
     rows = []
     for when, words in (("before", "before the run"), ("after", "after the run")):
-        held = context.fact("conditions", "page_cache", f"{when}_bytes")
-        share = q.percent(held / file) if held is not None and file else q.UNKNOWN
-        size = f"{q.size(held)} of the file’s pages were in memory (mincore)." if held is not None else ""
+        cached = context.fact("conditions", "page_cache", f"{when}_bytes")
+        share = q.percent(cached / file) if cached is not None and file else q.UNKNOWN
+        size = f"{q.size(cached)} of the file’s pages were in memory (mincore)." if cached is not None else ""
         rows.append(cells(f"Page cache {words}", share, size))
     pressed, room = _pressed(context), _room(context, context.fact("host", "memory_bytes"))
     ratio = f"{q.percent(file / room)} of {'what is left' if pressed else 'RAM'}" if file and room else q.UNKNOWN

@@ -11,7 +11,7 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table, When
-from tracegen.report.figures.shared_disk import PHASES, request_table, told_phase
+from tracegen.report.figures.shared_disk import PHASES, phase_shown, request_table
 from tracegen.report.words import disk_sentences as say
 
 MOST = 40  # rows; the CSV has all
@@ -98,7 +98,7 @@ def _disk_requests(context: Context) -> Rows:
     table = context.disk_requests
 
     sums = {phase: context.of_kind(table, phase)[USE].astype(float).sum() for phase in PHASES}
-    phase = told_phase({phase: float(rows["page_bytes_read"]) for phase, rows in sums.items()})
+    phase = phase_shown({phase: float(rows["page_bytes_read"]) for phase, rows in sums.items()})
     return Rows(
         title=say.requests_title(dict(sums[phase]), phase),
         caption=f"The first {min(len(table), MOST)} of {q.counted(len(table), 'measured pass')}. A request "
@@ -135,7 +135,7 @@ def _disk_sizes(context: Context) -> Rows:
     phases = table.to_dict("records")
     refused = context.fact("device", "refused")
     ceiling = max((r["bytes_per_second"] for r in measured), default=0.0)
-    phase = told_phase({str(row["kind"]): float(row["read_bytes"]) for row in phases})
+    phase = phase_shown({str(row["kind"]): float(row["read_bytes"]) for row in phases})
     rates = {str(row["kind"]): row["bytes_per_second"] for row in phases if q.known(row["bytes_per_second"])}
     if measured:
         note = (

@@ -94,15 +94,15 @@ EXPERTS_AGAIN = shared_experts.table(
 )
 
 
-TOLD = 16  # the title tells segments of this length, or of the longest below
+TITLE_LENGTH = 16  # the title tells segments of this length, or of the longest below
 
 
 def _experts_segments(context: Context) -> Rows:
     table = expert_segments.segments(context.chosen, context.expert_sizes)
-    told = table[table["length"] <= TOLD].tail(1).to_dict("records")
+    shown = table[table["length"] <= TITLE_LENGTH].tail(1).to_dict("records")
     n_rows, n_layers = (int(table[name].iloc[0]) if len(table) else 0 for name in ("n_rows", "n_layers"))
     return Rows(
-        title=say.segments_title(told[0]) if told else "",
+        title=say.segments_title(shown[0]) if shown else "",
         caption="SRP: the largest F1 of a router that takes one set of experts for all tokens of a segment, scored on "
         "their own choices. Experts taken: by that router, divided by k. SCH: share of the choices that a cache of k, "
         "or 2k, experts in each layer holds if it knows the tokens of the segment in advance. Shuffled: mean of "

@@ -139,8 +139,8 @@ def _experts_balance(context: Context) -> Rows:
     """A row for each layer and phase, those over all layers first."""
     table = expert_balance.balance(context.tables)
     ordered = table.assign(at=table["layer"].fillna(-1)).sort_values(["at", "phase"], ignore_index=True)
-    told = table[(table["phase"] == "generate") & table["layer"].isna()].to_dict("records")
-    ends = [_known(told[0][name]) if told else None for name in ("entropy", "entropy_low", "entropy_high")]
+    overall = table[(table["phase"] == "generate") & table["layer"].isna()].to_dict("records")
+    ends = [_known(overall[0][name]) if overall else None for name in ("entropy", "entropy_low", "entropy_high")]
     return Rows(
         title=chance_say.balance_title(*ends),
         caption="Entropy of the experts’ shares of the choices, of log₂ E: 100 % is even. Gini: 0 is even. Largest "

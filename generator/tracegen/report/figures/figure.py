@@ -111,8 +111,8 @@ class Rows:
 
     def of(self, rows: pd.DataFrame | Sequence[Row], *columns: Column) -> Rows:
         """This table with these columns, and a row for each row of an analysis."""
-        head, made = laid_out(rows, *columns)
-        return replace(self, head=head, rows=made)
+        head, table_rows = laid_out(rows, *columns)
+        return replace(self, head=head, rows=table_rows)
 
 
 def not_drawn(why: str) -> Content:

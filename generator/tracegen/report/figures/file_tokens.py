@@ -53,7 +53,7 @@ def _name(labels: Mapping[int, str], pass_id: int) -> str:
 
 def _labels(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
     """Names of rows: row, pass_id (the first of the row), label, short (for a narrow picture), is_prompt, is_folded."""
-    names, made = context.labels, []
+    names, labels = context.labels, []
     no_reads = context.run.has_requests or context.run.has_faults
     for number, some in rows.groupby("row"):
         first, last = (_name(names, int(some["pass_id"].iloc[at])) for at in (0, -1))
@@ -68,10 +68,10 @@ def _labels(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
             short = f"{short}–{end}"
         folded = n > 1 and not is_prompt and quiet and no_reads
         label = f"{q.counted(n, 'token')}: no reads" if folded else first
-        made.append(
+        labels.append(
             (number, int(some["pass_id"].iloc[0]), label, short, is_prompt, folded or (n > 1 and not is_prompt))
         )
-    return pd.DataFrame(made, columns=["row", "pass_id", "label", "short", "is_prompt", "is_folded"])
+    return pd.DataFrame(labels, columns=["row", "pass_id", "label", "short", "is_prompt", "is_folded"])
 
 
 def median_passes(times: pd.DataFrame) -> pd.DataFrame:

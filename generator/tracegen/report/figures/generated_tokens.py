@@ -21,9 +21,9 @@ def _pass(pass_id: int | None, unknown: str = q.UNKNOWN) -> Cell:
 
 
 def tokens_table(context: Context) -> Rows:
-    """Each generated token with its id, the pass that gave it, and the later pass that held it."""
+    """Each generated token with its id, the pass that gave it, and the later pass that took it in."""
     ids = [] if context.private else context.fact("text", "token_ids") or []
-    holder, last = {k: pass_id for pass_id, k in context.held.items()}, held.last_given(context.tables)
+    holder, last = {k: pass_id for pass_id, k in context.input_tokens.items()}, held.last_given(context.tables)
     giving = context.measured.dropna(subset=["produced_token"]).drop_duplicates("produced_token")
     passes = dict(zip(giving["produced_token"], giving["pass_id"].astype(int), strict=True))
     took = giving.set_index("produced_token")["duration_ns"]

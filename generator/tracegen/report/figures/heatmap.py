@@ -19,7 +19,7 @@ ROWS = 12  # at most: the page of the file shows every pass, the appendix what t
 MOST_CELLS = 1000  # of a drawing; above it neighbours of one colour are joined, to keep the SVG small
 
 
-def _told(cells: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
+def _with_texts(cells: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
     """`cells` with the texts of their tooltips: tensor (with its expert, or how many there are), layer, dtype."""
     about = tensors.sort_values(["file", "offset"])
     rank = {int(t): i for i, t in enumerate(about["tensor"])}
@@ -39,8 +39,8 @@ def _told(cells: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
         there = ["none" if pd.isna(v) else str(int(v)) for v in dict.fromkeys(layers[begin:end])]
         of = ", ".join(dict.fromkeys(map(str, dtypes[begin:end])))
         texts.append((first, last, n, expert, name, _few(there, " to "), of))
-    told = pd.DataFrame(texts, columns=[*keys, "tensor", "layer", "dtype"])
-    return cells.merge(told.astype({key: cells[key].dtype for key in keys}), on=keys, how="left")
+    by_cell = pd.DataFrame(texts, columns=[*keys, "tensor", "layer", "dtype"])
+    return cells.merge(by_cell.astype({key: cells[key].dtype for key in keys}), on=keys, how="left")
 
 
 def _few(texts: list[str], between: str) -> str:
@@ -114,8 +114,8 @@ def _content(context: Context) -> Content:
         columns = heatmap_chart.track_px(width)
         shares = cells if columns == n_columns else heatmap.shares(tables, columns, ROWS, **known)
         joined = heatmap.joined_shares(shares, theme.N_STEPS, MOST_CELLS)
-        told = _told(joined, tables["tensors"])
-        return heatmap_chart.chart(told, rows, *bands, buffer_use, axis, width=width)
+        shown = _with_texts(joined, tables["tensors"])
+        return heatmap_chart.chart(shown, rows, *bands, buffer_use, axis, width=width)
 
     share = context.summary.touched_weight_share if len(context.measured) else None
     title = sentences.heatmap_title(share, *most_untouched(context.tensor_use))

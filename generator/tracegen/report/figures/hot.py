@@ -19,7 +19,7 @@ def _concentration(context: Context) -> Content:
     curves = {name: concentration.curve(use, name) for name in concentration.MEASURES}
     drawn = [concentration.thinned(of, 100).assign(measure=name) for name, of in curves.items()]
     data = pd.concat(drawn, ignore_index=True)[["measure", "file_share", "use_share"]]
-    told = [f"{lines.MEASURES[name]} {q.decimal(concentration.gini(of), 2)}" for name, of in curves.items() if len(of)]
+    gini = [f"{lines.MEASURES[name]} {q.decimal(concentration.gini(of), 2)}" for name, of in curves.items() if len(of)]
     touched = curves["touched_bytes"]
     title = (
         say.concentration_title(*(concentration.file_share(touched, t) for t in concentration.TARGETS))
@@ -30,7 +30,7 @@ def _concentration(context: Context) -> Content:
     return Content(
         title=title,
         caption=f"Tensors, and experts of tensors singly, in order of use per byte. Dashed: all bytes used as much. "
-        f"Gini coefficient (0: as much, near 1: few bytes take all): {', '.join(told)}. An operation’s time is divided "
+        f"Gini coefficient (0: as much, near 1: few bytes take all): {', '.join(gini)}. An operation’s time is divided "
         f"over what it read, by bytes.{say.never_asked(int((experts == 0).sum()), len(experts))} "
         f"n = {q.counted(context.disk_accesses['pass_id'].nunique(), 'pass')}.{shared_access.left_out(context)}",
         alt=f"Curves of the share of use over the share of bytes. {q.ended(title)}",
@@ -158,8 +158,8 @@ def _patterns(table: pd.DataFrame, data: pd.DataFrame) -> str:
     lines = []
     for row in data.to_dict("records"):
         names = [q.printable(str(name)) for name in table["name"].head(int(row["n_tensors"]))]
-        held = f"{q.counted(len(names), 'tensor')}, {q.size(row['kept_bytes'])}"
-        lines += [f"# {held}: {q.percent(row['served_share'])} of the touched bytes", kept_tensors.pattern(names)]
+        kept = f"{q.counted(len(names), 'tensor')}, {q.size(row['kept_bytes'])}"
+        lines += [f"# {kept}: {q.percent(row['served_share'])} of the touched bytes", kept_tensors.pattern(names)]
     return "\n".join(lines) + "\n"
 
 

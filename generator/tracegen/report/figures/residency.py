@@ -31,9 +31,9 @@ def _residency(context: Context) -> Content:
     binned = residency.resident_cells(tables, page, n_bins)
     read = residency.read_per_row(tables, rows)
     together = binned.groupby("pass_id")["resident_bytes"].sum().reindex(rows["pass_id"], fill_value=0)
-    begun, ended = (float(together.iloc[place]) / axis.total for place in (0, -1))
+    first, last = (float(together.iloc[place]) / axis.total for place in (0, -1))
     loaded = tables["passes"].set_index("pass_id")["kind"].get(together.index[0]) == "load"
-    title = sentences.residency_title(begun, ended, "load" if loaded else "first pass", len(together))
+    title = sentences.residency_title(first, last, "load" if loaded else "first pass", len(together))
     return Content(
         title=title,
         caption=f"Left: the model file from first to last byte; each cell is {q.size(axis.cell_bytes)} of file. Its "

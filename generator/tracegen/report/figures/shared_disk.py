@@ -20,7 +20,7 @@ CONCERNED = 0.05  # a token waits for the disk where this share of its time goes
 _LEAST_SHARE = 0.05  # of what the prompt reads: below it, generate passes read next to nothing
 
 
-def told_phase(read_bytes: Mapping[str, float]) -> str:
+def phase_shown(read_bytes: Mapping[str, float]) -> str:
     """The phase that a title tells of: generate passes, unless the prompt read nearly all of `read_bytes`."""
     generate, prompt = (read_bytes.get(phase, 0.0) for phase in PHASES)
     return PHASES[0] if generate and generate >= _LEAST_SHARE * prompt else PHASES[1]

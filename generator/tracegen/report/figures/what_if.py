@@ -101,8 +101,8 @@ def _what_if_memory(context: Context) -> Content:
     table = context.what_if
     today = table[(table["order"] == "today").to_numpy(bool)].set_index("memory_share")
     (none, half), memory = today["time_ns"][[0.0, HALF]], float(today["memory_bytes"][HALF])
-    held = what_if.held_share(context.what_if_parts, context.scored, memory)
-    title = say.memory_title(1 - half / none if none else 0.0, memory, held)
+    served = what_if.held_share(context.what_if_parts, context.scored, memory)
+    title = say.memory_title(1 - half / none if none else 0.0, memory, served)
     return Content(
         title=title,
         caption=f"Mean time of a pass to read what is not in memory. {caption(context)}",

@@ -21,24 +21,24 @@ RULE = (
 
 def findings(context: Context) -> list[Finding]:
     """All findings whose figures stand, in the order of `ordered`: the first one is the answer."""
-    return ordered(_made(context, KINDS), _asked(context))
+    return ordered(_of_kinds(context, KINDS), _asked(context))
 
 
 def answer(context: Context) -> Finding | None:
     """The first of `findings`, or None without any; fast where times were recorded, as no cache is simulated then."""
-    asked, of_time = _asked(context), _made(context, KINDS[:2])
+    asked, of_time = _asked(context), _of_kinds(context, KINDS[:2])
     leads = any(finding.kind == "time" or finding.effect >= WAITS for finding in of_time)
     enough = leads and asked in ("", "time", "waiting")
-    return next(iter(ordered(of_time if enough else _made(context, KINDS), asked)), None)
+    return next(iter(ordered(of_time if enough else _of_kinds(context, KINDS), asked)), None)
 
 
 def _asked(context: Context) -> str:
     return str(context.fact("settings", "asks") or "")
 
 
-def _made(context: Context, kinds: Sequence[Kind]) -> list[Finding]:
-    made = (finding for kind in kinds for finding in kind(context))
-    return [finding for finding in made if not context.refusal(finding.part.needs)]
+def _of_kinds(context: Context, kinds: Sequence[Kind]) -> list[Finding]:
+    every = (finding for kind in kinds for finding in kind(context))
+    return [finding for finding in every if not context.refusal(finding.part.needs)]
 
 
 def ordered(findings: Sequence[Finding], asked: str = "") -> list[Finding]:

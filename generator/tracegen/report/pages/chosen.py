@@ -10,25 +10,25 @@ Named = tuple[int, int, int | str]  # first and last pass, and the token of the 
 
 def pass_names(labels: Mapping[int, str]) -> list[Named]:
     """The names of passes in few words: neighbours that give one token after another are one entry."""
-    made: list[Named] = []
+    names: list[Named] = []
     for pass_id, label in sorted(labels.items()):
         found = _TOKEN.fullmatch(label)
         if not found:
-            made.append((pass_id, pass_id, label))
+            names.append((pass_id, pass_id, label))
             continue
         token = int(found[1])
-        first, last, name = made[-1] if made else (0, 0, "")
+        first, last, name = names[-1] if names else (0, 0, "")
         if isinstance(name, int) and last == pass_id - 1 and name + pass_id - first == token:
-            made[-1] = (first, pass_id, name)
+            names[-1] = (first, pass_id, name)
         else:
-            made.append((pass_id, pass_id, token))
-    return made
+            names.append((pass_id, pass_id, token))
+    return names
 
 
 def graph_runs(graphs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """From which pass on which graph ran; `graphs`: pass and graph of each pass that evaluated one, in their order."""
-    made: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     for pass_id, graph in graphs:
-        if not made or made[-1][1] != graph:
-            made.append((pass_id, graph))
-    return made
+        if not runs or runs[-1][1] != graph:
+            runs.append((pass_id, graph))
+    return runs

@@ -24,7 +24,7 @@ def experts(collector: Collector) -> dict[str, Any]:
     return {
         "layers": layers,
         "height": _height(rows.get(str(shown), 1)),
-        "held": f"{say.HELD} {last_token(collector)}".strip(),
+        "held": f"{say.NAMED_BY} {last_token(collector)}".strip(),
         "state": {
             "layer": shown,
             "layers": layers,
@@ -51,11 +51,11 @@ def _write(collector: Collector, chosen: pd.DataFrame) -> dict[str, int]:
     for layer, rows in routing.by_strength(chosen).groupby("layer"):
         by_weight = bool(rows["place"].notna().all())
         rows = rows if by_weight else rows.sort_values(["pass_id", "row", "rank"])
-        tokens = rows.groupby(["pass_id", "row"]).agg(held=("generated_token", "first"), experts=("expert", list))
+        tokens = rows.groupby(["pass_id", "row"]).agg(generated=("generated_token", "first"), experts=("expert", list))
         data = {
             "layer": int(str(layer)),
             "pass": [int(p) for p in tokens.index.get_level_values("pass_id")],
-            "token": [token(k) for k in tokens["held"]],
+            "token": [token(k) for k in tokens["generated"]],
             "gives": [gives.get(int(p)) for p in tokens.index.get_level_values("pass_id")],
             "by_weight": by_weight,
             "experts": [[int(e) for e in numbers] for numbers in tokens["experts"]],

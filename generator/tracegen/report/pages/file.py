@@ -1,4 +1,4 @@
-"""The page of the file: what lies where in the file, which bytes of it were touched, what buffers held."""
+"""The page of the file: what lies where in the file, which bytes of it were touched, what was in buffers."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ from tracegen.report.pages.explorers.pass_disk import recorded
 
 def file(collector: Collector) -> dict[str, Any]:
     """The values of the template of the page; writes the data of its explorer."""
-    explorer, told = write_memory(collector), recorded(collector)
-    waits = told["waited_ns"] and read_bytes(collector, collector.measured["pass_id"])
+    explorer, has = write_memory(collector), recorded(collector)
+    waits = has["waited_ns"] and read_bytes(collector, collector.measured["pass_id"])
     return {
         "explorer": explorer,
         "height": _height(collector.heatmap_rows["row"].nunique()),
         "reason": "" if explorer else _reason(collector),
         "notes": [note for note in (collector.gaps, collector.padded) if note],
-        "recorded": told,
+        "recorded": has,
         "colour": "waited_ns" if waits else "share",
         "slide": memory_slide(collector),
         "state": {

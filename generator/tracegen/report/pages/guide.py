@@ -50,7 +50,7 @@ def guide() -> dict[str, Any]:
         Words(
             "groups",
             "Parts of the model",
-            tuple(Word(name, f"{text}{_made_of(name)}", dot=name) for name, text in words.GROUPS.items()),
+            tuple(Word(name, f"{text}{_components(name)}", dot=name) for name, text in words.GROUPS.items()),
             "One colour each, the same on every page.",
         ),
         Words(
@@ -88,7 +88,7 @@ def guide() -> dict[str, Any]:
     return {"groups": groups, "steps": [f"--tg-s{i}" for i in range(theme.N_STEPS)], "tables": TABLES}
 
 
-def _made_of(name: str) -> str:
+def _components(name: str) -> str:
     """The components of a group; empty for a group of one."""
     members = [component for component, group in theme.GROUP_OF.items() if group == name]
     return "" if len(members) == 1 else f" Components: {', '.join(members)}."

@@ -120,7 +120,7 @@ def _bytes(context: Context) -> list[Value]:
 
 
 def _of_the_file(context: Context) -> list[Value]:
-    """How much of the file was touched, and what buffers held beside it."""
+    """How much of the file was touched, and what was in buffers beside it."""
     s = context.summary
     withheld = s.touched_share is None and context.private
     gaps = f". {context.gaps}" if context.gaps else ""

@@ -102,9 +102,9 @@ def _imported(context: Collector) -> list[Group]:
         f"{entry['sha256'] or 'not recorded'}"
         for number, entry in enumerate(facts.get("files") or (), 1)
     }
-    told = {key: facts.get(key) for key in ("format", "op_table", "n_records", "partial_records", "graphs_from")}
+    asked = {key: facts.get(key) for key in ("format", "op_table", "n_records", "partial_records", "graphs_from")}
     left = {f"left out {number}": why for number, why in enumerate(facts.get("left_out") or (), 1)}
-    known = {key: value for key, value in told.items() if value not in (None, [], 0)}
+    known = {key: value for key, value in asked.items() if value not in (None, [], 0)}
     note = (
         "Another tool recorded the trace. Passes, kinds and tokens are inferred (kind_basis), and the time of an "
         "operation is what time_basis says; the verdict says what is missing. The files are kept in the run."

@@ -105,8 +105,8 @@ def _about(context: Collector, row: Any) -> str:
     ended = not pd.isna(row["end_ns"])
     took = q.duration(int(row["end_ns"]) - int(row["begin_ns"])) if ended else f"duration {q.UNKNOWN}"
     tokens = q.UNKNOWN if pd.isna(row["n_tokens"]) else q.counted(row["n_tokens"], "token row")
-    held, gives = context.held.get(int(row["pass_id"])), row["produced_token"]
-    tokens += ("" if held is None else f", holds token {held}") + (f", gives token {gives}" if q.known(gives) else "")
+    holds, gives = context.input_tokens.get(int(row["pass_id"])), row["produced_token"]
+    tokens += ("" if holds is None else f", holds token {holds}") + (f", gives token {gives}" if q.known(gives) else "")
     outside = ", left out of every statistic" if row["kind"] in ("load", "warmup") else ""
     faults = q.count(row["major_faults"] if q.known(row["major_faults"]) else None)
     return (

@@ -41,22 +41,22 @@ WITH_BYTES = ("Page cache before the run", "Page cache after the run", "File aga
 def hot(context: Collector) -> list[str]:
     """Which bytes a token touches: how many, of which parts of the model, of which tensors and experts."""
     each = "pass" if context.embeddings else "token"
-    told = [
+    lines = [
         *_key_figures(context, f"weight_bytes_per_{each}", "touched_share"),
         *_findings(context, EXPERTS_LOAD),
     ]
-    return [_listed(told), _groups(context), _names(context), _experts(context)]
+    return [_listed(lines), _groups(context), _names(context), _experts(context)]
 
 
 def cache(context: Collector) -> list[str]:
     """Whether passes read from the disk: the page cache, residency, bytes read, and page faults."""
-    told = [*_findings(context, DISK, DISK_SPLIT, DISK_REQUESTS), _residency(context)]
+    lines = [*_findings(context, DISK, DISK_SPLIT, DISK_REQUESTS), _residency(context)]
     rows = [[cell.text for cell in row] for row in context.table(DISK).rows]
     shown = [
         (md.prose(what), md.prose(f"{found}: {meaning}" if what in WITH_BYTES and meaning else found))
         for what, found, meaning in rows[4:]  # the first four are settings, which the second line has
     ]
-    return [_listed(told), md.table((("what", False), ("found", False)), shown)]
+    return [_listed(lines), md.table((("what", False), ("found", False)), shown)]
 
 
 def load(context: Collector) -> list[str]:
@@ -64,13 +64,13 @@ def load(context: Collector) -> list[str]:
     own, warmed = context.fact("llama_cpp", "timings", "load_ms"), context.fact("settings", "warmup")
     counted = "" if warmed is True else " (without a warm-up it includes the prompt)"
     reported = f"{text_of(own)} ms{counted}" if isinstance(own, int | float) else "not recorded"
-    told = [
+    lines = [
         f"load time as llama.cpp reports it: {reported}",
         *_copied(context),
         *_key_figures(context, "peak_buffer_bytes"),
     ]
     peaks = _of_page(context, BUFFER_PEAKS, {"Group": "buffers", "Allocations": "", "Peak": "peak, MiB"}, range(8))
-    return [_phases(context), _listed(told), peaks]
+    return [_phases(context), _listed(lines), peaks]
 
 
 def ops(context: Collector) -> list[str]:
@@ -83,21 +83,21 @@ def ops(context: Collector) -> list[str]:
 
 def disk(context: Collector) -> list[str]:
     """How long tokens waited for the disk, what it was asked for, and what it can do."""
-    told = _findings(context, DISK, DISK_SPLIT, DISK_REQUESTS)
+    lines = _findings(context, DISK, DISK_SPLIT, DISK_REQUESTS)
     if not context.run.has_faults:
-        told.append("waits for the disk: not recorded (`faults = true` records them)")
+        lines.append("waits for the disk: not recorded (`faults = true` records them)")
     elif context.refusal((*DISK_SPLIT.needs, *needs.STORAGE)):
-        told.append(f"waits for the disk: {REFUSED}")
+        lines.append(f"waits for the disk: {REFUSED}")
     titles = [context.table(part).title for part in (DISK_DEVICE, DISK_SIZES) if _shown(context, part)]
-    told += [md.prose(q.ended(title)) for title in titles if not title.endswith("?")]
+    lines += [md.prose(q.ended(title)) for title in titles if not title.endswith("?")]
     if not context.run.has_requests:
-        told.append("requests: not recorded (`disk = true` records them)")
+        lines.append("requests: not recorded (`disk = true` records them)")
     elif not context.fact("device", "measurements"):
-        told.append("what the device can do at most: not recorded")
+        lines.append("what the device can do at most: not recorded")
     waits = {"Tensor": "waited for longest", "Page faults": "", "of them major": "", "Waited": "waited, ms",
              "Share of waiting": "", "Used in": ""}  # fmt: skip
     return [
-        _listed(told),
+        _listed(lines),
         _sizes(context),
         _of_page(context, DISK_TENSORS, waits, range(MOST_WAITS)),
     ]
@@ -115,21 +115,21 @@ def _sizes(context: Collector) -> str:
     return _of_page(context, DISK_SIZES, columns, rows=[*range(n_phases), *fastest])
 
 
-def _listed(told: Sequence[str]) -> str:
-    return "\n".join(f"- {text}" for text in told)
+def _listed(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {text}" for text in lines)
 
 
 def _key_figures(context: Collector, *keys: str) -> list[str]:
     """Key figures of the overview with their notes: `6.10 MiB of weights touched per token (median, …)`."""
     by_key = {figure.key: figure for figure in key_figures(context)}
-    told = []
+    lines = []
     for figure in (by_key[key] for key in keys):
         refused = context.refusal(figure.needed)
         label, text, note = (md.prose(words) for words in (figure.label, figure.text, figure.note))
         counted = figure.text[:1].isdigit() or figure.text[:1] in ("<", ">")
         said = f"{text} {label}" if counted else f"{label.removeprefix('of ')}: {text}"
-        told.append(f"{label.removeprefix('of ')}: {REFUSED}" if refused else f"{said} ({note})")
-    return told
+        lines.append(f"{label.removeprefix('of ')}: {REFUSED}" if refused else f"{said} ({note})")
+    return lines
 
 
 def _findings(context: Collector, *parts: Part) -> list[str]:

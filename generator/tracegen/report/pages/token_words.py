@@ -80,7 +80,7 @@ def _generated(context: Context) -> list[Word]:
     positions = context.tables["tokens"].drop_duplicates("pass_id").set_index("pass_id")
     given = context.measured.dropna(subset=["produced_token"]).drop_duplicates("produced_token")
     by_token = dict(zip(given["produced_token"].astype(int), given["pass_id"].astype(int), strict=True))
-    taken = {k: pass_id for pass_id, k in context.held.items()}
+    taken = {k: pass_id for pass_id, k in context.input_tokens.items()}
     listed = []
     for k, token in enumerate(context.fact("text", "token_ids") or []):
         if not isinstance(token, int):

@@ -104,12 +104,12 @@ def cycle(touched: float | None) -> str:
     return f" Dashed: the {q.size(touched)} that a generated token touches (median)."
 
 
-def hot_title(static: Gain, recent: Gain, held: int, n_experts: int) -> str:
+def hot_title(static: Gain, recent: Gain, n_kept: int, n_experts: int) -> str:
     """What the one set that was tested serves, its gain with interval, and whether that reaches the limit."""
     begin = "There is a hot set: the" if static.reaches == "yes" else "The"
     return (
-        f"{begin} {q.count(held)} of {q.counted(n_experts, 'expert')} of each layer that earlier tokens chose most "
-        f"serve {q.percent(static.served)} of later choices ({q.percent(held / n_experts)} by chance): "
+        f"{begin} {q.count(n_kept)} of {q.counted(n_experts, 'expert')} of each layer that earlier tokens chose most "
+        f"serve {q.percent(static.served)} of later choices ({q.percent(n_kept / n_experts)} by chance): "
         f"{gain_words(static)}{_chosen_last(static, recent)}"
     )
 

@@ -9,7 +9,7 @@ PARTS = (
     "is that for threads with more work, not for their page faults, and includes time without a processor. A single "
     "thread waits for no other; time between its operations is outside operations."
 )
-MUCH = 0.1  # of all waiting: from it on, bytes outside layers are told
+MUCH = 0.1  # of all waiting: from it on, bytes outside layers are named
 EVEN = 1.5  # times the mean: up to it, the longest wait for a layer is called like the others
 _READERS = {"generate": "generate passes", "prompt": "the prompt"}
 _PHASES = {"generate": "of the time of generate passes", "prompt": "of the time of the prompt"}

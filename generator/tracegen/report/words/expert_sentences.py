@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from tracegen.contract import quantities as q
 
 LEFT_OUT = "Prompt and warm-up are left out."
-HELD = (
+NAMED_BY = (
     "Each row is named by the token that its pass gives; the experts are those of the token before, which it takes in."
 )
 
@@ -124,7 +124,7 @@ def tokens_caption(*, n_tokens: int, several: int, n_layers: int, most_uneven: b
             if most_uneven
             else "In no layer is the choice more uneven; this is the first of several that are as uneven."
         )
-    parts += [HELD, last, generate_rows(n_tokens)]
+    parts += [NAMED_BY, last, generate_rows(n_tokens)]
     return " ".join(filter(None, parts))
 
 
@@ -161,7 +161,7 @@ def of_tokens_caption(*, n_ordered: int, n_tokens: int, n_shown: int, last: str)
     else:
         order = ", in llama.cpp’s order."
     cut = f" The first {n_shown} of {q.count(n_tokens)}; the CSV has all." if n_tokens > n_shown else ""
-    return " ".join(filter(None, (f"The experts that each generated token chose{order} {HELD}", last))) + cut
+    return " ".join(filter(None, (f"The experts that each generated token chose{order} {NAMED_BY}", last))) + cut
 
 
 # How evenly.

@@ -61,14 +61,14 @@ def never_touched(n: int, n_tensors: int, size_bytes: int) -> str:
     return f"No measured pass touched {q.count(n)} of {q.count(n_tensors)} tensors ({q.size(size_bytes)}{together})."
 
 
-def residency_title(begun: float, ended: float, after: str, n: int) -> str:
+def residency_title(first_share: float, last_share: float, after: str, n: int) -> str:
     """The title of the residency figure.
 
-    `begun` is the share of the file in memory after the first of `n` loads and passes, which `after` names (load or
-    first pass); `ended` is the share after the last.
+    `first_share` is the share of the file in memory after the first of `n` loads and passes, which `after` names (load
+    or first pass); `last_share` is the share after the last.
     """
-    first = f"{q.percent(begun)} of the file is in memory after the {after}"
-    return first if n == 1 else f"{first}, {q.percent(ended)} at the end"
+    first = f"{q.percent(first_share)} of the file is in memory after the {after}"
+    return first if n == 1 else f"{first}, {q.percent(last_share)} at the end"
 
 
 def resident_groups_title(shares: Mapping[str, float]) -> str:
@@ -240,7 +240,7 @@ def fits_into_memory(file_bytes: int | None, room_bytes: int | None, buffer_byte
 
 
 def reused_prefix(computed: int | None, reused: int | None) -> str:
-    """How much of the prompts passes computed, where the KV cache held the rest; empty where it held nothing."""
+    """How much of the prompts passes computed, where the KV cache had the rest; empty where it had nothing."""
     if not reused or computed is None:
         return ""
     return f"{q.count(computed)} of {q.count(computed + reused)} prompt tokens computed, {q.count(reused)} reused"

@@ -47,10 +47,13 @@ def orders_title(name: str, gain: float) -> str:
     return f"The order “{name}” would shorten reading by {q.percent(gain)}, with nothing in memory"
 
 
-def memory_title(half: float, memory: float, held: float) -> str:
-    """What memory for half of what was touched is worth: share of the time that LRU saves, of the bytes held still."""
+def memory_title(half: float, memory: float, kept_share: float) -> str:
+    """What memory for half of what was touched is worth.
+
+    `half` is the share of the time that LRU saves, `kept_share` that of the touches which the most used bytes serve.
+    """
     by = f"shorten reading of the scored passes by {q.percent(half)}" if half > 0 else "not shorten reading"
     return (
         f"{q.size(memory)} of memory, half of what was touched of the mapped file, would {by} with LRU; holding the "
-        f"most used bytes in it would serve {q.percent(held)} of what is touched there"
+        f"most used bytes in it would serve {q.percent(kept_share)} of what is touched there"
     )

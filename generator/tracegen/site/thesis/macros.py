@@ -10,7 +10,7 @@ _DEFINED = re.compile(
     r"(?:\{\s*\\(?P<braced>[A-Za-z@]+)\s*\}|\\(?P<name>[A-Za-z@]+))\s*"
     r"(?:\[(?P<n>[1-9])\](?:\[[^\]]*\])?)?(?:(?:#[1-9])*)\s*(?=\{)"
 )
-_TOLD = re.compile(r"experiments/|tracegen|@v[0-9]|https?:|#[1-9]")
+_LEADS_TO_VERSION = re.compile(r"experiments/|tracegen|@v[0-9]|https?:|#[1-9]")
 _OWN = {"tracegen", "tracegenexact", "tracegenunit", "tracegenknown"}  # of the file of values
 _DEEPEST = 8
 _LONGEST = 1 << 20  # signs of a text with its macros
@@ -58,7 +58,11 @@ def macros_of(text: str) -> tuple[Macros, str]:
     found, parts, at = {}, [], 0
     for match in _DEFINED.finditer(text):
         name, (body, end) = match["braced"] or match["name"], _group(text, match.end())
-        if (_TOLD.search(body) or name == "tracegenfolder") and name not in _OWN and f"\\{name}" not in body:
+        if (
+            (_LEADS_TO_VERSION.search(body) or name == "tracegenfolder")
+            and name not in _OWN
+            and f"\\{name}" not in body
+        ):
             found[name] = body
             parts += [text[at : match.start()], "\n" * text.count("\n", match.start(), end)]
             at = end

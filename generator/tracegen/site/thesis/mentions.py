@@ -39,11 +39,11 @@ def mentions(paragraph: Paragraph) -> list[Mention]:
     """Each mention once, in order; the name of a version inside a value or a link is none of its own."""
     found: list[Mention] = []
     free = list(paragraph.text)
-    for made in _found(paragraph.text):
-        inside = free[made.at : made.at + len(made.written)]
+    for mention in _found(paragraph.text):
+        inside = free[mention.at : mention.at + len(mention.written)]
         if "\0" not in inside:
-            found.append(made)
-            free[made.at : made.at + len(made.written)] = "\0" * len(made.written)
+            found.append(mention)
+            free[mention.at : mention.at + len(mention.written)] = "\0" * len(mention.written)
     return sorted(found, key=lambda mention: mention.at)
 
 

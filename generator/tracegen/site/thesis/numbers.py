@@ -40,8 +40,8 @@ def typed_numbers(known: References, document: Document) -> Iterator[Judged]:
                     why = f"write {' or '.join(_quoted(name, document.is_latex) for name in same[:MOST_KEYS])}"
                 else:
                     same = [name for name, text in values.items() if _is_near(f"{number} {unit}", text)]
-                    told = (f"{key} of {of} is {values[of, key]}" for of, key in same[:MOST_KEYS])
-                    state, why = "near a value", "; ".join(told)
+                    near = (f"{key} of {of} is {values[of, key]}" for of, key in same[:MOST_KEYS])
+                    state, why = "near a value", "; ".join(near)
                 if same:
                     yield Judged(place, state, written, why)
 

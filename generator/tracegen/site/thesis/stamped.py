@@ -55,15 +55,15 @@ def stamps_of(path: Path) -> list[Stamp]:
 def stamped(known: References, path: Path) -> Iterator[Judged]:
     """Each figure of a version in this file, which may be one itself. Raises SettingsError as `stamps_of`."""
     found, place = stamps_of(path), Place(path, 0, "figure")
-    held = of_file(known, path)
-    if held:
-        published, name = held[0]
+    figures = of_file(known, path)
+    if figures:
+        published, name = figures[0]
         said = f"{published.version.citation}: {name}"
         fine = f"is what {published.version.citation} holds"
         yield Judged(place, *_by_status(known, published, said, fine, found[0] if found else None))
-    for stamp in found if not held else ():
+    for stamp in found if not figures else ():
         yield Judged(place, *_of(known, stamp, path))
-    if not held and not found:
+    if not figures and not found:
         yield Judged(place, "no version", path.name, "names no version; XeLaTeX drops what figures say of themselves")
 
 

@@ -30,7 +30,7 @@ def write_memory(context: Collector) -> bool:
     use = piece_use(tables, context.used, cut)
     if cut.empty or use.empty or rows.empty or context.refusal(HEATMAP.needs):
         return False
-    disk = pass_disk(context)[["pass_id", "piece", *(name for name, told in recorded(context).items() if told)]]
+    disk = pass_disk(context)[["pass_id", "piece", *(name for name, has in recorded(context).items() if has)]]
     written, files = written_ops(context), tables["files"].sort_values("axis_begin")
     graph = dict(zip(tables["passes"]["pass_id"], tables["passes"]["graph"], strict=True))
     end = np.array([len(cut)])
@@ -82,27 +82,27 @@ def _rows(
     grouped = merged.groupby(["row", "piece", "memory"], observed=True)
     sums = grouped[list(QUANTITIES)].sum().reset_index()
     sums["work_ns"] = sums["work_ns"].mask((grouped["work_ns"].count() < grouped.size()).to_numpy())
-    told = [name for name in DISK if name in disk]
-    if told:
-        sums = _with_disk(sums, disk, told, rows)
+    names = [name for name in DISK if name in disk]
+    if names:
+        sums = _with_disk(sums, disk, names, rows)
     sums = sums.sort_values(["row", "piece"], ignore_index=True)
     different = once.merge(rows[["pass_id", "row"]], on="pass_id").groupby(["row", "piece"])["used_bytes"].sum()
     sums = sums.merge(different.reset_index(), on=["row", "piece"], how="left")
     sums["used_bytes"] = sums["used_bytes"].fillna(0).astype("int64").mask(sums.duplicated(["row", "piece"]), 0)
-    for name in told:
+    for name in names:
         sums[name] = sums[name].mask(sums.duplicated(["row", "piece"]), 0)
     touched = context.buffer_use.merge(rows[["pass_id", "row"]], on="pass_id")
-    held = touched.groupby(["row", "group"])["touched_bytes"].sum().reset_index()
+    of_buffers = touched.groupby(["row", "group"])["touched_bytes"].sum().reset_index()
     each = rows.drop_duplicates("row").sort_values("row")
     ends = np.searchsorted(sums["row"].to_numpy(), each["row"].to_numpy(), "right")
     begins = np.concatenate([[0], ends[:-1]])
     gap = np.diff(sums["piece"].to_numpy(), prepend=0)
     gap[begins[begins < ends]] = sums["piece"].to_numpy()[begins[begins < ends]]
     columns = {"piece": packed(gap, ends), "copied": packed((sums["memory"] == "copied").astype(int), ends)}
-    columns |= {name: packed(sums[name], ends) for name in (*QUANTITIES, "used_bytes", *told)}
+    columns |= {name: packed(sums[name], ends) for name in (*QUANTITIES, "used_bytes", *names)}
     records = []
     for i, row in enumerate(each.to_dict("records")):
-        groups = held[held["row"] == row["row"]]
+        groups = of_buffers[of_buffers["row"] == row["row"]]
         records.append(
             {
                 "label": row["label"],
@@ -116,11 +116,11 @@ def _rows(
     return records
 
 
-def _with_disk(sums: pd.DataFrame, disk: pd.DataFrame, told: list[str], rows: pd.DataFrame) -> pd.DataFrame:
-    """`sums` with the columns `told` of `disk`; pieces that a row did not use, but waited for or read, are added."""
-    found = disk.merge(rows[["pass_id", "row"]], on="pass_id").groupby(["row", "piece"])[told].sum()
+def _with_disk(sums: pd.DataFrame, disk: pd.DataFrame, names: list[str], rows: pd.DataFrame) -> pd.DataFrame:
+    """`sums` with the columns `names` of `disk`; pieces that a row did not use, but waited for or read, are added."""
+    found = disk.merge(rows[["pass_id", "row"]], on="pass_id").groupby(["row", "piece"])[names].sum()
     sums = sums.merge(found.reset_index(), on=["row", "piece"], how="outer", indicator=True)
     alone = (sums.pop("_merge") == "right_only").to_numpy(bool)
     sums.loc[alone, list(QUANTITIES)] = 0
     sums["memory"] = sums["memory"].astype("object").where(~alone, "disk")
-    return sums.assign(**{name: sums[name].fillna(0).astype("int64") for name in told})
+    return sums.assign(**{name: sums[name].fillna(0).astype("int64") for name in names})

@@ -20,10 +20,10 @@ def recorded(context: Collector) -> dict[str, bool]:
 
 def pass_disk(context: Collector) -> pd.DataFrame:
     """The result of `piece_disk.by_piece`, of which a column that was not recorded is null."""
-    told = recorded(context)
+    has = recorded(context)
     return context.once(
         "pass disk",
-        lambda: piece_disk.by_piece(context.tables, context.pieces, waits=told["waited_ns"], reads=told["read_bytes"]),
+        lambda: piece_disk.by_piece(context.tables, context.pieces, waits=has["waited_ns"], reads=has["read_bytes"]),
     )
 
 
