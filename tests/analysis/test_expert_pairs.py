@@ -112,7 +112,10 @@ def test_counted_one_by_one() -> None:
 
 def test_listed_are_those_below_the_level_in_order() -> None:
     tested = pairs(chosen_of(even(1, 400, 6, 64, 8)), dict.fromkeys(range(6), 64))
-    assert 0 < len(tested.strongest) <= SHOWN < tested.n_tested and list(tested.strongest.columns) == COLUMNS
+    assert 0 < len(tested.strongest) <= SHOWN < tested.n_tested and list(tested.strongest.columns) == [
+        *COLUMNS,
+        "p_held",
+    ]
     assert tested.strongest["p"].is_monotonic_increasing and (tested.strongest["p"] < chance.LEVEL).all()
     assert tested.strongest["low"].notna().all() and not tested.strongest["unusual"].any()
 

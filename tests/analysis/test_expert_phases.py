@@ -30,7 +30,7 @@ def test_distances_are_counted_and_shuffles_are_all_ways_to_deal() -> None:
         assert r["shuffled"] == pytest.approx(np.mean(every), abs=0.02)
         assert r["p"] == pytest.approx(np.mean(np.array(every) >= r["distance"] - 1e-9), abs=0.05)
     assert table.iloc[0]["distance"] == pytest.approx(table.iloc[1:]["distance"].mean())
-    assert list(table.columns) == COLUMNS and table["n_layers"].tolist() == [2, 1, 1]
+    assert list(table.columns) == [*COLUMNS, "p_held"] and table["n_layers"].tolist() == [2, 1, 1]
 
 
 @pytest.mark.parametrize("make", [even, uneven, lambda *a: sticky(*a, stay=0.5)])
@@ -72,6 +72,6 @@ def test_what_cannot_be_compared_has_no_row_and_many_rows_are_cut() -> None:
     few = even(1, 5, 2, 8, 2)
     for tables in (run_of(None, few, 8), run_of(few, None, 8), run_of(even(1, 5, 1, 4, 4), even(2, 5, 1, 4, 4), 4)):
         table = phases(tables)
-        assert table.empty and list(table.columns) == COLUMNS
+        assert table.empty and list(table.columns) == [*COLUMNS, "p_held"]
     long = phases(run_of(even(1, MOST_ROWS + 7, 1, 8, 2), few[:, :1], 8))
     assert long["n_prompt"].tolist() == [MOST_ROWS] * 2 and isinstance(long, pd.DataFrame)

@@ -91,7 +91,7 @@ def test_layers_of_different_size_and_rows() -> None:
 def test_what_cannot_be_tested_has_no_row() -> None:
     for choices, size in ((even(1, 1, 2, 8, 2), 8), (even(1, 9, 2, 4, 4), 4), (np.zeros((9, 2, 1), int), 1)):
         table = stickiness(chosen_of(choices), {0: size, 1: size})
-        assert table.empty and list(table.columns) == COLUMNS
+        assert table.empty and list(table.columns) == [*COLUMNS, "p_held"]
     assert stickiness(chosen_of(even(1, 9, 1, 8, 2)).iloc[:0], {}).empty
     assert stickiness(chosen_of(even(1, 9, 1, 8, 2)).iloc[:-1], {0: 8}).empty, "rows differ in k"
 

@@ -26,7 +26,7 @@ def test_a_planted_specialist_is_found_and_no_other() -> None:
     assert (row["share"], row["other_share"], row["effect"]) == (0.8, 0.0, 0.8)
     assert (row["n_prompts"], row["n_other_prompts"], row["n_tokens"], row["n_other_tokens"]) == (3, 12, 45, 180)
     assert row["p_adjusted"] < chance.LEVEL and row["left_out"] >= MARGIN
-    assert of.table.iloc[0]["specialist"] and list(of.table.columns) == COLUMNS and of.needed == 3
+    assert of.table.iloc[0]["specialist"] and list(of.table.columns) == [*COLUMNS, "p_held"] and of.needed == 3
     assert of.fields["least_p"].tolist() == [pytest.approx(5 / 455)] * 5
 
 

@@ -9,9 +9,12 @@ which is two-sided and never 0 (Phipson and Smyth 2010). Seeds are fixed: the sa
 
 from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
+
+if TYPE_CHECKING:  # a site of versions loads no pandas
+    import pandas as pd
 
 Floats = np.ndarray
 
@@ -32,7 +35,7 @@ def range_95(drawn: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def with_older_name(table: pd.DataFrame) -> pd.DataFrame:
+def with_older_name(table: "pd.DataFrame") -> "pd.DataFrame":
     """The table with its p_adjusted a second time as p_held, the name that this column had in earlier versions."""
     return table.assign(p_held=table["p_adjusted"])
 
