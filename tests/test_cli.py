@@ -81,7 +81,7 @@ def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Exit codes: 0 fine" in capsys.readouterr().err
     assert main(["frobnicate"]) == 2
     output = capsys.readouterr().err
-    assert "tracegen: error: No such command 'frobnicate'." in output
+    assert "tracegen: error: No such command 'frobnicate'; `tracegen --help` lists them." in output
 
 
 @pytest.mark.parametrize(
