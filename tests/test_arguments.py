@@ -132,7 +132,7 @@ def test_a_long_option_is_written_in_full(command: Command) -> None:
         (["exec", "x", "--after", "soon", "--", "p"], "Invalid value for '--after': 'soon' is not a valid float."),
         (["model", "big", "x"], "'big' is not one of 'smollm2', 'demo', 'moe', 'tinyllama', 'gpt-oss'."),
         (["shwo", "x"], "No such command 'shwo'; `tracegen --help` lists them. Did you mean 'show'?"),
-        (["llama-cpp", "frob"], "No such command 'frob'."),
+        (["llama-cpp", "frob"], "No such command 'frob'; `tracegen llama-cpp --help` lists them."),
         (["llama-cpp", "hook", "--source", "x"], "tracegen llama-cpp hook: error: No such option '--source'."),
         (["run", "--repeat", "9" * 5000], "Invalid value for '--repeat': '9"),
         (["show", "x", "--\x1b[31m\u202e"], "No such option '--\\x1b[31m\\u202e'."),

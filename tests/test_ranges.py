@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +22,9 @@ from tracegen.publishing.versions import read_published
 from tracegen.site import journal, ranges, references
 from tracegen.site.about import About
 from tracegen.site.ranges import figures_of_runs, range_of
+from tracegen.site.thesis.documents import documents
+from tracegen.site.thesis.judged import judged
+from tracegen.site.thesis.numbers import typed_numbers
 from tracegen.site.trend import line, trend
 
 RATE = "tokens_per_second_generate"
@@ -159,15 +162,40 @@ def test_a_line_has_a_bar_for_each_range() -> None:
 
 def test_a_journal_quotes_the_median_of_several_runs(tmp_path: Path) -> None:
     a_repeated(tmp_path, repeats_csv([14.0, 9.5, 11.0, 10.0]))
-    known = references.references(read_published(tmp_path / "sample", None))
-
-    def quoted(value: str) -> str:
-        return markdown(f"{{{{ sample@v1:{value} }}}}", extensions=[journal.makeExtension(references=known)])
-
+    quoted = quoting(tmp_path)
     assert '= 10.5 1, the median: 9.50 to 14.0 in 4 runs"><data value="10.5">10.5 tokens/s<' in quoted(RATE)
     assert '<data value="10.5">9.50 to 14.0 in 4 runs<' in quoted(f"{RATE}:range")
-    assert f'{RATE} = 12.0 1"><data value="12.0">12 tokens/s<' in quoted(f"{RATE}:run")
+    assert f'{RATE} = 12.0 1"><data value="12.0">12 tokens/s<' in quoted(f"{RATE}: run")
     assert f"{RATE} has no 'mean'; it has run and range" in quoted(f"{RATE}:mean")
+
+
+def test_a_journal_quotes_no_median_of_a_value_that_is_not_shown(tmp_path: Path) -> None:
+    a_repeated(tmp_path, repeats_csv([14.0, 9.0, 12.0]), rate=None)
+    quoted = quoting(tmp_path)
+    assert ">not shown<" in quoted(RATE) and f"{RATE} has no 'range'; it has run" in quoted(f"{RATE}:range")
+
+
+def test_a_check_compares_what_the_journal_quotes(tmp_path: Path) -> None:
+    """Two versions draw runs of one speed; their medians differ."""
+    for number, speeds in ((1, [11.0, 12.0, 13.0]), (2, [12.0, 13.1, 14.0])):
+        a_repeated(tmp_path, repeats_csv(speeds), number=number)
+    known = references.references(read_published(tmp_path / "sample", None))
+    (tmp_path / "entry.md").write_text(
+        f"{{{{ sample@v1:{RATE} }}}}\n\n{{{{ sample@v1:{RATE}: run }}}}\n\n{{{{ sample@v1:{RATE}:x }}}}\n\n"
+        "In sample@v2 it is 13.1 tokens/s.\n"
+    )
+    (document,) = documents([tmp_path / "entry.md"])
+    assert [(one.state, "13.1" in one.why) for one in judged(known, document)][:3] == [
+        ("superseded, another number", True), ("superseded", False), ("unknown", False),
+    ]  # fmt: skip
+    (typed,) = typed_numbers(known, document)
+    assert typed.state == "typed by hand" and typed.why == f"write {{{{ sample@v2:{RATE} }}}}"
+
+
+def quoting(experiments: Path) -> Callable[[str], str]:
+    known = references.references(read_published(experiments / "sample", None))
+    extension = journal.makeExtension(references=known)
+    return lambda value: markdown(f"{{{{ sample@v1:{value} }}}}", extensions=[extension])
 
 
 def test_it_loads_no_pandas(tmp_path: Path) -> None:

@@ -134,7 +134,19 @@ def test_the_array_is_larger_than_the_caches(tmp_path: Path, monkeypatch: pytest
     assert sizes == [512 << 20, 4 << 30]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"result": {"threads": [1], "bytes_per_second": []}}'])
+@pytest.mark.parametrize(
+    "rate", [{}, {"threads": [], "bytes_per_second": []}, {"threads": [1], "bytes_per_second": []},
+             {"threads": [1], "bytes_per_second": [-5]}, {"threads": [1], "bytes_per_second": ["x"]}]
+)  # fmt: skip
+def test_a_damaged_rate_is_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rate: object) -> None:
+    path, new = tmp_path / "rate.json", {"threads": [1], "bytes_per_second": [7]}
+    monkeypatch.setattr(memory_rate, "measure", lambda _: new)
+    memory_rate.memory_rate(path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "result": rate}))
+    assert memory_rate.memory_rate(path) == new
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}"])
 def test_a_broken_or_foreign_rate_is_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     path = tmp_path / "rate.json"
     path.write_text(text)

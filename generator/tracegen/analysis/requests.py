@@ -5,7 +5,6 @@ import pandas as pd
 
 from tracegen.analysis import accesses
 from tracegen.analysis.accesses import Tables
-from tracegen.analysis.axis import repeated
 from tracegen.analysis.passes import measured
 
 SIZES = tuple(4096 << step for step in range(0, 11, 2))  # 4 KiB, 16 KiB, … 4 MiB: where one class ends, bytes
@@ -132,37 +131,54 @@ def use_by_pass(tables: Tables, page_bytes: int) -> pd.DataFrame:
     first = shift + requests["offset"].to_numpy("int64") // page_bytes
     last = shift + (requests["offset"].to_numpy("int64") + requests["file_bytes"].to_numpy() - 1) // page_bytes
     place = requests["pass_id"].astype("Int64").map(order).fillna(-1).to_numpy("int64")
-    row, number = repeated(last - first + 1)
-    page, place = first[row] + number, place[row]  # each page of each request, in order of issue; the place of its pass
-    again = np.bincount(place[pd.Series(page).duplicated().to_numpy() & (place >= 0)], minlength=len(order))
-    each = np.split(page[np.argsort(place, kind="stable")], np.searchsorted(np.sort(place), range(len(order))))[1:]
-    rows = _use(tables, first_page, page_bytes, dict(zip(order, each, strict=True)), int(n_pages.sum()))
+    again = _again(first, last, int(n_pages.sum()))
+    rows = _use(tables, first_page, page_bytes, (first, last, place), order, int(n_pages.sum()))
     table = pd.DataFrame(rows, columns=["pass_id", "now_bytes", "later_bytes", "never_bytes"])
-    table["again_bytes"] = again
+    sums = np.zeros(len(order), np.int64)
+    np.add.at(sums, place[place >= 0], again[place >= 0])
+    table["again_bytes"] = sums[[order[number] for number in table["pass_id"]]]
     table.insert(1, "page_bytes_read", table[["now_bytes", "later_bytes", "never_bytes"]].sum(axis=1))
     table.iloc[:, 1:] *= page_bytes
     return table[table["pass_id"].isin(measured(tables)["pass_id"])].reset_index(drop=True)
 
 
-def _use(
-    tables: Tables, first_page: dict[int, int], page_bytes: int, asked: dict[int, np.ndarray], n_pages: int
-) -> list[tuple[int, int, int, int]]:
-    """(pass_id, pages touched in the same pass, in a later one only, never) for each pass, in the order of passes.
+def _again(first: np.ndarray, last: np.ndarray, n_pages: int) -> np.ndarray:
+    """Of each request, in order of issue, how many of its pages an earlier one had already read."""
+    seen = np.zeros(n_pages, bool)
+    again = np.zeros(len(first), np.int64)
+    for number, (begin, end) in enumerate(zip(first.tolist(), (last + 1).tolist(), strict=True)):
+        again[number] = np.count_nonzero(seen[begin:end])
+        seen[begin:end] = True
+    return again
 
-    `asked`: the pages that were requested in each pass, by pass in their order.
-    """
+
+def _use(
+    tables: Tables,
+    first_page: dict[int, int],
+    page_bytes: int,
+    pages: tuple[np.ndarray, np.ndarray, np.ndarray],
+    order: dict[int, int],
+    n_pages: int,
+) -> list[tuple[int, int, int, int]]:
+    """(pass_id, pages touched in the same pass, in a later one only, never) for each pass, in the order of passes."""
+    first, last, place = pages
     next_touch = np.full(n_pages, _NEVER, np.int32)
-    rows, numbers = [], list(asked)
+    rows = []
+    numbers = list(order)
     touched_pages: dict[int, list[tuple[int, int]]] = {}
-    for number, pass_id in reversed(list(enumerate(numbers))):
+    for pass_id, number in reversed(order.items()):
         if pass_id not in touched_pages:
             batch = numbers[max(0, number - _BATCH + 1) : number + 1]
             touched_pages = _touched(tables, batch, first_page, page_bytes)
         for begin, end in touched_pages[pass_id]:
             next_touch[begin:end] = number
-        when = next_touch[asked[pass_id]]
-        same, touched = int((when == number).sum()), int((when != _NEVER).sum())
-        rows.append((pass_id, same, touched - same, len(when) - touched))
+        now = later = total = 0
+        for at in np.flatnonzero(place == number):
+            when = next_touch[first[at] : last[at] + 1]
+            touched = int(np.count_nonzero(when != _NEVER))
+            same = int(np.count_nonzero(when == number))
+            now, later, total = now + same, later + touched - same, total + len(when)
+        rows.append((pass_id, now, later, total - now - later))
     return rows[::-1]
 
 

@@ -69,6 +69,8 @@ def _numbered(bodies: dict[int, bytes], root: int) -> list[tuple[bytes, bytes]]:
     order, seen = {root: 1}, [root]
     for number in seen:  # which grows
         for name in map(int, _REFERENCE.findall(split[number][0])):
+            if name not in split:
+                raise ValueError(f"not a PDF as the renderer writes it: there is no object {name}")
             if name not in order:
                 order[name] = len(order) + 1
                 seen.append(name)

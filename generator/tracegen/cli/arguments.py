@@ -105,6 +105,16 @@ class Group(_Placed, click.Group):
         """The names of the subcommands, in the order of their definition."""
         return list(self.commands)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The subcommand that is called. Raises click's NoSuchCommand, which names those that are spelled alike."""
+        name, known = args[0], self.list_commands(ctx)
+        if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
+            message = f"No such command {name!r}; `{ctx.command_path} --help` lists them."
+            raise click.exceptions.NoSuchCommand(name, message, known, ctx)
+        return super().resolve_command(ctx, args)
+
 
 def paragraphs(command: click.Command) -> list[str]:
     """The paragraphs of a command's help, each as one line."""

@@ -38,16 +38,6 @@ class Verbs(Group):
         assert isinstance(command, click.Command)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is called. Raises click's NoSuchCommand, which names those that are spelled alike."""
-        name = args[0]
-        if name not in VERBS and not name.startswith("-") and not ctx.resilient_parsing:
-            message = f"No such command {name!r}; `tracegen --help` lists them."
-            raise click.exceptions.NoSuchCommand(name, message, VERBS, ctx)
-        return super().resolve_command(ctx, args)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands, without importing them."""
         with formatter.section("Commands"):

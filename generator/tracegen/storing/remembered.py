@@ -36,16 +36,23 @@ def remembered(subject: Path, files: Iterable[Path], compute: Callable[[], dict[
 
 
 def kept(
-    path: Path, state: object, compute: Callable[[], dict[str, Any] | None], *, anew: bool = False
+    path: Path,
+    state: object,
+    compute: Callable[[], dict[str, Any] | None],
+    *,
+    is_whole: Callable[[dict[str, Any]], bool] = lambda result: True,
+    anew: bool = False,
 ) -> dict[str, Any] | None:
     """What the file keeps of the same `state`, which JSON can hold, else the result of `compute()`, kept from then on.
 
-    A result of None is not kept. `anew`: compute in any case.
+    `is_whole`: whether a kept result is one that can be, and was not damaged. A result of None is not kept. `anew`:
+    compute in any case.
     """
     with contextlib.suppress(OSError, StoreError, KeyError, TypeError):
         document = {} if anew else documents.read_json(path, nan=True)
-        if document["state"] == state and isinstance(document["result"], dict):
-            return document["result"]
+        kept_result = document["result"]
+        if document["state"] == state and isinstance(kept_result, dict) and is_whole(kept_result):
+            return kept_result
     result = compute()
     if result is not None:
         with contextlib.suppress(OSError, EnvironmentFailure):

@@ -333,8 +333,8 @@ def last_published_run(experiment: Path) -> int:
     A repository holds versions but not runs, so a number may be taken although no run here has it.
     """
     paths = sorted((experiment / "versions").glob("[0-9]*/version.json"))
-    documents = (read_json(path, SCHEMA, {"runs": [int]}) for path in paths)
-    return max((number for document in documents for number in document.get("runs", ())), default=0)
+    versions = (read_json(path, SCHEMA, {"runs": [int]}) for path in paths)
+    return max((number for version in versions for number in version.get("runs", ())), default=0)
 
 
 def next_number(folder: Path) -> int:

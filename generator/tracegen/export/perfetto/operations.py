@@ -97,7 +97,7 @@ class Operations:
         tracks = [
             self._tracks.place(
                 self._label(*one[["context", "thread"]].iloc[0]),
-                one["begin_ns"].to_numpy(), one["until"].to_numpy(), thread=one["thread"].iloc[0] != _WHOLE,
+                one["begin_ns"].to_numpy(), one["until"].to_numpy(), thread=bool(one["thread"].iloc[0] != _WHOLE),
             )
             for _, one in outer.groupby(pool[order])
         ]  # fmt: skip

@@ -113,6 +113,8 @@ def _allowed() -> int | None:
     """Bytes that this process may still lock; None without a limit."""
     limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     words = words_of(PROC / "self/status")
+    if "CapEff:" not in words:
+        raise EnvironmentFailure(f"{PROC / 'self/status'}: lacks CapEff, which mlock_gb needs; run without it")
     capable = int(words[words.index("CapEff:") + 1], 16) >> _CAP_IPC_LOCK & 1
     if capable or limit == resource.RLIM_INFINITY:
         return None
@@ -127,7 +129,9 @@ def kib_of(path: Path, name: str) -> int:
     """The number after `name` in a file below /proc; KiB if it is memory. Raises EnvironmentFailure."""
     number = field_of(path, name)
     if number is None:
-        raise EnvironmentFailure(f"{path}: lacks {name}, which mlock_gb and memory_limit_gb need; run without them")
+        raise EnvironmentFailure(
+            f"{path}: cannot be read, or lacks {name}, which mlock_gb and memory_limit_gb need; run without them"
+        )
     return number
 
 

@@ -41,7 +41,14 @@ def memory_rate(path: Path | None = None, *, anew: bool = False) -> dict[str, An
     host: dict[str, Any] = {"id": machine_id(), "cores": len(os.sched_getaffinity(0)), "schema": SCHEMA}
     if n_bytes != ARRAY_BYTES:
         host["array_bytes"] = n_bytes
-    return kept(path, host, lambda: measure(n_bytes), anew=anew)
+    return kept(path, host, lambda: measure(n_bytes), is_whole=_is_whole, anew=anew)
+
+
+def _is_whole(rate: dict[str, Any]) -> bool:
+    """Whether there is a rate for each number of threads."""
+    threads, rates = rate["threads"], rate["bytes_per_second"]
+    numbers = [*threads, *rates]
+    return len(threads) == len(rates) > 0 and all(type(number) is int and number > 0 for number in numbers)
 
 
 def measure(array_bytes: int = ARRAY_BYTES) -> dict[str, Any] | None:

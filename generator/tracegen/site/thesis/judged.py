@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ from tracegen.contract import documents
 from tracegen.contract.errors import SettingsError
 from tracegen.publishing.errata import errata_of
 from tracegen.publishing.versions import Published
-from tracegen.site.references import References, UnknownReferenceError, nearest, resolve
+from tracegen.site.references import References, UnknownReferenceError, quoted, resolve
 from tracegen.site.thesis.documents import EXPORTED, Document, Included, exported
 from tracegen.site.thesis.mentions import Mention, Place, mentions, place_of
 from tracegen.storing import store
@@ -112,9 +112,11 @@ def versions_near(known: References, citation: str) -> str:
 def _lacking(known: References, published: Published, of: Mention) -> str:
     """What a mention names that its version does not have; empty if it has it."""
     if of.kind == "value":
-        values = list(published.bundle.document["values"])
-        return "" if of.key in values else f"{of.citation} has no value {of.key!r}; {nearest(of.key, values, 'values')}"
-    if of.kind == "name":
+        try:
+            quoted(known, published, of.key, of.part)
+        except UnknownReferenceError as error:
+            return str(error)
+    if of.kind in ("value", "name"):
         return ""
     reference = of.page
     if of.kind == "link":
@@ -141,11 +143,13 @@ def _superseded(known: References, published: Published, of: Mention) -> Found:
     newer = known.published[f"{published.version.experiment}@v{published.successor}"]
     citation = newer.version.citation
     said = f"{of.citation} is superseded by {citation}"
-    moved = Mention(of.kind, citation, of.written, of.at, of.page.replace(of.citation, citation), of.anchor, of.key)
+    moved = replace(of, citation=citation, page=of.page.replace(of.citation, citation))
     if of.kind == "value":
-        before, now = (p.bundle.document["values"].get(of.key, {}).get("text") for p in (published, newer))
-        if now is None:
-            return "superseded", f"{said}, which has no value {of.key!r}", ""
+        before = quoted(known, published, of.key, of.part).words
+        try:
+            now = quoted(known, newer, of.key, of.part).words
+        except UnknownReferenceError as error:
+            return "superseded", f"{said}; {error}", ""
         if before != now:
             return "superseded, another number", f"{said}, where it is {now} instead of {before}", ""
         return "superseded", f"{said}; the number is the same", _moved(of, citation)

@@ -14,7 +14,7 @@ _LINK = re.compile(
     r"(?:/(?P<page>[a-z][a-z0-9-]*)(?=[/#\s\"'<>)}\],;]|$))?(?:/)?(?:index\.html)?(?:#(?P<anchor>[^\s\"'<>{}|\\)\],;]*[^\s\"'<>{}|\\)\],;.:!?]))?"
 )
 _MACRO = re.compile(r"\\tracegen(?:exact|unit)?\s*\{\s*(?P<of>[^{}]+?)\s*\}\s*\{\s*(?P<key>[^{}]+?)\s*\}")
-_VALUE = re.compile(r"\{\{\s*(?P<of>[\w.@-]+):(?P<key>[\w.-]+)(?::\w+)?\s*\}\}")
+_VALUE = re.compile(r"\{\{\s*(?P<of>[\w.@-]+):(?P<key>[\w.-]+?)\s*(?::\s*(?P<part>[^{}:\s]*)\s*)?\}\}")
 _REFERENCE = re.compile(r"\[\[\s*(?P<reference>[\w.-]+@v[0-9]{1,9}[^\[\]|~\n]*?)\s*(?:\|[^\[\]\n]*)?\]\]")
 _NAME = re.compile(r"(?<![\w.@/-])(?P<citation>[A-Za-z0-9][\w.-]{0,63}@v[0-9]{1,9})(?![\w-])")
 
@@ -33,6 +33,7 @@ class Mention:
     page: str = ""
     anchor: str = ""
     key: str = ""
+    part: str = "run"  # of a value of several runs, as `site.references.quoted` has it; macros of LaTeX have one run's
 
 
 def mentions(paragraph: Paragraph) -> list[Mention]:
@@ -55,10 +56,11 @@ def _found(text: str) -> Iterator[Mention]:
         page = "" if m["page"] in (None, "index") else m["page"]
         anchor = unquote((m["anchor"] or "").replace("&amp;", "&"))
         yield Mention("link", f"{m['experiment']}@v{m['version']}", m[0], m.start(), page, anchor)
-    for pattern in (_MACRO, _VALUE):
-        for m in pattern.finditer(text):
-            if "#" not in m[0]:  # else the body of a macro
-                yield Mention("value", m["of"], m[0], m.start(), key=m["key"])
+    for m in _MACRO.finditer(text):
+        if "#" not in m[0]:  # else the body of a macro
+            yield Mention("value", m["of"], m[0], m.start(), key=m["key"])
+    for m in _VALUE.finditer(text):
+        yield Mention("value", m["of"], m[0], m.start(), key=m["key"], part=m["part"] or "")
     for m in _REFERENCE.finditer(text):
         citation, _, rest = m["reference"].partition("@v")
         number = re.match("[0-9]+", rest)

@@ -1,10 +1,9 @@
 """Numbers typed by hand beside a citation: those that a version publishes, and those that are nearly so."""
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from tracegen.site.references import References
+from tracegen.site.references import References, quoted
 from tracegen.site.thesis.documents import Document
 from tracegen.site.thesis.judged import Judged, State
 from tracegen.site.thesis.mentions import place_of
@@ -31,7 +30,7 @@ def typed_numbers(known: References, document: Document) -> Iterator[Judged]:
     """
     for paragraph in document.paragraphs:
         for sentence in sentences(paragraph):
-            values = _values(known, sentence.citations)
+            values = _values(known, sentence.citations, document.is_latex)
             for at, written, number, unit in _numbers(sentence.free):
                 place = place_of(document, paragraph, sentence.at + at)
                 same = [name for name, text in values.items() if text == f"{number} {unit}"]
@@ -46,13 +45,22 @@ def typed_numbers(known: References, document: Document) -> Iterator[Judged]:
                     yield Judged(place, state, written, why)
 
 
-def _values(known: References, citations: list[str]) -> dict[tuple[str, str], str]:
-    """The texts of the values of these versions, by version and key."""
+def _values(known: References, citations: list[str], is_latex: bool) -> dict[tuple[str, str], str]:
+    """The texts of the values of these versions, by version and by what quotes them.
+
+    Of several runs a macro of LaTeX has the run that is drawn, a reference in Markdown the median, and with `:run` that
+    run.
+    """
     found: dict[tuple[str, str], str] = {}
     for citation in citations:
         published = known.published.get(citation)
-        values: Mapping[str, Mapping[str, Any]] = published.bundle.document["values"] if published else {}
-        found |= {(citation, key): str(value.get("text", "")) for key, value in values.items()}
+        if published is None:
+            continue
+        for key in published.bundle.document["values"]:
+            drawn, typical = (quoted(known, published, key, part).words for part in ("run", ""))
+            found[citation, key] = drawn if is_latex else typical
+            if drawn != typical and not is_latex:
+                found[citation, f"{key}:run"] = drawn
     return found
 
 
