@@ -361,7 +361,9 @@ def test_experts(case: Case) -> None:
     ]
     found = of_layers(case.published.csv("experts-balance"), *drawn)
     assert_published(found, experts.balance(case.rows), ("phase", "layer"))
-    found = of_layers(case.published.csv("experts-sticky"), "share_low", "share_high", "low", "high", "p", "p_adjusted")
+    found = of_layers(
+        case.published.csv("experts-sticky"), "share_low", "share_high", "low", "high", "p", "p_adjusted", "p_held"
+    )
     assert_published(found, experts.sticky(case.rows), ("layer",))
     drawn = [f"{name}_{end}" for name in ("srp", "sch_1", "sch_2") for end in ("shuffled", "low", "high")]
     found = [
@@ -369,7 +371,9 @@ def test_experts(case: Case) -> None:
         for row in case.published.csv("experts-segments")
     ]
     assert_published(found, experts.segments(case.rows), ("length",))
-    found = of_layers(case.published.csv("experts-phases"), "block", "shuffled", "high", "effect", "p", "p_adjusted")
+    found = of_layers(
+        case.published.csv("experts-phases"), "block", "shuffled", "high", "effect", "p", "p_adjusted", "p_held"
+    )
     assert_published(found, experts.phases(case.rows), ("layer",))
     found = of_layers(case.published.csv("experts-used"), "name")
     assert_published(found, experts.used(case.rows), ("pass_id", "tensor"))
