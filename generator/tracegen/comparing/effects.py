@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tracegen.analysis.significance import MARGIN
 from tracegen.comparing.comparison import Comparison, compare
 from tracegen.comparing.side import Side
-from tracegen.publishing.cells import cell_name
+from tracegen.contract.model import cell_name
 
 
 @dataclass(frozen=True)

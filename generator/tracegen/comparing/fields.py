@@ -13,7 +13,7 @@ from tracegen.analysis.specialists import Specialists, specialists
 from tracegen.comparing.effects import Effect, effects, factors_of
 from tracegen.comparing.side import Measured, Side
 from tracegen.contract.matrix import field_of
-from tracegen.publishing.cells import cell_name
+from tracegen.contract.model import cell_name
 
 FACTOR = "prompt"
 

@@ -24,10 +24,10 @@ from tracegen.comparing.side import Measured, Side, machines_of
 from tracegen.contract import withheld
 from tracegen.contract.address import run_number
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.model import Run
+from tracegen.contract.model import Run, cell_name
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import Bundle
-from tracegen.publishing.cells import by_matrix, cell_name, cell_of
+from tracegen.publishing.cells import by_matrix, cell_of
 from tracegen.publishing.held import facts_of
 from tracegen.publishing.public_form import public_form
 from tracegen.publishing.versions import read_published

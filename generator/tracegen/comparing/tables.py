@@ -189,18 +189,19 @@ def measures_table(rows: Iterable[Compared]) -> pd.DataFrame:
     table = []
     for row in rows:
         d = row.difference
-        sure = {name: getattr(d, name) for name in _OF_DIFFERENCE} if d else {}
+        sure = {name: getattr(d, name) for name in (*_SURE, *_LIMITS)} if d else {}
         ends = (d.ends or (None, None)) if d else (None, None)
         table.append(
             {name: getattr(row, name) for name in _OF_ROW} | sure
             | {"n_a": len(row.values_a), "n_b": len(row.values_b), "relative_low": ends[0], "relative_high": ends[1]}
         )  # fmt: skip
-    columns = [*_OF_ROW[:-1], *_OF_DIFFERENCE[:4], "n_a", "n_b", "state", "relative_low", "relative_high",
-               *_OF_DIFFERENCE[4:]]  # fmt: skip
+    columns = [*_OF_ROW[:-1], *_SURE, "n_a", "n_b", "state", "relative_low", "relative_high",
+               *_LIMITS]  # fmt: skip
     return with_older_name(pd.DataFrame(table, columns=columns).astype({"runs_needed": "Int64"}))
 
 
-_OF_DIFFERENCE = ("low", "high", "p", "p_adjusted", "margin", "runs_needed")
+_SURE = ("low", "high", "p", "p_adjusted")
+_LIMITS = ("margin", "runs_needed")
 _OF_ROW = ("phase", "by", "item", "what", "unit", "a", "b", "change", "relative", "state")
 
 

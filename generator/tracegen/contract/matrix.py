@@ -22,7 +22,7 @@ from typing import Any
 
 from tracegen.contract import documents
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.model import Experiment, Slot
+from tracegen.contract.model import Experiment, Slot, cell_name
 from tracegen.contract.setting_keys import FACTORS, KEYS, MATRIX, MOST_CELLS, MOST_RUNS
 from tracegen.contract.settings import check_repeat, experiment_from, key_problems, raise_problems, read_settings, shown
 from tracegen.contract.text import visible
@@ -46,7 +46,7 @@ class MatrixCell:
     @property
     def name(self) -> str:
         """`prefault=true, repack=false`."""
-        return ", ".join(f"{factor}={value}" for factor, value in self.factors)
+        return cell_name(dict(self.factors))
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,11 @@ class Repetition:
     first_run: str | None = None
 
 
+def cell_name(factors: Mapping[str, str]) -> str:
+    """The name of a cell of a matrix: `prefault=true, repack=false`; empty without factors."""
+    return ", ".join(f"{factor}={value}" for factor, value in factors.items())
+
+
 @dataclass(frozen=True)
 class Slot:
     """The place of a run in a matrix: the values of its factors, its round, and its number of `of` runs in their order.

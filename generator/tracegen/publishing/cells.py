@@ -30,11 +30,6 @@ def version_before(bundle: Bundle, older: Sequence[Bundle]) -> Bundle | None:
     return older[0] if older else None
 
 
-def cell_name(factors: Mapping[str, str]) -> str:
-    """`prefault=true, repack=false`; empty without factors."""
-    return ", ".join(f"{factor}={value}" for factor, value in factors.items())
-
-
 def by_matrix(bundles: Sequence[Bundle]) -> dict[str, list[Bundle]]:
     """The versions of each matrix that has several cells: the newest of each cell. `bundles` are newest first."""
     found: dict[str, dict[str, Bundle]] = {}

@@ -7,8 +7,9 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
+from tracegen.contract.model import cell_name
 from tracegen.contract.text import text_of, three
-from tracegen.publishing.cells import cell_name, same_cell, version_before
+from tracegen.publishing.cells import same_cell, version_before
 from tracegen.site.about import PROMPT_RATE, RATE, SHARE, About, cut, one_line
 from tracegen.site.entry import Entry
 from tracegen.site.outcomes import Outcome, outcome

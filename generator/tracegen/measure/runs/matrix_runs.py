@@ -10,8 +10,8 @@ from typing import Any
 
 from tracegen.contract.errors import SettingsError, TracegenError
 from tracegen.contract.matrix import Matrix, MatrixCell
-from tracegen.contract.model import Run, Slot
-from tracegen.measure.runs.matrix_stored import cell_name, stored_matrix
+from tracegen.contract.model import Run, Slot, cell_name
+from tracegen.measure.runs.matrix_stored import stored_matrix
 from tracegen.measure.runs.measure import measure
 from tracegen.storing import store
 from tracegen.storing.progress import Progress
@@ -70,7 +70,7 @@ def todo(matrix: Matrix, folder: Path, *, anew: bool = False) -> Todo:
     usable = {_turn(run.facts["slot"]): run for run in found.runs if run.verdict != "not usable"}
     lacking = {cell.name: matrix.repeat for cell in matrix.cells}
     for run in usable.values():
-        lacking[cell_name(run.facts["slot"])] -= 1
+        lacking[cell_name(run.facts["slot"]["factors"])] -= 1
     missing = []
     for cell, slot in plan:
         if _turn(asdict(slot)) not in usable and lacking[cell.name] > 0:
@@ -125,7 +125,7 @@ def _make(outcome: Outcome, folder: Path, progress: Progress, program: str | Non
 
 def _turn(slot: Mapping[str, Any]) -> tuple[int, str]:
     """What one usable run of a matrix has: its round and its cell."""
-    return int(slot["round"]), cell_name(slot)
+    return int(slot["round"]), cell_name(slot["factors"])
 
 
 def _size(folder: Path) -> int:

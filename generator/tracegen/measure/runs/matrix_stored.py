@@ -10,7 +10,7 @@ from typing import Any
 
 from tracegen.contract.errors import StoreError
 from tracegen.contract.matrix import Drawn, Matrix
-from tracegen.contract.model import Run
+from tracegen.contract.model import Run, cell_name
 from tracegen.storing import store
 
 
@@ -49,17 +49,12 @@ def _attempt(run: Run) -> int:
     return int(number)
 
 
-def cell_name(slot: Mapping[str, Any]) -> str:
-    """The name of the cell that a run belongs to."""
-    return ", ".join(f"{factor}={value}" for factor, value in slot["factors"].items())
-
-
 def _drawn(matrix: Matrix, name: str, slots: Sequence[Mapping[str, Any]]) -> list[Drawn] | None:
     """How the rounds of a stored matrix were drawn, first ones first; None if it is another matrix."""
     hashes = {cell.name: matrix.hash_of(cell) for cell in matrix.cells}
     older = [slot for slot in slots if not slot.get("cell")]
     grown = [slot for slot in slots if slot.get("cell")]
-    if any(hashes.get(cell_name(slot)) != slot["cell"] for slot in grown):
+    if any(hashes.get(cell_name(slot["factors"])) != slot["cell"] for slot in grown):
         return None
     drawn: list[Drawn] = []
     if older:
@@ -70,7 +65,7 @@ def _drawn(matrix: Matrix, name: str, slots: Sequence[Mapping[str, Any]]) -> lis
     known = drawn[0].cells if drawn else frozenset()
     for n_cells, repeat in dict.fromkeys((slot["cells"], slot["repeat"]) for slot in grown):
         of = [slot for slot in grown if (slot["cells"], slot["repeat"]) == (n_cells, repeat)]
-        known = frozenset(hashes) if n_cells == len(hashes) else known | {cell_name(slot) for slot in of}
+        known = frozenset(hashes) if n_cells == len(hashes) else known | {cell_name(slot["factors"]) for slot in of}
         drawn.append(Drawn(known, repeat, max([_last_round(of), *(past.rounds for past in drawn)])))
     return drawn
 
@@ -95,7 +90,7 @@ def _parts(matrix: Matrix, older: Sequence[Mapping[str, Any]], slots: Sequence[M
     """What the matrix may have been: all of it, the values that runs have, or the cells that runs have."""
     yield matrix
     for runs in (older, slots):
-        names = {cell_name(slot) for slot in runs}
+        names = {cell_name(slot["factors"]) for slot in runs}
         values = {item for slot in runs for item in slot["factors"].items()}
         for cells in (
             tuple(cell for cell in matrix.cells if values.issuperset(cell.factors)),

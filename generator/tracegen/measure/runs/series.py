@@ -6,9 +6,8 @@ from tracegen.analysis.passes import measured
 from tracegen.analysis.speed import Speed, speed_of, spread_of
 from tracegen.contract import quantities as q
 from tracegen.contract.matrix import Matrix
-from tracegen.contract.model import Run
+from tracegen.contract.model import Run, cell_name
 from tracegen.measure.runs.matrix_runs import Outcome, Todo
-from tracegen.measure.runs.matrix_stored import cell_name
 from tracegen.storing import store
 
 
@@ -70,7 +69,7 @@ def plan_text(matrix: Matrix, plan: Todo) -> str:
     cells, n = matrix.cells, len(matrix.cells) * matrix.repeat
     stored = {cell.name: 0 for cell in cells}
     for run in plan.stored:
-        stored[cell_name(run.facts["slot"])] += 1
+        stored[cell_name(run.facts["slot"]["factors"])] += 1
     width = max(len(cell.name) for cell in cells)
     lines = [f"{q.counted(len(cells), 'cell')}, {q.counted(matrix.repeat, 'run')} each: {q.counted(n, 'run')}"]
     lines += [f"  {c.name:{width}}  {_stored(stored[c.name], matrix.repeat)}" for c in cells[:MOST_LISTED]]
@@ -107,7 +106,7 @@ def matrix_text(matrix: Matrix, runs: Sequence[Run], failed: Sequence[Outcome]) 
     """For each cell, the median and the range of the speed of generation; and what failed."""
     of: dict[str, list[float | None]] = {cell.name: [] for cell in matrix.cells}
     for run in runs:
-        of[cell_name(run.facts["slot"])].append(speed_of_run(run).generate_rate)
+        of[cell_name(run.facts["slot"]["factors"])].append(speed_of_run(run).generate_rate)
     width = max(map(len, of))
     many = f"{_stored(len(runs), len(matrix.cells) * matrix.repeat, 'runs ')} and usable"
     lines = [f"{many}; generation in tokens/s, median (least to most):"]

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pkgutil import iter_modules
 from string import Template
 
@@ -11,7 +12,6 @@ from tracegen import analysis
 from tracegen.report.figures.figure import Part
 
 MOST = 40  # words below a figure
-ANALYSES = {module.name for module in iter_modules(analysis.__path__)}
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,12 @@ def _whole(code: str, address: str, numbers: Mapping[str, object]) -> str:
     return "\n".join(["import tracegen", *imports, "", f"run = tracegen.load({address!a})", *rest])
 
 
+@cache
+def _analyses() -> set[str]:
+    """The names of the modules of analyses."""
+    return {module.name for module in iter_modules(analysis.__path__)}
+
+
 def _imports(code: str) -> list[str]:
     """The lines that import the analyses, and the groups of components, that code names and does not set."""
     nodes = list(ast.walk(ast.parse(code)))
@@ -49,7 +55,7 @@ def _imports(code: str) -> list[str]:
     known = {node.id for node in names if isinstance(node.ctx, ast.Store)}
     known |= {node.name for node in nodes if isinstance(node, ast.alias)}
     free = {node.id for node in names} - known
-    used = sorted(free & ANALYSES)
+    used = sorted(free & _analyses())
     return [
         *([f"from tracegen.analysis import {', '.join(used)}"] if used else []),
         *(["from tracegen.charts import theme"] if "theme" in free else []),
