@@ -28,6 +28,11 @@ new PerformanceObserver(list => list.getEntries().forEach(e => {
 # How wide a page is once it is drawn, and how far things on it have jumped.
 SETTLED = """new Promise(done => requestAnimationFrame(() => setTimeout(() =>
   done([document.documentElement.scrollWidth, shifts.reduce((a, b) => a + b, 0)]), 80)))"""
+# Whether the page has a table of operations that shows a pass: its rows come when the page is loaded.
+HAS_ROWS = """() => {
+  const state = document.getElementById("tg-operations");
+  return state !== null && JSON.parse(state.textContent).shown !== null;
+}"""
 # The tables of `moe_report`: a load, a warm-up, a prompt and four tokens, experts in all three layers, page faults.
 MOE_TABLES = with_faults(scaled_case(4, 3, moe=True))
 MOE_RUN = with_facts(a_moe_run(), trace=dict(faults_recorded=True))
@@ -144,7 +149,7 @@ def window(chrome: Any) -> Iterator[Callable[..., Any]]:
 
 @pytest.fixture
 def tab(window: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
-    """`tab(address, **options)` is a page in a window with these options.
+    """`tab(address, **options)` is a page in a window with these options, whose table of operations has its rows.
 
     Any message, error, or request that leaves the site of its first address fails the test at its end.
     """
@@ -157,7 +162,7 @@ def tab(window: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
         watched = Watched(window(**options).new_page(), site)
         opened.append(watched)
         watched.page.goto(address, wait_until="load")
-        return watched.page
+        return unpacked(watched.page) if options.get("java_script_enabled", True) else watched.page
 
     yield open_
     problems = [problem for watched in opened for problem in watched.problems]
@@ -177,7 +182,7 @@ def copied(page: Any, button: Any, said: str = "said") -> str:
 
 def unpacked(page: Any) -> Any:
     """The same page, when its table of operations, if it has one, has unpacked its rows."""
-    if page.locator("[data-tg=operations]").count():
+    if page.evaluate(HAS_ROWS):
         page.wait_for_selector("[data-tg=operations] [data-tg=controls]:not([hidden])", state="attached")
     return page
 

@@ -163,7 +163,7 @@ ADDRESSES = {  # and what is said of each
 @pytest.mark.parametrize("address", ADDRESSES, ids=lambda address: address[:24])
 def test_an_address_is_answered_or_left_alone(tab: Any, project: Project, address: str) -> None:
     text = ADDRESSES[address]
-    page = unpacked(tab(project.bundle("demo", 2) / "operations/index.html"))
+    page = tab(project.bundle("demo", 2) / "operations/index.html")
     page.evaluate("hash => { location.hash = hash; }", address)
     said = f"[data-tg=status]:has-text('{text}')" if text else "[data-tg=status]"  # a function is refused by the policy
     page.wait_for_selector(said, state="attached")

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import unpacked
 from tests.site_project import Project
 
 pypdf = pytest.importorskip("pypdf")
@@ -90,7 +89,7 @@ def test_nothing_is_cut_at_the_edge_of_the_paper_or_lies_over_something_else(
 
 def test_what_is_cut_is_missed(tab: Any, project: Project) -> None:
     """The tests above can fail: a table in a low frame is not whole on paper."""
-    page = unpacked(tab(project.bundle("demo", 2) / "operations/index.html"))
+    page = tab(project.bundle("demo", 2) / "operations/index.html")
     wanted = page.evaluate(WANTED)
     page.add_style_tag(content=".tracegen .tg-tall { max-height: 200px !important; overflow: hidden !important; }")
     text = printed(page)
