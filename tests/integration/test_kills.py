@@ -24,7 +24,7 @@ from tracegen.readers.native.trace import NativeTrace, read_trace
 from tracegen.storing.resources import folder as resource_folder
 
 pytestmark = pytest.mark.llama
-SEED, N_KILLS, PATIENCE_S = 20261121, 100, 60
+SEED, PATIENCE_S = 20261121, 60
 TOKENS = 100  # so many that their passes take a good part of the time
 COMPILER = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), "cc")
 
@@ -57,7 +57,8 @@ def is_whole_until_its_end(trace: NativeTrace) -> bool:
     return bool(ended.iloc[:-1].all() and known["state"].notna().all() and known.loc[ran, "n_threads"].nunique() <= 1)
 
 
-def test_kill_9_at_100_random_moments(tmp_path: Path, hooked: Build, demo: Path) -> None:
+@pytest.mark.parametrize("n", [40, pytest.param(200, marks=pytest.mark.nightly)])
+def test_kill_9_at_random_moments(tmp_path: Path, hooked: Build, demo: Path, n: int) -> None:
     begin = time.monotonic()
     child = started(hooked, demo, tmp_path / "whole", tokens=TOKENS)
     child.communicate(timeout=PATIENCE_S)
@@ -66,7 +67,7 @@ def test_kill_9_at_100_random_moments(tmp_path: Path, hooked: Build, demo: Path)
     assert child.returncode == 0 and states(whole)["trace_complete"] == "passed"
     chosen = random.Random(SEED)
     n_passes = []
-    for number in range(N_KILLS):
+    for number in range(n):
         folder = tmp_path / str(number)
         child = started(hooked, demo, folder, tokens=TOKENS)
         time.sleep(chosen.uniform(0, seconds))

@@ -22,6 +22,10 @@ import pandas as pd
 
 from tracegen.contract.errors import TableError
 
+# Texts of all tables, not of these alone: Arrow's columns are made for large ones, and a report makes thousands of
+# small ones, which takes it a third longer.
+pd.set_option("mode.string_storage", "python")
+
 SLOTS: tuple[str, ...] = ("dst", *(f"src{i}" for i in range(10)))
 
 PASS_KINDS = ("load", "warmup", "prompt", "generate", "encode", "draft", "verify", "mixed")
