@@ -83,7 +83,7 @@ def test_citations(tmp_path: Path) -> None:
     folder = written(tmp_path / "b", a_report(title=HOSTILE))
     bib = (folder / "citation.bib").read_text()
     assert bib.startswith("@misc{sample-v1,") and "year = {2026}" in bib
-    assert r"\& " in bib and r"\$x\textasciicircum{}2\_\{\%\}" in bib
+    assert r"\& " in bib and r"\$x\textasciicircum{}2\_\textbraceleft{}\%\textbraceright{}" in bib
     (csl,) = json.loads((folder / "citation.json").read_text())
     assert csl["id"] == "sample@v1" and csl["issued"] == {"date-parts": [[2026, 11, 20]]}
 

@@ -1,5 +1,6 @@
 """What is chosen: one bar, one address, all pages of a report, and Back undoes it."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tracegen.charts import theme
 from tracegen.contract import quantities as q
 
 pytestmark = pytest.mark.browser
+FORMS = {"BibTeX": "@misc{", "CSL-JSON": '"dataset"'}  # what a citation in this form holds
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +172,30 @@ def test_a_version_is_cited_in_the_form_that_is_asked_for(tab: Any, project: Pro
     assert cited["text"] == f"demo@v2, {words}. {url}" and cited["Markdown"] == f"[demo@v2, {escaped}]({url})"
     key = re.search("@misc{(.*),", (project.bundle("demo", 2) / "citation.bib").read_text()).group(1)  # type: ignore[union-attr]
     assert cited["LaTeX"] == f"\\cite[{{{escaped}}}]{{{key}}} \\url{{{url}}}"
+
+
+def test_each_figure_is_cited_too(tab: Any, project: Project) -> None:
+    """As BibTeX and as CSL-JSON; a figure's entry is not that of its version."""
+    page = tab(project.bundle("demo", 2) / "operations/index.html")
+    figure = page.locator("figure[id]:visible:has(details.tg-links)").first
+    key, menu = figure.get_attribute("id"), figure.locator("details.tg-links").first
+    cited = {}
+    for form in ("BibTeX", "CSL-JSON"):
+        page.select_option("[data-tg=form]", form)
+        if not cited:
+            menu.locator("summary").press("Enter")
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        menu.get_by_role("button", name="copy citation").press("Enter")
+        page.wait_for_function("form => navigator.clipboard.readText().then(t => t.includes(form))", arg=FORMS[form])
+        cited[form] = page.evaluate("navigator.clipboard.readText()")
+    fields = dict(re.findall(r"  (\w+) = {(.*)},", cited["BibTeX"]))
+    (csl,) = json.loads(cited["CSL-JSON"])
+    title = figure.locator(".tg-title").inner_text().strip().replace("\u202f", " ")
+    assert cited["BibTeX"].startswith(f"@misc{{{csl['id']},") and csl["id"] == f"demo-v2-{key}"
+    assert csl["title"].replace("\u202f", " ").endswith(f": {title}")
+    assert fields["url"] == csl["URL"] == f"{page.url.partition('#')[0]}#{key}" and fields["version"] == "2"
+    published = json.loads((project.bundle("demo", 2) / "citation.json").read_text())[0]
+    assert csl["issued"] == published["issued"] and csl["type"] == published["type"]
 
 
 def test_the_bar_below_the_picture_of_the_first_page_tells_what_is_chosen_and_clears_it(

@@ -13,7 +13,7 @@ from pypdf import PdfReader
 from tracegen.charts import svg
 from tracegen.charts.stamp import Stamp, in_png, in_svg, stamps
 
-STAMP = Stamp("fits@v1", "layers", "complete with warnings", "data/layers.csv", "0f" * 32)
+STAMP = Stamp("fits@v1", "layers", "complete with warnings", "data/layers.csv", "0f" * 32, "CC0-1.0")
 TRACEGEN = "{urn:tracegen:}"
 
 

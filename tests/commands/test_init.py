@@ -16,6 +16,7 @@ from tests.site_project import plain_run, stored
 from tests.small_disk import fill, needs_root, small_disk
 from tracegen.cli.main import main
 from tracegen.contract.settings import read_experiment
+from tracegen.publishing.citation import site_facts
 
 SAID = "no mkdocs.yml here: the site is built with tracegen's default settings; `tracegen init` writes them\n"
 
@@ -46,6 +47,25 @@ def test_a_project_is_written_and_its_site_is_clean(
     assert 'href="experiments/index.html"' in front and 'href="reference/index.html"' in front
     entry = next(Path("site").glob("*first-entry*")).read_text(encoding="utf-8")
     assert "[[first-look@v1]]" in entry and "{{ first-look@v1:weight_bytes_per_token }}" in entry
+
+
+def test_citations_name_who_is_given_or_asked_for(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--author", "Ada: L.", "--url", "https://e/x", "--licence", "CC-BY-4.0"]
+    assert main(["init", "given", *given]) == 0
+    expected = {"author": "Ada: L.", "url": "https://e/x/experiments/a/v1/index.html", "licence": "CC-BY-4.0"}
+    assert site_facts(here / "given" / "mkdocs.yml", "experiments/a/v1") == expected
+    answers = iter(["Ada: L.", "", "CC-BY-4.0"])
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: next(answers))
+    assert main(["init", "asked"]) == 0
+    del expected["url"]
+    assert site_facts(here / "asked" / "mkdocs.yml", "experiments/a/v1") == expected
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False)
+    for wrong in (["--licence", "free to use"], ["--url", "ftp://x"]):
+        assert main(["init", "wrong", *wrong]) == 2 and wrong[0] in capsys.readouterr().err
+    assert not (here / "wrong").exists()
 
 
 def test_a_file_is_no_project(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

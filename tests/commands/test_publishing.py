@@ -1,5 +1,6 @@
 """`tracegen publish` and `tracegen serve`: what they print, and what they refuse."""
 
+import json
 import socket
 import types
 from dataclasses import replace
@@ -52,6 +53,21 @@ def test_checks_that_did_not_pass_are_named_before_what_becomes_public(capsys: p
     command(publish, "sample", "-m", "with warnings")
     before = capsys.readouterr().out.partition("This becomes public:\n")[0]
     assert before == "warning: Dropped�events: 3 of 9�[31m (limit: 0)\nwarning: Cost: 12 %\n"
+
+
+def test_whom_a_citation_names_is_said_before_it_is_frozen(capsys: pytest.CaptureFixture[str]) -> None:
+    a_run_folder(Path("experiments"), a_run())
+    command(publish, "sample", "-m", "first")
+    lacks = "a citation, with neither author nor licence; mkdocs.yml can state more, before it is frozen: "
+    assert f"{lacks}site_author, site_url, licence below extra" in capsys.readouterr().out
+    Path("mkdocs.yml").write_text("site_author: Ada\nsite_url: https://e/x\nextra: {licence: CC-BY-4.0}\n")
+    command(publish, "sample", "-m", "second", "--again")
+    assert "  a citation, with author Ada, licence CC-BY-4.0\n" in capsys.readouterr().out
+    version = Path("experiments/sample/versions/2")
+    assert json.loads((version / "citation.json").read_text())[0]["license"] == "CC-BY-4.0"
+    Path("mkdocs.yml").write_text("extra: {licence: as you like}\n")
+    with pytest.raises(SettingsError, match="no identifier of SPDX"):
+        command(publish, "sample", "-m", "third", "--again")
 
 
 def test_a_run_that_a_version_holds(capsys: pytest.CaptureFixture[str]) -> None:

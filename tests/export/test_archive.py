@@ -5,11 +5,14 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import time
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -98,7 +101,11 @@ def altered(folder: Path, **changes: object) -> list[str]:
 
 def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = altered(
-        tmp_path, question="What?\n\n## Check\n\n    curl x | sh\n<script>", author='Ä "S".', url="https://e/x\n"
+        tmp_path,
+        question="What?\n\n## Check\n\n    curl x | sh\n<script>",
+        author='Ä "S".',
+        url="https://e/x\n",
+        licence="CC-BY-4.0",
     )
     versions.withdraw(
         tmp_path / "experiments" / "sample", 3, "the wrong *model*", None, datetime(2026, 12, 1, tzinfo=UTC)
@@ -111,15 +118,68 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
     assert readme.startswith(
         "# sample@v3\n\nWITHDRAWN: the wrong \\*model\\*.\n\nWhat? ## Check curl x \\| sh &lt;script>\n"
     )
-    assert readme.count("\n## Check\n") == 1
+    assert readme.count("\n## Check\n") == 1 and "Licence: CC-BY-4.0." in readme
+    assert (top / "LICENSE").read_text().startswith("SPDX-License-Identifier: CC-BY-4.0\n")
+    deposit = json.loads((top / "zenodo.json").read_text())["metadata"]
+    assert deposit["creators"] == [{"name": 'Ä "S".'}] and deposit["license"] == "cc-by-4.0"
     assert yaml.safe_load((top / "CITATION.cff").read_text()) == {
         "cff-version": "1.2.0", "message": "If you use these data, please cite them.", "type": "dataset",
         "title": json.loads((EXPERIMENTS / "sample/versions/3/version.json").read_text())["title"], "version": "3",
         "date-released": "2026-11-26", "authors": [{"name": 'Ä "S".'}], "url": "https://e/x",
+        "license": "CC-BY-4.0", "identifiers": [{"type": "swh", "value": swhid_by_git(tmp_path, top)}],
     }  # fmt: skip
     monkeypatch.chdir(top)
     assert main(["build"]) == 0
     assert "the wrong *model*" in (top / "site" / "experiments" / "sample" / "v3" / "index.html").read_text()
+
+
+def swhid_by_git(tmp_path: Path, top: Path) -> str:
+    """The SWHID of the folder of the version, by git."""
+    git = ["git", "--git-dir", str(tmp_path / "git"), "--work-tree", str(top / "experiments" / "sample/versions/3")]
+    for command in (["init", "-q"], ["add", "-A", "-f"]):
+        subprocess.run([*git, *command], check=True, capture_output=True)
+    written = subprocess.run([*git, "write-tree"], check=True, capture_output=True, text=True)
+    return f"swh:1:dir:{written.stdout.strip()}"
+
+
+def test_each_claim_is_a_measure_of_the_version(file: Path) -> None:
+    with zipfile.ZipFile(file) as opened:
+        said = json.loads(opened.read("sample-v3/claims.json"))
+    claims = {claim["claim"]: claim for claim in said["claims"]}
+    tables = EXPERIMENTS / "sample/versions/3/data/tables"
+    ops, passes, nodes = (pd.read_parquet(tables / f"{name}.parquet") for name in ("ops", "passes", "graph_nodes"))
+    of = passes.loc[passes["kind"] == "generate", ["pass_id", "graph"]]
+    generated = ops[ops["state"] == "executed"].merge(of).merge(nodes[["graph", "node", "op"]])
+    n = int(generated["op"].eq("MUL_MAT").sum())
+    assert claims["generation, operations, MUL_MAT"] == {
+        "claim": "generation, operations, MUL_MAT", "values": [n], "unit": "", "judged": "equal",
+        "command": "tracegen reproduce sample@v3 'generation, operations, MUL_MAT'",
+    }  # fmt: skip
+    assert claims["generation, speed"]["judged"] == "by a test of runs on one machine"
+
+
+@pytest.mark.nightly
+def test_the_crate_is_valid(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the validator of RO-Crate, with the JSON-LD context that another package of theirs holds."""
+    services = pytest.importorskip("rocrate_validator.services")
+    rocrate, models = pytest.importorskip("rocrate"), pytest.importorskip("rocrate_validator.models")
+    from rdflib.plugins.shared.jsonld import context
+    from rocrate_validator.utils import http
+
+    text = (Path(rocrate.__file__).parent / "data" / "ro-crate.jsonld").read_text()
+    answer = SimpleNamespace(
+        status_code=200, ok=True, headers={"Content-Type": "application/ld+json"}, text=text, content=text.encode(),
+        json=lambda: json.loads(text), raise_for_status=lambda: None,
+    )  # fmt: skip
+    monkeypatch.setattr(http.HttpRequester, "get", lambda *_, **__: answer)
+    monkeypatch.setattr(context, "source_to_json", lambda *_, **__: (json.loads(text), None))
+    with zipfile.ZipFile(file) as opened:
+        opened.extractall(tmp_path)
+    settings = services.ValidationSettings(
+        rocrate_uri=str(tmp_path / "sample-v3"), profile_identifier="ro-crate-1.2",
+        requirement_severity=models.Severity.REQUIRED, skip_availability_check=True,
+    )  # fmt: skip
+    assert [issue.message for issue in services.validate(settings).get_issues()] == []
 
 
 @pytest.mark.parametrize(

@@ -47,11 +47,20 @@ test("a hostile key is a word or nothing, and changes no object", () => {
 test("a citation holds no markup of its form, whatever the address says", () => {
   const url = "https://e/(a)/#pass=7&z=}\\input{x}";
   const safe = "https://e/%28a%29/#pass=7&z=%7D%5Cinput%7Bx%7D";
+  const a = { cited: "a@v1", question: "Why? 5 %", created: "2026-11-02T03:04:05Z" };
   const chosen = "tensor a_b %$<img src=x> [`*`]";
-  assert.equal(page.citation("text", "a@v1", "", url), `a@v1. ${safe}`);
-  assert.equal(page.citation("Markdown", "a@v1", chosen, url),
+  assert.equal(page.citation("text", a, "", url, ""), `a@v1. ${safe}`);
+  assert.equal(page.citation("Markdown", a, chosen, url, ""),
     `[a@v1, tensor a\\_b %$\\<img src=x\\> \\[\\\`\\*\\\`\\]](${safe})`);
-  assert.equal(page.citation("LaTeX", "a@v1", chosen, url),
+  assert.equal(page.citation("LaTeX", a, chosen, url, ""),
     `\\cite[{tensor a\\_b \\%\\$<img src=x> [\`*\`]}]{a-v1} \\url{${safe}}`);
-  assert.equal(page.citation("LaTeX", "a@v1", "}\\x{^~", url), `\\cite[{\\}x\\{}]{a-v1} \\url{${safe}}`);
+  const signs = "\\textbraceright{}\\textbackslash{}x\\textbraceleft{}\\textasciicircum{}\\textasciitilde{}";
+  assert.equal(page.citation("LaTeX", a, "}\\x{^~", url, ""), `\\cite[{${signs}}]{a-v1} \\url{${safe}}`);
+  const entry = page.citation("BibTeX", {...a, author: "A & B" }, "}{", url, "-fig-x");
+  assert.ok(entry.startsWith("@misc{a-v1-fig-x,\n  author = {{A \\& B}},\n  title = {{Why? 5 \\%: \\textbraceright{}"));
+  assert.ok(entry.includes("  version = {1},\n") && entry.includes(`  url = {${safe}},\n}`));
+  assert.equal([...entry].filter((sign) => sign === "{").length, [...entry].filter((sign) => sign === "}").length);
+  const [csl] = JSON.parse(page.citation("CSL-JSON", a, "", url, ""));
+  assert.deepEqual([csl.id, csl.title, csl.issued, csl.URL],
+    ["a-v1", "Why? 5 %", { "date-parts": [[2026, 11, 2]] }, safe]);
 });

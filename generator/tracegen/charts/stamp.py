@@ -7,37 +7,44 @@ its definition, so that it is found in any file without knowing the file's forma
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from html import unescape
 from xml.sax.saxutils import quoteattr
 
 from tracegen.charts import png
 
 _BEGIN, _END, _MOST_BYTES = b"<?xpacket begin=", b"<?xpacket end=", 8192  # of a packet
-_FIELD = re.compile(r'\stracegen:(version|figure|verdict|data|sha256)=(?:"([^"<>]*)"|\'([^\'<>]*)\')')
+_FIELD = re.compile(r'\stracegen:(version|figure|verdict|data|sha256|licence)=(?:"([^"<>]*)"|\'([^\'<>]*)\')')
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """The version (`fits@v1`) and its verdict, the key of the figure, the file of its data, and that file's SHA-256."""
+    """The version (`fits@v1`) and its verdict, the key of the figure, the file of its data, and that file's SHA-256.
+
+    `licence` is an identifier of SPDX, empty where none is stated.
+    """
 
     version: str
     figure: str
     verdict: str
     data: str
     sha256: str
+    licence: str = ""
 
     @property
     def packet(self) -> str:
         """The stamp as an XMP packet."""
-        fields = " ".join(f"tracegen:{name}={quoteattr(value)}" for name, value in asdict(self).items())
+        said = " ".join(f"tracegen:{name}={quoteattr(value)}" for name, value in asdict(self).items() if value)
         return (
             '<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/">'
             '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
             '<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:tracegen="urn:tracegen:" '
-            f"dc:identifier={quoteattr(f'{self.version}#fig-{self.figure}')} {fields}/>"
+            f"dc:identifier={quoteattr(f'{self.version}#fig-{self.figure}')} {said}/>"
             '</rdf:RDF></x:xmpmeta><?xpacket end="r"?>'
         )
+
+
+NEEDED = {each.name for each in fields(Stamp) if each.default is MISSING}
 
 
 def in_svg(svg: str, stamp: Stamp) -> str:
@@ -62,7 +69,7 @@ def _found(content: bytes) -> Iterator[Stamp]:
     while (end := content.find(_END, before := end)) >= 0:
         begin = content.rfind(_BEGIN, max(before, end - _MOST_BYTES), end)
         packet = content[begin:end].decode("utf-8", "replace") if begin >= 0 else ""
-        fields = {name: unescape(a or b) for name, a, b in _FIELD.findall(packet)}
+        found = {name: unescape(a or b) for name, a, b in _FIELD.findall(packet)}
         end += len(_END)
-        if len(fields) == len(Stamp.__dataclass_fields__):
-            yield Stamp(**fields)
+        if found.keys() >= NEEDED:
+            yield Stamp(**found)

@@ -101,7 +101,7 @@ def _answered(arguments: Sequence[str] | None) -> int:
         # The reader of the output has ended (`| head`). That is no error, but Python would print one at exit.
         streams.discard(sys.stdout)
         return 0
-    except KeyboardInterrupt as stop:
+    except (KeyboardInterrupt, click.Abort) as stop:  # the latter at a question
         return _interrupted(str(stop))
     except TracegenError as error:
         if state.get("debug"):

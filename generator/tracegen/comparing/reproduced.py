@@ -5,9 +5,11 @@ runs may be too small for; times on another machine are not judged.
 """
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -75,6 +77,30 @@ def outcomes(comparison: Comparison) -> list[Reproduced]:
     asked = {*ASKED, WAITING, *NAMES.values()}
     rows = [r for r in comparison.rows if r.kind == "counted" or (r.by == "run" and (r.phase, r.what) in asked)]
     return [_outcome(row, comparison.margin) for row in rows]
+
+
+def claims(citation: str, found: Sequence[Reproduced]) -> list[dict[str, Any]]:
+    """What a version says, measure by measure: its values in its runs, how they are judged, and by which command."""
+    return [
+        {
+            "claim": one.name, "values": list(one.published), "unit": one.unit,
+            "judged": "equal" if one.counted else "by a test of runs on one machine",
+            "command": f"tracegen reproduce {citation} {shlex.quote(one.name)}",
+        }
+        for one in found
+        if one.published
+    ]  # fmt: skip
+
+
+def claimed(found: Sequence[Reproduced], claims: Sequence[str]) -> list[Reproduced]:
+    """The measures that are named; all without a name. Raises SettingsError for a name that no measure has."""
+    by_name = {one.name: one for one in found}
+    for claim in claims:
+        if claim not in by_name:
+            near = get_close_matches(claim, by_name, 1, 0.3)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            raise SettingsError(f"{claim}: is no measure of this version{meant}")
+    return [by_name[claim] for claim in dict.fromkeys(claims)] if claims else list(found)
 
 
 def _outcome(row: Compared, margin: float) -> Reproduced:

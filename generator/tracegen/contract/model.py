@@ -179,6 +179,8 @@ class Version:
     title: str
     status: Literal["current", "superseded", "withdrawn"] = "current"
     folder: Path | None = field(default=None, compare=False)
+    author: str = ""
+    licence: str = ""
 
     @property
     def name(self) -> str:

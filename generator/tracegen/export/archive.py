@@ -15,6 +15,7 @@ from tracegen.contract.address import name_problem
 from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.contract.model import Version
 from tracegen.contract.text import ended, printable, visible
+from tracegen.export import deposit
 from tracegen.export.format import Format, Source
 from tracegen.publishing import versions
 from tracegen.publishing.bundle import VERSION_FILE, read_bundle
@@ -52,18 +53,29 @@ def _write(source: Source, folder: Path) -> None:
         raise StoreError(f"{of}: the manifest names {visible(odd[0])!r}; restore the manifest from a copy")
     withdrawn = versions.read_withdrawn(experiment).get(number)
     home = f"experiments/{experiment.name}"
-    contents = {f"{home}/versions/{number}/{name}": (of / name).read_bytes() for name in (*manifest, VERSION_FILE)}
+    kept = {name: (of / name).read_bytes() for name in (*manifest, VERSION_FILE)}
+    identifier = deposit.swhid(kept)
+    contents = {f"{home}/versions/{number}/{name}": content for name, content in kept.items()}
     contents[f"{home}/{versions.LEDGER_FILE}"] = _json(
-        {"schema": versions.SCHEMA, "experiment": experiment.name, "versions": [entry]}
+        {"schema": versions.SCHEMA, "experiment": experiment.name, "versions": [_published_entry(entry)]}
     )
     if withdrawn:  # its successor is not in the archive
         status = {"schema": versions.SCHEMA, "withdrawn": {str(number): {**withdrawn, "successor": None}}}
         contents[f"{home}/{versions.STATUS_FILE}"] = _json(status)
     contents["mkdocs.yml"] = SITE.format(name=json.dumps(version.citation)).encode()
     contents["journal/index.md"] = f"# {version.citation}\n\n[[{version.citation}]]\n".encode()
-    contents["README.md"] = _readme(version, bundle.document, source.run.facts, withdrawn).encode()
-    if bundle.document.get("author"):
-        contents["CITATION.cff"] = _citation(version, bundle.document).encode()
+    said, facts = bundle.document, source.run.facts
+    contents["README.md"] = _readme(version, said, facts, withdrawn, identifier).encode()
+    if said.get("author"):
+        contents["CITATION.cff"] = _citation(version, said, identifier).encode()
+    if stated := deposit.licence(said):
+        contents["LICENSE"] = stated.encode()
+    if source.claims:
+        contents["claims.json"] = _json({"version": version.citation, "claims": list(source.claims)})
+    contents["zenodo.json"] = _json(deposit.zenodo(version, said, identifier))
+    contents["ro-crate-metadata.json"] = _json(
+        deposit.crate(version, said, source.run, identifier, contents, f"{home}/versions/{number}")
+    )
     sums = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(contents.items()))
     contents["SHA256SUMS"] = "".join(sums).encode()
     with zipfile.ZipFile(folder / f"{source.stem}.zip", "w", zipfile.ZIP_STORED) as archive:
@@ -73,12 +85,21 @@ def _write(source: Source, folder: Path) -> None:
             archive.writestr(entry_of, content)
 
 
+def _published_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry of the ledger as whoever published the version has it: an archive of an archive is the same."""
+    return {key: value for key, value in entry.items() if key != "received"}
+
+
 def _json(document: object) -> bytes:
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _readme(
-    version: Version, document: Mapping[str, Any], facts: Mapping[str, Any], withdrawn: Mapping[str, Any] | None
+    version: Version,
+    document: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    withdrawn: Mapping[str, Any] | None,
+    identifier: str,
 ) -> str:
     """What is here, as Markdown in which no word of a run is markup."""
     page = f"experiments/{version.experiment}/versions/{version.number}/index.html"
@@ -86,7 +107,8 @@ def _readme(
     if withdrawn:
         successor = f" See {version.experiment}@v{withdrawn['successor']}." if withdrawn.get("successor") else ""
         said.insert(0, f"WITHDRAWN: {ended(str(withdrawn['reason']))}{successor}")
-    when = f"Verdict: {version.verdict}. Published {version.created[:10]}."
+    terms = f"Licence: {document['licence']}." if document.get("licence") else deposit.NO_LICENCE
+    when = f"Verdict: {version.verdict}. Published {version.created[:10]}. {terms}"
     lines = (f"{md.prose(words)}\n\n" for words in (*said, when) if words)
     rows = "".join(f"| {what} | {words} |\n" for what, words in _recorded_of(facts))
     files = "".join(f"| `{name}` | {words} |\n" for name, words in FILES if _holds(document, name))
@@ -104,6 +126,8 @@ Open `{page}` in a browser. It needs no server and no network.
 
     sha256sum -c SHA256SUMS
 
+Software Heritage's identifier of the folder of the version is `{identifier}`.
+
 ## Build and run again
 
 With tracegen installed, in this folder:
@@ -112,7 +136,8 @@ With tracegen installed, in this folder:
     tracegen reproduce {version.citation}    # runs it again, and says whether it came out the same
 
 `reproduce` builds llama.cpp, looks for the model by its SHA-256, and judges: counted measures must be equal, times are
-judged by a test. On another machine it says what differs.
+judged by a test. On another machine it says what differs. `claims.json` lists the measures, with the command that
+judges each alone. `tracegen import-version` keeps the version beside versions of one's own.
 
 ## What the version holds
 
@@ -143,13 +168,17 @@ def _recorded_of(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         named = md.prose(str(model.get("name") or model.get("file") or "of unknown name"))
         yield "Model, not in this archive", f"{named}, SHA-256 {md.prose(str(model['sha256']))}"
     if build.get("version"):
-        yield "llama.cpp", f"of llama-cpp-python {md.prose(str(build['version']))}, with the hooks of tracegen"
+        source = deposit.source_of(facts)
+        of = f"of llama-cpp-python {md.prose(str(build['version']))}"
+        exact = f" (source distribution with SHA-256 {source['sha256']})" if "sha256" in source else ""
+        hooks = f" {md.prose(source['hooks'])}" if source["hooks"] else ""
+        yield "llama.cpp", f"{of}{exact}, with the hooks{hooks} of tracegen"
     if host.get("cpu"):
         machine = (str(host["cpu"]), q.size(host.get("memory_bytes")), str(host.get("kernel") or ""))
         yield "Machine", md.prose(", ".join(filter(None, machine)))
 
 
-def _citation(version: Version, document: Mapping[str, Any]) -> str:
+def _citation(version: Version, document: Mapping[str, Any], identifier: str) -> str:
     """CITATION.cff 1.2.0. Its values are JSON, which YAML can read."""
     fields = {
         "cff-version": "1.2.0",
@@ -160,6 +189,8 @@ def _citation(version: Version, document: Mapping[str, Any]) -> str:
         "date-released": version.created[:10],
         "authors": [{"name": printable(str(document["author"]))}],
         **({"url": printable(str(document["url"])).strip()} if document.get("url") else {}),
+        **({"license": document["licence"]} if document.get("licence") else {}),
+        "identifiers": [{"type": "swh", "value": identifier}],
     }
     return "".join(f"{key}: {json.dumps(value)}\n" for key, value in fields.items())
 

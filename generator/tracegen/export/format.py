@@ -20,6 +20,7 @@ class Source:
     folder: Path  # of the run or version
     restricted: bool = False  # whether passes of the run were left out
     figures: tuple[str, ...] = ()  # the figures that were asked for; none: all
+    claims: Sequence[Mapping[str, object]] = ()  # what `tracegen reproduce` judges of a version
 
     @property
     def stem(self) -> str:

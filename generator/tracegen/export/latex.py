@@ -73,7 +73,9 @@ def _figures(source: Source, document: Mapping[str, Any], folder: Path) -> Itera
             continue
         data = f"data/{key}.csv"
         known = document["manifest"].get(data)
-        stamp = Stamp(source.name, key, str(document.get("verdict")), data, known["sha256"]) if known else None
+        licence = str(document.get("licence") or "")
+        verdict = str(document.get("verdict"))
+        stamp = Stamp(source.name, key, verdict, data, known["sha256"], licence) if known else None
         for width, mm in WIDTHS_MM.items():
             drawing = svg.draw(content.chart(width), key, content.alt, width=width)
             (folder / f"{key}-{mm}mm.pdf").write_bytes(svg.paper(drawing, stamp, WIDTHS_MM))

@@ -42,6 +42,7 @@ VERSION_FILE = "version.json"
 BODY_BEGIN = b"<!-- tracegen:body -->\n"
 BODY_END = b"\n<!-- /tracegen:body -->"
 CHROME = "chrome.css"
+SPDX = "https://spdx.org/licenses/"
 _PAGE = {shapes.NEEDED: ("key", "title", "summary"), "key": str, "title": str, "summary": str}
 _FIGURE = {
     shapes.NEEDED: ("key", "title", "page", "path_svg"), "key": str, "title": str, "caption": str, "alt": str,
@@ -51,7 +52,8 @@ SHAPE: Mapping[str, Any] = {
     shapes.NEEDED: ("pages", "figures", "values", "assets", "manifest"),
     "citation": shapes.TEXT, "experiment": shapes.TEXT, "version": shapes.COUNT, "created": shapes.TEXT,
     "message": shapes.TEXT, "runs": [int], "verdict": shapes.TEXT, "question": shapes.TEXT, "title": str,
-    "generator": shapes.TEXT, "finding": shapes.TEXT,
+    "generator": shapes.TEXT, "finding": shapes.TEXT, "author": shapes.TEXT, "url": shapes.TEXT,
+    "licence": shapes.TEXT,
     "pages": [_PAGE],
     "figures": [_FIGURE],
     "values": {shapes.ANY: {"unit": shapes.TEXT, "text": shapes.TEXT}},
@@ -278,6 +280,7 @@ def _json_ld(page: Page, report: Report, identity: Mapping[str, Any]) -> str:
         "dateCreated": identity["created"],
         **({"creativeWorkStatus": identity["verdict"]} if identity["verdict"] else {}),
         **({"identifier": identity["citation"], "version": identity["version"]} if identity.get("citation") else {}),
+        **({"license": f"{SPDX}{identity['licence']}"} if identity.get("licence") else {}),
     }
     text = json.dumps(document, ensure_ascii=False, allow_nan=False)
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")

@@ -1,12 +1,14 @@
-"""How a version is cited: BibTeX and CSL-JSON, with author and address where mkdocs.yml has them.
+"""How a version is cited: BibTeX and CSL-JSON, with author, address and licence where mkdocs.yml has them.
 
-`site_author` (or `author` below `extra`) and `site_url` in mkdocs.yml are read when a version is published. The hash is
-that of the list of all other files of the version, so whoever has the files can compute it:
+`site_author` (or `author` below `extra`), `site_url` and `licence` below `extra` are read when a version is published;
+the licence is an identifier of SPDX (https://spdx.org/licenses), such as CC-BY-4.0. The hash is that of the list of all
+other files of the version, so whoever has the files can compute it:
 
     find * -type f ! -name version.json ! -name 'citation.*' | LC_ALL=C sort | xargs sha256sum | sha256sum
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,25 +19,33 @@ from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import printable
 
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_LATEX |= {sign: f"\\{sign}" for sign in "{}$&#_%"}
+_LATEX |= {"{": r"\textbraceleft{}", "}": r"\textbraceright{}"}  # BibTeX counts braces, also behind a backslash
+_LATEX |= {sign: f"\\{sign}" for sign in "$&#_%"}
+LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
 def site_facts(config: Path, version_path: str) -> dict[str, str]:
-    """`author` and `url` of a version from the settings of its site; each only where it is set.
+    """`author`, `url` and `licence` of a version from the settings of its site; each only where it is set.
 
     `version_path` is the path of the version below the site: `experiments/sample/v3`. Raises SettingsError for settings
-    that cannot be read.
+    that cannot be read, and for a licence that is no identifier.
     """
     if not config.is_file():
         return {}
     settings = _read(config)
-    extra = settings.get("extra")
-    author = settings.get("site_author") or (extra.get("author") if isinstance(extra, Mapping) else None)
+    below = settings.get("extra")
+    extra: Mapping[str, Any] = below if isinstance(below, Mapping) else {}
+    author = settings.get("site_author") or extra.get("author")
     facts = {"author": " ".join(printable(author).split())} if isinstance(author, str) and author.strip() else {}
     site = settings.get("site_url")
     if isinstance(site, str) and urlsplit(site.strip()).scheme in ("http", "https"):
         facts["url"] = f"{printable(withheld.without_user(site.strip())).rstrip('/')}/{quote(version_path)}/index.html"
+    licence = extra.get("licence")
+    if licence is not None:
+        if not isinstance(licence, str) or not LICENCE.fullmatch(licence):
+            raise SettingsError(f"{config}: extra: licence: is no identifier of SPDX; write one such as CC-BY-4.0")
+        facts["licence"] = licence
     return facts
 
 
@@ -55,7 +65,16 @@ def _read(config: Path) -> Mapping[str, Any]:
 
 def content_hash(contents: Mapping[str, bytes]) -> str:
     """SHA-256 over the lines `HASH  PATH` of all files, sorted by path."""
-    lines = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(contents.items()))
+    return _hash_of({name: hashlib.sha256(content).hexdigest() for name, content in contents.items()})
+
+
+def hash_of_manifest(manifest: Mapping[str, Mapping[str, Any]]) -> str:
+    """The same of a published version, by the list of its files: of all but the citations, which have it."""
+    return _hash_of({name: str(file["sha256"]) for name, file in manifest.items() if not name.startswith("citation.")})
+
+
+def _hash_of(hashes: Mapping[str, str]) -> str:
+    lines = (f"{digest}  {name}\n" for name, digest in sorted(hashes.items()))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
@@ -106,6 +125,7 @@ def csl(title: str, identity: Mapping[str, Any]) -> list[dict[str, Any]]:
             "genre": "tracegen report",
             "issued": {"date-parts": [date]},
             **({"URL": identity["url"]} if identity.get("url") else {}),
+            **({"license": identity["licence"]} if identity.get("licence") else {}),
             "note": f"SHA-256 of the content: {identity['content']}",
         }
     ]

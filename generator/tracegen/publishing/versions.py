@@ -35,8 +35,11 @@ LEDGER_FILE = "ledger.json"
 STATUS_FILE = "status.json"
 _LEDGER: Mapping[str, Any] = {
     shapes.NEEDED: ("versions",),
-    "versions": [{shapes.NEEDED: ("version", "sha256"), "version": int, "created": shapes.TEXT, "sha256": str}],
-}
+    "versions": [{
+        shapes.NEEDED: ("version", "sha256"), "version": int, "created": shapes.TEXT, "sha256": str,
+        "received": {shapes.NEEDED: ("archive", "created"), "archive": str, "created": str},
+    }],
+}  # fmt: skip
 _WITHDRAWN = {
     shapes.NEEDED: ("reason",), "reason": str, "successor": shapes.COUNT, "created": shapes.TEXT,
     "earlier": [{"reason": str}],
@@ -46,12 +49,16 @@ _STATUS: Mapping[str, Any] = {shapes.NEEDED: ("withdrawn",), "withdrawn": {shape
 
 @dataclass(frozen=True)
 class Published:
-    """A version with its bundle; reason and successor if it is withdrawn, successor if it is superseded."""
+    """A version with its bundle; reason and successor if it is withdrawn, successor if it is superseded.
+
+    `received` says when it came from elsewhere; empty if it was published here.
+    """
 
     version: Version
     bundle: Bundle
     reason: str = ""
     successor: int | None = None
+    received: str = ""
 
 
 def _planned(
@@ -97,29 +104,46 @@ def publish(
     SettingsError for an empty message, and, unless `again` is true, for a run that is published already; StoreError
     when an earlier publishing was cut short, EnvironmentFailure when the disk is full.
     """
-    with _alone(experiment_folder):
+    with alone(experiment_folder):
         ledger = read_ledger(experiment_folder)
         _refuse_unlisted(experiment_folder, ledger)
+        if any("received" in entry for entry in ledger.values()):
+            raise SettingsError(f"{experiment_folder}: has versions of somebody else; publish under another name")
         planned = _planned(experiment_folder, run, message, now, ledger, again=again)
-        report = draw(planned)
+        cited = cited_with(experiment_folder, planned.name)
+        report = draw(replace(planned, author=cited.get("author", ""), licence=cited.get("licence", "")))
         version = replace(planned, title=report.title)
         assert version.folder is not None
         with store.whole_folder(version.folder, public=True) as beside:
-            config = experiment_folder.parent.parent / "mkdocs.yml"
-            cited = citation.site_facts(config, f"experiments/{version.experiment}/{version.name}")
             write_bundle(beside, report, identity_of(version, question_of(run)) | cell_of(run.facts) | cited)
-        ledger[version.number] = {
-            "version": version.number,
-            "created": version.created,
-            "sha256": store.sha256_of(version.folder / VERSION_FILE),
-        }
-        document = {"schema": SCHEMA, "experiment": version.experiment, "versions": list(ledger.values())}
-        try:
-            _write_json(experiment_folder / LEDGER_FILE, document)
-        except BaseException:
-            shutil.rmtree(version.folder)  # a version without an entry in the ledger is not published
-            raise
+        enter(experiment_folder, {**ledger, version.number: entry_of(version)}, version.folder)
     return version
+
+
+def cited_with(experiment_folder: Path, name: str) -> dict[str, str]:
+    """Author, address and licence of the version `name` of an experiment, where mkdocs.yml has them."""
+    config = experiment_folder.parent.parent / "mkdocs.yml"
+    return citation.site_facts(config, f"experiments/{experiment_folder.name}/{name}")
+
+
+def entry_of(version: Version) -> dict[str, Any]:
+    """The entry of a written version in the ledger."""
+    assert version.folder is not None
+    digest = store.sha256_of(version.folder / VERSION_FILE)
+    return {"version": version.number, "created": version.created, "sha256": digest}
+
+
+def enter(experiment_folder: Path, ledger: Mapping[int, Mapping[str, Any]], new: Path) -> None:
+    """Write the ledger with the entry of a new version, whose folder is removed where that fails."""
+    entries = [ledger[number] for number in sorted(ledger)]
+    try:
+        _write_json(
+            experiment_folder / LEDGER_FILE,
+            {"schema": SCHEMA, "experiment": experiment_folder.name, "versions": entries},
+        )
+    except BaseException:
+        shutil.rmtree(new)  # a version without an entry in the ledger is not published
+        raise
 
 
 def withdraw(
@@ -131,7 +155,7 @@ def withdraw(
     withdrawn already. With `again` the previous reason is kept in `earlier`, and the previous
     successor stays if `successor` is None.
     """
-    with _alone(experiment_folder):
+    with alone(experiment_folder):
         ledger = read_ledger(experiment_folder)
         for wanted in (number, successor):
             if wanted is not None and wanted not in ledger:
@@ -157,8 +181,13 @@ def withdraw(
         withdrawn[number] = {"reason": printable(reason.strip()), "successor": successor, "created": created}
         if before:
             withdrawn[number]["earlier"] = [*before.pop("earlier", []), before]
-        document = {"schema": SCHEMA, "withdrawn": {str(n): withdrawn[n] for n in sorted(withdrawn)}}
-        _write_json(experiment_folder / STATUS_FILE, document)
+        write_withdrawn(experiment_folder, withdrawn)
+
+
+def write_withdrawn(experiment_folder: Path, withdrawn: Mapping[int, Mapping[str, Any]]) -> None:
+    """Write status.json."""
+    document = {"schema": SCHEMA, "withdrawn": {str(n): withdrawn[n] for n in sorted(withdrawn)}}
+    _write_json(experiment_folder / STATUS_FILE, document)
 
 
 def read_published(experiment_folder: Path, hashes: HashCache | None) -> list[Published]:
@@ -181,7 +210,9 @@ def read_published(experiment_folder: Path, hashes: HashCache | None) -> list[Pu
         bundles[number] = read_bundle(folder, str(ledger[number]["sha256"]))
         if hashes is not None:
             verify_bundle(bundles[number], hashes)
-    return list(_with_status(experiment_folder, bundles))
+    received = {number: str(entry["received"]["created"]) for number, entry in ledger.items() if "received" in entry}
+    shown = _with_status(experiment_folder, bundles)
+    return [replace(published, received=received.get(published.version.number, "")) for published in shown]
 
 
 def _with_status(experiment_folder: Path, bundles: Mapping[int, Bundle]) -> Iterator[Published]:
@@ -294,7 +325,7 @@ def _refuse_unlisted(experiment_folder: Path, ledger: Mapping[int, object]) -> N
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
     """During the block, only this process publishes in the folder of the experiment. Raises StoreError without it."""
     if not folder.is_dir():
         raise StoreError(f"{folder}: there is no such experiment")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
 
 from tracegen.contract.text import printable
 from tracegen.publishing.bundle import CHROME, Bundle, loading, shells
@@ -62,6 +63,7 @@ class _Shown:
     bundle: Callable[[], Bundle | None]
     reason: str = ""
     successor: int | None = None
+    received: str = ""
 
 
 def pages_of(entries: Sequence[Entry], base: str, cache: Path, journal: bool, pictures: Pictures) -> Iterator[SitePage]:
@@ -104,7 +106,7 @@ def _versions(entry: Entry) -> Iterator[_Shown]:
         version, bundle = published.version, published.bundle
         yield _Shown(
             entry, version.name, version.citation, version.status, bundle.pages, partial(_itself, bundle),
-            published.reason, published.successor,
+            published.reason, published.successor, published.received,
         )  # fmt: skip
 
 
@@ -165,6 +167,9 @@ def _of_report(shown: _Shown, base: str, journal: bool, every: Sequence[Compared
             status=shown.status,
             reason=shown.reason,
             successor=shown.successor,
+            received=shown.received,
+            author=bundle.document.get("author"),
+            address=web_address(bundle.document.get("url")),
             journal=journal,
             verdict=bundle.document["verdict"],
             generator=printable(bundle.document.get("generator") or "An unknown tracegen"),
@@ -179,6 +184,11 @@ def _of_report(shown: _Shown, base: str, journal: bool, every: Sequence[Compared
         summary = f"{page['summary']} {WORDS.get(page['key'], '')}".strip()
         boost = BOOST if page["key"] in WORDS else 1.0
         yield SitePage(path, title, summary, False, searched, partial(tags, page), partial(content, page), boost)
+
+
+def web_address(url: object) -> str:
+    """The address if a browser may follow it: a version of somebody else may name any."""
+    return url if isinstance(url, str) and urlsplit(url).scheme in ("http", "https") else ""
 
 
 def _compared_with(every: Sequence[Compared], name: str) -> list[tuple[str, str]]:

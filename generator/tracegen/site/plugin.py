@@ -33,7 +33,7 @@ from tracegen.publishing.exposed import exposed
 from tracegen.publishing.versions import Published
 from tracegen.site import files as site_files
 from tracegen.site import gather as site
-from tracegen.site import home, journal, output, references
+from tracegen.site import home, journal, output, references, short
 from tracegen.site import search as site_search
 from tracegen.site.output import compose
 from tracegen.site.serving import guard
@@ -178,7 +178,9 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
             html = front.read_text(encoding="utf-8")
             whole = home.completed(html, self.site, self.entries.values(), self.references.dark)
             front.write_text(whole, encoding="utf-8")
-        output.write_files(self.site, Path(config.site_dir), self.references.dark)
+        published = [each for entry in self.site.entries for each in entry.published]
+        more = {**self.references.dark, **short.forwards(published, self.site.base)}
+        output.write_files(self.site, Path(config.site_dir), more)
         self.site.drawing.close()
 
     def on_build_error(self, error: Exception) -> None:

@@ -146,18 +146,6 @@ function copied(text, status, field) {
   navigator.clipboard.writeText(text).then(function() { status.textContent = "Copied."; }, failed);
 }
 
-/* What is chosen on a page of a version, cited; the key of LaTeX is that of the version's BibTeX entry. */
-function citation(form, cited, words, url) {
-  var named = cited + (words && ", " + words);
-  url = url.replace(/[{}()\\^`|<>" ]/g, function(sign) { return "%" + sign.charCodeAt(0).toString(16).toUpperCase(); });
-  if (form === "Markdown") { return "[" + named.replace(/[\\`*_[\]<>&|]/g, "\\$&") + "](" + url + ")"; }
-  if (form === "LaTeX") {
-    words = words.replace(/[\\^~]/g, "").replace(/[{}$&#_%]/g, "\\$&");
-    return "\\cite" + (words && "[{" + words + "}]") + "{" + cited.replace("@", "-") + "} \\url{" + url + "}";
-  }
-  return named + ". " + url;
-}
-
 /* The menu of lines for an issue: its links copy the lines that their files hold. */
 starts.push(function() {
   var menu = document.querySelector("[data-tg=issue]");
@@ -179,10 +167,10 @@ starts.push(function() {
   function part(name) { return bar.querySelector("[data-tg=" + name + "]"); }
   part("copy-link").addEventListener("click", function() { copied(location.href, part("said")); });
   part("copy-citation").addEventListener("click", function() {
-    var cited = bar.getAttribute("data-cited"), words = selectionWords(selected(addressWords()));
-    var form = part("form") ? part("form").value : "text";
-    copied(citation(form, cited, words, location.href), part("said"));
+    var words = selectionWords(selected(addressWords()));
+    copied(citation(formOf(bar), bar.dataset, words, location.href, ""), part("said"));
   });
+  citable(bar);
   part("clear-all").addEventListener("click", function() {
     var none = {};
     SELECTION.forEach(function(key) { none[key] = null; });

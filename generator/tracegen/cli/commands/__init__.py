@@ -15,6 +15,7 @@ VERBS: Mapping[str, str] = {
     "more.",
     "compare": "Say what differs between two sets of runs, by how much, and how sure that is.",
     "import": "Make a run of a trace that another tool recorded, and say what it lacks.",
+    "import-version": "Keep a version that somebody else published, from its archive, beside one's own.",
     "export": "Write a run or version in the format of another tool: Perfetto, Parquet, CSV, JSON, DOT, one HTML file.",
     "sql": "Answer a question in SQL about the tables of one or many runs or versions.",
     "publish": "Freeze a run as a version that can be cited, and print what becomes public.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,7 +61,7 @@ def command(
     """Load the run, write the format beside the target, and move it into place."""
     from tracegen.export.formats import BY_KEY
     from tracegen.reading.folders import version_folder
-    from tracegen.reading.notebook.loaded import load
+    from tracegen.reading.notebook.loaded import LoadedVersion, load
 
     written = BY_KEY[format]
     if passes and written.whole:
@@ -71,12 +71,23 @@ def command(
     loaded = load(run)
     folder = version_folder(run) or loaded.measured.folder
     assert folder is not None  # a stored run has one
-    source = replace(_source(loaded, folder, passes), figures=tuple(figures))
+    claims = _claims(loaded.citation, folder) if format == "archive" and isinstance(loaded, LoadedVersion) else ()
+    source = replace(_source(loaded, folder, passes), figures=tuple(figures), claims=claims)
     target = out or Path(f"{source.stem}{written.suffix or f'-{format}'}")
     _refuse_place(target, force)
     moved = _write(written, source, target, force)
     print(f"{moved}  {_size(moved):,} bytes")
     return 0
+
+
+def _claims(citation: str, folder: Path) -> Sequence[Mapping[str, object]]:
+    """What a version claims: the measures that `tracegen reproduce` judges, each with the command that does."""
+    from tracegen.comparing.comparison import compare
+    from tracegen.comparing.reproduced import claims, outcomes
+    from tracegen.comparing.sides import side_of
+
+    side = side_of(str(folder))
+    return claims(citation, outcomes(compare(side, side)))
 
 
 def _source(loaded: LoadedRun | LoadedVersion, folder: Path, passes: Sequence[range]) -> Source:

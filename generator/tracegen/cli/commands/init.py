@@ -3,10 +3,12 @@
 import json
 import re
 import shlex
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
+from types import MappingProxyType
 
 import click
 
@@ -26,11 +28,14 @@ FILES: Mapping[str, tuple[str, str]] = {  # path -> its template, and what it is
 
 @click.command("init", cls=Verb)
 @click.argument("folder", metavar="[DIR]", default=Path(), type=PATH)
-def command(folder: Path) -> int:
+@click.option("--author", metavar="NAME")
+@click.option("--url", metavar="ADDRESS")
+@click.option("--licence", metavar="ID")
+def command(folder: Path, author: str | None, url: str | None, licence: str | None) -> int:
     """Write the files of a new project; print their names and the next commands."""
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"{folder}: is a file; name the folder of the project")
-    texts = contents(folder.absolute().name, date.today())
+    texts = contents(folder.absolute().name, date.today(), _cited(author, url, licence))
     taken = [name for name in texts if (folder / name).exists() or (folder / name).is_symlink()]
     if taken:
         raise SettingsError(f"{folder}: has {', '.join(taken)} already, so nothing was written; choose another folder")
@@ -47,8 +52,33 @@ def command(folder: Path) -> int:
     return 0
 
 
-def contents(name: str, today: date) -> dict[str, str]:
-    """Path -> text of each file of a new project called `name`."""
+def _cited(author: str | None, url: str | None, licence: str | None) -> dict[str, str]:
+    """The settings of the site that citations name; what is not given is asked for on a terminal. May be empty."""
+    from tracegen.publishing.citation import LICENCE
+
+    asked = {
+        "site_author": (author, "Author of what will be published (empty: none)"),
+        "site_url": (url, "Address of the site (empty: not known yet)"),
+        "licence": (
+            licence,
+            "Its licence, as an SPDX identifier such as CC-BY-4.0 (empty: none)",
+        ),
+    }
+    said = {}
+    for key, (given, question) in asked.items():
+        if given is None and sys.stdin.isatty():
+            given = click.prompt(question, default="", show_default=False)
+        if given and given.strip():
+            said[key] = given.strip()
+    if "licence" in said and not LICENCE.fullmatch(said["licence"]):
+        raise SettingsError(f"--licence: {said['licence']!r} is no identifier of SPDX; write one such as CC-BY-4.0")
+    if "site_url" in said and not said["site_url"].startswith(("http://", "https://")):
+        raise SettingsError(f"--url: {said['site_url']!r} is no address; it begins with https://")
+    return said
+
+
+def contents(name: str, today: date, cited: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Path -> text of each file of a new project called `name`, whose citations name what `cited` has."""
     from tracegen.storing.resources import default_config, folder, package_version
 
     def template(file: str) -> str:
@@ -57,7 +87,10 @@ def contents(name: str, today: date) -> dict[str, str]:
 
     title = json.dumps("".join(c if c.isprintable() else "\ufffd" for c in name) or "tracegen", ensure_ascii=False)
     config = default_config().read_text(encoding="utf-8")
-    config = re.sub(r"(?m)^site_name: .*$", lambda _: f"site_name: {title}", config, count=1)
+    lines = [f"site_name: {title}"]
+    lines += [f"{key}: {json.dumps(text, ensure_ascii=False)}" for key, text in cited.items() if key != "licence"]
+    lines += [f"extra:\n  licence: {cited['licence']}"] if "licence" in cited else []
+    config = re.sub(r"(?m)^site_name: .*$", lambda _: "\n".join(lines), config, count=1)
     return {path.replace("DATE", today.isoformat()): template(f) if f else config for path, (f, _) in FILES.items()}
 
 

@@ -130,7 +130,7 @@ def print_published(
             if check.state in ("warning", "failed"):
                 limit = f" (limit: {check.limit})" if check.limit else ""
                 print(_CONTROL.sub("�", f"{check.state}: {check.title}: {check.found}{limit}"))
-        lines.extend([*privacy.public_summary(stored), *_despite_umask()])
+        lines.extend([*privacy.public_summary(stored), _cited(folder), *_despite_umask()])
         print("This becomes public too:" if shown else "This becomes public:")
         for line in lines:
             if line not in shown:
@@ -149,6 +149,16 @@ def _measured(folder: Path) -> Mapping[str, bytes]:
     from tracegen.comparing.sides import repeats_of
 
     return files_of(repeats_of(folder))
+
+
+def _cited(folder: Path) -> str:
+    """Whom the citation of a version names, and where to set what it lacks."""
+    facts = publish.cited_with(folder, "vN")
+    keys = {"author": "site_author", "url": "site_url", "licence": "licence below extra"}
+    named = [f"{what} {facts[what]}" for what in ("author", "licence") if what in facts]
+    missing = ", ".join(key for what, key in keys.items() if what not in facts)
+    lacks = f"; mkdocs.yml can state more, before it is frozen: {missing}" if missing else ""
+    return f"a citation, with {', '.join(named) or 'neither author nor licence'}{lacks}"
 
 
 def _despite_umask() -> list[str]:

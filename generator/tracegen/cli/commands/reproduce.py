@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,13 +24,22 @@ FOLDER = Path(".tracegen") / "reproduced"
 
 
 @click.command("reproduce", cls=Verb)
-@click.argument("version", metavar="NAME@vN", shell_complete=run_names)
+@click.argument("version", metavar="NAME@vN|ARCHIVE", shell_complete=run_names)
+@click.argument("claims", metavar="[CLAIM]...", nargs=-1)
 @click.option("--repeat", type=WHOLE, metavar="N", default=RUNS, show_default=True)
 @click.option("--model", type=PATH, metavar="FILE")
 @click.option("--llama-cpp", metavar="FOLDER", type=PLACE)
 @click.option("--json", "as_json", is_flag=True)
 @click.option("--yes", is_flag=True)
-def command(version: str, repeat: int, model: Path | None, llama_cpp: str | None, as_json: bool, yes: bool) -> int:
+def command(
+    version: str,
+    claims: tuple[str, ...],
+    repeat: int,
+    model: Path | None,
+    llama_cpp: str | None,
+    as_json: bool,
+    yes: bool,
+) -> int:
     """Run the version again; print what came out the same, and write a certificate."""
     from tracegen.comparing import reproduced
     from tracegen.comparing.comparison import compare
@@ -39,10 +49,11 @@ def command(version: str, repeat: int, model: Path | None, llama_cpp: str | None
     from tracegen.storing import store
 
     check_repeat(repeat)
-    folder = version_folder(version)
+    folder = _unpacked(Path(version)) if Path(version).is_file() else version_folder(version)
     if folder is None:
-        raise SettingsError(f"{version}: names no version; write NAME@v2")
-    published = side_of(version)
+        raise SettingsError(f"{version}: names no version; write NAME@v2, or the file of its archive")
+    published = side_of(str(folder))
+    reproduced.claimed(reproduced.outcomes(compare(published, published)), claims)  # a wrong name, before an hour
     facts = published.typical.facts
     citation = published.name
     experiment = reproduced.experiment_of(citation, facts, _model(citation, facts, model, folder))
@@ -50,7 +61,7 @@ def command(version: str, repeat: int, model: Path | None, llama_cpp: str | None
     runs = _runs(experiment, where, repeat, llama_cpp, yes=yes)
     _refuse_another_model(citation, facts, runs)
     comparison = compare(published, side("run again", [run.folder for run in runs if run.folder]))
-    found = reproduced.outcomes(comparison)
+    found = reproduced.claimed(reproduced.outcomes(comparison), claims)
     store.write_text(where / "certificate.md", reproduced.certificate(citation, comparison, found, _faults(folder)))
     document = reproduced.as_json(citation, found)
     store.write_text(where / "certificate.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
@@ -59,6 +70,21 @@ def command(version: str, repeat: int, model: Path | None, llama_cpp: str | None
     if failed := reproduced.failed(found):
         raise CheckError(f"{citation}: {len(failed)} of {len(found)} measures came out otherwise")
     return 0
+
+
+def _unpacked(archive: Path) -> Path:
+    """The folder of the version in an archive, unpacked beside the runs and checked whole."""
+    from tracegen.publishing.received import unpack, version_in
+    from tracegen.storing.store import part_folder
+
+    with part_folder(FOLDER) as part:
+        unpack(archive, part)
+        version = version_in(part, archive).version
+        place = FOLDER / f"{version.citation.replace('@', '-')}-archive"
+        if place.exists():
+            shutil.rmtree(place)
+        part.rename(place)
+    return place / "experiments" / version.experiment / "versions" / str(version.number)
 
 
 def _faults(folder: Path) -> list[str]:

@@ -181,7 +181,7 @@ class Collector(Context):
             return None
         data = self.sources[key]
         digest = hashlib.sha256(self.files.contents[data]).hexdigest()
-        return Stamp(self.citable.citation, key, self.citable.verdict, data, digest)
+        return Stamp(self.citable.citation, key, self.citable.verdict, data, digest, self.citable.licence)
 
     def _figure_tex(self, key: str, title: str, caption: str, alt: str, drawing: Drawing) -> str:
         """Keep a figure's LaTeX and return its path."""

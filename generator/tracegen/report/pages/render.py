@@ -53,7 +53,7 @@ STYLES = (
 )  # fmt: skip
 # In this order: a file may use what earlier files define. What every page loads, and what pages with explorers do.
 SCRIPTS = (
-    "base", "selection", "canvas", "figures", "figures_chosen", "compare", "sideways", "reveal", "begin",
+    "base", "cite", "selection", "canvas", "figures", "figures_chosen", "compare", "sideways", "reveal", "begin",
 )  # fmt: skip
 EXPLORER_SCRIPTS = (
     "packing", "passes",

@@ -1,0 +1,153 @@
+"""Versions of others: the archive of a version is unpacked, checked whole, and its version kept beside one's own.
+
+A version keeps its name, number and hash, so that a citation of it means the same here. Its entry in the ledger says
+that it was received, and so do its pages.
+"""
+
+import hashlib
+import re
+import stat
+import zipfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tracegen.contract.address import name_problem
+from tracegen.contract.errors import SettingsError, StoreError, os_errors
+from tracegen.contract.text import visible
+from tracegen.publishing import versions
+from tracegen.publishing.versions import Published
+from tracegen.storing import store
+from tracegen.storing.hashes import HashCache
+
+SUMS = "SHA256SUMS"
+MOST_FILES = 100_000
+MOST_BYTES = 4 << 30  # of all files, unpacked
+_LINE = re.compile(r"([0-9a-f]{64})  (.+)")
+_CHUNK = 1 << 20
+
+
+def receive(archive: Path, experiments: Path, now: datetime) -> tuple[Published, bool]:
+    """The version in an archive, kept in `experiments`; and whether that is new.
+
+    Raises SettingsError where `experiments` has an experiment of that name of its own, and StoreError for an archive
+    that is not whole, or has another version of that name and number than is here.
+    """
+    with store.part_folder(experiments) as part:
+        digest = unpack(archive, part)
+        theirs = version_in(part, archive)
+        version = theirs.version
+        assert version.folder is not None
+        home, number = experiments / version.experiment, version.number
+        home.mkdir(exist_ok=True)
+        with versions.alone(home):
+            ledger = versions.read_ledger(home)
+            entry = {**versions.entry_of(version), "received": {"archive": digest, "created": _time(now)}}
+            here = ledger.get(number)
+            if here and here["sha256"] == entry["sha256"]:
+                return theirs, False
+            if (home / "experiment.toml").exists() or not all("received" in each for each in ledger.values()):
+                raise SettingsError(f"{home}: is an experiment of this project; receive {archive} in another project")
+            if here:
+                raise StoreError(f"{archive}: holds another {version.citation} than {home}; keep it in another project")
+            target = home / "versions" / str(number)
+            with store.whole_folder(target, public=True) as beside:
+                for path in version.folder.iterdir():
+                    path.rename(beside / path.name)
+            if theirs.version.status == "withdrawn":
+                withdrawn = {**versions.read_withdrawn(home), **versions.read_withdrawn(version.folder.parents[1])}
+                versions.write_withdrawn(home, withdrawn)
+            versions.enter(home, {**ledger, number: entry}, target)
+    return theirs, True
+
+
+def unpack(archive: Path, folder: Path) -> str:
+    """Unpack an archive into an empty folder, without the folder that its names begin with; returns its SHA-256.
+
+    Nothing is written before all names and sizes are looked at. Raises StoreError for what is no archive, leads out of
+    the folder, is too large, or has other files than its list of hashes names; SettingsError for no such file.
+    """
+    with os_errors(f"{archive}: cannot be read", SettingsError):
+        digest = store.sha256_of(archive)
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            entries = _entries(archive, opened)
+            with os_errors(f"{folder}: cannot be written"):
+                sums = {name: _write(opened, entry, folder / name) for name, entry in entries.items()}
+            listed = _listed(archive, folder / SUMS)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, UnicodeDecodeError) as error:
+        raise StoreError(f"{archive}: is no ZIP file, or a damaged one: {error}; get it again") from error
+    del sums[SUMS]
+    for name in sorted({*sums, *listed}):
+        if sums.get(name) != listed.get(name):
+            what = "is missing" if name not in sums else "is not listed" if name not in listed else "has changed"
+            raise StoreError(f"{archive}: {visible(name)} {what}, says its {SUMS}; get it again")
+    return digest
+
+
+def version_in(project: Path, archive: Path) -> Published:
+    """The one version in an unpacked archive, compared with its ledger. Raises StoreError for anything else."""
+    found = sorted((project / "experiments").glob("*/" + versions.LEDGER_FILE))
+    if len(found) != 1 or name_problem(found[0].parent.name):
+        raise StoreError(f"{archive}: holds {len(found)} experiments with versions, not one; it is no archive of one")
+    try:
+        published = versions.read_published(found[0].parent, HashCache(project / "hashes.json", trust=False))
+    except StoreError as error:
+        raise StoreError(f"{archive}: {str(error).removeprefix(f'{project}/')}") from error
+    if len(published) != 1:
+        raise StoreError(f"{archive}: holds {len(published)} versions, not one; it is no archive of one")
+    version = published[0].version
+    if (
+        version.folder != found[0].parent / "versions" / str(version.number)
+        or name_problem(version.experiment)
+        or (version.experiment != found[0].parent.name)
+    ):
+        raise StoreError(f"{archive}: its version says that it is {visible(version.citation)}, and its folder another")
+    return published[0]
+
+
+def _entries(archive: Path, opened: zipfile.ZipFile) -> Mapping[str, zipfile.ZipInfo]:
+    """The files of an archive by their path below its one folder."""
+    entries: dict[str, zipfile.ZipInfo] = {}
+    tops = set()
+    infos = opened.infolist()
+    if len(infos) > MOST_FILES or sum(info.file_size for info in infos) > MOST_BYTES:
+        raise StoreError(f"{archive}: has more than {MOST_FILES:,} files or {MOST_BYTES >> 30} GiB; it is not unpacked")
+    for info in infos:
+        kind = stat.S_IFMT(info.external_attr >> 16)
+        if info.is_dir():
+            continue
+        top, _, name = info.filename.partition("/")
+        parts = [top, *name.split("/")]
+        if kind not in (0, stat.S_IFREG) or visible(info.filename) != info.filename or "\\" in info.filename:
+            raise StoreError(f"{archive}: {visible(info.filename)} is no plain file; it is not unpacked")
+        if not {"", ".", ".."}.isdisjoint(parts) or name in entries:
+            raise StoreError(f"{archive}: {visible(info.filename)} leads elsewhere or occurs twice; it is not unpacked")
+        tops.add(top)
+        entries[name] = info
+    if len(tops) != 1 or SUMS not in entries:
+        raise StoreError(f"{archive}: is no archive of a version: `tracegen export NAME@v2 archive` makes one")
+    return entries
+
+
+def _write(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> str:
+    """Write a file of the archive, no longer than it was said to be; returns its SHA-256."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256()
+    with opened.open(entry) as packed, path.open("xb") as file:
+        while chunk := packed.read(_CHUNK):
+            digest.update(chunk)
+            file.write(chunk)
+    return digest.hexdigest()
+
+
+def _listed(archive: Path, path: Path) -> Mapping[str, str]:
+    """What the list of hashes says: path -> SHA-256."""
+    lines = [_LINE.fullmatch(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    if not all(lines):
+        raise StoreError(f"{archive}: its {SUMS} is no list of hashes; get it again")
+    return {line[2]: line[1] for line in lines if line}
+
+
+def _time(now: datetime) -> str:
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,75 @@
+/* Citations of a page with what is chosen on it, and of each of its figures, in the form that the reader chose. */
+
+/* Signs that LaTeX has by name; BibTeX counts braces, also those behind a backslash. */
+var LATEX = {
+  "\\": "\\textbackslash{}",
+  "~": "\\textasciitilde{}",
+  "^": "\\textasciicircum{}",
+  "{": "\\textbraceleft{}",
+  "}": "\\textbraceright{}"
+};
+function inLatex(text) {
+  return text.replace(/[\\~^{}$&#_%]/g, function(sign) { return LATEX[sign] || "\\" + sign; });
+}
+
+/* A version cited with `words` for a part of it at this address. `of` is what the page says of the version; the key of
+   an entry is that of the version's own entry, with `part` behind it. */
+function citation(form, of, words, url, part) {
+  var named = of.cited + (words && ", " + words), key = of.cited.replace("@", "-");
+  url = url.replace(/[{}()\\^`|<>" ]/g, function(sign) { return "%" + sign.charCodeAt(0).toString(16).toUpperCase(); });
+  if (form === "Markdown") { return "[" + named.replace(/[\\`*_[\]<>&|]/g, "\\$&") + "](" + url + ")"; }
+  if (form === "LaTeX") {
+    return "\\cite" + (words && "[{" + inLatex(words) + "}]") + "{" + key + "} \\url{" + url + "}";
+  }
+  if (form === "BibTeX") { return inBibtex(of, key + part, words, url); }
+  if (form === "CSL-JSON") { return JSON.stringify([inCsl(of, key + part, words, url)], null, 1); }
+  return named + ". " + url;
+}
+
+function titleOf(of, words) { return of.question + (words && ": " + words); }
+
+function inBibtex(of, key, words, url) {
+  var lines = [
+    of.author ? ["author", "{" + inLatex(of.author) + "}"] : ["key", inLatex(of.cited)],
+    ["title", "{" + inLatex(titleOf(of, words)) + "}"], ["year", of.created.slice(0, 4)],
+    ["date", of.created.slice(0, 10)], ["version", of.cited.split("@v")[1]],
+    ["howpublished", "tracegen report " + inLatex(of.cited)], ["url", url]
+  ];
+  return "@misc{" + key + ",\n" +
+    lines.map(function(line) { return "  " + line[0] + " = {" + line[1] + "},\n"; }).join("") + "}";
+}
+
+function inCsl(of, key, words, url) {
+  var version = of.cited.split("@v")[1];
+  var entry = { id: key, type: "dataset", title: titleOf(of, words), version: version, number: of.cited };
+  if (of.author) { entry.author = [{ literal: of.author }]; }
+  entry.genre = "tracegen report";
+  entry.issued = { "date-parts": [of.created.slice(0, 10).split("-").map(Number)] };
+  entry.URL = url;
+  return entry;
+}
+
+function formOf(bar) {
+  var form = bar.querySelector("[data-tg=form]");
+  return form ? form.value : "text";
+}
+
+/* The downloads of each figure end with a button that copies its citation, once they are opened. */
+function citable(bar) {
+  document.addEventListener("toggle", function(event) {
+    var menu = event.target, figure = menu.closest("figure[id]"), item, button, said;
+    if (!menu.matches("details.tg-links") || !figure || menu.querySelector("button")) { return; }
+    item = document.createElement("li");
+    button = document.createElement("button");
+    said = document.createElement("span");
+    button.type = "button";
+    button.textContent = "copy citation";
+    said.setAttribute("role", "status");
+    button.addEventListener("click", function() {
+      var title = figure.querySelector(".tg-title"), url = location.href.split("#")[0] + "#" + figure.id;
+      copied(citation(formOf(bar), bar.dataset, title ? title.textContent.trim() : "", url, "-" + figure.id), said);
+    });
+    item.append(button, " ", said);
+    menu.querySelector("ul").append(item);
+  }, true);
+}
