@@ -14,6 +14,7 @@ from tests.builders import a_run, scaled_case, stored
 from tests.commands.conftest import stand_in_renderer as stand_in_renderer
 from tests.comparing.made import run_with, slot, timed
 from tests.test_comparisons import gathered
+from tests.test_journal import shown
 from tracegen.cli.main import main
 from tracegen.comparing.answer import matrix_answer
 from tracegen.comparing.comparison import compare
@@ -24,6 +25,9 @@ from tracegen.comparing.sides import cells_of, newest_published_cells, side_of
 from tracegen.publishing.versions import read_published
 from tracegen.site import home
 from tracegen.site.cards import card
+from tracegen.site.references import references
+from tracegen.site.thesis.documents import Paragraph
+from tracegen.site.thesis.mentions import mentions
 from tracegen.storing import store
 
 pytestmark = pytest.mark.usefixtures("empty_figures")
@@ -87,6 +91,26 @@ def test_each_cell_is_a_version_with_all_its_runs(made: Path) -> None:
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         extra = sum((folder / "data" / name).stat().st_size for name in ("repeats.csv", "runs.csv"))
         assert size <= 1.2 * (size - extra)
+
+
+def test_the_journal_names_a_cell_and_the_version_must_be_it(made: Path) -> None:
+    known = references(read_published(made / "m", None))
+    value = "m@v2:threads=2:tokens_per_second_generate"
+    (plain, _), (of_cell, none) = (
+        shown(known, text) for text in ("{{ m@v2:tokens_per_second_generate }}", f"{{{{ {value} }}}}")
+    )
+    assert plain == of_cell and "tokens/s" in plain and none == []
+    for text, why in (
+        ("{{ m@v1:threads=2:x }}", "m@v1 is threads=1; threads=2 is m@v2 (current)"),
+        ("{{ m@v1:threads=3:x }}", "threads=3 is no version of it"),
+        ("{{ m:threads=1:x }}", "a reference names a version; threads=1 is m@v1 (current)"),
+    ):
+        (problem,) = shown(known, text)[1]
+        assert problem.literal == text and why in problem.reason
+    (mention,) = mentions(Paragraph(1, f"{{{{ {value}:run }}}}"))
+    assert (mention.citation, mention.cell, mention.key, mention.part) == (
+        "m@v2", "threads=2", "tokens_per_second_generate", "run",
+    )  # fmt: skip
 
 
 def test_versions_say_what_their_runs_say(made: Path) -> None:

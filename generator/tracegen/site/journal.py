@@ -7,6 +7,7 @@
     [[sample@v1~other@v2]]                  a link to the page that compares two versions, which the build makes
     {{ sample@v1:touched_share }}           a published value, as its page words it; of several runs the median
     {{ sample@v1:touched_share:range }}     the least and largest of several runs; `run`: the value of the run it draws
+    {{ repack@v2:repack=true:KEY }}         the same, of a version that must be this cell of a matrix
     {{ sample@v1~other@v2:KEY:PART }}       what a comparison says of a key figure: a, b, range_a, shift, p, verdict …
     ![[sample@v1#fig-heatmap]]              a figure, alone in its paragraph, with its caption
 
@@ -40,6 +41,7 @@ from tracegen.site.references import (
     resolve_difference,
     resolve_pair,
     withdrawn,
+    without_version,
 )
 
 Handled = tuple[Element, int, int] | tuple[None, None, None]  # the result of a pattern of Python-Markdown
@@ -130,15 +132,25 @@ def _quoted_value(known: References, m: re.Match[str]) -> Element:
     if "~" in m["reference"]:
         url, words = resolve_difference(known, m["reference"], name)
         return _anchor(words, {"class": "tracegen-value", "href": url, "title": f"{m['reference']}: {name}"})
+    cell, name, part = pieces(name)
+    if cell and "@" not in m["reference"]:
+        raise without_version(known, m["reference"], cell)
     target = resolve(known, m["reference"])
-    name, _, part = (piece.strip() for piece in name.partition(":"))
-    of = quoted(known, target.published, name, part)
+    of = quoted(known, target.published, name, part, cell)
     exact = f"{of.number} {of.unit}".strip()
     title = f"{target.published.version.citation}: {name} = {exact}{of.what}"
     link = Element("a", {"class": "tracegen-value", "href": target.url, "title": title})
     data = SubElement(link, "data", {"value": str(of.number)})
     data.text = AtomicString(f"{of.words}{withdrawn(target.published)}")
     return link
+
+
+def pieces(value: str) -> tuple[str, str, str]:
+    """The cell, the key and the part in `repack=true:KEY:range`; cell and part may be empty."""
+    before, colon, after = value.partition(":")
+    cell, rest = (before, after) if colon and "=" in before else ("", value)
+    key, _, part = rest.partition(":")
+    return cell.strip(), key.strip(), part.strip()
 
 
 class _FigureProcessor(BlockProcessor):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tracegen.contract import address
+from tracegen.contract.model import cell_name
 from tracegen.publishing.held import addresses_of, shows
 from tracegen.publishing.versions import Published
 from tracegen.site.about import About
@@ -112,13 +113,16 @@ def resolve(known: References, reference: str) -> Target:
     return Target(published, pages[0], anchor, figure, root)
 
 
-def quoted(known: References, published: Published, name: str, part: str = "") -> Quoted:
+def quoted(known: References, published: Published, name: str, part: str = "", cell: str = "") -> Quoted:
     """A published value; where the version knows it of several runs their median, unless a part of it is asked for.
 
     `part`: `range`, the least and the largest of the runs, or `run`, the value of the run that the version draws.
-    Raises UnknownReferenceError.
+    `cell`: `repack=true`, which the version must be of a matrix. Raises UnknownReferenceError.
     """
     citation, values = published.version.citation, published.bundle.document["values"]
+    if cell and not _is_cell(published, cell):
+        here = cell_name(published.bundle.cell.get("factors", {})) or "of no matrix"
+        raise UnknownReferenceError(f"{citation} is {here}; {_where(known, published.version.experiment, cell)}")
     if name not in values:
         near = nearest(name, list(values), "values")
         raise UnknownReferenceError(f"{citation} has no value {name!r}; {near} (data/values.json lists them)")
@@ -132,6 +136,25 @@ def quoted(known: References, published: Published, name: str, part: str = "") -
         return Quoted(value.get("value"), unit, str(value["text"]))
     median = int(of_runs.median) if of_runs.median.is_integer() else of_runs.median
     return Quoted(median, unit, of_runs.words if part else of_runs.text, f", the median: {of_runs.words}")
+
+
+def without_version(known: References, experiment: str, cell: str) -> UnknownReferenceError:
+    """What is wrong with a reference to a cell that names no version: its number says which runs are meant."""
+    return UnknownReferenceError(f"a reference names a version; {_where(known, experiment, cell)}")
+
+
+def _is_cell(published: Published, cell: str) -> bool:
+    """Whether a version has these values of factors: `repack=true, threads=2`, or some of its factors."""
+    wanted = (piece.partition("=") for piece in cell.split(","))
+    factors = published.bundle.cell.get("factors", {})
+    return all(factors.get(factor.strip()) == value.strip() for factor, _, value in wanted)
+
+
+def _where(known: References, experiment: str, cell: str) -> str:
+    """Which versions have these values of factors."""
+    of = [p for p in known.published.values() if p.version.experiment == experiment and _is_cell(p, cell)]
+    there = ", ".join(f"{p.version.citation} ({p.version.status})" for p in of)
+    return f"{cell} is {there or 'no version of it'}"
 
 
 def _no_anchor(published: Published, anchor: str) -> str:

@@ -113,7 +113,7 @@ def _lacking(known: References, published: Published, of: Mention) -> str:
     """What a mention names that its version does not have; empty if it has it."""
     if of.kind == "value":
         try:
-            quoted(known, published, of.key, of.part)
+            quoted(known, published, of.key, of.part, of.cell)
         except UnknownReferenceError as error:
             return str(error)
     if of.kind in ("value", "name"):
@@ -145,9 +145,9 @@ def _superseded(known: References, published: Published, of: Mention) -> Found:
     said = f"{of.citation} is superseded by {citation}"
     moved = replace(of, citation=citation, page=of.page.replace(of.citation, citation))
     if of.kind == "value":
-        before = quoted(known, published, of.key, of.part).words
+        before = quoted(known, published, of.key, of.part, of.cell).words
         try:
-            now = quoted(known, newer, of.key, of.part).words
+            now = quoted(known, newer, of.key, of.part, of.cell).words
         except UnknownReferenceError as error:
             return "superseded", f"{said}; {error}", ""
         if before != now:

@@ -14,7 +14,9 @@ _LINK = re.compile(
     r"(?:/(?P<page>[a-z][a-z0-9-]*)(?=[/#\s\"'<>)}\],;]|$))?(?:/)?(?:index\.html)?(?:#(?P<anchor>[^\s\"'<>{}|\\)\],;]*[^\s\"'<>{}|\\)\],;.:!?]))?"
 )
 _MACRO = re.compile(r"\\tracegen(?:exact|unit)?\s*\{\s*(?P<of>[^{}]+?)\s*\}\s*\{\s*(?P<key>[^{}]+?)\s*\}")
-_VALUE = re.compile(r"\{\{\s*(?P<of>[\w.@-]+):(?P<key>[\w.-]+?)\s*(?::\s*(?P<part>[^{}:\s]*)\s*)?\}\}")
+_VALUE = re.compile(
+    r"\{\{\s*(?P<of>[\w.@-]+):(?:(?P<cell>[^{}:=]+=[^{}:]*):)?\s*(?P<key>[\w.-]+?)\s*(?::\s*(?P<part>[^{}:\s]*)\s*)?\}\}"
+)
 _REFERENCE = re.compile(r"\[\[\s*(?P<reference>[\w.-]+@v[0-9]{1,9}[^\[\]|~\n]*?)\s*(?:\|[^\[\]\n]*)?\]\]")
 _NAME = re.compile(r"(?<![\w.@/-])(?P<citation>[A-Za-z0-9][\w.-]{0,63}@v[0-9]{1,9})(?![\w-])")
 
@@ -33,6 +35,7 @@ class Mention:
     page: str = ""
     anchor: str = ""
     key: str = ""
+    cell: str = ""  # of a matrix, which the version of a value must be
     part: str = "run"  # of a value of several runs, as `site.references.quoted` has it; macros of LaTeX have one run's
 
 
@@ -60,7 +63,7 @@ def _found(text: str) -> Iterator[Mention]:
         if "#" not in m[0]:  # else the body of a macro
             yield Mention("value", m["of"], m[0], m.start(), key=m["key"])
     for m in _VALUE.finditer(text):
-        yield Mention("value", m["of"], m[0], m.start(), key=m["key"], part=m["part"] or "")
+        yield Mention("value", m["of"], m[0], m.start(), key=m["key"], part=m["part"] or "", cell=m["cell"] or "")
     for m in _REFERENCE.finditer(text):
         citation, _, rest = m["reference"].partition("@v")
         number = re.match("[0-9]+", rest)
