@@ -142,6 +142,19 @@ def test_each_run_of_a_matrix_is_read_once(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("stand_in_renderer")
+@pytest.mark.parametrize(("listed", "order"), [("[2, 1]", ["2", "1"]), ("[2]", ["2", "1"]), ("[1, 2]", ["1", "2"])])
+def test_versions_stand_in_the_order_of_the_file(here: Path, listed: str, order: list[str]) -> None:
+    a_matrix(here / "experiments" / "m", range(1, 2))
+    (here / "experiments" / "m" / "experiment.toml").write_text(
+        f'question = "?"\nmodel = "demo"\nprompt = "a"\ntokens = 2\n[matrix]\nthreads = {listed}\n'
+    )
+    assert main(["publish", "m", "--matrix", "-m", "both cells"]) == 0
+    found = read_published(here / "experiments" / "m", None)
+    versions = {p.version.number: p.bundle.cell["factors"]["threads"] for p in found}
+    assert [versions[n] for n in (1, 2)] == order
+
+
+@pytest.mark.usefixtures("stand_in_renderer")
 def test_cells_do_not_supersede_each_other(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project = published(here, range(1, 4))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from tracegen.charts.engine import refuse_few_addresses
 from tracegen.cli.arguments import Converted, Verb, run_names
 from tracegen.contract import address
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.model import Run
+from tracegen.contract.model import Run, cell_name
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle
@@ -88,7 +88,7 @@ def _publish_matrix(folder: Path, message: str, now: datetime, *, again: bool) -
     """Publish the run of median speed of every cell of the newest matrix, and print one line for each."""
     from tracegen.comparing.sides import cells_of
 
-    cells = cells_of(folder.name, folder.parent)
+    cells = sorted(cells_of(folder.name, folder.parent), key=_in_file(folder))
     if not cells:
         raise SettingsError(f"{folder.name}: has no usable run of a matrix; `tracegen run {folder.name}` makes them")
     shown: frozenset[str] = frozenset()
@@ -108,6 +108,16 @@ def _publish_matrix(folder: Path, message: str, now: datetime, *, again: bool) -
     if len(cells) > 1:
         print("The next `tracegen build` compares these versions, factor by factor.")
     return 0
+
+
+def _in_file(folder: Path) -> Callable[[Side], int]:
+    """The place of a cell in the settings of its experiment; behind all others where they have no such cell."""
+    from tracegen.contract.matrix import read_matrix
+
+    file = folder / "experiment.toml"
+    matrix = read_matrix(file) if file.is_file() else None
+    places = {cell.name: n for n, cell in enumerate(matrix.cells)} if matrix else {}
+    return lambda cell: places.get(cell_name(cell.runs[0].factors), len(places))
 
 
 def print_published(
