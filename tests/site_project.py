@@ -19,6 +19,7 @@ from tracegen.cli.commands.build import build_site
 from tracegen.contract.model import Check, Run
 from tracegen.publishing import versions as publish
 from tracegen.publishing.freeze import freeze
+from tracegen.site import short
 
 NOW = datetime(2026, 12, 20, 12, 0, tzinfo=UTC)  # after the last fault that this release itself mended
 MODEL_PATH = "/home/lovelace/secret models/quietly/demo.gguf"
@@ -60,9 +61,11 @@ class Project:
     def pages(self) -> list[str]:
         """Every page of the built site, by its address from the root.
 
-        404.html is left out: a server shows it at any address, so it names its files from the server's root.
+        404.html is left out: a server shows it at any address, so it names its files from the server's root. So are the
+        short addresses, which forward to other pages.
         """
-        return sorted(p.relative_to(self.site).as_posix() for p in self.site.rglob("*.html") if p.name != "404.html")
+        found = (p.relative_to(self.site) for p in self.site.rglob("*.html") if p.name != "404.html")
+        return sorted(path.as_posix() for path in found if path.parts[0] != short.FOLDER)
 
     def copy(self, target: Path, *, site: bool = True) -> Project:
         """The same project elsewhere."""

@@ -69,7 +69,9 @@ class Addresses(HTMLParser):
         self.loaded += [a or b for a, b in CSS_LOADS.findall(given.get("style", ""))]
         if tag == "meta" and given.get("name", "").startswith("tracegen-"):
             self.loaded.append(given["content"])
-        assert "http-equiv" not in given or given["http-equiv"].lower() != "refresh"
+        if given.get("http-equiv", "").lower() == "refresh":
+            self.linked.append(given["content"].partition("url=")[2])
+            assert not outside(self.linked[-1])
 
     def handle_data(self, data: str) -> None:
         if self._style:

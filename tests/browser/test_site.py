@@ -132,6 +132,13 @@ PLACES = (
 )  # fmt: skip
 
 
+def test_a_short_address_leads_to_the_version(tab: Any, project: Project) -> None:
+    cited = (project.bundle("demo", 2) / "citation.bib").read_text().partition("SHA-256 of the content: ")[2]
+    page = tab(project.site / "x" / cited[:12] / "index.html")
+    page.wait_for_url("**/experiments/demo/v2/index.html")
+    assert page.locator("h1").count() == 1
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 def test_what_a_link_leads_to_is_not_under_the_header(tab: Any, web: str, width: int) -> None:
     tops = """(name) => [document.getElementById(name).getBoundingClientRect().top,
