@@ -81,6 +81,10 @@ def test_each_cell_is_a_version_with_all_its_runs(made: Path) -> None:
     }  # fmt: skip
     for version, threads in (("v1", "1"), ("v2", "2")):
         folder = versions[version].bundle.folder
+        (csl,) = json.loads((folder / "citation.json").read_text())
+        cited = (folder / "citation.bib").read_text()
+        assert csl["title"].endswith(f" (threads={threads})") and f"(threads={threads})}}}}" in cited
+        assert f'data-question="{csl["title"]}"' in (folder / "operations" / "index.html").read_text()
         rows = list(csv.DictReader(io.StringIO((folder / "data/runs.csv").read_text())))
         numbers = range(1 if threads == "1" else 2, 17, 2)
         assert [(row["run"], row["round"], row["host_id"]) for row in rows] == [

@@ -55,6 +55,8 @@ def test_a_page_has_every_part_and_its_files() -> None:
 def test_the_same_run_again_differs_in_nothing() -> None:
     report = render_comparison(compare(of_tables("a", MOE), of_tables("b", MOE)))
     text = words(report.pages[0].body)
+    papers = {name for name, content in report.files.items() if content.startswith(b"%PDF")}
+    assert {"figures/picture.pdf", "figures/picture-86mm.pdf", "figures/runs.pdf"} <= papers
     assert "No counted difference: all " in text and {"map", "picture"} <= {figure.key for figure in report.figures}
     assert "Nothing that is known of the runs differs" in text and "Nothing: all " in text
     assert "only A" not in text and ", better" not in text and ">different" not in report.pages[0].body

@@ -125,14 +125,17 @@ class PageFigures:
 
     def figure(
         self, key: str, title: str, caption: str, data: pd.DataFrame, chart: Callable[[int], Any], *, reason: str = "",
-        alt: str = "", file: str = "",
+        alt: str = "", file: str = "", paper: bool = False,
     ) -> FigureView:  # fmt: skip
-        """The figure with the drawing that `chart` makes for each width; `reason`: why there is nothing to draw."""
+        """The figure with the drawing that `chart` makes for each width; `reason`: why there is nothing to draw.
+
+        `paper`: it has PDFs, too.
+        """
         if reason:
             return self.nothing(key, title, reason, caption)
         key, alt = f"{self.prefix}{key}", alt or title
         drawing = svg.draw_layouts(chart, key, alt, self.collector.executor)
-        return self.collector.drawn(key, self.page, title, caption, alt, drawing, data, file=file)
+        return self.collector.drawn(key, self.page, title, caption, alt, drawing, data, file=file, paper=paper)
 
     def nothing(self, key: str, title: str, reason: str, caption: str = "") -> FigureView:
         """The figure without a drawing, and why."""
@@ -173,7 +176,7 @@ def _picture(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measure
     data, chart = picture.picture(*contexts)
     caption = picture.caption(comparison.a.name, comparison.b.name)
     alt = "The model file from left to right; a prompt and a token of each side, downwards, with their times."
-    return replace(drawn.figure("picture", picture.TITLE, caption, data, chart, alt=alt), wide=True)
+    return replace(drawn.figure("picture", picture.TITLE, caption, data, chart, alt=alt, paper=True), wide=True)
 
 
 def _dots(drawn: PageFigures, comparison: Comparison) -> FigureView:
@@ -194,7 +197,14 @@ def _dots(drawn: PageFigures, comparison: Comparison) -> FigureView:
     reason = "No time was recorded on either side." if data.empty else ""
     alt = f"The runs of both sides: {'; '.join(dict.fromkeys(data['measure']))}"
     return drawn.figure(
-        "runs", "Every run", caption, data, lambda width: charts.dots(data, width=width), reason=reason, alt=alt
+        "runs",
+        "Every run",
+        caption,
+        data,
+        lambda width: charts.dots(data, width=width),
+        reason=reason,
+        alt=alt,
+        paper=True,
     )
 
 

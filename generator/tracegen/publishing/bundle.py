@@ -243,8 +243,9 @@ def _contents(report: Report, identity: Mapping[str, Any]) -> dict[str, bytes]:
             raise StoreError(f"the report's figure {figure.key!r} names {figure.path_svg!r}, which it does not hold")
     if identity.get("citation"):
         cited = {**identity, "content": citation.content_hash(contents)}
-        add("citation.bib", citation.bibtex(report.title, cited).encode())
-        add("citation.json", _json(citation.csl(report.title, cited), indent=1))
+        title = citation.title_of(report.title, identity)
+        add("citation.bib", citation.bibtex(title, cited).encode())
+        add("citation.json", _json(citation.csl(title, cited), indent=1))
     return contents
 
 

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 
 from tracegen.contract import withheld
 from tracegen.contract.errors import SettingsError
+from tracegen.contract.model import cell_name
 from tracegen.contract.text import printable
 
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -76,6 +77,12 @@ def hash_of_manifest(manifest: Mapping[str, Mapping[str, Any]]) -> str:
 def _hash_of(hashes: Mapping[str, str]) -> str:
     lines = (f"{digest}  {name}\n" for name, digest in sorted(hashes.items()))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def title_of(question: str, identity: Mapping[str, Any]) -> str:
+    """What a version is cited as: its question, and the cell of a matrix that it is."""
+    cell = cell_name(identity.get("cell", {}).get("factors", {}))
+    return f"{question} ({cell})" if cell else question
 
 
 def bibtex(title: str, identity: Mapping[str, Any]) -> str:

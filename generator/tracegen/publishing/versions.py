@@ -110,12 +110,13 @@ def publish(
         if any("received" in entry for entry in ledger.values()):
             raise SettingsError(f"{experiment_folder}: has versions of somebody else; publish under another name")
         planned = _planned(experiment_folder, run, message, now, ledger, again=again)
-        cited = cited_with(experiment_folder, planned.name)
-        report = draw(replace(planned, author=cited.get("author", ""), licence=cited.get("licence", "")))
+        cited, cell = cited_with(experiment_folder, planned.name), cell_of(run.facts)
+        title = citation.title_of(planned.title, cell)
+        report = draw(replace(planned, title=title, author=cited.get("author", ""), licence=cited.get("licence", "")))
         version = replace(planned, title=report.title)
         assert version.folder is not None
         with store.whole_folder(version.folder, public=True) as beside:
-            write_bundle(beside, report, identity_of(version, question_of(run)) | cell_of(run.facts) | cited)
+            write_bundle(beside, report, identity_of(version, question_of(run)) | cell | cited)
         enter(experiment_folder, {**ledger, version.number: entry_of(version)}, version.folder)
     return version
 

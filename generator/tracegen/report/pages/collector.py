@@ -49,6 +49,7 @@ class Collector(Context):
     drawings: dict[str, Drawing] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)  # of drawings: the file of their data
     values: dict[str, dict[str, object]] = field(default_factory=dict)
+    on_paper: set[str] = field(default_factory=set)  # drawings that have PDFs
     _once: dict[str, Any] = field(default_factory=dict)
 
     def once(self, key: str, make: Callable[[], Result]) -> Result:
@@ -128,11 +129,12 @@ class Collector(Context):
         data: pd.DataFrame,
         numbers: Mapping[str, object] | None = None,
         file: str = "",
+        paper: bool = False,
     ) -> FigureView:
         """Keep a drawing and describe it.
 
         A version has PDFs and LaTeX of the figures that are not in the appendix, and a PNG of the first page's; a draft
-        has none, because it is drawn again at every change.
+        has none, because it is drawn again at every change, and a comparison only PDFs of what is asked for on `paper`.
 
         `file` is the name of its data, where that is of another drawing too, below which the first rows stand.
         """
@@ -142,8 +144,10 @@ class Collector(Context):
         layouts = {str(layout.width): _layout_path(key, layout) for layout in drawing.narrower}
         if drawing.width in theme.WIDTHS[:-1]:
             layouts[str(drawing.width)] = path
-        if self.citable is not None and page != APPENDIX:
+        if paper or (self.citable is not None and page != APPENDIX):
+            self.on_paper.add(key)
             links += [(label, name) for label, name, _ in _papers(key, drawing)]
+        if self.citable is not None and page != APPENDIX:
             links += [("LaTeX", self._figure_tex(key, title, caption, alt, drawing))]
         if self.citable is not None and page == FIRST:
             links += [("PNG", f"figures/{key}.png")]
@@ -169,7 +173,7 @@ class Collector(Context):
             if targets or rows:
                 book = script_json(shared_values(targets) | ({"rows": rows} if rows else {}))
                 self.files.add(f"figures/{key}.js", call("tracegenFigure", script_json(key), book))
-            if stamp and pages[key] != APPENDIX:
+            if key in self.on_paper:
                 for _, name, layout in _papers(key, drawing):
                     self.files.add(name, svg.paper(layout, stamp))
             if stamp and pages[key] == FIRST:
