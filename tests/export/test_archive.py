@@ -133,6 +133,13 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
     assert "the wrong *model*" in (top / "site" / "experiments" / "sample" / "v3" / "index.html").read_text()
 
 
+def test_a_version_that_cannot_be_compared_claims_nothing(tmp_path: Path) -> None:
+    asked = altered(tmp_path, verdict="not usable")
+    assert main(asked) == 0
+    with zipfile.ZipFile(tmp_path / "x.zip") as opened:
+        assert "sample-v3/claims.json" not in opened.namelist()
+
+
 def swhid_by_git(tmp_path: Path, top: Path) -> str:
     """The SWHID of the folder of the version, by git."""
     git = ["git", "--git-dir", str(tmp_path / "git"), "--work-tree", str(top / "experiments" / "sample/versions/3")]

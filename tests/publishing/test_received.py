@@ -1,5 +1,6 @@
 """`tracegen import-version`: a version of somebody else is kept as it is; an archive that is not whole is refused."""
 
+import os
 import re
 import shutil
 import stat
@@ -158,6 +159,10 @@ def test_what_is_no_archive_or_too_large_is_refused(
         assert main(["import-version", str(tmp_path / name), "--experiments", str(tmp_path / "e")]) == 2
         assert "is no ZIP file" in capsys.readouterr().err
     assert main(["import-version", str(tmp_path / "none.zip"), "--experiments", str(tmp_path / "e")]) == 2
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "e"):
+        assert main(["import-version", str(tmp_path / name), "--experiments", str(tmp_path / "e")]) == 2
+        assert "is no file" in capsys.readouterr().err
     damaged = bytearray(whole)
     damaged[len(whole) // 3] ^= 1
     (tmp_path / "damaged").write_bytes(damaged)

@@ -22,7 +22,7 @@ from tracegen.storing.hashes import HashCache
 
 SUMS = "SHA256SUMS"
 MOST_FILES = 100_000
-MOST_BYTES = 4 << 30  # of all files, unpacked
+MOST_BYTES = 1 << 30  # of all files, unpacked: a version has some MB
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _CHUNK = 1 << 20
 
@@ -67,6 +67,8 @@ def unpack(archive: Path, folder: Path) -> str:
     Nothing is written before all names and sizes are looked at. Raises StoreError for what is no archive, leads out of
     the folder, is too large, or has other files than its list of hashes names; SettingsError for no such file.
     """
+    if not archive.is_file():
+        raise SettingsError(f"{archive}: is no file; name the archive of a version")
     with os_errors(f"{archive}: cannot be read", SettingsError):
         digest = store.sha256_of(archive)
     try:

@@ -81,12 +81,18 @@ def command(
 
 
 def _claims(citation: str, folder: Path) -> Sequence[Mapping[str, object]]:
-    """What a version claims: the measures that `tracegen reproduce` judges, each with the command that does."""
+    """What a version claims: the measures that `tracegen reproduce` judges, each with the command that does.
+
+    One that is not usable, or was published without its tables, claims nothing.
+    """
     from tracegen.comparing.comparison import compare
     from tracegen.comparing.reproduced import claims, outcomes
     from tracegen.comparing.sides import side_of
 
-    side = side_of(str(folder))
+    try:
+        side = side_of(str(folder))
+    except SettingsError:
+        return ()
     return claims(citation, outcomes(compare(side, side)))
 
 
