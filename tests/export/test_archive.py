@@ -18,6 +18,7 @@ import yaml
 
 from tests.builders import a_run, scaled_case, stored
 from tracegen.cli.main import main
+from tracegen.export import deposit
 from tracegen.publishing import versions
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -131,6 +132,19 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
     monkeypatch.chdir(top)
     assert main(["build"]) == 0
     assert "the wrong *model*" in (top / "site" / "experiments" / "sample" / "v3" / "index.html").read_text()
+
+
+def test_the_hooks_that_ran_come_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = json.loads((EXPERIMENTS / "sample/versions/3/data/run.json").read_text())
+    hooks = re.search(r"hooks = (\w+)", run["facts"]["llama_cpp"]["build"]["build.hooked"])
+    assert hooks is not None
+    for version, there in ((hooks[1], True), ("0" * 12, False)):
+        monkeypatch.setattr(deposit, "hooks_version", lambda _, version=version: version)
+        asked = ["export", str(EXPERIMENTS / "sample/versions/3"), "archive", "--out", str(tmp_path / f"{version}.zip")]
+        assert main(asked) == 0
+        with zipfile.ZipFile(tmp_path / f"{version}.zip") as opened:
+            names = [name for name in opened.namelist() if name.startswith("sample-v3/llama-cpp/")]
+        assert bool(names) == there and (not there or any(name.endswith("/llama-cpp.toml") for name in names))
 
 
 def test_a_version_that_cannot_be_compared_claims_nothing(tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ def _write(source: Source, folder: Path) -> None:
         contents["LICENSE"] = stated.encode()
     if source.claims:
         contents["claims.json"] = _json({"version": version.citation, "claims": list(source.claims)})
+    contents |= {f"llama-cpp/{name}": content for name, content in deposit.hooks_of(facts).items()}
     contents["zenodo.json"] = _json(deposit.zenodo(version, said, identifier))
     contents["ro-crate-metadata.json"] = _json(
         deposit.crate(version, said, source.run, identifier, contents, f"{home}/versions/{number}")
@@ -138,6 +139,9 @@ With tracegen installed, in this folder:
 `reproduce` builds llama.cpp, looks for the model by its SHA-256, and judges: counted measures must be equal, times are
 judged by a test. On another machine it says what differs. `claims.json` lists the measures, with the command that
 judges each alone. `tracegen import-version` keeps the version beside versions of one's own.
+
+`llama-cpp/` has what tracegen adds to the source of llama.cpp, where this tracegen still has the hooks that ran; its
+`llama-cpp.toml` says which lines stand where. Otherwise only their hash is known, which stands above.
 
 ## What the version holds
 

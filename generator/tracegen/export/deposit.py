@@ -10,6 +10,7 @@ from typing import Any
 
 from tracegen.contract.model import Run, Version
 from tracegen.contract.text import printable
+from tracegen.measure.capture.hooked_tree import hooks_version, own_files
 from tracegen.measure.capture.llama_cpp import read_releases
 from tracegen.publishing.bundle import SPDX
 from tracegen.storing import resources
@@ -62,6 +63,15 @@ def source_of(facts: Mapping[str, Any]) -> dict[str, str]:
     hooked = str((recorded.get("build") or {}).get("build.hooked") or "").partition("hooks = ")[2].partition(",")[0]
     known = {"package": pinned[0].package, "sha256": pinned[0].sha256, "source": pinned[0].source} if pinned else {}
     return {**known, "version": str(recorded.get("version") or ""), "hooks": hooked}
+
+
+def hooks_of(facts: Mapping[str, Any]) -> dict[str, bytes]:
+    """What tracegen adds to the source of llama.cpp, by path in it, if it has the hooks that ran; else nothing.
+
+    `llama-cpp.toml` among it says which lines stand where.
+    """
+    native = resources.folder("native")
+    return own_files(native) if source_of(facts)["hooks"] == hooks_version(native) else {}
 
 
 def zenodo(version: Version, document: Mapping[str, Any], identifier: str) -> dict[str, Any]:
