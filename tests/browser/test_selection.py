@@ -212,6 +212,21 @@ def test_the_bar_below_the_picture_of_the_first_page_tells_what_is_chosen_and_cl
     assert chosen(page) == [] and page.locator("[data-tg=clear-all]").is_hidden() and "layer" not in page.url
 
 
+def test_a_copied_link_leads_to_what_is_seen(page: Any, moe_report: Path) -> None:
+    open_(page, moe_report, f"pass={PASS}&layer=1&group=attention")
+    assert copied(page, page.locator("[data-tg=copy-link]")) == page.url
+    place = page.locator("[id^=tab-]:visible").first
+    place.evaluate("e => e.scrollIntoView()")
+    link = copied(page, page.locator("[data-tg=copy-link]"))
+    assert link == f"{page.url}&at={place.get_attribute('id')}"
+    page.goto("about:blank")
+    page.goto(link)
+    page.wait_for_function(
+        "id => document.getElementById(id).getBoundingClientRect().top < 200", arg=link.split("at=")[1]
+    )
+    assert copied(page, page.locator("[data-tg=copy-link]")) == link
+
+
 def test_a_page_on_which_nothing_is_chosen_can_be_cited(page: Any, moe_report: Path) -> None:
     page.goto((moe_report / "index.html").as_uri())
     assert copied(page, page.locator("[data-tg=copy-citation]")) == f"demo/run-003. {page.url}"

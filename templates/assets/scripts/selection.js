@@ -129,6 +129,29 @@ function toPlace() {
   if (element) { element.scrollIntoView({ block: "start" }); }
 }
 
+/* Calls `again` whenever the page becomes taller, as tables do that unpack their rows, until the reader does something. */
+function whileGrowing(again) {
+  var watch = new ResizeObserver(again);
+  watch.observe(document.body);
+  ["wheel", "pointerdown", "keydown", "touchstart"].forEach(function(kind) {
+    window.addEventListener(kind, function() { watch.disconnect(); }, { capture: true, once: true, passive: true });
+  });
+  window.setTimeout(function() { watch.disconnect(); }, 5000);
+}
+
+/* The address of this page as it is seen: what is chosen, and the figure, table or section at the top of the window. */
+function addressSeen() {
+  var places = document.querySelectorAll(".tracegen :is([id^=fig-], [id^=tab-], section[id], h2[id])");
+  var above = Array.from(places).filter(
+    function(place) { return place.getClientRects().length && place.getBoundingClientRect().top < innerHeight / 4; });
+  var url = location.href.split("#"),
+      words =
+        (url[1] || "").split("&").filter(function(word) { return word.indexOf("=") > 0 && word.indexOf("at=") !== 0; });
+  if (!scrollY || !above.length) { return location.href; }
+  words.push((words.length ? "at=" : "") + above[above.length - 1].id);
+  return url[0] + "#" + words.join("&");
+}
+
 /* Copies a text, and says so in `status`. Where the browser does not allow it, the text is there to be copied by hand:
    in `field`, a text field that holds it, or else in `status`. */
 function copied(text, status, field) {
@@ -165,7 +188,7 @@ starts.push(function() {
   if (!bar) { return; }
   root = new URL(bar.getAttribute("data-up") || "./", location.href).pathname;
   function part(name) { return bar.querySelector("[data-tg=" + name + "]"); }
-  part("copy-link").addEventListener("click", function() { copied(location.href, part("said")); });
+  part("copy-link").addEventListener("click", function() { copied(addressSeen(), part("said")); });
   part("copy-citation").addEventListener("click", function() {
     var words = selectionWords(selected(addressWords()));
     copied(citation(formOf(bar), bar.dataset, words, location.href, ""), part("said"));
@@ -185,4 +208,5 @@ starts.push(function() {
   whenSelected(toPlace);
   selectionBar();
   window.setTimeout(toPlace, 0);
+  if (addressWords().at) { whileGrowing(toPlace); }
 });
