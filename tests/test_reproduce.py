@@ -1,6 +1,7 @@
 """`tracegen reproduce`: what a version's record describes, and whether it came out the same."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,16 @@ import pytest
 from tests.comparing.made import HOST, counted, side, timed
 from tracegen.cli.main import main
 from tracegen.comparing.comparison import compare
-from tracegen.comparing.reproduced import certificate, codecheck, experiment_of, outcomes, summary
+from tracegen.comparing.reproduced import (
+    as_json,
+    certificate,
+    claimed,
+    claims,
+    codecheck,
+    experiment_of,
+    outcomes,
+    summary,
+)
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import Experiment
 from tracegen.measure.capture.llama_cpp import Build
@@ -76,6 +86,27 @@ def test_counted_measures_must_be_equal_and_times_pass_the_test() -> None:
     assert 'summary: "1 of 2' in codecheck("demo@v1", "2026-12-01", outcomes(other))
 
 
+def test_a_certificate_of_some_measures_says_that_there_are_others() -> None:
+    runs = [[timed(100 + i / 9), counted(4)] for i in range(9)]
+    comparison = compare(side("demo@v1", runs), side("again", runs))
+    every = outcomes(comparison)
+    some = claimed(every, ["generation, tokens", "generation, tokens"])
+    assert [one.name for one in some] == ["generation, tokens"] and claimed(every, []) == every
+    assert summary(some, len(every) - 1) == f"1 of {len(every)} measures were asked for. The counted measure is equal."
+    text = certificate("demo@v1", comparison, some, [], len(every) - 1)
+    assert (
+        "| generation, tokens | 4 | 4 | equal |" in text
+        and f"{len(every) - 1} measure" in text.partition("Not checked")[2]
+    )
+    with pytest.raises(SettingsError, match="did you mean 'generation, tokens'"):
+        claimed(every, ["generation, token"])
+    one = outcomes(compare(side("demo@v1", runs[:1]), side("again", runs)))
+    alone = claimed(one, ["generation, speed"])
+    assert as_json("demo@v1", alone, 1)["reproduced"] is False, "nothing could be judged"
+    (claim,) = [of for of in claims("demo@v1", every) if of["claim"] == "generation, tokens"]
+    assert claim["command"] == "tracegen reproduce demo@v1 'generation, tokens'" and claim["values"] == [4.0] * 9
+
+
 @pytest.mark.llama
 def test_a_version_comes_out_the_same(
     hooked: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -96,3 +127,12 @@ def test_a_version_comes_out_the_same(
     (tmp_path / "other.gguf").write_bytes(b"GGUF")
     assert main(["reproduce", "mine@v1", "--model", "other.gguf", *programs]) == 2
     assert main(["reproduce", "mine@v2", *programs]) == 2 and main(["reproduce", "mine", *programs]) == 2
+    assert main(["export", "mine@v1", "archive", "--out", "mine.zip"]) == 0
+    shutil.rmtree("experiments")
+    capsys.readouterr()
+    assert main(["reproduce", "mine.zip", "generation, tokens", "--repeat", "1", *programs]) == 0
+    assert "The counted measure is equal." in capsys.readouterr().out
+    (place,) = Path(".tracegen/reproduced").glob("mine-v1-*-archive")
+    assert len(list((place.parent / place.name.removesuffix("-archive") / "runs").iterdir())) == 1, "runs of its own"
+    assert main(["reproduce", "none.zip", *programs]) == 2 and "there is no such file" in capsys.readouterr().err
+    assert main(["reproduce", "mine.zip", "tokens", *programs]) == 2

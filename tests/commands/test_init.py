@@ -56,14 +56,15 @@ def test_citations_name_who_is_given_or_asked_for(
     assert main(["init", "given", *given]) == 0
     expected = {"author": "Ada: L.", "url": "https://e/x/experiments/a/v1/index.html", "licence": "CC-BY-4.0"}
     assert site_facts(here / "given" / "mkdocs.yml", "experiments/a/v1") == expected
-    answers = iter(["Ada: L.", "", "CC-BY-4.0"])
+    answers = iter(["Ada: L.", "not yet", "", "free to use", "CC-BY-4.0"])  # what is wrong is asked for again
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: next(answers))
     assert main(["init", "asked"]) == 0
     del expected["url"]
     assert site_facts(here / "asked" / "mkdocs.yml", "experiments/a/v1") == expected
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False)
-    for wrong in (["--licence", "free to use"], ["--url", "ftp://x"]):
+    wrongs = ["--licence", "free to use"], ["--url", "ftp://x"], ["--url", "https://[x"], ["--author", "a\x7fb"]
+    for wrong in (*wrongs, ["--author", "\udcff"]):
         assert main(["init", "wrong", *wrong]) == 2 and wrong[0] in capsys.readouterr().err
     assert not (here / "wrong").exists()
 

@@ -58,15 +58,15 @@ def test_checks_that_did_not_pass_are_named_before_what_becomes_public(capsys: p
 def test_whom_a_citation_names_is_said_before_it_is_frozen(capsys: pytest.CaptureFixture[str]) -> None:
     a_run_folder(Path("experiments"), a_run())
     command(publish, "sample", "-m", "first")
-    lacks = "a citation, with neither author nor licence; mkdocs.yml can state more, before it is frozen: "
-    assert f"{lacks}site_author, site_url, licence below extra" in capsys.readouterr().out
+    lacks = "a citation, with neither author nor address nor licence; not stated: site_author, site_url, extra: licence"
+    assert lacks in capsys.readouterr().out
     Path("mkdocs.yml").write_text("site_author: Ada\nsite_url: https://e/x\nextra: {licence: CC-BY-4.0}\n")
     command(publish, "sample", "-m", "second", "--again")
-    assert "  a citation, with author Ada, licence CC-BY-4.0\n" in capsys.readouterr().out
+    assert "  a citation, with author Ada, licence CC-BY-4.0, address https://e/x\n" in capsys.readouterr().out
     version = Path("experiments/sample/versions/2")
     assert json.loads((version / "citation.json").read_text())[0]["license"] == "CC-BY-4.0"
     Path("mkdocs.yml").write_text("extra: {licence: as you like}\n")
-    with pytest.raises(SettingsError, match="no identifier of SPDX"):
+    with pytest.raises(SettingsError, match="not an SPDX identifier"):
         command(publish, "sample", "-m", "third", "--again")
 
 

@@ -25,6 +25,7 @@ from tracegen.comparing.measures import AFTER_LOADING, UNTIL_FIRST_TOKEN
 from tracegen.comparing.page import PageFigures, collector_of, comparison_page, rendered, report
 from tracegen.comparing.side import Measured, Side
 from tracegen.contract import quantities as q
+from tracegen.contract.tables import small_tables
 from tracegen.report.figures.cells import Cell, Head, cells, number
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.page import Page, Report
@@ -42,6 +43,7 @@ SHOWN = (
 )
 
 
+@small_tables
 def render_matrix(
     name: str,
     sides: Sequence[Side],

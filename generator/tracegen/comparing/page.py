@@ -26,6 +26,7 @@ from tracegen.comparing.measures import AFTER_LOADING, UNTIL_FIRST_TOKEN, WHILE_
 from tracegen.comparing.side import Measured, Side
 from tracegen.contract import quantities as q
 from tracegen.contract.model import Run
+from tracegen.contract.tables import small_tables
 from tracegen.report.pages.body import assembled
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.page import Page, Report
@@ -44,6 +45,7 @@ _DOTS = (
 )
 
 
+@small_tables
 def render_comparison(comparison: Comparison, executor: Executor | None = None) -> Report:
     """The page of a comparison. The same comparison gives the same bytes.
 

@@ -99,7 +99,7 @@ def claimed(found: Sequence[Reproduced], claims: Sequence[str]) -> list[Reproduc
         if claim not in by_name:
             near = get_close_matches(claim, by_name, 1, 0.3)
             meant = f"; did you mean {near[0]!r}?" if near else ""
-            raise SettingsError(f"{claim}: is no measure of this version{meant}")
+            raise SettingsError(f"{claim}: is no measure of this version{meant} (a name with a space takes quotes)")
     return [by_name[claim] for claim in dict.fromkeys(claims)] if claims else list(found)
 
 
@@ -122,17 +122,20 @@ def _outcome(row: Compared, margin: float) -> Reproduced:
     return judged("not judged", "too few runs for a test")
 
 
-def certificate(citation: str, comparison: Comparison, found: Sequence[Reproduced], faults: Sequence[str]) -> str:
+def certificate(
+    citation: str, comparison: Comparison, found: Sequence[Reproduced], faults: Sequence[str], left_out: int = 0
+) -> str:
     """The certificate as Markdown: what was run again where, how it came out, and what was not checked.
 
-    `faults`: what is known to be false in the version, which may be why a measure differs.
+    `faults`: what is known to be false in the version, which may be why a measure differs. `left_out`: how many
+    measures were not asked for; where some were, all that were asked for are listed.
     """
     run = comparison.b.runs[-1]
     host, model = run.facts.get("host", {}), run.facts.get("model", {})
     differs = [d for d in differing(comparison.a, comparison.b) if d.group in ("Machine", "llama.cpp", "Model")]
-    unequal = [one for one in found if one.outcome != "equal"]
+    listed = [one for one in found if left_out or one.outcome != "equal"]
     lines = [
-        f"# {citation}, run again", "", f"{summary(found)}", "",
+        f"# {citation}, run again", "", f"{summary(found, left_out)}", "",
         f"- When: {run.created}, {q.counted(len(comparison.b.runs), 'run')}",
         f"- Where: {q.printable(str(host.get('cpu')))}, {host.get('cores')} cores, "
         f"{q.size(host['memory_bytes']) if host.get('memory_bytes') else 'memory not known'}, {host.get('kernel')}",
@@ -140,35 +143,43 @@ def certificate(citation: str, comparison: Comparison, found: Sequence[Reproduce
         *(f"- Other than then: {d.group}, {d.key}: {', '.join(d.a)} → {', '.join(d.b)}" for d in differs),
         *([f"- Known faults of the version, which may be why: {'; '.join(faults)}"] if faults else []),
         "", "| measure | published | run again | outcome |", "|---|---|---|---|",
-        *(f"| {' | '.join(cell.replace('|', ' ') for cell in one.row)} |" for one in unequal),
-        "", f"Not checked: {_not_checked(found)}", "",
+        *(f"| {' | '.join(cell.replace('|', ' ') for cell in one.row)} |" for one in listed),
+        "", f"Not checked: {_not_checked(found, left_out)}", "",
     ]  # fmt: skip
     return "\n".join(lines)
 
 
-def summary(found: Sequence[Reproduced]) -> str:
+def summary(found: Sequence[Reproduced], left_out: int = 0) -> str:
     """`All 278 counted measures are equal. Timed: 3 same, 5 not judged.`"""
     counted = [one.outcome for one in found if one.counted]
-    equal = f"{counted.count('equal')} of {q.counted(len(counted), 'counted measure')} are equal"
-    if counted.count("equal") == len(counted):
-        equal = f"All {len(counted)} counted measures are equal"
+    said = [f"{len(found)} of {len(found) + left_out} measures were asked for."] if left_out else []
+    if counted:
+        n, equal = len(counted), counted.count("equal")
+        all_equal = "The counted measure is equal." if n == 1 else f"All {n} counted measures are equal."
+        said.append(all_equal if equal == n else f"{equal} of {q.counted(n, 'counted measure')} are equal.")
     timed = Counter(one.outcome for one in found if not one.counted)
-    rest = ", ".join(f"{n} {outcome}" for outcome, n in timed.items())
-    return f"{equal}.{f' Timed: {rest}.' if rest else ''}"
+    if timed:
+        said.append(f"Timed: {', '.join(f'{n} {outcome}' for outcome, n in timed.items())}.")
+    return " ".join(said)
 
 
-def _not_checked(found: Sequence[Reproduced]) -> str:
+def _not_checked(found: Sequence[Reproduced], left_out: int) -> str:
     n = Counter(one.why for one in found if one.outcome == "not judged")
-    reasons = "; ".join(f"{q.counted(count, 'measure')}, {why}" for why, count in n.items())
+    n |= Counter({"not asked for": left_out})
+    reasons = "; ".join(f"{q.counted(count, 'measure')}, {why}" for why, count in n.items() if count)
     return (
         f"{reasons or 'nothing that both hold'}. Pages, drawings and sentences of the version are not made anew here."
     )
 
 
-def as_json(citation: str, found: Sequence[Reproduced]) -> dict[str, Any]:
-    """The outcome for a program."""
+def as_json(citation: str, found: Sequence[Reproduced], left_out: int = 0) -> dict[str, Any]:
+    """The outcome for a program; reproduced: nothing came out otherwise, and something could be judged."""
     measures = [vars(one) | {"published": list(one.published), "found": list(one.found)} for one in found]
-    return {"version": citation, "summary": summary(found), "reproduced": not failed(found), "measures": measures}
+    judged = any(one.outcome != "not judged" for one in found) and not failed(found)
+    return {
+        "version": citation, "summary": summary(found, left_out), "reproduced": judged, "not_asked_for": left_out,
+        "measures": measures,
+    }  # fmt: skip
 
 
 def failed(found: Sequence[Reproduced]) -> list[Reproduced]:

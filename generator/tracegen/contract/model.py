@@ -180,6 +180,7 @@ class Version:
     status: Literal["current", "superseded", "withdrawn"] = "current"
     folder: Path | None = field(default=None, compare=False)
     author: str = ""
+    url: str = ""
     licence: str = ""
 
     @property

@@ -11,21 +11,19 @@ is null. Times are integer nanoseconds of CLOCK_MONOTONIC.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from tracegen.contract.errors import TableError
 
-# Texts of all tables, not of these alone: Arrow's columns are made for large ones, and a report makes thousands of
-# small ones, which takes it a third longer.
-pd.set_option("mode.string_storage", "python")
-
+P = ParamSpec("P")
+T = TypeVar("T")
 SLOTS: tuple[str, ...] = ("dst", *(f"src{i}" for i in range(10)))
 
 PASS_KINDS = ("load", "warmup", "prompt", "generate", "encode", "draft", "verify", "mixed")
@@ -109,6 +107,21 @@ def _column(line: str) -> Column:
 
 TABLES: tuple[Table, ...] = tuple(map(_table, _CONTRACT.strip().split("\n\n")[1:]))
 BY_NAME: Mapping[str, Table] = {table.name: table for table in TABLES}
+
+
+def small_tables(function: Callable[P, T]) -> Callable[P, T]:
+    """A function during which texts of tables are kept as Python's: Arrow's columns are made for large tables.
+
+    A report makes thousands of small ones, which takes a third longer with Arrow. The setting is pandas' for all
+    tables of the process, so it is set while one of ours works, and not in a notebook that imports this.
+    """
+
+    @wraps(function)
+    def within(*args: P.args, **kwargs: P.kwargs) -> T:
+        with pd.option_context("mode.string_storage", "python"):
+            return function(*args, **kwargs)
+
+    return within
 
 
 @cache

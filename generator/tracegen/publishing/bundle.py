@@ -45,8 +45,8 @@ CHROME = "chrome.css"
 SPDX = "https://spdx.org/licenses/"
 _PAGE = {shapes.NEEDED: ("key", "title", "summary"), "key": str, "title": str, "summary": str}
 _FIGURE = {
-    shapes.NEEDED: ("key", "title", "page", "path_svg"), "key": str, "title": str, "caption": str, "alt": str,
-    "page": str, "path_svg": str, "layouts": {shapes.ANY: str},
+    shapes.NEEDED: ("key", "title", "caption", "alt", "page", "path_svg"), "key": str, "title": str, "caption": str,
+    "alt": str, "page": str, "path_svg": str, "layouts": {shapes.ANY: str},
 }  # fmt: skip
 SHAPE: Mapping[str, Any] = {
     shapes.NEEDED: ("pages", "figures", "values", "assets", "manifest"),
@@ -56,7 +56,8 @@ SHAPE: Mapping[str, Any] = {
     "licence": shapes.TEXT,
     "pages": [_PAGE],
     "figures": [_FIGURE],
-    "values": {shapes.ANY: {"unit": shapes.TEXT, "text": shapes.TEXT}},
+    "values": {shapes.ANY: {shapes.NEEDED: ("text",), "unit": shapes.TEXT, "text": shapes.TEXT}},
+    "cell": {shapes.NEEDED: ("matrix", "factors"), "matrix": str, "factors": {shapes.ANY: str}},
     "assets": {shapes.ANY: str},
     "manifest": shapes.MANIFEST,
 }  # fmt: skip
@@ -145,6 +146,10 @@ def read_bundle(folder: Path, sha256: str | None = None) -> Bundle:
     for page in document["pages"]:
         if not isinstance(page.get("path"), str) or page["path"] not in document["manifest"]:
             raise StoreError(f"{path}: lists a page {page.get('path')!r} without a file; restore it from a copy")
+    drawn = [(f["path_svg"], *f.get("layouts", {}).values()) for f in document["figures"]]
+    for named in (*document["assets"].values(), *(name for names in drawn for name in names)):
+        if named not in document["manifest"]:
+            raise StoreError(f"{path}: names {named!r}, which is none of its files; restore it from a copy")
     return Bundle(folder, document)
 
 

@@ -40,14 +40,22 @@ def site_facts(config: Path, version_path: str) -> dict[str, str]:
     author = settings.get("site_author") or extra.get("author")
     facts = {"author": " ".join(printable(author).split())} if isinstance(author, str) and author.strip() else {}
     site = settings.get("site_url")
-    if isinstance(site, str) and urlsplit(site.strip()).scheme in ("http", "https"):
+    if isinstance(site, str) and is_web_address(site.strip()):
         facts["url"] = f"{printable(withheld.without_user(site.strip())).rstrip('/')}/{quote(version_path)}/index.html"
     licence = extra.get("licence")
     if licence is not None:
         if not isinstance(licence, str) or not LICENCE.fullmatch(licence):
-            raise SettingsError(f"{config}: extra: licence: is no identifier of SPDX; write one such as CC-BY-4.0")
+            raise SettingsError(f"{config}: extra: licence: is not an SPDX identifier; write one such as CC-BY-4.0")
         facts["licence"] = licence
     return facts
+
+
+def is_web_address(text: str) -> bool:
+    """Whether a browser may follow it, and a line of a file hold it."""
+    try:
+        return urlsplit(text).scheme in ("http", "https") and text.isprintable() and " " not in text
+    except ValueError:  # an address of IPv6 that is none
+        return False
 
 
 def _read(config: Path) -> Mapping[str, Any]:

@@ -5,10 +5,14 @@ that it was received, and so do its pages.
 """
 
 import hashlib
+import os
 import re
+import shutil
 import stat
 import zipfile
+import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +20,7 @@ from tracegen.contract.address import name_problem
 from tracegen.contract.errors import SettingsError, StoreError, os_errors
 from tracegen.contract.text import visible
 from tracegen.publishing import versions
+from tracegen.publishing.bundle import VERSION_FILE
 from tracegen.publishing.versions import Published
 from tracegen.storing import store
 from tracegen.storing.hashes import HashCache
@@ -23,42 +28,81 @@ from tracegen.storing.hashes import HashCache
 SUMS = "SHA256SUMS"
 MOST_FILES = 100_000
 MOST_BYTES = 1 << 30  # of all files, unpacked: a version has some MB
+MOST_SIGNS = 200  # bytes, of a name
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _CHUNK = 1 << 20
 
 
-def receive(archive: Path, experiments: Path, now: datetime) -> tuple[Published, bool]:
-    """The version in an archive, kept in `experiments`; and whether that is new.
+@dataclass(frozen=True)
+class Received:
+    """A version from an archive, as it is kept here; whether it is new, and whether its withdrawal is."""
+
+    published: Published
+    new: bool
+    withdrawn: bool
+
+
+def receive(archive: Path, experiments: Path, now: datetime) -> Received:
+    """Keep the version in an archive, and what its author says of it since, in `experiments`.
 
     Raises SettingsError where `experiments` has an experiment of that name of its own, and StoreError for an archive
     that is not whole, or has another version of that name and number than is here.
     """
-    with store.part_folder(experiments) as part:
+    refuse_no_file(archive)
+    with store.part_folder(experiments if experiments.is_dir() else experiments.parent) as part:
         digest = unpack(archive, part)
         theirs = version_in(part, archive)
         version = theirs.version
         assert version.folder is not None
         home, number = experiments / version.experiment, version.number
-        home.mkdir(exist_ok=True)
+        _refuse_alike(experiments, home.name, archive)
+        home.mkdir(parents=True, exist_ok=True)
         with versions.alone(home):
             ledger = versions.read_ledger(home)
             entry = {**versions.entry_of(version), "received": {"archive": digest, "created": _time(now)}}
             here = ledger.get(number)
-            if here and here["sha256"] == entry["sha256"]:
-                return theirs, False
-            if (home / "experiment.toml").exists() or not all("received" in each for each in ledger.values()):
+            new = here is None
+            own = (home / "experiment.toml").exists() or store.run_folders(home)
+            if own or not all("received" in each for each in ledger.values()):
                 raise SettingsError(f"{home}: is an experiment of this project; receive {archive} in another project")
-            if here:
+            if here and here["sha256"] != entry["sha256"]:
                 raise StoreError(f"{archive}: holds another {version.citation} than {home}; keep it in another project")
-            target = home / "versions" / str(number)
-            with store.whole_folder(target, public=True) as beside:
-                for path in version.folder.iterdir():
-                    path.rename(beside / path.name)
-            if theirs.version.status == "withdrawn":
-                withdrawn = {**versions.read_withdrawn(home), **versions.read_withdrawn(version.folder.parents[1])}
+            if new:
+                _keep(version.folder, home / "versions" / str(number), str(entry["sha256"]))
+                versions.enter(home, {**ledger, number: entry}, home / "versions" / str(number))
+            withdrawn = versions.read_withdrawn(home)
+            now_withdrawn = theirs.version.status == "withdrawn" and number not in withdrawn
+            if now_withdrawn:  # its successor is not here
+                withdrawn[number] = {
+                    "reason": theirs.reason,
+                    "successor": None,
+                    "created": entry["received"]["created"],
+                }
                 versions.write_withdrawn(home, withdrawn)
-            versions.enter(home, {**ledger, number: entry}, target)
-    return theirs, True
+    return Received(theirs, new, now_withdrawn)
+
+
+def _keep(source: Path, target: Path, digest: str) -> None:
+    """Move a version to its place; what an interrupted call left there is removed before."""
+    record = target / VERSION_FILE
+    if record.is_file() and store.sha256_of(record) == digest:
+        shutil.rmtree(target)
+    with store.whole_folder(target, public=True) as beside:
+        for path in source.iterdir():
+            path.rename(beside / path.name)
+
+
+def _refuse_alike(experiments: Path, name: str, archive: Path) -> None:
+    """Raise SettingsError if another experiment has this name in other letters: some file systems mix them up."""
+    for path in experiments.iterdir() if experiments.is_dir() else ():
+        if path.name != name and path.name.casefold() == name.casefold():
+            raise SettingsError(f"{path}: differs only in case from {name} in {archive}; receive it in another project")
+
+
+def refuse_no_file(archive: Path) -> None:
+    """Raise SettingsError unless there is such a file."""
+    if not archive.is_file():
+        raise SettingsError(f"{archive}: there is no such file; name the archive of a version")
 
 
 def unpack(archive: Path, folder: Path) -> str:
@@ -67,8 +111,7 @@ def unpack(archive: Path, folder: Path) -> str:
     Nothing is written before all names and sizes are looked at. Raises StoreError for what is no archive, leads out of
     the folder, is too large, or has other files than its list of hashes names; SettingsError for no such file.
     """
-    if not archive.is_file():
-        raise SettingsError(f"{archive}: is no file; name the archive of a version")
+    refuse_no_file(archive)
     with os_errors(f"{archive}: cannot be read", SettingsError):
         digest = store.sha256_of(archive)
     try:
@@ -77,13 +120,13 @@ def unpack(archive: Path, folder: Path) -> str:
             with os_errors(f"{folder}: cannot be written"):
                 sums = {name: _write(opened, entry, folder / name) for name, entry in entries.items()}
             listed = _listed(archive, folder / SUMS)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, UnicodeDecodeError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, UnicodeDecodeError) as error:
         raise StoreError(f"{archive}: is no ZIP file, or a damaged one: {error}; get it again") from error
     del sums[SUMS]
     for name in sorted({*sums, *listed}):
         if sums.get(name) != listed.get(name):
             what = "is missing" if name not in sums else "is not listed" if name not in listed else "has changed"
-            raise StoreError(f"{archive}: {visible(name)} {what}, says its {SUMS}; get it again")
+            raise StoreError(f"{archive}: {visible(name)} {what} (its list of hashes is {SUMS}); get it again")
     return digest
 
 
@@ -95,7 +138,8 @@ def version_in(project: Path, archive: Path) -> Published:
     try:
         published = versions.read_published(found[0].parent, HashCache(project / "hashes.json", trust=False))
     except StoreError as error:
-        raise StoreError(f"{archive}: {str(error).removeprefix(f'{project}/')}") from error
+        where = str(error).removeprefix(f"{project}/").partition("; ")[0]
+        raise StoreError(f"{archive}: {where}; get it again") from error
     if len(published) != 1:
         raise StoreError(f"{archive}: holds {len(published)} versions, not one; it is no archive of one")
     version = published[0].version
@@ -121,10 +165,15 @@ def _entries(archive: Path, opened: zipfile.ZipFile) -> Mapping[str, zipfile.Zip
             continue
         top, _, name = info.filename.partition("/")
         parts = [top, *name.split("/")]
+        shown = f"{archive}: {visible(info.filename)[:MOST_SIGNS]}"
         if kind not in (0, stat.S_IFREG) or visible(info.filename) != info.filename or "\\" in info.filename:
-            raise StoreError(f"{archive}: {visible(info.filename)} is no plain file; it is not unpacked")
-        if not {"", ".", ".."}.isdisjoint(parts) or name in entries:
-            raise StoreError(f"{archive}: {visible(info.filename)} leads elsewhere or occurs twice; it is not unpacked")
+            raise StoreError(f"{shown} is no plain file; the archive is not unpacked")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # of others, Python reads all at once
+            raise StoreError(f"{shown} is compressed in an unusual way; the archive is not unpacked")
+        if not {"", ".", ".."}.isdisjoint(parts) or any(len(os.fsencode(each)) > MOST_SIGNS for each in parts):
+            raise StoreError(f"{shown} has a name that leads elsewhere, or is too long; the archive is not unpacked")
+        if name in entries:
+            raise StoreError(f"{shown} occurs twice; the archive is not unpacked")
         tops.add(top)
         entries[name] = info
     if len(tops) != 1 or SUMS not in entries:

@@ -16,12 +16,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from tracegen.contract import shapes
 from tracegen.contract.address import name_problem
 from tracegen.contract.errors import SettingsError, StoreError
-from tracegen.contract.model import Run, Version
+from tracegen.contract.model import Run, Verdict, Version
 from tracegen.contract.text import printable
 from tracegen.publishing import citation
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, verify_bundle, write_bundle
@@ -33,6 +33,8 @@ from tracegen.storing.hashes import HashCache
 SCHEMA = 1
 LEDGER_FILE = "ledger.json"
 STATUS_FILE = "status.json"
+VERDICTS = get_args(Verdict)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _LEDGER: Mapping[str, Any] = {
     shapes.NEEDED: ("versions",),
     "versions": [{
@@ -111,8 +113,9 @@ def publish(
             raise SettingsError(f"{experiment_folder}: has versions of somebody else; publish under another name")
         planned = _planned(experiment_folder, run, message, now, ledger, again=again)
         cited, cell = cited_with(experiment_folder, planned.name), cell_of(run.facts)
+        author, url, licence = (cited.get(key, "") for key in ("author", "url", "licence"))
         title = citation.title_of(planned.title, cell)
-        report = draw(replace(planned, title=title, author=cited.get("author", ""), licence=cited.get("licence", "")))
+        report = draw(replace(planned, title=title, author=author, url=url, licence=licence))
         version = replace(planned, title=report.title)
         assert version.folder is not None
         with store.whole_folder(version.folder, public=True) as beside:
@@ -162,6 +165,8 @@ def withdraw(
             if wanted is not None and wanted not in ledger:
                 published = ", ".join(f"v{n}" for n in ledger) or "none"
                 raise SettingsError(f"{experiment_folder.name}@v{wanted} was never published (there are: {published})")
+        if "received" in ledger[number]:
+            raise SettingsError(f"{experiment_folder.name}@v{number}: is of somebody else, who alone can withdraw it")
         if not reason.strip():
             raise SettingsError('the reason is empty; say why the version is withdrawn: -m "why"')
         if successor == number:
@@ -247,6 +252,8 @@ def read_ledger(experiment_folder: Path) -> dict[int, dict[str, Any]]:
     entries = {entry["version"]: dict(entry) for entry in store.read_json(path, SCHEMA, _LEDGER)["versions"]}
     if any(not re.fullmatch(r"[0-9a-f]{64}", entry["sha256"]) for entry in entries.values()):
         raise StoreError(f"{path}: lacks or garbles sha256; restore it from a copy")
+    if odd := [number for number in entries if number < 1 or not store.is_number(str(number))]:
+        raise StoreError(f"{path}: has a version {odd[0]}; restore it from a copy")
     return dict(sorted(entries.items()))
 
 
@@ -286,6 +293,8 @@ def version_of(bundle: Bundle) -> Version:
     """The version that a bundle says it is. Raises StoreError where it does not say so whole."""
     document = bundle.document
     try:
+        if document["verdict"] not in VERDICTS or not document["runs"] or not _TIME.fullmatch(document["created"]):
+            raise ValueError("its verdict, its runs or its time")
         return Version(
             experiment=str(document["experiment"]),
             number=int(document["version"]),

@@ -9,7 +9,9 @@ var LATEX = {
   "}": "\\textbraceright{}"
 };
 function inLatex(text) {
-  return text.replace(/[\\~^{}$&#_%]/g, function(sign) { return LATEX[sign] || "\\" + sign; });
+  return text.replace(/\s+/g, " ")
+    .trim()
+    .replace(/[\\~^{}$&#_%]/g, function(sign) { return LATEX[sign] || "\\" + sign; });
 }
 
 /* A version cited with `words` for a part of it at this address. `of` is what the page says of the version; the key of
@@ -21,9 +23,17 @@ function citation(form, of, words, url, part) {
   if (form === "LaTeX") {
     return "\\cite" + (words && "[{" + inLatex(words) + "}]") + "{" + key + "} \\url{" + url + "}";
   }
+  part = part || (words && "-" + words.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, ""));
   if (form === "BibTeX") { return inBibtex(of, key + part, words, url); }
-  if (form === "CSL-JSON") { return JSON.stringify([inCsl(of, key + part, words, url)], null, 1); }
-  return named + ". " + url;
+  if (form === "CSL-JSON") { return JSON.stringify([inCsl(of, of.cited + part, words, url)], null, 1); }
+  return named + (/[.?!]$/.test(named) ? " " : ". ") + url;
+}
+
+/* Where this page of the version lies that was published, with this hash: not where the reader has a copy of it. */
+function publishedAt(bar, hash) {
+  var root = new URL(bar.dataset.up || "./", location.href.split("#")[0]).href, page = location.href.split("#")[0];
+  var at = (bar.dataset.url || "").replace(/index\.html$/, "");
+  return (at && page.indexOf(root) === 0 ? at + page.slice(root.length) : page) + hash;
 }
 
 function titleOf(of, words) { return of.question + (words && ": " + words); }
@@ -66,7 +76,7 @@ function citable(bar) {
     button.textContent = "copy citation";
     said.setAttribute("role", "status");
     button.addEventListener("click", function() {
-      var title = figure.querySelector(".tg-title"), url = location.href.split("#")[0] + "#" + figure.id;
+      var title = figure.querySelector(".tg-title"), url = publishedAt(bar, "#" + figure.id);
       copied(citation(formOf(bar), bar.dataset, title ? title.textContent.trim() : "", url, "-" + figure.id), said);
     });
     item.append(button, " ", said);

@@ -191,7 +191,7 @@ starts.push(function() {
   part("copy-link").addEventListener("click", function() { copied(addressSeen(), part("said")); });
   part("copy-citation").addEventListener("click", function() {
     var words = selectionWords(selected(addressWords()));
-    copied(citation(formOf(bar), bar.dataset, words, location.href, ""), part("said"));
+    copied(citation(formOf(bar), bar.dataset, words, publishedAt(bar, location.hash), ""), part("said"));
   });
   citable(bar);
   part("clear-all").addEventListener("click", function() {

@@ -1,6 +1,7 @@
 """Where time went: rates, and the wall time, work and waiting of ops."""
 
 from collections import defaultdict
+from collections.abc import Container
 from statistics import median
 from typing import Any
 
@@ -111,8 +112,10 @@ def by_layer(rows: Rows) -> list[Row]:
     ]
 
 
-def top_operations(rows: Rows, most: int) -> list[Row]:
+def top_operations(rows: Rows, most: int, named: Container[str] = ()) -> list[Row]:
     """The nodes whose executions in generate passes (or prompt passes) took most wall time, summed.
+
+    Of nodes that took as long, those with a name in `named` come first: which of them is the last one is left open.
 
     Executions of the same name, kind, layer and component are those of one node. pass_id and node are of its longest
     execution; share is of the wall time of all executed ops of these passes.
@@ -131,7 +134,7 @@ def top_operations(rows: Rows, most: int) -> list[Row]:
             row["pass_id"], row["node"] = op["pass_id"], op["node"]
     for row in sums.values():
         row["share"] = row["duration_ns"] / whole
-    return sorted(sums.values(), key=lambda row: -row["duration_ns"])[:most]
+    return sorted(sums.values(), key=lambda row: (-row["duration_ns"], row["name"] not in named))[:most]
 
 
 def waiting(rows: Rows, keys: tuple[str, ...]) -> list[Row]:

@@ -16,12 +16,16 @@ def command(archive: Path, experiments: Path) -> int:
     """Check the archive, keep its version, and print whose it is."""
     from tracegen.publishing.received import receive
 
-    theirs, new = receive(archive, experiments, datetime.now(UTC))
-    version, document = theirs.version, theirs.bundle.document
+    got = receive(archive, experiments, datetime.now(UTC))
+    version, document = got.published.version, got.published.bundle.document
     print(f"{version.citation}  {experiments / version.experiment / 'versions' / str(version.number)}")
     author, url = (visible(str(document.get(key) or "not recorded")) for key in ("author", "url"))
     print(f"published {version.created[:10]}, {version.verdict}; author: {author}; address: {url}")
-    print(f"{len(document['manifest']):,} files are as their list of hashes says" + ("" if new else "; it was here"))
-    if new:
+    print(f"{len(document['manifest']):,} files agree with the list of hashes.")
+    if version.status == "withdrawn":
+        print(f"Its author withdrew it: {visible(got.published.reason)}")
+    if not got.new:
+        print("This version was here already." + ("" if got.withdrawn else " Nothing was changed."))
+    else:
         print("Its pages bring their own scripts: show them on a site of yours if you trust whoever made them.")
     return 0

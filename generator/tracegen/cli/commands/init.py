@@ -4,7 +4,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
@@ -35,10 +35,13 @@ def command(folder: Path, author: str | None, url: str | None, licence: str | No
     """Write the files of a new project; print their names and the next commands."""
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"{folder}: is a file; name the folder of the project")
-    texts = contents(folder.absolute().name, date.today(), _cited(author, url, licence))
-    taken = [name for name in texts if (folder / name).exists() or (folder / name).is_symlink()]
+    today = date.today()
+    names = contents(folder.absolute().name, today)
+    taken = [name for name in names if (folder / name).exists() or (folder / name).is_symlink()]
     if taken:
         raise SettingsError(f"{folder}: has {', '.join(taken)} already, so nothing was written; choose another folder")
+    cited = _cited({"site_author": author, "site_url": url, "licence": licence})
+    texts = contents(folder.absolute().name, today, cited)
     _write(folder, texts)
     for name, (_, what) in zip(texts, FILES.values(), strict=True):
         print(f"wrote {visible(str(folder / name))}: {what}")
@@ -52,29 +55,46 @@ def command(folder: Path, author: str | None, url: str | None, licence: str | No
     return 0
 
 
-def _cited(author: str | None, url: str | None, licence: str | None) -> dict[str, str]:
-    """The settings of the site that citations name; what is not given is asked for on a terminal. May be empty."""
+def _author(text: str) -> str:
+    if any(not sign.isprintable() for sign in text):
+        raise click.BadParameter("has signs that cannot be printed", param_hint="--author")
+    return " ".join(text.split())
+
+
+def _url(text: str) -> str:
+    from tracegen.publishing.citation import is_web_address
+
+    if text.strip() and not is_web_address(text.strip()):
+        raise click.BadParameter(f"{visible(text)!r} is no address; it begins with https://", param_hint="--url")
+    return text.strip()
+
+
+def _licence(text: str) -> str:
     from tracegen.publishing.citation import LICENCE
 
-    asked = {
-        "site_author": (author, "Author of what will be published (empty: none)"),
-        "site_url": (url, "Address of the site (empty: not known yet)"),
-        "licence": (
-            licence,
-            "Its licence, as an SPDX identifier such as CC-BY-4.0 (empty: none)",
-        ),
-    }
+    if text.strip() and not LICENCE.fullmatch(text.strip()):
+        wrong = f"{visible(text)!r} is not an SPDX identifier; write one such as CC-BY-4.0"
+        raise click.BadParameter(wrong, param_hint="--licence")
+    return text.strip()
+
+
+ASKED: Mapping[str, tuple[str, Callable[[str], str]]] = {  # setting of the site -> question, and what checks the answer
+    "site_author": ("Author of what will be published (empty: none)", _author),
+    "site_url": ("Address of the site (empty: not known yet)", _url),
+    "licence": ("Its licence, as an SPDX identifier such as CC-BY-4.0 (empty: none)", _licence),
+}
+
+
+def _cited(given: Mapping[str, str | None]) -> dict[str, str]:
+    """The settings of the site that citations name; what is not given is asked for on a terminal. May be empty."""
     said = {}
-    for key, (given, question) in asked.items():
-        if given is None and sys.stdin.isatty():
-            given = click.prompt(question, default="", show_default=False)
-        if given and given.strip():
-            said[key] = given.strip()
-    if "licence" in said and not LICENCE.fullmatch(said["licence"]):
-        raise SettingsError(f"--licence: {said['licence']!r} is no identifier of SPDX; write one such as CC-BY-4.0")
-    if "site_url" in said and not said["site_url"].startswith(("http://", "https://")):
-        raise SettingsError(f"--url: {said['site_url']!r} is no address; it begins with https://")
-    return said
+    for key, (question, checked) in ASKED.items():
+        answer = given[key]
+        if answer is not None:
+            said[key] = checked(answer)
+        elif sys.stdin.isatty():
+            said[key] = click.prompt(question, default="", show_default=False, value_proc=checked)
+    return {key: text for key, text in said.items() if text}
 
 
 def contents(name: str, today: date, cited: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:

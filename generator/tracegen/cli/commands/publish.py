@@ -164,11 +164,13 @@ def _measured(folder: Path) -> Mapping[str, bytes]:
 def _cited(folder: Path) -> str:
     """Whom the citation of a version names, and where to set what it lacks."""
     facts = publish.cited_with(folder, "vN")
-    keys = {"author": "site_author", "url": "site_url", "licence": "licence below extra"}
+    keys = {"author": "site_author", "url": "site_url", "licence": "extra: licence"}
     named = [f"{what} {facts[what]}" for what in ("author", "licence") if what in facts]
+    if "url" in facts:
+        named.append(f"address {facts['url'].partition('/experiments/')[0]}")
     missing = ", ".join(key for what, key in keys.items() if what not in facts)
-    lacks = f"; mkdocs.yml can state more, before it is frozen: {missing}" if missing else ""
-    return f"a citation, with {', '.join(named) or 'neither author nor licence'}{lacks}"
+    lacks = f"; not stated: {missing} (set them in mkdocs.yml before the next version)" if missing else ""
+    return f"a citation, with {', '.join(named) or 'neither author nor address nor licence'}{lacks}"
 
 
 def _despite_umask() -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import json
-import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,8 @@ def command(
     from tracegen.storing import store
 
     check_repeat(repeat)
-    folder = _unpacked(Path(version)) if Path(version).is_file() else version_folder(version)
+    archive = Path(version) if Path(version).suffix == ".zip" or Path(version).is_file() else None
+    folder, own = (version_folder(version), "") if archive is None else _unpacked(archive)
     if folder is None:
         raise SettingsError(f"{version}: names no version; write NAME@v2, or the file of its archive")
     published = side_of(str(folder))
@@ -57,34 +59,47 @@ def command(
     facts = published.typical.facts
     citation = published.name
     experiment = reproduced.experiment_of(citation, facts, _model(citation, facts, model, folder))
-    where = FOLDER / experiment.name
+    where = FOLDER / f"{experiment.name}{own}"
     runs = _runs(experiment, where, repeat, llama_cpp, yes=yes)
     _refuse_another_model(citation, facts, runs)
     comparison = compare(published, side("run again", [run.folder for run in runs if run.folder]))
-    found = reproduced.claimed(reproduced.outcomes(comparison), claims)
-    store.write_text(where / "certificate.md", reproduced.certificate(citation, comparison, found, _faults(folder)))
-    document = reproduced.as_json(citation, found)
-    store.write_text(where / "certificate.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    store.write_text(where / "codecheck.yml", reproduced.codecheck(citation, runs[-1].created, found))
-    print(json.dumps(document, indent=1, ensure_ascii=False) if as_json else _report(found, where))
+    every = reproduced.outcomes(comparison)
+    found = reproduced.claimed(every, claims)
+    left_out = len(every) - len(found)
+    place = where / "claims" if claims else where  # a certificate of all measures is not replaced by one of some
+    place.mkdir(exist_ok=True)
+    text = reproduced.certificate(citation, comparison, found, _faults(folder), left_out)
+    store.write_text(place / "certificate.md", text)
+    document = reproduced.as_json(citation, found, left_out)
+    store.write_text(place / "certificate.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    store.write_text(place / "codecheck.yml", reproduced.codecheck(citation, runs[-1].created, found))
+    print(json.dumps(document, indent=1, ensure_ascii=False) if as_json else _report(found, place))
     if failed := reproduced.failed(found):
         raise CheckError(f"{citation}: {len(failed)} of {len(found)} measures came out otherwise")
+    if not document["reproduced"]:
+        raise CheckError(f"{citation}: none of the measures could be judged; see {place / 'certificate.md'}")
     return 0
 
 
-def _unpacked(archive: Path) -> Path:
-    """The folder of the version in an archive, unpacked beside the runs and checked whole."""
-    from tracegen.publishing.received import unpack, version_in
+def _unpacked(archive: Path) -> tuple[Path, str]:
+    """The folder of the version in an archive, unpacked beside the runs and checked whole; and what names the archive.
+
+    Runs of another archive with a version of the same name and number are others.
+    """
+    from tracegen.publishing.received import refuse_no_file, unpack, version_in
     from tracegen.storing.store import part_folder
 
+    refuse_no_file(archive)
     with part_folder(FOLDER) as part:
-        unpack(archive, part)
-        version = version_in(part, archive).version
-        place = FOLDER / f"{version.citation.replace('@', '-')}-archive"
-        if place.exists():
-            shutil.rmtree(place)
-        part.rename(place)
-    return place / "experiments" / version.experiment / "versions" / str(version.number)
+        own = f"-{unpack(archive, part)[:12]}"
+        published = version_in(part, archive)
+        version = published.version
+        if version.status == "withdrawn":
+            print(f"{version.citation}: its author withdrew it: {visible(published.reason)}", file=sys.stderr)
+        place = FOLDER / f"{version.citation.replace('@', '-')}{own}-archive"
+        if not place.exists():
+            part.rename(place)
+    return place / "experiments" / version.experiment / "versions" / str(version.number), own
 
 
 def _faults(folder: Path) -> list[str]:
@@ -109,7 +124,11 @@ def _model(citation: str, facts: Mapping[str, Any], named: Path | None, folder: 
         return str(settings["model"])
     wanted, name = recorded.get("sha256"), str(recorded.get("file"))
     around = [Path("models"), folder.parents[1], folder.parents[3] / "models"]
-    files = [named] if named else [path for place in around for path in sorted(place.glob(f"**/{Path(name).name}"))]
+    files = (
+        [named]
+        if named
+        else [path for place in around for path in sorted(place.glob(f"**/{glob.escape(Path(name).name)}"))]
+    )
     for path in files:
         if path.is_file() and sha256_of(path) == wanted:
             return str(path.absolute())

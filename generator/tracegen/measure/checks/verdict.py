@@ -12,13 +12,14 @@ from tracegen.analysis.passes import measured
 from tracegen.contract.check_keys import Key
 from tracegen.contract.model import Check, CheckState
 from tracegen.contract.quantities import count
-from tracegen.contract.tables import empty
+from tracegen.contract.tables import empty, small_tables
 from tracegen.measure.checks import disk, requests, times
 from tracegen.measure.checks.evidence import Evidence, check
 
 PADDING = 4096  # bytes: a smaller gap between tensors is padding, because some programs pad to pages
 
 
+@small_tables
 def checks_of(evidence: Evidence) -> tuple[Check, ...]:
     """All checks, in this order: evidence, accounting, agreement, model, page faults, requests, time.
 

@@ -59,6 +59,7 @@ class NativeTrace:
     facts: dict[str, object]
 
 
+@contract.small_tables
 def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> NativeTrace:
     """Read the segments of one run. Raises TraceFormatError saying file, byte and fault."""
     segments = read_segments(files)

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
 from tracegen.contract.model import Check, Run, Version
+from tracegen.contract.tables import small_tables
 from tracegen.report.figures.catalogue import part_of
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explained, explained, shortened
@@ -66,6 +67,7 @@ EXPLORER_SCRIPTS = (
 )  # fmt: skip
 
 
+@small_tables
 def render_report(
     run: Run,
     tables: Mapping[str, pd.DataFrame],
