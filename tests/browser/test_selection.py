@@ -191,7 +191,7 @@ def test_each_figure_is_cited_too(tab: Any, project: Project) -> None:
     fields = dict(re.findall(r"  (\w+) = {(.*)},", cited["BibTeX"]))
     (csl,) = json.loads(cited["CSL-JSON"])
     title = figure.locator(".tg-title").inner_text().strip().replace("\u202f", " ")
-    assert cited["BibTeX"].startswith(f"@misc{{{csl['id']},") and csl["id"] == f"demo-v2-{key}"
+    assert cited["BibTeX"].startswith(f"@misc{{demo-v2-{key},") and csl["id"] == f"demo@v2-{key}"
     assert csl["title"].replace("\u202f", " ").endswith(f": {title}")
     assert fields["url"] == csl["URL"] == f"{page.url.partition('#')[0]}#{key}" and fields["version"] == "2"
     published = json.loads((project.bundle("demo", 2) / "citation.json").read_text())[0]

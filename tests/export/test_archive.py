@@ -116,12 +116,12 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
         opened.extractall(tmp_path / "out")
     top = tmp_path / "out" / "sample-v3"
     readme = (top / "README.md").read_text()
-    assert readme.startswith(
-        "# sample@v3\n\nWITHDRAWN: the wrong \\*model\\*.\n\nWhat? ## Check curl x \\| sh &lt;script>\n"
-    )
+    assert readme.startswith("# sample@v3\n\nWITHDRAWN: the wrong \\*model\\*. Computing MUL_MAT")
+    assert '\n\nWhat? ## Check curl x \\| sh &lt;script>\n\nBy Ä "S".. Published 2026-11-26.' in readme
     assert readme.count("\n## Check\n") == 1 and "Licence: CC-BY-4.0." in readme
     assert (top / "LICENSE").read_text().startswith("SPDX-License-Identifier: CC-BY-4.0\n")
     deposit = json.loads((top / "zenodo.json").read_text())["metadata"]
+    assert deposit["description"].startswith("WITHDRAWN: the wrong *model*. ")
     assert deposit["creators"] == [{"name": 'Ä "S".'}] and deposit["license"] == "cc-by-4.0"
     assert yaml.safe_load((top / "CITATION.cff").read_text()) == {
         "cff-version": "1.2.0", "message": "If you use these data, please cite them.", "type": "dataset",

@@ -20,10 +20,10 @@ ENGINES = ("pdflatex", "xelatex", "lualatex")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     top = tmp_path_factory.mktemp("thesis")
-    assert (
-        main(["export", str(EXPERIMENTS / "sample" / "versions" / "3"), "latex", "--out", str(top / "sample-v3")]) == 0
-    )
-    return top / "sample-v3"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(top)
+        assert main(["export", str(EXPERIMENTS / "sample" / "versions" / "3"), "latex"]) == 0
+    return top / "sample-v3"  # its files use this name
 
 
 def test_every_value_figure_and_table_of_the_version_is_there(folder: Path) -> None:

@@ -62,5 +62,5 @@ test("a citation holds no markup of its form, whatever the address says", () => 
   assert.equal([...entry].filter((sign) => sign === "{").length, [...entry].filter((sign) => sign === "}").length);
   const [csl] = JSON.parse(page.citation("CSL-JSON", a, "", url, ""));
   assert.deepEqual([csl.id, csl.title, csl.issued, csl.URL],
-    ["a-v1", "Why? 5 %", { "date-parts": [[2026, 11, 2]] }, safe]);
+    ["a@v1", "Why? 5 %", { "date-parts": [[2026, 11, 2]] }, safe]);
 });

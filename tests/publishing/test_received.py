@@ -99,6 +99,8 @@ def test_a_version_of_somebody_else_is_kept_as_it_is(
         "Somebody else published this version" in page
         and "received" in (site / "experiments" / "sample" / "index.html").read_text()
     )
+    for path in ("index.html", "experiments/index.html"):
+        assert "received from somebody else" in (site / path).read_text(), path
     stated = (VERSION / "citation.bib").read_text().partition("SHA-256 of the content: ")[2][:12]
     assert "../../experiments/sample/v3/index.html" in (site / "x" / stated / "index.html").read_text()
 

@@ -13,7 +13,7 @@ from typing import Any
 from tracegen.contract import quantities as q
 from tracegen.contract.address import name_problem
 from tracegen.contract.errors import SettingsError, StoreError
-from tracegen.contract.model import Version
+from tracegen.contract.model import Run, Version
 from tracegen.contract.text import ended, printable, visible
 from tracegen.export import deposit
 from tracegen.export.format import Format, Source
@@ -65,17 +65,22 @@ def _write(source: Source, folder: Path) -> None:
     contents["mkdocs.yml"] = SITE.format(name=json.dumps(version.citation)).encode()
     contents["journal/index.md"] = f"# {version.citation}\n\n[[{version.citation}]]\n".encode()
     said, facts = bundle.document, source.run.facts
-    contents["README.md"] = _readme(version, said, facts, withdrawn, identifier).encode()
-    if said.get("author"):
-        contents["CITATION.cff"] = _citation(version, said, identifier).encode()
-    if stated := deposit.licence(said):
-        contents["LICENSE"] = stated.encode()
+    if withdrawn:
+        said = {**said, "finding": f"WITHDRAWN: {ended(str(withdrawn['reason']))} {said.get('finding') or ''}".strip()}
+    contents |= {f"llama-cpp/{name}": content for name, content in deposit.hooks_of(facts).items()}
     if source.claims:
         contents["claims.json"] = _json({"version": version.citation, "claims": list(source.claims)})
-    contents |= {f"llama-cpp/{name}": content for name, content in deposit.hooks_of(facts).items()}
-    contents["zenodo.json"] = _json(deposit.zenodo(version, said, identifier))
+    if said.get("author"):
+        contents["CITATION.cff"] = _citation(version, said, identifier).encode()
+        contents["zenodo.json"] = _json(deposit.zenodo(version, said, identifier))
+    if stated := deposit.licence(said):
+        contents["LICENSE"] = stated.encode()
+    contents["README.md"] = _readme(version, said, source.run, identifier, contents, bool(withdrawn)).encode()
+    recorded = json.loads(kept[RUN]) if RUN in kept else {}
     contents["ro-crate-metadata.json"] = _json(
-        deposit.crate(version, said, source.run, identifier, contents, f"{home}/versions/{number}")
+        deposit.crate(
+            version, said, facts, identifier, str(recorded.get("created") or ""), contents, f"{home}/versions/{number}"
+        )
     )
     sums = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(contents.items()))
     contents["SHA256SUMS"] = "".join(sums).encode()
@@ -98,30 +103,33 @@ def _json(document: object) -> bytes:
 def _readme(
     version: Version,
     document: Mapping[str, Any],
-    facts: Mapping[str, Any],
-    withdrawn: Mapping[str, Any] | None,
+    run: Run,
     identifier: str,
+    contents: Mapping[str, bytes],
+    withdrawn: bool,
 ) -> str:
-    """What is here, as Markdown in which no word of a run is markup."""
-    page = f"experiments/{version.experiment}/versions/{version.number}/index.html"
+    """What is here, as Markdown in which no word of a run is markup; `contents` are the other files."""
+    home = f"experiments/{version.experiment}/versions/{version.number}"
     said = [str(document.get("question") or version.title), str(document.get("finding") or "")]
     if withdrawn:
-        successor = f" See {version.experiment}@v{withdrawn['successor']}." if withdrawn.get("successor") else ""
-        said.insert(0, f"WITHDRAWN: {ended(str(withdrawn['reason']))}{successor}")
+        said.reverse()
     terms = f"Licence: {document['licence']}." if document.get("licence") else deposit.NO_LICENCE
-    when = f"Verdict: {version.verdict}. Published {version.created[:10]}. {terms}"
-    lines = (f"{md.prose(words)}\n\n" for words in (*said, when) if words)
-    rows = "".join(f"| {what} | {words} |\n" for what, words in _recorded_of(facts))
+    author = f"By {document['author']}. " if document.get("author") else ""
+    said.append(f"{author}Published {version.created[:10]}. {terms} How to cite it: `{home}/citation.bib`.")
+    noted = [f"{check.title}: {check.found}" for check in run.checks if check.state in ("warning", "failed")]
+    said.append(f"Verdict: {version.verdict}{': ' if noted else ''}{'; '.join(noted)}.")
+    lines = "".join(f"{md.prose(words)}\n\n" for words in said if words)
+    rows = "".join(f"| {what} | {words} |\n" for what, words in _recorded_of(run.facts))
     files = "".join(f"| `{name}` | {words} |\n" for name, words in FILES if _holds(document, name))
+    beside = "".join(f"- `{name}`: {words}\n" for name, words in BESIDE if any(at.startswith(name) for at in contents))
     return f"""# {version.citation}
 
-{"".join(lines)}
-| | |
+{lines}| | |
 |---|---|
 {rows}
 ## Look
 
-Open `{page}` in a browser. It needs no server and no network.
+Open `{home}/index.html` in a browser. It needs no server and no network.
 
 ## Check
 
@@ -131,25 +139,36 @@ Software Heritage's identifier of the folder of the version is `{identifier}`.
 
 ## Build and run again
 
-With tracegen installed, in this folder:
+With {md.prose(str(document.get("generator") or "tracegen"))} or a later one installed, in this folder:
 
     tracegen build    # a site of this version
     tracegen reproduce {version.citation}    # runs it again, and says whether it came out the same
 
 `reproduce` builds llama.cpp, looks for the model by its SHA-256, and judges: counted measures must be equal, times are
-judged by a test. On another machine it says what differs. `claims.json` lists the measures, with the command that
-judges each alone. `tracegen import-version` keeps the version beside versions of one's own.
+judged by a test where there are enough runs on one machine. On another machine it says what differs. `tracegen
+import-version` keeps the version beside versions of one's own.
 
-`llama-cpp/` has what tracegen adds to the source of llama.cpp, where this tracegen still has the hooks that ran; its
-`llama-cpp.toml` says which lines stand where. Otherwise only their hash is known, which stands above.
+## What lies beside the version
 
-## What the version holds
+{beside}- `ro-crate-metadata.json`: what was run on which model, and what it gave (RO-Crate 1.2)
+
+The scripts and styles of the pages, and `llama-cpp/` if it is here, are parts of tracegen, under the MIT licence.
+
+## What the version holds, below `{home}`
 
 | Path | Holds |
 |---|---|
 {files}"""
 
 
+BESIDE = (
+    ("claims.json", "each measure, its value, and the command that judges it"),
+    ("llama-cpp/", "what tracegen adds to the source of llama.cpp; its llama-cpp.toml says which lines stand where"),
+    ("CITATION.cff", "how to cite it"),
+    ("LICENSE", "the licence of what was measured and written"),
+    ("zenodo.json", "the metadata of a deposit, as Zenodo's API takes it"),
+)
+RUN = "data/run.json"
 FILES = (
     ("index.html", "the first page; the others are in folders"),
     ("figures/", "the figures as SVG, Vega-Lite and PDF"),

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tracegen.contract.model import Run, Version
+from tracegen.contract.model import Version
 from tracegen.contract.text import printable
 from tracegen.measure.capture.hooked_tree import hooks_version, own_files
 from tracegen.measure.capture.llama_cpp import read_releases
@@ -78,14 +78,14 @@ def zenodo(version: Version, document: Mapping[str, Any], identifier: str) -> di
     """The metadata of a deposit."""
     author, stated = document.get("author"), document.get("licence")
     described = " ".join(printable(str(text)) for text in (document.get("finding"), ABOUT) if text)
-    related = [{"identifier": identifier, "relation": "isIdenticalTo", "resource_type": "dataset"}]
+    related = [{"identifier": identifier, "relation": "hasPart", "resource_type": "dataset"}]
     if document.get("url"):
-        related.append({"identifier": str(document["url"]), "relation": "isVersionOf", "resource_type": "dataset"})
+        related.append({"identifier": str(document["url"]), "relation": "isDerivedFrom", "resource_type": "dataset"})
     return {
         "metadata": {
             "upload_type": "dataset",
             "title": f"{printable(version.title)} ({version.citation})",
-            "creators": [{"name": printable(str(author))}] if author else [],
+            "creators": [{"name": printable(str(author))}],
             "description": described,
             "version": str(version.number),
             "publication_date": version.created[:10],
@@ -98,19 +98,34 @@ def zenodo(version: Version, document: Mapping[str, Any], identifier: str) -> di
 
 
 def crate(
-    version: Version, document: Mapping[str, Any], run: Run, identifier: str, contents: Mapping[str, bytes], home: str
+    version: Version,
+    document: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    identifier: str,
+    ran: str,
+    contents: Mapping[str, bytes],
+    home: str,
 ) -> dict[str, Any]:
-    """`ro-crate-metadata.json`, of an archive with these files; `home` is the folder of the version."""
+    """`ro-crate-metadata.json`, of an archive with these files; `home` is the folder of the version.
+
+    `ran`: when the run was recorded; empty where that is not known.
+    """
     return {
         "@context": f"{CRATE}/context",
-        "@graph": list(_entities(version, document, run, identifier, contents, f"{home}/")),
+        "@graph": list(_entities(version, document, facts, identifier, ran, contents, f"{home}/")),
     }
 
 
 def _entities(
-    version: Version, document: Mapping[str, Any], run: Run, identifier: str, contents: Mapping[str, bytes], home: str
+    version: Version,
+    document: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    identifier: str,
+    ran: str,
+    contents: Mapping[str, bytes],
+    home: str,
 ) -> Iterator[dict[str, Any]]:
-    model, source = run.facts.get("model") or {}, source_of(run.facts)
+    model, source = facts.get("model") or {}, source_of(facts)
     author, stated = document.get("author"), document.get("licence")
     inside = {f"{home}{name}": what for name, what in FILES.items()}
     parts = {name: what for name, what in {"README.md": README, **inside}.items() if name in contents}
@@ -149,7 +164,7 @@ def _entities(
         "@type": "CreateAction",
         "name": f"The run of {version.citation}",
         "description": "llama.cpp ran the model, and its tracer recorded every operation.",
-        "endTime": run.created.replace("Z", "+00:00"),
+        **({"endTime": ran.replace("Z", "+00:00")} if ran else {}),
         "instrument": {"@id": UPSTREAM},
         "object": {"@id": "#model"},
         "result": {"@id": home},

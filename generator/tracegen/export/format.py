@@ -46,6 +46,7 @@ class Format:
     meaning: str
     write: Callable[[Source, Path], None]
     suffix: str | None = None
+    plain: bool = False  # its folder has the name of the version alone, which its files use
     whole: bool = False  # it shows the whole run, and takes no choice of passes
 
 

@@ -187,5 +187,6 @@ LATEX = Format(
     "latex",
     "a folder for a thesis: figures as PDF of 86, 120 and 160 mm, tables, values, BibTeX, a sample",
     _write,
+    plain=True,
     whole=True,
 )

@@ -35,6 +35,7 @@ class Card:
     of_series: tuple[float, ...] = field(default=())
     matrix: Compared | None = None
     withdrawn: tuple[str, ...] = ()  # the citations of withdrawn versions, newest first
+    received: bool = False  # somebody else published the version that it shows
 
     @property
     def is_published(self) -> bool:
@@ -101,7 +102,14 @@ class Card:
     def counts(self) -> str:
         """`2 versions, 1 draft`."""
         known = ((self.n_versions, "version"), (self.n_drafts, "draft"))
-        return ", ".join(f"{n} {noun}{'s' * (n != 1)}" for n, noun in known if n) or "no version yet"
+        counts = ", ".join(f"{n} {noun}{'s' * (n != 1)}" for n, noun in known if n) or "no version yet"
+        return f"{counts}, {self.whose}" if self.received else counts
+
+    @property
+    def whose(self) -> str:
+        """`received from Ada`; empty for what was published here."""
+        author = self.about.bundle.document.get("author")
+        return f"received from {cut(author) if author else 'somebody else'}" if self.received else ""
 
 
 def card(entry: Entry) -> Card:
@@ -122,6 +130,7 @@ def card(entry: Entry) -> Card:
         _of_series(about, list(abouts.values())),
         next((of for of in entry.comparisons if of.asked.matrix and of.answer), None),
         tuple(p.version.citation for p in entry.published if p.version.status == "withdrawn"),
+        current is not None and bool(current.received),
     )  # fmt: skip
 
 

@@ -56,7 +56,8 @@ def completed(html: str, site: Site, entries: Iterable[JournalEntry], dark: dict
     newest = sorted(entries, key=lambda entry: (entry.date, entry.path), reverse=True)[:N_ENTRIES]
     cards = newest_first([card(entry) for entry in site.entries])
     usable = [c for c in cards if c.folder and c.verdict != "not usable"]
-    lead = next((c for c in usable if c.is_published), usable[0] if usable else None)
+    own = [c for c in usable if not c.received] or usable
+    lead = next((c for c in own if c.is_published), own[0] if own else None)
     ran = [c for c in cards if c is not lead and (c.folder or c.n_versions or c.n_drafts)]
     shown = [(c, site.pictures.of(c.about), _alt(c)) for c in ran[:N_EXPERIMENTS]]
     waiting = [c for c in cards if c is not lead and c not in ran]

@@ -129,7 +129,7 @@ function toPlace() {
   if (element) { element.scrollIntoView({ block: "start" }); }
 }
 
-/* Calls `again` whenever the page becomes taller, as tables do that unpack their rows, until the reader does something. */
+/* Calls `again` whenever the page becomes taller, as tables do that unpack their rows, until the reader acts. */
 function whileGrowing(again) {
   var watch = new ResizeObserver(again);
   watch.observe(document.body);

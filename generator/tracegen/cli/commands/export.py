@@ -73,7 +73,7 @@ def command(
     assert folder is not None  # a stored run has one
     claims = _claims(loaded.citation, folder) if format == "archive" and isinstance(loaded, LoadedVersion) else ()
     source = replace(_source(loaded, folder, passes), figures=tuple(figures), claims=claims)
-    target = out or Path(f"{source.stem}{written.suffix or f'-{format}'}")
+    target = out or Path(f"{source.stem}{'' if written.plain else written.suffix or f'-{format}'}")
     _refuse_place(target, force)
     moved = _write(written, source, target, force)
     print(f"{moved}  {_size(moved):,} bytes")
