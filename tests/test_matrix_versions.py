@@ -106,7 +106,7 @@ def test_the_journal_names_a_cell_and_the_version_must_be_it(made: Path) -> None
     assert plain == of_cell and "tokens/s" in plain and none == []
     for text, why in (
         ("{{ m@v1:threads=2:x }}", "m@v1 is threads=1; threads=2 is m@v2 (current)"),
-        ("{{ m@v1:threads=3:x }}", "threads=3 is no version of it"),
+        ("{{ m@v1:threads=3:x }}", "no version of m has threads=3"),
         ("{{ m:threads=1:x }}", "a reference names a version; threads=1 is m@v1 (current)"),
     ):
         (problem,) = shown(known, text)[1]

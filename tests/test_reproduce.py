@@ -123,7 +123,9 @@ def test_a_version_comes_out_the_same(
     before = (folder / "runs").stat().st_mtime_ns
     assert main(["reproduce", "mine@v1", "--repeat", "2", "--json", *programs]) == 0
     assert json.loads(capsys.readouterr().out)["reproduced"] is True and (folder / "runs").stat().st_mtime_ns == before
-    assert "demo.gguf, SHA-256 " in (folder / "certificate.md").read_text()
+    assert "demo.gguf, SHA-256 " in (text := (folder / "certificate.md").read_text())
+    cited = Path("experiments/mine/versions/1/citation.bib").read_text().partition("SHA-256 of the content: ")[2][:64]
+    assert f"mine@v1, SHA-256 of its content {cited}" in text
     (tmp_path / "other.gguf").write_bytes(b"GGUF")
     assert main(["reproduce", "mine@v1", "--model", "other.gguf", *programs]) == 2
     assert main(["reproduce", "mine@v2", *programs]) == 2 and main(["reproduce", "mine", *programs]) == 2

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from tracegen.contract.tables import BY_NAME, TABLES, Column
+from tracegen.contract.tables import BY_NAME, TABLES, Column, small_tables
 
 NUMBERS = [
     (table.name, column)
@@ -29,3 +29,9 @@ def test_a_column_of_numbers_is_called_nullable_where_it_takes_null(table: str, 
 def test_a_buffer_of_which_nobody_recorded_the_address_has_null() -> None:
     (address,) = (column for column in BY_NAME["buffers"].columns if column.name == "address")
     assert address.nullable
+
+
+def test_the_setting_of_pandas_stays_ones_own() -> None:
+    """It is another one while tables of ours are made, and not in a notebook that imports them."""
+    seen = small_tables(lambda: pd.get_option("mode.string_storage"))
+    assert (seen(), pd.get_option("mode.string_storage")) == ("python", "auto")

@@ -174,6 +174,19 @@ def test_what_a_version_holds_for_latex_is_no_text_of_the_author(known: Referenc
     assert found == ["fine", "another file"], "its bytes are compared, and nothing in it is typed by hand"
 
 
+def test_keys_of_the_bibliography_name_versions(states_of: Any) -> None:
+    """Those of tracegen's own entries; `states_of` leaves out what is fine."""
+    assert states_of(r"As measured \cite{dense-v3, moe-v1, smith-v2} and \autocite[see][3]{moe-v1-fig-layers}.") == []
+    ((state, why),) = states_of(r"As measured \citep[p.~2]{knuth84,dense-v1-fig-heatmap}.")
+    assert state == "withdrawn" and "the wrong model" in why
+    ((state, why),) = states_of(r"It is fast \cite{dense-v2}.")
+    assert state == "superseded" and "dense@v3" in why
+    ((state, why),) = states_of(r"It is fast \cite{dense-v9}.")
+    assert state == "unknown"
+    assert [state for state, _ in states_of(r"It gives 163 tokens/s \cite{dense-v3}.")] == []
+    assert [state for state, _ in states_of(r"It touches 2.69 GiB \cite{dense-v3}.")] == ["near a value"]
+
+
 def test_versions_of_other_tools_are_none_of_ours(states_of: Any) -> None:
     assert states_of("actions/checkout@v4, package@v2 and a.b@v1 are others.") == []
     assert [state for state, _ in states_of("Of dnese@v1 and dense@v4.")] == ["unknown", "unknown"]

@@ -123,12 +123,18 @@ def _outcome(row: Compared, margin: float) -> Reproduced:
 
 
 def certificate(
-    citation: str, comparison: Comparison, found: Sequence[Reproduced], faults: Sequence[str], left_out: int = 0
+    citation: str,
+    comparison: Comparison,
+    found: Sequence[Reproduced],
+    faults: Sequence[str],
+    left_out: int = 0,
+    content: str = "",
 ) -> str:
     """The certificate as Markdown: what was run again where, how it came out, and what was not checked.
 
     `faults`: what is known to be false in the version, which may be why a measure differs. `left_out`: how many
-    measures were not asked for; where some were, all that were asked for are listed.
+    measures were not asked for; where some were, all that were asked for are listed. `content`: the hash that the
+    citation of the version names.
     """
     run = comparison.b.runs[-1]
     host, model = run.facts.get("host", {}), run.facts.get("model", {})
@@ -136,6 +142,7 @@ def certificate(
     listed = [one for one in found if left_out or one.outcome != "equal"]
     lines = [
         f"# {citation}, run again", "", f"{summary(found, left_out)}", "",
+        *([f"- Version: {citation}, SHA-256 of its content {content}"] if content else []),
         f"- When: {run.created}, {q.counted(len(comparison.b.runs), 'run')}",
         f"- Where: {q.printable(str(host.get('cpu')))}, {host.get('cores')} cores, "
         f"{q.size(host['memory_bytes']) if host.get('memory_bytes') else 'memory not known'}, {host.get('kernel')}",

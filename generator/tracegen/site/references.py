@@ -121,8 +121,9 @@ def quoted(known: References, published: Published, name: str, part: str = "", c
     """
     citation, values = published.version.citation, published.bundle.document["values"]
     if cell and not _is_cell(published, cell):
-        here = cell_name(published.bundle.cell.get("factors", {})) or "of no matrix"
-        raise UnknownReferenceError(f"{citation} is {here}; {_where(known, published.version.experiment, cell)}")
+        here = cell_name(published.bundle.cell.get("factors", {}))
+        what = f"is {here}" if here else "belongs to no matrix"
+        raise UnknownReferenceError(f"{citation} {what}; {_where(known, published.version.experiment, cell)}")
     if name not in values:
         near = nearest(name, list(values), "values")
         raise UnknownReferenceError(f"{citation} has no value {name!r}; {near} (data/values.json lists them)")
@@ -154,7 +155,7 @@ def _where(known: References, experiment: str, cell: str) -> str:
     """Which versions have these values of factors."""
     of = [p for p in known.published.values() if p.version.experiment == experiment and _is_cell(p, cell)]
     there = ", ".join(f"{p.version.citation} ({p.version.status})" for p in of)
-    return f"{cell} is {there or 'no version of it'}"
+    return f"{cell} is {there}" if there else f"no version of {experiment} has {cell}"
 
 
 def _no_anchor(published: Published, anchor: str) -> str:
@@ -258,7 +259,10 @@ def _version(known: References, citation: str) -> Published:
 
 def _published_of(known: References, name: str) -> str:
     others = [c for c in known.published if c.partition("@")[0] == name]
-    return f"published are {', '.join(others)}" if others else f"nothing of {name!r} is published"
+    if others:
+        return f"published are {', '.join(others)}"
+    near = difflib.get_close_matches(name, {p.version.experiment for p in known.published.values()}, 1)
+    return f"nothing of {name!r} is published{f'; did you mean {near[0]}?' if near else ''}"
 
 
 def _anchor(figure: Mapping[str, str]) -> str:

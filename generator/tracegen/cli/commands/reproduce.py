@@ -46,6 +46,8 @@ def command(
     from tracegen.comparing.comparison import compare
     from tracegen.comparing.sides import side, side_of
     from tracegen.contract.settings import check_repeat
+    from tracegen.publishing.bundle import read_bundle
+    from tracegen.publishing.citation import hash_of_manifest
     from tracegen.reading.folders import version_folder
     from tracegen.storing import store
 
@@ -68,9 +70,10 @@ def command(
     left_out = len(every) - len(found)
     place = where / "claims" if claims else where  # a certificate of all measures is not replaced by one of some
     place.mkdir(exist_ok=True)
-    text = reproduced.certificate(citation, comparison, found, _faults(folder), left_out)
+    content = hash_of_manifest(read_bundle(folder).document["manifest"])
+    text = reproduced.certificate(citation, comparison, found, _faults(folder), left_out, content)
     store.write_text(place / "certificate.md", text)
-    document = reproduced.as_json(citation, found, left_out)
+    document = {"content": content, **reproduced.as_json(citation, found, left_out)}
     store.write_text(place / "certificate.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     store.write_text(place / "codecheck.yml", reproduced.codecheck(citation, runs[-1].created, found))
     print(json.dumps(document, indent=1, ensure_ascii=False) if as_json else _report(found, place))

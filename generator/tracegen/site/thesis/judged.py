@@ -52,7 +52,10 @@ def judged(known: References, document: Document) -> Iterator[Judged]:
     experiments = {p.version.experiment for p in known.published.values()}
     for paragraph in document.paragraphs:
         for mention in mentions(paragraph):
-            if mention.kind == "name" and not _is_ours(mention.citation.partition("@")[0], experiments):
+            name = mention.citation.partition("@")[0]
+            if mention.kind == "name" and not _is_ours(name, experiments):
+                continue
+            if mention.kind == "cite" and name not in experiments:  # a key of something else
                 continue
             place = place_of(document, paragraph, mention.at)
             state, why, fixed = _of_mention(known, mention)
@@ -116,7 +119,7 @@ def _lacking(known: References, published: Published, of: Mention) -> str:
             quoted(known, published, of.key, of.part, of.cell)
         except UnknownReferenceError as error:
             return str(error)
-    if of.kind in ("value", "name"):
+    if of.kind in ("value", "name", "cite"):
         return ""
     reference = of.page
     if of.kind == "link":
@@ -155,7 +158,7 @@ def _superseded(known: References, published: Published, of: Mention) -> Found:
         return "superseded", f"{said}; the number is the same", _moved(of, citation)
     if lacking := _lacking(known, newer, moved):
         return "superseded", f"{said}; there {lacking}", ""
-    return "superseded", said, _moved(of, citation) if of.kind != "name" else ""
+    return "superseded", said, _moved(of, citation) if of.kind not in ("name", "cite") else ""
 
 
 def _moved(of: Mention, citation: str) -> str:

@@ -18,6 +18,11 @@ _VALUE = re.compile(
     r"\{\{\s*(?P<of>[\w.@-]+):(?:(?P<cell>[^{}:=]+=[^{}:]*):)?\s*(?P<key>[\w.-]+?)\s*(?::\s*(?P<part>[^{}:\s]*)\s*)?\}\}"
 )
 _REFERENCE = re.compile(r"\[\[\s*(?P<reference>[\w.-]+@v[0-9]{1,9}[^\[\]|~\n]*?)\s*(?:\|[^\[\]\n]*)?\]\]")
+# The key of a version in its `citation.bib`, and that of one of its figures on its pages.
+_CITE = re.compile(r"\\[A-Za-z]*cite[A-Za-z]*\*?\s*(?:\[[^\]]*\]\s*){0,2}\{(?P<keys>[^{}]*)\}")
+_KEY = re.compile(
+    r"(?<![^,\s])(?P<name>[A-Za-z0-9][\w.-]{0,63}?)-v(?P<version>[0-9]{1,9})(?:-(?:fig|tab)-[\w-]+)?(?![^,\s])"
+)
 _NAME = re.compile(r"(?<![\w.@/-])(?P<citation>[A-Za-z0-9][\w.-]{0,63}@v[0-9]{1,9})(?![\w-])")
 
 
@@ -25,7 +30,7 @@ _NAME = re.compile(r"(?<![\w.@/-])(?P<citation>[A-Za-z0-9][\w.-]{0,63}@v[0-9]{1,
 class Mention:
     """A mention of a version: `citation` (`fits@v1`; of a value without a version `fits`), and what of it.
 
-    `kind` is link, value, reference, draft or name. `written` is what stands there, at `at` in its paragraph.
+    `kind` is link, value, reference, draft, cite or name. `written` is what stands there, at `at` in its paragraph.
     """
 
     kind: str
@@ -69,6 +74,10 @@ def _found(text: str) -> Iterator[Mention]:
         number = re.match("[0-9]+", rest)
         assert number is not None
         yield Mention("reference", f"{citation}@v{number[0]}", m[0], m.start(), page=m["reference"])
+    for m in _CITE.finditer(text):
+        for key in _KEY.finditer(m["keys"]):
+            at = m.start("keys") + key.start()
+            yield Mention("cite", f"{key['name']}@v{key['version']}", key[0], at)
     for m in _NAME.finditer(text):
         yield Mention("name", m["citation"], m[0], m.start())
 
