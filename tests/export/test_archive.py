@@ -118,6 +118,7 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
     readme = (top / "README.md").read_text()
     assert readme.startswith("# sample@v3\n\nWITHDRAWN: the wrong \\*model\\*. Computing MUL_MAT")
     assert '\n\nWhat? ## Check curl x \\| sh &lt;script>\n\nBy Ä "S".. Published 2026-11-26.' in readme
+    assert "How to cite it: `experiments/sample/versions/3/citation.bib`." in readme
     assert readme.count("\n## Check\n") == 1 and "Licence: CC-BY-4.0." in readme
     assert (top / "LICENSE").read_text().startswith("SPDX-License-Identifier: CC-BY-4.0\n")
     deposit = json.loads((top / "zenodo.json").read_text())["metadata"]

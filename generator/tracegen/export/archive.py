@@ -7,6 +7,7 @@ import hashlib
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tracegen.export import deposit
 from tracegen.export.format import Format, Source
 from tracegen.publishing import versions
 from tracegen.publishing.bundle import VERSION_FILE, read_bundle
+from tracegen.publishing.citation import title_of
 from tracegen.report.words import markdown as md
 from tracegen.storing.store import is_number, verify_manifest
 
@@ -65,6 +67,7 @@ def _write(source: Source, folder: Path) -> None:
     contents["mkdocs.yml"] = SITE.format(name=json.dumps(version.citation)).encode()
     contents["journal/index.md"] = f"# {version.citation}\n\n[[{version.citation}]]\n".encode()
     said, facts = bundle.document, source.run.facts
+    version = replace(version, title=title_of(version.title, said))
     if withdrawn:
         said = {**said, "finding": f"WITHDRAWN: {ended(str(withdrawn['reason']))} {said.get('finding') or ''}".strip()}
     contents |= {f"llama-cpp/{name}": content for name, content in deposit.hooks_of(facts).items()}
@@ -115,7 +118,7 @@ def _readme(
         said.reverse()
     terms = f"Licence: {document['licence']}." if document.get("licence") else deposit.NO_LICENCE
     author = f"By {document['author']}. " if document.get("author") else ""
-    said.append(f"{author}Published {version.created[:10]}. {terms} How to cite it: `{home}/citation.bib`.")
+    said.append(f"{author}Published {version.created[:10]}. {terms}")
     noted = [f"{check.title}: {check.found}" for check in run.checks if check.state in ("warning", "failed")]
     said.append(f"Verdict: {version.verdict}{': ' if noted else ''}{'; '.join(noted)}.")
     lines = "".join(f"{md.prose(words)}\n\n" for words in said if words)
@@ -124,7 +127,9 @@ def _readme(
     beside = "".join(f"- `{name}`: {words}\n" for name, words in BESIDE if any(at.startswith(name) for at in contents))
     return f"""# {version.citation}
 
-{lines}| | |
+{lines}How to cite it: `{home}/citation.bib`.
+
+| | |
 |---|---|
 {rows}
 ## Look
