@@ -135,6 +135,17 @@ def test_a_journal_without_settings_is_the_front_page(here: Path, capsys: pytest
     assert capsys.readouterr().err == SAID and "My own words" in (here / "site/index.html").read_text()
 
 
+def test_a_site_without_a_front_page_begins_with_the_experiments(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["init"]) == 0
+    (here / "journal/index.md").unlink()
+    capsys.readouterr()
+    assert main(["build"]) == 0
+    front = Path(capsys.readouterr().out.strip())
+    assert front == here / "site" / "experiments" / "index.html" and front.is_file()
+
+
 def test_settings_that_are_there_are_taken(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init"]) == 0
     (here / "elsewhere").mkdir()

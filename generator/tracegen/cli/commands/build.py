@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -77,7 +77,10 @@ def _default_config() -> Path:
 
 
 def build_site(config_file: Path, *, strict: bool = False, verify: bool = False) -> Path:
-    """Build the site, and return the path of its front page. Raises TracegenError when it cannot be built."""
+    """Build the site, and return the path of its front page: without a journal's, that of the experiments.
+
+    Raises TracegenError when it cannot be built.
+    """
     from mkdocs.commands.build import build
 
     refuse_odd_date()
@@ -86,7 +89,9 @@ def build_site(config_file: Path, *, strict: bool = False, verify: bool = False)
         config.plugins["tracegen"].config["verify"] = verify or config.plugins["tracegen"].config["verify"]
         with _alone(Path(config.site_dir)):
             build(config)
-    return Path(config.site_dir) / "index.html"
+    front = Path(config.site_dir) / "index.html"
+    plugin: Any = config.plugins["tracegen"]
+    return front if front.is_file() else front.parent / plugin.site.base / front.name
 
 
 @contextmanager
