@@ -28,6 +28,7 @@ def overview(collector: Collector) -> dict[str, Any]:
     return {
         "question": text_of(question) if question else "",
         "answer": findings[0] if findings else None,
+        "disturbed": collector.disturbed and bool(findings) and findings[0].kind in sentences.TIMED,
         "findings": [finding for finding in findings[1:] if finding.effect > 0][: found.MOST],
         "rule": found.RULE,
         "ran": what_ran(collector),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from markupsafe import Markup
@@ -122,8 +122,16 @@ def render_report(
         assets=assets(),
         values=collector.values,
         figures=tuple(collector.figures),
-        finding=unbroken(answer.text) if (answer := views["overview"]["answer"]) else "",
+        finding=_finding(views["overview"]),
     )
+
+
+def _finding(overview: Mapping[str, Any]) -> str:
+    """The answer as lists and archives have it; empty without one."""
+    if not overview["answer"]:
+        return ""
+    care = " Other programs disturbed these times." if overview["disturbed"] else ""
+    return unbroken(overview["answer"].text) + care
 
 
 def environment_of(name: str) -> Environment:

@@ -163,10 +163,14 @@ CHEAPER = (
 )
 
 
+DISTURBED = ("interference", "not_stopped")  # checks that find that other programs took time
+TIMED = ("waiting", "time")  # kinds of findings
+
+
 def times_with_care(checks: Sequence[Check], *, remedy: bool = True) -> str:
     """The note above times; `remedy`: and what to do. `checks`: those of times that did not pass; empty without any."""
     reasons = "; ".join(f"{CARE[c.key][:1].lower()}{CARE[c.key][1:]}" for c in checks)
-    disturbed = any(c.key in ("interference", "not_stopped") for c in checks)
+    disturbed = any(c.key in DISTURBED for c in checks)
     mended = " If other programs ran, run it again without them." if disturbed else ""
     if any(c.key == "tracing_cost" for c in checks):
         mended += f" {CHEAPER}"
