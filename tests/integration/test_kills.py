@@ -87,7 +87,7 @@ def test_kill_9_at_random_moments(tmp_path: Path, hooked: Build, demo: Path, n: 
         assert states(trace)["trace_complete"] == ("passed" if sealed else "failed")
         assert trace.facts["ended"] or child.returncode == -signal.SIGKILL
         shutil.rmtree(folder)
-    assert len(set(n_passes)) > 10, "the moments are spread over load, prompt and tokens"
+    assert len(set(n_passes)) > n // 10, "the moments are spread over load, prompt and tokens"
 
 
 def test_an_abort_in_a_kernel(tmp_path: Path, hooked: Build, demo: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -90,8 +90,7 @@ def build_site(config_file: Path, *, strict: bool = False, verify: bool = False)
         with _alone(Path(config.site_dir)):
             build(config)
     front = Path(config.site_dir) / "index.html"
-    plugin: Any = config.plugins["tracegen"]
-    return front if front.is_file() else front.parent / plugin.site.base / front.name
+    return front if front.is_file() else front.parent / "experiments" / front.name
 
 
 @contextmanager
