@@ -134,7 +134,8 @@ PLACES = (
 
 def test_a_short_address_leads_to_the_version(tab: Any, project: Project) -> None:
     cited = (project.bundle("demo", 2) / "citation.bib").read_text().partition("SHA-256 of the content: ")[2]
-    page = tab(project.site / "x" / cited[:12] / "index.html")
+    page = tab()
+    page.goto((project.site / "x" / cited[:12] / "index.html").as_uri(), wait_until="commit")
     page.wait_for_url("**/experiments/demo/v2/index.html")
     assert page.locator("h1").count() == 1
 
