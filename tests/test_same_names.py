@@ -8,7 +8,7 @@ from tests.stand_in import a_run, a_run_folder, a_version
 from tests.test_site import gathered
 from tracegen.cli.main import main
 from tracegen.contract.errors import SettingsError
-from tracegen.reading.folders import refuse_same_name
+from tracegen.publishing.experiments import refuse_same_name
 
 TOML = 'question = "Q?"\nmodel = "demo"\nprompt = "p"\ntokens = 2\n'
 BOTH = r"experiments/Demo and \S*experiments/demo: differ only in case.*rename one of the folders"

@@ -25,7 +25,6 @@ new PerformanceObserver(list => list.getEntries().forEach(e => {
   if (!e.hadRecentInput) shifts.push(e.value);
 })).observe({ type: "layout-shift", buffered: true });
 """
-MOST_SHIFT = 0.01
 # How wide a page is once it is drawn, and how far things on it have jumped.
 SETTLED = """new Promise(done => requestAnimationFrame(() => setTimeout(() =>
   done([document.documentElement.scrollWidth, shifts.reduce((a, b) => a + b, 0)]), 80)))"""
@@ -127,11 +126,6 @@ def visit_all(window: Any, start: str, pages: list[str]) -> dict[str, Visit]:
         watched.problems.clear()
         page.goto(start + path, wait_until="load")
         width, shift = page.evaluate(SETTLED)
-        if shift > MOST_SHIFT:  # a busy machine may paint before it runs the scripts: what shifts twice is ours
-            page.goto("about:blank")
-            page.goto(start + path, wait_until="load")
-            width, again = page.evaluate(SETTLED)
-            shift = min(shift, again)
         seen[path] = Visit(tuple(watched.problems), page.evaluate("window.tripped"), page.title(), width, shift)
     page.close()
     return seen

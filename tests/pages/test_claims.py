@@ -65,13 +65,14 @@ def test_interference_is_said_above_every_time() -> None:
     assert all(note not in plain(rendered(CASES["dense"]), page.key) for page in report.pages)
 
 
-def test_an_answer_about_time_says_that_it_was_disturbed() -> None:
+def test_an_answer_about_time_says_that_threads_did_not_run_when_they_could() -> None:
+    care = "Read these times with care: threads that could run waited for a processor."
     tables = scaled_case(5, 4)
     warned = a_run(checks=(Check("interference", "Threads had processors", "warning", "40 % without", "≤ 2 %", ""),))
     for run, said in ((warned, True), (a_run(), False)):
         report = rendered(tables, run)
-        assert report.finding.endswith("Other programs disturbed these times.") == said
-        assert ("Other programs disturbed these times." in words(body(report, "overview"))) == said
+        assert report.finding.endswith(care) == said
+        assert (care in words(body(report, "overview")).partition("Link to this figure")[0]) == said
 
 
 def test_one_token_says_that_there_is_no_generate_pass() -> None:

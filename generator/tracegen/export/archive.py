@@ -6,7 +6,7 @@ The same version gives the same bytes on every machine: nothing in the file is c
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from typing import Any
 from tracegen.contract import quantities as q
 from tracegen.contract.address import name_problem
 from tracegen.contract.errors import SettingsError, StoreError
-from tracegen.contract.model import Run, Version
-from tracegen.contract.text import ended, printable, visible
+from tracegen.contract.model import Check
+from tracegen.contract.text import ended, visible
 from tracegen.export import deposit
+from tracegen.export.deposit import FILES, RUN, Deposit
 from tracegen.export.format import Format, Source
 from tracegen.publishing import versions
 from tracegen.publishing.bundle import VERSION_FILE, read_bundle
@@ -56,7 +57,6 @@ def _write(source: Source, folder: Path) -> None:
     withdrawn = versions.read_withdrawn(experiment).get(number)
     home = f"experiments/{experiment.name}"
     kept = {name: (of / name).read_bytes() for name in (*manifest, VERSION_FILE)}
-    identifier = deposit.swhid(kept)
     contents = {f"{home}/versions/{number}/{name}": content for name, content in kept.items()}
     contents[f"{home}/{versions.LEDGER_FILE}"] = _json(
         {"schema": versions.SCHEMA, "experiment": experiment.name, "versions": [_published_entry(entry)]}
@@ -73,18 +73,14 @@ def _write(source: Source, folder: Path) -> None:
     contents |= {f"llama-cpp/{name}": content for name, content in deposit.hooks_of(facts).items()}
     if source.claims:
         contents["claims.json"] = _json({"version": version.citation, "claims": list(source.claims)})
-    if said.get("author"):
-        contents["CITATION.cff"] = _citation(version, said, identifier).encode()
-        contents["zenodo.json"] = _json(deposit.zenodo(version, said, identifier))
-    if stated := deposit.licence(said):
-        contents["LICENSE"] = stated.encode()
-    contents["README.md"] = _readme(version, said, source.run, identifier, contents, bool(withdrawn)).encode()
-    recorded = json.loads(kept[RUN]) if RUN in kept else {}
-    contents["ro-crate-metadata.json"] = _json(
-        deposit.crate(
-            version, said, facts, identifier, str(recorded.get("created") or ""), contents, f"{home}/versions/{number}"
-        )
-    )
+    ran = json.loads(kept[RUN])["created"] if RUN in kept else ""
+    known = Deposit(version, said, facts, str(ran), deposit.swhid(kept), contents)
+    if known.author:
+        contents |= {"CITATION.cff": known.citation().encode(), "zenodo.json": _json(known.zenodo())}
+    if known.licence:
+        contents["LICENSE"] = known.terms().encode()
+    contents["README.md"] = _readme(known, source.run.checks, withdrawn=bool(withdrawn)).encode()
+    contents["ro-crate-metadata.json"] = _json(known.crate())
     sums = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(contents.items()))
     contents["SHA256SUMS"] = "".join(sums).encode()
     with zipfile.ZipFile(folder / f"{source.stem}.zip", "w", zipfile.ZIP_STORED) as archive:
@@ -103,28 +99,22 @@ def _json(document: object) -> bytes:
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _readme(
-    version: Version,
-    document: Mapping[str, Any],
-    run: Run,
-    identifier: str,
-    contents: Mapping[str, bytes],
-    withdrawn: bool,
-) -> str:
-    """What is here, as Markdown in which no word of a run is markup; `contents` are the other files."""
-    home = f"experiments/{version.experiment}/versions/{version.number}"
+def _readme(known: Deposit, checks: Sequence[Check], *, withdrawn: bool) -> str:
+    """What is here, as Markdown in which no word of a run is markup."""
+    version, document, home = known.version, known.document, known.home
     said = [str(document.get("question") or version.title), str(document.get("finding") or "")]
     if withdrawn:
         said.reverse()
-    terms = f"Licence: {document['licence']}." if document.get("licence") else deposit.NO_LICENCE
-    author = f"By {document['author']}. " if document.get("author") else ""
-    said.append(f"{author}Published {version.created[:10]}. {terms}")
-    noted = [f"{check.title}: {check.found}" for check in run.checks if check.state in ("warning", "failed")]
+    terms = f"Licence: {known.licence}." if known.licence else deposit.NO_LICENCE
+    said.append(f"{f'By {known.author}. ' if known.author else ''}Published {version.created[:10]}. {terms}")
+    noted = [f"{check.title}: {check.found}" for check in checks if check.state in ("warning", "failed")]
     said.append(f"Verdict: {version.verdict}{': ' if noted else ''}{'; '.join(noted)}.")
     lines = "".join(f"{md.prose(words)}\n\n" for words in said if words)
-    rows = "".join(f"| {what} | {words} |\n" for what, words in _recorded_of(run.facts))
-    files = "".join(f"| `{name}` | {words} |\n" for name, words in FILES if _holds(document, name))
-    beside = "".join(f"- `{name}`: {words}\n" for name, words in BESIDE if any(at.startswith(name) for at in contents))
+    rows = "".join(f"| {what} | {words} |\n" for what, words in _recorded_of(known.facts))
+    files = "".join(f"| `{name}` | {words} |\n" for name, words, _ in FILES if _holds(document, name))
+    beside = "".join(
+        f"- `{name}`: {words}\n" for name, words in BESIDE if any(at.startswith(name) for at in known.contents)
+    )
     return f"""# {version.citation}
 
 {lines}How to cite it: `{home}/citation.bib`.
@@ -140,7 +130,7 @@ Open `{home}/index.html` in a browser. It needs no server and no network.
 
     sha256sum -c SHA256SUMS
 
-Software Heritage's identifier of the folder of the version is `{identifier}`.
+Software Heritage's identifier of the folder of the version is `{known.identifier}`.
 
 ## Build and run again
 
@@ -173,16 +163,6 @@ BESIDE = (
     ("LICENSE", "the licence of what was measured and written"),
     ("zenodo.json", "the metadata of a deposit, as Zenodo's API takes it"),
 )
-RUN = "data/run.json"
-FILES = (
-    ("index.html", "the first page; the others are in folders"),
-    ("figures/", "the figures as SVG, Vega-Lite and PDF"),
-    ("data/", "their data as CSV"),
-    ("data/tables/", "the tables that every figure is made of"),
-    ("data/run.json", "settings, machine, build and checks of the run"),
-    ("data/values.json", "the published values by name"),
-    ("citation.bib", "how to cite it"),
-)
 
 
 def _holds(document: Mapping[str, Any], path: str) -> bool:
@@ -204,23 +184,6 @@ def _recorded_of(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if host.get("cpu"):
         machine = (str(host["cpu"]), q.size(host.get("memory_bytes")), str(host.get("kernel") or ""))
         yield "Machine", md.prose(", ".join(filter(None, machine)))
-
-
-def _citation(version: Version, document: Mapping[str, Any], identifier: str) -> str:
-    """CITATION.cff 1.2.0. Its values are JSON, which YAML can read."""
-    fields = {
-        "cff-version": "1.2.0",
-        "message": "If you use these data, please cite them.",
-        "type": "dataset",
-        "title": printable(version.title),
-        "version": str(version.number),
-        "date-released": version.created[:10],
-        "authors": [{"name": printable(str(document["author"]))}],
-        **({"url": printable(str(document["url"])).strip()} if document.get("url") else {}),
-        **({"license": document["licence"]} if document.get("licence") else {}),
-        "identifiers": [{"type": "swh", "value": identifier}],
-    }
-    return "".join(f"{key}: {json.dumps(value)}\n" for key, value in fields.items())
 
 
 ARCHIVE = Format(

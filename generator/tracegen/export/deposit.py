@@ -1,11 +1,9 @@
-"""What repositories ask of an archive: RO-Crate, Zenodo's metadata, a SWHID, a licence; made of what a version says.
-
-`crate`: RO-Crate 1.2 with the profile Process Run Crate 0.5: what was run, on which model, and what it gave.
-`zenodo`: the body of a request to Zenodo's deposit API. `swhid`: the identifier that Software Heritage gives a folder.
-"""
+"""What repositories ask of an archive: RO-Crate, Zenodo's metadata, a SWHID, a licence; made of what a version says."""
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tracegen.contract.model import Version
@@ -17,12 +15,17 @@ from tracegen.storing import resources
 
 CRATE, PROFILE = "https://w3id.org/ro/crate/1.2", "https://w3id.org/ro/wfrun/process/0.5"
 UPSTREAM = "https://github.com/ggml-org/llama.cpp"
-README = "What is here, how to check it and to run it again"
-FILES = {
-    "index.html": "The first page of the version",
-    "data/run.json": "Settings, machine, build and checks of the run",
-    "data/values.json": "The published values by name",
-}
+RUN = "data/run.json"
+# What lies in a version: path, what it is, its type.
+FILES = (
+    ("index.html", "the first page; the others are in folders", "text/html"),
+    ("figures/", "the figures as SVG, Vega-Lite and PDF", ""),
+    ("data/", "their data as CSV", ""),
+    ("data/tables/", "the tables that every figure is made of", ""),
+    (RUN, "settings, machine, build and checks of the run", "application/json"),
+    ("data/values.json", "the published values by name", "application/json"),
+    ("citation.bib", "how to cite it", "application/x-bibtex"),
+)
 NO_LICENCE = "No licence is stated; ask the author."
 ABOUT = "What a run of llama.cpp did to memory and disk: pages, figures, tables and the record of the run."
 
@@ -50,12 +53,6 @@ def _object(kind: bytes, content: bytes) -> bytes:
     return hashlib.sha1(b"%b %d\0%b" % (kind, len(content), content), usedforsecurity=False).digest()
 
 
-def licence(document: Mapping[str, Any]) -> str:
-    """The file LICENSE; empty where the version states no licence."""
-    stated = document.get("licence")
-    return f"SPDX-License-Identifier: {stated}\n\n{SPDX}{stated}.html\n" if stated else ""
-
-
 def source_of(facts: Mapping[str, Any]) -> dict[str, str]:
     """The llama.cpp that ran: its package, version, SHA-256 of the source and hash of the hooks; where recorded."""
     recorded = facts.get("llama_cpp") or {}
@@ -74,119 +71,150 @@ def hooks_of(facts: Mapping[str, Any]) -> dict[str, bytes]:
     return own_files(native) if source_of(facts)["hooks"] == hooks_version(native) else {}
 
 
-def zenodo(version: Version, document: Mapping[str, Any], identifier: str) -> dict[str, Any]:
-    """The metadata of a deposit."""
-    author, stated = document.get("author"), document.get("licence")
-    described = " ".join(printable(str(text)) for text in (document.get("finding"), ABOUT) if text)
-    related = [{"identifier": identifier, "relation": "hasPart", "resource_type": "dataset"}]
-    if document.get("url"):
-        related.append({"identifier": str(document["url"]), "relation": "isDerivedFrom", "resource_type": "dataset"})
-    return {
-        "metadata": {
-            "upload_type": "dataset",
-            "title": f"{printable(version.title)} ({version.citation})",
-            "creators": [{"name": printable(str(author))}],
-            "description": described,
-            "version": str(version.number),
-            "publication_date": version.created[:10],
-            "access_right": "open",
-            **({"license": str(stated).lower()} if stated else {}),
-            "keywords": ["llama.cpp", "memory access", "tracegen"],
-            "related_identifiers": related,
-        }
-    }
+@dataclass(frozen=True)
+class Deposit:
+    """What is known of an archive: the version, what its `version.json` and its run say, and the archive's files.
 
-
-def crate(
-    version: Version,
-    document: Mapping[str, Any],
-    facts: Mapping[str, Any],
-    identifier: str,
-    ran: str,
-    contents: Mapping[str, bytes],
-    home: str,
-) -> dict[str, Any]:
-    """`ro-crate-metadata.json`, of an archive with these files; `home` is the folder of the version.
-
-    `ran`: when the run was recorded; empty where that is not known.
+    `ran`: when the run was recorded; empty where that is not known. `identifier`: the SWHID of the version's folder.
+    `contents`: path -> bytes, of what lies in the archive so far.
     """
-    return {
-        "@context": f"{CRATE}/context",
-        "@graph": list(_entities(version, document, facts, identifier, ran, contents, f"{home}/")),
-    }
 
+    version: Version
+    document: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    ran: str
+    identifier: str
+    contents: Mapping[str, bytes]
 
-def _entities(
-    version: Version,
-    document: Mapping[str, Any],
-    facts: Mapping[str, Any],
-    identifier: str,
-    ran: str,
-    contents: Mapping[str, bytes],
-    home: str,
-) -> Iterator[dict[str, Any]]:
-    model, source = facts.get("model") or {}, source_of(facts)
-    author, stated = document.get("author"), document.get("licence")
-    inside = {f"{home}{name}": what for name, what in FILES.items()}
-    parts = {name: what for name, what in {"README.md": README, **inside}.items() if name in contents}
-    of_person = {"author": {"@id": "#author"}} if author else {}
-    yield {
-        "@id": "ro-crate-metadata.json",
-        "@type": "CreativeWork",
-        "about": {"@id": "./"},
-        "conformsTo": {"@id": CRATE},
-    }
-    yield {
-        "@id": "./",
-        "@type": "Dataset",
-        "name": f"{printable(version.title)} ({version.citation})",
-        "description": printable(str(document.get("finding") or ABOUT)),
-        "datePublished": version.created,
-        "license": {"@id": f"{SPDX}{stated}"} if stated else NO_LICENCE,
-        "identifier": {"@id": "#swhid"},
-        "version": str(version.number),
-        "conformsTo": {"@id": PROFILE},
-        "hasPart": [{"@id": home}, *({"@id": path} for path in parts)],
-        "mentions": {"@id": "#run"},
-        **of_person,
-    }
-    yield {"@id": "#swhid", "@type": "PropertyValue", "name": "SWHID", "propertyID": "SWHID", "value": identifier}
-    own = [{"@id": path} for path in parts if path.startswith(home)]
-    yield {"@id": home, "@type": "Dataset", "name": version.citation, "description": ABOUT, "hasPart": own}
-    for path, what in parts.items():
-        kind = {"md": "text/markdown", "html": "text/html", "json": "application/json"}[path.rpartition(".")[2]]
-        name, size = path.rpartition("/")[2], str(len(contents[path]))
-        entity = {"@id": path, "@type": "File", "name": name, "description": what}
-        yield {**entity, "encodingFormat": kind, "contentSize": size}
-    yield {"@id": PROFILE, "@type": ["CreativeWork", "Profile"], "name": "Process Run Crate", "version": "0.5"}
-    yield {
-        "@id": "#run",
-        "@type": "CreateAction",
-        "name": f"The run of {version.citation}",
-        "description": "llama.cpp ran the model, and its tracer recorded every operation.",
-        **({"endTime": ran.replace("Z", "+00:00")} if ran else {}),
-        "instrument": {"@id": UPSTREAM},
-        "object": {"@id": "#model"},
-        "result": {"@id": home},
-        **({"agent": {"@id": "#author"}} if author else {}),
-    }
-    yield {
-        "@id": UPSTREAM,
-        "@type": "SoftwareApplication",
-        "name": f"llama.cpp of {source.get('package', 'an unknown package')} with the hooks of tracegen",
-        "version": source["version"] or "not recorded",
-        "softwareRequirements": printable(str(document.get("generator") or "tracegen")),
-        "url": UPSTREAM,
-    }
-    yield {
-        "@id": "#model",
-        "@type": "CreativeWork",
-        "name": printable(str(model.get("name") or model.get("file") or "a model")),
-        "identifier": f"sha256:{printable(str(model.get('sha256')))}",
-        "description": "The model that ran; it is not in this archive.",
-    }
-    if author:
-        yield {"@id": "#author", "@type": "Person", "name": printable(str(author))}
-    if stated:
-        described = "The licence of this archive, by its identifier in the list of SPDX."
-        yield {"@id": f"{SPDX}{stated}", "@type": "CreativeWork", "name": str(stated), "description": described}
+    @property
+    def home(self) -> str:
+        """The folder of the version."""
+        return f"experiments/{self.version.experiment}/versions/{self.version.number}"
+
+    @property
+    def author(self) -> str:
+        """Who published it; empty where that is not stated."""
+        return printable(str(self.document.get("author") or ""))
+
+    @property
+    def licence(self) -> str:
+        """The identifier of its licence; empty where none is stated."""
+        return str(self.document.get("licence") or "")
+
+    @property
+    def title(self) -> str:
+        """Its question, and how it is cited."""
+        return f"{printable(self.version.title)} ({self.version.citation})"
+
+    def zenodo(self) -> dict[str, Any]:
+        """The body of a request to Zenodo's deposit API, which wants an author."""
+        related = [{"identifier": self.identifier, "relation": "hasPart", "resource_type": "dataset"}]
+        if url := self.document.get("url"):
+            related.append({"identifier": str(url), "relation": "isDerivedFrom", "resource_type": "dataset"})
+        return {
+            "metadata": {
+                "upload_type": "dataset",
+                "title": self.title,
+                "creators": [{"name": self.author}],
+                "description": printable(f"{self.document.get('finding') or ''} {ABOUT}".strip()),
+                "version": str(self.version.number),
+                "publication_date": self.version.created[:10],
+                "access_right": "open",
+                **({"license": self.licence.lower()} if self.licence else {}),
+                "keywords": ["llama.cpp", "memory access", "tracegen"],
+                "related_identifiers": related,
+            }
+        }
+
+    def crate(self) -> dict[str, Any]:
+        """RO-Crate 1.2 with the profile Process Run Crate 0.5: what was run, on which model, and what it gave."""
+        return {"@context": f"{CRATE}/context", "@graph": list(self._entities())}
+
+    def _entities(self) -> Iterator[dict[str, Any]]:
+        home, version, licence = f"{self.home}/", self.version, self.licence
+        author = {"@id": "#author"} if self.author else None
+        known = {f"{home}{name}": (what, kind) for name, what, kind in FILES if kind}
+        known["README.md"] = ("what is here, how to check it and to run it again", "text/markdown")
+        parts = {path: said for path, said in known.items() if path in self.contents}
+        about = {"@id": "ro-crate-metadata.json", "@type": "CreativeWork", "about": {"@id": "./"}}
+        yield {**about, "conformsTo": {"@id": CRATE}}
+        yield {
+            "@id": "./",
+            "@type": "Dataset",
+            "name": self.title,
+            "description": printable(str(self.document.get("finding") or ABOUT)),
+            "datePublished": version.created,
+            "license": {"@id": f"{SPDX}{licence}"} if licence else NO_LICENCE,
+            "identifier": {"@id": "#swhid"},
+            "version": str(version.number),
+            "conformsTo": {"@id": PROFILE},
+            "hasPart": [{"@id": home}, *({"@id": path} for path in parts)],
+            "mentions": {"@id": "#run"},
+            **({"author": author} if author else {}),
+        }
+        yield {
+            "@id": "#swhid", "@type": "PropertyValue", "name": "SWHID", "propertyID": "SWHID", "value": self.identifier,
+        }  # fmt: skip
+        own = [{"@id": path} for path in parts if path.startswith(home)]
+        yield {"@id": home, "@type": "Dataset", "name": version.citation, "description": ABOUT, "hasPart": own}
+        for path, (what, kind) in parts.items():
+            entity = {"@id": path, "@type": "File", "name": path.rpartition("/")[2], "description": what}
+            yield {**entity, "encodingFormat": kind, "contentSize": str(len(self.contents[path]))}
+        yield {"@id": PROFILE, "@type": ["CreativeWork", "Profile"], "name": "Process Run Crate", "version": "0.5"}
+        yield {
+            "@id": "#run",
+            "@type": "CreateAction",
+            "name": f"The run of {version.citation}",
+            "description": "llama.cpp ran the model, and its tracer recorded every operation.",
+            **({"endTime": self.ran.replace("Z", "+00:00")} if self.ran else {}),
+            "instrument": {"@id": UPSTREAM},
+            "object": {"@id": "#model"},
+            "result": {"@id": home},
+            **({"agent": author} if author else {}),
+        }
+        yield from self._ran()
+        if author:
+            yield {**author, "@type": "Person", "name": self.author}
+        if licence:
+            described = "The licence of this archive, by its identifier in the list of SPDX."
+            yield {"@id": f"{SPDX}{licence}", "@type": "CreativeWork", "name": licence, "description": described}
+
+    def _ran(self) -> Iterator[dict[str, Any]]:
+        """The program and the model of the run."""
+        model, source = self.facts.get("model") or {}, source_of(self.facts)
+        yield {
+            "@id": UPSTREAM,
+            "@type": "SoftwareApplication",
+            "name": f"llama.cpp of {source.get('package', 'an unknown package')} with the hooks of tracegen",
+            "version": source["version"] or "not recorded",
+            "softwareRequirements": printable(str(self.document.get("generator") or "tracegen")),
+            "url": UPSTREAM,
+        }
+        yield {
+            "@id": "#model",
+            "@type": "CreativeWork",
+            "name": printable(str(model.get("name") or model.get("file") or "a model")),
+            "identifier": f"sha256:{printable(str(model.get('sha256')))}",
+            "description": "The model that ran; it is not in this archive.",
+        }
+
+    def citation(self) -> str:
+        """CITATION.cff 1.2.0, which wants an author. Its values are JSON, which YAML can read."""
+        url = printable(str(self.document.get("url") or "")).strip()
+        fields = {
+            "cff-version": "1.2.0",
+            "message": "If you use these data, please cite them.",
+            "type": "dataset",
+            "title": printable(self.version.title),
+            "version": str(self.version.number),
+            "date-released": self.version.created[:10],
+            "authors": [{"name": self.author}],
+            **({"url": url} if url else {}),
+            **({"license": self.licence} if self.licence else {}),
+            "identifiers": [{"type": "swh", "value": self.identifier}],
+        }
+        return "".join(f"{key}: {json.dumps(value)}\n" for key, value in fields.items())
+
+    def terms(self) -> str:
+        """The file LICENSE, where a licence is stated."""
+        return f"SPDX-License-Identifier: {self.licence}\n\n{SPDX}{self.licence}.html\n"

@@ -11,16 +11,18 @@ import shutil
 import stat
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import datetime
+from pathlib import Path, PurePosixPath
 
 from tracegen.contract.address import name_problem
 from tracegen.contract.errors import SettingsError, StoreError, os_errors
 from tracegen.contract.text import visible
 from tracegen.publishing import versions
 from tracegen.publishing.bundle import VERSION_FILE
+from tracegen.publishing.experiments import refuse_same_name
 from tracegen.publishing.versions import Published
 from tracegen.storing import store
 from tracegen.storing.hashes import HashCache
@@ -29,6 +31,8 @@ SUMS = "SHA256SUMS"
 MOST_FILES = 100_000
 MOST_BYTES = 1 << 30  # of all files, unpacked: a version has some MB
 MOST_SIGNS = 200  # bytes, of a name
+# What Python's reader of ZIP files raises.
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError, OSError)
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _CHUNK = 1 << 20
 
@@ -42,44 +46,58 @@ class Received:
     withdrawn: bool
 
 
+@dataclass(frozen=True)
+class Unpacked:
+    """An archive that was unpacked and checked: where it lies, its SHA-256, and its version."""
+
+    folder: Path
+    sha256: str
+    published: Published
+
+
+@contextmanager
+def unpacked(archive: Path, beside: Path) -> Iterator[Unpacked]:
+    """During the block, the archive lies unpacked in a hidden part of `beside`, which is deleted unless it is renamed.
+
+    Raises SettingsError for no such file, StoreError for what is no whole archive of one version.
+    """
+    if not archive.is_file():
+        raise SettingsError(f"{archive}: there is no such file; name the archive of a version")
+    with store.part_folder(beside) as part:
+        digest = unpack(archive, part)
+        yield Unpacked(part, digest, version_in(part, archive))
+
+
 def receive(archive: Path, experiments: Path, now: datetime) -> Received:
     """Keep the version in an archive, and what its author says of it since, in `experiments`.
 
     Raises SettingsError where `experiments` has an experiment of that name of its own, and StoreError for an archive
     that is not whole, or has another version of that name and number than is here.
     """
-    refuse_no_file(archive)
-    with store.part_folder(experiments if experiments.is_dir() else experiments.parent) as part:
-        digest = unpack(archive, part)
-        theirs = version_in(part, archive)
-        version = theirs.version
+    with unpacked(archive, experiments if experiments.is_dir() else experiments.parent) as got:
+        version, reason = got.published.version, got.published.reason
         assert version.folder is not None
         home, number = experiments / version.experiment, version.number
-        _refuse_alike(experiments, home.name, archive)
+        refuse_same_name(home)
         home.mkdir(parents=True, exist_ok=True)
         with versions.alone(home):
-            ledger = versions.read_ledger(home)
-            entry = {**versions.entry_of(version), "received": {"archive": digest, "created": _time(now)}}
-            here = ledger.get(number)
-            new = here is None
+            ledger, when = versions.read_ledger(home), versions.written(now)
+            entry = {**versions.entry_of(version), "received": {"archive": got.sha256, "created": when}}
             own = (home / "experiment.toml").exists() or store.run_folders(home)
             if own or not all("received" in each for each in ledger.values()):
                 raise SettingsError(f"{home}: is an experiment of this project; receive {archive} in another project")
-            if here and here["sha256"] != entry["sha256"]:
-                raise StoreError(f"{archive}: holds another {version.citation} than {home}; keep it in another project")
-            if new:
+            here = ledger.get(number)
+            if here is None:
                 _keep(version.folder, home / "versions" / str(number), str(entry["sha256"]))
                 versions.enter(home, {**ledger, number: entry}, home / "versions" / str(number))
+            elif here["sha256"] != entry["sha256"]:
+                raise StoreError(f"{archive}: holds another {version.citation} than {home}; keep it in another project")
             withdrawn = versions.read_withdrawn(home)
-            now_withdrawn = theirs.version.status == "withdrawn" and number not in withdrawn
-            if now_withdrawn:  # its successor is not here
-                withdrawn[number] = {
-                    "reason": theirs.reason,
-                    "successor": None,
-                    "created": entry["received"]["created"],
-                }
+            withdrawal = version.status == "withdrawn" and number not in withdrawn
+            if withdrawal:  # its successor is not here
+                withdrawn[number] = {"reason": reason, "successor": None, "created": when}
                 versions.write_withdrawn(home, withdrawn)
-    return Received(theirs, new, now_withdrawn)
+    return Received(got.published, here is None, withdrawal)
 
 
 def _keep(source: Path, target: Path, digest: str) -> None:
@@ -92,35 +110,20 @@ def _keep(source: Path, target: Path, digest: str) -> None:
             path.rename(beside / path.name)
 
 
-def _refuse_alike(experiments: Path, name: str, archive: Path) -> None:
-    """Raise SettingsError if another experiment has this name in other letters: some file systems mix them up."""
-    for path in experiments.iterdir() if experiments.is_dir() else ():
-        if path.name != name and path.name.casefold() == name.casefold():
-            raise SettingsError(f"{path}: differs only in case from {name} in {archive}; receive it in another project")
-
-
-def refuse_no_file(archive: Path) -> None:
-    """Raise SettingsError unless there is such a file."""
-    if not archive.is_file():
-        raise SettingsError(f"{archive}: there is no such file; name the archive of a version")
-
-
 def unpack(archive: Path, folder: Path) -> str:
     """Unpack an archive into an empty folder, without the folder that its names begin with; returns its SHA-256.
 
     Nothing is written before all names and sizes are looked at. Raises StoreError for what is no archive, leads out of
-    the folder, is too large, or has other files than its list of hashes names; SettingsError for no such file.
+    the folder, is too large, or has other files than its list of hashes names; SettingsError where it cannot be read.
     """
-    refuse_no_file(archive)
     with os_errors(f"{archive}: cannot be read", SettingsError):
         digest = store.sha256_of(archive)
     try:
         with zipfile.ZipFile(archive) as opened:
             entries = _entries(archive, opened)
-            with os_errors(f"{folder}: cannot be written"):
-                sums = {name: _write(opened, entry, folder / name) for name, entry in entries.items()}
+            sums = {name: _write(opened, entry, folder / name) for name, entry in entries.items()}
             listed = _listed(archive, folder / SUMS)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, UnicodeDecodeError) as error:
+    except DAMAGED as error:
         raise StoreError(f"{archive}: is no ZIP file, or a damaged one: {error}; get it again") from error
     del sums[SUMS]
     for name in sorted({*sums, *listed}):
@@ -161,21 +164,28 @@ def _entries(archive: Path, opened: zipfile.ZipFile) -> Mapping[str, zipfile.Zip
         raise StoreError(f"{archive}: has more than {MOST_FILES:,} files or {MOST_BYTES >> 30} GiB; it is not unpacked")
     for info in infos:
         kind = stat.S_IFMT(info.external_attr >> 16)
-        if info.is_dir():
+        if info.filename.endswith("/"):  # a folder
             continue
         top, _, name = info.filename.partition("/")
         parts = [top, *name.split("/")]
         shown = f"{archive}: {visible(info.filename)[:MOST_SIGNS]}"
         if kind not in (0, stat.S_IFREG) or visible(info.filename) != info.filename or "\\" in info.filename:
             raise StoreError(f"{shown} is no plain file; the archive is not unpacked")
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # of others, Python reads all at once
-            raise StoreError(f"{shown} is compressed in an unusual way; the archive is not unpacked")
+        odd = info.compress_type not in (
+            zipfile.ZIP_STORED,
+            zipfile.ZIP_DEFLATED,
+        )  # of others, Python reads all at once
+        if odd or info.flag_bits & 1:
+            raise StoreError(f"{shown} is encrypted, or compressed in an unusual way; the archive is not unpacked")
         if not {"", ".", ".."}.isdisjoint(parts) or any(len(os.fsencode(each)) > MOST_SIGNS for each in parts):
             raise StoreError(f"{shown} has a name that leads elsewhere, or is too long; the archive is not unpacked")
         if name in entries:
             raise StoreError(f"{shown} occurs twice; the archive is not unpacked")
         tops.add(top)
         entries[name] = info
+    for name in entries:
+        if any(parent.as_posix() in entries for parent in PurePosixPath(name).parents):
+            raise StoreError(f"{archive}: {visible(name)} lies in a file; the archive is not unpacked")
     if len(tops) != 1 or SUMS not in entries:
         raise StoreError(f"{archive}: is no archive of a version: `tracegen export NAME@v2 archive` makes one")
     return entries
@@ -183,22 +193,21 @@ def _entries(archive: Path, opened: zipfile.ZipFile) -> Mapping[str, zipfile.Zip
 
 def _write(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> str:
     """Write a file of the archive, no longer than it was said to be; returns its SHA-256."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
-    with opened.open(entry) as packed, path.open("xb") as file:
-        while chunk := packed.read(_CHUNK):
+    with opened.open(entry) as packed, ExitStack() as stack:
+        with os_errors(f"{path.parent}: cannot be written"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = stack.enter_context(path.open("xb"))
+        while chunk := packed.read(_CHUNK):  # an OSError of this is a fault of the archive
             digest.update(chunk)
-            file.write(chunk)
+            with os_errors(f"{path}: cannot be written"):
+                file.write(chunk)
     return digest.hexdigest()
 
 
 def _listed(archive: Path, path: Path) -> Mapping[str, str]:
     """What the list of hashes says: path -> SHA-256."""
-    lines = [_LINE.fullmatch(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [_LINE.fullmatch(line) for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
     if not all(lines):
         raise StoreError(f"{archive}: its {SUMS} is no list of hashes; get it again")
     return {line[2]: line[1] for line in lines if line}
-
-
-def _time(now: datetime) -> str:
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -82,7 +82,7 @@ def _planned(
     return Version(
         experiment=name,
         number=number,
-        created=now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        created=written(now),
         message=printable(message.strip()),
         runs=(run.number,),
         verdict=run.verdict,
@@ -122,6 +122,11 @@ def publish(
             write_bundle(beside, report, identity_of(version, question_of(run)) | cell | cited)
         enter(experiment_folder, {**ledger, version.number: entry_of(version)}, version.folder)
     return version
+
+
+def written(now: datetime) -> str:
+    """A time as records have it: in UTC, to the second."""
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def cited_with(experiment_folder: Path, name: str) -> dict[str, str]:
@@ -183,7 +188,7 @@ def withdraw(
                 f"{experiment_folder.name}@v{number} was withdrawn already ({when}): {before['reason']}; "
                 "to give another reason or successor, add --again"
             )
-        created = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        created = written(now)
         withdrawn[number] = {"reason": printable(reason.strip()), "successor": successor, "created": created}
         if before:
             withdrawn[number]["earlier"] = [*before.pop("earlier", []), before]

@@ -36,6 +36,7 @@ from tracegen.site.references import (
     References,
     UnknownReferenceError,
     is_ours,
+    pieces,
     quoted,
     resolve,
     resolve_difference,
@@ -143,14 +144,6 @@ def _quoted_value(known: References, m: re.Match[str]) -> Element:
     data = SubElement(link, "data", {"value": str(of.number)})
     data.text = AtomicString(f"{of.words}{withdrawn(target.published)}")
     return link
-
-
-def pieces(value: str) -> tuple[str, str, str]:
-    """The cell, the key and the part in `repack=true:KEY:range`; cell and part may be empty."""
-    before, colon, after = value.partition(":")
-    cell, rest = (before, after) if colon and "=" in before else ("", value)
-    key, _, part = rest.partition(":")
-    return cell.strip(), key.strip(), part.strip()
 
 
 class _FigureProcessor(BlockProcessor):

@@ -139,6 +139,14 @@ def quoted(known: References, published: Published, name: str, part: str = "", c
     return Quoted(median, unit, of_runs.words if part else of_runs.text, f", the median: {of_runs.words}")
 
 
+def pieces(value: str) -> tuple[str, str, str]:
+    """The cell, the key and the part in `repack=true:KEY:range`; cell and part may be empty."""
+    before, colon, after = value.partition(":")
+    cell, rest = (before, after) if colon and "=" in before else ("", value)
+    key, _, part = rest.partition(":")
+    return cell.strip(), key.strip(), part.strip()
+
+
 def without_version(known: References, experiment: str, cell: str) -> UnknownReferenceError:
     """What is wrong with a reference to a cell that names no version: its number says which runs are meant."""
     return UnknownReferenceError(f"a reference names a version; {_where(known, experiment, cell)}")

@@ -50,8 +50,8 @@ def command(paths: tuple[Path, ...], as_json: bool, fix: bool, every: bool, expe
 
 def known_versions(experiments: Path) -> References:
     """All published versions, newest first of each experiment. Raises SettingsError where there is no such folder."""
+    from tracegen.publishing.experiments import is_experiment
     from tracegen.publishing.versions import read_published
-    from tracegen.reading.folders import is_experiment
     from tracegen.site.references import references
 
     if not experiments.is_dir():

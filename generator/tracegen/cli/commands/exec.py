@@ -77,7 +77,7 @@ def command(
     from tracegen.contract.settings import check_name
     from tracegen.measure.runs.observe import Observation, observe
     from tracegen.publishing import privacy
-    from tracegen.reading.folders import refuse_same_name
+    from tracegen.publishing.experiments import refuse_same_name
     from tracegen.storing.progress import Progress
 
     if mlock_gb is not None and not KEYS["mlock_gb"].holds(mlock_gb):

@@ -41,7 +41,7 @@ def command(
     from tracegen.measure.capture.hashing import hash_files
     from tracegen.measure.runs import importing
     from tracegen.measure.runs.import_source import default_name, found_in, settings_in
-    from tracegen.reading.folders import refuse_same_name
+    from tracegen.publishing.experiments import refuse_same_name
     from tracegen.storing.progress import Progress
 
     for source in sources:
@@ -74,11 +74,11 @@ def _new_experiment(settings: Path, name: str) -> int:
     from tracegen.cli.commands.run import EXPERIMENTS
     from tracegen.contract.documents import parse_toml
     from tracegen.contract.settings import experiment_from
+    from tracegen.publishing.experiments import refuse_same_name
     from tracegen.readers.foreign import older_settings
     from tracegen.readers.foreign.folder import whole
     from tracegen.readers.foreign.memory_map import parse_json
     from tracegen.readers.foreign.source import opened
-    from tracegen.reading.folders import refuse_same_name
     from tracegen.storing.store import write_text
 
     with opened(settings) as file:

@@ -19,9 +19,9 @@ from tracegen.contract.model import Run, cell_name
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle
+from tracegen.publishing.experiments import refuse_same_name
 from tracegen.publishing.exposed import HISTORY, exposed
 from tracegen.publishing.freeze import freeze
-from tracegen.reading.folders import refuse_same_name
 from tracegen.storing import store
 
 if TYPE_CHECKING:

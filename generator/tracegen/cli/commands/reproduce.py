@@ -89,19 +89,15 @@ def _unpacked(archive: Path) -> tuple[Path, str]:
 
     Runs of another archive with a version of the same name and number are others.
     """
-    from tracegen.publishing.received import refuse_no_file, unpack, version_in
-    from tracegen.storing.store import part_folder
+    from tracegen.publishing.received import unpacked
 
-    refuse_no_file(archive)
-    with part_folder(FOLDER) as part:
-        own = f"-{unpack(archive, part)[:12]}"
-        published = version_in(part, archive)
-        version = published.version
+    with unpacked(archive, FOLDER) as got:
+        version, own = got.published.version, f"-{got.sha256[:12]}"
         if version.status == "withdrawn":
-            print(f"{version.citation}: its author withdrew it: {visible(published.reason)}", file=sys.stderr)
+            print(f"{version.citation}: its author withdrew it: {visible(got.published.reason)}", file=sys.stderr)
         place = FOLDER / f"{version.citation.replace('@', '-')}{own}-archive"
         if not place.exists():
-            part.rename(place)
+            got.folder.rename(place)
     return place / "experiments" / version.experiment / "versions" / str(version.number), own
 
 

@@ -64,7 +64,7 @@ def command(
     from tracegen.contract.matrix import read_matrix
     from tracegen.contract.matrix import with_repeat as with_more_runs
     from tracegen.contract.settings import with_repeat
-    from tracegen.reading.folders import refuse_same_name
+    from tracegen.publishing.experiments import refuse_same_name
 
     file = None if experiment is None else experiment_file(experiment)
     if file is not None and (matrix := read_matrix(file)) is not None:

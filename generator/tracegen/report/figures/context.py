@@ -230,11 +230,6 @@ class Context:
         return [warned[key] for key in NOTED_ABOVE_TIMES if key in warned]
 
     @property
-    def disturbed(self) -> bool:
-        """Whether other programs took time from this run: an answer about time says so."""
-        return any(check.key in sentences.DISTURBED for check in self.care)
-
-    @property
     def time_note(self) -> str:
         """The note above figures of times if a check of times did not pass; else empty."""
         return sentences.times_with_care(self.care)

@@ -9,6 +9,7 @@ from tracegen.contract import quantities as q
 from tracegen.contract.text import text_of
 from tracegen.report.figures.context import Context
 from tracegen.report.findings import found
+from tracegen.report.findings.finding import Finding
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.facts import text_by_token
 from tracegen.report.pages.key_figures import key_figures
@@ -28,7 +29,7 @@ def overview(collector: Collector) -> dict[str, Any]:
     return {
         "question": text_of(question) if question else "",
         "answer": findings[0] if findings else None,
-        "disturbed": collector.disturbed and bool(findings) and findings[0].kind in sentences.TIMED,
+        "care": _care(collector, findings[0]) if findings else "",
         "findings": [finding for finding in findings[1:] if finding.effect > 0][: found.MOST],
         "rule": found.RULE,
         "ran": what_ran(collector),
@@ -36,6 +37,12 @@ def overview(collector: Collector) -> dict[str, Any]:
         "text": text_by_token(collector),
         "pasted": paste(collector),
     }
+
+
+def _care(collector: Collector, answer: Finding) -> str:
+    """What an answer about time is read with, where threads did not run when they could; else empty."""
+    timed = answer.kind in ("waiting", "time")
+    return sentences.with_care([c for c in collector.care if c.key in sentences.DISTURBED]) if timed else ""
 
 
 def what_ran(context: Context) -> str:

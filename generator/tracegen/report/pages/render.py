@@ -130,8 +130,7 @@ def _finding(overview: Mapping[str, Any]) -> str:
     """The answer as lists and archives have it; empty without one."""
     if not overview["answer"]:
         return ""
-    care = " Other programs disturbed these times." if overview["disturbed"] else ""
-    return unbroken(overview["answer"].text) + care
+    return unbroken(f"{overview['answer'].text} {overview['care']}".strip())
 
 
 def environment_of(name: str) -> Environment:

@@ -163,19 +163,23 @@ CHEAPER = (
 )
 
 
-DISTURBED = ("interference", "not_stopped")  # checks that find that other programs took time
-TIMED = ("waiting", "time")  # kinds of findings
+DISTURBED = ("interference", "not_stopped")  # checks that find that threads did not run when they could
 
 
 def times_with_care(checks: Sequence[Check], *, remedy: bool = True) -> str:
     """The note above times; `remedy`: and what to do. `checks`: those of times that did not pass; empty without any."""
-    reasons = "; ".join(f"{CARE[c.key][:1].lower()}{CARE[c.key][1:]}" for c in checks)
     disturbed = any(c.key in DISTURBED for c in checks)
     mended = " If other programs ran, run it again without them." if disturbed else ""
     if any(c.key == "tracing_cost" for c in checks):
         mended += f" {CHEAPER}"
     counted = "" if any(c.key == "op_times" for c in checks) else " Touched bytes are not affected."
-    return f"Read these times with care: {reasons}.{counted}{mended if remedy else ''}" if checks else ""
+    return f"{with_care(checks)}{counted}{mended if remedy else ''}" if checks else ""
+
+
+def with_care(checks: Sequence[Check]) -> str:
+    """`Read these times with care: threads that could run waited for a processor.`; empty without a check."""
+    reasons = "; ".join(f"{CARE[c.key][:1].lower()}{CARE[c.key][1:]}" for c in checks)
+    return f"Read these times with care: {reasons}." if checks else ""
 
 
 def token_times(times_ns: Sequence[float]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
+from tracegen.site.references import pieces
 from tracegen.site.thesis.documents import Document, Paragraph
 
 _LINK = re.compile(
@@ -14,9 +15,8 @@ _LINK = re.compile(
     r"(?:/(?P<page>[a-z][a-z0-9-]*)(?=[/#\s\"'<>)}\],;]|$))?(?:/)?(?:index\.html)?(?:#(?P<anchor>[^\s\"'<>{}|\\)\],;]*[^\s\"'<>{}|\\)\],;.:!?]))?"
 )
 _MACRO = re.compile(r"\\tracegen(?:exact|unit)?\s*\{\s*(?P<of>[^{}]+?)\s*\}\s*\{\s*(?P<key>[^{}]+?)\s*\}")
-_VALUE = re.compile(
-    r"\{\{\s*(?P<of>[\w.@-]+):(?:(?P<cell>[^{}:=]+=[^{}:]*):)?\s*(?P<key>[\w.-]+?)\s*(?::\s*(?P<part>[^{}:\s]*)\s*)?\}\}"
-)
+_VALUE = re.compile(r"\{\{\s*(?P<of>[\w.@-]+):(?P<value>[^{}]*?)\s*\}\}")
+_IS_KEY = re.compile(r"[\w.-]+")
 _REFERENCE = re.compile(r"\[\[\s*(?P<reference>[\w.-]+@v[0-9]{1,9}[^\[\]|~\n]*?)\s*(?:\|[^\[\]\n]*)?\]\]")
 # The key of a version in its `citation.bib`, and that of one of its figures on its pages.
 _CITE = re.compile(r"\\[A-Za-z]*cite[A-Za-z]*\*?\s*(?:\[[^\]]*\]\s*){0,2}\{(?P<keys>[^{}]*)\}")
@@ -68,16 +68,18 @@ def _found(text: str) -> Iterator[Mention]:
         if "#" not in m[0]:  # else the body of a macro
             yield Mention("value", m["of"], m[0], m.start(), key=m["key"])
     for m in _VALUE.finditer(text):
-        yield Mention("value", m["of"], m[0], m.start(), key=m["key"], part=m["part"] or "", cell=m["cell"] or "")
+        cell, key, part = pieces(m["value"])
+        if _IS_KEY.fullmatch(key):
+            yield Mention("value", m["of"], m[0], m.start(), key=key, part=part, cell=cell)
     for m in _REFERENCE.finditer(text):
         citation, _, rest = m["reference"].partition("@v")
         number = re.match("[0-9]+", rest)
         assert number is not None
         yield Mention("reference", f"{citation}@v{number[0]}", m[0], m.start(), page=m["reference"])
     for m in _CITE.finditer(text):
-        for key in _KEY.finditer(m["keys"]):
-            at = m.start("keys") + key.start()
-            yield Mention("cite", f"{key['name']}@v{key['version']}", key[0], at)
+        for named in _KEY.finditer(m["keys"]):
+            at = m.start("keys") + named.start()
+            yield Mention("cite", f"{named['name']}@v{named['version']}", named[0], at)
     for m in _NAME.finditer(text):
         yield Mention("name", m["citation"], m[0], m.start())
 
