@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.foreign_samples import SAMPLES, sample
+from tests.foreign_samples import SAMPLES, copy_of, sample
 from tests.pages.rendered import Undrawn, render
 from tracegen.analysis import timing
 from tracegen.analysis.operations import op_rows
@@ -22,20 +22,28 @@ GGMLVIZ = (
     "07-llama-cbeval-memory",
     "10-truncated-1000-bytes",
 )
+RAW = re.compile(r"\b(nan|None|NaT|run-000)\b|<NA>|&lt;NA&gt;")
 PLACE = Path(__file__).parents[1] / "data" / "foreign" / "ggmlviz"
 
 
 @cache
 def report(name: str) -> Report:
-    source = sample(name) if name in SAMPLES else next(PLACE.glob(f"{name}*"))
+    return report_of(sample(name) if name in SAMPLES else next(PLACE.glob(f"{name}*")))
+
+
+def report_of(source: Path) -> Report:
     run, tables = importing.as_run(found_in([source], None, None, None), Progress())
     return render(dict(tables), replace(run, number=1), executor=Undrawn())
 
 
 @cache
 def words(name: str) -> str:
+    return words_of(report(name))
+
+
+def words_of(rendered: Report) -> str:
     """The text of all pages, without scripts and tags."""
-    bodies = " ".join(page.body for page in report(name).pages)
+    bodies = " ".join(page.body for page in rendered.pages)
     text = re.sub(r"<(script|style|svg)\b.*?</\1>|<[^>]+>", " ", bodies, flags=re.DOTALL)
     return re.sub(r"\s+", " ", text)
 
@@ -45,7 +53,12 @@ def test_pages_say_that_the_run_was_imported_and_hold_no_raw_values(name: str) -
     pages = report(name).pages
     assert all('index.html#imported">imported</a>' in page.body.partition("</header>")[0] for page in pages)
     assert 'id="imported">Another tool recorded this trace' in pages[0].body
-    assert not re.search(r"\b(nan|None|NaT|run-000)\b|<NA>|&lt;NA&gt;", words(name)), name
+    assert not RAW.search(words(name)), name
+
+
+def test_types_that_only_a_dump_of_the_graph_gives_are_not_known_without_it(tmp_path: Path) -> None:
+    text = words_of(report_of(copy_of(GPT_OSS, tmp_path / "it", ("graph-token-00000.json",))))
+    assert "not known" in text and not RAW.search(text)
 
 
 MOE, GPT_OSS = "v3-256-moe", "v4b-1024-gpt-oss"

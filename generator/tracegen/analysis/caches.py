@@ -29,6 +29,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.stack_distance import previous_use, stack_distances
+from tracegen.contract.hashing import hashed
 
 MOST_USES = 100_000
 MOST_STAYS = 100_000
@@ -332,11 +333,3 @@ def _samples(codes: np.ndarray, names: np.ndarray, counts: np.ndarray, most: int
     n = max(round(len(names) * most / len(codes)), 2)
     chosen = order[np.arange(n) * len(names) // n]
     return n / len(names), [codes[np.isin(codes, of)] for of in (chosen, *(chosen[at::2] for at in range(2)))]
-
-
-def hashed(numbers: np.ndarray) -> np.ndarray:
-    """A hash of each number, spread evenly over 64 bits (the finaliser of splitmix64)."""
-    mixed = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return mixed ^ (mixed >> np.uint64(31))

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis.caches import hashed
 from tracegen.analysis.coverage import union
 from tracegen.analysis.granules import granule_uses, n_uses
 from tracegen.analysis.pieces import overlaps
 from tracegen.analysis.stack_distance import previous_use, stack_distances
+from tracegen.contract.hashing import hashed
 
 GRANULES = (2097152, 4096)  # bytes
 KINDS = ("expert", "tensor", "whole tensor", *(f"{size} bytes" for size in GRANULES))

@@ -184,6 +184,21 @@ def test_a_late_impossible_record_is_refused_with_its_place(name: str, what: str
         records_of(path)
 
 
+def test_operations_that_differ_in_the_last_letters_of_two_names_stay_apart(tmp_path: Path) -> None:
+    """A sum of products of words is the same for one pair of them in 256, whatever its factors."""
+    layout = next(each for each in LAYOUTS if each.size_bytes == 256)
+    letters = [(a, b) for a in range(64, 96) for b in range(64, 96)]
+    data = (sample("v3-256-moe") / "tensor_trace.bin").read_bytes()[:256] * len(letters)
+    records = np.frombuffer(bytearray(data), layout.record)
+    words = records.view("u1").reshape(len(records), 256)
+    names = [layout.record.fields["name"][1], layout.record.fields["operands"][1]]
+    for place, column in zip((names[0] + 7, names[1] + 7), zip(*letters, strict=True), strict=True):
+        words[:, place - place % 8 + 7] = column
+    path = tmp_path / "letters.bin"
+    path.write_bytes(records.tobytes())
+    assert len(records_of(path).distinct) == len(letters)
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=4096))
 def test_random_bytes_are_refused_or_read(data: bytes) -> None:

@@ -217,7 +217,7 @@ def _names(context: Collector) -> str:
         touched.head(MOST_NAMES),
         col.text(f"weights touched most {_per(context)}", lambda r: md.code(str(r["name"]))),
         col.count("tensors", "n_tensors"),
-        col.text("type", lambda r: md.code(str(r["dtype"]), 20)),
+        col.text("type", lambda r: md.code(str(r["dtype"]), 20) if q.known(r["dtype"]) else "not known"),
         col.number("in the file, MiB", lambda r: _mib(context, r["size_bytes"])),
         col.number("touched, MiB", lambda r: _mib(context, r["bytes_per_pass"])),
     )

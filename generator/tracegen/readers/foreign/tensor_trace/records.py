@@ -1,7 +1,7 @@
 """Reads the records of a tensor_trace.bin in pieces, so that a file of many GiB needs little memory.
 
 Most of a record is the same each time its operation runs: names, addresses, sizes. That part is kept once for each
-distinct value (found by a hash over its words, with factors drawn anew in each process), and each record keeps its
+distinct value (found by a hash over its words, with a key drawn anew in each process), and each record keeps its
 number.
 """
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tracegen.contract.errors import TraceFormatError
+from tracegen.contract.hashing import hashed
 from tracegen.readers.foreign.source import SourceFile
 from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, MEMORY, N_IDS, OPS, SAMPLE, RecordLayout, layout_of
 
@@ -92,9 +93,10 @@ class _Gathered:
 
     def __init__(self, name: str, layout: RecordLayout) -> None:
         self.name, self.layout, self.n = name, layout, 0
-        words = layout.size_bytes // 8
-        draw = np.random.default_rng()
-        self._factors = draw.integers(1, 1 << 63, words, dtype=np.uint64) | np.uint64(1)
+        end = layout.fixed_end // 8
+        self._common = np.full(end, ~np.uint64(0))  # of each word: the bits that are no time, token, thread or phase
+        self._common[:3] = 0, 0x0000_FFFF_0000_0000, 0x00FF_00FF
+        self._key = np.random.default_rng().integers(0, 1 << 64, end, dtype=np.uint64)
         self._known: dict[int, int] = {}
         none, fields = np.zeros(0, layout.record), ("time_ns", "token", "phase", "thread")
         self._parts = [none]
@@ -121,11 +123,7 @@ class _Gathered:
     def _numbered(self, records: np.ndarray) -> np.ndarray:
         """The number of what each record has in common with others, int32."""
         words = records.view(np.uint64).reshape(len(records), -1)
-        end = self.layout.fixed_end // 8
-        keys = words[:, 3:end] @ self._factors[3:end]
-        # Words 1 and 2 hold token and thread, and the phase, which are columns of their own.
-        keys += (words[:, 1] & np.uint64(0x0000_FFFF_0000_0000)) * self._factors[1]
-        keys += (words[:, 2] & np.uint64(0x00FF_00FF)) * self._factors[2]
+        keys = hashed((words[:, : len(self._key)] & self._common) ^ self._key).sum(axis=1, dtype=np.uint64)
         distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         new = [i for i, key in enumerate(distinct.tolist()) if key not in self._known]
         if new:
