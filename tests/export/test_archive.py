@@ -18,8 +18,11 @@ import yaml
 
 from tests.builders import a_run, scaled_case, stored
 from tracegen.cli.main import main
+from tracegen.contract.model import Version
 from tracegen.export import deposit
 from tracegen.publishing import versions
+from tracegen.publishing.versions import identity_of
+from tracegen.storing import resources
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
@@ -107,6 +110,7 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
         author='Ä "S".',
         url="https://e/x\n",
         licence="CC-BY-4.0",
+        packages={"pandas": "3.1.1", "--index-url": "x", "a": "1\n-r b", "vl-convert": "1.9.0.post1+cpu"},
     )
     versions.withdraw(
         tmp_path / "experiments" / "sample", 3, "the wrong *model*", None, datetime(2026, 12, 1, tzinfo=UTC)
@@ -121,6 +125,7 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
     assert "How to cite it: `experiments/sample/versions/3/citation.bib`." in readme
     assert readme.count("\n## Check\n") == 1 and "Licence: CC-BY-4.0." in readme
     assert (top / "LICENSE").read_text().startswith("SPDX-License-Identifier: CC-BY-4.0\n")
+    assert (top / "requirements.txt").read_text() == "pandas==3.1.1\nvl-convert==1.9.0.post1+cpu\n"
     deposit = json.loads((top / "zenodo.json").read_text())["metadata"]
     assert deposit["description"].startswith("WITHDRAWN: the wrong *model*. ")
     assert deposit["creators"] == [{"name": 'Ä "S".'}] and deposit["license"] == "cc-by-4.0"
@@ -133,6 +138,17 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
     monkeypatch.chdir(top)
     assert main(["build"]) == 0
     assert "the wrong *model*" in (top / "site" / "experiments" / "sample" / "v3" / "index.html").read_text()
+
+
+def test_a_version_records_what_is_installed() -> None:
+    """What the lock file names, and nothing that only tests need."""
+    lock = (EXPERIMENTS.parent / "requirements.lock").read_text()
+    locked = set(re.findall(r"^([\w.-]+)==(\S+)", lock, re.MULTILINE))  # of some packages two, by Python
+    recorded = {re.sub(r"[._-]+", "-", name).lower(): of for name, of in resources.packages().items()}
+    assert set(recorded.items()) <= locked and {"pandas", "vl-convert-python", "mergedeep"} <= recorded.keys()
+    assert recorded.keys().isdisjoint({"pytest", "tracegen", "playwright"})
+    document = identity_of(Version("a", 1, "", "", (), "complete", ""), "")
+    assert document["packages"] == resources.packages()
 
 
 def test_the_hooks_that_ran_come_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

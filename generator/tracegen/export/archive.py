@@ -74,6 +74,8 @@ def _write(source: Source, folder: Path) -> None:
     if source.claims:
         contents["claims.json"] = _json({"version": version.citation, "claims": list(source.claims)})
     ran = json.loads(kept[RUN])["created"] if RUN in kept else ""
+    if pinned := deposit.pinned(said):
+        contents["requirements.txt"] = pinned.encode()
     known = Deposit(version, said, facts, str(ran), deposit.swhid(kept), contents)
     if known.author:
         contents |= {"CITATION.cff": known.citation().encode(), "zenodo.json": _json(known.zenodo())}
@@ -158,6 +160,7 @@ The scripts and styles of the pages, and `llama-cpp/` if it is here, are parts o
 
 BESIDE = (
     ("claims.json", "each measure, its value, and the command that judges it"),
+    ("requirements.txt", "the versions of the Python packages that were installed when it was published, for pip"),
     ("llama-cpp/", "what tracegen adds to the source of llama.cpp; its llama-cpp.toml says which lines stand where"),
     ("CITATION.cff", "how to cite it"),
     ("LICENSE", "the licence of what was measured and written"),

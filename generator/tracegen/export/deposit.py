@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ FILES = (
     ("data/values.json", "the published values by name", "application/json"),
     ("citation.bib", "how to cite it", "application/x-bibtex"),
 )
+_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*")  # nothing else that pip understands
 NO_LICENCE = "No licence is stated; ask the author."
 ABOUT = "What a run of llama.cpp did to memory and disk: pages, figures, tables and the record of the run."
 
@@ -69,6 +71,12 @@ def hooks_of(facts: Mapping[str, Any]) -> dict[str, bytes]:
     """
     native = resources.folder("native")
     return own_files(native) if source_of(facts)["hooks"] == hooks_version(native) else {}
+
+
+def pinned(document: Mapping[str, Any]) -> str:
+    """The packages of a `version.json` as a file of pip, a line each; empty where they were not recorded."""
+    recorded = document.get("packages") or {}
+    return "".join(f"{name}=={of}\n" for name, of in recorded.items() if _PACKAGE.fullmatch(f"{name}=={of}"))
 
 
 @dataclass(frozen=True)

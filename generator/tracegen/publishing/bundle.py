@@ -53,7 +53,7 @@ SHAPE: Mapping[str, Any] = {
     "citation": shapes.TEXT, "experiment": shapes.TEXT, "version": shapes.COUNT, "created": shapes.TEXT,
     "message": shapes.TEXT, "runs": [int], "verdict": shapes.TEXT, "question": shapes.TEXT, "title": str,
     "generator": shapes.TEXT, "finding": shapes.TEXT, "author": shapes.TEXT, "url": shapes.TEXT,
-    "licence": shapes.TEXT,
+    "licence": shapes.TEXT, "packages": {shapes.ANY: str},
     "pages": [_PAGE],
     "figures": [_FIGURE],
     "values": {shapes.ANY: {shapes.NEEDED: ("text",), "unit": shapes.TEXT, "text": shapes.TEXT}},

@@ -27,7 +27,7 @@ from tracegen.publishing import citation
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, verify_bundle, write_bundle
 from tracegen.publishing.cells import cell_of, same_cell
 from tracegen.report.pages.page import Report
-from tracegen.storing import locks, store
+from tracegen.storing import locks, resources, store
 from tracegen.storing.hashes import HashCache
 
 SCHEMA = 1
@@ -291,6 +291,7 @@ def identity_of(version: Version, question: str) -> dict[str, Any]:
         "runs": list(version.runs),
         "verdict": version.verdict,
         "question": question,
+        "packages": resources.packages(),
     }
 
 

@@ -94,6 +94,33 @@ def package_version() -> str:
 
 
 @cache
+def packages() -> dict[str, str]:
+    """The packages that the running tracegen needs, and those that they need: name -> installed version.
+
+    Empty where tracegen is not installed.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    from packaging.requirements import Requirement
+
+    found: dict[str, str] = {}
+    waiting = {("tracegen", "")}
+    seen: set[tuple[str, str]] = set()
+    while waiting:
+        seen.add(each := waiting.pop())
+        try:
+            of = distribution(each[0])
+        except PackageNotFoundError:
+            continue  # needed only elsewhere
+        found[of.name] = of.version
+        for needed in map(Requirement, of.requires or ()):
+            if needed.marker is None or needed.marker.evaluate({"extra": each[1]}):
+                waiting |= {(needed.name, extra) for extra in ("", *needed.extras)} - seen
+    found.pop("tracegen", None)
+    return dict(sorted(found.items(), key=lambda entry: entry[0].lower()))
+
+
+@cache
 def renderer_hash() -> str:
     """Hash of everything that decides how a page looks: version, modules, texts and templates of the package."""
     digest = hashlib.sha256(package_version().encode())
