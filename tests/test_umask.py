@@ -38,7 +38,7 @@ def used(tmp_path: Path) -> None:
     config = a_project(tmp_path)
     assert main(["import", str(sample("v3-256-moe")), "--as", "it"]) == 0
     a_run_folder(tmp_path / "experiments", a_run())
-    for words in (["show", "it"], ["read", "it"], ["export", "it", "csv"], ["export", "it", "ggmlviz"]):
+    for words in (["show", "it"], ["read", "it"], ["export", "it", "csv"], ["export", "it", "dot"]):
         assert main(words) == 0
     assert main(["model", "demo", "models/m.gguf"]) == 0
     build_site(config)

@@ -158,7 +158,7 @@ def test_no_secret_leaves_its_place(
     for folder in (project / "experiments" / "a" / "versions", public, project / "site"):
         assert not found(folder, [*NEVER, *OWN])
 
-    for written in ("perfetto", "csv", "json", "dot", "ggmlviz"):
+    for written in ("perfetto", "csv", "json", "dot"):
         tracegen("export", "a", written, "--out", f"own/{written}")
     tracegen("show", "a", "--json")
     tracegen("show", "a", "--stats")

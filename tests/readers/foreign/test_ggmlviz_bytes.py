@@ -2,7 +2,6 @@
 
 import tracemalloc
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +10,6 @@ from tests.readers.foreign.ggmlviz_bytes import HEADER, graph, memory, op, plain
 from tracegen.contract import tables
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.foreign import ggmlviz
-from tracegen.readers.foreign.ggmlviz.events import RECORD, decode, encode
 from tracegen.readers.foreign.trace import ForeignTrace
 
 SMALL = HEADER + b"".join([memory(4, 5, 0xA, 8, "w"), *two_ops(10)[:3], graph(1, 50, 2)])
@@ -115,15 +113,6 @@ def test_a_label_is_text_whatever_its_bytes_are() -> None:
     broken = broken.replace(b"ffn_up-0", b"ffn_up\xff0")
     found = read(bytes(broken))
     assert isinstance(found, ForeignTrace) and found.tables["graph_nodes"]["name"].tolist()[1] == "ffn_up\ufffd0"
-
-
-@pytest.mark.parametrize("number", ["02", "07"])
-def test_records_are_written_as_they_are_read(number: str) -> None:
-    data = sample(number)
-    events = decode("it", data)
-    fixed = b"".join(data[event.offset : event.offset + RECORD.itemsize] for event in plain(data))
-    written = encode(np.frombuffer(fixed, RECORD), events.label, [text.encode() for text in events.labels])
-    assert written.tobytes() == data
 
 
 def test_memory_stays_within_four_times_the_file() -> None:

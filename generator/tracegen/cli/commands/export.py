@@ -31,7 +31,6 @@ MEANING = {
     "archive": "a version as one ZIP file to deposit: pages, data, hashes, and how to run it again",
     "json": "a folder in the schema of the older tools: traces, graphs, memory map, buffers",
     "dot": "a folder with each graph as a Graphviz file",
-    "ggmlviz": "one trace for ggml-viz: graphs, operations that have times, allocations",
 }
 _PASSES = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 

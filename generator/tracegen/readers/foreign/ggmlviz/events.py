@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,30 +108,6 @@ def decode(name: str, data: bytes) -> VizEvents:
     )  # fmt: skip
 
 
-def encode(records: np.ndarray, label: np.ndarray, labels: Sequence[bytes]) -> np.ndarray:
-    """The bytes of a file with these records (RECORD) in this order; `label` indexes `labels`, -1 for no label."""
-    lengths = np.array([len(text) for text in labels], np.int64)
-    labelled = np.flatnonzero(label >= 0)
-    length = lengths[label[labelled]]
-    step = np.full(len(records), RECORD.itemsize, np.int64)
-    step[labelled] += _LABEL.size + length
-    begin = HEADER.size + np.cumsum(step) - step
-    data = np.zeros(HEADER.size + int(step.sum()), np.uint8)
-    data[: HEADER.size] = np.frombuffer(HEADER.pack(MAGIC, VERSION), np.uint8)
-    records = records.copy()
-    records["has_label"] = label >= 0
-    if len(records):
-        _anywhere(data, RECORD)[begin] = records.view(f"V{RECORD.itemsize}")
-    if len(labelled):
-        _anywhere(data, np.dtype("<u4"))[begin[labelled] + RECORD.itemsize] = length.astype("<u4").view("V4")
-    for size in np.unique(length[length > 0]).tolist():
-        of_size = np.flatnonzero(lengths == size)
-        text = np.frombuffer(b"".join(labels[i] for i in of_size.tolist()), f"V{size}")
-        here = labelled[length == size]
-        _anywhere(data, text.dtype)[begin[here] + _TEXT] = text[np.searchsorted(of_size, label[here])]
-    return data
-
-
 def _check_header(name: str, data: bytes) -> None:
     if len(data) < HEADER.size or data[:8] != MAGIC:
         raise TraceFormatError(
@@ -196,7 +171,7 @@ def _cut_at(name: str, data: bytes, at: int) -> int | None:
     return at
 
 
-def _anywhere(data: bytes | np.ndarray, dtype: np.dtype) -> np.ndarray:
+def _anywhere(data: bytes, dtype: np.dtype) -> np.ndarray:
     """The bytes of `data` as items of `dtype`, which begin at every byte and overlap; too short data raises."""
     raw = np.dtype(f"V{dtype.itemsize}")
     return np.ndarray(len(data) - dtype.itemsize + 1, raw, data, 0, (1,))
