@@ -20,6 +20,8 @@ from typing import Any
 import pytest
 import vl_convert
 
+from tracegen.charts import engine
+
 NOTHING = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" viewBox="0 0 9 9"><g></g></svg>'
 _NAMES = ("vegalite_to_svg", "vegalite_to_vega", "svg_to_png", "svg_to_pdf")
 _DRAW: dict[str, Callable[..., Any]] = {name: getattr(vl_convert, name) for name in _NAMES}
@@ -30,6 +32,7 @@ _FOLDER: list[Path] = []  # one at most; none: everything is drawn
 def kept_in(folder: Path) -> Iterator[None]:
     """In this block, what vl_convert draws is drawn once for each document, by any process with the same folder."""
     folder.mkdir(exist_ok=True)
+    engine.start()  # by a chart that is really drawn
     with pytest.MonkeyPatch.context() as patch:
         for name in _NAMES:
             patch.setattr(vl_convert, name, globals()[name])

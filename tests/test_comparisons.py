@@ -1,5 +1,6 @@
 """The comparisons of a site: which there are, their pages, the cache, and what mkdocs.yml may name."""
 
+import os
 import re
 from dataclasses import replace
 from datetime import timedelta
@@ -155,6 +156,10 @@ def test_the_journal_leads_to_a_comparison_that_it_names(experiments: Path, tmp_
     (config.parent / "journal" / "2026-11-01-day.md").write_text(NAMED)
     (config.parent / "journal" / "index.md").write_text("# Journal\n")
     (config.parent / "experiments").symlink_to(experiments)
+    os.mkfifo(config.parent / "journal" / "pipe.md")
+    with pytest.raises(SettingsError, match=r"pipe\.md: is no regular file"):
+        references.pairs_in(config.parent / "journal")
+    (config.parent / "journal" / "pipe.md").unlink()
     assert references.pairs_in(config.parent / "journal") == [("a@v1", "b@v1"), ("a@v1", "a@v2"), ("a@v1", "a@v9")]
     with pytest.raises(CheckError, match="4 warnings"):
         build_site(config, strict=True)

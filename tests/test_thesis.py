@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -204,8 +205,10 @@ def test_bad_input_is_named_and_harmless(states_of: Any, tmp_path: Path) -> None
         (tmp_path / name).write_text(content)
         with pytest.raises(SettingsError, match=re.escape(name)):
             documents([tmp_path / name])
-    with pytest.raises(SettingsError, match="none\\.tex"):
-        documents([tmp_path / "none.tex"])
+    os.mkfifo(tmp_path / "pipe.tex")
+    for name in ("none.tex", "pipe.tex"):
+        with pytest.raises(SettingsError, match=name):
+            documents([tmp_path / name])
     broken = "@misc{a, url = {https://example.org/experiments/dense/v1/"
     assert [state for state, _ in states_of(broken, "broken.bib")] == ["withdrawn"]
     assert states_of("no such thing \\tracegen{{}{}} [[@v1]] {{ : }} experiments//v1/ " * 50_000) == []  # 3 MB

@@ -20,8 +20,7 @@ import altair as alt
 import vl_convert
 from markupsafe import escape
 
-from tracegen.charts import pdf, png, pointing, theme
-from tracegen.charts.engine import refuse_few_addresses
+from tracegen.charts import engine, pdf, png, pointing, theme
 from tracegen.charts.stamp import Stamp
 
 # A file has the light colours and may be shown on a dark page, so it contains a ground.
@@ -78,6 +77,7 @@ class Drawing:
     @cached_property
     def png(self) -> bytes:
         """The figure for slides: light, at twice the size of the SVG; computed on first use."""
+        engine.start()
         return png.packed(vl_convert.svg_to_png(self.svg, scale=2))
 
 
@@ -107,7 +107,8 @@ def draw_layouts(
 
 def draw(chart: Any, key: str, alt: str, executor: Executor | None = None, width: int = 0) -> Drawing:
     """Draw a chart; `key` makes ids unique on a page, `alt` is the text alternative; `width`: see Drawing."""
-    refuse_few_addresses()
+    if executor is None:
+        engine.start()
     document = themed(chart)
     spec = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     pointable = pointing.is_pointable(document, width)
@@ -176,6 +177,7 @@ def _sized(svg: str, width: int, widths: Mapping[int, int]) -> str:
 
 def to_pdf(svg: str, stamp: Stamp | None = None) -> bytes:
     """A standalone SVG as PDF; dictionary entries are sorted, because the writer leaves them in a random order."""
+    engine.start()
     drawn = vl_convert.svg_to_pdf(svg)
     lines = rb"(?:^ +/[A-Za-z]+\d+ \d+ 0 R\n){2,}"
     ordered = re.sub(lines, lambda m: b"".join(sorted(m[0].splitlines(keepends=True))), drawn, flags=re.MULTILINE)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from tracegen.contract import withheld
+from tracegen.contract import documents, withheld
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import cell_name
 from tracegen.contract.text import printable
@@ -66,7 +66,7 @@ def _read(config: Path) -> Mapping[str, Any]:
 
     Loader.add_multi_constructor("", lambda *_: None)
     try:
-        settings = yaml.load(config.read_text(encoding="utf-8"), Loader)  # a SafeLoader
+        settings = yaml.load(documents.content(config, documents.MOST_TOML, SettingsError), Loader)  # a SafeLoader
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise SettingsError(f"{config}: cannot be read: {error}; correct the file") from error
     return settings if isinstance(settings, Mapping) else {}

@@ -19,6 +19,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tracegen.charts import engine
 from tracegen.contract import documents
 from tracegen.contract.errors import StoreError
 from tracegen.storing import resources
@@ -50,24 +51,13 @@ def drawing_process(folder: Path) -> Iterator[Executor]:
     fork = multiprocessing.get_context("fork")  # safe here: there is one thread, and pandas is not loaded
     begin = ending_with_this_thread(_begin)  # else it holds our output
     with ProcessPoolExecutor(1, fork, begin) as executor:
-        executor.submit(_start_engine)
+        executor.submit(engine.start)
         yield Drawings(folder, executor)
 
 
 def _begin() -> None:
-    """Leave Ctrl-C to the process that asked, and measure text with the fonts that the engine carries.
-
-    It would read a font of the machine anew for each text, which takes longer than the rest of a drawing.
-    """
+    """Leave Ctrl-C to the process that asked."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ["FONTCONFIG_FILE"] = str(resources.folder("templates") / "fonts.conf")
-
-
-def _start_engine() -> None:
-    """Draw the smallest chart, so that Vega is loaded when the first figure comes."""
-    import vl_convert
-
-    vl_convert.vegalite_to_svg({"mark": "point", "data": {"values": []}})
 
 
 def drawn_once(folder: Path, draw: Callable[[Any], Drawn], document: Any) -> Drawn:

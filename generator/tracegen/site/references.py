@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tracegen.contract import address
+from tracegen.contract import address, documents
+from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import cell_name
 from tracegen.publishing.held import addresses_of, shows
 from tracegen.publishing.versions import Published
@@ -15,6 +16,7 @@ from tracegen.site.about import About
 from tracegen.site.comparisons import Compared
 from tracegen.site.pictured import SCHEME
 
+MOST_BYTES = 64 << 20  # of a journal's page
 _NEAREST = 3  # names that a warning proposes
 _FEW = 8  # names that a warning lists
 _PAIR = re.compile(r"\s*(?P<a>[\w.-]+@v[0-9]+)\s*~\s*(?P<b>[\w.-]+@v[0-9]+)\s*")
@@ -208,10 +210,13 @@ def pair_of(reference: str) -> tuple[str, str] | None:
 
 
 def pairs_in(journal: Path) -> list[tuple[str, str]]:
-    """The comparisons that the Markdown files below a folder name, each once; what stands in code names none."""
+    """The comparisons that the Markdown files below a folder name, each once; what stands in code names none.
+
+    Raises SettingsError for what is no regular file, where MkDocs would wait, or read without an end.
+    """
     found: dict[tuple[str, str], None] = {}
-    for path in sorted(journal.rglob("*.md")):
-        text = path.read_text(encoding="utf-8", errors="replace")
+    for path in sorted(path for path in journal.rglob("*.md") if path.exists() and not path.is_dir()):
+        text = documents.content(path, MOST_BYTES, SettingsError, "put a file there").decode("utf-8", "replace")
         if "~" in text:
             found |= dict.fromkeys((m["a"], m["b"]) for m in _NAMED_PAIR.finditer(_CODE.sub("", text)))
     return list(found)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _PACKAGE = Path(__file__).parents[1]
-SOURCES = ("*.py", "*.md", "*.txt")  # the files that make the program what it is
+SOURCES = ("*.py", "*.md", "*.txt", "*.conf")  # the files that make the program what it is
 
 
 def folder(name: str) -> Path:

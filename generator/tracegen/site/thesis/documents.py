@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tracegen.contract.documents import content
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible
 from tracegen.publishing.bundle import VERSION_FILE
@@ -150,9 +151,7 @@ def _read(path: Path, root: Path, found: dict[Path, Document], macros: Macros | 
 def _text_of(document: Document) -> str:
     path = document.path
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise SettingsError(f"{path}: has over {MOST_BYTES >> 20} MiB; check its parts")
-        data = path.read_bytes()
+        data = content(path, MOST_BYTES, SettingsError, "name a text of at most 64 MiB")
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
     try:
