@@ -92,6 +92,21 @@ def test_nothing_draws_on_for_a_process_that_was_killed(tmp_path: Path) -> None:
     assert ended.returncode == -9  # and its output has ended, which a process of its own would hold
 
 
+def test_a_drawing_process_that_is_killed_is_named() -> None:
+    code = """if True:
+        import os
+        from tracegen.contract.errors import EnvironmentFailure
+        from tracegen.report import drawing
+        try:
+            with drawing.process() as executor:
+                executor.submit(os.abort).result()
+        except EnvironmentFailure as error:
+            print(error)
+    """
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert ended.stdout.startswith("the process that draws charts was killed; see whether memory ran out")
+
+
 def test_what_was_used_last_stays(tmp_path: Path) -> None:
     charts = [{**CHART, "mark": mark} for mark in ("area", "line", "rule")]
     for i, chart in enumerate(charts):
@@ -112,22 +127,18 @@ def test_what_was_used_last_stays(tmp_path: Path) -> None:
 FONTS = """
 import sys
 from pathlib import Path
+import vl_convert
 from tracegen.site.drawings import drawing_process
 
-def with_font(name):  # an axis whose place depends on how wide its labels are
-    import vl_convert
-    axis = {"field": "x", "type": "nominal", "axis": {"labelFont": name}}
-    chart = {"mark": "bar", "data": {"values": [{"x": "mill" * 5}]}, "encoding": {"y": axis}}
-    return vl_convert.vegalite_to_svg(chart).replace(name, "")
-
 with drawing_process(Path(sys.argv[1])) as executor:
-    for name in sys.argv[2:]:
-        print(repr(executor.submit(with_font, name).result()))
+    for name in sys.argv[2:]:  # an axis whose place depends on how wide its labels are
+        axis = {"field": "x", "type": "nominal", "axis": {"labelFont": name}}
+        chart = {"mark": "bar", "data": {"values": [{"x": "mill" * 5}]}, "encoding": {"y": axis}}
+        print(repr(executor.submit(vl_convert.vegalite_to_svg, chart).result().replace(name, "")))
 """
 
 
 def test_a_drawing_process_knows_no_font_of_the_machine(tmp_path: Path) -> None:
-    """In a process of its own: one in which the chart engine runs already cannot be forked."""
     if shutil.which("fc-list") is None:
         pytest.skip("no fc-list, which names the fonts of this machine")
     listed = subprocess.run(["fc-list", ":", "family"], capture_output=True, text=True, check=True).stdout

@@ -9,7 +9,7 @@ from tests.small_disk import needs_root, small_disk
 
 pytestmark = [pytest.mark.attack, pytest.mark.llama, needs_root]
 
-NAMES = ("init", "run", "exec", "import", "export", "publish", "build", "sample", "model", "reorder")
+NAMES = ("init", "run", "exec", "import", "export", "publish", "build", "sample", "model", "reorder", "import-version")
 FREE_KIB = (0, 8, 100)
 
 

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.attack, pytest.mark.llama]
 OTHER = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 ANY = {None: (0, 1, 2, 3)}  # the surroundings may stop the command, with a message
 
-FAILED = {None: (0, 1, 3), "read": (2,), "llama-cpp": (2,)}
+FAILED = {None: (0, 1, 3), "read": (2,), "llama-cpp": (2,), "reproduce": (2,)}
 
 SURROUNDINGS = (
     Surroundings("healthy"), Surroundings("another user", before=OTHER),

@@ -13,6 +13,7 @@ from tests.builders import scaled_case
 from tests.foreign_samples import copy_of
 from tests.site_project import NOW, plain_run, stored
 from tests.stand_in import a_project
+from tracegen.cli.main import main
 from tracegen.measure.demo.models import write_demo_model
 from tracegen.publishing.freeze import freeze
 
@@ -49,6 +50,10 @@ COMMANDS = (
     Command("sql", ("sql", "demo/run-001", "SELECT kind, count(*) FROM passes GROUP BY kind")),
     Command("publish", ("publish", "demo", "-m", "tried")),
     Command("build", ("build",)),
+    Command("check", ("check", "note.md"), status=1),  # what it says is no longer true
+    Command("whose", ("whose", "experiments/demo/versions/1/figures/tokens.svg")),
+    Command("import-version", ("import-version", "theirs.zip")),
+    Command("reproduce", ("reproduce", "demo@v1"), status=2),  # nobody has its model
     Command("serve", ("serve", "--help")),
     Command("read", ("read", "demo/run-001"), status=2),  # this run has no evidence
     Command("sample", ("sample", "shown")),
@@ -90,6 +95,12 @@ def make_prototype(root: Path) -> None:
     freeze(experiments / "demo", run, "first", NOW)
     stored(experiments, plain_run(number=2), scaled_case(2, 1))
     write_demo_model("demo", root / "model.gguf")
+    (root / "note.md").write_text("A token takes `{{ demo@v1:nothing }}`.\n")
+    others = root / "others"
+    theirs = stored(others, plain_run("theirs"), scaled_case(1, 1))
+    of = freeze(others / "theirs", theirs, "first", NOW).folder
+    assert main(["export", str(of), "archive", "--out", str(root / "theirs.zip")]) == 0
+    shutil.rmtree(others)
     copy_of("v1-64", root / "older")
 
 

@@ -21,7 +21,7 @@ import vl_convert
 from markupsafe import escape
 
 from tracegen.charts import engine, pdf, png, pointing, theme
-from tracegen.charts.stamp import Stamp
+from tracegen.charts.stamp import Stamp, in_png
 
 # A file has the light colours and may be shown on a dark page, so it contains a ground.
 GROUND = f'<rect width="100%" height="100%" fill="{theme.INK["ground"][1]}"/>'
@@ -74,16 +74,10 @@ class Drawing:
         """The figure as SVG inside a page."""
         return self._forms[1]
 
-    @cached_property
-    def png(self) -> bytes:
-        """The figure for slides: light, at twice the size of the SVG; computed on first use."""
-        engine.start()
-        return png.packed(vl_convert.svg_to_png(self.svg, scale=2))
 
-
-def paper(drawing: Drawing, stamp: Stamp | None = None, widths: Mapping[int, int] = PAPER_MM) -> bytes:
-    """The figure for paper, without a ground, as PDF of the width that `widths` has for its layout: px -> mm."""
-    return to_pdf(_sized(drawing.svg.replace(GROUND, "", 1), drawing.width, widths), stamp)
+def paper(drawing: Drawing, widths: Mapping[int, int] = PAPER_MM) -> str:
+    """The SVG of a figure for paper, without a ground, of the width that `widths` has for its layout: px -> mm."""
+    return _sized(drawing.svg.replace(GROUND, "", 1), drawing.width, widths)
 
 
 def draw_layouts(
@@ -173,6 +167,13 @@ def _sized(svg: str, width: int, widths: Mapping[int, int]) -> str:
     attributes = re.sub(r'\s(width|height|viewBox)="[^"]*"', "", head[0].removesuffix(">"))
     size = f'width="{wide * scale:.4f}" height="{high * scale:.4f}" viewBox="0 0 {_n(wide)} {_n(high)}"'
     return f"{attributes} {size}>{svg[head.end() :]}"
+
+
+def to_png(svg: str, stamp: Stamp | None = None) -> bytes:
+    """A standalone SVG for slides, at twice its size."""
+    engine.start()
+    drawn = png.packed(vl_convert.svg_to_png(svg, scale=2))
+    return in_png(drawn, stamp) if stamp else drawn
 
 
 def to_pdf(svg: str, stamp: Stamp | None = None) -> bytes:

@@ -78,7 +78,7 @@ def _figures(source: Source, document: Mapping[str, Any], folder: Path) -> Itera
         stamp = Stamp(source.name, key, verdict, data, known["sha256"], licence) if known else None
         for width, mm in WIDTHS_MM.items():
             drawing = svg.draw(content.chart(width), key, content.alt, width=width)
-            (folder / f"{key}-{mm}mm.pdf").write_bytes(svg.paper(drawing, stamp, WIDTHS_MM))
+            (folder / f"{key}-{mm}mm.pdf").write_bytes(svg.to_pdf(svg.paper(drawing, WIDTHS_MM), stamp))
         file = f"\\tracegenfolder/figures/{key}-\\tracegenfits mm.pdf"
         label, said = _label("fig", source.name, key), f"tracegen report {source.name}"
         words = latex.figure(label, said, entry["title"], entry["caption"], entry["alt"], [(file, r"\linewidth")])

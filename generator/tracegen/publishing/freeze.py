@@ -11,6 +11,7 @@ from pathlib import Path
 from tracegen.contract.model import Run, Version
 from tracegen.publishing import versions
 from tracegen.publishing.public_form import public_form
+from tracegen.report import drawing
 from tracegen.report.pages.page import Report
 from tracegen.storing import store
 from tracegen.storing.progress import Progress
@@ -44,7 +45,9 @@ def freeze(
         progress.step("check the evidence of the run")
         store.verify_run(folder)
         progress.step("draw the pages")
-        report = render_report(form.run, form.tables(), address=f"{planned.experiment}/{planned.name}", citable=planned)
+        with drawing.process() as executor:
+            address = f"{planned.experiment}/{planned.name}"
+            report = render_report(form.run, form.tables(), address=address, citable=planned, executor=executor)
         if run.verdict != "not usable":
             progress.step("measure the runs that repeat it")
             report = replace(report, files={**report.files, **repeats(folder)})

@@ -12,7 +12,7 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -194,15 +194,23 @@ def _entries(archive: Path, opened: zipfile.ZipFile) -> Mapping[str, zipfile.Zip
 def _write(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> str:
     """Write a file of the archive, no longer than it was said to be; returns its SHA-256."""
     digest = hashlib.sha256()
-    with opened.open(entry) as packed, ExitStack() as stack:
-        with os_errors(f"{path.parent}: cannot be written"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            file = stack.enter_context(path.open("xb"))
-        while chunk := packed.read(_CHUNK):  # an OSError of this is a fault of the archive
-            digest.update(chunk)
-            with os_errors(f"{path}: cannot be written"):
+    with os_errors(f"{path}: cannot be written"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            for chunk in _chunks(opened, entry):
+                digest.update(chunk)
                 file.write(chunk)
     return digest.hexdigest()
+
+
+def _chunks(opened: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    """The content of a file of the archive. Raises what DAMAGED has: here an OSError is a fault of the archive."""
+    try:
+        with opened.open(entry) as packed:
+            while chunk := packed.read(_CHUNK):
+                yield chunk
+    except OSError as error:
+        raise zipfile.BadZipFile(str(error)) from error
 
 
 def _listed(archive: Path, path: Path) -> Mapping[str, str]:

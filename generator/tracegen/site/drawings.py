@@ -8,22 +8,19 @@ that need it wait.
 import fcntl
 import hashlib
 import json
-import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from io import FileIO
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tracegen.charts import engine
 from tracegen.contract import documents
 from tracegen.contract.errors import StoreError
+from tracegen.report import drawing
 from tracegen.storing import resources
-from tracegen.storing.execute import ending_with_this_thread
 
 FOLDER = "drawings"  # below the cache of a site
 MOST = 256 << 20  # bytes that the folder keeps
@@ -46,18 +43,9 @@ class Drawings(Executor):
 
 @contextmanager
 def drawing_process(folder: Path) -> Iterator[Executor]:
-    """During the block, another process draws, and keeps its drawings in `folder`. It ends when this one is killed."""
-    resources.renderer_hash()  # known before the process begins, which needs it too
-    fork = multiprocessing.get_context("fork")  # safe here: there is one thread, and pandas is not loaded
-    begin = ending_with_this_thread(_begin)  # else it holds our output
-    with ProcessPoolExecutor(1, fork, begin) as executor:
-        executor.submit(engine.start)
+    """During the block, another process draws, and keeps its drawings in `folder`."""
+    with drawing.process() as executor:
         yield Drawings(folder, executor)
-
-
-def _begin() -> None:
-    """Leave Ctrl-C to the process that asked."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def drawn_once(folder: Path, draw: Callable[[Any], Drawn], document: Any) -> Drawn:

@@ -8,9 +8,10 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from subprocess import Popen
+from subprocess import Popen, TimeoutExpired
 from typing import Any
 
 from tracegen.contract import documents
@@ -28,6 +29,7 @@ START = (
 )
 
 
+PATIENCE_S = 5.0  # for a process that has given its last answer
 NOT_DRAWN = "could not be drawn"
 
 
@@ -79,6 +81,8 @@ def answers(child: Popen[bytes], n: int) -> Iterator[str]:
     for line in islice(child.stdout or (), n):
         said += 1
         yield str(documents.parse_json(line, "a process that draws", EnvironmentFailure, "build again") or "")
+    with suppress(TimeoutExpired):
+        child.wait(PATIENCE_S)  # a process that is stopped while it ends may leave a traceback
     if said < n:
         yield from [f"{NOT_DRAWN}: {ending(child.wait())}"] * (n - said)
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, TextIO
 
@@ -19,6 +20,7 @@ from tracegen.contract.text import visible
 from tracegen.storing.signals import noticed_interrupts
 
 _PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True)
@@ -110,16 +112,15 @@ def _launched(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
 
 def ending_with_this_thread(before: Callable[[], object] | None) -> Callable[[], None]:
     """What a new process calls first: the kernel kills it when the thread that started it, and waits for it, ends."""
-    libc, parent = ctypes.CDLL(None), os.getpid()
+    return partial(_settle, os.getpid(), before)
 
-    def settle() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it ended before
-            os._exit(1)
-        if before is not None:
-            before()
 
-    return settle
+def _settle(parent: int, before: Callable[[], object] | None) -> None:
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before
+        os._exit(1)
+    if before is not None:
+        before()
 
 
 class Beside:

@@ -5,14 +5,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import pandas as pd
 
 from tracegen.charts import spec, svg, theme
 from tracegen.charts.pointing import pass_rows, shared_values
-from tracegen.charts.stamp import Stamp, in_png, in_svg
+from tracegen.charts.stamp import Stamp, in_svg
 from tracegen.charts.svg import Drawing
 from tracegen.contract.model import Version
 from tracegen.contract.text import without_controls
@@ -50,6 +50,7 @@ class Collector(Context):
     sources: dict[str, str] = field(default_factory=dict)  # of drawings: the file of their data
     values: dict[str, dict[str, object]] = field(default_factory=dict)
     on_paper: set[str] = field(default_factory=set)  # drawings that have PDFs
+    _begun: dict[str, dict[str, Callable[[], bytes]]] = field(default_factory=dict)  # of drawings: files
     _once: dict[str, Any] = field(default_factory=dict)
 
     def once(self, key: str, make: Callable[[], Result]) -> Result:
@@ -160,9 +161,27 @@ class Collector(Context):
         rows = None if file else figure_data(data)
         return FigureView(key, title, caption, alt, drawing, "", tuple(links), numbers or {}, targets, rows)
 
+    def begin_files(self) -> None:
+        """Begin the PDFs and PNGs of the drawings so far: another process makes those of a version meanwhile."""
+        pages = {figure.key: figure.page for figure in self.figures}
+        for key, drawing in self.drawings.items():
+            if key in self._begun:
+                continue
+            stamp, begun = self._stamp(key), self._begun.setdefault(key, {})
+            if key in self.on_paper:
+                for _, name, layout in _papers(key, drawing):
+                    begun[name] = self._begin(svg.to_pdf, svg.paper(layout), stamp)
+            if stamp and pages[key] == FIRST:
+                begun[f"figures/{key}.png"] = self._begin(svg.to_png, drawing.svg, stamp)
+
+    def _begin(self, make: Callable[..., bytes], *of: object) -> Callable[[], bytes]:
+        if self.executor is None or self.citable is None:  # drafts and comparisons keep what is drawn, as texts
+            return partial(make, *of)
+        return self.executor.submit(make, *of).result
+
     def finish(self) -> None:
         """Keep the files of all drawings."""
-        pages = {figure.key: figure.page for figure in self.figures}
+        self.begin_files()
         for key, drawing in self.drawings.items():
             stamp = self._stamp(key)
             for layout in drawing.layouts:
@@ -173,11 +192,8 @@ class Collector(Context):
             if targets or rows:
                 book = script_json(shared_values(targets) | ({"rows": rows} if rows else {}))
                 self.files.add(f"figures/{key}.js", call("tracegenFigure", script_json(key), book))
-            if key in self.on_paper:
-                for _, name, layout in _papers(key, drawing):
-                    self.files.add(name, svg.paper(layout, stamp))
-            if stamp and pages[key] == FIRST:
-                self.files.add(f"figures/{key}.png", in_png(drawing.png, stamp))
+            for name, made in self._begun[key].items():
+                self.files.add(name, made())
 
     def _stamp(self, key: str) -> Stamp | None:
         """What the files of a version's figure say of themselves; those of a draft say nothing."""

@@ -88,6 +88,7 @@ def render_report(
     checks_csv = collector.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
     keys = [key for key, *_ in outline(run)]
     sections = {key: collector.sections(key) for key in keys}  # starts to draw all charts before any page waits
+    collector.begin_files()
     views = {key: BUILDERS[key](collector) if key in BUILDERS else {} for key in keys}
     environment = environment_of(name)
     environment.globals |= {
