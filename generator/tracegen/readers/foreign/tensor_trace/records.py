@@ -1,8 +1,7 @@
 """Reads the records of a tensor_trace.bin in pieces, so that a file of many GiB needs little memory.
 
 Most of a record is the same each time its operation runs: names, addresses, sizes. That part is kept once for each
-distinct value (found by a hash over its words, with a key drawn anew in each process), and each record keeps its
-number.
+distinct value (found by a hash, whose factors are drawn anew in each process), and each record keeps its number.
 """
 
 from collections.abc import Callable
@@ -93,10 +92,7 @@ class _Gathered:
 
     def __init__(self, name: str, layout: RecordLayout) -> None:
         self.name, self.layout, self.n = name, layout, 0
-        end = layout.fixed_end // 8
-        self._common = np.full(end, ~np.uint64(0))  # of each word: the bits that are no time, token, thread or phase
-        self._common[:3] = 0, 0x0000_FFFF_0000_0000, 0x00FF_00FF
-        self._key = np.random.default_rng().integers(0, 1 << 64, end, dtype=np.uint64)
+        self._factors = np.random.default_rng().integers(0, 1 << 64, (2, layout.fixed_end // 8), dtype=np.uint64)
         self._known: dict[int, int] = {}
         none, fields = np.zeros(0, layout.record), ("time_ns", "token", "phase", "thread")
         self._parts = [none]
@@ -123,7 +119,7 @@ class _Gathered:
     def _numbered(self, records: np.ndarray) -> np.ndarray:
         """The number of what each record has in common with others, int32."""
         words = records.view(np.uint64).reshape(len(records), -1)
-        keys = hashed((words[:, : len(self._key)] & self._common) ^ self._key).sum(axis=1, dtype=np.uint64)
+        keys = self._keys(words)
         distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         new = [i for i, key in enumerate(distinct.tolist()) if key not in self._known]
         if new:
@@ -134,6 +130,20 @@ class _Gathered:
         codes = np.array([self._known[key] for key in distinct.tolist()], np.int32)
         numbers: np.ndarray = codes[inverse]
         return numbers
+
+    def _keys(self, words: np.ndarray) -> np.ndarray:
+        """A hash of what each record has in common with others, uint64: of two different ones the same in 2^-56 cases.
+
+        A sum of products forgets what differs in the last bytes of words alone, here the last letters of names, so it
+        is made of the words as they are, and with their bytes in reverse order.
+        """
+        (*few, there), back = np.split(self._factors[0], [1, 2, 3]), self._factors[1, 3:]
+        names = words[:, 3 : 3 + len(there)]
+        keys = hashed(names @ there) ^ (names.byteswap() @ back)
+        # Words 1 and 2 hold token and thread, and the phase, which are columns of their own.
+        for at, common in ((1, 0x0000_FFFF_0000_0000), (2, 0x00FF_00FF)):
+            keys ^= hashed((words[:, at] & np.uint64(common)) ^ few[at])
+        return keys
 
     def _refuse_impossible(self, records: np.ndarray, places: np.ndarray) -> None:
         """Raise TraceFormatError for an operation or a memory without a name, and for a place that no file has."""
