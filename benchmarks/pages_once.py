@@ -18,9 +18,9 @@ from tracegen.storing import store
 
 def main(kind: str, run: Path, target: Path) -> None:
     begin = time.perf_counter()
-    folder, own = _draft(run, target) if kind == "draft" else _version(run)
+    folder = _draft(run, target) if kind == "draft" else _version(run)
     seconds = time.perf_counter() - begin
-    peak = peak_bytes() if own else resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    peak = max(peak_bytes(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
     files = [path for path in folder.rglob("*") if path.is_file()]
     found = {
         "folder": str(folder),
@@ -33,7 +33,7 @@ def main(kind: str, run: Path, target: Path) -> None:
     print(json.dumps(found))
 
 
-def _draft(run: Path, target: Path) -> tuple[Path, bool]:
+def _draft(run: Path, target: Path) -> Path:
     """Its pages are drawn by processes of their own."""
     from tracegen.contract.errors import TracegenError
     from tracegen.site.drafts import Drawing
@@ -42,15 +42,15 @@ def _draft(run: Path, target: Path) -> tuple[Path, bool]:
         made = drawing.drawn[run]
     if isinstance(made, TracegenError):
         raise made
-    return made.bundle.folder, False
+    return made.bundle.folder
 
 
-def _version(run: Path) -> tuple[Path, bool]:
+def _version(run: Path) -> Path:
     from tracegen.publishing.freeze import freeze
 
     version = freeze(run.parent.parent, store.read_run(run), "A benchmark.", datetime.now(UTC))
     assert version.folder is not None
-    return version.folder, True
+    return version.folder
 
 
 if __name__ == "__main__":

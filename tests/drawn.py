@@ -32,7 +32,7 @@ _FOLDER: list[Path] = []  # one at most; none: everything is drawn
 def kept_in(folder: Path) -> Iterator[None]:
     """In this block, what vl_convert draws is drawn once for each document, by any process with the same folder."""
     folder.mkdir(exist_ok=True)
-    engine.start()  # by a chart that is really drawn
+    engine.settle_fonts()  # by a text that is really drawn
     with pytest.MonkeyPatch.context() as patch:
         for name in _NAMES:
             patch.setattr(vl_convert, name, globals()[name])
@@ -86,7 +86,7 @@ def by_this_process() -> Iterator[None]:
         def here(command: object, asks: bytes) -> Iterator[SimpleNamespace]:
             asked.jobs = json.loads(asks)[1]
             main()
-            yield SimpleNamespace(stdout=asked.answers, wait=lambda _: 0)
+            yield SimpleNamespace(stdout=asked.answers, poll=lambda: 0)
 
         return here
 

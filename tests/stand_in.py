@@ -1,6 +1,7 @@
 """A report as small as it can be, hostile on request, and a project to publish it in."""
 
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,14 @@ def keys_of(run: Run) -> tuple[str, ...]:
     return tuple(key for key, *_ in outline(run))
 
 
-def render(run: Run, frames: Mapping[str, pd.DataFrame], *, address: str, citable: Version | None) -> Report:
+def render(
+    run: Run,
+    frames: Mapping[str, pd.DataFrame],
+    *,
+    address: str,
+    citable: Version | None,
+    executor: Executor | None = None,
+) -> Report:
     """Stands for pages.render.render_report."""
     assert set(frames) == set(tables.BY_NAME)
     return a_report(publish.question_of(run), f"address {address}", keys_of(run))

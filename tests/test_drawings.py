@@ -92,19 +92,23 @@ def test_nothing_draws_on_for_a_process_that_was_killed(tmp_path: Path) -> None:
     assert ended.returncode == -9  # and its output has ended, which a process of its own would hold
 
 
-def test_a_drawing_process_that_is_killed_is_named() -> None:
+def test_a_drawing_process_says_what_went_wrong_and_that_it_was_killed() -> None:
     code = """if True:
         import os
         from tracegen.contract.errors import EnvironmentFailure
         from tracegen.report import drawing
-        try:
-            with drawing.process() as executor:
-                executor.submit(os.abort).result()
-        except EnvironmentFailure as error:
-            print(error)
+        with drawing.process() as executor:
+            for call in ((len, "abc"), (len,), (os.abort,), (len, "abc")):
+                try:
+                    print(executor.submit(*call).result())
+                except (EnvironmentFailure, TypeError) as error:
+                    print(f"{type(error).__name__}: {error}")
     """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert ended.stdout.startswith("the process that draws charts was killed; see whether memory ran out")
+    killed = "EnvironmentFailure: the process that draws charts was killed; see whether memory ran out"
+    length, wrong, *lost = ended.stdout.splitlines()
+    assert length == "3" and wrong.startswith("TypeError: len()") and len(lost) == 2
+    assert all(line.startswith(killed) for line in lost)
 
 
 def test_what_was_used_last_stays(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import vl_convert
 
 from tests.builders import a_moe_run, scaled_case
-from tracegen.charts import buffers, by_layer, experts, file_tokens, heatmap, svg, theme, timeline
+from tracegen.charts import buffers, by_layer, experts, file_tokens, forms, heatmap, svg, theme, timeline
 from tracegen.contract.text import three, whole_percent
 from tracegen.report.figures.catalogue import CHARTS
 from tracegen.report.figures.heatmap import HEATMAP
@@ -34,8 +34,8 @@ def test_every_chart_is_drawn_with_marks_and_a_text_alternative(figures: dict[st
         assert marks, key
         assert root[0].tag.endswith("title") and root[0].text, key
         assert len(marks) <= 5_000
-        assert svg.to_pdf(svg.paper(drawing)).startswith(b"%PDF")
-        png = svg.to_png(drawing.svg)
+        assert forms.to_pdf(svg.paper(drawing)).startswith(b"%PDF")
+        png = forms.to_png(drawing.svg)
         width, height = struct.unpack(">II", png[16:24])
         asked = [float(root.get(name, "0")) for name in ("width", "height")]
         assert png.startswith(b"\x89PNG")

@@ -11,7 +11,7 @@ import pytest
 import vl_convert
 from pypdf import PdfReader
 
-from tracegen.charts import pdf, svg
+from tracegen.charts import forms, pdf
 
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="40" font-family="Arial, Liberation Sans"><text x="5" '
@@ -75,8 +75,8 @@ SEVERAL_FONTS = (
 )
 BOTH = """
 import hashlib, sys, vl_convert
-from tracegen.charts import svg
-print(*(hashlib.sha256(to_pdf(sys.argv[1])).hexdigest() for to_pdf in (vl_convert.svg_to_pdf, svg.to_pdf)))
+from tracegen.charts import forms
+print(*(hashlib.sha256(to_pdf(sys.argv[1])).hexdigest() for to_pdf in (vl_convert.svg_to_pdf, forms.to_pdf)))
 """
 
 
@@ -85,7 +85,7 @@ def test_a_drawing_with_several_fonts_gives_one_file() -> None:
     said = [subprocess.check_output([sys.executable, "-c", BOTH, SEVERAL_FONTS], text=True).split() for _ in range(4)]
     theirs, ours = zip(*said, strict=True)
     assert len(set(theirs)) > 1 and len(set(ours)) == 1
-    (page,) = PdfReader(io.BytesIO(svg.to_pdf(SEVERAL_FONTS)), strict=True).pages
+    (page,) = PdfReader(io.BytesIO(forms.to_pdf(SEVERAL_FONTS)), strict=True).pages
     assert [word in page.extract_text() for word in ("plain", "slanted", "bold", "éüÅ")] == [True] * 4
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from pypdf import PdfReader
 
-from tracegen.charts import svg
+from tracegen.charts import forms, svg
 from tracegen.charts.stamp import Stamp, in_svg, stamps
 
 STAMP = Stamp("fits@v1", "layers", "complete with warnings", "data/layers.csv", "0f" * 32, "CC0-1.0")
@@ -32,18 +32,17 @@ def described(xml: bytes | str) -> dict[str, str | None]:
 def test_other_readers_find_the_stamp_in_every_kind_of_file(drawing: svg.Drawing) -> None:
     files = {
         "svg": in_svg(drawing.svg, STAMP).encode(),
-        "png": svg.to_png(drawing.svg, STAMP),
-        "pdf": svg.to_pdf(svg.paper(drawing), STAMP),
+        "png": forms.to_png(drawing.svg, STAMP),
+        "pdf": forms.to_pdf(svg.paper(drawing), STAMP),
     }
     assert [stamps(content) for content in files.values()] == [[STAMP]] * 3
-    assert not any(
-        stamps(content) for content in (drawing.svg.encode(), svg.to_png(drawing.svg), svg.to_pdf(svg.paper(drawing)))
-    )
+    unstamped = (drawing.svg.encode(), forms.to_png(drawing.svg), forms.to_pdf(svg.paper(drawing)))
+    assert not any(stamps(content) for content in unstamped)
     assert described(files["svg"]) == vars(STAMP)
     reader = PdfReader(io.BytesIO(files["pdf"]), strict=True)
     assert reader.xmp_metadata is not None and reader.xmp_metadata.dc_identifier == "fits@v1#fig-layers"
     assert described(reader.pages[0]["/Metadata"].get_data()) == vars(STAMP)
-    bare = PdfReader(io.BytesIO(svg.to_pdf(svg.paper(drawing))), strict=True)
+    bare = PdfReader(io.BytesIO(forms.to_pdf(svg.paper(drawing))), strict=True)
     assert reader.pages[0].get_contents().get_data() == bare.pages[0].get_contents().get_data()  # type: ignore[union-attr]
     at, texts = 8, []
     while at < len(files["png"]):  # as the PNG specification says it

@@ -1,36 +1,50 @@
-"""What drawing charts needs of the machine: the JavaScript engine that draws them reserves many addresses."""
+"""The JavaScript engine that draws charts: its fonts, and the many addresses that it reserves."""
 
 import os
 import resource
-from functools import cache
 from pathlib import Path
+from threading import Lock
 
 from tracegen.contract.errors import EnvironmentFailure
 
 GIB = 1 << 30
 ADDRESSES = 66 * GIB  # reserved, not used; with fewer the engine ends the whole process
-
 FONTS = Path(__file__).with_name("fonts.conf")
+TEXT = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text y="9">a</text></svg>'
+
+_VARIABLE = "FONTCONFIG_FILE"
+_settling = Lock()
+_settled: list[bool] = []
 
 
-@cache
-def start() -> None:
-    """Start the engine with the fonts that it carries, which are the same on every machine.
+def settle_fonts() -> None:
+    """Let whatever this process draws have the fonts that the engine carries, the same on every machine.
 
-    It would read a font of the machine anew for each text, which takes longer than the rest of a drawing. It looks
-    for fonts once, so the programs that this one starts see no other variable of fontconfig.
+    The engine looks for fonts when it meets the first text; it would read one of the machine anew for each text, which
+    takes longer than the rest of a drawing. Programs that this process starts know nothing of it.
     """
     import vl_convert
 
-    refuse_few_addresses()
-    before = os.environ.get("FONTCONFIG_FILE")
-    os.environ["FONTCONFIG_FILE"] = str(FONTS)
-    try:
-        vl_convert.vegalite_to_svg({"mark": "text", "data": {"values": [{}]}, "encoding": {"text": {"value": "a"}}})
-    finally:
-        del os.environ["FONTCONFIG_FILE"]
-        if before is not None:
-            os.environ["FONTCONFIG_FILE"] = before
+    with _settling:
+        if _settled:
+            return
+        before = os.environ.get(_VARIABLE)
+        os.environ[_VARIABLE] = str(FONTS)
+        try:
+            vl_convert.svg_to_png(TEXT)
+        finally:
+            del os.environ[_VARIABLE]
+            if before is not None:
+                os.environ[_VARIABLE] = before
+        _settled.append(True)
+
+
+def start() -> None:
+    """Start the engine before the first chart comes."""
+    import vl_convert
+
+    settle_fonts()
+    vl_convert.vegalite_to_svg({"mark": "point", "data": {"values": []}})
 
 
 def refuse_few_addresses() -> None:

@@ -17,11 +17,9 @@ from operator import itemgetter
 from typing import Any
 
 import altair as alt
-import vl_convert
 from markupsafe import escape
 
-from tracegen.charts import engine, pdf, png, pointing, theme
-from tracegen.charts.stamp import Stamp, in_png
+from tracegen.charts import forms, pointing, theme
 
 # A file has the light colours and may be shown on a dark page, so it contains a ground.
 GROUND = f'<rect width="100%" height="100%" fill="{theme.INK["ground"][1]}"/>'
@@ -101,15 +99,13 @@ def draw_layouts(
 
 def draw(chart: Any, key: str, alt: str, executor: Executor | None = None, width: int = 0) -> Drawing:
     """Draw a chart; `key` makes ids unique on a page, `alt` is the text alternative; `width`: see Drawing."""
-    if executor is None:
-        engine.start()
     document = themed(chart)
     spec = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     pointable = pointing.is_pointable(document, width)
     if executor is None:
         targets = partial(pointing.targets, document) if pointable else None
-        return Drawing(lambda: finish(vl_convert.vegalite_to_svg(document), key, alt, width), spec, targets, width)
-    raw = executor.submit(vl_convert.vegalite_to_svg, document)
+        return Drawing(lambda: finish(forms.to_svg(document), key, alt, width), spec, targets, width)
+    raw = executor.submit(forms.to_svg, document)
     overlay = executor.submit(pointing.targets, document).result if pointable else None
     return Drawing(lambda: finish(raw.result(), key, alt, width), spec, overlay, width)
 
@@ -167,22 +163,6 @@ def _sized(svg: str, width: int, widths: Mapping[int, int]) -> str:
     attributes = re.sub(r'\s(width|height|viewBox)="[^"]*"', "", head[0].removesuffix(">"))
     size = f'width="{wide * scale:.4f}" height="{high * scale:.4f}" viewBox="0 0 {_n(wide)} {_n(high)}"'
     return f"{attributes} {size}>{svg[head.end() :]}"
-
-
-def to_png(svg: str, stamp: Stamp | None = None) -> bytes:
-    """A standalone SVG for slides, at twice its size."""
-    engine.start()
-    drawn = png.packed(vl_convert.svg_to_png(svg, scale=2))
-    return in_png(drawn, stamp) if stamp else drawn
-
-
-def to_pdf(svg: str, stamp: Stamp | None = None) -> bytes:
-    """A standalone SVG as PDF; dictionary entries are sorted, because the writer leaves them in a random order."""
-    engine.start()
-    drawn = vl_convert.svg_to_pdf(svg)
-    lines = rb"(?:^ +/[A-Za-z]+\d+ \d+ 0 R\n){2,}"
-    ordered = re.sub(lines, lambda m: b"".join(sorted(m[0].splitlines(keepends=True))), drawn, flags=re.MULTILINE)
-    return pdf.packed(ordered, stamp.packet.encode() if stamp else b"")
 
 
 _FONT = f' font-family="{theme.FONT}"'

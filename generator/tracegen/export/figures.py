@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tracegen.charts import svg
+from tracegen.charts import forms, svg
 from tracegen.charts.svg import PAPER_MM, Drawing
 from tracegen.contract.errors import SettingsError
 from tracegen.export.format import Format, Source
@@ -38,9 +38,9 @@ def _drawn(context: Context, figure: Figure, folder: Path) -> str:
         return content.empty
     drawing = svg.draw_layouts(content.chart, figure.key, content.alt, widths=figure.widths)
     (folder / f"{figure.key}.svg").write_text(drawing.svg, encoding="utf-8")
-    (folder / f"{figure.key}.png").write_bytes(svg.to_png(drawing.svg))
+    (folder / f"{figure.key}.png").write_bytes(forms.to_png(drawing.svg))
     for name, layout in papers(figure.key, drawing):
-        (folder / name).write_bytes(svg.to_pdf(svg.paper(layout)))
+        (folder / name).write_bytes(forms.to_pdf(svg.paper(layout)))
     return ""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tracegen.charts import svg
+from tracegen.charts import forms, svg
 from tracegen.charts.stamp import Stamp
 from tracegen.contract.errors import SettingsError
 from tracegen.export.format import Format, Source
@@ -78,7 +78,7 @@ def _figures(source: Source, document: Mapping[str, Any], folder: Path) -> Itera
         stamp = Stamp(source.name, key, verdict, data, known["sha256"], licence) if known else None
         for width, mm in WIDTHS_MM.items():
             drawing = svg.draw(content.chart(width), key, content.alt, width=width)
-            (folder / f"{key}-{mm}mm.pdf").write_bytes(svg.to_pdf(svg.paper(drawing, WIDTHS_MM), stamp))
+            (folder / f"{key}-{mm}mm.pdf").write_bytes(forms.to_pdf(svg.paper(drawing, WIDTHS_MM), stamp))
         file = f"\\tracegenfolder/figures/{key}-\\tracegenfits mm.pdf"
         label, said = _label("fig", source.name, key), f"tracegen report {source.name}"
         words = latex.figure(label, said, entry["title"], entry["caption"], entry["alt"], [(file, r"\linewidth")])

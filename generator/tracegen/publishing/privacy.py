@@ -175,6 +175,7 @@ def public_summary(run: Run) -> list[str]:
         lines.append(f"{tokens} (hide all these with private = true in experiment.toml)")
     lines += _environment_and_command(facts)
     lines.append("all settings, versions, checks, timings, tensor names and sizes, and the tables")
+    lines.append("names and versions of the Python packages that this tracegen needs")
     lines.append("replaced: host name, user name, absolute paths (a path keeps its last component)")
     return lines
 

@@ -1,37 +1,96 @@
 """A process that draws charts: its engine takes half a second to start, and Python stands still while it draws."""
 
-import multiprocessing
+import os
+import pickle
 import signal
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager, suppress
+from queue import SimpleQueue
+from subprocess import Popen
+from threading import Thread
+from typing import Any
 
 from tracegen.charts import engine
 from tracegen.contract.errors import EnvironmentFailure
-from tracegen.storing.execute import ending_with_this_thread
+from tracegen.storing.execute import asked
+
+START = "import sys; sys.path[:] = sys.argv[1:]; from tracegen.report import drawing; drawing.answer()"
+KILLED = "the process that draws charts was killed; see whether memory ran out (`journalctl -k`), and try again"
 
 
 @contextmanager
 def process() -> Iterator[Executor]:
-    """During the block, another process draws; it ends when this one is killed.
+    """During the block, another process draws what it is asked for, in that order. It ends with this one.
 
-    Raises EnvironmentFailure when it is killed itself.
+    Raises EnvironmentFailure where it cannot be started; what it was asked for does when it is killed.
     """
-    fresh = multiprocessing.get_context("spawn")  # a copy of this one would have its locks, but not its threads
-    try:
-        with ProcessPoolExecutor(1, fresh, ending_with_this_thread(_begin)) as executor:
-            executor.submit(engine.start)
+    engine.refuse_few_addresses()
+    with asked([sys.executable, "-c", START, *sys.path]) as child, _Executor(child) as executor:
+        yield executor
+
+
+class _Executor(Executor):
+    """Hands calls to a process, and their results back; one thread writes, and one reads."""
+
+    def __init__(self, child: Popen[bytes]) -> None:
+        self._child = child
+        self._calls: SimpleQueue[bytes | None] = SimpleQueue()
+        self._waiting: SimpleQueue[Future[Any] | None] = SimpleQueue()
+        self._threads = [Thread(target=does, daemon=True) for does in (self._write, self._read)]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """The result of a function that the process can import."""
+        future: Future[Any] = Future()
+        call = pickle.dumps((fn, args, kwargs))
+        self._waiting.put(future)
+        self._calls.put(call)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the process: all that it drew is here, or nobody waits for it."""
+        self._child.kill()
+        self._calls.put(None)
+        self._waiting.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _write(self) -> None:
+        assert self._child.stdin is not None
+        with suppress(OSError), self._child.stdin as stream:  # it was killed: who waits hears of it
+            while (call := self._calls.get()) is not None:
+                stream.write(call)
+                stream.flush()
+
+    def _read(self) -> None:
+        assert self._child.stdout is not None
+        while (future := self._waiting.get()) is not None:
             try:
-                yield executor
-            finally:
-                executor.shutdown(cancel_futures=True)
-    except BrokenProcessPool as error:
-        raise EnvironmentFailure(
-            "the process that draws charts was killed; see whether memory ran out (`journalctl -k`), and try again"
-        ) from error
+                result, error = pickle.load(self._child.stdout)
+            except (EOFError, OSError, pickle.UnpicklingError):
+                result, error = None, EnvironmentFailure(KILLED)
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
 
 
-def _begin() -> None:
-    """Leave Ctrl-C to the process that asked."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def answer() -> None:
+    """What the process does: carry out each call that it reads, and write its result, or what it raises."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asked hears Ctrl-C
+    calls, results = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no result
+    engine.start()
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            function, args, kwargs = pickle.load(calls)
+            found: tuple[Any, Exception | None] = (None, None)
+            try:
+                found = (function(*args, **kwargs), None)
+            except Exception as error:
+                found = (None, error)
+            results.write(pickle.dumps(found))
+            results.flush()

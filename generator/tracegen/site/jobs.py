@@ -6,12 +6,12 @@ Drawing loads pandas, altair and a JavaScript engine, and takes longer than the 
 import json
 import shutil
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from subprocess import Popen, TimeoutExpired
+from subprocess import Popen
 from typing import Any
 
 from tracegen.contract import documents
@@ -24,6 +24,7 @@ from tracegen.storing.execute import ending
 # The program of a process that runs `main` of the module; it gets the module path of this process.
 START = (
     "import signal, sys; before = signal.signal(signal.SIGINT, signal.SIG_DFL); "  # no traceback while it imports
+    "signal.pthread_sigmask(signal.SIG_UNBLOCK, {{signal.SIGINT}}); "
     "sys.path[:] = sys.argv[1:]; from tracegen.site import {0}; signal.signal(signal.SIGINT, before); "
     "sys.exit({0}.main())"
 )
@@ -81,8 +82,9 @@ def answers(child: Popen[bytes], n: int) -> Iterator[str]:
     for line in islice(child.stdout or (), n):
         said += 1
         yield str(documents.parse_json(line, "a process that draws", EnvironmentFailure, "build again") or "")
-    with suppress(TimeoutExpired):
-        child.wait(PATIENCE_S)  # a process that is stopped while it ends may leave a traceback
+    end = time.monotonic() + PATIENCE_S
+    while child.poll() is None and time.monotonic() < end:  # one that is stopped while it ends may leave a traceback
+        time.sleep(0.01)
     if said < n:
         yield from [f"{NOT_DRAWN}: {ending(child.wait())}"] * (n - said)
 

@@ -22,6 +22,7 @@ from mkdocs.structure import StructureItem
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
+from mkdocs.utils import markdown_extensions
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 
 from tracegen.contract import withheld
@@ -74,7 +75,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
                 verify=self.config.verify,
                 known=privacy.this_machine(),
                 compare=self.config.compare,
-                pairs=references.pairs_in(Path(config.docs_dir)),
+                pairs=references.pairs_in(Path(config.docs_dir), markdown_extensions),
                 journal=any((Path(config.docs_dir) / name).is_file() for name in FRONT_PAGES),
             )
             _refuse_collisions(self.site, Path(config.docs_dir))

@@ -209,14 +209,17 @@ def pair_of(reference: str) -> tuple[str, str] | None:
     return (match["a"], match["b"]) if match else None
 
 
-def pairs_in(journal: Path) -> list[tuple[str, str]]:
-    """The comparisons that the Markdown files below a folder name, each once; what stands in code names none.
+def pairs_in(journal: Path, suffixes: Sequence[str] = (".md",)) -> list[tuple[str, str]]:
+    """The comparisons that the files with these suffixes below a folder name, each once; code names none.
 
     Raises SettingsError for what is no regular file, where MkDocs would wait, or read without an end.
     """
     found: dict[tuple[str, str], None] = {}
-    for path in sorted(path for path in journal.rglob("*.md") if path.exists() and not path.is_dir()):
-        text = documents.content(path, MOST_BYTES, SettingsError, "put a file there").decode("utf-8", "replace")
+    for path in sorted(path for path in journal.rglob("*") if path.suffix in suffixes and path.exists()):
+        if path.is_dir():
+            continue
+        advice = f"put a text of at most {MOST_BYTES >> 20} MiB there"
+        text = documents.content(path, MOST_BYTES, SettingsError, advice).decode("utf-8", "replace")
         if "~" in text:
             found |= dict.fromkeys((m["a"], m["b"]) for m in _NAMED_PAIR.finditer(_CODE.sub("", text)))
     return list(found)

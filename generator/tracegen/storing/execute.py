@@ -20,7 +20,6 @@ from tracegen.contract.text import visible
 from tracegen.storing.signals import noticed_interrupts
 
 _PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True)
@@ -112,15 +111,16 @@ def _launched(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
 
 def ending_with_this_thread(before: Callable[[], object] | None) -> Callable[[], None]:
     """What a new process calls first: the kernel kills it when the thread that started it, and waits for it, ends."""
-    return partial(_settle, os.getpid(), before)
+    libc, parent = ctypes.CDLL(None), os.getpid()
 
+    def settle() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before
+            os._exit(1)
+        if before is not None:
+            before()
 
-def _settle(parent: int, before: Callable[[], object] | None) -> None:
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended before
-        os._exit(1)
-    if before is not None:
-        before()
+    return settle
 
 
 class Beside:
@@ -236,18 +236,35 @@ def _copy(source: IO[bytes], path: Path, shown: TextIO, lost: list[OSError]) -> 
 def started(command: Sequence[str], stdin_bytes: bytes) -> Iterator[subprocess.Popen[bytes]]:
     """A program that runs during the block: it reads `stdin_bytes` and writes into a pipe. It is stopped at the end.
 
-    Raises EnvironmentFailure when the program cannot be started.
+    SIGINT, which stops it, is blocked until it unblocks that: Python would print an error while it begins. Raises
+    EnvironmentFailure when the program cannot be started.
     """
     with tempfile.TemporaryFile() as stdin:
         stdin.write(stdin_bytes)
         stdin.seek(0)
-        child = _launched(command, stdin=stdin, stdout=subprocess.PIPE, start_new_session=True)
+        block = partial(signal.pthread_sigmask, signal.SIG_BLOCK, {signal.SIGINT})
+        child = _launched(command, stdin=stdin, stdout=subprocess.PIPE, start_new_session=True, preexec_fn=block)
     try:
         yield child
     finally:
         _stop(child)
         if child.stdout:
             child.stdout.close()
+
+
+@contextmanager
+def asked(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that runs during the block, reads and writes through pipes, and ends when this process is killed.
+
+    Ctrl-C does not reach it, and it is killed at the end. Raises EnvironmentFailure when it cannot be started.
+    """
+    pipe, before = subprocess.PIPE, ending_with_this_thread(None)
+    child = _launched(command, stdin=pipe, stdout=pipe, start_new_session=True, preexec_fn=before)
+    with child:
+        try:
+            yield child
+        finally:
+            child.kill()
 
 
 def output_of(command: Sequence[str], timeout_s: float = 30.0) -> str | None:

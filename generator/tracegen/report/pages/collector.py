@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from tracegen.charts import spec, svg, theme
+from tracegen.charts import forms, spec, svg, theme
 from tracegen.charts.pointing import pass_rows, shared_values
 from tracegen.charts.stamp import Stamp, in_svg
 from tracegen.charts.svg import Drawing
@@ -170,9 +170,9 @@ class Collector(Context):
             stamp, begun = self._stamp(key), self._begun.setdefault(key, {})
             if key in self.on_paper:
                 for _, name, layout in _papers(key, drawing):
-                    begun[name] = self._begin(svg.to_pdf, svg.paper(layout), stamp)
+                    begun[name] = self._begin(forms.to_pdf, svg.paper(layout), stamp)
             if stamp and pages[key] == FIRST:
-                begun[f"figures/{key}.png"] = self._begin(svg.to_png, drawing.svg, stamp)
+                begun[f"figures/{key}.png"] = self._begin(forms.to_png, drawing.svg, stamp)
 
     def _begin(self, make: Callable[..., bytes], *of: object) -> Callable[[], bytes]:
         if self.executor is None or self.citable is None:  # drafts and comparisons keep what is drawn, as texts

@@ -1,4 +1,4 @@
-"""The bytes of a `.ggmlviz` file, read and written: a header, then one record per event with an optional label.
+"""The bytes of a `.ggmlviz` file: a header, then one record per event with an optional label.
 
 Header: magic, u32 version. A record has 46 bytes (`RECORD`, without padding between fields, but with four unused bytes
 behind the number of an operation); where `has_label` is 1, u32 length and the bytes of the label follow. Little-endian.
