@@ -70,7 +70,7 @@ class _Executor(Executor):
         while (future := self._waiting.get()) is not None:
             try:
                 result, error = pickle.load(self._child.stdout)
-            except (EOFError, OSError, pickle.UnpicklingError):
+            except Exception:  # its output has ended, maybe within a result
                 result, error = None, EnvironmentFailure(KILLED)
             if error is None:
                 future.set_result(result)
