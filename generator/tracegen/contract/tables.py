@@ -112,8 +112,8 @@ BY_NAME: Mapping[str, Table] = {table.name: table for table in TABLES}
 def small_tables(function: Callable[P, T]) -> Callable[P, T]:
     """A function during which texts of tables are kept as Python's: Arrow's columns are made for large tables.
 
-    A report makes thousands of small ones. The setting is pandas' for all
-    tables of the process, so it is set while one of ours works, and not in a notebook that imports this.
+    A report makes thousands of small ones. The setting is pandas' for all tables of the process, so it is set while one
+    of ours works, and not in a notebook that imports this.
     """
 
     @wraps(function)

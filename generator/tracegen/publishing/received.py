@@ -31,7 +31,8 @@ SUMS = "SHA256SUMS"
 MOST_FILES = 100_000
 MOST_BYTES = 1 << 30  # of all files, unpacked: a version has some MB
 MOST_SIGNS = 200  # bytes, of a name
-# What Python's reader of ZIP files raises.
+KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # files of other kinds Python reads at once, whatever their size
+# What Python's reader raises at a damaged ZIP file; OSError where it is led to a place before the file.
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError, OSError)
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _CHUNK = 1 << 20
@@ -171,11 +172,7 @@ def _entries(archive: Path, opened: zipfile.ZipFile) -> Mapping[str, zipfile.Zip
         shown = f"{archive}: {visible(info.filename)[:MOST_SIGNS]}"
         if kind not in (0, stat.S_IFREG) or visible(info.filename) != info.filename or "\\" in info.filename:
             raise StoreError(f"{shown} is no plain file; the archive is not unpacked")
-        odd = info.compress_type not in (
-            zipfile.ZIP_STORED,
-            zipfile.ZIP_DEFLATED,
-        )  # of others, Python reads all at once
-        if odd or info.flag_bits & 1:
+        if info.compress_type not in KINDS or info.flag_bits & 1:
             raise StoreError(f"{shown} is encrypted, or compressed in an unusual way; the archive is not unpacked")
         if not {"", ".", ".."}.isdisjoint(parts) or any(len(os.fsencode(each)) > MOST_SIGNS for each in parts):
             raise StoreError(f"{shown} has a name that leads elsewhere, or is too long; the archive is not unpacked")

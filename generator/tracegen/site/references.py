@@ -215,10 +215,10 @@ def pairs_in(journal: Path, suffixes: Sequence[str] = (".md",)) -> list[tuple[st
     Raises SettingsError for what is no regular file, where MkDocs would wait, or read without an end.
     """
     found: dict[tuple[str, str], None] = {}
-    for path in sorted(path for path in journal.rglob("*") if path.suffix in suffixes and path.exists()):
-        if path.is_dir():
+    advice = f"put a text of at most {MOST_BYTES >> 20} MiB there"
+    for path in sorted(path for path in journal.rglob("*") if path.suffix in suffixes):
+        if path.is_dir() or not path.exists():  # MkDocs says which link leads nowhere
             continue
-        advice = f"put a text of at most {MOST_BYTES >> 20} MiB there"
         text = documents.content(path, MOST_BYTES, SettingsError, advice).decode("utf-8", "replace")
         if "~" in text:
             found |= dict.fromkeys((m["a"], m["b"]) for m in _NAMED_PAIR.finditer(_CODE.sub("", text)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tracegen.export.keys import packed, rows_of
+from tracegen.export.perfetto.keys import packed, rows_of
 from tracegen.export.perfetto.packets import FLOW, LAST_OF_FLOW
 from tracegen.export.protobuf import Column, fixed64s
 

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 
 from tracegen.export.format import Source
-from tracegen.export.keys import packed, packed_pairs, rows_of
 from tracegen.export.perfetto import packets
 from tracegen.export.perfetto.chunks import Chunk, integers, refuse_backwards
 from tracegen.export.perfetto.described import Described
 from tracegen.export.perfetto.flows import Flows
+from tracegen.export.perfetto.keys import packed, packed_pairs, rows_of
 from tracegen.export.perfetto.packets import SLICE_BEGIN, SLICE_END, Words
 from tracegen.export.perfetto.tracks import Tracks
 from tracegen.export.protobuf import Column, chosen, woven

@@ -50,7 +50,7 @@ class Collector(Context):
     sources: dict[str, str] = field(default_factory=dict)  # of drawings: the file of their data
     values: dict[str, dict[str, object]] = field(default_factory=dict)
     on_paper: set[str] = field(default_factory=set)  # drawings that have PDFs
-    _begun: dict[str, dict[str, Callable[[], bytes]]] = field(default_factory=dict)  # of drawings: files
+    _begun: dict[str, tuple[Stamp | None, dict[str, Callable[[], bytes]]]] = field(default_factory=dict)  # of drawings
     _once: dict[str, Any] = field(default_factory=dict)
 
     def once(self, key: str, make: Callable[[], Result]) -> Result:
@@ -167,7 +167,7 @@ class Collector(Context):
         for key, drawing in self.drawings.items():
             if key in self._begun:
                 continue
-            stamp, begun = self._stamp(key), self._begun.setdefault(key, {})
+            stamp, begun = self._begun[key] = (self._stamp(key), {})
             if key in self.on_paper:
                 for _, name, layout in _papers(key, drawing):
                     begun[name] = self._begin(forms.to_pdf, svg.paper(layout), stamp)
@@ -183,7 +183,7 @@ class Collector(Context):
         """Keep the files of all drawings."""
         self.begin_files()
         for key, drawing in self.drawings.items():
-            stamp = self._stamp(key)
+            stamp, begun = self._begun[key]
             for layout in drawing.layouts:
                 path = f"figures/{key}.svg" if layout is drawing else _layout_path(key, layout)
                 self.files.add(path, in_svg(layout.svg, stamp) if stamp else layout.svg)
@@ -192,7 +192,7 @@ class Collector(Context):
             if targets or rows:
                 book = script_json(shared_values(targets) | ({"rows": rows} if rows else {}))
                 self.files.add(f"figures/{key}.js", call("tracegenFigure", script_json(key), book))
-            for name, made in self._begun[key].items():
+            for name, made in begun.items():
                 self.files.add(name, made())
 
     def _stamp(self, key: str) -> Stamp | None:

@@ -151,7 +151,7 @@ def _read(path: Path, root: Path, found: dict[Path, Document], macros: Macros | 
 def _text_of(document: Document) -> str:
     path = document.path
     try:
-        data = content(path, MOST_BYTES, SettingsError, "name a text of at most 64 MiB")
+        data = content(path, MOST_BYTES, SettingsError, f"name a text of at most {MOST_BYTES >> 20} MiB")
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
     try:

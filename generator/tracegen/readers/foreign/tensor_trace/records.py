@@ -132,17 +132,17 @@ class _Gathered:
         return numbers
 
     def _keys(self, words: np.ndarray) -> np.ndarray:
-        """A hash of what each record has in common with others, uint64: of two different ones the same in 2^-56 cases.
+        """A hash of what each record has in common with others, uint64; two different ones agree by a chance of 2^-56.
 
         A sum of products forgets what differs in the last bytes of words alone, here the last letters of names, so it
         is made of the words as they are, and with their bytes in reverse order.
         """
-        (*few, there), back = np.split(self._factors[0], [1, 2, 3]), self._factors[1, 3:]
-        names = words[:, 3 : 3 + len(there)]
-        keys = hashed(names @ there) ^ (names.byteswap() @ back)
+        there, back = self._factors
+        names = words[:, 3 : len(there)]
+        keys: np.ndarray = hashed(names @ there[3:]) ^ (names.byteswap() @ back[3:])
         # Words 1 and 2 hold token and thread, and the phase, which are columns of their own.
         for at, common in ((1, 0x0000_FFFF_0000_0000), (2, 0x00FF_00FF)):
-            keys ^= hashed((words[:, at] & np.uint64(common)) ^ few[at])
+            keys ^= hashed((words[:, at] & np.uint64(common)) ^ there[at])
         return keys
 
     def _refuse_impossible(self, records: np.ndarray, places: np.ndarray) -> None:
