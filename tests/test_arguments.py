@@ -217,7 +217,7 @@ def test_a_shell_completes_verbs_options_experiments_and_runs(
     (tmp_path / "experiments" / "second").mkdir()
     (tmp_path / "experiments" / "fi\x1b[31m").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert offered(monkeypatch, capsys, "tracegen s") == ["show", "sql", "serve", "sample"]
+    assert offered(monkeypatch, capsys, "tracegen s") == ["show", "serve", "sample"]
     assert offered(monkeypatch, capsys, "tracegen llama-cpp ") == ["hook", "build", "path"]
     assert offered(monkeypatch, capsys, "tracegen llama-cpp hook --r") == ["--reverse"]
     assert offered(monkeypatch, capsys, "tracegen model --dtype Q") == ["Q4_0", "Q8_0", "Q4_K"]

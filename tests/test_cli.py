@@ -178,13 +178,11 @@ def in_process(*words: str, say: str = "", **named: Any) -> subprocess.Completed
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_what_an_output_cannot_take_is_escaped(encoding: str, tmp_path: Path) -> None:
     folder = stored(tmp_path / "experiments", a_run(), scaled_case(1, 1)).folder
-    for words, printed in (("show", "operations\\u2019 time"), ("sql", "a\\u03b1")):
-        asked = (str(folder),) if words == "show" else (str(folder), "select 'aα' as x")
-        ended = in_process(words, *asked, PYTHONIOENCODING=encoding)
-        assert ended.returncode == 0 and printed in ended.stdout and not ended.stderr
+    ended = in_process("show", str(folder), PYTHONIOENCODING=encoding)
+    assert ended.returncode == 0 and "operations\\u2019 time" in ended.stdout and not ended.stderr
 
 
-@pytest.mark.parametrize("words", [("--help",), ("sql", "--schema")])
+@pytest.mark.parametrize("words", [("--help",), ("completion", "bash")])
 @pytest.mark.parametrize(
     ("say", "why"),
     [
@@ -214,13 +212,6 @@ def test_a_date_of_the_site_that_is_none_is_one_error(
         assert main([verb]) == 2
         assert f"SOURCE_DATE_EPOCH: is {epoch!r}; must be seconds since 1970" in capsys.readouterr().err
     assert not (tmp_path / "site").exists()
-
-
-@pytest.mark.parametrize("mib", [100, 700, 2000])
-def test_too_little_memory_for_a_statement_is_one_error(mib: int) -> None:
-    ended = in_process("sql", "nothing", "select 1", say=f"ulimit -v {mib << 10};")
-    assert ended.returncode == 3 and len(ended.stderr.splitlines()) == 1
-    assert f"memory is limited to {mib:,} MiB of addresses" in ended.stderr
 
 
 @pytest.mark.parametrize("error", [RuntimeError("a fault of ours"), ImportError("cannot import name")])

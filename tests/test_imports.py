@@ -130,7 +130,7 @@ def test_the_architecture_names_every_room_and_no_other() -> None:
     assert named == (rooms - OUTSIDE_THE_ROOMS) | native
 
 
-HEAVY = ("pandas", "numpy", "pyarrow", "altair", "vl_convert", "mkdocs", "jinja2", "gguf", "rich", "duckdb")
+HEAVY = ("pandas", "numpy", "pyarrow", "altair", "vl_convert", "mkdocs", "jinja2", "gguf", "rich")
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,8 @@ HEAVY = ("pandas", "numpy", "pyarrow", "altair", "vl_convert", "mkdocs", "jinja2
         (["build", "--help"], HEAVY),
         (["show", "nothing"], HEAVY),
         (["show", "demo", "--verify"], HEAVY),
-        (["show", "demo"], {"mkdocs", "gguf", "duckdb"}),  # the first time: the findings name their figures
+        (["show", "demo"], {"mkdocs", "gguf"}),  # the first time: the findings name their figures
         (["run", "nothing"], HEAVY),
-        (["sql", "--help"], HEAVY),
         (["device", "nothing"], set(HEAVY) - {"numpy"}),
         (["completion", "fish"], HEAVY),
     ],

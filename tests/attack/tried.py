@@ -47,7 +47,6 @@ COMMANDS = (
     Command("compare", ("compare", "demo/run-001", "demo/run-002")),
     Command("import", ("import", "older", "--as", "imported"), status=1),  # a trace that is not usable
     Command("export", ("export", "demo/run-001", "parquet", "--out", "tables")),
-    Command("sql", ("sql", "demo/run-001", "SELECT kind, count(*) FROM passes GROUP BY kind")),
     Command("publish", ("publish", "demo", "-m", "tried")),
     Command("build", ("build",)),
     Command("check", ("check", "note.md"), status=1),  # what it says is no longer true

@@ -162,6 +162,5 @@ def test_no_secret_leaves_its_place(
         tracegen("export", "a", written, "--out", f"own/{written}")
     tracegen("show", "a", "--json")
     tracegen("show", "a", "--stats")
-    tracegen("sql", "--json", "a", "SELECT * FROM files, tensors")
     (project / "own" / "said.txt").write_text("\n".join(said))
     assert not found(project / "own", NEVER)

@@ -1,7 +1,7 @@
 """The tables of a run: every column with its type, unit and meaning, as `tables.txt` describes them.
 
 These names are public: Parquet files, pages, downloads and notebooks use them. `check` compares a table with its
-contract; `data_dictionary` prints the contract for readers.
+contract.
 
 Keys: `(pass_id, node)` names an op, `(graph, node)` what is static about it; with a slot (`dst`, `src0` … `src9`)
 they name an access. Node numbers are ggml's: nodes `0 … n_nodes-1` in order of execution, then the leaves. Unknown
@@ -270,17 +270,3 @@ def _ascends(table: pd.DataFrame, key: Iterable[str]) -> bool:
 def empty() -> dict[str, pd.DataFrame]:
     """All tables without rows."""
     return {table.name: frame(table.name) for table in TABLES}
-
-
-def data_dictionary() -> str:
-    """The contract as Markdown: one section per table."""
-    lines = []
-    for table in TABLES:
-        lines += [f"## {table.name}", "", f"{table.meaning} Key: {', '.join(f'`{k}`' for k in table.key)}.", ""]
-        lines += ["| column | type | unit | meaning |", "|---|---|---|---|"]
-        for column in table.columns:
-            kind = column.dtype.rstrip("?").lower() + (", may be null" if column.nullable else "")
-            meaning = column.meaning + (f": {', '.join(column.values)}" if column.values else "")
-            lines.append(f"| `{column.name}` | {kind} | {column.unit} | {meaning} |")
-        lines.append("")
-    return "\n".join(lines)

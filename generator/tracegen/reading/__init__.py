@@ -1,1 +1,1 @@
-"""Runs and versions for who reads them without a site: the terminal, SQL, notebooks."""
+"""Runs and versions for who reads them without a site: the terminal, notebooks."""

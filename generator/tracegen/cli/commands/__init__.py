@@ -17,7 +17,6 @@ VERBS: Mapping[str, str] = {
     "import": "Make a run of a trace that another tool recorded, and say what it lacks.",
     "import-version": "Keep a version that somebody else published, from its archive, beside one's own.",
     "export": "Write a run or version in the format of another tool: Perfetto, Parquet, CSV, JSON, DOT, one HTML file.",
-    "sql": "Answer a question in SQL about the tables of one or many runs or versions.",
     "publish": "Freeze a run as a version that can be cited, and print what becomes public.",
     "build": "Build the site from the journal, the published versions and the newest drafts.",
     "reproduce": "Run a published version again, and say whether it came out the same.",
