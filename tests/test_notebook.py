@@ -41,7 +41,7 @@ def report() -> Report:
     return render(MOE, MOE_RUN, executor=Undrawn())
 
 
-OF_SOME_RUNS = {"residency", "resident-groups", "disk-split", "disk-map", "disk-layers", "experts-next"}
+OF_SOME_RUNS = {"residency", "resident-groups", "disk-split", "disk-map", "experts-next"}
 
 
 def bare(document: Any) -> Any:

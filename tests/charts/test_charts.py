@@ -23,7 +23,7 @@ from tracegen.report.pages.collector import Collector
 def figures() -> dict[str, svg.Drawing]:
     collector = Collector(a_moe_run(), scaled_case(6, 4, moe=True, splits=2))
     views = [collector.figure(figure) for figure in CHARTS.values() if figure.when.holds(collector)]
-    assert len(views) == 22 and {"file-tokens", "heatmap", "experts-next", "kv-cache"} < {v.key for v in views}
+    assert len(views) == 21 and {"file-tokens", "heatmap", "experts-next", "kv-cache"} < {v.key for v in views}
     return {v.key: v.drawing for v in views if v.drawing}
 
 

@@ -64,7 +64,7 @@ def test_the_data_are_those_of_the_csv_of_the_page(capsys: pytest.CaptureFixture
     loaded = load("demo")
     collector = Collector(loaded.measured, loaded.tables)
     collector.sections("appendix"), collector.sections("file")
-    for key in ("access-order", "access-distances", "tensor-groups"):
+    for key in ("access-order", "access-reads", "tensor-groups"):
         text = printed(capsys, "demo", key, "--csv")
         assert text == collector.files.contents[f"data/{key}.csv"].decode()
         rows = json.loads(printed(capsys, "demo", key, "--json"))["data"]

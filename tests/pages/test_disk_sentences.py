@@ -42,16 +42,3 @@ def test_a_run_whose_passes_read_nothing_says_so_on_both_pages() -> None:
         assert "is page faults that read nothing" not in plain(body(report, "appendix"))
         assert "Page faults that read nothing: " not in plain(body(report, "overview"))
         assert "Waiting for the disk: " in plain(body(report, "overview"))
-
-
-def test_the_layers_are_those_of_the_prompt_where_only_it_waited() -> None:
-    tables = with_faults(scaled_case(3, 2, threads=2))
-    kinds = tables["passes"].set_index("pass_id")["kind"]
-    of_prompt = tables["faults"][(tables["faults"]["pass_id"].map(kinds) == "prompt").to_numpy(bool)]
-    run = a_run(host=dict(page_bytes=4096), trace=dict(faults_recorded=True))
-    for faults, said in (
-        (tables["faults"], "threads and generate passes. Bytes outside"),
-        (of_prompt, "threads and prompt passes. Bytes outside"),
-        (tables["faults"].iloc[:0], "No prompt or generate pass waited for a byte of a tensor."),
-    ):
-        assert said in plain(body(rendered({**tables, "faults": faults.reset_index(drop=True)}, run), "appendix"))

@@ -79,9 +79,6 @@ SAID: list[tuple[Callable[..., str], tuple[Any, ...], str]] = [
     (s.origin, ("A lab", None), " Origin: A lab."),
     (s.origin, (None, "MIT"), " Licence: MIT."),
     (s.origin, (None, None), ""),
-    (access_sentences.distances_title, (0, "generate"), "generate passes or more leave no gap"),
-    (access_sentences.distances_title, (2048, "prompt"), "Half of the steps of the prompt go 2.00 KiB or further"),
-    (access_sentences.distances_title, (None, "prompt"), "?"),
     (what_if_sentences.memory_title, (0.0, 2 * MIB, 0.495), "of memory, half of what was touched of the mapped file, "
      "would not shorten reading with LRU; holding the most used bytes in it would serve 49.5 %"),
     (what_if_sentences.memory_title, (0.835, 2 * MIB, 0.495), "would shorten reading of the scored passes by 83.5 %"),
@@ -94,10 +91,6 @@ SAID: list[tuple[Callable[..., str], tuple[Any, ...], str]] = [
     (disk_sentences.split_title, (SUMS, "prompt", 0), "20.0 % of the time of the prompt is page faults that read "
      "nothing"),
     (disk_sentences.split_title, ({**SUMS, "disk_ns": 0.0}, "generate", 0), "No operation of generate passes has"),
-    (disk_sentences.layers_title, (7, 0.06, 24, 0.09, "generate"), "all 24 layers alike: longest for layer 7, 6.0 %"),
-    (disk_sentences.layers_title, (3, 0.07, 24, 0.0, "prompt"), "7.0 % of the waiting of the prompt for layers is for "
-     "layer 3 (of 0 to 23)"),
-    (disk_sentences.layers_title, (0, 1.0, 1, 0.336, "generate"), "for the only layer; 33.6 % of all waiting is for"),
     (disk_sentences.read_sizes_title, ("1 MiB", 0.83, 0.082), "8.2 % of the requests, those over 1 MiB, bring 83.0 %"),
     (disk_sentences.sizes_title, (0.0, "generate", 5.0), "?"),
     (disk_sentences.sizes_title, (3.0 * MIB, "prompt", 0.0), "the prompt kept it busy, the device read 3 MiB/s"),

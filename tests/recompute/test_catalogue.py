@@ -11,8 +11,6 @@ SAME_DATA = {  # key: the one whose data are the same
     "biggest-tensors": "tensors-use",
     "what-if-memory": "what-if-orders",
     "experts-tokens": "experts-of-tokens",
-    "experts-cover": "experts-layers",
-    "experts-weights": "experts-strength",
 }
 NOT_COUNTED = {
     "file-tokens": "a picture: tests/analysis/test_file_tokens.py counts its parts, rows, shares and times by itself",
@@ -22,7 +20,6 @@ NOT_COUNTED = {
     "disk-split": "of runs with page faults: tests/analysis/test_disk_waits.py adds up each span by itself",
     "disk-device": "the kernel's counters: tests/analysis/test_device.py divides them by itself",
     "disk-map": "the same: it puts each fault into its stretch of the file by itself",
-    "disk-layers": "the same: it looks for the layer of each fault by itself",
     "disk-tensors": "the same: it looks for the tensor of each fault by itself",
     "disk-experts": "the same: it looks for the part of the tensor by itself",
     "disk-requests": "of runs with requests: tests/analysis/test_requests.py counts each page and nanosecond",

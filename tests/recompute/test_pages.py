@@ -207,8 +207,6 @@ def test_order_of_accesses(case: Case) -> None:
         return
     assert_published(case.published.csv("access-order"), expected, ("pass_id",))
     assert_published(case.published.csv("access-reads"), plain_access.reads(shown), ("tolerance_bytes",))
-    steps = plain_access.distances(case.rows, case.measured, shown)
-    assert_published(case.published.csv("access-distances"), steps, ("from_bytes", "kind"))
     blocks = plain_access.blocks(case.rows, case.measured)
     assert_published(case.published.csv("access-blocks"), blocks, ("pass_id", "block_bytes"))
     today = [row for row in case.published.csv("what-if-orders") if row["order"] == "today"]
@@ -354,9 +352,8 @@ def test_experts(case: Case) -> None:
         return
     assert_published(case.published.csv("experts"), experts.counts(case.rows), ("layer", "expert"))
     assert_published(case.published.csv("experts-load"), experts.ranked(case.rows), ("layer", "place"))
-    assert_published(case.published.csv("experts-layers"), experts.layers(case.rows), ("layer",))
-    assert_published(case.published.csv("experts-again"), experts.reuse(case.rows), ("layer",))
-    assert_published(case.published.csv("experts-strength"), experts.strength(case.rows), ("layer", "place"))
+    assert_published(case.published.csv("experts-cover"), experts.layers(case.rows), ("layer",))
+    assert_published(case.published.csv("experts-weights"), experts.strength(case.rows), ("layer", "place"))
     drawn = [
         f"{name}{end}" for name in ("n_used", "entropy", "gini", "largest") for end in ("_chance", "_low", "_high")
     ]

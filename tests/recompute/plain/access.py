@@ -95,18 +95,6 @@ def reads(passes: list[Row]) -> list[Row]:
     return table
 
 
-def distances(rows: Rows, found: Iterable[Access], passes: list[Row]) -> list[Row]:
-    """Steps of these passes by distance, in powers of two."""
-    of = in_order(rows, found)
-    counts: dict[tuple[int, str], int] = {}
-    for one in passes:
-        for kind, gap, *_ in steps(of[one["pass_id"]]):
-            if kind != "overlapping":
-                low = 2 ** int(math.log2(abs(gap))) if gap else 0
-                counts[low, kind] = counts.get((low, kind), 0) + 1
-    return [{"from_bytes": low, "to_bytes": 2 * low, "kind": k, "n_steps": n} for (low, k), n in counts.items()]
-
-
 def path(rows: Rows, found: Iterable[Access], one: Row) -> list[Row]:
     """The ranges that a pass used, with the times of their operations since its begin."""
     times = {op["node"]: (op["begin_ns"], op["end_ns"]) for op in rows.ops[one["pass_id"]]}

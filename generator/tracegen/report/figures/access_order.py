@@ -84,41 +84,6 @@ ACCESS_ORDER = shared_access.order_table(
 )
 
 
-def _access_distances(context: Context) -> Content:
-    phase = shared_access.phase(context)
-    pass_ids = shared_access.of_phase(context, phase)["pass_id"]
-    touched = context.disk_accesses
-    rows = order.distances(touched, pass_ids)
-    moves = order.steps(touched[touched["pass_id"].isin(pass_ids)])
-    moves = moves[(moves["kind"] != "overlapping").to_numpy(bool)]
-    half = float(moves["gap_bytes"].abs().median()) if len(moves) else None
-    n_same = int((order.steps(touched)["kind"] == "overlapping").sum()) if len(touched) else 0
-    title = say.distances_title(half, phase)
-    return Content(
-        title=title,
-        caption=f"Steps of all {phase} passes by the bytes that lie between the end of an access and the begin of the "
-        f"next. n = {q.counted(int(rows['n_steps'].sum()), 'step')} of {q.counted(len(pass_ids), 'pass')}"
-        f"{'; overlapping steps have no distance' if n_same else ''}.{shared_access.left_out(context)}",
-        alt=f"Bars of steps by distance, forward and backward. {q.ended(title)}",
-        chart=lambda width: accesses.distances(rows, width=width),
-        data=rows,
-        empty=shared_access.nothing(context) or ("" if len(rows) else "No pass has a step that has a distance."),
-        numbers={"phase": phase},
-    )
-
-
-ACCESS_DISTANCES = shared_access.order_figure(
-    key="access-distances",
-    title="How far do the steps go?",
-    content=_access_distances,
-    words={"step": say.STEP},
-    code=shared_access.ACCESSES
-    + """passes = order.by_pass(run.tables, touched)
-told = passes.loc[(passes["kind"] == "$phase") & (passes["n_accesses"] > 0), "pass_id"]
-data = order.distances(touched, told)""",
-)
-
-
 def _access_reads(context: Context) -> Rows:
     phase = shared_access.phase(context)
     shown = shared_access.of_phase(context, phase)

@@ -5,16 +5,15 @@ from collections.abc import Mapping
 
 from tracegen.report.figures import needs
 from tracegen.report.figures.access_ledger import ACCESS_BLOCKS, ACCESS_LEDGER
-from tracegen.report.figures.access_order import ACCESS_DISTANCES, ACCESS_ORDER, ACCESS_PATH, ACCESS_READS
+from tracegen.report.figures.access_order import ACCESS_ORDER, ACCESS_PATH, ACCESS_READS
 from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.buffers import BUFFER_PEAKS, BUFFERS, KV_CACHE
 from tracegen.report.figures.caches import CACHE_RATES, CACHE_SIZES, REUSE, WORKING_SET
 from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_DEVICE, DISK_READ_SIZES, DISK_REQUESTS, DISK_SIZES
-from tracegen.report.figures.disk_waits import DISK_EXPERTS, DISK_LAYERS, DISK_MAP, DISK_SPLIT, DISK_TENSORS
+from tracegen.report.figures.disk_waits import DISK_EXPERTS, DISK_MAP, DISK_SPLIT, DISK_TENSORS
 from tracegen.report.figures.downloads import DOWNLOADS
 from tracegen.report.figures.expert_chance import (
-    EXPERTS_AGAIN,
     EXPERTS_NEXT,
     EXPERTS_PAIRS,
     EXPERTS_PHASES,
@@ -22,8 +21,8 @@ from tracegen.report.figures.expert_chance import (
     EXPERTS_STICKY,
 )
 from tracegen.report.figures.expert_choices import EXPERTS, EXPERTS_OF_TOKENS, EXPERTS_TOKENS, EXPERTS_USED
-from tracegen.report.figures.expert_shares import EXPERTS_BALANCE, EXPERTS_COVER, EXPERTS_LAYERS, EXPERTS_LOAD
-from tracegen.report.figures.expert_weights import EXPERTS_STRENGTH, EXPERTS_WEIGHTS
+from tracegen.report.figures.expert_shares import EXPERTS_BALANCE, EXPERTS_COVER, EXPERTS_LOAD
+from tracegen.report.figures.expert_weights import EXPERTS_WEIGHTS
 from tracegen.report.figures.explorers import CHECKS, GRAPH, GRAPH_BLOCK, LAYER, OPERATIONS, THREADS, TOKEN
 from tracegen.report.figures.figure import Explorer, Figure, Part, Table
 from tracegen.report.figures.file_tokens import FILE_TOKENS
@@ -44,16 +43,16 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     FILE_TOKENS, COMPONENTS, LAYERS, OP_KINDS, TOKENS, TOP_OPERATIONS, BANDWIDTH, DISK,
     HEATMAP, RESIDENCY, RESIDENT_GROUPS, TENSOR_GROUPS, BIGGEST_TENSORS, NEVER_TOUCHED, BUFFERS, KV_CACHE,
     BUFFER_PEAKS,
-    ACCESS_PATH, ACCESS_ORDER, ACCESS_DISTANCES, ACCESS_READS, WHAT_IF_ORDERS, ACCESS_BLOCKS, ACCESS_LEDGER,
+    ACCESS_PATH, ACCESS_ORDER, ACCESS_READS, WHAT_IF_ORDERS, ACCESS_BLOCKS, ACCESS_LEDGER,
     CACHE_RATES, CACHE_SIZES, WORKING_SET, REUSE, WHAT_IF_MEMORY, CONCENTRATION, HOT_EXPERTS, KEEP_TENSORS,
-    DISK_SPLIT, DISK_DEVICE, DISK_REQUESTS, DISK_SIZES, DISK_READ_SIZES, DISK_MAP, DISK_LAYERS, DISK_TENSORS,
+    DISK_SPLIT, DISK_DEVICE, DISK_REQUESTS, DISK_SIZES, DISK_READ_SIZES, DISK_MAP, DISK_TENSORS,
     DISK_EXPERTS,
     TOKEN, OPERATIONS,
     GRAPH, GRAPH_BLOCK,
     TIMELINE, THREADS, WAITING_KINDS, WAITING_NODES,
-    EXPERTS, EXPERTS_TOKENS, LAYER, EXPERTS_OF_TOKENS, EXPERTS_LOAD, EXPERTS_COVER, EXPERTS_LAYERS, EXPERTS_BALANCE,
-    EXPERTS_STICKY, EXPERTS_AGAIN, EXPERTS_SEGMENTS, EXPERTS_NEXT, EXPERTS_PAIRS, EXPERTS_PHASES, EXPERTS_USED,
-    EXPERTS_WEIGHTS, EXPERTS_STRENGTH,
+    EXPERTS, EXPERTS_TOKENS, LAYER, EXPERTS_OF_TOKENS, EXPERTS_LOAD, EXPERTS_COVER, EXPERTS_BALANCE,
+    EXPERTS_STICKY, EXPERTS_SEGMENTS, EXPERTS_NEXT, EXPERTS_PAIRS, EXPERTS_PHASES, EXPERTS_USED,
+    EXPERTS_WEIGHTS,
     MODEL_FILES, GENERATED_TOKENS,
     CHECKS,
     DOWNLOADS,

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tracegen.analysis import disk_waits, expert_waits, heatmap
-from tracegen.charts import by_layer, file_rows, theme, tokens
+from tracegen.charts import file_rows, theme, tokens
 from tracegen.charts.heatmap import Axis
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
@@ -94,42 +94,6 @@ DISK_MAP = fault_figure(
 rows = heatmap.display_rows(run.tables)
 data, longest_ns = disk_waits.cells(run.tables, rows[~rows["outside"]], n_bins=$n_bins, n_steps=8)
 """,
-)
-
-
-def _disk_layers(context: Context) -> Content:
-    phase, rows = context.phase, _rows(context, context.phase)
-    if not rows["waited_ns"].sum() and phase != "prompt":
-        phase, rows = "prompt", _rows(context, "prompt")
-    waited = rows.dropna(subset=["layer"]).groupby("layer")["waited_ns"].sum()
-    whole = int(waited.sum())
-    n_layers = int(context.tables["tensors"]["layer"].nunique())
-    longest = int(str(waited.idxmax())) if whole else 0
-    outside = 1 - whole / max(int(rows["waited_ns"].sum()), 1)
-    length = f"waited for the disk in a {phase} pass"
-    title = say.layers_title(longest, float(waited.max()) / whole, n_layers, outside, phase) if whole else ""
-    return Content(
-        title=title,
-        caption="Time of page faults by the layer and component group of the byte that was missing, in the mean over "
-        f"threads and {phase} passes. Bytes outside all layers stand last, as “no layer”.",
-        alt=f"Stacked bars of waiting for {q.counted(rows['layer'].nunique(), 'layer')}; the data table has the "
-        "numbers.",
-        chart=lambda width: by_layer.stacked(rows, "ns_per_pass", length, width=width),
-        data=rows,
-        empty="" if int(rows["waited_ns"].sum()) else "No prompt or generate pass waited for a byte of a tensor.",
-        numbers={"phase": phase},
-    )
-
-
-def _rows(context: Context, phase: str) -> pd.DataFrame:
-    return disk_waits.by_layer(context.tables, phase, theme.GROUP_OF)
-
-
-DISK_LAYERS = fault_figure(
-    key="disk-layers",
-    title="Which layers do tokens wait for?",
-    content=_disk_layers,
-    code='data = disk_waits.by_layer(run.tables, "$phase", theme.GROUP_OF)',
 )
 
 

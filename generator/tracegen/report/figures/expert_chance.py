@@ -13,7 +13,6 @@ from tracegen.analysis import (
     expert_segments,
     expert_transitions,
     experts,
-    routing,
 )
 from tracegen.charts import by_layer
 from tracegen.contract import quantities as q
@@ -65,32 +64,6 @@ EXPERTS_STICKY = shared_experts.figure(
     title="Do tokens choose the experts of the token before more often than chance?",
     content=_experts_sticky,
     code=shared_experts.CHOSEN + "data = expert_transitions.stickiness(chosen, experts.sizes(run.tables, chosen))",
-)
-
-
-def _experts_again(context: Context) -> Rows:
-    again = routing.reuse(context.chosen, context.choice.counts)
-    return Rows(
-        caption="Tokens: rows of generated tokens with another one before them in their sequence. Chosen before: "
-        "choices of an expert that the token before had chosen in the same layer.",
-        data=again,
-        empty=shared_experts.no_choice(context) or NO_PAIR,
-    ).of(
-        again,
-        col.count("Layer", "layer"),
-        col.count("Tokens", "n_tokens"),
-        col.count("Choices", "n_choices"),
-        col.count("Chosen before", "n_again"),
-        col.share("Share", "share"),
-        col.percent("Even choice", "even"),
-    )
-
-
-EXPERTS_AGAIN = shared_experts.table(
-    key="experts-again",
-    title="How many experts are chosen again, layer by layer?",
-    content=_experts_again,
-    code=shared_experts.CHOSEN + "data = routing.reuse(chosen, experts.choice(run.tables).counts)",
 )
 
 

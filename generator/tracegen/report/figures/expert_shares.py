@@ -87,35 +87,6 @@ EXPERTS_COVER = shared_experts.figure(
 )
 
 
-def _experts_layers(context: Context) -> Rows:
-    per_layer = context.expert_layers
-    return Rows(
-        caption="Choices: token rows of generate passes times the experts that each chooses. Unevenness: standard "
-        "deviation of the experts’ counts divided by their mean; 0 is even. For 50, 80, 95 %: the fewest experts that "
-        "make up this share of the choices. Prompt and warm-up are left out.",
-        data=per_layer,
-        empty=shared_experts.no_choice(context),
-    ).of(
-        per_layer,
-        col.count("Layer", "layer"),
-        col.count("Experts", "n_experts"),
-        col.count("Choices", "n_choices"),
-        col.count("Most chosen", "most_chosen"),
-        col.share("Its share", "most_share"),
-        col.count("Never chosen", "n_never"),
-        col.decimal("Unevenness", "unevenness", 2),
-        *(col.count(f"For {part} %", f"needed_{part}") for part in (50, 80, 95)),
-    )
-
-
-EXPERTS_LAYERS = shared_experts.table(
-    key="experts-layers",
-    title="How uneven is the choice in each layer?",
-    content=_experts_layers,
-    code=shared_experts.COUNTS + "data = routing.layers(counts)",
-)
-
-
 def _used(r: col.Row) -> str:
     """How many experts are used, of how many; over all layers, pairs of layer and expert."""
     if not q.known(r["n_used"]):

@@ -3,11 +3,9 @@
 from tracegen.analysis import routing
 from tracegen.charts import by_layer
 from tracegen.contract import quantities as q
-from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_experts
-from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Content, Rows
+from tracegen.report.figures.figure import Content
 from tracegen.report.words import expert_sentences as say
 
 PLACES = 6
@@ -43,41 +41,5 @@ EXPERTS_WEIGHTS = shared_experts.figure(
     key="experts-weights",
     title="How strongly do the tokens choose?",
     content=_experts_weights,
-    code=shared_experts.CHOSEN + "data = routing.weights(chosen)",
-)
-
-
-def _mean(place: int) -> col.Column:
-    """The mean weight of a place, with its range; of rows that have the weights of a layer by their place."""
-
-    def cell(of: col.Row) -> Cell:
-        if place not in of:
-            return Cell(q.UNKNOWN, number=True)
-        r = of[place]
-        exact = f"{q.decimal(r['lowest'], 4)} to {q.decimal(r['highest'], 4)}, n = {q.count(r['n'])}"
-        return Cell(q.decimal(r["mean"], 3), number=True, exact=exact)
-
-    return col.number(f"Place {place}", cell)
-
-
-def _experts_strength(context: Context) -> Rows:
-    weights = routing.weights(context.chosen)
-    places = sorted(int(place) for place in weights["place"].unique())
-    by_layer_of = [
-        {"layer": layer} | {int(r["place"]): r for r in of.to_dict("records")}
-        for layer, of in weights.groupby("layer", sort=True)
-    ]
-    return Rows(
-        caption="Mean weight of a token row’s strongest expert (place 1), its second, and so on, over the generate "
-        "passes. The CSV has the lowest and the highest; so has the pointer on a number.",
-        data=weights,
-        empty=shared_experts.no_choice(context) or say.no_weight(private=context.private),
-    ).of(by_layer_of, col.count("Layer", "layer"), *(_mean(place) for place in places))
-
-
-EXPERTS_STRENGTH = shared_experts.table(
-    key="experts-strength",
-    title="How strongly are the experts chosen, layer by layer?",
-    content=_experts_strength,
     code=shared_experts.CHOSEN + "data = routing.weights(chosen)",
 )

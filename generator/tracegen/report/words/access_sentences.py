@@ -56,15 +56,6 @@ def reads_title(accesses: float, reads: Mapping[int, float], phase: str) -> str:
     )
 
 
-def distances_title(half: float | None, phase: str) -> str:
-    """How far the steps of a phase go; `half`: the median distance in bytes of steps that have one."""
-    if half is None:
-        return "How far do the steps go?"
-    if half > 0:
-        return f"Half of the steps {_OF[phase]} go {q.size(half)} or further"
-    return f"Half of the steps {_OF[phase]} or more leave no gap"
-
-
 def blocks_title(block: float, touched: float, in_blocks: float, phase: str) -> str:
     """How much larger what a pass touches is in whole blocks, bytes."""
     who = {"generate": "a generated token", "prompt": "a pass of the prompt"}[phase]

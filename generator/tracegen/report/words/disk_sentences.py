@@ -9,8 +9,6 @@ PARTS = (
     "is that for threads with more work, not for their page faults, and includes time without a processor. A single "
     "thread waits for no other; time between its operations is outside operations."
 )
-MUCH = 0.1  # of all waiting: from it on, bytes outside layers are named
-EVEN = 1.5  # times the mean: up to it, the longest wait for a layer is called like the others
 _READERS = {"generate": "generate passes", "prompt": "the prompt"}
 _PHASES = {"generate": "of the time of generate passes", "prompt": "of the time of the prompt"}
 
@@ -53,22 +51,6 @@ def tensors_title(name: str, share: float, component: str, component_share: floa
         return f"{q.percent(share)} {waiting} {name}, {use}"
     one = f"most for one tensor, {q.percent(share)}, for {name}, {use}"
     return f"{q.percent(component_share)} {waiting} {component}; {one}"
-
-
-def layers_title(layer: int, share: float, n_layers: int, outside: float, phase: str) -> str:
-    """The layer that passes of a phase wait for longest, and its share of their waiting for all `n_layers` layers.
-
-    `outside`: the share of all waiting that is for bytes outside layers.
-    """
-    beside = f"; {q.percent(outside)} of all waiting is for bytes outside layers" if outside >= MUCH else ""
-    if n_layers == 1 or share > EVEN / n_layers:
-        of = f"of the waiting of {_READERS[phase]} for layers"
-        of_all = "the only layer" if n_layers == 1 else f"layer {layer} (of 0 to {n_layers - 1})"
-        return f"{q.percent(share)} {of} is for {of_all}{beside}"
-    return (
-        f"Waiting of {_READERS[phase]} is for all {q.count(n_layers)} layers alike: longest for layer {layer}, "
-        f"{q.percent(share)} of that{beside}"
-    )
 
 
 def experts_title(share: float, half: int, n_experts: int) -> str:
