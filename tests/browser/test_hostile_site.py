@@ -63,10 +63,15 @@ def operate(page: Any) -> int:
     return used
 
 
-@pytest.mark.parametrize("path", EVERY)
-@pytest.mark.parametrize("where", ["site", "bundle"])
+@pytest.mark.parametrize(
+    ("where", "path"),
+    [*(("site", path) for path in EVERY), ("bundle", "index.html"), ("bundle", "operations/index.html")],
+)
 def test_a_hostile_run_is_only_text(tab: Any, project: Project, where: str, path: str) -> None:
-    """Vocabulary, metadata, prompt, question and names want to be code: each explorer is used, none of them runs."""
+    """Vocabulary, metadata, prompt, question and names want to be code: each explorer is used, none of them runs.
+
+    The site has the bodies and scripts of a bundle, and more around them.
+    """
     root = project.bundle("hostile") if where == "bundle" else project.site / "experiments/hostile/v1"
     page = tab(viewport=NARROW)
     page.add_init_script(VIOLATED)

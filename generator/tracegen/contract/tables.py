@@ -193,7 +193,15 @@ def _filled(table: Table, by_name: Mapping[str, Any]) -> pd.DataFrame:
             filled[column.name] = series if _is_own(values) else series.copy()
         except (TypeError, ValueError, OverflowError) as error:
             raise TableError(f"table {name}: column {column.name!r}: {error}") from error
-    return check(name, pd.DataFrame(filled, copy=False))
+    made = pd.DataFrame(filled, copy=False)
+    made.columns = _names(name)
+    return check(name, made)
+
+
+@cache
+def _names(name: str) -> pd.Index[str]:
+    """The names of a table's columns as Python's texts: a report looks for columns some thousand times."""
+    return pd.Index([column.name for column in BY_NAME[name].columns], dtype=pd.StringDtype("python", na_value=np.nan))
 
 
 def _is_own(values: object) -> bool:
