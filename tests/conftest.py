@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis
-import pandas as pd
 import pytest
 
 from tests import drawn
@@ -38,7 +37,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.set_threshold(100_000)  # as `tracegen` does: collecting earlier took 5 % of the time
-    pd.set_option("mode.string_storage", "python")  # as commands do (`small_tables`), for what tests call by itself
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -70,13 +68,6 @@ def _a_chart_is_drawn_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def _sites_are_drawn_by_this_process() -> Iterator[None]:
     """See `drawn.by_this_process`; `processes` is for who tests the others."""
     with drawn.by_this_process():
-        yield
-
-
-@pytest.fixture
-def texts_as_in_a_notebook() -> Iterator[None]:
-    """Pandas keeps texts as it does for who imports tracegen."""
-    with pd.option_context("mode.string_storage", "auto"):
         yield
 
 

@@ -57,7 +57,7 @@ def is_whole_until_its_end(trace: NativeTrace) -> bool:
     return bool(ended.iloc[:-1].all() and known["state"].notna().all() and known.loc[ran, "n_threads"].nunique() <= 1)
 
 
-@pytest.mark.parametrize("n", [40, pytest.param(200, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("n", [20, pytest.param(200, marks=pytest.mark.nightly)])
 def test_kill_9_at_random_moments(tmp_path: Path, hooked: Build, demo: Path, n: int) -> None:
     begin = time.monotonic()
     child = started(hooked, demo, tmp_path / "whole", tokens=TOKENS)

@@ -23,7 +23,7 @@ from tracegen.report.figures.catalogue import FIGURES, part_of
 from tracegen.report.figures.explanation import explained
 from tracegen.report.pages.page import Report
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("texts_as_in_a_notebook")]
+pytestmark = pytest.mark.slow
 
 PAGE = 4096
 EXPLAINED = '<details class="tg-explain">'

@@ -62,7 +62,6 @@ def test_committed_versions_print_lines() -> None:
 @pytest.mark.parametrize(
     "name", [name if name in ONCE else pytest.param(name, marks=pytest.mark.nightly) for name in PRINTED]
 )
-@pytest.mark.usefixtures("texts_as_in_a_notebook")
 def test_the_lines_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     names: dict[str, pd.DataFrame] = {}
