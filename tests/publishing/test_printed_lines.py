@@ -1,8 +1,9 @@
-"""The lines of Python that committed versions print still run: the names in them are public.
+"""The lines of Python that committed versions print still make the data that they say: the names in them are public.
 
 Most programs stand in several versions: each is run with one of them, and with all of them every night.
 """
 
+import io
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -16,6 +17,14 @@ from tracegen.reading.notebook import loaded
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = re.compile(r"<pre[^>]*><code>(import tracegen\n.*?)</code></pre>.*?equals <a href=\"([^\"]+)\"", re.DOTALL)
+# What later versions of tracegen count in another way; of the first mixtures, whose data cannot be made anew.
+FUSED = "accesses of fused operations are in it"
+SAMPLED = "the sample of granules is another one"
+CHANGED = {
+    f"{version} data/{name}.csv": why
+    for version in ("hot-set@v1", "hot-set-wide@v1")
+    for name, why in (("access-path", FUSED), ("cache-rates", SAMPLED), ("cache-sizes", SAMPLED), ("reuse", SAMPLED))
+}
 LOADED = re.compile(r"tracegen\.load\([^)]*\)")
 
 
@@ -62,8 +71,15 @@ def test_committed_versions_print_lines() -> None:
 @pytest.mark.parametrize(
     "name", [name if name in ONCE else pytest.param(name, marks=pytest.mark.nightly) for name in PRINTED]
 )
-def test_the_lines_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lines_make_the_published_data(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the published digits; an analysis may have more columns now, and none less."""
     monkeypatch.chdir(ROOT)
     names: dict[str, pd.DataFrame] = {}
     exec(compile(PRINTED[name], name, "exec"), names)
-    assert isinstance(names["data"], pd.DataFrame) and len(names["data"].columns)
+    citation, _, path = name.partition(" ")
+    experiment, number = citation.split("@v")
+    published = pd.read_csv(ROOT / "experiments" / experiment / "versions" / number / path)
+    data = pd.read_csv(io.StringIO(names["data"].to_csv(index=False)))
+    assert set(data) >= set(published)
+    if name not in CHANGED:
+        pd.testing.assert_frame_equal(data[list(published)], published, check_dtype=False, rtol=1e-9, atol=0)
