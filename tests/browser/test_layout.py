@@ -1,5 +1,6 @@
 """Every width from a telephone to 4K: no sideways scroll, lines that can be read, nothing that moves."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,3 +82,23 @@ def test_nothing_moves_where_less_motion_is_asked_for(tab: Any, project: Project
     found = {path: tab(path, reduced_motion="reduce").evaluate(MOVING) for path in still}
     assert {path for path, moving in found.items() if moving} == set()
     assert tab(still[0], reduced_motion="no-preference").evaluate(MOVING) > 0, "the theme moves"
+
+
+# Whether what copies a link lies on the words of the verdict.
+COVERED = """() => {
+  const bar = document.querySelector(".tg-selection").getBoundingClientRect(), words = document.createRange();
+  words.selectNodeContents(document.querySelector(".tg-head .tg-verdict"));
+  return [...words.getClientRects()].some(line =>
+    line.right > bar.left && line.left < bar.right && line.bottom > bar.top && line.top < bar.bottom);
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_nothing_lies_on_the_verdict(tab: Any, moe_report: Path, project: Project, width: int) -> None:
+    """By itself and in a site; with the badge of random weights the line is at its longest."""
+    for root in (moe_report, project.site / "experiments/hostile/v1"):
+        page = tab(viewport={"width": width, "height": 800})
+        for key in ("file", "timeline", "operations", "graph", "experts", "method", "appendix"):
+            if (root / key / "index.html").exists():
+                page.goto((root / key / "index.html").as_uri())
+                assert not page.evaluate(COVERED), (root.name, key)
