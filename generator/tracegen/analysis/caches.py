@@ -13,8 +13,9 @@ Ways to choose (policies):
 - `Belady` drops what will not be used for longest (Belady 1966), and takes in nothing that will not be used before all
   that it holds: it knows the future, and no cache does better. It is counted for all granules, see `stays`.
 
-Where there are more than `MOST_USES` uses, FIFO and LFU are simulated for a part of the granules, chosen by a hash of
-their number within those used about as often, with a cache smaller by as much (Waldspurger et al. 2015, 2017).
+Where there are more than `MOST_USES` uses of chains (see `replacement`), FIFO and LFU are simulated for a part of the
+granules, chosen by a hash of their number within those used about as often, with a cache smaller by as much
+(Waldspurger et al. 2015, 2017).
 
 None of these rates predicts a speed: a miss costs what the disk makes of it, and the kernel replaces pages in its own
 way.
@@ -28,6 +29,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis.replacement import SIMULATED, Chains, chains
 from tracegen.analysis.stack_distance import previous_use, stack_distances
 from tracegen.contract.hashing import hashed
 
@@ -36,42 +38,6 @@ MOST_STAYS = 100_000
 N_SIZES = 20
 CLOSE = 0.02  # of a size: how exactly the size for a hit rate is found by simulation
 TARGETS = (0.5, 0.9, 0.95, 0.99)  # hit rates that pages ask for
-
-Items = Sequence[int]
-
-
-def fifo(items: Items, size: int) -> int:
-    """Hits of a cache of `size` items with FIFO replacement."""
-    came = dict.fromkeys(items, -size - 1)  # how many misses there were before it came in
-    misses = 0
-    for item in items:
-        if misses - came[item] > size:
-            came[item] = misses
-            misses += 1
-    return len(items) - misses
-
-
-def lfu(items: Items, size: int) -> int:
-    """Hits of a cache of `size` items with LFU replacement; an item that was dropped begins again at 1 use."""
-    n = len(items)
-    uses: dict[int, int] = {}  # item -> uses since it came in, times n, plus the time of the last one
-    heap: list[int] = []  # the same when it was put there, one of each item; it has only grown since
-    hits = 0
-    for time, item in enumerate(items):
-        known = uses.get(item)
-        if known is not None:
-            hits += 1
-            uses[item] = (known // n + 1) * n + time
-            continue
-        if len(uses) >= size:
-            while (now := uses[items[heap[0] % n]]) != heap[0]:
-                heapq.heapreplace(heap, now)
-            del uses[items[heap[0] % n]]
-            heapq.heapreplace(heap, n + time)
-        else:
-            heapq.heappush(heap, n + time)
-        uses[item] = n + time
-    return hits
 
 
 def _next_use(items: np.ndarray) -> np.ndarray:
@@ -100,50 +66,29 @@ class Stays:
     group: int = 1
 
 
-def stays(items: np.ndarray, *, most: int = MOST_STAYS) -> Stays:
-    """The stays of items (int array, in order of use), of which `most_hits` counts the best choice.
+def stays(of: Chains, *, most: int = MOST_STAYS) -> Stays:
+    """The stays of the items of a sequence, of which `most_hits` counts the best choice.
 
-    Items that are only ever used one right after the other, in the same order, are a chain, and count as one item of as
-    many parts. That changes no count: the first parts of a chain stay, and as many of them as fit between the chains'
-    uses fit inside of a use as well, for each part that comes stands before those that have yet to go.
+    A chain counts as one item of as many parts. That changes no count: the first parts of a chain stay, and as many of
+    them as fit between the chains' uses fit inside of a use as well, for each part that comes stands before those that
+    have yet to go.
 
     More than `most` stays are too many to follow. Then uses are taken in groups, as few as do, and what must fit is
     looked at between groups only. No cache can have more hits than that allows, though none may have as many.
     """
-    codes = np.unique(items, return_inverse=True)[1]
-    chain, length = _chains(codes)
-    starts = np.flatnonzero(chain >= 0)
-    following = _next_use(chain[starts])
-    again = np.flatnonzero(following < len(starts))
-    begin, end, amount = again, following[again], length[chain[starts]][again]
+    following = _next_use(of.uses)
+    again = np.flatnonzero(following < len(of.uses))
+    begin, end, amount = again, following[again], of.length[of.uses[again]]
     n_again, group = int(amount.sum()), 1
     while len(begin) > most:
         group *= 2
         begin, end = begin // 2, end // 2
-        begin, end, amount = (of[end > begin] for of in (begin, end, amount))
+        begin, end, amount = (column[end > begin] for column in (begin, end, amount))
         first = np.lexsort((end, begin))
         begin, end, amount = begin[first], end[first], amount[first]
         new = np.flatnonzero((np.diff(begin, prepend=-1) != 0) | (np.diff(end, prepend=-1) != 0))
         begin, end, amount = begin[new], end[new], np.add.reduceat(amount, new)
     return Stays(begin, end, amount, n_again, group)
-
-
-def _chains(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each use the chain that begins with it, −1 inside a chain; and for each chain how many items it has."""
-    n = int(codes.max(initial=-1)) + 1
-    after = np.append(codes[1:], -1)
-    order = np.argsort(codes, kind="stable")
-    counts = np.bincount(codes, minlength=n)
-    begins = np.cumsum(counts) - counts
-    low, high = (of.reduceat(after[order], begins) for of in (np.minimum, np.maximum))
-    follows = (low == high) & (low >= 0) & (counts[low] == counts)  # each is followed by the same, and by nothing else
-    inside = np.zeros(n, dtype=bool)
-    inside[low[follows]] = True
-    chain = np.where(inside[codes], -1, codes)
-    heads = np.flatnonzero(chain >= 0)
-    length = np.zeros(n, dtype=np.int64)
-    length[codes[heads]] = np.diff(heads, append=len(codes))
-    return chain, length
 
 
 def most_hits(of: Stays, size: int) -> int:
@@ -170,7 +115,6 @@ def most_hits(of: Stays, size: int) -> int:
     return of.n_again - lost
 
 
-SIMULATED: Mapping[str, Callable[[Items, int], int]] = {"FIFO": fifo, "LFU": lfu}
 POLICIES = ("Belady", "static", "LRU", "LFU", "FIFO")
 
 
@@ -215,7 +159,7 @@ def hit_rates(
 ) -> HitRates:
     """Hit rates of all policies for `n_sizes` sizes of cache; `items` are the granules in order of their use.
 
-    `most`: more uses than that are sampled for the policies that are simulated. `most_stays`: see `stays`.
+    `most`: more uses of chains than that are sampled for the policies that are simulated. `most_stays`: see `stays`.
     """
     names, codes, counts = np.unique(items, return_inverse=True, return_counts=True)
     n, again = len(names), len(items) - len(names)
@@ -225,13 +169,15 @@ def hit_rates(
     sizes = np.unique(np.geomspace(max(1, n / 128), n, n_sizes).round().astype("int64"))
     distances = np.sort(stack_distances(codes))[n:]
     free = np.concatenate(([0], np.cumsum(np.sort(counts - 1)[::-1])))  # by how many of the most used items it holds
-    share, parts = _samples(codes, names, counts, most)
-    apart = stays(codes, most=most_stays)
+    whole = chains(codes)
+    share, parts = (1.0, []) if len(whole.uses) <= most else _samples(codes, names, counts, most)
+    followed = chains(parts[0]) if parts else whole
+    apart = stays(whole, most=most_stays)
     counted: dict[str, Callable[[int], float]] = {
         "Belady": lambda size: most_hits(apart, size) / again,
         "static": lambda size: float(free[size]) / again,
         "LRU": lambda size: int(np.searchsorted(distances, size, "left")) / again,
-        **{policy: _rate(simulate, parts[0], n) for policy, simulate in SIMULATED.items()},
+        **{policy: _rate(simulate, followed, n) for policy, simulate in SIMULATED.items()},
     }
     counted = {policy: cache(rate) for policy, rate in counted.items()}  # some sizes are asked for again
     rates = {policy: np.array([rate(int(size)) for size in sizes]) for policy, rate in counted.items()}
@@ -253,7 +199,7 @@ def hit_rates(
         len(items),
         n,
         share,
-        _errors(parts, n, sizes, rates) if share < 1 else {},
+        _errors(parts, n, sizes, rates) if parts else {},
         apart.group,
         distances,
     )
@@ -290,10 +236,10 @@ def _errors(
         far: np.ndarray = np.abs(np.array([rate(int(size)) for size in sizes]) - rates[policy])
         return far
 
-    known = off("LRU", _rate(lambda _, size: int(np.searchsorted(distances, size, "left")), whole, n))
+    known = off("LRU", _rate(lambda _, size: int(np.searchsorted(distances, size, "left")), chains(whole), n))
     errors = {"LRU": float(known.max())}
     for policy, simulate in SIMULATED.items():
-        of_halves = [off(policy, _rate(simulate, half, n)) for half in halves]
+        of_halves = [off(policy, _rate(simulate, chains(half), n)) for half in halves]
         errors[policy] = float((known + np.max(of_halves, axis=0)).max())
     return errors
 
@@ -311,24 +257,22 @@ def _smallest(rate: Callable[[int], float], sizes: np.ndarray, rates: np.ndarray
     return low, high
 
 
-def _rate(simulate: Callable[[Items, int], int], sample: np.ndarray, n: int) -> Callable[[int], float]:
+def _rate(simulate: Callable[[Chains, int], int], sample: Chains, n: int) -> Callable[[int], float]:
     """By size of a cache for all `n` items, the hits that a simulation has in a sample, in a cache as small beside it.
 
     They are a share of the uses that are not the first ones.
     """
-    items, n_items = sample.tolist(), len(np.unique(sample))
-    again = max(len(items) - n_items, 1)
-    return lambda size: simulate(items, max(round(size * n_items / n), 1)) / again
+    n_items = int(sample.length.sum())
+    again = max(sample.n_items - n_items, 1)
+    return lambda size: simulate(sample, max(round(size * n_items / n), 1)) / again
 
 
 def _samples(codes: np.ndarray, names: np.ndarray, counts: np.ndarray, most: int) -> tuple[float, list[np.ndarray]]:
     """The share of items in the sample, and the uses of those: of items in order of their uses, then of a hash.
 
     Items at equal distances in that order are taken, so that those used often and those used rarely have their share.
-    Behind the sample stand its two halves, chosen in the same way; if all items are in it, it has none.
+    Behind the sample stand its two halves, chosen in the same way.
     """
-    if len(codes) <= most:
-        return 1.0, [codes]
     order = np.lexsort((hashed(names), counts))
     n = max(round(len(names) * most / len(codes)), 2)
     chosen = order[np.arange(n) * len(names) // n]
