@@ -146,12 +146,23 @@ class HitRates:
 
     def lru_granules(self, target: float) -> int | None:
         """The smallest LRU cache that serves `target` of the repeated uses; None without any."""
-        return int(self.distances[int(np.ceil(target * self.n_again)) - 1]) + 1 if len(self.distances) else None
+        return lru_granules(self.distances, target)
 
     @property
     def n_again(self) -> int:
         """The uses that are not the first ones."""
         return self.n_uses - self.n_granules
+
+
+def repeat_distances(items: np.ndarray) -> np.ndarray:
+    """Of each repeated use, how many different items were used since the last one: int array, ascending."""
+    names, codes = np.unique(items, return_inverse=True)
+    return np.sort(stack_distances(codes))[len(names) :]
+
+
+def lru_granules(distances: np.ndarray, target: float) -> int | None:
+    """The smallest LRU cache that serves `target` of the repeated uses, by `repeat_distances`; None without any."""
+    return int(distances[int(np.ceil(target * len(distances))) - 1]) + 1 if len(distances) else None
 
 
 def hit_rates(
@@ -167,7 +178,7 @@ def hit_rates(
         bare = [pd.DataFrame(columns=list(of)).astype(of) for of in (_RATES, _NEEDED, _CLIFFS)]
         return HitRates(bare[0], bare[1], bare[2], len(items), n)
     sizes = np.unique(np.geomspace(max(1, n / 128), n, n_sizes).round().astype("int64"))
-    distances = np.sort(stack_distances(codes))[n:]
+    distances = repeat_distances(codes)
     free = np.concatenate(([0], np.cumsum(np.sort(counts - 1)[::-1])))  # by how many of the most used items it holds
     whole = chains(codes)
     share, parts = (1.0, []) if len(whole.uses) <= most else _samples(codes, names, counts, most)
@@ -185,7 +196,7 @@ def hit_rates(
         [pd.DataFrame({"policy": p, "size_granules": sizes, "hit_rate": rates[p]}) for p in POLICIES], ignore_index=True
     )
     found = {p: [_smallest(counted[p], sizes, rates[p], target) for target in TARGETS] for p in ("Belady", *SIMULATED)}
-    exact = [int(distances[int(np.ceil(target * again)) - 1]) + 1 for target in TARGETS]
+    exact = [lru_granules(distances, target) or 0 for target in TARGETS]
     found["LRU"] = [(size - 1, size) for size in exact]
     found["static"] = [(0, int(np.searchsorted(free, np.ceil(target * again)))) for target in TARGETS]
     counted_whole = ["LRU", "static", *(SIMULATED if share == 1 else ())]  # none of these does with less than the best
@@ -230,7 +241,7 @@ def _errors(
 ) -> dict[str, float]:
     """By policy how far the sample may be off: see `HitRates`. `parts`: the sample, then its halves."""
     whole, *halves = parts
-    distances = np.sort(stack_distances(whole))[len(np.unique(whole)) :]
+    distances = repeat_distances(whole)
 
     def off(policy: str, rate: Callable[[int], float]) -> np.ndarray:
         far: np.ndarray = np.abs(np.array([rate(int(size)) for size in sizes]) - rates[policy])

@@ -114,7 +114,7 @@ def report(collector: Collector, title: str, pages: tuple[Page, ...]) -> Report:
 def collector_of(sides: Sequence[Side], executor: Executor | None = None) -> Collector:
     """A collector of drawings and files for a report about several runs."""
     newest = max(run.created for side in sides for run in side.runs)
-    return Collector(Run("comparison", 0, newest, (), {}), {}, "", None, executor)
+    return Collector(Run("comparison", 0, newest, (), {}), {}, executor=executor)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -53,10 +54,10 @@ def whole_folder(target: Path, *, public: bool = False) -> Iterator[Path]:
         raise StoreError(f"{target}: exists already, and a run or version is never written twice; move it away")
     with os_errors(f"{target}: could not be written"), parts.new_folder(target.parent) as beside:
         yield beside
-        for path in (*beside.rglob("*"), beside):
-            if public:
+        if public:
+            for path in (*beside.rglob("*"), beside):
                 path.chmod(0o755 if path.is_dir() else 0o644)
-            flush(path)
+        flush_whole(beside)
         os.rename(beside, target)
         flush(target.parent)
 
@@ -83,9 +84,7 @@ def place_numbered(part: Path, parent: Path, finish: Callable[[int], None], *, a
         number = max(next_number(parent), after + 1)
         finish(number)
         try:
-            for path in part.rglob("*"):
-                flush(path)
-            flush(part)
+            flush_whole(part)
             target = parent / f"{number:03d}"
             os.rename(part, target)
             flush(parent)
@@ -117,6 +116,13 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def flush_whole(folder: Path) -> None:
+    """Bring a folder and all in it to the disk, several files at a time: each waits for the device. Raises OSError."""
+    with ThreadPoolExecutor(8) as pool:
+        for _ in pool.map(flush, (*folder.rglob("*"), folder)):
+            pass
 
 
 def write_text(path: Path, text: str) -> None:

@@ -44,7 +44,7 @@ class Charts:
 
     def __init__(self, run: Run, tables: Mapping[str, pd.DataFrame]) -> None:
         """Take a run and its tables."""
-        self._collector = Collector(run, tables, f"{run.experiment}/{run.name}")
+        self._collector = Collector(run, tables, address=f"{run.experiment}/{run.name}")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """The function that makes the figure `name`; `timeline(pass_id=…)` takes any measured pass."""

@@ -25,7 +25,7 @@ def nothing(context: Context) -> str:
     """Why there is no hit rate; empty if there is one."""
     if context.disk_accesses["pass_id"].nunique() == 1:  # what is used again is what neighbours share
         return shared_access.nothing(context) or say.ALONE
-    return shared_access.nothing(context) or ("" if context.hit_rates.n_again > 0 else say.NO_REPEAT)
+    return shared_access.nothing(context) or ("" if len(context.repeat_distances) else say.NO_REPEAT)
 
 
 def needed(context: Context, policy: str, target: float) -> float | None:

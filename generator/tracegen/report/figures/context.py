@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -68,11 +69,13 @@ def median_pass(passes: pd.DataFrame) -> int:
 class Context:
     """A run and the analyses that several figures need.
 
-    `tables` has every table of `tracegen.contract.tables`, by name.
+    `tables` has every table of `tracegen.contract.tables`, by name. `simulated` are the hit rates of caches, if another
+    process was asked for them.
     """
 
     run: Run
     tables: Tables
+    simulated: Future[caches.HitRates] | None = None
 
     # Passes: those that statistics count, with their durations; names by pass; kinds of the measured ones by pass.
     measured = _of_tables(passes.measured)
@@ -108,7 +111,10 @@ class Context:
     access_passes = _kept(lambda c: order.by_pass(c.tables, c.disk_accesses))
     granule_bytes = _kept(lambda c: granules.granule_bytes(int(c.tables["files"]["size_bytes"].sum())))
     granule_uses = _kept(lambda c: granules.granule_uses(c.disk_accesses, c.granule_bytes))
-    hit_rates = _kept(lambda c: caches.hit_rates(c.granule_uses["granule"].to_numpy()))
+    repeat_distances = _kept(lambda c: caches.repeat_distances(c.granule_uses["granule"].to_numpy()))
+    hit_rates = _kept(
+        lambda c: c.simulated.result() if c.simulated else caches.hit_rates(c.granule_uses["granule"].to_numpy())
+    )
 
     # Other orders of the file: how long the device takes for a read (stated values where it was not measured), passes
     # that are learned on and scored, parts that are touched whole or not at all, what would be read by size of memory.

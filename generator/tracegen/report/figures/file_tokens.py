@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen.analysis import axis, file_tokens
+from tracegen.analysis.caches import lru_granules
 from tracegen.charts import file_plan, theme
 from tracegen.charts import file_tokens as chart
 from tracegen.charts.card import card
@@ -182,7 +183,7 @@ def _memory(context: Context) -> pd.DataFrame:
     """The memory that serves HITS of the repeated uses with LRU: share, size_bytes; empty where that is not known."""
     sizes = {}
     if not context.refusal(CACHE_RATES.needs) and not caches.nothing(context):
-        sizes = {share: context.hit_rates.lru_granules(share) for share in HITS}
+        sizes = {share: lru_granules(context.repeat_distances, share) for share in HITS}
     known = [(share, size * context.granule_bytes) for share, size in sizes.items() if size]
     return pd.DataFrame(known, columns=["share", "size_bytes"])
 

@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from tracegen.analysis import caches
 from tracegen.charts import forms, spec, svg, theme
 from tracegen.charts.pointing import pass_rows, shared_values
 from tracegen.charts.stamp import Stamp, in_svg
 from tracegen.charts.svg import Drawing
 from tracegen.contract.model import Version
 from tracegen.contract.text import without_controls
+from tracegen.report.figures.caches import CACHE_RATES, nothing
 from tracegen.report.figures.catalogue import of_page
 from tracegen.report.figures.cells import Cell, Head
 from tracegen.report.figures.context import Context
@@ -59,6 +61,16 @@ class Collector(Context):
             self._once[key] = make()
         result: Result = self._once[key]
         return result
+
+    def begin_simulation(self) -> None:
+        """Begin to simulate caches in the process that draws: that takes as long as several pages.
+
+        Drafts are drawn by as many processes as there are cores, and each simulates its own.
+        """
+        if self.executor is None or self.citable is None:
+            return
+        if not self.refusal(CACHE_RATES.needs) and not nothing(self):
+            self.simulated = self.executor.submit(caches.hit_rates, self.granule_uses["granule"].to_numpy())
 
     @cached_property
     def findings(self) -> list[Finding]:

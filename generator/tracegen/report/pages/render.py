@@ -42,6 +42,7 @@ from tracegen.storing import resources
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+SIMULATED = ("file", APPENDIX)  # the pages that have what simulated caches would serve
 CHECK_COLUMNS = [field.name for field in fields(Check)]
 # What the templates print beside figures and tables; other pages have nothing else.
 BUILDERS = {
@@ -83,11 +84,14 @@ def render_report(
     public. The same input gives the same bytes. `executor`, if given, draws charts in another
     process meanwhile.
     """
-    collector = Collector(run, tables, address, citable, executor)
+    collector = Collector(run, tables, address=address, citable=citable, executor=executor)
     name = citable.citation if citable else f"{run.experiment}/{run.name}"
     checks_csv = collector.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
     keys = [key for key, *_ in outline(run)]
-    sections = {key: collector.sections(key) for key in keys}  # starts to draw all charts before any page waits
+    collector.begin_simulation()
+    # Starts to draw all charts before any page waits, last those of the simulation.
+    sections = {key: collector.sections(key) for key in sorted(keys, key=SIMULATED.__contains__)}
+    collector.figures.sort(key=lambda figure: keys.index(figure.page))
     collector.begin_files()
     views = {key: BUILDERS[key](collector) if key in BUILDERS else {} for key in keys}
     environment = environment_of(name)
