@@ -75,6 +75,7 @@ def lfu(of: Chains, size: int) -> int:
     once = of.n_items + 1
     # Of a stretch: how often it was used, times `once`, plus when its front was used last; its front; what is beyond.
     held: list[list[list[int]]] = [[] for _ in length]
+    ends = [[0, n, n] for n in length]
     heap: list[tuple[int, list[int]]] = []  # with the first of these when it was put there: it has only grown since
     cached = hits = now = 0
     for chain in uses:
@@ -87,21 +88,23 @@ def lfu(of: Chains, size: int) -> int:
         at = 0
         new: list[int] | None = None
         stretches: list[list[int]] = []
-        for stretch in (*held[chain], [0, length[chain], length[chain]]):
+        for stretch in (*held[chain], ends[chain]):
             while at < stretch[1]:  # these miss; their coming in may drop the front of `stretch`
-                n = min(stretch[1] - at, size - cached)
-                cached += n
-                if not n:
+                n = stretch[1] - at
+                if cached < size:
+                    n = min(n, size - cached)
+                    cached += n
+                else:
                     while heap[0][0] != heap[0][1][0]:
                         heapq.heapreplace(heap, (heap[0][1][0], heap[0][1]))
                     least = heap[0][1]
                     if least is new:  # each drops the one that came in longest ago of these
-                        far = stretch[1] - at
-                        new[:] = new[0] + far, new[1] + far, new[2] + far
+                        new[:] = new[0] + n, new[1] + n, new[2] + n
                         at = stretch[1]
                         break
-                    n = min(stretch[1] - at, least[2] - least[1]) if least[0] < 2 * once else 1
-                    least[:] = least[0] + n, least[1] + n, least[2]
+                    n = min(n, least[2] - least[1]) if least[0] < 2 * once else 1
+                    least[0] += n
+                    least[1] += n
                     if least[1] == least[2]:
                         heapq.heappop(heap)
                 if new is None:
@@ -115,7 +118,7 @@ def lfu(of: Chains, size: int) -> int:
                 stretch[0] = (stretch[0] // once + 1) * once + now + stretch[1]
                 stretches.append(stretch)
                 at, new = stretch[2], None
-        held[chain] = [stretch for stretch in stretches if stretch[1] < stretch[2]]
+        held[chain] = stretches
         now += length[chain]
     return hits
 
