@@ -8,6 +8,7 @@ LAID    = $(wildcard templates/assets/scripts/*.js tests/js/*.mjs native/*/*.c n
 
 .PHONY: help demo sample test test-all test-quick check bench docs fuzz server llama-matrix lock clean
 .DEFAULT_GOAL := help
+unexport PYTHONDONTWRITEBYTECODE # hundreds of tests start tracegen, which would be compiled each time
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
