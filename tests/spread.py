@@ -14,6 +14,7 @@ from typing import Any
 from xdist.scheduler import LoadScopeScheduling
 
 INTEGRATION = "tests/integration/"
+BROWSER = "tests/browser/"  # these need one site, which the first process that comes to them makes; others would wait
 # files of the same name here look at the same runs: those of a case stay together
 BY_CASE = {
     f"{INTEGRATION}test_against_oracle.py": "measured",
@@ -62,11 +63,17 @@ class Timed:
 
 
 class LongestFirst(LoadScopeScheduling):
-    """A process gets a unit when it has no more than two tests left."""
+    """A process gets a unit when it has no more than two tests left.
+
+    The first process begins with the browser's units, where those are the longest, and the others with what is left.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
 
     def _assign_work_unit(self, node: Any) -> None:
-        self.workqueue.move_to_end(max(self.workqueue, key=seconds_of), last=False)
+        units = list(self.workqueue)
+        if not self.assigned_work[node] and any(self.assigned_work.values()):
+            units = [unit for unit in units if not unit.startswith(BROWSER)] or units
+        self.workqueue.move_to_end(max(units, key=seconds_of), last=False)
         super()._assign_work_unit(node)
