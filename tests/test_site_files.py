@@ -19,7 +19,7 @@ def a_bundle(root: Path) -> Bundle:
 
 def built(target: Path, bundle: Bundle) -> dict[str, bytes]:
     """What MkDocs does around us: empties the folder but for hidden names, and writes the pages."""
-    site_files.keep(target, "experiments")
+    site_files.keep(target)
     for path in target.iterdir():
         if not path.name.startswith("."):
             shutil.rmtree(path)
@@ -27,7 +27,7 @@ def built(target: Path, bundle: Bundle) -> dict[str, bytes]:
         path = target / "experiments" / "sample" / "v1" / page["path"]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("the theme's page")
-    site_files.write_files(target, "experiments", {"sample/v1": bundle})
+    site_files.write_files(target, {"sample/v1": bundle})
     return files_of(target)
 
 
@@ -72,6 +72,6 @@ def test_a_build_that_was_cut_short_loses_nothing(tmp_path: Path) -> None:
     bundle, target = a_bundle(tmp_path), tmp_path / "site"
     target.mkdir()
     first = built(target, bundle)
-    site_files.keep(target, "experiments")
+    site_files.keep(target)
     (target / "experiments" / "sample").mkdir(parents=True)
     assert built(target, bundle) == first

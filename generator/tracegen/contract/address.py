@@ -12,6 +12,8 @@ g0-n12                    a place on the graph page: a node of a graph
 import re
 from dataclasses import dataclass
 
+EXPERIMENTS = "experiments"  # the folder of a site in which the pages of experiments lie
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _RESERVED = re.compile(r"run-[0-9]+|v[0-9]+")
 _RUN = re.compile(r"(?P<experiment>.+?)/(?:runs/(?=[0-9])|(?=run-))(?P<run>[^\s/]+)/?")

@@ -11,20 +11,21 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
+from tracegen.contract.address import EXPERIMENTS
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, files_below
 from tracegen.site.assets import ASSETS
 
 _KEPT = ".tracegen-kept"
 
 
-def keep(target: Path, base: str) -> None:
+def keep(target: Path) -> None:
     """Rename the folder with the bundles' files of the last build, so that MkDocs does not remove it."""
-    if (target / base).is_dir() and not (target / _KEPT).exists():  # it exists if the last build was interrupted
-        (target / base).rename(target / _KEPT)
+    if (target / EXPERIMENTS).is_dir() and not (target / _KEPT).exists():  # it exists if the last build was interrupted
+        (target / EXPERIMENTS).rename(target / _KEPT)
 
 
-def write_files(target: Path, base: str, bundles: Mapping[str, Bundle]) -> None:
-    """Write the files of each bundle to its address below `base`, without its pages: the theme's replace them."""
+def write_files(target: Path, bundles: Mapping[str, Bundle]) -> None:
+    """Write the files of each bundle below `experiments/`, without its pages: the theme's replace them."""
     for address, bundle in bundles.items():
         pages = {page["path"] for page in bundle.pages}
         assets = set(bundle.document["assets"].values())
@@ -36,7 +37,7 @@ def write_files(target: Path, base: str, bundles: Mapping[str, Bundle]) -> None:
                     _copy(bundle.folder / path, place)
             elif path not in pages:
                 parts[path.split("/")[0]].append(path)
-        before, place = target / _KEPT / address, target / base / address
+        before, place = target / _KEPT / address, target / EXPERIMENTS / address
         for part, paths in parts.items():
             kept = before / part
             if paths != [part] and not (place / part).exists() and kept.is_dir() and _same(bundle.folder / part, kept):

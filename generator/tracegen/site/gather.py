@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tracegen.contract import documents
-from tracegen.contract.address import name_problem
+from tracegen.contract.address import EXPERIMENTS, name_problem
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.setting_keys import are_tags
 from tracegen.contract.text import printable
@@ -40,7 +40,6 @@ class Site:
     `pictures` has those of a page once it is written.
     """
 
-    base: str
     entries: list[Entry]
     pages: Mapping[str, SitePage]
     drawing: Drawing
@@ -49,7 +48,7 @@ class Site:
 
     @property
     def bundles(self) -> dict[str, Bundle]:
-        """Every bundle by its address below `base`: `sample/v3`, `sample/run-004`."""
+        """Every bundle by its address below `experiments/`: `sample/v3`, `sample/run-004`."""
         versions = {f"{e.name}/{p.version.name}": p.bundle for e in self.entries for p in e.published}
         versions |= {f"{e.name}/{c.asked.slug}": c.bundle for e in self.entries for c in e.comparisons if c.bundle}
         return versions | {f"{e.name}/{draft.run.name}": draft.bundle for e in self.entries for draft in e.drafts}
@@ -60,8 +59,8 @@ class Site:
         bundles: dict[str, tuple[str, Bundle]] = {}
         for e in self.entries:
             current = [p for p in e.published if p.version.status == "current"]
-            bundles |= {f"{self.base}/{e.name}/{p.version.name}": (p.version.citation, p.bundle) for p in current}
-            bundles |= {f"{self.base}/{e.name}/{d.run.name}": (f"{e.name}/{d.run.name}", d.bundle) for d in e.drafts}
+            bundles |= {f"{EXPERIMENTS}/{e.name}/{p.version.name}": (p.version.citation, p.bundle) for p in current}
+            bundles |= {f"{EXPERIMENTS}/{e.name}/{d.run.name}": (f"{e.name}/{d.run.name}", d.bundle) for d in e.drafts}
         return bundles
 
     @property
@@ -87,7 +86,6 @@ def gather(
     experiments: Path,
     cache: Path,
     *,
-    base: str = "experiments",
     drafts: int = 5,
     verify: bool = False,
     known: tuple[str, ...] = (),
@@ -96,7 +94,7 @@ def gather(
     compare: Sequence[object] = (),
     pairs: Sequence[tuple[str, str]] = (),
 ) -> Site:
-    """Read and check every version, begin to draw the newest drafts, and list the pages below `base`.
+    """Read and check every version, begin to draw the newest drafts, and list the pages.
 
     `verify` hashes every published file again; `journal`: the site has a front page; `compare`: lists of addresses
     whose runs are compared; `pairs`: versions that the journal compares. Raises SettingsError if `compare` has
@@ -133,8 +131,8 @@ def gather(
         for folder, of, versions, paths, n in zip(folders, settings, published, newest, map(len, waiting), strict=True)
     ]  # fmt: skip
     pictures = Pictures(cache / "pictures")
-    pages = {page.source: page for page in pages_of(entries, base, cache, journal, pictures)}
-    return Site(base, entries, pages, drawing, engine, pictures)
+    pages = {page.source: page for page in pages_of(entries, cache, journal, pictures)}
+    return Site(entries, pages, drawing, engine, pictures)
 
 
 def _folders(experiments: Path) -> list[Path]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
+from tracegen.contract.address import EXPERIMENTS
 from tracegen.publishing.bundle import shells
 from tracegen.site.about import cut, plain
 from tracegen.site.cards import Card, card, newest_first
@@ -62,9 +63,9 @@ def completed(html: str, site: Site, entries: Iterable[JournalEntry], dark: dict
     shown = [(c, site.pictures.of(c.about), _alt(c)) for c in ran[:N_EXPERIMENTS]]
     waiting = [c for c in cards if c is not lead and c not in ran]
     lead_page, home_page = (shells().get_template(name) for name in ("lead.html", "home.html"))
-    first = lead_page.render(card=lead, base=site.base, picture=_picture(site, lead, dark))
+    first = lead_page.render(card=lead, base=EXPERIMENTS, picture=_picture(site, lead, dark))
     rest = home_page.render(
-        entries=newest, cards=shown, base=site.base, waiting=waiting, any=bool(cards), more=len(ran) > N_EXPERIMENTS
+        entries=newest, cards=shown, base=EXPERIMENTS, waiting=waiting, any=bool(cards), more=len(ran) > N_EXPERIMENTS
     )
     return html.replace(LEAD, settle(first, path=FRONT, source="")[0], 1).replace(MARK, rest, 1)
 
@@ -75,7 +76,7 @@ def _picture(site: Site, lead: Card | None, dark: dict[str, bytes]) -> str:
     figure = next((f for f in figures if f["key"] == PICTURE), None)
     if lead is None or figure is None:
         return ""
-    root = f"{SCHEME}{site.base}/{lead.experiment}/{lead.folder}"
+    root = f"{SCHEME}{EXPERIMENTS}/{lead.experiment}/{lead.folder}"
     link = Element("a", {"href": f"{root}/index.html"})
     pictured(link, figure, lead.about.bundle.folder, root, dark)
     return tostring(link, encoding="unicode", method="html").replace('loading="lazy"', "")

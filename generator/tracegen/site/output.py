@@ -9,6 +9,7 @@ from types import MappingProxyType
 from markupsafe import escape
 
 from tracegen.contract import documents
+from tracegen.contract.address import EXPERIMENTS
 from tracegen.contract.errors import StoreError
 from tracegen.site import files, search, vega
 from tracegen.site.gather import Site
@@ -43,14 +44,14 @@ def write_files(site: Site, target: Path, more: Mapping[str, bytes] = MappingPro
 
     The pages of drafts that could not be drawn are removed from the search index.
     """
-    files.write_files(target, site.base, site.bundles)
-    pictures = {f"{site.base}/{name}": content for name, content in site.pictures.files.items()}
+    files.write_files(target, site.bundles)
+    pictures = {f"{EXPERIMENTS}/{name}": content for name, content in site.pictures.files.items()}
     for name, content in [*site.assets.values(), *pictures.items(), *more.items()]:
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     for entry in site.entries:
-        _unlist(target / site.base / entry.name, entry.not_drawn)
+        _unlist(target / EXPERIMENTS / entry.name, entry.not_drawn)
     index = target / "search" / "search_index.json"
     if site.problems and index.is_file():
         missing = {page.path for page in site.pages.values() if not (target / page.path).is_file()}

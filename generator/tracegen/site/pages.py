@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from tracegen.contract.address import EXPERIMENTS
 from tracegen.contract.text import printable
 from tracegen.publishing.bundle import CHROME, Bundle, loading, shells
 from tracegen.publishing.errata import Erratum, errata_of
@@ -65,22 +66,22 @@ class _Shown:
     received: str = ""
 
 
-def pages_of(entries: Sequence[Entry], base: str, cache: Path, journal: bool, pictures: Pictures) -> Iterator[SitePage]:
+def pages_of(entries: Sequence[Entry], cache: Path, journal: bool, pictures: Pictures) -> Iterator[SitePage]:
     """Every page that tracegen adds; last those that wait for drafts. `journal`: the site has a front page."""
     yield _own(reference.PATH, reference.TITLE, reference.SUMMARY, partial(reference.content, cache))
     every = [of for entry in entries for of in entry.comparisons]
     for entry in entries:
         for shown in (*_versions(entry), *_comparisons(entry)):
-            yield from _of_report(shown, base, journal, every)
+            yield from _of_report(shown, journal, every)
     for entry in entries:
-        path, assets = f"{base}/{entry.name}/index.html", (index.STYLE, trend.SCRIPT)
+        path, assets = f"{EXPERIMENTS}/{entry.name}/index.html", (index.STYLE, trend.SCRIPT)
         withdrawn = any(published.version.status == "withdrawn" for published in entry.published)
         summary = f"{entry.question} One of its versions is withdrawn." if withdrawn else entry.question
         yield _own(path, entry.name, summary, partial(_experiment, entry), assets, listed=False)
         for shown in _drafts(entry):
-            yield from _of_report(shown, base, journal, every)
+            yield from _of_report(shown, journal, every)
     summary = "Every experiment with its question, its published versions and its newest drafts."
-    path, assets = f"{base}/index.html", (index.STYLE, index.SCRIPT)
+    path, assets = f"{EXPERIMENTS}/index.html", (index.STYLE, index.SCRIPT)
     yield _own(path, "Experiments", summary, lambda: index.index([card(entry) for entry in entries], pictures), assets)
 
 
@@ -135,7 +136,7 @@ def errata_on(status: str, bundle: Bundle, page: str) -> tuple[Erratum, ...]:
     return errata_of(str(document.get("generator", "")), page, created=str(document.get("created", "")))
 
 
-def _of_report(shown: _Shown, base: str, journal: bool, every: Sequence[Compared]) -> Iterator[SitePage]:
+def _of_report(shown: _Shown, journal: bool, every: Sequence[Compared]) -> Iterator[SitePage]:
     """The pages of a version, comparison or draft."""
     before = shells().get_template("before_body.html")
     entry = shown.entry
@@ -158,7 +159,7 @@ def _of_report(shown: _Shown, base: str, journal: bool, every: Sequence[Compared
             up="../" * up,
             to_experiment="../" * (up + 1),
             to_base="../" * (up + 2),
-            root="../" * (up + 3 + base.count("/")),
+            root="../" * (up + 3),
             experiment=entry.name,
             switch=entry.switch(page["key"], "../" * (up + 1), shown.folder),
             compared=_compared_with(every, shown.name),
@@ -179,7 +180,7 @@ def _of_report(shown: _Shown, base: str, journal: bool, every: Sequence[Compared
 
     searched = shown.status in ("current", "draft")
     for page in shown.outline:
-        path, title = f"{base}/{entry.name}/{shown.folder}/{page['path']}", f"{page['title']} · {shown.name}"
+        path, title = f"{EXPERIMENTS}/{entry.name}/{shown.folder}/{page['path']}", f"{page['title']} · {shown.name}"
         summary = f"{page['summary']} {WORDS.get(page['key'], '')}".strip()
         boost = BOOST if page["key"] in WORDS else 1.0
         yield SitePage(path, title, summary, False, searched, partial(tags, page), partial(content, page), boost)

@@ -97,13 +97,13 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
             config.markdown_extensions.append("tracegen")
         published = [p for entry in self.site.entries for p in entry.published]
         compared = [of for entry in self.site.entries for of in entry.comparisons]
-        self.references = references.references(published, self.site.base, compared)
+        self.references = references.references(published, compared)
         config.mdx_configs["tracegen"] = {"references": self.references}
 
     def on_pre_build(self, config: MkDocsConfig) -> None:
         """Keep the files of bundles, because MkDocs empties the site folder; with `verify` they are copied again."""
         if not self.config.verify:
-            site_files.keep(Path(config.site_dir), self.site.base)
+            site_files.keep(Path(config.site_dir))
 
     def on_files(self, files: Files, config: MkDocsConfig) -> None:
         """Add the pages; only the reference page and the list of experiments are in the navigation."""
@@ -180,7 +180,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
             whole = home.completed(html, self.site, self.entries.values(), self.references.dark)
             front.write_text(whole, encoding="utf-8")
         published = [each for entry in self.site.entries for each in entry.published]
-        more = {**self.references.dark, **short.forwards(published, self.site.base)}
+        more = {**self.references.dark, **short.forwards(published)}
         output.write_files(self.site, Path(config.site_dir), more)
         self.site.drawing.close()
 

@@ -26,7 +26,7 @@ _CODE = re.compile(r"^ *(```|~~~).*?^ *\1|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 
 @dataclass(frozen=True)
 class References:
-    """The versions that the journal can refer to, by citation, and the folder `base` of their pages.
+    """The versions that the journal can refer to, by citation.
 
     `comparisons` are those of the site, by their sides.
 
@@ -35,7 +35,6 @@ class References:
     """
 
     published: Mapping[str, Published] = field(default_factory=dict)
-    base: str = "experiments"
     dark: dict[str, bytes] = field(default_factory=dict)
     abouts: dict[str, About] = field(default_factory=dict)
     comparisons: Mapping[tuple[str, ...], Compared] = field(default_factory=dict)
@@ -81,12 +80,10 @@ class UnknownReferenceError(Exception):
     """A reference is unknown; the message says why."""
 
 
-def references(
-    published: Iterable[Published], base: str = "experiments", comparisons: Iterable[Compared] = ()
-) -> References:
+def references(published: Iterable[Published], comparisons: Iterable[Compared] = ()) -> References:
     """The references to these versions and comparisons."""
     by_sides = {of.asked.sides: of for of in comparisons if not of.asked.matrix}
-    return References({p.version.citation: p for p in published}, base, comparisons=by_sides)
+    return References({p.version.citation: p for p in published}, comparisons=by_sides)
 
 
 def resolve(known: References, reference: str) -> Target:
@@ -111,7 +108,7 @@ def resolve(known: References, reference: str) -> Target:
         pages = [page for page in pages if shows(published.bundle, page, anchor)]
         if not pages:
             raise UnknownReferenceError(_no_anchor(published, anchor))
-    root = f"{SCHEME}{known.base}/{published.version.experiment}/{published.version.name}"
+    root = f"{SCHEME}{address.EXPERIMENTS}/{published.version.experiment}/{published.version.name}"
     return Target(published, pages[0], anchor, figure, root)
 
 
@@ -258,7 +255,7 @@ def _compared(known: References, reference: str) -> tuple[Compared, str]:
     found = known.comparisons.get(pair)
     if found is None or found.bundle is None:
         raise UnknownReferenceError(found.problem if found else "this comparison was not drawn")
-    return found, f"{SCHEME}{known.base}/{found.asked.experiment}/{found.asked.slug}/index.html"
+    return found, f"{SCHEME}{address.EXPERIMENTS}/{found.asked.experiment}/{found.asked.slug}/index.html"
 
 
 def withdrawn(published: Published) -> str:
