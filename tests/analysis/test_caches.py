@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -176,6 +177,21 @@ def test_a_cliff_is_named_with_the_rate_below_it() -> None:
     others = rates.cliffs[rates.cliffs["policy"] != "LRU"]
     assert set(others["policy"]) == {"LFU", "FIFO"}
     assert (others["below_rate"] < 0.5).all() and (others["hit_rate"] >= 0.9).all()
+
+
+def test_a_cliff_between_two_sizes_is_looked_at() -> None:
+    """Six tokens that read the same 80 granules, and some of 20 others: little is served until most of them fit."""
+    random = np.random.default_rng(3)
+    items = np.concatenate([np.append(np.arange(80), random.choice(np.arange(80, 100), 4)) for _ in range(6)])
+    rates = caches.hit_rates(items, n_sizes=6)
+    every = pd.concat([rates.rates, rates.between]).sort_values("size_granules")
+    for policy, simulated in (("FIFO", fifo), ("LFU", lfu)):
+        rows = every[every["policy"] == policy]
+        rises, sizes = rows["hit_rate"].diff(), rows["size_granules"]
+        assert rows["hit_rate"].tolist() == [simulated(items.tolist(), size) / rates.n_again for size in sizes]
+        assert sizes.is_unique and policy in set(rates.between["policy"])
+        assert ((rises <= caches.STEEP) | (sizes.diff() <= np.maximum(1, caches.CLOSE * sizes)))[1:].all()
+    assert caches.hit_rates(random.integers(0, 500, 5_000), n_sizes=60).between.empty
 
 
 def test_a_sample_says_how_far_it_is_off() -> None:

@@ -22,9 +22,10 @@ way.
 """
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -37,6 +38,7 @@ MOST_USES = 100_000
 MOST_STAYS = 100_000
 N_SIZES = 20
 CLOSE = 0.02  # of a size: how exactly the size for a hit rate is found by simulation
+STEEP = 0.1  # of hit rate between neighbouring sizes: what lies between them is looked at, too
 TARGETS = (0.5, 0.9, 0.95, 0.99)  # hit rates that pages ask for
 
 
@@ -125,7 +127,9 @@ class HitRates:
     `rates`: policy, size_granules, hit_rate. `needed`: policy, target, size_granules (the smallest size whose rate is
     at least the target; for FIFO, LFU and Belady to 2 %). `cliffs`: policy, below_granules, below_rate, size_granules,
     hit_rate: two sizes between which the rate of LRU, LFU or FIFO passes several of `TARGETS`; of LRU neighbouring
-    ones. `n_uses` are all uses, `n_granules` the different granules (as many compulsory misses).
+    ones. `between`: policy, size_granules, hit_rate of LFU and FIFO, sizes between those of `rates` where these rise
+    steeply: by more than `STEEP` within more than `CLOSE` of a size. `n_uses` are all uses, `n_granules` the different
+    granules (as many compulsory misses).
 
     `sampled` is the share of granules in the simulation of FIFO and LFU, 1 if all. `errors` says how far each may be
     off at any size: by how much LRU of the same sample differs from LRU of all granules (`errors` has that too), and
@@ -137,6 +141,7 @@ class HitRates:
     rates: pd.DataFrame
     needed: pd.DataFrame
     cliffs: pd.DataFrame
+    between: pd.DataFrame
     n_uses: int
     n_granules: int
     sampled: float = 1.0
@@ -175,8 +180,8 @@ def hit_rates(
     names, codes, counts = np.unique(items, return_inverse=True, return_counts=True)
     n, again = len(names), len(items) - len(names)
     if again <= 0:
-        bare = [pd.DataFrame(columns=list(of)).astype(of) for of in (_RATES, _NEEDED, _CLIFFS)]
-        return HitRates(bare[0], bare[1], bare[2], len(items), n)
+        bare = [pd.DataFrame(columns=list(of)).astype(of) for of in (_RATES, _NEEDED, _CLIFFS, _RATES)]
+        return HitRates(bare[0], bare[1], bare[2], bare[3], len(items), n)
     sizes = np.unique(np.geomspace(max(1, n / 128), n, n_sizes).round().astype("int64"))
     distances = repeat_distances(codes)
     free = np.concatenate(([0], np.cumsum(np.sort(counts - 1)[::-1])))  # by how many of the most used items it holds
@@ -207,6 +212,10 @@ def hit_rates(
         table,
         pd.DataFrame(needed, columns=list(_NEEDED)),
         _cliffs({p: found[p] for p in ("LRU", "LFU", "FIFO")}, counted),
+        pd.DataFrame(
+            [(p, size, counted[p](size)) for p in SIMULATED for size in _between(counted[p], sizes)],
+            columns=list(_RATES),
+        ).astype(_RATES),
         len(items),
         n,
         share,
@@ -234,6 +243,17 @@ def _cliffs(
             under = counted[policy](below) if below else 0.0
             rows.append((policy, below, under, size, counted[policy](size)))
     return pd.DataFrame(rows, columns=list(_CLIFFS)).astype(_CLIFFS)
+
+
+def _between(rate: Callable[[int], float], sizes: np.ndarray) -> Iterator[int]:
+    """Sizes between these (ascending) that show where a rate rises; found by halving."""
+    pairs = list(pairwise(int(size) for size in sizes))
+    while pairs:
+        low, high = pairs.pop()
+        if rate(high) - rate(low) > STEEP and high - low > max(1, CLOSE * high):
+            middle = (low + high) // 2
+            yield middle
+            pairs += [(low, middle), (middle, high)]
 
 
 def _errors(

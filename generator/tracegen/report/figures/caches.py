@@ -63,7 +63,7 @@ MARKS = (0.5, 0.8, 0.9, 0.99)  # hit rates of LRU that the curve names
 
 
 def _steps(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the curves with more of LRU, which is known at each size, and with the ends of steep steps."""
+    """The rows of the curves with more of LRU, which is known at each size, and where the others are steep."""
     found, granule = context.hit_rates, context.granule_bytes
     exact = pd.DataFrame([("LRU", found.lru_granules(at / 100) or 0, at / 100) for at in range(1, 101)])
     below, above = (
@@ -71,7 +71,8 @@ def _steps(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
         for size, rate in (("below_granules", "below_rate"), ("size_granules", "hit_rate"))
     )
     more = pd.concat(
-        [part.set_axis(["policy", "size", "hit_rate"], axis=1) for part in (exact, below, above)], ignore_index=True
+        [part.set_axis(["policy", "size", "hit_rate"], axis=1) for part in (exact, below, above, found.between)],
+        ignore_index=True,
     )
     more = more.assign(size_bytes=more["size"] * granule)
     more = more[(more["size_bytes"] >= rows["size_bytes"].min()).to_numpy(bool)]

@@ -22,9 +22,10 @@ def memory_slide(context: Collector) -> dict[str, Any] | None:
     if context.refusal(CACHE_RATES.needs) or nothing(context) or not (touched := token_cycle(context)):
         return None
     found, time = context.hit_rates, context.read_time
+    rates = pd.concat([found.rates, found.between]).sort_values("size_granules")
     curves = {}
     for policy in caches.POLICIES:
-        part = found.rates[found.rates["policy"] == policy][["size_granules", "hit_rate"]]
+        part = rates[rates["policy"] == policy][["size_granules", "hit_rate"]]
         if policy == "LRU":
             steps = [at / STEPS for at in range(1, STEPS + 1)]
             part = pd.DataFrame({"size_granules": [found.lru_granules(step) for step in steps], "hit_rate": steps})
