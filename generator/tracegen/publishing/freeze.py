@@ -39,13 +39,14 @@ def freeze(
     folder, progress, form = run.folder, Progress(), public_form(run, run.folder)
 
     def draw(planned: Version) -> Report:
-        from tracegen.report.pages.render import render_report  # imports altair, which loads slowly
-
         tell(form.stored)
         progress.step("check the evidence of the run")
         store.verify_run(folder)
         progress.step("draw the pages")
         with drawing.process() as executor:
+            executor.submit(drawing.prepare)
+            from tracegen.report.pages.render import render_report  # loads slowly, and both do meanwhile
+
             address = f"{planned.experiment}/{planned.name}"
             report = render_report(form.run, form.tables(), address=address, citable=planned, executor=executor)
         if run.verdict != "not usable":

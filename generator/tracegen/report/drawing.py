@@ -78,6 +78,11 @@ class _Executor(Executor):
                 future.set_exception(error)
 
 
+def prepare() -> None:
+    """What a process is asked for first, if it will simulate, too: load what that needs."""
+    import tracegen.analysis.caches  # noqa: F401
+
+
 def answer() -> None:
     """What the process does: carry out each call that it reads, and write its result, or what it raises."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asked hears Ctrl-C
