@@ -74,13 +74,13 @@ def lfu(of: Chains, size: int) -> int:
     uses, length = of.lists
     once = of.n_items + 1
     # Of a stretch: how often it was used, times `once`, plus when its front was used last; its front; what is beyond.
-    held: list[list[list[int]]] = [[] for _ in length]
+    kept: list[list[list[int]]] = [[] for _ in length]
     ends = [[0, n, n] for n in length]
     heap: list[tuple[int, list[int]]] = []  # with the first of these when it was put there: it has only grown since
     cached = hits = now = 0
     for chain in uses:
-        match held[chain]:
-            case [[_, 0, beyond] as whole] if beyond == length[chain]:  # most often, and what the rest comes to
+        match kept[chain]:
+            case [[_, 0, beyond] as whole] if beyond == length[chain]:  # all of the chain is there, as most often
                 hits += beyond
                 whole[0] = (whole[0] // once + 1) * once + now
                 now += beyond
@@ -88,7 +88,7 @@ def lfu(of: Chains, size: int) -> int:
         at = 0
         new: list[int] | None = None
         stretches: list[list[int]] = []
-        for stretch in (*held[chain], ends[chain]):
+        for stretch in (*kept[chain], ends[chain]):
             while at < stretch[1]:  # these miss; their coming in may drop the front of `stretch`
                 n = stretch[1] - at
                 if cached < size:
@@ -118,7 +118,7 @@ def lfu(of: Chains, size: int) -> int:
                 stretch[0] = (stretch[0] // once + 1) * once + now + stretch[1]
                 stretches.append(stretch)
                 at, new = stretch[2], None
-        held[chain] = stretches
+        kept[chain] = stretches
         now += length[chain]
     return hits
 

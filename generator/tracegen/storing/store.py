@@ -17,7 +17,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -120,6 +119,8 @@ def flush(path: Path) -> None:
 
 def flush_whole(folder: Path) -> None:
     """Bring a folder and all in it to the disk, several files at a time: each waits for the device. Raises OSError."""
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(8) as pool:
         for _ in pool.map(flush, (*folder.rglob("*"), folder)):
             pass
