@@ -3,6 +3,8 @@
 import io
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,7 +13,9 @@ from tests import drawn
 from tests.builders import a_moe_run, scaled_case
 from tests.pages.rendered import CASES, Tags, body, render, rendered, words
 from tests.recompute.published import handed_over
+from tracegen.analysis import caches
 from tracegen.contract import tables as contract
+from tracegen.contract.model import Version
 from tracegen.report.pages.page import Report
 
 DRAWN = ("hard case", "dense", "experts")
@@ -59,6 +63,23 @@ def test_the_same_run_gives_the_same_bytes() -> None:
     first = rendered(CASES["experts"], a_moe_run(), drawn=True)
     with drawn.anew():
         assert render(CASES["experts"], a_moe_run()) == first
+
+
+def test_who_draws_and_simulates_for_a_version_changes_nothing() -> None:
+    """A version's caches are simulated by the process that draws, and its pages wait for them in another order."""
+    run = a_moe_run()
+    version = Version(run.experiment, 1, run.created, "why", (run.number,), run.verdict, "title")
+    asked = []
+
+    class Another(ThreadPoolExecutor):
+        def submit(self, function: Any, /, *of: Any, **more: Any) -> Any:
+            asked.append(function)
+            return super().submit(function, *of, **more)
+
+    with drawn.empty_figures(but=("cache-rates",)), Another(1) as executor:
+        alone = render(CASES["experts"], run, version)
+        assert render(CASES["experts"], run, version, executor) == alone
+    assert asked[0] is caches.hit_rates and len(asked) > 1
 
 
 def test_anchors_that_are_cited() -> None:

@@ -21,13 +21,16 @@ KILLED = "the process that draws charts was killed; see whether memory ran out (
 
 
 @contextmanager
-def process() -> Iterator[Executor]:
+def process(*, simulates: bool = False) -> Iterator[Executor]:
     """During the block, another process draws what it is asked for, in that order. It ends with this one.
 
-    Raises EnvironmentFailure where it cannot be started; what it was asked for does when it is killed.
+    `simulates`: it will simulate caches, too, and loads first what that needs. Raises EnvironmentFailure where it
+    cannot be started; what it was asked for does when it is killed.
     """
     engine.refuse_few_addresses()
     with asked([sys.executable, "-c", START, *sys.path]) as child, _Executor(child) as executor:
+        if simulates:
+            executor.submit(_load_simulation)
         yield executor
 
 
@@ -78,8 +81,7 @@ class _Executor(Executor):
                 future.set_exception(error)
 
 
-def prepare() -> None:
-    """What a process is asked for first, if it will simulate, too: load what that needs."""
+def _load_simulation() -> None:
     import tracegen.analysis.caches  # noqa: F401
 
 
