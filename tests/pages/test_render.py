@@ -80,6 +80,8 @@ def test_who_draws_and_simulates_for_a_version_changes_nothing() -> None:
         alone = render(CASES["experts"], run, version)
         assert render(CASES["experts"], run, version, executor) == alone
     assert asked[0] is caches.hit_rates and len(asked) > 1
+    pages = list(dict.fromkeys(figure.page for figure in alone.figures if figure.page != "graph"))  # drawn last
+    assert pages == [page.key for page in alone.pages if page.key in pages], "figures stand in the order of the pages"
 
 
 def test_anchors_that_are_cited() -> None:
