@@ -197,6 +197,21 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
         pass
 
 
+def test_what_does_not_reach_the_disk_is_not_placed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flush = store.flush
+
+    def full(path: Path) -> None:
+        if path.name == "7":
+            raise OSError(28, "No space left on device")
+        flush(path)
+
+    monkeypatch.setattr(store, "flush", full)
+    with pytest.raises(EnvironmentFailure, match="No space left"), store.whole_folder(tmp_path / "v1") as beside:
+        for number in range(20):
+            (beside / str(number)).write_text("x")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_compressed_evidence_is_the_same_bytes(tmp_path: Path) -> None:
     from tracegen.readers.native.segments import segment_files
 

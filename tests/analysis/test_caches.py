@@ -91,7 +91,7 @@ def test_rates_are_hits_of_repeated_uses(items: list[int]) -> None:
             fits = (n for n in sizes if (hits[str(row.policy)](items, n) if n else 0) >= float(str(row.target)) * again)
             assert row.size_granules == next(fits)
     for target in (0.01, 0.5, 0.8, 1.0):  # any share, not only those that the table has
-        size = rates.lru_granules(target)
+        size = caches.lru_granules(caches.repeat_distances(np.array(items)), target)
         assert size and lru(items, size) >= target * again > (lru(items, size - 1) if size > 1 else 0)
 
 

@@ -134,8 +134,7 @@ class HitRates:
     `sampled` is the share of granules in the simulation of FIFO and LFU, 1 if all. `errors` says how far each may be
     off at any size: by how much LRU of the same sample differs from LRU of all granules (`errors` has that too), and
     halves of the sample from the sample. `group`: as in `Stays`; over 1, the rates of Belady are ones that no cache
-    exceeds, and not ones that a cache has. `distances`: of each repeated use, how many different granules were used
-    since (int array, ascending).
+    exceeds, and not ones that a cache has.
     """
 
     rates: pd.DataFrame
@@ -147,11 +146,6 @@ class HitRates:
     sampled: float = 1.0
     errors: Mapping[str, float] = field(default_factory=dict)
     group: int = 1
-    distances: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
-
-    def lru_granules(self, target: float) -> int | None:
-        """The smallest LRU cache that serves `target` of the repeated uses; None without any."""
-        return lru_granules(self.distances, target)
 
     @property
     def n_again(self) -> int:
@@ -171,11 +165,17 @@ def lru_granules(distances: np.ndarray, target: float) -> int | None:
 
 
 def hit_rates(
-    items: np.ndarray, *, most: int = MOST_USES, n_sizes: int = N_SIZES, most_stays: int = MOST_STAYS
+    items: np.ndarray,
+    distances: np.ndarray | None = None,
+    *,
+    most: int = MOST_USES,
+    n_sizes: int = N_SIZES,
+    most_stays: int = MOST_STAYS,
 ) -> HitRates:
     """Hit rates of all policies for `n_sizes` sizes of cache; `items` are the granules in order of their use.
 
-    `most`: more uses of chains than that are sampled for the policies that are simulated. `most_stays`: see `stays`.
+    `distances` are their `repeat_distances`, where those are known. `most`: more uses of chains than that are sampled
+    for the policies that are simulated. `most_stays`: see `stays`.
     """
     names, codes, counts = np.unique(items, return_inverse=True, return_counts=True)
     n, again = len(names), len(items) - len(names)
@@ -183,7 +183,7 @@ def hit_rates(
         bare = [pd.DataFrame(columns=list(of)).astype(of) for of in (_RATES, _NEEDED, _CLIFFS, _RATES)]
         return HitRates(bare[0], bare[1], bare[2], bare[3], len(items), n)
     sizes = np.unique(np.geomspace(max(1, n / 128), n, n_sizes).round().astype("int64"))
-    distances = repeat_distances(codes)
+    distances = repeat_distances(codes) if distances is None else distances
     free = np.concatenate(([0], np.cumsum(np.sort(counts - 1)[::-1])))  # by how many of the most used items it holds
     whole = chains(codes)
     share, parts = (1.0, []) if len(whole.uses) <= most else _samples(codes, names, counts, most)
@@ -221,7 +221,6 @@ def hit_rates(
         share,
         _errors(parts, n, sizes, rates) if parts else {},
         apart.group,
-        distances,
     )
 
 

@@ -62,19 +62,18 @@ TARGET = 0.9  # the hit rate that the title tells of
 MARKS = (0.5, 0.8, 0.9, 0.99)  # hit rates of LRU that the curve names
 
 
+def lru_rates(context: Context) -> pd.DataFrame:
+    """The smallest LRU cache for each percent of hit rate: policy, size_granules, hit_rate."""
+    sizes = [(caches.lru_granules(context.repeat_distances, at / 100), at / 100) for at in range(1, 101)]
+    return pd.DataFrame([("LRU", size, rate) for size, rate in sizes if size], columns=list(context.hit_rates.between))
+
+
 def _steps(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of the curves with more of LRU, which is known at each size, and where the others are steep."""
     found, granule = context.hit_rates, context.granule_bytes
-    exact = pd.DataFrame([("LRU", found.lru_granules(at / 100) or 0, at / 100) for at in range(1, 101)])
-    below, above = (
-        found.cliffs[["policy", size, rate]]
-        for size, rate in (("below_granules", "below_rate"), ("size_granules", "hit_rate"))
-    )
-    more = pd.concat(
-        [part.set_axis(["policy", "size", "hit_rate"], axis=1) for part in (exact, below, above, found.between)],
-        ignore_index=True,
-    )
-    more = more.assign(size_bytes=more["size"] * granule)
+    below = found.cliffs[["policy", "below_granules", "below_rate"]].set_axis(list(found.between), axis=1)
+    more = pd.concat([lru_rates(context), below, found.cliffs[list(found.between)], found.between], ignore_index=True)
+    more = more.assign(size_bytes=more["size_granules"] * granule)
     more = more[(more["size_bytes"] >= rows["size_bytes"].min()).to_numpy(bool)]
     every: pd.DataFrame = pd.concat([rows, more[list(rows)]])
     return every.sort_values(["size_bytes", "hit_rate"])
@@ -85,7 +84,9 @@ def _cache_rates(context: Context) -> Content:
     rates, granule = context.hit_rates, context.granule_bytes
     table = rates.rates
     rows = table.assign(size_bytes=table["size_granules"] * granule)[["policy", "size_bytes", "hit_rate"]]
-    marks = [(share, size * granule) for share in MARKS if (size := rates.lru_granules(share))]
+    marks = [
+        (share, size * granule) for share in MARKS if (size := caches.lru_granules(context.repeat_distances, share))
+    ]
     cycle = token_cycle(context)
     lru, best = (needed(context, policy, TARGET) for policy in ("LRU", "Belady"))
     title = say.rates_title(lru, best, TARGET)

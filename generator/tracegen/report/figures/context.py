@@ -111,9 +111,10 @@ class Context:
     access_passes = _kept(lambda c: order.by_pass(c.tables, c.disk_accesses))
     granule_bytes = _kept(lambda c: granules.granule_bytes(int(c.tables["files"]["size_bytes"].sum())))
     granule_uses = _kept(lambda c: granules.granule_uses(c.disk_accesses, c.granule_bytes))
-    repeat_distances = _kept(lambda c: caches.repeat_distances(c.granule_uses["granule"].to_numpy()))
+    used_granules = _kept(lambda c: c.granule_uses["granule"].to_numpy())
+    repeat_distances = _kept(lambda c: caches.repeat_distances(c.used_granules))
     hit_rates = _kept(
-        lambda c: c.simulated.result() if c.simulated else caches.hit_rates(c.granule_uses["granule"].to_numpy())
+        lambda c: c.simulated.result() if c.simulated else caches.hit_rates(c.used_granules, c.repeat_distances)
     )
 
     # Other orders of the file: how long the device takes for a read (stated values where it was not measured), passes

@@ -70,7 +70,7 @@ class Collector(Context):
         if self.executor is None or self.citable is None:
             return
         if not self.refusal(CACHE_RATES.needs) and not nothing(self):
-            self.simulated = self.executor.submit(caches.hit_rates, self.granule_uses["granule"].to_numpy())
+            self.simulated = self.executor.submit(caches.hit_rates, self.used_granules, self.repeat_distances)
 
     @cached_property
     def findings(self) -> list[Finding]:

@@ -6,10 +6,8 @@ import pandas as pd
 
 from tracegen.analysis import caches
 from tracegen.contract import quantities as q
-from tracegen.report.figures.caches import CACHE_RATES, nothing, token_cycle
+from tracegen.report.figures.caches import CACHE_RATES, lru_rates, nothing, token_cycle
 from tracegen.report.pages.collector import Collector
-
-STEPS = 100  # hit rates of LRU, which is known at every size
 
 
 def memory_slide(context: Collector) -> dict[str, Any] | None:
@@ -22,14 +20,12 @@ def memory_slide(context: Collector) -> dict[str, Any] | None:
     if context.refusal(CACHE_RATES.needs) or nothing(context) or not (touched := token_cycle(context)):
         return None
     found, time = context.hit_rates, context.read_time
-    rates = pd.concat([found.rates, found.between]).sort_values("size_granules")
+    exact = lru_rates(context).drop_duplicates("size_granules", keep="last")
+    simulated = pd.concat([found.rates, found.between]).sort_values("size_granules")
+    rates = pd.concat([simulated[simulated["policy"] != "LRU"], exact])
     curves = {}
     for policy in caches.POLICIES:
-        part = rates[rates["policy"] == policy][["size_granules", "hit_rate"]]
-        if policy == "LRU":
-            steps = [at / STEPS for at in range(1, STEPS + 1)]
-            part = pd.DataFrame({"size_granules": [found.lru_granules(step) for step in steps], "hit_rate": steps})
-            part = part.drop_duplicates("size_granules", keep="last")
+        part = rates[rates["policy"] == policy]
         sizes = (part["size_granules"] * context.granule_bytes).astype("int64")
         curves[policy] = [sizes.tolist(), [round(float(rate), 4) for rate in part["hit_rate"]]]
     return {
