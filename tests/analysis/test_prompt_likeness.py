@@ -55,8 +55,9 @@ def test_so_few_prompts_that_no_p_is_small() -> None:
 
 
 @pytest.mark.slow
-def test_chance_is_rarely_called_likeness() -> None:
-    """200 matrices without fields: 10 are expected below 0.05; more than 20 have P = 0.001."""
-    found = [likeness(made(seed, (3, 3, 3), tokens=6)) for seed in range(200)]
+@pytest.mark.parametrize(("n", "most"), [(60, 9), pytest.param(200, 20, marks=pytest.mark.nightly)])
+def test_chance_is_rarely_called_likeness(n: int, most: int) -> None:
+    """Of `n` matrices without fields, a twentieth is expected below 0.05; P(> most) = 0.001."""
+    found = [likeness(made(seed, (3, 3, 3), tokens=6)) for seed in range(n)]
     ps = [of.p for of in found if of is not None]
-    assert len(ps) == 200 and sum(p < chance.LEVEL for p in ps) <= 20 and min(ps) < 0.1
+    assert len(ps) == n and sum(p < chance.LEVEL for p in ps) <= most and min(ps) < 0.2

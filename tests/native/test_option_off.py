@@ -23,9 +23,10 @@ HOOKED = sorted({hook.file for hook in parse_hooks(LIST) if hook.file.endswith((
 def _symbols(command: str, build: Build, directory: str, target: Path, leave_out: str) -> set[str]:
     """Our symbols in the object that `command` compiles without the argument `leave_out`.
 
-    The environment lets a compiler cache, if there is one, find objects that were compiled in other folders.
+    Nothing is optimised: that is faster, and would drop no symbol. The environment lets a compiler cache, if there is
+    one, find objects that were compiled in other folders.
     """
-    arguments = [a for a in shlex.split(command) if a != leave_out]
+    arguments = [*(a for a in shlex.split(command) if a != leave_out), "-O0"]
     arguments[arguments.index("-o") + 1] = str(target)
     environment = os.environ | {"CCACHE_BASEDIR": str(build.folder), "CCACHE_NOHASHDIR": "1"}
     subprocess.run(arguments, cwd=directory, check=True, capture_output=True, timeout=600, env=environment)
