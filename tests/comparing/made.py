@@ -18,7 +18,7 @@ def run_with(number: int, rows: Sequence[tuple[Any, ...]], **facts: Any) -> Meas
     """A run with these measures: (phase, by, item, what, kind, unit, value)."""
     table = pd.DataFrame(rows, columns=COLUMNS)
     created = f"2026-11-20T12:{number // 60:02d}:{number % 60:02d}Z"
-    return Measured(f"made/run-{number:03d}", created, {"host": HOST, **facts}, (), table, dict)
+    return Measured(f"made/run-{number:03d}", created, {"host": HOST, **facts}, (), lambda: table, dict)
 
 
 def timed(
@@ -40,7 +40,9 @@ def of_tables(name: str, tables: Mapping[str, pd.DataFrame], n: int = 1, **facts
     run = a_run(**facts)
     table = measures(Context(run, tables))
     rows = [
-        Measured(f"{name}/run-{i:03d}", f"2026-11-20T12:00:{i:02d}Z", run.facts, run.checks, table, lambda: tables)
+        Measured(
+            f"{name}/run-{i:03d}", f"2026-11-20T12:00:{i:02d}Z", run.facts, run.checks, lambda: table, lambda: tables
+        )
         for i in range(1, n + 1)
     ]
     return Side(name, tuple(rows))

@@ -15,7 +15,7 @@ MOE = scaled_case(4, 2, moe=True)
 
 
 def run_of(tables: dict[str, pd.DataFrame]) -> Measured:
-    return Measured("made/run-001", "2026-11-20T12:00:01Z", {}, (), pd.DataFrame(), lambda: tables)
+    return Measured("made/run-001", "2026-11-20T12:00:01Z", {}, (), pd.DataFrame, lambda: tables)
 
 
 def used_bytes(tables: dict[str, pd.DataFrame], begin: int, end: int) -> float:

@@ -18,18 +18,23 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Measured:
-    """A usable run: its name (`demo/run-003`), when it was made, its public facts, its checks and its measures.
+    """A usable run: its name (`demo/run-003`), when it was made, its public facts and its checks.
 
-    `measures`: the result of `measures.measures`. `tables` reads all its tables.
+    `counted` gives what `measures.measures` does, `tables` reads all its tables.
     """
 
     name: str
     created: str
     facts: Mapping[str, Any]
     checks: tuple[Check, ...]
-    measures: pd.DataFrame
+    counted: Callable[[], pd.DataFrame]
     tables: Callable[[], Mapping[str, pd.DataFrame]]
     _once: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @cached_property
+    def measures(self) -> pd.DataFrame:
+        """Its measures; of a run alone nobody asks for them."""
+        return self.counted()
 
     def once(self, key: Hashable, make: Callable[[], Result]) -> Result:
         """The result of `make`, called only the first time. It is small: it stays as long as the run."""

@@ -119,7 +119,7 @@ def _same_cell(run: Run, slot: Mapping[str, Any]) -> bool:
 
 
 def measured(folder: Path, run: Run) -> Measured:
-    """A stored run in its public form, with its measures, which are computed when they are first asked for."""
+    """A stored run in its public form; its measures are remembered."""
     form = public_form(run, folder)
     run, public = form.stored, form.run
     if slot := run.facts.get("slot"):
@@ -132,11 +132,12 @@ def measured(folder: Path, run: Run) -> Measured:
         table = measures(Context(public, tables()))
         return {column: table[column].tolist() for column in COLUMNS}
 
-    files = [folder / store.RUN_FILE, *sorted((folder / "tables").glob("*.parquet"))]
-    table = pd.DataFrame(
-        remembered(folder / f"measures-{privacy.is_private(run.facts)}", files, compute), columns=COLUMNS
-    )
-    return Measured(f"{run.experiment}/{run.name}", run.created, public.facts, public.checks, table, tables)
+    def counted() -> pd.DataFrame:
+        files = [folder / store.RUN_FILE, *sorted((folder / "tables").glob("*.parquet"))]
+        kept = remembered(folder / f"measures-{privacy.is_private(run.facts)}", files, compute)
+        return pd.DataFrame(kept, columns=COLUMNS)
+
+    return Measured(f"{run.experiment}/{run.name}", run.created, public.facts, public.checks, counted, tables)
 
 
 def _published(folder: Path) -> Side:
@@ -151,10 +152,15 @@ def _published(folder: Path) -> Side:
     run = Run(document["experiment"], document["runs"][0], document["created"], checks, facts)
     if not len(version.tables):
         raise SettingsError(f"{version.citation}: was published without its tables; compare its run instead")
-    runs = list(read_repeats(folder, document["manifest"], facts))
-    runs = runs or [(version.citation, run.created, facts, measures(Context(run, version.tables)))]
-    found = [Measured(name, created, of, checks, table, lambda: version.tables) for name, created, of, table in runs]
-    return Side(version.citation, tuple(found))
+    found = [
+        Measured(name, created, of, checks, table.copy, lambda: version.tables)
+        for name, created, of, table in read_repeats(folder, document["manifest"], facts)
+    ]
+    alone = Measured(
+        version.citation, run.created, facts, checks,
+        lambda: measures(Context(run, version.tables)), lambda: version.tables,
+    )  # fmt: skip
+    return Side(version.citation, tuple(found) or (alone,))
 
 
 def _series(newest: Path) -> list[Path]:
