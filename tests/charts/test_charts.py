@@ -102,6 +102,11 @@ def contrast(one: str, other: str) -> float:
     return (a + 0.05) / (b + 0.05)
 
 
+def test_sizes_named_at_a_curve_have_a_rim_of_the_ground_below_them(figures: dict[str, svg.Drawing]) -> None:
+    (named,) = re.findall(r'<[^>]* paint-order="stroke"[^>]*>', figures["cache-rates"].inline)
+    assert f'stroke="var(--tg-ground,{theme.INK["ground"][1]})"' in named and named.startswith(("<g", "<text"))
+
+
 def test_contrast_on_both_grounds() -> None:
     _, *grounds = theme.INK["ground"]
     waiting = [theme.INK[name] for name in ("inside", "after", "bar")]

@@ -68,12 +68,16 @@ def hit_rates(
 
 
 def _named(marks: Sequence[tuple[float, float]], size: float, x: Any, y: Any, short: bool) -> Any:
-    """Points of LRU, named below them at the right, with size unless `short`; of one size the highest is named."""
+    """Points of LRU, named below them at the right, with size unless `short`; of one size the highest is named.
+
+    A name may lie on other curves: it has a rim of the ground.
+    """
     table = pd.DataFrame(marks, columns=["hit_rate", "size_bytes"])
     table["label"] = [f"{100 * rate:.0f} %{'' if short else f': {q.size(of)}'}" for rate, of in marks]
     table = table.assign(size=table["size_bytes"] / size).drop_duplicates("size_bytes", keep="last")
     base, ink = alt.Chart(table).encode(x=x, y=y), POLICIES["LRU"][0]
-    words = base.mark_text(align="left", dx=6, dy=9, fontSize=theme.SMALL, color=ink).encode(text="label:N")
+    rim = dict(stroke=theme.INK["ground"][1], strokeWidth=4)
+    words = base.mark_text(align="left", dx=6, dy=9, fontSize=theme.SMALL, color=ink, **rim).encode(text="label:N")
     return base.mark_point(filled=True, size=44, color=ink, opacity=1) + words
 
 

@@ -171,6 +171,7 @@ _NOTHING = re.compile(
     r'\s(?:role|class|aria-[a-z]+)="[^"]*"| (?:opacity="1"|font-(?:weight|style)="normal"|pointer-events="none")'
 )
 _EMPTY = re.compile(r'<text [^>]*/>|<path (?:d="M0,0h0v0h0Z"[^>]*|[^>]*(?: display="none"| opacity="0"))/>')
+_RIMMED = re.compile(r"(<text [^>]*)( stroke=)")
 _LONG = re.compile(r"-?\d+\.\d{3,}(?:e-\d+)?")
 _AT = r' transform="translate\(([^,]+),([^)]+)\)"'
 _LINE = re.compile(rf'<line{_AT} x2="([^"]+)" y2="([^"]+)"([^>]*)/>')
@@ -178,8 +179,11 @@ _TEXT = re.compile(rf'<text( text-anchor="\w+")?{_AT}([^>]*)>([^<]*)</text>')
 
 
 def _lean(raw: str) -> str:
-    """The SVG without what is not seen, to hundredths of a px, and what elements have in common named once."""
-    svg = _flattened(_EMPTY.sub("", _NOTHING.sub("", raw)))
+    """The SVG without what is not seen, to hundredths of a px, and what elements have in common named once.
+
+    The rim of a text is drawn below it.
+    """
+    svg = _flattened(_EMPTY.sub("", _NOTHING.sub("", _RIMMED.sub(r'\1 paint-order="stroke"\2', raw))))
     svg = svg.replace(_FONT, "").replace(_SIZE, "").replace("<svg", f"<svg{_FONT}{_SIZE}", 1)
     svg = re.sub(r"<[^>]+>", lambda tag: _LONG.sub(lambda number: _n(float(number[0]), 2), tag[0]), svg)
     svg = re.sub(rf"(?:{_LINE.pattern}){{2,}}", lambda lines: _ruled(_LINE.findall(lines[0])), svg)

@@ -22,7 +22,7 @@ starts.push(function() {
   function size() { return state.most * slider.value / slider.max; }
   function show() {
     output.textContent =
-      fixed(size(), 1 << 20, 1) + " MiB, " + fixed(100 * size() / state.most, 1, 0) + THIN + "% of what was touched";
+      bytesOf(size()) + ", " + fixed(100 * size() / state.most, 1, 0) + THIN + "% of what was touched";
     rows.textContent = "";
     Object.keys(state.curves).forEach(function(policy) {
       var found = slideRow(state, policy, size()), line = rows.appendChild(make("tr"));
