@@ -2,9 +2,11 @@
 
 import pandas as pd
 
-from tests.builders import a_moe_run, scaled_case
+from tests.builders import a_moe_run, scaled_case, with_faults
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk import disk_panel
+from tracegen.report.figures.disk_reads import DISK_DEVICE
+from tracegen.report.figures.figure import Rows
 
 FAULTS = "Page faults that waited for a read, "
 
@@ -26,3 +28,12 @@ def test_faults_of_the_warm_up_stand_beside_what_it_read() -> None:
     assert "warmup" in kinds and "Read while loading and warming up" in found
     assert found[FAULTS + "while loading and warming up"] == str(outside)
     assert found[FAULTS + "in measured passes"] == str(sum(major) - outside)
+
+
+def test_what_was_in_memory_is_shown_where_somebody_looked() -> None:
+    tables = with_faults(scaled_case(2, 1))
+    for cache, n in ((tables["cache"], 10), (tables["cache"].head(0), 8)):
+        content = DISK_DEVICE.content(Context(a_moe_run(), {**tables, "cache": cache}))
+        assert isinstance(content, Rows) and len(content.head) == n
+        assert all(cell.text for row in content.rows for cell in row)
+        assert ("The last two columns" in content.caption) == (n == 10)

@@ -1,6 +1,6 @@
 """What the storage device did and was asked to read, beside what it can do."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import pandas as pd
@@ -28,12 +28,16 @@ def _disk_device(context: Context) -> Rows:
     size = int(context.tables["files"]["size_bytes"].sum())
     waited = context.disk_split.set_index("pass_id")["disk_ns"]
     digits = _digits(table.head(MOST)["duration_ns"])
+    looked = bool(table["cached_bytes"].notna().any())
+    last = (
+        "The last two columns are shares of the model files after the pass: what was in the page cache, and what had "
+        "been there and was dropped. "
+    )
     return Rows(
         title=_title(table, context),
         caption=f"The first {min(len(table), MOST)} of {q.counted(len(table), 'measured pass')}. Reads, bytes "
         "and busy time are the kernel’s counters of the whole device, with what other programs asked of it. Waiting is "
-        "the mean over threads. The last two columns are shares of the model files after the pass, where residency was "
-        "recorded: what was in the page cache, and what had been there and was dropped. The CSV has all passes.",
+        f"the mean over threads. {last if looked else ''}The CSV has all passes.",
         data=table,
         empty="" if len(table) else "The device was not counted over any measured pass.",
         numbers={"page_bytes": page},
@@ -47,15 +51,17 @@ def _disk_device(context: Context) -> Rows:
         col.decimal("Read", "read_bytes", 1, "MiB", 2**20),
         col.decimal("Mean read", "bytes_per_read", 0, "KiB", 2**10),
         col.decimal("Rate", "bytes_per_second", 0, "MiB/s", 2**20),
-        col.number(
-            "File in memory",
-            lambda r: q.percent(min(r["cached_bytes"] / size, 1)) if q.known(r["cached_bytes"]) and size else "",
-        ),
-        col.number(
-            "Dropped",
-            lambda r: q.percent(r["evicted_bytes"] / size) if q.known(r["evicted_bytes"]) and size else "",
-        ),
+        *(_in_memory(size) if looked else ()),
     )
+
+
+def _in_memory(size: int) -> tuple[col.Column, ...]:
+    """The columns of a run that recorded residency; `size` of the model files, bytes."""
+
+    def share(name: str) -> Callable[[col.Row], str]:
+        return lambda r: q.percent(min(r[name] / size, 1)) if q.known(r[name]) and size else ""
+
+    return col.number("File in memory", share("cached_bytes")), col.number("Dropped", share("evicted_bytes"))
 
 
 def _digits(duration_ns: pd.Series) -> int:
