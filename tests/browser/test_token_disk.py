@@ -9,6 +9,7 @@ from tests.browser.conftest import MOE_RUN, MOE_TABLES, unpacked
 from tests.builders import with_facts, with_requests
 from tests.drawn import empty_figures
 from tests.report_files import written_report
+from tracegen.analysis import passes
 from tracegen.contract import quantities as q
 
 pytestmark = pytest.mark.browser
@@ -87,8 +88,8 @@ def test_a_single_token_has_its_waiting_and_its_reads_in_the_map_of_the_file(pag
     page.wait_for_selector("[data-tg=log] table")
     page.select_option("[data-tg=view]", "layers")
     page.select_option("[data-tg=which]", "one")
-    passes = TABLES["passes"].dropna(subset=["graph"])["pass_id"].tolist()
-    slider = f"e => {{ e.value = {passes.index(PASS)}; e.dispatchEvent(new Event('input')); }}"
+    shown = TABLES["passes"].dropna(subset=["graph"])["pass_id"].tolist()
+    slider = f"e => {{ e.value = {shown.index(PASS)}; e.dispatchEvent(new Event('input')); }}"
     page.eval_on_selector("[data-tg=slider]", slider)
     pairs = page.locator("#tg-memory-about div").all()
     facts = {one.locator("dt").inner_text(): one.locator("dd").inner_text() for one in pairs}
@@ -97,3 +98,24 @@ def test_a_single_token_has_its_waiting_and_its_reads_in_the_map_of_the_file(pag
     assert facts["Bytes read from the disk"] == q.size(n_bytes)
     options = page.eval_on_selector_all("[data-tg=quantity] option", "all => all.map(o => o.value)")
     assert options[-2:] == ["waited_ns", "read_bytes"]
+
+
+def test_a_layer_has_its_waiting_and_its_reads_beside_those_of_each_token(page: Any, root: Path) -> None:
+    page.goto((root / "file/index.html").as_uri() + "#explorer")
+    page.wait_for_selector("#explorer:not([hidden]) [data-tg=names] option", state="attached")
+    page.select_option("[data-tg=view]", "matrix")
+    page.select_option("[data-tg=quantity]", "read_bytes")
+    page.locator("[data-tg=picture]").focus()
+    sums = {}
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+        pairs = page.locator("#tg-memory-about div").all()
+        facts = {one.locator("dt").inner_text(): one.locator("dd").inner_text() for one in pairs}
+        sums[facts["Layer"]] = (facts["Tokens"], facts["Waiting for the disk"], facts["Bytes read from the disk"])
+    labels = passes.labels(TABLES)
+    tensors = TABLES["tensors"].to_dict("records")
+    for layer, (label, waited, read) in sums.items():
+        pass_id = next(number for number, name in labels.items() if name == label)
+        of = [one for one in tensors if one["layer"] == int(layer.removeprefix("layer "))]
+        each = [of_tensor(tensor, pass_id) for tensor in of]
+        assert (waited, read) == (q.duration(sum(ns for ns, _ in each)), q.size(sum(n for _, n in each)))

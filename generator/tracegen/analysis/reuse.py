@@ -18,6 +18,7 @@ are scaled up by as much (SHARDS, Waldspurger et al. 2015): the share of granule
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -61,11 +62,19 @@ class Reuse:
 
     def passes(self, target: float) -> int | None:
         """The smallest number of passes within which `target` of the repeated uses come; None without any."""
-        return _smallest(self.again["n_passes"].to_numpy(), target)
+        return _smallest(self._passes, target)
 
     def lru_bytes(self, target: float) -> int | None:
         """The smallest LRU cache that serves `target` of the repeated uses, bytes; None without any."""
-        return _smallest(self.again["lru_bytes"].to_numpy(), target)
+        return _smallest(self._lru_bytes, target)
+
+    @cached_property
+    def _passes(self) -> np.ndarray:
+        return np.sort(self.again["n_passes"].to_numpy())
+
+    @cached_property
+    def _lru_bytes(self) -> np.ndarray:
+        return np.sort(self.again["lru_bytes"].to_numpy())
 
 
 def of_pieces(accesses: pd.DataFrame, cut: pd.DataFrame) -> Reuse:
@@ -181,7 +190,7 @@ def _reuse(pass_id: np.ndarray, items: np.ndarray, size: np.ndarray | int, sampl
     previous = previous_use(items)
     again = np.flatnonzero(previous >= 0)
     before = previous[again]
-    place = np.unique(pass_id, return_inverse=True)[1]
+    place = pd.factorize(pass_id, sort=True)[0]
     if isinstance(size, int):
         own = np.full(len(items), size, dtype=np.int64)
         distances = stack_distances(items)[again] * size
@@ -195,12 +204,9 @@ def _reuse(pass_id: np.ndarray, items: np.ndarray, size: np.ndarray | int, sampl
             "lru_bytes": (distances / sampled).astype("int64") + own[again],
         }
     )
-    return Reuse(table, np.unique(items), sampled)
+    return Reuse(table, np.sort(items[previous < 0]), sampled)
 
 
-def _smallest(values: np.ndarray, target: float) -> int | None:
-    """The smallest of `values` that `target` of them do not exceed; None without values."""
-    if not len(values):
-        return None
-    at = int(np.ceil(target * len(values))) - 1
-    return int(np.partition(values, at)[at])
+def _smallest(ascending: np.ndarray, target: float) -> int | None:
+    """The smallest of the values that `target` of them do not exceed; None without values."""
+    return int(ascending[int(np.ceil(target * len(ascending))) - 1]) if len(ascending) else None

@@ -193,10 +193,13 @@ def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str
         some["right"] = right.clip(upper=end)
         bars.append(some[some["right"] - left > 0.2])
         left = right
-    cut = table[(left > end + 0.5).to_numpy(bool)][["pass_id", "label", "top", "bottom"]]
-    gap = cut.assign(what="longer: cut here", short="", colour=theme.INK["ground"][1], left=end - 12, right=end - 8)
-    bars.append(gap)
-    left = left.clip(upper=end)
+    cut, left = left > end + 0.5, left.clip(upper=end)
+    own = table["is_prompt"] & (of_prompts > of_tokens) & (left > at.lane + 24)
+    for gapped, said, far in ((cut, "longer: cut here", 12), *((own, "a scale of its own", far) for far in (12, 18))):
+        gap = table.loc[gapped.to_numpy(bool), ["pass_id", "label", "top", "bottom"]]
+        places = left[gap.index] - far
+        gap = gap.assign(what=said, short="", colour=theme.INK["ground"][1], left=places, right=places + 3)
+        bars.append(gap)
     middle = (table["top"] + table["bottom"]) / 2
     return pd.concat(bars, ignore_index=True), text(table["took"], left + 5, middle)
 

@@ -19,7 +19,7 @@ FIGURES = (  # key of the value, head of its column
     (RATE, "Generation"),
     (PROMPT_RATE, "Prompt"),
     (SHARE, "Touched of the file"),
-    ("bytes_touched_per_token", "Touched per token"),
+    ("bytes_touched_per_token", "Touched per token, buffers too"),
     ("peak_buffer_bytes", "Buffers at their peak"),
 )
 SCRIPT = "trend.js"

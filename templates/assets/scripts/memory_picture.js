@@ -94,24 +94,19 @@ function memoryLanes(book, view, places, chosen) {
   layers.forEach(function(layer) {
     var bytes = byLayer.get(layer).reduce(function(sum, piece) { return sum + piece.size; }, 0);
     var blocks = book.rows.map(function(row, k) {
-      var sums = { n_uses: 0, touched_bytes: 0, used_bytes: 0, work_ns: 0, waited_ns: 0, copied: false };
+      var of = memorySums(), sums;
       byLayer.get(layer).forEach(function(piece) {
-        var part = row.use.get(piece.i);
-        if (!part) { return; }
-        sums.n_uses += part.n_uses;
-        sums.touched_bytes += part.touched_bytes;
-        sums.used_bytes += part.used_bytes;
-        sums.waited_ns = part.waited_ns === null ? null : sums.waited_ns + part.waited_ns;
-        if (part.work_ns !== null) { sums.work_ns += part.work_ns; } /* a fused operation has no time of its own */
-        sums.copied = sums.copied || part.copied;
+        var part = row.use.get(piece.i); /* a fused operation has no time of its own */
+        if (part) { memoryAdd(of, layer, part.work_ns === null ? Object.assign({}, part, { work_ns: 0 }) : part); }
       });
+      sums = of.use.get(layer) || memoryNothing();
       return {
         piece: null,
         row: k,
         from: k,
         size: 1,
         bytes: bytes,
-        sums: sums.n_uses || sums.waited_ns ? sums : null,
+        sums: sums.n_uses || sums.waited_ns || sums.read_bytes ? sums : null,
         n: row.n
       };
     });

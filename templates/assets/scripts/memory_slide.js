@@ -1,13 +1,17 @@
 /* The slider of memory below the curve of hit rates: what each policy would serve, read and take. */
 
-/* The hit rate of a curve [sizes, rates] at a size: that of the largest known size which is not above it. */
-function slideRate(curve, size) {
-  var at = firstWhere(curve[0].length, function(i) { return curve[0][i] > size; });
-  return at ? curve[1][at - 1] : 0;
+/* The hit rate of a curve [sizes, rates] at a size: that of the largest known size which is not above it, or, if the
+   rate is known at some sizes alone (`steps`: false), on the line to the next one, over the logarithm of size. */
+function slideRate(curve, size, steps) {
+  var at = firstWhere(curve[0].length, function(i) { return curve[0][i] > size; }), low = curve[1][at - 1], from, to;
+  if (!at || steps || at === curve[0].length) { return at ? low : 0; }
+  from = Math.log(curve[0][at - 1]);
+  to = Math.log(curve[0][at]);
+  return low + (curve[1][at] - low) * (Math.log(size) - from) / (to - from);
 }
-/* What a policy serves at a size, what a token then reads, in bytes, and the least time that it takes, in ns. */
+/* What a policy serves at a size, what a token then reads again, in bytes, and the least time that it takes, in ns. */
 function slideRow(state, policy, size) {
-  var rate = slideRate(state.curves[policy], size), bytes = (1 - rate) * state.token_bytes;
+  var rate = slideRate(state.curves[policy], size, policy === "LRU"), bytes = (1 - rate) * state.token_bytes;
   return {
     rate: rate,
     bytes: bytes,
@@ -19,6 +23,7 @@ starts.push(function() {
   var state = stateOf("tg-memory-slide"), root = document.getElementById("memory-slide");
   if (!state || !root) { return; }
   var slider = root.querySelector("input"), output = root.querySelector("output"), rows = root.querySelector("tbody");
+  slider.min = Math.ceil(slider.max * state.least / state.most);
   function size() { return state.most * slider.value / slider.max; }
   function show() {
     output.textContent =

@@ -68,15 +68,18 @@ def lru_rates(context: Context) -> pd.DataFrame:
     return pd.DataFrame([("LRU", size, rate) for size, rate in sizes if size], columns=list(context.hit_rates.between))
 
 
-def _steps(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the curves with more of LRU, which is known at each size, and where the others are steep."""
-    found, granule = context.hit_rates, context.granule_bytes
-    below = found.cliffs[["policy", "below_granules", "below_rate"]].set_axis(list(found.between), axis=1)
-    more = pd.concat([lru_rates(context), below, found.cliffs[list(found.between)], found.between], ignore_index=True)
-    more = more.assign(size_bytes=more["size_granules"] * granule)
-    more = more[(more["size_bytes"] >= rows["size_bytes"].min()).to_numpy(bool)]
-    every: pd.DataFrame = pd.concat([rows, more[list(rows)]])
-    return every.sort_values(["size_bytes", "hit_rate"])
+def points(context: Context) -> pd.DataFrame:
+    """The points of the curves, by size: policy, size_bytes, hit_rate.
+
+    There are more of LRU, which is known at each size, and where the others are steep.
+    """
+    found, names = context.hit_rates, list(context.hit_rates.rates)
+    below = found.cliffs[["policy", "below_granules", "below_rate"]].set_axis(names, axis=1)
+    more = [lru_rates(context), below, found.cliffs[names], found.between]
+    every: pd.DataFrame = pd.concat([found.rates, *more], ignore_index=True)
+    every = every[(every["size_granules"] >= found.rates["size_granules"].min()).to_numpy(bool)]
+    every = every.assign(size_bytes=every["size_granules"] * context.granule_bytes)
+    return every.sort_values(["size_bytes", "hit_rate"]).filter(["policy", "size_bytes", "hit_rate"])
 
 
 def _cache_rates(context: Context) -> Content:
@@ -101,7 +104,7 @@ def _cache_rates(context: Context) -> Content:
         f"{say.cycle(cycle)} {say.NO_SPEED}",
         alt=f"Lines of hit rate by size of cache for {q.counted(rows['policy'].nunique(), 'policy', 'policies')}. "
         f"{q.ended(title)}",
-        chart=lambda width: lines.hit_rates(_steps(context, rows), cycle, marks, width=width),
+        chart=lambda width: lines.hit_rates(points(context), cycle, marks, width=width),
         data=rows,
         empty=empty,
         numbers={"granule_bytes": granule},

@@ -118,13 +118,16 @@ def _experts_next(context: Context) -> Content:
     every, layers = _over_all(table)
     title, overall = (say.next_title(every), say.next_overall(every)) if every else ("", "")
     n_learned, n_rows = (int(every.get(name, 0)) for name in ("n_learned", "n_rows"))
+    scored = (
+        f"The guess is learned on the first {q.count(n_learned)} token rows and scored on the other {q.count(n_rows)}. "
+    )
     return Content(
         title=title,
         caption="Points: share of a token’s experts in the layer that a guess finds which knows its experts in the "
-        f"layer before. The guess is learned on the first {q.count(n_learned)} token rows and scored on the other "
-        f"{q.count(n_rows)}. Grey: the middle 95 % of the shares where each guess is compared with the choice of "
-        "another token, all as many tokens later, in a circle. Ticks: always guessing the experts that the first rows "
-        f"chose most often.{overall}{shared_experts.first_rows(context, expert_next.MOST_ROWS)} {LEFT_OUT}",
+        f"layer before. {scored if every else ''}Grey: the middle 95 % of the shares where each guess is compared with "
+        "the choice of another token, all as many tokens later, in a circle. Ticks: always guessing the experts that "
+        f"the first rows chose most often.{overall}{shared_experts.first_rows(context, expert_next.MOST_ROWS)} "
+        f"{LEFT_OUT}",
         alt=f"By layer, the share of experts guessed from the layer before, beside chance. {q.ended(title)}",
         chart=lambda width: by_layer.against_chance(
             _percents(layers.assign(even=layers["most"])), "% of choices", "most chosen", width=width

@@ -192,8 +192,8 @@ def _caption(rows: pd.DataFrame) -> str:
     n = int((rows["kind"] == "tokens").sum())
     return (
         "Columns: the model file in its order, each part as wide as the root of its bytes; the ruler of memory is "
-        "linear. Right: time (mean of threads) and reads of a pass, of several of the one that took the median time; "
-        "the prompt has its own scale, and a bar over four times the median is cut. "
+        "linear. A bar with a gap is not to scale. Right: time (mean of threads) and reads of a pass, of several of "
+        "the one that took the median time; the prompt has its own scale, and a bar over four times the median is cut. "
         f"n = {q.counted(n, 'token')}."
     )
 

@@ -89,11 +89,14 @@ def render_report(
     checks_csv = collector.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
     keys = [key for key, *_ in outline(run)]
     collector.begin_simulation()
-    # Starts to draw all charts before any page waits, last those of the simulation.
-    sections = {key: collector.sections(key) for key in sorted(keys, key=SIMULATED.__contains__)}
+    # All charts begin to be drawn before any page waits for one, last those of the simulation.
+    sections: dict[str, dict[str, list[FigureView | TableView]]] = {}
+    views: dict[str, Mapping[str, object]] = {}
+    for key in sorted(keys, key=SIMULATED.__contains__):
+        sections[key] = collector.sections(key)
+        views[key] = BUILDERS[key](collector) if key in BUILDERS else {}
     collector.figures.sort(key=lambda figure: keys.index(figure.page))
     collector.begin_files()
-    views = {key: BUILDERS[key](collector) if key in BUILDERS else {} for key in keys}
     environment = environment_of(name)
     environment.globals |= {
         "run": run,

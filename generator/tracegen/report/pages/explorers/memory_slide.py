@@ -2,41 +2,55 @@
 
 from typing import Any
 
-import pandas as pd
-
-from tracegen.analysis import caches
+from tracegen.analysis import caches, requests
 from tracegen.contract import quantities as q
-from tracegen.report.figures.caches import CACHE_RATES, lru_rates, nothing, token_cycle
+from tracegen.report.figures.caches import CACHE_RATES, nothing, points
+from tracegen.report.figures.disk_reads import DISK_SIZES
 from tracegen.report.pages.collector import Collector
 
 
 def memory_slide(context: Collector) -> dict[str, Any] | None:
     """What its script needs; None where no hit rate or no generated token is known.
 
-    `curves`: by policy, sizes in bytes (ascending) and the hit rate from each on. `token_bytes`: what a token touches;
-    `computing_ns`: a token without waiting for the disk, None where that is not known; `rate`: bytes per second of the
-    device, `measured`: whether they were measured.
+    `curves`: by policy, sizes in bytes (ascending) and the hit rate at each; LRU has it up to the next size. They go
+    from `least` to `most`. `token_bytes`: what a token uses not for the first time, mean; `computing_ns`: a token
+    without waiting for the disk, None where that is not known; `rate`: bytes per second of the device, `known`: whether
+    they were measured or seen.
     """
-    if context.refusal(CACHE_RATES.needs) or nothing(context) or not (touched := token_cycle(context)):
+    if context.refusal(CACHE_RATES.needs) or nothing(context) or not (again := _used_again(context)):
         return None
-    found, time = context.hit_rates, context.read_time
-    exact = lru_rates(context).drop_duplicates("size_granules", keep="last")
-    simulated = pd.concat([found.rates, found.between]).sort_values("size_granules")
-    rates = pd.concat([simulated[simulated["policy"] != "LRU"], exact])
-    curves = {}
+    known, seen = points(context).drop_duplicates(["policy", "size_bytes"], keep="last"), _rates(context)
+    rate, curves = max(seen, default=context.read_time.bytes_per_second), {}
     for policy in caches.POLICIES:
-        part = rates[rates["policy"] == policy]
-        sizes = (part["size_granules"] * context.granule_bytes).astype("int64")
-        curves[policy] = [sizes.tolist(), [round(float(rate), 4) for rate in part["hit_rate"]]]
+        part = known[known["policy"] == policy]
+        curves[policy] = [part["size_bytes"].tolist(), [round(float(of), 4) for of in part["hit_rate"]]]
     return {
         "curves": curves,
-        "most": found.n_granules * context.granule_bytes,
-        "token_bytes": round(touched),
+        "least": int(known["size_bytes"].min()),
+        "most": context.hit_rates.n_granules * context.granule_bytes,
+        "token_bytes": round(again),
         "computing_ns": _computing(context),
-        "rate": time.bytes_per_second,
-        "measured": time.r_squared is not None,
-        "device": f"{q.size(time.bytes_per_second)}/s",
+        "rate": rate,
+        "known": bool(seen),
+        "device": f"{q.size(rate)}/s",
     }
+
+
+def _used_again(context: Collector) -> float:
+    """The bytes that a generate pass uses and an earlier operation used before it, mean; 0 without a generate pass."""
+    uses = context.granule_uses
+    again = uses[uses["granule"].duplicated().to_numpy(bool)]
+    generate = context.of_kind(context.measured, "generate")["pass_id"]
+    n = int(again["pass_id"].isin(generate).sum())
+    return n * context.granule_bytes / len(generate) if len(generate) else 0.0
+
+
+def _rates(context: Collector) -> list[float]:
+    """Bytes per second that the device is known to reach: in measurements before the run, and in passes of the run."""
+    measured = [float(m["bytes_per_second"]) for m in context.fact("device", "measurements") or ()]
+    if context.refusal(DISK_SIZES.needs):
+        return measured
+    return [*measured, *requests.by_kind(context.tables)["bytes_per_second"].dropna().astype(float)]
 
 
 def _computing(context: Collector) -> int | None:
