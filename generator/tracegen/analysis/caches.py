@@ -200,7 +200,13 @@ def hit_rates(
     table = pd.concat(
         [pd.DataFrame({"policy": p, "size_granules": sizes, "hit_rate": rates[p]}) for p in POLICIES], ignore_index=True
     )
-    found = {p: [_smallest(counted[p], sizes, rates[p], target) for target in TARGETS] for p in ("Belady", *SIMULATED)}
+    found = {  # what fits best into a room, of intervals, is concave in its size
+        policy: [
+            _smallest(counted[policy], sizes, rates[policy], target, is_concave=policy == "Belady")
+            for target in TARGETS
+        ]
+        for policy in ("Belady", *SIMULATED)
+    }
     exact = [lru_granules(distances, target) or 0 for target in TARGETS]
     found["LRU"] = [(size - 1, size) for size in exact]
     found["static"] = [(0, int(np.searchsorted(free, np.ceil(target * again)))) for target in TARGETS]
@@ -274,17 +280,36 @@ def _errors(
     return errors
 
 
-def _smallest(rate: Callable[[int], float], sizes: np.ndarray, rates: np.ndarray, target: float) -> tuple[int, int]:
+def _smallest(
+    rate: Callable[[int], float], sizes: np.ndarray, rates: np.ndarray, target: float, *, is_concave: bool
+) -> tuple[int, int]:
     """A size whose hit rate is less than `target`, and one within `CLOSE` whose rate is not; found by halving.
 
     `rates` are those of `sizes` (ascending). A policy whose rate falls somewhere with size may have a smaller one.
+    `is_concave`: it rises ever less with size, so that these rates decide about most sizes without a simulation.
     """
     at = int(np.argmax(rates >= target))
     low, high = (int(sizes[at - 1]) if at else 0), int(sizes[at])
+    below, above = _undecided(sizes, rates, at, target) if is_concave and at else (0.0, float(high))
     while high - low > max(1, CLOSE * high):
         middle = (low + high) // 2
-        low, high = (low, middle) if rate(middle) >= target else (middle, high)
+        reached = middle > above if middle < below or middle > above else rate(middle) >= target
+        low, high = (low, middle) if reached else (middle, high)
     return low, high
+
+
+def _undecided(sizes: np.ndarray, rates: np.ndarray, at: int, target: float) -> tuple[float, float]:
+    """Sizes between which a concave rate may reach `target`, by those `at` and around the size that does.
+
+    Such a curve lies above its chords, and below their extensions. Both ends are one size too far, for rounding.
+    """
+    slope = np.diff(rates) / np.diff(sizes)
+    below = [0.0]
+    if at > 1 and slope[at - 2] > 0:
+        below.append(float(sizes[at - 1] + (target - rates[at - 1]) / slope[at - 2]))
+    if at < len(slope) and slope[at] > 0:
+        below.append(float(sizes[at] - (rates[at] - target) / slope[at]))
+    return max(below) - 1, float(sizes[at - 1] + (target - rates[at - 1]) / slope[at - 1]) + 1
 
 
 def _rate(simulate: Callable[[Chains, int], int], sample: Chains, n: int) -> Callable[[int], float]:

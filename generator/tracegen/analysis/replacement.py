@@ -5,6 +5,7 @@ is always read whole. Uses of chains are followed instead of uses of items, whic
 """
 
 import heapq
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,29 +66,79 @@ def fifo(of: Chains, size: int) -> int:
     return of.n_items - misses
 
 
-def lfu(of: Chains, size: int) -> int:
-    """Hits of a cache of `size` items with LFU replacement; an item that was dropped begins again at 1 use.
+Stretch = list[int]  # how often it was used, times `once`, plus when its front was used last; its front; what is beyond
 
-    Of each chain the stretches that the cache holds are followed: items beside each other that came in together. What
-    goes first of a stretch is its front, for it was used before the rest.
+
+class _Held:
+    """Stretches that a cache with LFU replacement holds, in the order in which they go; emptied ones are forgotten.
+
+    A stretch is a part of a chain: items beside each other that came in together. What goes first of it is its front,
+    for it was used before the rest. `once`: more than there are moments.
     """
+
+    def __init__(self, once: int) -> None:
+        self.once, self.twice = once, 2 * once
+        self.used_once: deque[Stretch] = deque()  # in the order in which they came
+        self.others: list[tuple[int, Stretch]] = []  # a heap, with what the first number was when it was put there
+
+    def next_to_go(self) -> Stretch:
+        """The stretch whose front goes next; at least one is held."""
+        queue, heap = self.used_once, self.others
+        while queue:
+            stretch = queue[0]
+            if stretch[0] < self.twice and stretch[1] < stretch[2]:
+                return stretch
+            queue.popleft()
+        while True:
+            rank, stretch = heap[0]
+            if stretch[1] == stretch[2]:
+                heapq.heappop(heap)
+            elif rank != stretch[0]:  # it has only grown since
+                heapq.heapreplace(heap, (stretch[0], stretch))
+            else:
+                return stretch
+
+    def use(self, stretch: Stretch, moment: int) -> None:
+        """All of it is used once more, its front at this moment."""
+        if stretch[0] < self.twice:
+            stretch[0] = self.twice + moment
+            heapq.heappush(self.others, (stretch[0], stretch))
+        else:
+            stretch[0] = (stretch[0] // self.once + 1) * self.once + moment
+
+
+def lfu(of: Chains, size: int) -> int:
+    """Hits of a cache of `size` items with LFU replacement; an item that was dropped begins again at 1 use."""
     uses, length = of.lists
     once = of.n_items + 1
-    # Of a stretch: how often it was used, times `once`, plus when its front was used last; its front; what is beyond.
-    kept: list[list[list[int]]] = [[] for _ in length]
+    held = _Held(once)
+    next_to_go, use, queue = held.next_to_go, held.use, held.used_once
+    nothing: Stretch = [0, 1, 1]
+    whole = [nothing] * len(length)  # by chain, the stretch that is all of it, as long as its front is there
+    kept: list[list[Stretch]] = [[] for _ in length]
     ends = [[0, n, n] for n in length]
-    heap: list[tuple[int, list[int]]] = []  # with the first of these when it was put there: it has only grown since
     cached = hits = now = 0
     for chain in uses:
-        match kept[chain]:
-            case [[_, 0, beyond] as whole] if beyond == length[chain]:  # all of the chain is there, as most often
-                hits += beyond
-                whole[0] = (whole[0] // once + 1) * once + now
-                now += beyond
-                continue
+        n = length[chain]
+        if not whole[chain][1]:  # all of it is there, as most often
+            use(whole[chain], now)
+            hits += n
+            now += n
+            continue
+        if n == 1:  # most of the others
+            if cached < size:
+                cached += 1
+            else:
+                least = next_to_go()
+                least[0] += 1
+                least[1] += 1
+            whole[chain] = [once + now, 0, 1]
+            queue.append(whole[chain])
+            now += 1
+            continue
         at = 0
-        new: list[int] | None = None
-        stretches: list[list[int]] = []
+        new: Stretch | None = None
+        stretches: list[Stretch] = []
         for stretch in (*kept[chain], ends[chain]):
             while at < stretch[1]:  # these miss; their coming in may drop the front of `stretch`
                 n = stretch[1] - at
@@ -95,30 +146,28 @@ def lfu(of: Chains, size: int) -> int:
                     n = min(n, size - cached)
                     cached += n
                 else:
-                    while heap[0][0] != heap[0][1][0]:
-                        heapq.heapreplace(heap, (heap[0][1][0], heap[0][1]))
-                    least = heap[0][1]
+                    least = next_to_go()
                     if least is new:  # each drops the one that came in longest ago of these
                         new[:] = new[0] + n, new[1] + n, new[2] + n
                         at = stretch[1]
                         break
-                    n = min(n, least[2] - least[1]) if least[0] < 2 * once else 1
+                    n = min(n, least[2] - least[1]) if least[0] < held.twice else 1
                     least[0] += n
                     least[1] += n
-                    if least[1] == least[2]:
-                        heapq.heappop(heap)
                 if new is None:
                     new = [once + now + at, at, at]
-                    heapq.heappush(heap, (new[0], new))
+                    queue.append(new)
                     stretches.append(new)
                 new[2] += n
                 at += n
             if stretch[1] < stretch[2]:
                 hits += stretch[2] - stretch[1]
-                stretch[0] = (stretch[0] // once + 1) * once + now + stretch[1]
+                use(stretch, now + stretch[1])
                 stretches.append(stretch)
                 at, new = stretch[2], None
         kept[chain] = stretches
+        first = stretches[0]
+        whole[chain] = first if first[2] - first[1] == length[chain] else nothing
         now += length[chain]
     return hits
 
