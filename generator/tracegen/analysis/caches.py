@@ -155,8 +155,8 @@ class HitRates:
 
 def repeat_distances(items: np.ndarray) -> np.ndarray:
     """Of each repeated use, how many different items were used since the last one: int array, ascending."""
-    names, codes = np.unique(items, return_inverse=True)
-    return np.sort(stack_distances(codes))[len(names) :]
+    distances = stack_distances(items)
+    return np.sort(distances[distances >= 0])
 
 
 def lru_granules(distances: np.ndarray, target: float) -> int | None:

@@ -78,7 +78,8 @@ def _uses_of_passes(uses: pd.DataFrame, pass_ids: Sequence[int]) -> tuple[np.nda
     place = uses["pass_id"].map({pass_id: at for at, pass_id in enumerate(pass_ids)})
     known = place.notna().to_numpy()
     n = max(len(pass_ids), 1)
-    both = np.unique(uses["granule"].to_numpy("int64")[known] * n + place.to_numpy("float64")[known].astype("int64"))
+    keys = uses["granule"].to_numpy("int64")[known] * n + place.to_numpy("float64")[known].astype("int64")
+    both = np.sort(pd.unique(keys))  # several times as fast as numpy.unique
     granule, now = both // n, both % n
     before = np.full(len(both), -1, dtype=np.int64)
     same = granule[1:] == granule[:-1]
