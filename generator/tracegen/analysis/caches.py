@@ -293,7 +293,7 @@ def _smallest(
     below, above = _undecided(sizes, rates, at, target) if is_concave and at else (0.0, float(high))
     while high - low > max(1, CLOSE * high):
         middle = (low + high) // 2
-        reached = middle > above if middle < below or middle > above else rate(middle) >= target
+        reached = rate(middle) >= target if below <= middle <= above else middle > above
         low, high = (low, middle) if reached else (middle, high)
     return low, high
 

@@ -195,7 +195,8 @@ def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str
         left = right
     cut, left = left > end + 0.5, left.clip(upper=end)
     own = table["is_prompt"] & (of_prompts > of_tokens) & (left > at.lane + 24)
-    for gapped, said, far in ((cut, "longer: cut here", 12), *((own, "a scale of its own", far) for far in (12, 18))):
+    scale = "a scale of its own"
+    for gapped, said, far in ((cut, "longer: cut here", 12), (own, scale, 12), (own, scale, 18)):
         gap = table.loc[gapped.to_numpy(bool), ["pass_id", "label", "top", "bottom"]]
         places = left[gap.index] - far
         gap = gap.assign(what=said, short="", colour=theme.INK["ground"][1], left=places, right=places + 3)
