@@ -4,6 +4,7 @@ import json
 import re
 import struct
 import xml.etree.ElementTree as ElementTree
+from types import SimpleNamespace
 from typing import Any
 
 import altair as alt
@@ -250,3 +251,17 @@ def test_a_name_stands_at_the_part_that_it_names_where_there_is_room() -> None:
         ["attention 23 %", 104.0, 50.0],
         ["experts 44 %", 262.0, 70.0],
     ]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "slowest", "gaps"), [(10.0, 2.0, ["own", "own"]), (2.0, 2.0, []), (1.0, 9.0, ["cut"])]
+)
+def test_a_bar_that_is_not_to_scale_has_a_gap(prompt: float, slowest: float, gaps: list[str]) -> None:
+    rows = pd.DataFrame({"row": range(4), "pass_id": range(4), "label": "", "is_prompt": [True, False, False, False],
+                         "took": "", "top": 0.0, "bottom": 9.0})  # fmt: skip
+    times = pd.DataFrame({"row": range(4), "attention": [prompt, 2.0, 2.0, slowest]})
+    at = SimpleNamespace(lane=100.0, numbers=400.0)
+    bars, _ = file_tokens._bars(at, rows, times, ["attention"])  # type: ignore[arg-type]
+    found = bars[bars["colour"] == theme.INK["ground"][1]]
+    assert found["what"].map({"a scale of its own": "own", "longer: cut here": "cut"}).tolist() == gaps
+    assert (found["right"] < 400 - 62).all() and set(found["pass_id"]) <= {0 if "own" in gaps else 3}
