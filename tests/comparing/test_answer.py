@@ -37,6 +37,16 @@ def test_one_run_a_side_shows_no_difference_however_large() -> None:
     assert found == f"Generation speed, 159 tokens/s → 18.1 tokens/s {too_few}; nothing that was counted changed."
 
 
+def test_one_run_published_twice_is_called_one_run() -> None:
+    def once(name: str, ns: float, **settings: Any) -> Side:
+        rows = [timed(20.0), timed(ns, "time for a token", "op", "ADD", "ns"), timed(7e6, "loading", unit="ns")]
+        return side(name, [rows], settings=settings)
+
+    assert answer(compare(once("a", 3.0), once("b", 3.0))).startswith("Both sides are one run")
+    for other in (once("b", 4.0), once("b", 3.0, threads=2), side("b", [[timed(20.0)]] * 2)):
+        assert "one run:" not in answer(compare(once("a", 3.0, threads=1), other))
+
+
 def test_a_setting_that_did_not_do_what_it_is_for_is_named() -> None:
     noisy = [109.0, 95.0, 112.0, 90.0, 101.0, 99.0]
     a, b = runs("a", noisy, repack=True), runs("b", noisy[::-1], first=9, repack=False)

@@ -34,6 +34,8 @@ def answer(comparison: Comparison, factor: str = "") -> str:
     found = differing(comparison.a, comparison.b)
     other = _is_other_model(comparison, found)
     changed = [d for d in found if d.group == "Setting" and d.known and (d.key != "model" or other is None)]
+    if not changed and _are_one_run(comparison):
+        return "Both sides are one run: all times are equal to the nanosecond."
     parts = [*_timed(comparison), *_touched(comparison)]
     counted = [row for row in comparison.rows if row.kind == "counted"]
     if counted and not any(row.state in TELLING for row in counted):
@@ -60,6 +62,12 @@ def matrix_answer(effects: Sequence[Effect]) -> str:
     others = len({effect.factor for effect in effects}) - 1
     rest = f" {q.counted(others, 'other factor')} varied, too." if others else ""
     return f"{answer(most.comparison, most.name)}{rest}"
+
+
+def _are_one_run(comparison: Comparison) -> bool:
+    """Whether both sides have a single run, with the same times: no run comes out like that again."""
+    times = [row for row in comparison.rows if row.unit == "ns"]
+    return bool(times) and all(len(row.values_a) == 1 and row.values_a == row.values_b for row in times)
 
 
 def _is_other_model(comparison: Comparison, found: Sequence[Differs]) -> bool | None:
