@@ -213,3 +213,18 @@ def test_a_sample_says_how_far_it_is_off() -> None:
 def test_nothing_repeats(items: list[int]) -> None:
     rates = caches.hit_rates(np.array(items, dtype=np.int64))
     assert rates.rates.empty and rates.needed.empty and rates.n_again == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rates_of_sizes_decide_about_others_as_simulating_them_would(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(seed)
+    items = random.choice(2000, 20_000, p=random.dirichlet(np.full(2000, 0.3)))
+    asked: list[int] = []
+    most_hits = caches.most_hits
+    monkeypatch.setattr(caches, "most_hits", lambda of, size: asked.append(size) or most_hits(of, size))
+    quick, fewer = caches.hit_rates(items), len(asked)
+    monkeypatch.setattr(caches, "_undecided", lambda *_: (0.0, np.inf))
+    slow = caches.hit_rates(items)
+    assert quick.needed.equals(slow.needed) and fewer < len(asked) - fewer

@@ -61,5 +61,5 @@ def measures_of(name: str, tables: Mapping[str, pd.DataFrame], factors: Sequence
         timed_rows = table["kind"] == "timed"
         table.loc[timed_rows & (table["unit"] == "ns"), "value"] *= factor
         table.loc[timed_rows & (table["unit"] == "tokens/s"), "value"] /= factor
-        runs.append(replace(base, name=f"{name}/{i}", created=f"2026-11-20T12:00:{i:02d}Z", counted=table.copy))
+        runs.append(replace(base, name=f"{name}/{i}", created=f"2026-11-20T12:00:{i:02d}Z", measure=table.copy))
     return Side(name, tuple(runs))

@@ -38,13 +38,14 @@ def test_one_run_a_side_shows_no_difference_however_large() -> None:
 
 
 def test_one_run_published_twice_is_called_one_run() -> None:
-    def once(name: str, ns: float, **settings: Any) -> Side:
-        rows = [timed(20.0), timed(ns, "time for a token", "op", "ADD", "ns"), timed(7e6, "loading", unit="ns")]
-        return side(name, [rows], settings=settings)
+    def once(name: str, ns: float, tokens: float = 7, n: int = 10, **settings: Any) -> Side:
+        rows = [timed(20.0), *(timed(ns + i, "time for a token", "layer", f"layer {i}", "ns") for i in range(n))]
+        return side(name, [[*rows, counted(tokens)]], settings=settings)
 
     assert answer(compare(once("a", 3.0), once("b", 3.0))).startswith("Both sides are one run")
-    for other in (once("b", 4.0), once("b", 3.0, threads=2), side("b", [[timed(20.0)]] * 2)):
+    for other in (once("b", 4.0), once("b", 3.0, threads=2), once("b", 3.0, tokens=8), side("b", [[timed(20.0)]] * 2)):
         assert "one run:" not in answer(compare(once("a", 3.0, threads=1), other))
+    assert "one run:" not in answer(compare(once("a", 3.0, n=9), once("b", 3.0, n=9)))
 
 
 def test_a_setting_that_did_not_do_what_it_is_for_is_named() -> None:

@@ -115,7 +115,7 @@ def test_the_typical_run_counts_once_and_differing_repeats_are_named() -> None:
     sides = cells(choices, 2)
     other = sides[0].runs[1].measures.copy()
     other.loc[other["by"] == "expert", "value"] += 1
-    sides[0] = replace(sides[0], runs=(sides[0].runs[0], replace(sides[0].runs[1], counted=lambda: other)))
+    sides[0] = replace(sides[0], runs=(sides[0].runs[0], replace(sides[0].runs[1], measure=lambda: other)))
     varying = fields_of(sides)
     assert varying and varying.varying == ("f0/0",)
     assert "the repeats of 1 prompt chose differently" in said(sides)

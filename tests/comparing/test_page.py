@@ -109,7 +109,7 @@ def test_what_is_set_differently_is_listed_and_nothing_else() -> None:
     order = [(d.group, d.key, d.known) for d in differing(a, c) if d.group in ("Setting", "Model") and d.b != ("none",)]
     assert order[0] == ("Model", "name", True) and order[-1][2] is False, "what both hold comes first"
     assert ("Setting", "threads", True) in order and ("Setting", "chat", False) in order
-    older = Side("v1", (Measured("v1", "2026", {}, (), a.runs[0].counted, lambda: DENSE),))
+    older = Side("v1", (Measured("v1", "2026", {}, (), a.runs[0].measure, lambda: DENSE),))
     assert differing(older, a) == []
     body = render_comparison(compare(older, a)).pages[0].body
     text = words(re.sub(r"<textarea.*?</textarea>", "", body, flags=re.DOTALL))  # the same as Markdown
@@ -141,7 +141,7 @@ def cell(name: str, threads: str, repack: str, tables: dict[str, object]) -> Sid
             r.created,
             {**r.facts, "slot": slot(n, threads=threads, repack=repack)},
             (),
-            r.counted,
+            r.measure,
             r.tables,
         )
         for n, r in enumerate(side.runs, 1)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.builders import a_moe_run, scaled_case
+from tests.builders import a_moe_run, scaled_case, with_requests
+from tracegen.analysis import requests
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.memory_slide import memory_slide
 
@@ -39,6 +40,14 @@ def test_curves_have_the_hits_of_plain_lru_up_to_the_next_size() -> None:
             kept = [*(one for one in kept if one != granule), granule][-(size // context.granule_bytes) :]
         assert rate == pytest.approx(hits / (len(uses) - len(set(uses))), abs=0.01)
     assert all(of[0] == sorted(of[0]) and of[0][0] >= slide["least"] for of in slide["curves"].values())
+
+
+def test_what_the_run_itself_reached_counts() -> None:
+    """How the rates are counted is tested in tests/analysis/test_requests.py."""
+    tables = with_requests(TABLES)
+    rates = requests.by_kind(tables)["bytes_per_second"]
+    slide = memory_slide(Collector(a_moe_run(trace=dict(requests_recorded=True)), tables))
+    assert slide is not None and slide["known"] and slide["rate"] == rates.max() > rates.min() > 0
 
 
 def test_no_token_is_faster_than_the_fastest_reads_that_are_known() -> None:

@@ -20,21 +20,21 @@ Result = TypeVar("Result")
 class Measured:
     """A usable run: its name (`demo/run-003`), when it was made, its public facts and its checks.
 
-    `counted` gives what `measures.measures` does, `tables` reads all its tables.
+    `measure` gives what `measures.measures` does, `tables` reads all its tables.
     """
 
     name: str
     created: str
     facts: Mapping[str, Any]
     checks: tuple[Check, ...]
-    counted: Callable[[], pd.DataFrame]
+    measure: Callable[[], pd.DataFrame]
     tables: Callable[[], Mapping[str, pd.DataFrame]]
     _once: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def measures(self) -> pd.DataFrame:
         """Its measures; of a run alone nobody asks for them."""
-        return self.counted()
+        return self.measure()
 
     def once(self, key: Hashable, make: Callable[[], Result]) -> Result:
         """The result of `make`, called only the first time. It is small: it stays as long as the run."""

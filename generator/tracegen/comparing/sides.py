@@ -132,12 +132,12 @@ def measured(folder: Path, run: Run) -> Measured:
         table = measures(Context(public, tables()))
         return {column: table[column].tolist() for column in COLUMNS}
 
-    def counted() -> pd.DataFrame:
+    def measure() -> pd.DataFrame:
         files = [folder / store.RUN_FILE, *sorted((folder / "tables").glob("*.parquet"))]
         kept = remembered(folder / f"measures-{privacy.is_private(run.facts)}", files, compute)
         return pd.DataFrame(kept, columns=COLUMNS)
 
-    return Measured(f"{run.experiment}/{run.name}", run.created, public.facts, public.checks, counted, tables)
+    return Measured(f"{run.experiment}/{run.name}", run.created, public.facts, public.checks, measure, tables)
 
 
 def _published(folder: Path) -> Side:

@@ -62,7 +62,7 @@ TARGET = 0.9  # the hit rate that the title tells of
 MARKS = (0.5, 0.8, 0.9, 0.99)  # hit rates of LRU that the curve names
 
 
-def lru_rates(context: Context) -> pd.DataFrame:
+def _lru_rates(context: Context) -> pd.DataFrame:
     """The smallest LRU cache for each percent of hit rate: policy, size_granules, hit_rate."""
     sizes = [(caches.lru_granules(context.repeat_distances, at / 100), at / 100) for at in range(1, 101)]
     return pd.DataFrame([("LRU", size, rate) for size, rate in sizes if size], columns=list(context.hit_rates.between))
@@ -75,7 +75,7 @@ def points(context: Context) -> pd.DataFrame:
     """
     found, names = context.hit_rates, list(context.hit_rates.rates)
     below = found.cliffs[["policy", "below_granules", "below_rate"]].set_axis(names, axis=1)
-    more = [lru_rates(context), below, found.cliffs[names], found.between]
+    more = [_lru_rates(context), below, found.cliffs[names], found.between]
     every: pd.DataFrame = pd.concat([found.rates, *more], ignore_index=True)
     every = every[(every["size_granules"] >= found.rates["size_granules"].min()).to_numpy(bool)]
     every = every.assign(size_bytes=every["size_granules"] * context.granule_bytes)

@@ -46,7 +46,10 @@ def _used_again(context: Collector) -> float:
 
 
 def _rates(context: Collector) -> list[float]:
-    """Bytes per second that the device is known to reach: in measurements before the run, and in passes of the run."""
+    """Bytes per second that the device is known to reach: in measurements before the run, and in its prompt and tokens.
+
+    Not in single passes: the bytes of a request that ends in the next pass count in the first, its time in both.
+    """
     measured = [float(m["bytes_per_second"]) for m in context.fact("device", "measurements") or ()]
     if context.refusal(DISK_SIZES.needs):
         return measured
