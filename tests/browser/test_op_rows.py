@@ -55,11 +55,11 @@ def test_rows_made_by_the_script_equal_those_in_the_page(tab: Any, page: Any, mo
         return [rows[i] for i in kept], [details[i] for i in kept]
 
     assert listed() == (static, operands) and len(static) == LISTED < len(everything(page)[0])
-    page.click("[data-tg=next]")
-    page.wait_for_function("document.querySelector('[data-tg=label]').textContent.startsWith('token 1 (')")
-    assert everything(page)[0] != static
     page.click("[data-tg=previous]")
-    page.wait_for_function("document.querySelector('[data-tg=label]').textContent.startsWith('prompt → token 0 (')")
+    page.wait_for_function("document.querySelector('[data-tg=label]').textContent.startsWith('token 2 (')")
+    assert everything(page)[0] != static
+    page.click("[data-tg=next]")
+    page.wait_for_function("document.querySelector('[data-tg=label]').textContent.startsWith('token 3 (')")
     assert listed() == (static, operands)
 
 
@@ -80,16 +80,16 @@ def everything(page: Any) -> tuple[list[str], list[str]]:
 )
 def test_sorting(page: Any, moe_report: Path, ops: pd.DataFrame, head: str, column: str) -> None:
     open_(page, moe_report)
-    button = page.locator(".tg-sort", has_text=head).first
+    button = page.locator("[data-tg=table] .tg-sort", has_text=head).first
     down = column.endswith(("ns", "bytes"))
     for ascending in (not down, down):
         button.click()
         order = ops.sort_values(column, ascending=ascending, kind="stable", na_position="last")
         assert nodes(page) == order["node"].tolist()
         state = "ascending" if ascending else "descending"
-        assert page.locator("th[aria-sort]").get_attribute("aria-sort") == state
+        assert page.locator("[data-tg=table] th[aria-sort]").get_attribute("aria-sort") == state
     button.click()
-    assert nodes(page) == ops["node"].tolist() and page.locator("th[aria-sort]").count() == 0
+    assert nodes(page) == ops["node"].tolist() and page.locator("[data-tg=table] th[aria-sort]").count() == 0
 
 
 def test_filters_and_sums(page: Any, moe_report: Path, ops: pd.DataFrame) -> None:
@@ -100,7 +100,7 @@ def test_filters_and_sums(page: Any, moe_report: Path, ops: pd.DataFrame) -> Non
     assert 0 < len(wanted) < len(ops)
     assert nodes(page) == wanted["node"].tolist()
     assert page.locator("[data-tg=count]").inner_text() == f"{len(wanted)} of {len(ops)} rows"
-    sums = page.locator("tfoot td").all_inner_texts()
+    sums = page.locator("[data-tg=table] tfoot td").all_inner_texts()
     assert number(sums[6]) == pytest.approx(wanted["work_ns"].sum() / 1e3, abs=0.006)
     assert number(sums[10]) == pytest.approx(wanted["copied_bytes"].sum() / 1024, abs=0.06)
     page.click("[data-tg=clear]")
@@ -121,7 +121,7 @@ def test_layer_and_group_find_every_operation_of_a_layers_attention(
     wanted = attention(ops, 1)
     assert len(wanted) > 2
     assert nodes(page) == wanted["node"].tolist()
-    foot = page.locator("tfoot tr > *").all_inner_texts()
+    foot = page.locator("[data-tg=table] tfoot tr > *").all_inner_texts()
     assert foot[:2] == ["Σ", f"{len(wanted)} of {len(ops)} rows"]
     words = page.url.partition("#")[2]
     assert "layer=1" in words and "group=attention" in words
@@ -151,7 +151,7 @@ def test_layers_without_a_number_can_be_chosen(page: Any, moe_report: Path, ops:
 def test_a_sum_says_of_how_many_rows(page: Any, moe_report: Path, ops: pd.DataFrame) -> None:
     known = int(ops["duration_ns"].notna().sum())
     open_(page, moe_report)
-    wall = page.locator("tfoot tr > *").nth(6).inner_text().split("\n")
+    wall = page.locator("[data-tg=table] tfoot tr > *").nth(6).inner_text().split("\n")
     assert number(wall[0]) == pytest.approx(ops["duration_ns"].sum() / 1e3, abs=0.006)
     assert wall[1:] == ([] if known == len(ops) else [f"{known} of {len(ops)} rows"])
 
@@ -185,7 +185,7 @@ def test_an_operand_is_found_by_the_filter(page: Any, moe_report: Path) -> None:
 def test_the_address_restores_the_view(page: Any, moe_report: Path) -> None:
     open_(page, moe_report)
     page.fill("[data-tg=filter]", "ffn")
-    page.locator(".tg-sort", has_text="Work").click()
+    page.locator("[data-tg=table] .tg-sort", has_text="Work").click()
     page.click("summary:has-text('Columns')")
     page.get_by_label("move Threads to the left").click()
     page.locator("[data-tg=columns] label", has_text="Layer").locator("input").uncheck()

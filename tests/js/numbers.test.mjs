@@ -11,6 +11,12 @@ test("three digits are those of the pages", () => {
   for (const [value, text] of expected.three) { assert.equal(page.three(value), text, String(value)); }
 });
 
+test("columns have the decimals of the pages", () => {
+  expected.decimals.forEach((known, places) => {
+    for (const [value, text] of known) { assert.equal(page.fixed(value, 1, places), text, `${value}, ${places}`); }
+  });
+});
+
 test("durations are those of the pages", () => {
   for (const [value, text] of expected.durations) { assert.equal(page.took(value), text, String(value)); }
 });

@@ -73,6 +73,7 @@ def expectations() -> dict[str, Any]:
     return {
         "scripts": [*SCRIPTS, *EXPLORER_SCRIPTS],
         "three": pairs([*ties(), *(n / 7 for n in amounts())], q.three),
+        "decimals": [pairs(ties(), lambda value, places=places: q.decimal(value, places)) for places in range(4)],
         "durations": pairs(amounts(), q.duration),
         "sizes": pairs(amounts(), q.size),
         "counts": pairs(amounts(), q.count),

@@ -25,6 +25,7 @@ NARROW = 600  # px: a narrower drawing has less room for names
 NAME_HIGH = 13.5  # px: a name of a row, with its distance from the next
 SHORT = " → token "  # of the name of a prompt's pass; a narrow drawing writes ` → `
 GLYPH = 7.0  # px: upper estimate of a character's width in a text of theme.SMALL
+EVERY = (1, 2, 5, 10, 20, 50, 100)  # every so many layers have a number
 
 
 @dataclass(frozen=True)
@@ -175,25 +176,21 @@ def ruler(
 ) -> Any:
     """Two strips above a map of the file, `track` px wide: its groups of components and its layers.
 
-    They are named where there is room; the room at the left has `names` px.
+    They are named as far as there is room; the room at the left has `names` px.
     """
     parts = _bands(_joined(components.assign(value=components["component"].map(theme.group))), axis, track)
-    rows = _bands(
-        _joined(layers.assign(value=["" if pd.isna(v) else f"layer {int(v)}" for v in layers["layer"]])), axis, track
-    )
-    numbers = [text.removeprefix("layer ") for text in rows["value"]]
-    fits = rows["width"] > GLYPH * rows["value"].str.len() + 6
+    numbers = ["" if pd.isna(layer) else str(int(layer)) for layer in layers["layer"]]
+    rows = _bands(_joined(layers.assign(value=numbers)), axis, track)
     shades = [theme.INK["band"][1], theme.INK["band2"][1]]
-    rows = rows.assign(
-        text=[text if fit else number for text, number, fit in zip(rows["value"], numbers, fits, strict=True)],
-        colour=[shades[i % 2] if text else theme.INK["ground"][1] for i, text in enumerate(rows["value"])],
-    )
+    colours = [shades[i % 2] if text else theme.INK["ground"][1] for i, text in enumerate(rows["value"])]
+    rows = rows.assign(text=_every_few(rows), colour=colours)
     groups = list(dict.fromkeys(parts["value"]))
     strip = _strip(parts, axis, alt.value(NAME)).encode(
         y2=alt.value(NAME + STRIP),
         color=alt.Color("value:N", scale=theme.group_scale(groups), title=None, legend=theme.legend(groups, track)),
     )
-    parts_named = _words(parts.assign(text=parts["value"]), _lane("part", names), dy=-STRIP / 2)
+    room = parts["width"] > GLYPH * parts["value"].str.len() + 4
+    parts_named = _words(parts.assign(text=parts["value"].where(room, "")), _lane("part", names), dy=-STRIP / 2)
     boxes = _strip(rows, axis, _lane("layer", names)).encode(color=alt.Color("colour:N", scale=None))
     views = (
         (strip + parts_named + _gaps(axis)).properties(width=track, height=NAME + STRIP),
@@ -208,11 +205,21 @@ def _strip(bands: pd.DataFrame, axis: Axis, lane: Any) -> Any:
 
 
 def _words(bands: pd.DataFrame, lane: Any, dy: float = 0) -> Any:
-    """The names of the bands that have room for them."""
-    room = bands["width"] > GLYPH * bands["text"].str.len() + 4
-    shown = bands.loc[room & (bands["text"] != ""), ["middle", "text"]]
+    """The names of the bands, where they have one."""
+    shown = bands.loc[bands["text"] != "", ["middle", "text"]]
     mark = alt.Chart(shown).mark_text(fontSize=theme.SMALL, dy=dy, color=theme.INK["ink"][1])
     return mark.encode(x=alt.X("middle:Q", axis=None), y=lane, text=alt.Text("text:N"))
+
+
+def _every_few(layers: pd.DataFrame) -> pd.Series:
+    """The numbers of the layers, of every second, fifth, … where all have no room; the others are empty."""
+    named = layers[layers["value"] != ""]
+    half = (GLYPH * named["value"].str.len() + 4) / 2
+    for step in EVERY:
+        left, right = (named["place"] - half).iloc[::step], (named["place"] + half).iloc[::step]
+        if (left.to_numpy()[1:] >= right.to_numpy()[:-1]).all():
+            break
+    return layers["value"].where(layers.index.isin(left.index), "")
 
 
 def _joined(bands: pd.DataFrame) -> pd.DataFrame:
@@ -223,7 +230,7 @@ def _joined(bands: pd.DataFrame) -> pd.DataFrame:
 
 
 def _bands(frame: pd.DataFrame, axis: Axis, track: int) -> pd.DataFrame:
-    """value, begin, end, middle (in units of the axis) and width in pixels; none is thinner than one pixel."""
+    """value; begin, end, middle in units of the axis; place of the middle and width in px; none is thinner than one."""
     size, _ = axis.unit
     pixel = axis.total / track
     begin, end = frame["begin"].astype(float), frame["end"].astype(float)
@@ -234,6 +241,7 @@ def _bands(frame: pd.DataFrame, axis: Axis, track: int) -> pd.DataFrame:
             "end": end.clip(lower=begin + pixel) / size,
             "true_end": end / size,  # the end in the tooltip
             "middle": (begin + end) / 2 / size,
+            "place": (begin + end) / 2 / pixel,
             "width": (end - begin) / pixel,
         }
     )

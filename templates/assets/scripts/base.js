@@ -10,8 +10,14 @@ function group(text) {
   parts[0] = parts[0].replace(/\B(?=(\d{3})+(?!\d))/g, THIN);
   return parts.join(".");
 }
+/* A number with so many decimals, as Python writes it: of two that are equally near, the even one. */
+function rounded(value, places) {
+  var digits = value.toFixed(20), cut = digits.slice(0, digits.indexOf(".") + (places ? places + 1 : 0));
+  var tie = /^\.?50*$/.test(digits.slice(cut.length)) && /[02468]$/.test(cut);
+  return group(tie ? cut : value.toFixed(places));
+}
 function fixed(value, scale, digits) {
-  return value === null || value === undefined ? "—" : group((value / scale).toFixed(digits));
+  return value === null || value === undefined ? "—" : rounded(value / scale, digits);
 }
 function exact(value) { return value === null || value === undefined ? "—" : group(String(value)); }
 function make(tag, className, text) {

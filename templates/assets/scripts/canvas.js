@@ -40,13 +40,10 @@ function redrawn(draw) {
   new MutationObserver(soon).observe(document.documentElement, { attributes: true });
   return soon;
 }
-/* Numbers as in words/quantities.py: three significant digits, ties rounded to even. */
+/* Numbers as in contract/quantities.py: three significant digits. */
 function three(value) {
   if (value === 0) { return "0"; }
-  var places = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value)))), digits = value.toFixed(20);
-  var cut = digits.slice(0, digits.indexOf(".") + (places ? places + 1 : 0));
-  var tie = /^\.?50*$/.test(digits.slice(cut.length)) && /[02468]$/.test(cut);
-  return group(tie ? cut : value.toFixed(places));
+  return rounded(value, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value)))));
 }
 /* The value in the first of `units` that it reaches: [name, size, least value if that is not the size]. */
 function inUnit(value, units, smallest) {

@@ -29,11 +29,12 @@ function citation(form, of, words, url, part) {
   return named + (/[.?!]$/.test(named) ? " " : ". ") + url;
 }
 
-/* Where this page of the version lies that was published, with this hash: not where the reader has a copy of it. */
+/* Where this page of the version lies that was published, with this hash: not where the reader has a copy of it. Of a
+   file whose version has no address it is the place inside the version: a folder of the reader tells others nothing. */
 function publishedAt(bar, hash) {
-  var root = new URL(bar.dataset.up || "./", location.href.split("#")[0]).href, page = location.href.split("#")[0];
-  var at = (bar.dataset.url || "").replace(/index\.html$/, "");
-  return (at && page.indexOf(root) === 0 ? at + page.slice(root.length) : page) + hash;
+  var page = location.href.split("#")[0], root = new URL(bar.dataset.up || "./", page).href;
+  var at = (bar.dataset.url || "").replace(/index\.html$/, ""), inside = page.indexOf(root) === 0;
+  return (inside && (at || location.protocol === "file:") ? at + page.slice(root.length) : page) + hash;
 }
 
 function titleOf(of, words) { return of.question + (words && ": " + words); }

@@ -10,7 +10,7 @@ function operations(state) {
     function(entry) { return opEntryRows(entry, tools, chosen, passes.graph(), state); });
   selectionNames.pass = passes.name;
   var tools = opRows(root, view, state.groups, remember), find = opFind(root, state, passes.shown),
-      panel = tokenPanel(root, state);
+      panel = tokenPanel(root, state, remember);
 
   function take(pass) {
     tools.take(pass);
@@ -30,7 +30,8 @@ function operations(state) {
   }
   /* Writes what is chosen into the address: the pass, the node, filters, order and columns. */
   function remember(id) {
-    putAddress(Object.assign({ pass: id === undefined ? passes.shown() : id, node: chosen }, tools.words()));
+    putAddress(Object.assign({ pass: id === undefined ? passes.shown() : id, node: chosen }, tools.words(),
+      panel.words()));
     panel.draw();
   }
   function go(id) {
@@ -40,6 +41,7 @@ function operations(state) {
   function follow() {
     var to = address(), id = to.pass === undefined ? state.shown : to.pass;
     tools.restore(addressWords());
+    panel.restore(addressWords());
     panel.draw();
     if (passes.has(id)) {
       passes.show(id, to.pass === undefined ? undefined : to.node); /* a node belongs to a pass */

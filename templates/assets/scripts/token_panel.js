@@ -1,5 +1,6 @@
-/* The token panel: the words around the chosen pass, what layers did in it, its tensors and its experts. */
-var WORDS_AROUND = 12, TENSORS_SHOWN = 5;
+/* The token panel: the words around the chosen pass, what layers did in it, its tensors (token_tensors.js) and its
+   experts. */
+var WORDS_AROUND = 12;
 
 /* A word of the panel's data: [visible text, id, generated number, taken in by pass, given by pass, position]. */
 function wordOf(row) {
@@ -57,48 +58,6 @@ function panelSentence(words, at) {
   return parts.length ? parts.join("; ") + "." : "";
 }
 
-/* The tensors of model files that a pass touched, waited for or read: [name, { waited, read, bytes touched, memory,
-   file, offset }]; most waited for first, then most read, then most touched. `known` has tensors by number. */
-function panelTensors(pass, known) {
-  var sums = {};
-  function of (name, memory, file, offset) {
-    sums[name] = sums[name] || { bytes: 0, waited: 0, read: 0, memory: memory, file: file, offset: offset };
-    return sums[name];
-  }
-  pass.node.forEach(function(node) {
-    operandsOf(pass, node).forEach(function(o) {
-      var used = pass.units[node + "." + o[0]], bytes = used && used.bytes !== null ? used.bytes : o[7];
-      if ((o[2] === "disk" || o[2] === "copied") && bytes) { of(o[1], o[2], o[3], o[5]).bytes += bytes; }
-    });
-  });
-  (pass.from_disk || []).forEach(function(row) {
-    var tensor = known[row[0]], sum = of(tensor[0], "disk", tensor[1], tensor[2]);
-    sum.waited += row[2];
-    sum.read += row[3];
-  });
-  return Object.keys(sums).map(function(name) { return [name, sums[name]]; }).sort(function(a, b) {
-    return b[1].waited - a[1].waited || b[1].read - a[1].read || b[1].bytes - a[1].bytes || (a[0] < b[0] ? -1 : 1);
-  });
-}
-function panelTensorRows(body, pass, panel, linked, most) {
-  var all = panelTensors(pass, panel.tensors);
-  body.textContent = "";
-  all.slice(0, most).forEach(function(pair) {
-    var row = body.appendChild(make("tr")), name = row.appendChild(make("th", "tg-code")), at = pair[1];
-    function number(value, unit) { row.appendChild(make("td", "tg-n", fixed(value, unit, 1))); }
-    name.scope = "row";
-    if (linked && at.file !== null && at.offset !== null) {
-      name.appendChild(make("a", "", pair[0])).href = "../file/index.html#file=" + at.file + "&offset=" + at.offset;
-    } else {
-      name.textContent = pair[0];
-    }
-    if (panel.recorded.waited_ns) { number(at.waited, 1000); }
-    if (panel.recorded.read_bytes) { number(at.read, 1024); }
-    number(at.bytes, 1024);
-    row.appendChild(make("td", "", at.memory === "disk" ? "mapped" : at.memory));
-  });
-  return all.length;
-}
 /* The experts by layer, each a button that chooses it; with its weight where that was recorded. */
 function panelExpertRows(body, pass, chosen, pick) {
   body.textContent = "";
@@ -117,12 +76,20 @@ function panelExpertRows(body, pass, chosen, pick) {
   });
 }
 
-/* The panel: `show(pass, entries)` draws it for a pass (passOf) and its rows (opModel). */
-function tokenPanel(root, state) {
-  var panel = state.panel, means = layerMeans(panel), now = null, most = TENSORS_SHOWN;
+/* The key if one of the quantities has it. */
+function keyAmong(quantities, key) {
+  return quantities.some(function(quantity) { return quantity.key === key; }) ? key : "";
+}
+
+/* The panel: `show(pass, entries)` draws it for a pass (passOf) and its rows (opModel). `words` are those of the
+   address for the shown quantity and the order of tensors; `restore` takes them; `changed` is called when they change.
+   */
+function tokenPanel(root, state, changed) {
+  var panel = state.panel, means = layerMeans(panel), now = null, most = TENSORS_SHOWN, order = "";
+  var usual = tensorQuantities(panel.recorded)[0].key;
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
-  LAYER_QUANTITIES.forEach(function(quantity,
-    i) { part("quantity").appendChild(make("option", "", quantity.name)).value = String(i); });
+  LAYER_QUANTITIES.forEach(
+    function(quantity) { part("quantity").appendChild(make("option", "", quantity.name)).value = quantity.key; });
   function pick(changes) { choose(Object.assign({ node: null, component: null }, changes)); }
   function answer(quantity, sums, chosen) {
     var axes = layerAxes(sums, means, panel.order);
@@ -138,19 +105,33 @@ function tokenPanel(root, state) {
       "; " + said(means) + " in the mean of " + exact(panel.n_means) + " " + panel.phase +
       (panel.n_means === 1 ? " pass." : " passes.");
   }
+  function tensors() {
+    var all = panelTensors(now.pass, panel.tensors), n = all.length;
+    tensorTable(part("tensors"), all, {
+      recorded: panel.recorded,
+      linked: state.memory,
+      most: most,
+      key: order || usual,
+      sort: function(key) {
+        order = key === usual ? "" : key;
+        changed();
+        part("tensors").querySelector("[aria-sort] button").focus();
+      }
+    });
+    part("tensor-count").textContent = n > most ? "The first " + most + " of " + exact(n) + "." : "";
+    part("tensor-all").hidden = n <= most;
+  }
   function draw() {
     if (!now) { return; }
     var chosen = selected(addressWords()), sums = layerSums(now.entries),
-        quantity = LAYER_QUANTITIES[parseInt(part("quantity").value, 10) || 0];
+        quantity = LAYER_QUANTITIES[Math.max(part("quantity").selectedIndex, 0)];
     var at = wordsOfPass(panel.words, now.pass.id);
     panelWords(part("words"), panel.words, at, function(id) { pick({ pass: id }); });
     part("word").textContent = panelSentence(panel.words, at);
     layerTable(part("layers"), sums, panel, quantity, chosen,
       function(layer, group) { pick({ layer: layer, group: group, expert: null }); });
     part("answer").textContent = answer(quantity, sums, chosen);
-    var n = panelTensorRows(part("tensors"), now.pass, panel, state.memory, most);
-    part("tensor-count").textContent = n > most ? "The first " + most + " of " + exact(n) + "." : "";
-    part("tensor-all").hidden = n <= most;
+    tensors();
     if (!part("experts")) { return; }
     panelExpertRows(part("expert-rows"), now.pass, chosen,
       function(layer, expert) { pick({ layer: layer, expert: expert, group: null }); });
@@ -158,15 +139,23 @@ function tokenPanel(root, state) {
       "The experts that the token chose which this pass took in." :
       "Which experts one token chose is not known here: the pass took in several, or choices were not recorded.";
   }
-  part("quantity").addEventListener("change", draw);
+  part("quantity").addEventListener("change", function() { changed(); });
   part("tensor-all").addEventListener("click", function() {
     most = Infinity;
     draw();
-    part("tensors").closest(".tg-scroll").focus();
+    part("tensors").focus();
   });
   part("panel").hidden = false;
   return {
     draw: draw,
+    words: function() {
+      var key = part("quantity").value;
+      return { layers: key === LAYER_QUANTITIES[0].key ? "" : key, tensors: order };
+    },
+    restore: function(to) {
+      part("quantity").value = keyAmong(LAYER_QUANTITIES, to.layers) || LAYER_QUANTITIES[0].key;
+      order = keyAmong(tensorQuantities(panel.recorded), to.tensors);
+    },
     show: function(pass, entries) {
       now = { pass: pass, entries: entries };
       most = TENSORS_SHOWN;

@@ -9,7 +9,7 @@ from tracegen.charts import theme
 from tracegen.contract import quantities as q
 from tracegen.report.figures.explorers import GRAPH, OPERATIONS
 from tracegen.report.figures.heatmap import HEATMAP
-from tracegen.report.figures.timeline import TIMELINE
+from tracegen.report.figures.timeline import TIMELINE, shown_pass
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.op_chunks import COLUMNS, note, unit_text, written_ops
 from tracegen.report.pages.explorers.op_index import write_index
@@ -37,7 +37,7 @@ def operations(context: Collector) -> dict[str, Any]:
     evaluated = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
     refused = context.refusal(OPERATIONS.needs)
     passes = evaluated[evaluated["pass_id"].isin(context.ops["pass_id"]) & (not refused)]
-    shown = _first_pass(context, passes)
+    shown = _opened(context, passes)
     written = written_ops(context)
     ops = context.tables["ops"]
     left_out = ops[(ops["state"] == "noop").fillna(False)].groupby("pass_id").size()
@@ -90,11 +90,11 @@ def operations(context: Collector) -> dict[str, Any]:
     }
 
 
-def _first_pass(context: Collector, passes: pd.DataFrame) -> int | None:
-    """The pass that gave token 0, else the first measured one, else the first."""
-    zero = passes[(passes["produced_token"] == 0).fillna(False).to_numpy(bool)]
+def _opened(context: Collector, passes: pd.DataFrame) -> int | None:
+    """The pass that the timeline opens with, else the first measured one, else the first."""
+    typical = passes[passes["pass_id"] == shown_pass(context)]
     measured = passes[passes["pass_id"].isin(context.measured["pass_id"])]
-    for frame in (zero, measured, passes):
+    for frame in (typical, measured, passes):
         if len(frame):
             return int(frame["pass_id"].iloc[0])
     return None

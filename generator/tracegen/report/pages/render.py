@@ -59,7 +59,8 @@ SCRIPTS = (
 )  # fmt: skip
 EXPLORER_SCRIPTS = (
     "packing", "passes",
-    "op_window", "op_rows", "op_cells", "op_tools", "op_find", "layer_table", "token_panel", "operations",
+    "op_window", "op_rows", "op_cells", "op_tools", "op_find", "layer_table", "token_tensors", "token_panel",
+    "operations",
     "memory_data", "memory_picture", "memory_log", "memory_passes", "memory_state", "memory_labels", "memory_input",
     "memory", "memory_slide",
     "graph_zoom", "graph_data", "graph_search", "graph_colours", "graph_facts", "graph_whole", "graph",
