@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.site_project import BREAKOUT, SCRIPT
+from tests.site_project import HOSTILE as STEERING
 from tests.stand_in import HOSTILE, KEYS, a_report
+from tests.test_hostile import UNFIT
 from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.publishing.bundle import read_bundle, verify_bundle, write_bundle
 from tracegen.publishing.citation import site_facts
@@ -55,15 +58,16 @@ def test_the_manifest_lists_every_other_file(tmp_path: Path) -> None:
 
 
 def test_hostile_text_is_text(tmp_path: Path) -> None:
-    report = a_report(title=HOSTILE)
-    report = replace(report, pages=tuple(replace(p, title=HOSTILE, summary=HOSTILE) for p in report.pages))
+    report = a_report(title=STEERING)
+    report = replace(report, pages=tuple(replace(p, title=STEERING, summary=STEERING) for p in report.pages))
     folder = written(tmp_path / "b", report)
     for page in report.pages:
-        html = (folder / page.path).read_text()
-        assert "<script>alert" not in html and "<img src=x" not in html
+        html = (folder / page.path).read_text(encoding="utf-8")
+        assert SCRIPT not in html and BREAKOUT not in html and not UNFIT.search(html)
         assert html.count("</script>") == html.count("<script")
-    (data,) = re.findall(r'<script type="application/ld\+json">(.*?)</script>', (folder / "index.html").read_text())
-    assert json.loads(data)["name"] == HOSTILE
+        (data,) = re.findall(r'<script type="application/ld\+json">(.*?)</script>', html, re.DOTALL)
+        assert "alert(1)" in json.loads(data)["name"]
+    assert read_bundle(folder).document["title"] == STEERING
 
 
 def test_a_page_loads_nothing_from_outside(tmp_path: Path) -> None:

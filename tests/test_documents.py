@@ -51,9 +51,7 @@ def test_there_is_one_reader() -> None:
         ('\n{"a":' * DEEP, r"nests deeper than 64 lists or tables \(at line 66\)"),
         ('{"\\\\": ' + "[" * 64 + "]" * 64 + "}", "nests deeper"),
         (f"[{LONG}]", "more than 400 digits"),
-        (f"-1.5e{LONG}", "more than 400 digits"),
         ("NaN", "NaN is no number in JSON"),
-        ("[-Infinity]", "-Infinity is no number in JSON"),
         ('"\\ud83d"', "surrogates not allowed"),
         ("[1, 2", "Expecting"),
         ("", "Expecting value"),
@@ -90,7 +88,6 @@ def test_json_within_the_limits_is_what_python_reads(text: str) -> None:
     ("text", "says"),
     [
         ("a = " + "[" * 20_000, "nests deeper than 16"),
-        ("a = " + "[" * 20_000 + "]" * 20_000, "nests deeper than 16"),
         ("\na = " + "{a = " * 20_000, r"nests deeper than 16 lists or tables \(at line 2\)"),
         (f"a = {LONG}", "more than 400 digits"),
         (f"a = 0x{'f' * 6_000}", "more than 400 digits"),
@@ -135,13 +132,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
             parse(text, "here")  # type: ignore[operator]
         except theirs:
             continue
-
-
-def test_a_mark_at_the_begin_of_settings_is_passed_over(tmp_path: Path) -> None:
-    path = tmp_path / "a" / "experiment.toml"
-    path.parent.mkdir()
-    path.write_text(f'{LEAST}prompt = "p"\n', encoding="utf-8-sig")
-    assert read_experiment(path).prompt == "p"
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])

@@ -61,37 +61,23 @@ def test_a_kernel_that_refuses_is_a_warning_that_says_what_to_set() -> None:
     assert "Permission denied" in check.detail and "kernel.perf_event_paranoid" in check.detail
 
 
-def test_a_lost_event_in_a_pass_fails() -> None:
-    lost = in_first_measured(CASE, lost_faults=3)
-    check = disk.recorded(evidence(lost, faults_lost=3))
-    assert check.state == "failed" and check.found.startswith("3 events lost in passes")
-
-
-def test_events_lost_outside_measured_passes_are_reported() -> None:
-    check = disk.recorded(evidence(faults_lost=17))
-    assert check.state == "passed" and "17 events were lost outside passes" in check.detail
-
-
-def test_a_thread_that_could_not_be_watched_fails() -> None:
-    assert disk.recorded(evidence(threads_without_faults=1)).state == "failed"
-
-
-def test_faults_of_threads_that_do_not_compute_are_a_warning() -> None:
-    more = int(in_first_measured(CASE)["passes"]["minor_faults"].max()) + 10_000
-    check = disk.agree(evidence(in_first_measured(CASE, minor_faults=more)))
-    assert check.state == "warning" and "threads that do not compute" in check.detail
-
-
-def test_faults_that_began_again_are_a_warning() -> None:
-    """When memory is short, a page can be dropped before it is mapped: the fault begins again, and counts once."""
-    many = in_first_measured(CASE, minor_faults=10_000, other_faults=11_000)
-    check = disk.agree(evidence(many))
-    assert check.state == "warning" and "began again" in check.detail
-
-
-def test_many_more_faults_than_the_kernel_counts_fail() -> None:
-    check = disk.agree(evidence(in_first_measured(CASE, minor_faults=0, other_faults=10_000)))
-    assert check.state == "failed"
+@pytest.mark.parametrize(
+    ("each", "in_pass", "trace", "state", "says"),
+    [
+        (disk.recorded, {"lost_faults": 3}, {"faults_lost": 3}, "failed", "3 events lost in passes"),
+        (disk.recorded, {}, {"faults_lost": 17}, "passed", "17 events were lost outside passes"),
+        (disk.recorded, {}, {"threads_without_faults": 1}, "failed", "1 thread unwatched"),
+        (disk.agree, {"minor_faults": 100_000}, {}, "warning", "threads that do not compute"),
+        # when memory is short, a page can be dropped before it is mapped: the fault begins again, and counts once
+        (disk.agree, {"minor_faults": 10_000, "other_faults": 11_000}, {}, "warning", "began again"),
+        (disk.agree, {"minor_faults": 0, "other_faults": 10_000}, {}, "failed", ""),
+    ],
+)
+def test_faults_that_were_lost_or_that_nobody_counted(
+    each: Any, in_pass: dict[str, int], trace: dict[str, int], state: str, says: str
+) -> None:
+    check: Check = each(evidence(in_first_measured(CASE, **in_pass), **trace))
+    assert check.state == state and says in f"{check.found} {check.detail}"
 
 
 def test_faults_longer_than_the_work_fail() -> None:

@@ -45,27 +45,8 @@ def test_a_generate_pass_holds_the_token_that_the_pass_before_it_gave() -> None:
     assert holds(a("prompt", rows=3), a("prompt", 0, rows=2), a("generate", 1)) == [None, None, 0]
 
 
-def test_a_second_request_begins_with_its_own_prompt() -> None:
-    assert holds(a("prompt", 0), a("generate", 1), a("prompt", 2), a("generate", 3), a("generate", 4)) == [
-        None, 0, None, 2, 3,
-    ]  # fmt: skip
-
-
-def test_contexts_and_sequences_that_take_turns() -> None:
-    assert holds(
-        a("prompt", 0), a("prompt", 1, context=1), a("generate", 2), a("generate", 3, context=1)
-    ) == [None, None, 0, 1]  # fmt: skip
-    assert holds(
-        a("prompt", 0), a("prompt", 1, sequence=1), a("generate", 2), a("generate", 3, sequence=1), a("generate", 4)
-    ) == [None, None, 0, 1, 2]  # fmt: skip
-
-
 def test_a_sequence_that_is_not_named_is_one() -> None:
     assert holds(a("prompt", 0, sequence=None), a("generate", 1, sequence=None)) == [None, 0]
-
-
-def test_the_row_of_a_window_that_begins_in_the_middle_is_not_known() -> None:
-    assert holds(a("generate", 0), a("generate", 1)) == [None, 0]
 
 
 @pytest.mark.parametrize("kind", ["mixed", "verify", "draft"])
