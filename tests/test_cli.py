@@ -13,6 +13,8 @@ import pyarrow
 import pytest
 
 from tests.builders import a_run, scaled_case
+from tests.random_files import write_lora, write_projector
+from tests.random_models import LLAMA
 from tests.site_project import stored
 from tracegen.cli import main as cli
 from tracegen.cli.arguments import paragraphs
@@ -65,6 +67,17 @@ def test_an_experiment_keeps_its_name(here: Path, capsys: pytest.CaptureFixture[
     (here / "experiments" / "case" / "experiment.toml").touch()
     assert main(["run", "--model", "demo", "--prompt", "p", "--name", "case"]) == 2
     assert "has an experiment.toml, which `tracegen run case` runs" in capsys.readouterr().err
+
+
+def test_a_file_that_goes_with_a_model_is_not_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path, what in (
+        (write_projector(here / "mmproj.gguf"), "a multimodal projector (mmproj)"),
+        (write_lora(LLAMA, here / "adapter.gguf", ["attention_q"]), "an adapter (LoRA)"),
+    ):
+        assert main(["run", "--name", "case", "--model", str(path), "--prompt", "The", "-n", "1"]) == 2
+        message = f"{path}: is {what}, not a language model; name the model that it was made for"
+        assert message in capsys.readouterr().err
+    assert not (here / "experiments").exists()
 
 
 def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,13 +153,6 @@ def test_texts_name_verbs_and_options_that_exist(path: Path) -> None:
 def test_links_of_texts_lead_to_files(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text(encoding="utf-8")):
         assert target.startswith("http") or (path.parent / target).exists(), target
-
-
-def test_the_readme_is_short_and_names_the_newest_commands() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.split()) <= 900
-    assert text.index("![") < 1_200, "one screen before the first picture"
-    assert "tracegen exec mine --attach" in text
 
 
 def test_make_targets_of_the_readme_exist() -> None:

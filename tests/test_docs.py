@@ -24,22 +24,6 @@ def test_a_page_is_what_the_code_says(name: str) -> None:
     assert page == docs.pages()[name], "run: python -m tracegen.cli.docs"
 
 
-def test_check_finds_a_page_that_is_stale(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "templates").mkdir()
-    monkeypatch.setattr(docs.resources, "folder", lambda name: tmp_path / name)
-    assert docs.main([]) == 2  # an installation is no checkout
-    (tmp_path / "pyproject.toml").touch()
-    assert docs.main(["--check"]) == 1 and not (tmp_path / "docs").exists()
-    assert docs.main([]) == 0 and docs.main(["--check"]) == 0
-    page = tmp_path / "docs/settings.md"
-    page.write_text(page.read_text().replace("tokens", "token"))
-    capsys.readouterr()
-    assert docs.main(["--check"]) == 1
-    assert capsys.readouterr().out == f"{page}: is out of date; run python -m tracegen.cli.docs\n"
-
-
 def test_every_command_and_option_has_its_place() -> None:
     page = docs.pages()["commands.md"]
     sections = dict(re.findall(r"^##+ (tracegen [^\n]+)\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL))

@@ -93,12 +93,6 @@ def test_imports_go_down_and_in_no_circle() -> None:
     assert not circle(files)
 
 
-def test_the_renderer_knows_nothing_of_mkdocs() -> None:
-    for room in ("report", "charts", "analysis"):
-        for path in (PACKAGE / room).rglob("*.py"):
-            assert "mkdocs" not in path.read_text(encoding="utf-8"), path
-
-
 def printed_floors() -> str:
     return "\n".join(f"{number:2}  {'  '.join(names)}" for number, names in enumerate(FLOORS))
 

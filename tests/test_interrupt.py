@@ -16,58 +16,49 @@ from tracegen.storing.signals import HEARD
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
+def assert_interrupted(code: str, number: signal.Signals, *arguments: str) -> None:
+    """Run code and then tracegen in a process of its own, which must end as one that heard the signal."""
+    code = f"import atexit, os, sys, time, weakref\n{code}from tracegen.__main__ import main\nsys.exit(main())\n"
+    command = [sys.executable, "-c", code, *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    assert (ended.returncode, ended.stderr) == (CODES[number], "tracegen: interrupted\n")
+
+
 @pytest.mark.parametrize(("module", "arguments"), [("click", ["--version"]), ("pandas", ["tensors", "model.gguf"])])
 @pytest.mark.parametrize("number", CODES)
 def test_a_signal_while_modules_load(module: str, arguments: list[str], number: signal.Signals) -> None:
     code = (
-        "import os, sys\n"
         "class Interrupt:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         f"        if name == {module!r}:\n"
         f"            os.kill(os.getpid(), {int(number)})\n"
         "sys.meta_path.insert(0, Interrupt())\n"
-        "from tracegen.__main__ import main\n"
-        "sys.exit(main())\n"
     )
-    ended = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
-    assert (ended.returncode, ended.stderr) == (CODES[number], "tracegen: interrupted\n")
+    assert_interrupted(code, number, *arguments)
 
 
 @pytest.mark.parametrize("number", CODES)
 @pytest.mark.parametrize("ending", ["atexit.register(stop)", "sys.stdout.flush = stop"])
 def test_a_signal_while_the_command_ends(ending: str, number: signal.Signals) -> None:
     """After the work, and while Python itself ends."""
-    code = (
-        "import atexit, os, sys\n"
-        "first = [True]\n"
-        f"def stop():\n    if first: first.pop(); os.kill(os.getpid(), {int(number)})\n"
-        f"{ending}\n"
-        "from tracegen.__main__ import main\n"
-        "sys.exit(main())\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True)
-    assert (ended.returncode, ended.stderr) == (CODES[number], "tracegen: interrupted\n")
+    stop = f"def stop():\n    if first: first.pop(); os.kill(os.getpid(), {int(number)})\n"
+    assert_interrupted(f"first = [True]\n{stop}{ending}\n", number, "--version")
 
 
 @pytest.mark.parametrize("number", CODES)
 def test_a_signal_inside_exec(number: signal.Signals) -> None:
     """Python sends itself a SIGINT at its end where such an exception came up inside `exec`, though it was caught."""
     code = (
-        "import os, sys\n"
         "from tracegen.cli import main as cli\n"
         f"cli._run_command = lambda *_: exec('import os; os.kill(os.getpid(), {int(number)})')\n"
-        "from tracegen.__main__ import main\n"
-        "sys.exit(main())\n"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (ended.returncode, ended.stderr) == (CODES[number], "tracegen: interrupted\n")
+    assert_interrupted(code, number)
 
 
 @pytest.mark.parametrize("number", CODES)
 def test_a_signal_inside_a_callback(number: signal.Signals) -> None:
     """There Python drops the exception; the command ends all the same, and not at its end only."""
     code = (
-        "import os, sys, time, weakref\n"
         "from tracegen.cli import main as cli\n"
         "class Gone: pass\n"
         "def command(*_):\n"
@@ -76,11 +67,8 @@ def test_a_signal_inside_a_callback(number: signal.Signals) -> None:
         "    del gone\n"
         "    time.sleep(60)\n"
         "cli._run_command = command\n"
-        "from tracegen.__main__ import main\n"
-        "sys.exit(main())\n"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
-    assert (ended.returncode, ended.stderr) == (CODES[number], "tracegen: interrupted\n")
+    assert_interrupted(code, number)
 
 
 @pytest.mark.parametrize("lost", ["pass", "raise ImportError('numpy says so')", "raise OSError('so')"])

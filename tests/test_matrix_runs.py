@@ -140,13 +140,6 @@ def test_a_fault_of_tracegen_ends_it(tmp_path: Path, machine: Machine) -> None:
         all_of(matrix, folder)
 
 
-def test_runs_of_other_settings_are_not_taken(tmp_path: Path, machine: Machine) -> None:
-    matrix, folder = a_matrix(tmp_path)
-    all_of(matrix, folder)
-    other, _ = a_matrix(tmp_path, threads=[1, 3])
-    assert len(todo(other, folder).missing) == 6 and todo(other, folder).stored == []
-
-
 def test_anew_begins_again_and_is_gone_on_with(tmp_path: Path, machine: Machine) -> None:
     matrix, folder = a_matrix(tmp_path)
     all_of(matrix, folder)
@@ -229,9 +222,9 @@ def test_a_value_that_is_added_gets_its_runs_in_rounds_of_its_own(
     assert made(folder)[:6] == first and todo(wider, folder).missing == []
     assert sorted(made(folder)[6:]) == [(4, "4"), *((n, t) for n in (5, 6) for t in "124"), (7, "4"), (8, "4")]
     assert [round_ for round_, _ in made(folder)] == sorted(round_ for round_, _ in made(folder))
-    wider, _ = a_matrix(tmp_path, threads=[4, 1, 2, 8], repeat=5)
+    wider, _ = a_matrix(tmp_path, threads=[4, 1, 2, 8, 16], repeat=5)  # `compare` pairs runs of one round
     assert {(cell.experiment.threads, slot.round) for cell, slot in todo(wider, folder).missing} == {
-        (8, n) for n in range(9, 14)
+        (threads, n) for threads in (8, 16) for n in range(9, 14)
     }
 
 
@@ -278,15 +271,6 @@ def test_a_matrix_that_grows_after_an_interrupt_loses_no_run(tmp_path: Path, mac
     assert len(outcomes) == 12 - n and made(folder)[:n] == first and todo(wider, folder).missing == []
     of = [threads for _, threads in made(folder)]
     assert sorted(of) == sorted("1234" * 3) and len(set(made(folder))) == 12
-
-
-def test_runs_of_an_added_value_share_no_round_with_those_before(tmp_path: Path, machine: Machine) -> None:
-    matrix, folder = a_matrix(tmp_path, threads=[1, 2], repeat=2)
-    all_of(matrix, folder)
-    wider, _ = a_matrix(tmp_path, threads=[1, 2, 3, 4], repeat=2)
-    all_of(wider, folder)
-    rounds = {threads: {turn for turn, of in made(folder) if of == threads} for threads in "1234"}
-    assert rounds == {"1": {1, 2}, "2": {1, 2}, "3": {3, 4}, "4": {3, 4}}  # `compare` pairs runs of one round
 
 
 def test_repeat_on_the_command_line_is_that_of_each_cell(
