@@ -30,7 +30,7 @@ def runs_in(experiments: Path, n: int) -> list[Path]:
     return store.run_folders(experiments / "sample")
 
 
-def test_processes_draw_what_this_one_would(tmp_path: Path) -> None:
+def test_processes_draw_once_what_this_one_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = runs_in(tmp_path / "experiments", 3)
     (runs[1] / "tables" / "ops.parquet").unlink()
     folders = []
@@ -39,9 +39,13 @@ def test_processes_draw_what_this_one_would(tmp_path: Path) -> None:
             found = drawing.drawn
         first, broken, third = (found[path] for path in runs)
         assert isinstance(first, Draft) and isinstance(third, Draft) and isinstance(broken, TracegenError)
-        folders.append((files_of(cache), first.run, str(broken)))
-    assert folders[0] == folders[1]
+        folders.append((files_of(cache), first.run, str(broken), (first, third)))
+    assert folders[0][:3] == folders[1][:3]
     assert "ops.parquet: is missing" in folders[0][2]
+    assert any((tmp_path / "drawings").iterdir()), "its charts are kept for drafts that share them"
+    monkeypatch.setattr(jobs, "START", "raise SystemExit(1)")
+    with Drawing(runs[::2], tmp_path / "theirs", ("ada",)) as drawing:
+        assert (drawing.drawn[runs[0]], drawing.drawn[runs[2]]) == folders[0][3], "the cache has them"
 
 
 def test_a_fault_in_drawing_one_run_leaves_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,16 +75,6 @@ def test_a_draft_of_an_experiment_that_became_private(tmp_path: Path) -> None:
         assert isinstance(draft, Draft)
         shown.append(prompt.encode() in draft.bundle.body("index.html"))
     assert shown == [True, False]
-
-
-def test_what_is_in_the_cache_is_not_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = runs_in(tmp_path / "experiments", 1)
-    with Drawing(runs, tmp_path / "cache", ()) as drawing:
-        first = drawing.drawn
-    assert any((tmp_path / "drawings").iterdir()), "its charts are kept for drafts that share them"
-    monkeypatch.setattr(jobs, "START", "raise SystemExit(1)")
-    with Drawing(runs, tmp_path / "cache", ()) as drawing:
-        assert drawing.drawn == first
 
 
 @pytest.mark.parametrize(

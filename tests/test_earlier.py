@@ -1,4 +1,4 @@
-"""Runs that earlier tracegens stored load, are drawn as drafts, and are published: no column of theirs is missed."""
+"""Runs that earlier tracegens stored load, are drawn and are published: no column of theirs is missed."""
 
 import json
 from pathlib import Path
@@ -12,11 +12,10 @@ from tracegen.contract import tables
 from tracegen.publishing.bundle import read_bundle, verify_bundle
 from tracegen.publishing.freeze import freeze
 from tracegen.reading.notebook.loaded import load_run
-from tracegen.site.drafts import Draft, Drawing
 from tracegen.storing import store
 from tracegen.storing.hashes import HashCache
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("empty_figures")]  # but drafts are drawn, elsewhere
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("empty_figures")]
 
 SAMPLE = Path(__file__).parents[1] / "experiments" / "sample" / "versions" / "1"
 WITH_HOLES = ("buffer_bytes_per_token", "bytes_touched_per_token")
@@ -78,16 +77,7 @@ def test_it_is_published(experiment: Path, number: int) -> None:
     assert version.folder is not None
     bundle = read_bundle(version.folder)
     verify_bundle(bundle, HashCache(experiment / "none"))
+    assert {page["key"] for page in bundle.pages} >= {"overview", "file", "experts", "timeline"}
     before, now = values_of(SAMPLE / "version.json"), values_of(version.folder / "version.json")
     assert {name for name in before if now[name] != before[name]} == set(WITH_HOLES)
     assert len({before[name] - now[name] for name in WITH_HOLES}) == 1
-
-
-def test_they_are_drawn_as_drafts(experiment: Path, tmp_path: Path) -> None:
-    runs = store.run_folders(experiment)
-    with Drawing(runs, tmp_path / "cache", ()) as drawing:
-        drawn = drawing.drawn
-    for path in runs:
-        draft = drawn[path]
-        assert isinstance(draft, Draft), draft
-        assert {page["key"] for page in draft.bundle.pages} >= {"overview", "file", "experts", "timeline"}
