@@ -46,14 +46,20 @@ def experiments(empty_figures: None, tmp_path_factory: pytest.TempPathFactory) -
     return folder
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What one test has drawn of `experiments`, another finds."""
+    return tmp_path_factory.mktemp("cache")
+
+
 def gathered(experiments: Path, cache: Path, *compare: object) -> gather.Site:
     site = gather.gather(experiments, cache, drafts=0, compare=compare)
     site.drawing.close()
     return site
 
 
-def test_versions_and_matrices_are_compared_and_listed(experiments: Path, tmp_path: Path) -> None:
-    site = gathered(experiments, tmp_path, ["a@v1", "b@v1"], ["b@v1", "a@v2", "m:threads=1"])
+def test_versions_and_matrices_are_compared_and_listed(experiments: Path, cache: Path, tmp_path: Path) -> None:
+    site = gathered(experiments, cache, ["a@v1", "b@v1"], ["b@v1", "a@v2", "m:threads=1"])
     pages = [path for path in site.pages if "from" in path or "matrix" in path or "with" in path]
     assert sorted(pages) == [
         "experiments/a/v2-from-v1/index.md",
@@ -79,20 +85,20 @@ def test_versions_and_matrices_are_compared_and_listed(experiments: Path, tmp_pa
 
 
 def test_what_is_in_the_cache_is_not_drawn_again(
-    experiments: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    experiments: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = gathered(experiments, tmp_path)
+    first = gathered(experiments, cache)
 
     def started(*arguments: object) -> object:
         raise AssertionError("a process was started")
 
     monkeypatch.setattr(comparisons, "started", started)
-    again = gathered(experiments, tmp_path)
+    again = gathered(experiments, cache)
     assert [e.comparisons for e in again.entries] == [e.comparisons for e in first.entries]
     place = again.entries[0].comparisons[0].asked.place
     (place / "version.json").write_text("{")
     with pytest.raises(AssertionError, match="a process was started"):
-        gathered(experiments, tmp_path)
+        gathered(experiments, cache)
 
 
 def test_versions_that_cannot_be_compared_are_left_out(tmp_path: Path) -> None:
@@ -115,8 +121,8 @@ def test_one_cell_is_no_matrix(tmp_path: Path) -> None:
     assert gathered(folder, tmp_path / "cache").entries[0].comparisons == []
 
 
-def test_a_comparison_that_fails_says_so_and_the_others_stay(experiments: Path, tmp_path: Path) -> None:
-    site = gathered(experiments, tmp_path, ["a@v1", "a@v9"], ["a@v1", "m:threads=3"])
+def test_a_comparison_that_fails_says_so_and_the_others_stay(experiments: Path, cache: Path) -> None:
+    site = gathered(experiments, cache, ["a@v1", "a@v9"], ["a@v1", "m:threads=3"])
     found = {of.title: of for of in site.entries[0].comparisons}
     assert found["a@v1 → a@v2"].bundle is not None
     assert found["a@v1 → a@v9"].bundle is None and "there is no such version" in found["a@v1 → a@v9"].brief
@@ -124,15 +130,15 @@ def test_a_comparison_that_fails_says_so_and_the_others_stay(experiments: Path, 
     assert site.not_compared == [
         f"mkdocs.yml: compare: {title}: {found[title].brief}" for title in ("a@v1 → a@v9", "a@v1 → m:threads=3")
     ]
-    assert "there is no such cell" in listed and str(tmp_path) not in listed and str(experiments) not in listed
+    assert "there is no such cell" in listed and str(cache) not in listed and str(experiments) not in listed
 
 
 @pytest.mark.parametrize(
     "compare", ["a@v1", ["a@v1"], [], ["a@v1", 3], {"a": "b"}, [["a@v1"], "b"], ["nobody@v1", "a@v1"], ["../a@v1", "a"]]
 )
-def test_what_names_no_sides_is_refused(experiments: Path, tmp_path: Path, compare: object) -> None:
+def test_what_names_no_sides_is_refused(experiments: Path, cache: Path, compare: object) -> None:
     with pytest.raises(SettingsError, match=r"mkdocs.yml: tracegen: compare: "):
-        gathered(experiments, tmp_path, compare)
+        gathered(experiments, cache, compare)
 
 
 NAMED = """# Day
