@@ -87,42 +87,15 @@ def test_private_hides_every_text() -> None:
 
 
 def test_private_tables_tell_no_token() -> None:
-    filled = tables.empty()
-    filled["tokens"] = tables.frame(
-        "tokens", [{"pass_id": 0, "row": 0, "token_id": 42, "position": 0, "sequence": 0, "output": True}]
-    )
-    filled["passes"] = tables.frame("passes", [{"pass_id": 0, "graph": 0, "begin_ns": 0}])
-    node = {
-        "graph": 0,
-        "kind": "op",
-        "layer": None,
-        "dtype": "F32",
-        "size_bytes": 4,
-        "op_params": "",
-        "compute": True,
-    }
-    node |= {f"{side}{i}": 1 for side in ("ne", "nb") for i in range(4)} | {"view_offset_bytes": 0}
-    filled["graph_nodes"] = tables.frame(
-        "graph_nodes",
-        [
-            {**node, "node": 0, "op": "GET_ROWS", "name": "embd", "component": "embedding"},
-            {**node, "node": 1, "op": "MUL_MAT_ID", "name": "up", "component": "expert_up"},
-        ],
-    )
-    touch = {"pass_id": 0, "slot": "src0", "n_units": 1, "basis": "measured"}
-    filled["touches"] = tables.frame(
-        "touches",
-        [
-            {**touch, "node": 0, "unit": "row", "first_unit": 42},
-            {**touch, "node": 1, "unit": "expert", "first_unit": 3},
-        ],
-    )
-    public = privacy.public_tables(a_run(private=True), filled)
-    assert public["tokens"]["token_id"].isna().all()
-    assert public["touches"]["node"].tolist() == [1]
+    """No id, no row of the vocabulary, and no weight of a router: at full precision it tells one token from another."""
+    case, public = hard_case(), privacy.public_tables(a_run(private=True), hard_case())
+    assert public["tokens"]["token_id"].isna().all() and set(case["touches"]["node"]) == {0, 4}
+    assert set(public["touches"]["node"]) == {4}
+    assert public["routing"]["weight"].isna().all() and public["routing"]["expert"].notna().all()
     for name in tables.BY_NAME:
         tables.check(name, public[name])
-    assert privacy.public_tables(a_run(), filled)["tokens"]["token_id"].tolist() == [42]
+    shown = privacy.public_tables(a_run(), case)
+    assert shown["tokens"]["token_id"].tolist() == [7, 8, 9, 7, 4] and shown["routing"]["weight"].notna().all()
 
 
 def test_the_summary_names_what_becomes_public() -> None:
@@ -144,14 +117,6 @@ def test_a_leak_stops_publishing(leak: str) -> None:
 def test_a_private_text_that_leaks_stops_publishing() -> None:
     with pytest.raises(StoreError, match="General Kenobi"):
         privacy.refuse_leaks(a_run(private=True), a_report(extra="General Kenobi, you are a bold one"))
-
-
-def test_router_weights_of_a_private_run_are_hidden() -> None:
-    """At full precision they tell one token from another."""
-    run = a_run(private=True)
-    public = privacy.public_tables(run, hard_case())
-    assert public["routing"]["weight"].isna().all() and public["routing"]["expert"].notna().all()
-    assert hard_case()["routing"]["weight"].notna().all()
 
 
 def test_no_argument_of_a_private_run_is_shown() -> None:
