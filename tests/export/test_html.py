@@ -3,12 +3,12 @@
 import re
 import shutil
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from tests.builders import scaled_case
+from tests.pages.rendered import Tags
 from tests.site_project import (
     NOW,
     PRIVATE_ANSWER,
@@ -50,27 +50,19 @@ MADE = {
 PUBLISHED = ("sample@v1", "sample@v2", "hot-set@v1", "disk-small@v1")
 
 
-class Read(HTMLParser):
-    """The elements of a page, its anchors, what it links to or loads, and its text."""
+class Read(Tags):
+    """The elements of a page, which are nested right, its anchors, what it links to or loads, and its text."""
 
     def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.ids: set[str] = set()
-        self.links: list[str] = []
         self.loads: list[str] = []
-        self.handlers: list[str] = []
         self.words: list[str] = []
-        self.feed(text)
-        self.close()
+        super().__init__(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        given = {name: value or "" for name, value in attrs}
-        self.ids |= {given["id"]} if "id" in given else set()
-        self.links += [given[name] for name in ("href", "xlink:href") if name in given]
-        self.loads += [given[name] for name in ("src", "srcset", "data", "poster", "action") if name in given]
-        self.handlers += [name for name in given if name.startswith("on")]
+        super().handle_starttag(tag, attrs)
+        for name, value in attrs:
+            self.links += [value or ""] if name == "xlink:href" else []
+            self.loads += [value or ""] if name in ("src", "srcset", "data", "poster", "action") else []
 
     def handle_data(self, data: str) -> None:
         self.words.append(data)
