@@ -18,9 +18,3 @@ def test_templates_escape_and_know_no_undefined() -> None:
     assert templates.from_string("{{ x }}").render(x="<b>") == "&lt;b&gt;"
     with pytest.raises(UndefinedError):
         templates.from_string("{{ y }}").render()
-
-
-def test_the_hash_is_stable() -> None:
-    first = resources.renderer_hash()
-    resources.renderer_hash.cache_clear()
-    assert resources.renderer_hash() == first

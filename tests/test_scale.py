@@ -138,19 +138,6 @@ def test_a_larger_and_slower_run_is_that_and_nothing_else(name: str) -> None:
                 assert after == before * factor + since, column
 
 
-def test_sums_over_a_run_of_days() -> None:
-    """All thread time, and what of it was waited, in whole numbers of Python."""
-    spans = LARGE["spans"].to_dict("records")
-    inside = set(passes.measured(LARGE)["pass_id"].tolist())
-    work, barrier, wait = (sum(s[name] for s in spans if s["pass_id"] in inside) for name in waiting.TIMES)
-    found = waiting.by(operations_of(LARGE), passes.measured(LARGE), waiting.KIND)
-    assert [int(found[name].sum()) for name in waiting.TIMES] == [work, barrier, wait]
-    lasted = [p["end_ns"] - p["begin_ns"] for p in LARGE["passes"].to_dict("records") if p["pass_id"] in inside]
-    assert found["share"].sum() == pytest.approx((barrier + wait) / (3 * sum(lasted)), rel=1e-12)
-    assert waiting.thread_time(operations_of(LARGE), passes.measured(LARGE)) == (3 * sum(lasted), 3)
-    assert 3 * sum(lasted) > 36 * 3600 * 10**9
-
-
 def test_tracing_cost_of_a_run_of_days() -> None:
     """Each event costs what it did, each pass takes `SLOWER` times as long."""
     small, large = (tracing_cost.pass_costs(tables, COST) for tables in (SMALL, LARGE))

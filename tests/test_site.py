@@ -93,30 +93,6 @@ def test_drafts_come_from_the_cache_until_something_changes(tmp_path: Path) -> N
     assert gathered(tmp_path).entries[0].drafts == first.entries[0].drafts
 
 
-def test_a_draft_shows_no_host_and_no_path(tmp_path: Path) -> None:
-    seen: list[Run] = []
-
-    def look(run: Run, frames: Mapping[str, pd.DataFrame], *, address: str, citable: Version | None) -> Report:
-        seen.append(run)
-        assert (address, citable) == ("sample/run-001", None)
-        return a_report()
-
-    a_run_folder(tmp_path / "experiments", a_run())
-    gathered(tmp_path, render=look)
-    assert "/home/ada" not in repr(seen[0].facts) and "countess" not in repr(seen[0].facts)
-    assert seen[0].folder is None
-
-
-def test_a_draft_that_cannot_be_shown_says_why(tmp_path: Path) -> None:
-    folder = a_run_folder(tmp_path / "experiments", a_run())
-    (folder / "tables" / "ops.parquet").unlink()
-    site = gathered(tmp_path)
-    (problem,) = site.problems
-    assert problem.startswith("Run 001: sample/runs/001/tables/ops.parquet: is missing")
-    assert str(tmp_path) not in problem
-    assert "ops.parquet" in site.pages["experiments/sample/index.md"].content()
-
-
 def test_a_report_that_cannot_be_made_is_a_problem_too(tmp_path: Path) -> None:
     def fail(run: Run, frames: Mapping[str, pd.DataFrame], *, address: str, citable: Version | None) -> Report:
         raise TableError("table ops: has no rows")

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from tracegen.contract.tables import BY_NAME, TABLES, Column, small_tables
+from tracegen.contract.tables import TABLES, Column, small_tables
 
 NUMBERS = [
     (table.name, column)
@@ -24,11 +24,6 @@ def takes_null(column: Column) -> bool:
 @pytest.mark.parametrize(("table", "column"), NUMBERS, ids=[f"{table}.{column.name}" for table, column in NUMBERS])
 def test_a_column_of_numbers_is_called_nullable_where_it_takes_null(table: str, column: Column) -> None:
     assert column.nullable == takes_null(column), table
-
-
-def test_a_buffer_of_which_nobody_recorded_the_address_has_null() -> None:
-    (address,) = (column for column in BY_NAME["buffers"].columns if column.name == "address")
-    assert address.nullable
 
 
 def test_the_setting_of_pandas_stays_ones_own() -> None:

@@ -39,12 +39,6 @@ def test_a_measure_that_one_side_lacks() -> None:
     assert {row.kind: row.state for row in compare(b, a).rows} == {"counted": "equal", "timed": "only A"}
 
 
-def test_less_time_is_better() -> None:
-    a = [[timed(100 + i / 9, "time", unit="ns")] for i in range(7)]
-    b = [[timed(50 + i / 9, "time", unit="ns")] for i in range(7)]
-    assert only(side("a", a), side("b", b)).better is True
-
-
 def test_times_of_other_machines_are_not_compared_but_counts_are() -> None:
     rows = [[timed(100 + i), counted(3)] for i in range(7)]
     a, b = side("a", rows), side("b", [[timed(10), counted(3)]] * 7, host={**HOST, "cpu": "Another"})

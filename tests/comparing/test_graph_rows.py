@@ -1,7 +1,5 @@
 import pandas as pd
 
-from tests.builders import scaled_case
-from tracegen.analysis.graph_difference import graph_difference, nodes_of
 from tracegen.charts.compared_graph import CHANGES, chart
 from tracegen.comparing import graph_rows as of
 from tracegen.comparing.graph_rows import graph_rows
@@ -42,15 +40,6 @@ def test_too_many_rows_are_counted() -> None:
 def test_a_graph_without_layers_has_one_row() -> None:
     table, _ = graph_rows(a_difference(0, {}).assign(layer=pd.array([None] * 3, dtype="Int32")))
     assert rows_of(table) == {"after the layers": "sss"} or rows_of(table) == {"before the layers": "sss"}
-
-
-def test_every_node_of_real_graphs_stands_in_a_row() -> None:
-    a, b = nodes_of(scaled_case(3, 4), 1), nodes_of(scaled_case(3, 4), 1)
-    nodes = graph_difference(a, b.drop(index=7))
-    table, _ = graph_rows(nodes)
-    counts = table["change"].value_counts().to_dict()
-    assert counts["gone"] == 1 and set(counts) == {"same", "gone"}
-    assert len(table) <= len(nodes)
 
 
 def test_the_drawing_tells_changes_by_sign_too() -> None:
