@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.stand_in import HOSTILE, KEYS, a_report, a_run, a_run_folder, a_version, keys_of, render
+from tests.stand_in import KEYS, a_report, a_run, a_run_folder, a_version, keys_of, render
 from tests.test_bundle import files_of
 from tracegen.contract.errors import StoreError, TableError
 from tracegen.contract.model import Run, Version
@@ -106,20 +106,6 @@ def test_an_experiment_of_which_every_run_failed_is_not_listed(tmp_path: Path) -
     for name in ("runs", "failed/20261122T210000"):
         (tmp_path / "experiments" / "tried" / name).mkdir(parents=True)
     assert not any("tried" in path for path in gathered(tmp_path).pages)
-
-
-def test_hostile_text_is_text_on_every_listing(tmp_path: Path) -> None:
-    experiments = tmp_path / "experiments"
-    a_version(experiments, report=a_report(title=HOSTILE))
-    (experiments / "sample" / "experiment.toml").write_text("question = '''" + HOSTILE + "'''\n")
-    (experiments / "sample" / "status.json").write_text(
-        '{"schema": 1, "withdrawn": {"1": {"reason": "<script>alert(3)</script>", "successor": null}}}'
-    )
-    site = gathered(tmp_path)
-    for page in site.pages.values():
-        html = page.content() + output.placeholder(page)
-        assert "<script>alert" not in html and "<img src=x" not in html
-    assert "&lt;script&gt;alert(3)" in site.pages["experiments/sample/v1/index.md"].content()
 
 
 def test_compose_puts_body_and_head_in(tmp_path: Path) -> None:
