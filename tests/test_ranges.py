@@ -80,11 +80,6 @@ def test_a_figure_over_the_runs_of_a_version(tmp_path: Path) -> None:
     assert about.range("bytes_touched_per_token") is None and about.typical("bytes_touched_per_token") == 1000
 
 
-def test_a_value_that_a_check_refused_has_no_range(tmp_path: Path) -> None:
-    about = a_repeated(tmp_path, repeats_csv([1.0, 2.0]), rate=None)
-    assert about.range(RATE) is None and about.typical_text(RATE) == "not shown"
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -44,21 +44,17 @@ def test_an_outcome_is_that_of_the_newer_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "document",
+    ("document", "found"),
     [
-        {}, {"findings": None}, {"findings": {"kind": "timed"}}, {"findings": ["worse", 3, None]}, {"timed": 3},
+        *((other, Outcome("v1")) for other in (
+            {}, {"findings": None}, {"findings": {"kind": "timed"}}, {"findings": ["worse", 3, None]}, {"timed": 3},
+        )),
+        ({"findings": [{"better": False}], "timed": "<b>"}, Outcome("v1", "v2-from-v1")),
+        ({"findings": [{**WORSE, "better": "no"}], "timed": 3}, Outcome("v1", "v2-from-v1")),
     ],
 )  # fmt: skip
-def test_other_data_is_no_comparison(document: dict[str, Any]) -> None:
-    assert outcome([compared("v2-from-v1", document)], "v2") == Outcome("v1")
-
-
-@pytest.mark.parametrize(
-    "document",
-    [{"findings": [{"better": False}], "timed": "<b>"}, {"findings": [{**WORSE, "better": "no"}], "timed": 3}],
-)
-def test_a_row_of_no_kind_is_neither_better_nor_worse(document: dict[str, Any]) -> None:
-    assert outcome([compared("v2-from-v1", document)], "v2") == Outcome("v1", "v2-from-v1")
+def test_other_data_is_no_comparison_and_a_row_of_no_kind_no_outcome(document: dict[str, Any], found: Outcome) -> None:
+    assert outcome([compared("v2-from-v1", document)], "v2") == found
 
 
 @pytest.fixture(scope="module")

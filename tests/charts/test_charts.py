@@ -66,16 +66,6 @@ def test_many_threads_have_more_spans_than_altair_takes_by_itself() -> None:
     assert [len(data) for data in document["datasets"].values()] == [n]
 
 
-def test_a_chart_is_the_same_bytes_twice() -> None:
-    def drawn() -> list[tuple[str, str, str | None]]:
-        collector = Collector(a_moe_run(), scaled_case(3, 2))
-        chosen = [figure for figure in CHARTS.values() if figure.page == "overview" or figure.key == "heatmap"]
-        drawings = [collector.figure(figure).drawing for figure in chosen]
-        return [(d.svg, d.inline, d.spec) for d in drawings if d]
-
-    assert drawn() == drawn()
-
-
 def test_copied_cells_are_hatched_and_disk_cells_are_not(figures: dict[str, svg.Drawing]) -> None:
     assert "url(#heatmap-hatch)" in figures["heatmap"].inline
     drawing = Collector(a_moe_run(), scaled_case(2, 2, copied=False)).figure(HEATMAP).drawing

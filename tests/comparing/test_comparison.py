@@ -104,16 +104,6 @@ def test_a_run_without_its_pair_ends_pairing() -> None:
     assert not compare(a, b).paired and compare(a, in_matrix("b", base, 5, factor="2")).paired
 
 
-def test_the_same_runs_again_have_no_counted_difference() -> None:
-    tables = scaled_case(3, 2, moe=True)
-    a, b = of_tables("a", tables), of_tables("b", tables)
-    comparison = compare(a, b)
-    assert {row.state for row in comparison.rows if row.kind == "counted"} == {"equal"}
-    assert say.in_brief(comparison).startswith("no counted difference; timed: 0 of ")
-    (first, *_) = say.answers(comparison)
-    assert first.startswith("No counted difference: all ")
-
-
 def test_another_number_of_layers_is_a_counted_difference() -> None:
     comparison = compare(of_tables("a", scaled_case(3, 2)), of_tables("b", scaled_case(3, 4)))
     row = comparison.named("generate", "operations of a token")

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from dataclasses import replace
 
 import markdown
 import pytest
@@ -19,6 +20,7 @@ from tracegen.comparing.matrix_page import render_matrix
 from tracegen.comparing.page import render_comparison
 from tracegen.comparing.side import Measured, Side
 from tracegen.contract.tables import empty
+from tracegen.report.pages.page import Report
 
 
 def well_formed(html: str) -> Tags:
@@ -33,8 +35,13 @@ DENSE, MOE = scaled_case(2, 2), scaled_case(2, 2, moe=True)
 HOSTILE = "</title><script>alert(1)</script>|`@you`#1 {{7*7}}"
 
 
-def test_a_page_has_every_part_and_its_files() -> None:
-    report = render_comparison(compare(of_tables("a", DENSE), of_tables("b", MOE)))
+@pytest.fixture(scope="module")
+def report() -> Report:
+    """Of two models."""
+    return render_comparison(compare(of_tables("a", DENSE), of_tables("b", MOE)))
+
+
+def test_a_page_has_every_part_and_its_files(report: Report) -> None:
     (page,) = report.pages
     well_formed(page.body)
     text = words(page.body)
@@ -53,7 +60,9 @@ def test_a_page_has_every_part_and_its_files() -> None:
 
 
 def test_the_same_run_again_differs_in_nothing() -> None:
-    report = render_comparison(compare(of_tables("a", MOE), of_tables("b", MOE)))
+    comparison = compare(of_tables("a", MOE), of_tables("b", MOE))
+    assert say.in_brief(comparison).startswith("no counted difference; timed: 0 of ")
+    report = render_comparison(comparison)
     text = words(report.pages[0].body)
     papers = {name for name, content in report.files.items() if content.startswith(b"%PDF")}
     assert {"figures/picture.pdf", "figures/picture-86mm.pdf", "figures/runs.pdf"} <= papers
@@ -120,8 +129,8 @@ def test_what_is_set_differently_is_listed_and_nothing_else() -> None:
     assert "The machine of v1 is not known: times are not compared." in text and "ame machine" not in text
 
 
-def test_the_first_screen_has_the_answer_and_a_picture_and_the_rest_is_folded() -> None:
-    body = render_comparison(compare(of_tables("a", DENSE), of_tables("b", MOE))).pages[0].body
+def test_the_first_screen_has_the_answer_and_a_picture_and_the_rest_is_folded(report: Report) -> None:
+    body = report.pages[0].body
     opened, inner = body, re.compile(r"<details[^>]*>(?:(?!<details).)*?</details>", re.DOTALL)
     while inner.search(opened):
         opened = inner.sub("", opened)
@@ -135,18 +144,9 @@ def test_the_first_screen_has_the_answer_and_a_picture_and_the_rest_is_folded() 
 
 def cell(name: str, threads: str, repack: str, tables: dict[str, object]) -> Side:
     side = of_tables(name, tables, 3)  # type: ignore[arg-type]
-    runs = [
-        Measured(
-            f"{name}/{n}",
-            r.created,
-            {**r.facts, "slot": slot(n, threads=threads, repack=repack)},
-            (),
-            r.measure,
-            r.tables,
-        )
-        for n, r in enumerate(side.runs, 1)
-    ]
-    return Side(name, tuple(runs))
+    places = [slot(n, threads=threads, repack=repack) for n in (1, 2, 3)]
+    runs = zip(side.runs, places, strict=True)
+    return Side(name, tuple(replace(run, facts={**run.facts, "slot": place}, checks=()) for run, place in runs))
 
 
 CELLS = [
