@@ -9,7 +9,7 @@ import pytest
 
 from tests.stand_in import KEYS, a_report, a_run, a_run_folder, a_version, keys_of, render
 from tests.test_bundle import files_of
-from tracegen.contract.errors import StoreError, TableError
+from tracegen.contract.errors import StoreError
 from tracegen.contract.model import Run, Version
 from tracegen.report.pages.page import Report
 from tracegen.site import gather as site
@@ -91,14 +91,6 @@ def test_drafts_come_from_the_cache_until_something_changes(tmp_path: Path) -> N
     (cached,) = (tmp_path / "cache" / "drafts" / "sample" / "run-001").iterdir()
     (cached / "version.json").write_text("{")
     assert gathered(tmp_path).entries[0].drafts == first.entries[0].drafts
-
-
-def test_a_report_that_cannot_be_made_is_a_problem_too(tmp_path: Path) -> None:
-    def fail(run: Run, frames: Mapping[str, pd.DataFrame], *, address: str, citable: Version | None) -> Report:
-        raise TableError("table ops: has no rows")
-
-    a_run_folder(tmp_path / "experiments", a_run())
-    assert gathered(tmp_path, render=fail).problems == ["Run 001: table ops: has no rows"]
 
 
 def test_an_experiment_of_which_every_run_failed_is_not_listed(tmp_path: Path) -> None:
