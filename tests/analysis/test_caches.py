@@ -107,16 +107,6 @@ def test_fifo_and_lfu(items: list[int], size: int) -> None:
     assert replacement.fifo(of, size) == fifo(items, size) and replacement.lfu(of, size) == lfu(items, size)
 
 
-@given(ITEMS | TOUCHED, st.sampled_from([1, 3, 100_000]))
-def test_belady_is_the_upper_bound(items: list[int], most_stays: int) -> None:
-    rates = caches.hit_rates(np.array(items), n_sizes=6, most_stays=most_stays).rates
-    if rates.empty:
-        return
-    by_size = rates.pivot(index="size_granules", columns="policy", values="hit_rate")
-    for policy in ("static", "LRU", "LFU", "FIFO"):
-        assert (by_size["Belady"] >= by_size[policy] - 1e-12).all(), policy
-
-
 @given(TOUCHED.filter(lambda items: len(items) <= 24), st.integers(1, 5))
 def test_chains_of_granules_change_no_count(items: list[int], size: int) -> None:
     of = caches.stays(chains(np.array(items)))
@@ -215,7 +205,7 @@ def test_nothing_repeats(items: list[int]) -> None:
     assert rates.rates.empty and rates.needed.empty and rates.n_again == 0
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_rates_of_sizes_decide_about_others_as_simulating_them_would(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,7 +34,7 @@ def guesses(choices: np.ndarray, n_experts: int, n_learned: int, layer: int) -> 
     return chosen
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6), layers=st.integers(2, 3), k=st.integers(1, 3))
 def test_learned_and_scored_one_by_one(seed: int, layers: int, k: int) -> None:
     n, n_experts = LEAST_ROWS + seed % 7, 6

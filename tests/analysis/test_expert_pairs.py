@@ -69,9 +69,7 @@ def test_margins_that_no_weights_have_are_not_applicable() -> None:
     ("make", "n", "size", "k"),
     [
         (even, 260, 16, 4),
-        (even, 100, 8, 2),
         (uneven, 260, 16, 4),
-        (lambda *a: uneven(*a, lasting=0.9), 260, 16, 4),
         (lambda *a: uneven(*a, lasting=0.95), 400, 8, 2),
         (lambda *a: sticky(*a, stay=0.5), 260, 16, 2),
     ],

@@ -33,7 +33,7 @@ def test_distances_are_counted_and_shuffles_are_all_ways_to_deal() -> None:
     assert list(table.columns) == [*COLUMNS, "p_held"] and table["n_layers"].tolist() == [2, 1, 1]
 
 
-@pytest.mark.parametrize("make", [even, uneven, lambda *a: sticky(*a, stay=0.5)])
+@pytest.mark.parametrize("make", [uneven, lambda *a: sticky(*a, stay=0.5)])
 def test_rows_of_one_law_are_rarely_called_different(make: Callable[..., np.ndarray]) -> None:
     """One line of rows, cut into prompt and generation: 5 % of 108 layers; 13 or more have a probability of 0.003.
 

@@ -13,7 +13,7 @@ from tracegen.analysis.expert_segments import COLUMNS, DRAWS, LENGTHS, MOST_ROWS
 from tracegen.report.figures.expert_chance import EXPERTS_SEGMENTS
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10**6), n=st.integers(4, 24), layers=st.integers(1, 3), k=st.integers(1, 3))
 def test_counted_one_by_one(seed: int, n: int, layers: int, k: int) -> None:
     choices = np.sort(uneven(seed, n, layers, 6, k, 0.6), axis=2)
@@ -48,7 +48,7 @@ def belady_hits(choices: np.ndarray, size: int) -> int:
     return belady(choices.ravel().tolist(), size, bypass=False) + min(size, len(np.unique(choices)))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), n=st.integers(16, 40))
 def test_no_cache_is_better_than_belady_and_a_whole_one_holds_all(seed: int, n: int) -> None:
     choices = uneven(seed, n, 1, 6, 1, 0.7)

@@ -18,7 +18,7 @@ def again(choices: np.ndarray, layer: int, order: list[int] | None = None) -> in
     return sum(len(a & b) for a, b in pairwise(sets))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 6), layers=st.integers(1, 3), k=st.integers(1, 3))
 def test_counted_one_by_one_and_over_all_orders(seed: int, n: int, layers: int, k: int) -> None:
     choices = uneven(seed, n, layers, 5, k)
@@ -50,7 +50,7 @@ def test_even_and_uneven_choice_without_memory_is_not_above_chance() -> None:
     assert 3 <= found <= 19 and adjusted <= 19
 
 
-@pytest.mark.parametrize(("stay", "n_experts", "k"), [(0.3, 16, 2), (0.5, 8, 1), (0.1, 32, 4)])
+@pytest.mark.parametrize(("stay", "n_experts", "k"), [(0.5, 8, 1), (0.1, 32, 4)])
 @pytest.mark.slow
 def test_a_planted_chain_is_found_and_its_share_lies_in_the_interval(stay: float, n_experts: int, k: int) -> None:
     """A row that keeps its experts with probability s, else chooses at random, repeats s + (1 - s) k / E of them."""

@@ -37,11 +37,6 @@ def test_tensors_stay_in_their_file() -> None:
     assert file_order.places(two).to_dict() == {0: 100, 1: 164, 2: 228, 3: 64, 4: 96}
 
 
-def test_today_s_order_is_where_tensors_are_today() -> None:
-    same = file_order.places(TENSORS)
-    assert same.tolist() == TENSORS["offset"].tolist()
-
-
 @given(st.permutations(range(5)), st.lists(st.tuples(st.integers(0, 4), st.integers(0, 7), st.integers(8, 8))))
 def test_each_byte_moves_with_its_tensor(order: list[int], ranges: list[tuple[int, int, int]]) -> None:
     """A file written in the new order holds at the moved places the bytes that today's file holds at today's."""

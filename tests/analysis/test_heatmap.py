@@ -48,7 +48,7 @@ def assert_painted(tables: dict[str, pd.DataFrame], used: pd.DataFrame, n_column
     assert not found
 
 
-@pytest.mark.parametrize("n_columns", [7, 254, 1010])
+@pytest.mark.parametrize("n_columns", [7, 1010])
 @pytest.mark.parametrize("tables", [CASE, hard_case()], ids=["moe", "hard"])
 def test_shares_equal_a_count_of_painted_bytes(tables: dict[str, pd.DataFrame], n_columns: int) -> None:
     assert_painted(tables, ranges(tables), n_columns)
@@ -60,7 +60,7 @@ def test_rows_of_several_passes_are_their_mean() -> None:
     assert_painted(tables, ranges(tables), 200, max_rows=12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(st.integers(1, 4), st.integers(0, 1), st.integers(0, 95), st.integers(0, 40), st.booleans()),

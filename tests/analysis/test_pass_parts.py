@@ -51,7 +51,7 @@ def timelines(draw: st.DrawFn) -> tuple[int, int, list[tuple[int, int, int]], li
     return begin, at + draw(st.integers(0, 7)), ops, others
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(timelines())
 def test_parts_are_what_a_walk_over_the_nanoseconds_counts(
     given: tuple[int, int, list[tuple[int, int, int]], list[tuple[int, int, int]]],

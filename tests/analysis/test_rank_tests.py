@@ -70,7 +70,7 @@ def check_interval(test: RankTest, steps: list[int], p_at: Callable[[float], flo
     assert test.low is None or test.high is None or test.low <= test.shift <= test.high
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, 9), min_size=4, max_size=6), st.lists(st.integers(3, 14), min_size=5, max_size=6))
 def test_the_interval_inverts_the_counted_test_of_samples(a: list[int], b: list[int]) -> None:
     steps = sorted({y - x for x in a for y in b})
@@ -78,7 +78,7 @@ def test_the_interval_inverts_the_counted_test_of_samples(a: list[int], b: list[
     check_interval(test, steps, lambda shift: counted_mann_whitney(floats(a), floats(b) - shift))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.integers(-3, 12), min_size=6, max_size=9))
 def test_the_interval_inverts_the_counted_test_of_pairs(halves: list[int]) -> None:
     doubled = [2 * value for value in halves]  # so that Walsh averages are whole

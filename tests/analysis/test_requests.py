@@ -40,7 +40,6 @@ READS = st.lists(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(SPANS, READS)
 def test_passes_and_their_requests_are_what_each_nanosecond_says(spans: Any, reads: Any) -> None:
     passes, clock = [], 0
@@ -81,7 +80,6 @@ def same(found: Any, expected: float | None) -> None:
     assert pd.isna(found) if expected is None else found == pytest.approx(expected)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from((512, 4096, 4097, 16384, 1 << 22, (1 << 22) + 1, 9 << 20)),
                           st.one_of(st.none(), st.integers(1, 99)), st.integers(0, 5)), max_size=20))  # fmt: skip
 def test_classes_of_sizes_hold_what_is_no_larger(reads: list[tuple[int, int | None, int]]) -> None:
@@ -153,7 +151,7 @@ def test_the_use_of_pages_is_what_each_page_says(splits: int, page: int) -> None
 PAGES_OF_SMALL = int(SMALL["files"]["size_bytes"].iloc[0]) // PAGE
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=15)
 @given(st.lists(st.tuples(st.integers(0, PAGES_OF_SMALL - 1), st.integers(1, 40), st.sampled_from((None, 1, 2, 3, 5))),
                 max_size=10))  # fmt: skip
 def test_the_use_of_a_few_requests_is_what_each_page_says(reads: list[tuple[int, int, int | None]]) -> None:

@@ -2,10 +2,8 @@
 
 import math
 import re
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -36,16 +34,6 @@ def test_a_row_says_all_that_a_page_shows() -> None:
     )  # fmt: skip
     differences = sorted(y - x for x in a for y in b)
     assert (row.low, row.high) == (differences[4], differences[-5])  # U <= 4 is the critical value of 7 against 7
-
-
-def test_runs_that_are_completely_apart_are_different_though_neighbours_differ() -> None:
-    """Threads 2 → 1: +57 %, p = 0.0022; neighbours differ by up to 22 %."""
-    a = [20.0, 20.1, 20.2, 20.0, 24.4, 20.1]
-    b = [31.4, 31.5, 35.8, 31.6, 31.5, 31.4]
-    row = difference(a, b)
-    assert row.p == pytest.approx(0.0022, abs=1e-4)
-    assert (row.verdict, row.runs_needed) == (DIFFERENT, None) and row.relative == pytest.approx(0.56, abs=0.02)
-    assert row.ends is not None and 0.3 < row.ends[0] < row.relative < row.ends[1] < 0.8
 
 
 def test_a_difference_is_sure_and_at_least_one_per_cent() -> None:
@@ -154,7 +142,6 @@ def test_numbers_of_any_kind_are_taken() -> None:
     assert difference(np.array(values), np.array(around(120, 7))) == expected  # type: ignore[arg-type]
 
 
-@settings(deadline=None)
 @given(TIMES, TIMES)
 def test_swapping_the_sides_negates_the_shift_and_keeps_p(a: list[int], b: list[int]) -> None:
     there, back = difference(a, b), difference(b, a)
@@ -165,7 +152,6 @@ def test_swapping_the_sides_negates_the_shift_and_keeps_p(a: list[int], b: list[
     )
 
 
-@settings(deadline=None)
 @given(TIMES, TIMES, st.integers(1, 1000), st.integers(0, 1000))
 def test_a_unit_scales_the_shift_and_a_constant_moves_nothing(a: list[int], b: list[int], k: int, c: int) -> None:
     row, scaled = difference(a, b), difference([k * x for x in a], [k * x for x in b])
@@ -175,7 +161,6 @@ def test_a_unit_scales_the_shift_and_a_constant_moves_nothing(a: list[int], b: l
     assert (moved.p, moved.shift, moved.low, moved.high) == (row.p, row.shift, row.low, row.high)
 
 
-@settings(deadline=None)
 @given(PAIRS)
 def test_pairs_swapped_or_moved_as_a_pair_keep_p(pairs: list[tuple[int, int]]) -> None:
     a, b = [x for x, _ in pairs], [y for _, y in pairs]
@@ -186,7 +171,7 @@ def test_pairs_swapped_or_moved_as_a_pair_keep_p(pairs: list[tuple[int, int]]) -
     assert (drifted.p, drifted.shift, drifted.low, drifted.high) == (row.p, row.shift, row.low, row.high)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(TIMES, TIMES, st.integers(0, 40), st.booleans())
 def test_the_interval_holds_0_if_and_only_if_p_is_not_below_the_level(
     a: list[int], b: list[int], more: int, paired: bool
@@ -217,12 +202,6 @@ def test_holm_is_a_loop_over_ascending_p(ps: list[float]) -> None:
     assert holm(rows) == rows  # and so nothing is adjusted twice
     wider = [row.verdict for row in holm([with_p(p) for p in ps], 0.03)]  # no difference whose interval holds 0
     assert wider == [DIFFERENT if row.p < 0.01 and row.p_adjusted < 0.03 else NOT_ENOUGH for row in rows]
-
-
-def test_holm_of_no_row_and_of_a_single_one() -> None:
-    assert holm([]) == []
-    row = difference(around(100, 7), around(200, 7))
-    assert holm([row]) == [row]
 
 
 def test_rows_with_too_few_repeats_take_nothing_from_others() -> None:
@@ -262,13 +241,6 @@ def test_the_documented_least_p_and_numbers_of_rows() -> None:
             assert row.least_p * most < significance.LEVEL <= row.least_p * (most + 1)
 
 
-def test_a_disturbed_run_costs_runs_and_is_no_likeness() -> None:
-    """The side that is faster has a run that is slower than all of the other side."""
-    found = {n: difference([*around(100, n - 1), 300], around(200, n)) for n in (7, 8, 9, 10)}
-    assert {n: row.verdict for n, row in found.items()} == {7: NOT_ENOUGH, 8: NOT_ENOUGH, 9: DIFFERENT, 10: DIFFERENT}
-    assert (found[8].runs_needed or 0) >= 9
-
-
 def test_how_many_runs_would_do_is_that_of_the_interval() -> None:
     """By hand: an interval of -8 to +8 % of 6 runs lies within 4.76 % with 6 x (8 / 4.76)² = 16.9 runs."""
     row = replace(difference(around(100, 6), around(100, 6)), shift=0.0, relative=0.0, low=-8.0, high=8.0, median_a=100)
@@ -280,19 +252,6 @@ def test_how_many_runs_would_do_is_that_of_the_interval() -> None:
     assert runs_needed(difference([100.0], [100.0])) == 5 and runs_needed(replace(row, low=None, high=None)) == 5
     no_share = difference([0.0] * 7, [0, 0, 0, 0, 0, 1, 1])
     assert no_share.shift == 0 and runs_needed(no_share) is None  # neither can ever be shown
-
-
-@pytest.mark.parametrize("slower", [0.0, 0.04, 0.1])
-def test_so_many_runs_do_mostly_end_in_a_verdict(slower: float) -> None:
-    rng, verdicts, n_asked = np.random.default_rng(3), 0, 0
-    for _ in range(60):
-        a, b = rng.lognormal(0, 0.05, 6), rng.lognormal(math.log1p(slower), 0.05, 6)
-        needed = difference(a.tolist(), b.tolist()).runs_needed
-        if needed is not None and needed <= 100:
-            n_asked += 1
-            more = rng.lognormal(0, 0.05, needed), rng.lognormal(math.log1p(slower), 0.05, needed)
-            verdicts += difference(*(side.tolist() for side in more)).verdict != NOT_ENOUGH
-    assert n_asked >= 20 and verdicts / n_asked >= 0.4  # about half where the true shift is the hardest to tell, 4 %
 
 
 @dataclass(frozen=True)
@@ -337,14 +296,3 @@ def test_what_differs_by_the_margin_is_seldom_called_the_same(rise: float) -> No
     rng = np.random.default_rng(8)
     pairs = [(rng.lognormal(0, 0.01, 7), rng.lognormal(math.log1p(rise), 0.01, 7)) for _ in range(1000)]
     assert sum(difference(a.tolist(), b.tolist()).verdict == SAME for a, b in pairs) <= 12
-
-
-def test_fifty_repeats_take_less_than_five_hundred_rows_of_seven() -> None:
-    values = np.random.default_rng(2).lognormal(0, 0.1, (2000, 2, 7)).tolist()
-    begin = time.process_time()
-    assert len(holm([difference(a, b) for a, b in values])) == 2000
-    thousands = time.process_time() - begin
-    a, b = np.random.default_rng(3).lognormal(0, 0.1, (2, 50)).tolist()
-    begin = time.process_time()
-    row = difference(a, b)
-    assert time.process_time() - begin < thousands / 4 and row.median_a == median(a)

@@ -30,7 +30,7 @@ def test_a_planted_specialist_is_found_and_no_other() -> None:
     assert of.fields["least_p"].tolist() == [pytest.approx(5 / 455)] * 5
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_one_prompt_alone_drives_is_no_specialist(seed: int) -> None:
     """All tokens of one prompt choose the expert: 33 points of the field, and nothing without that prompt."""
     of = specialists(planted(made(seed), {"f0/0"}, layer=1, expert=3))
@@ -113,7 +113,7 @@ SHARES = st.tuples(st.integers(1, 6), st.integers(0, 6)).map(lambda of: (of[0], 
 DESIGNS = st.lists(st.lists(SHARES, min_size=1, max_size=3), min_size=2, max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(DESIGNS)
 def test_against_plain_counting(design: list[list[tuple[int, int]]]) -> None:
     """Shares, leaving out and p of expert 0, by fractions and by all permutations of prompts."""

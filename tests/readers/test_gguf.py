@@ -232,7 +232,7 @@ GOOD = made.file(ONE | {"b": ((32,), 2, 18)}, [*LLAMA, made.array("a", 8, 1, mad
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, len(GOOD) - 1), st.binary(min_size=1, max_size=8))
 def test_any_bytes_give_a_model_or_a_model_format_error(tmp_path: Path, at: int, patch: bytes) -> None:
     path = written(tmp_path, GOOD[:at] + patch + GOOD[at + len(patch) :])

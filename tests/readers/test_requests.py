@@ -80,7 +80,7 @@ def extents_from(drawn: list[tuple[int, int, int, int]]) -> dict[int, list[tuple
     return extents
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 @given(EVENTS, EXTENTS, st.tuples(*[st.integers(1, 40 * SECTOR)] * 3), SPANS, st.lists(st.integers(0, 3), max_size=40))
 def test_the_table_is_what_counting_single_bytes_and_events_gives(
     tmp_path: Path, drawn: Any, pieces: Any, sizes: tuple[int, ...], spans: Any, processors: list[int]

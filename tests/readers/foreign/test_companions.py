@@ -97,7 +97,7 @@ def test_every_byte_flipped(kind: str) -> None:
             refused(kind, data[:at] + bytes([data[at] ^ bit]) + data[at + 1 :])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from(sorted(WHOLE)), st.binary(max_size=2048))
 def test_random_bytes(kind: str, data: bytes) -> None:
     refused(kind, data)
@@ -112,7 +112,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.sampled_from(["map", "trace", "graph", "log"]),
     JSON,

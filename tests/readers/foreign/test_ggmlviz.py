@@ -217,14 +217,6 @@ def test_passes_with_the_same_sequence_share_a_graph() -> None:
     assert graphs["n_nodes"].tolist() == [130, 130]  # the prompt's results are larger
 
 
-def test_a_cut_file_is_read_up_to_its_last_whole_record() -> None:
-    trace = read(sample("10"))
-    complete = checks(trace)["trace_complete"]
-    assert complete.state == "failed" and complete.found == "cut at byte 968: 32 bytes of a record are left over"
-    assert trace.facts["truncated_at"] == 968 and trace.facts["n_events"] == 17
-    assert trace.tables["passes"]["end_ns"].isna().tolist() == [False, False, True] and len(trace.tables["ops"]) == 6
-
-
 def test_tables_of_operations_are_decided_by_names() -> None:
     for number, key, count in (("01", "2025-07", "2 of 2"), ("06", "2026-11", "120 of 120")):
         trace = read(sample(number))
@@ -257,11 +249,6 @@ def test_tables_that_give_the_same_names_are_equal() -> None:
     assert read(traced(flash)).facts["op_table"] == "2026-11"
     flash[2] = op(2, 3, "__fattn__-0", 73, 2)
     assert read(traced(flash)).facts["op_table"] == "2026-01"
-
-
-def test_a_table_between_two_known_ones_is_refused() -> None:
-    """In autumn 2025 MUL_MAT was 28."""
-    assert "--op-table" in refused(traced(graph(0, 1, 1), op(2, 2, "ffn_up-0", 28, 1), op(3, 3, None, 28, 1)))
 
 
 def test_a_trace_of_unnamed_operations_is_refused_until_a_table_is_chosen() -> None:

@@ -87,13 +87,13 @@ def test_the_first_fault_is_named() -> None:
     assert found == "it: record at byte 12: expected type 0 to 10, found 99"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=400))
 def test_random_bytes_after_a_header(data: bytes) -> None:
     read(HEADER + data)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(
         st.builds(
