@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,9 @@ from tests.pages.rendered import body, rendered
 from tracegen.analysis.residency import joined_shares, read_per_row, resident_cells, resident_rows
 from tracegen.analysis.resident_tensors import by_group, resident_tensors
 from tracegen.contract.tables import frame
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.figure import Figure
+from tracegen.report.figures.residency import RESIDENCY, RESIDENT_GROUPS
 
 CASE = scaled_case(3, 2, splits=2)
 PAGE = 64
@@ -83,15 +87,15 @@ def test_what_is_read_is_the_mean_of_a_row() -> None:
 
 def test_a_load_after_which_nothing_was_in_memory_is_said_to_have_nothing() -> None:
     runs = frame("residency", [dict(pass_id=4, file=0, first_page=0, n_pages=1)])
-    report = rendered(CASE | {"residency": runs}, a_run(host=HOST))
-    assert "0 % of the file is in memory after the load" in body(report, "appendix").replace("\u2009", " ")
+    shown = RESIDENCY.content(Context(a_run(host=HOST), CASE | {"residency": runs}))
+    assert shown.title.startswith("0 % of the file is in memory after the load")
 
 
-def test_without_the_size_of_a_page_nothing_is_drawn() -> None:
+@pytest.mark.parametrize("figure", [RESIDENCY, RESIDENT_GROUPS])
+def test_without_the_size_of_a_page_nothing_is_drawn(figure: Figure) -> None:
     runs = frame("residency", [dict(pass_id=0, file=0, first_page=0, n_pages=1)])
-    report = rendered(CASE | {"residency": runs}, a_run(host={}))
-    assert "The size of the machine’s pages was not recorded." in body(report, "appendix")
-    assert "residency" not in {figure.key for figure in report.figures}
+    shown = figure.content(Context(a_run(host={}), CASE | {"residency": runs}))
+    assert shown.empty == "The size of the machine’s pages was not recorded."
 
 
 def test_the_memory_page_shows_what_was_there() -> None:
