@@ -140,14 +140,6 @@ def test_destinations_of_writes_are_not_read() -> None:
     assert written.to_dict() == {"dst": 256 * 2, "src0": 256 * 4, "src1": 8, "src2": 0}
 
 
-def test_occupancy_and_peak_of_the_hard_case() -> None:
-    level = buffers.occupancy(HARD)
-    at = {(r["time_ns"], r["group"]): r["size_bytes"] for r in level.to_dict("records")}
-    assert at[(3_000, "compute")] == 65_536 and at[(3_000, "copied weights")] == 4_608
-    assert at[(91_000, "compute")] == at[(91_000, "copied weights")] == 0
-    assert buffers.total_peak(HARD) == 70_144 and buffers.total_peak(without(HARD, "buffers")) is None
-
-
 def test_the_cache_is_known_by_its_tensors() -> None:
     assert buffers.buffer_groups(CASE) == {1: "copied weights", 2: "KV cache", 3: "compute"}
 

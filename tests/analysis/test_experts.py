@@ -3,9 +3,6 @@
 Experts used by passes, beside random choice.
 """
 
-import numpy as np
-import pytest
-
 from tests.analysis.routed import even, run_of
 from tests.builders import N_EXPERTS, N_USED, only, scaled_case, without
 from tracegen.analysis import experts
@@ -35,12 +32,6 @@ def test_warmup_and_prompt_are_left_out() -> None:
 
 def test_a_run_without_routing_has_no_counts() -> None:
     assert experts.choice(without(CASE, "routing")).counts.empty
-
-
-def test_the_expected_number_is_the_mean_of_simulated_ones() -> None:
-    drawn = [len(set(even(seed, 5, 1, 8, 2).ravel())) for seed in range(400)]
-    table = used(run_of(None, even(1, 5, 1, 8, 2), 8))
-    assert table["if_even"].iloc[0] == pytest.approx(np.mean(drawn), rel=0.02)
 
 
 def test_without_tensors_choices_or_one_number_of_experts() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import scaled_case, with_faults, with_requests
@@ -105,6 +105,7 @@ def test_passes_that_touch_the_same_pieces_are_alike(tables: Tables) -> None:
 # What was touched, read and waited for
 
 
+@settings(max_examples=40)
 @given(RANGES, st.lists(st.integers(1, 20), min_size=1, max_size=6))
 def test_shares_of_cells_are_means_over_the_passes_of_a_row(of: list[tuple[int, int, int]], sizes: list[int]) -> None:
     ends = [sum(sizes[: n + 1]) for n in range(len(sizes))]

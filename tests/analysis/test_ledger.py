@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracegen.analysis import ledger
@@ -86,6 +86,7 @@ def test_what_was_not_recorded_is_null() -> None:
     assert groups["touched_bytes"].tolist() == [0, pd.NA]
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3 << 20), st.integers(1, 300_000)), max_size=8))
 def test_blocks_are_those_in_which_a_byte_was_touched(rows: list[tuple[int, int, int]]) -> None:
     table = pd.DataFrame(rows, columns=["pass_id", "begin", "length"], dtype="int64")

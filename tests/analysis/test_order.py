@@ -4,7 +4,6 @@ import csv
 import itertools
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -108,32 +107,6 @@ def test_nothing_was_touched() -> None:
     assert passes["n_accesses"].tolist() == [0, 0]
     assert order.reads(passes[passes["n_accesses"] > 0])["reads"].isna().all()
     assert order.distances(accesses([]), pd.Series([], dtype="int64")).empty
-
-
-def test_accesses_are_the_mapped_ranges_of_measured_passes_in_their_order() -> None:
-    case = scaled_case(3, 2, moe=True, splits=2)
-    used = ranges(case)
-    touched = order.disk_accesses(case, used)
-    kinds = case["passes"].set_index("pass_id")["kind"]
-    assert not set(kinds[touched["pass_id"].unique()]) & {"load", "warmup"}
-    axis = case["files"].set_index("file")["axis_begin"]
-    disk = used[(used["memory"] == "disk") & kinds[used["pass_id"]].isin(["prompt", "generate"]).to_numpy()]
-    assert (touched["end"] - touched["begin"]).sum() == (disk["end"] - disk["begin"]).sum()
-    assert (touched["begin"] - touched["file"].map(axis)).tolist() == disk["begin"].tolist()
-    places = list(zip(touched["pass_id"], touched["node"], strict=True))
-    assert places == sorted(places)
-
-
-def test_the_path_of_a_pass_has_the_times_of_its_operations() -> None:
-    case = scaled_case(2, 2)
-    touched = order.disk_accesses(case, ranges(case))
-    last = int(touched["pass_id"].max())
-    path = order.path(case, touched, last)
-    assert len(path) == (touched["pass_id"] == last).sum()
-    assert (path["begin_ns"] >= 0).all() and path["begin_ns"].is_monotonic_increasing
-    duration = case["passes"].set_index("pass_id").loc[last]
-    assert (path["end_ns"] <= duration["end_ns"] - duration["begin_ns"]).all()
-    assert np.array_equal(path["begin"], touched.loc[touched["pass_id"] == last, "begin"])
 
 
 def test_the_path_of_a_pass_has_the_accesses_of_fused_operations() -> None:

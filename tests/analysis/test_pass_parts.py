@@ -7,12 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import scaled_case
-from tracegen.analysis import operations, timing
-from tracegen.analysis.pass_parts import OUTSIDE_OPS, PARTS, pass_parts
+from tracegen.analysis import timing
+from tracegen.analysis.pass_parts import PARTS, pass_parts
 from tracegen.contract.tables import empty, frame
-
-CASE = scaled_case(4, 2)
 
 
 def run_of(
@@ -108,19 +105,3 @@ def test_passes_without_an_end_or_timed_operations_have_no_parts() -> None:
     tables = run_of(0, 100, [(0, 10, 20)], [])
     open_pass = {**tables, "passes": tables["passes"].assign(end_ns=pd.array([None], dtype="Int64"))}
     assert pass_parts(open_pass).empty and pass_parts({**tables, "ops": tables["ops"][:0]}).empty
-
-
-def test_operations_and_the_rest_are_the_whole_time_of_the_passes() -> None:
-    timed = timing.timed_ops(CASE, operations.op_rows(CASE))
-    rest = timing.outside(CASE)
-    assert set(rest["part"]) <= set(OUTSIDE_OPS.values()) and len(rest)
-    passes = CASE["passes"]
-    for key in ("component", "op"):
-        table = timing.by(timed, key, timing.tokens_by_phase(CASE), rest)
-        for phase in ("prompt", "generate"):
-            mine = passes[passes["kind"] == phase]
-            whole = int((mine["end_ns"] - mine["begin_ns"]).sum())
-            rows = table[table["phase"] == phase]
-            assert rows["duration_ns"].sum() == whole and float(rows["share"].sum()) == pytest.approx(1)
-            outside = rows[rows[key].isin(rest["part"])]
-            assert len(outside) and (outside["n_ops"] == 0).all() and outside["work_ns"].isna().all()

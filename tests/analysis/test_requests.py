@@ -40,6 +40,7 @@ READS = st.lists(
 )  # fmt: skip
 
 
+@settings(max_examples=50)
 @given(SPANS, READS)
 def test_passes_and_their_requests_are_what_each_nanosecond_says(spans: Any, reads: Any) -> None:
     passes, clock = [], 0

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracegen.analysis import file_order, order, read_time, what_if
@@ -82,6 +82,7 @@ def test_a_loop_over_more_than_fits_is_served_by_what_never_leaves_the_cache() -
     assert (lru[used["pass_id"] > 1] > room).all() and what_if.held_share(used, passes, room) == pytest.approx(0.5)
 
 
+@settings(max_examples=40)
 @given(touches)
 def test_without_memory_all_accesses_are_read_as_they_are_joined(rows: list[tuple[int, int, int, bool]]) -> None:
     touched = accesses(rows)

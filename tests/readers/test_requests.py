@@ -138,15 +138,6 @@ def requests_by_hand(events: list[Event], owners: Bytes, spans: list[Any]) -> It
         ]  # fmt: skip
 
 
-def test_requests_at_the_edges_of_extents_belong_to_the_file_where_they_begin(tmp_path: Path) -> None:
-    before, first, last, behind = (at(i, ISSUE, sector) for i, sector in enumerate((79, 80, 95, 96)))
-    extents = [(8192, 80 * SECTOR, 8192), (1 << 20, 97 * SECTOR, 8192)]
-    table = read(tmp_path, before, first, last, behind, places=[placed(DISK, *extents)], sizes=[1 << 30])
-    offsets = table["offset"].astype("object").where(table["offset"].notna(), None)
-    assert offsets.tolist() == [None, 8192, 8192 + 15 * SECTOR, None]
-    assert table["file_bytes"].tolist() == [0, 4096, SECTOR, 0]
-
-
 def test_a_run_without_the_folder_recorded_none(tmp_path: Path) -> None:
     table, facts = read_requests(tmp_path / "requests", passes_of(), files_of(4096))
     assert table.empty and facts["requests_recorded"] is False and facts["requests_refused"] is None
