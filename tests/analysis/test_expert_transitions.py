@@ -64,15 +64,6 @@ def test_a_planted_chain_is_found_and_its_share_lies_in_the_interval(stay: float
     assert inside >= 51  # 57 expected
 
 
-def test_an_unequal_use_alone_is_no_stickiness_though_far_above_k_of_e() -> None:
-    random = np.random.default_rng(3)
-    share = np.array([0.6, *[0.4 / 15] * 15])
-    choices = np.array([[random.choice(16, 2, replace=False, p=share)] for _ in range(300)])
-    whole = stickiness(chosen_of(choices), {0: 16}).iloc[0]
-    assert whole["share"] > 3 * whole["even"] and whole["p"] > chance.LEVEL
-    assert whole["low"] <= whole["share"] <= whole["high"]
-
-
 def test_sequences_are_apart() -> None:
     """Two sequences that take turns, each always with its own experts: every pair within a sequence repeats all."""
     choices = np.array([[[0, 1]], [[2, 3]]] * 6)
