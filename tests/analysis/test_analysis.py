@@ -118,16 +118,6 @@ def test_tokens_of_passes_that_may_give_several_are_not_counted() -> None:
     assert summarised({**HARD, "passes": passes}).generated_tokens is None
 
 
-def test_operations_per_token_are_the_median_over_generate_passes() -> None:
-    """Passes need not be alike: of five, all operations of three ran, of the others fewer."""
-    ops = CASE["ops"].copy()
-    every = int(((ops["pass_id"] == 3) & (ops["state"] == "executed")).sum())
-    for pass_id, n_off in {3: 9, 4: 3, 5: 1}.items():
-        ran = ops.index[(ops["pass_id"] == pass_id) & (ops["state"] == "executed")]
-        ops.loc[ran[:n_off], "state"] = "off"
-    assert summarised({**CASE, "ops": ops}).ops_per_token == every - 1
-
-
 def test_an_unknown_touch_makes_the_pass_unknown_not_smaller() -> None:
     tables = without(CASE, "touches")
     s = summarised(tables)
