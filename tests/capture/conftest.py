@@ -1,11 +1,37 @@
-"""What the tests of recorded requests share."""
+"""What tests of conditions and of recorded requests share."""
 
+import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.capture.known_reads import write_model
 from tracegen.measure.capture.extents import NoPlacesError, device_number, extents_of
+
+
+def as_nobody(work: Callable[[], object]) -> str:
+    """The error that `work` raises in a process without privileges, as text."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become nobody")
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(30)
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            work()
+        except BaseException as error:
+            os.write(theirs, f"{type(error).__name__}: {error}".encode())
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    os.waitpid(child, 0)
+    with os.fdopen(ours) as stream:
+        return stream.read()
 
 
 @pytest.fixture

@@ -68,12 +68,9 @@ def test_pages_that_another_process_holds_are_named(file: Path) -> None:
             page_cache.drop([file])
 
 
-def test_an_empty_file(tmp_path: Path) -> None:
+def test_an_empty_and_a_missing_file(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     assert page_cache.cached(tmp_path / "empty").cached_bytes == 0
-
-
-def test_a_missing_file(tmp_path: Path) -> None:
     for act in (page_cache.drop, page_cache.fill):
         with pytest.raises(EnvironmentFailure, match="No such file"):
             act([tmp_path / "nothing"])
@@ -137,7 +134,3 @@ def test_processors_and_priority_hold_for_the_program(tmp_path: Path) -> None:
     )
     assert ended.status == 0 and out.read_text() == f"[{processor}] 7\n"
     assert os.sched_getaffinity(0) > {processor} or os.cpu_count() == 1  # ours are what they were
-
-
-def test_nothing_is_done_when_nothing_is_asked_for() -> None:
-    assert conditions.before_start(EXPERIMENT) is None

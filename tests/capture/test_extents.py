@@ -109,11 +109,6 @@ def test_a_file_that_is_missing_raises_what_the_system_says(tmp_path: Path) -> N
         device_number(tmp_path / "nowhere")
 
 
-def test_a_file_of_the_kernel_lies_on_no_device() -> None:
-    with pytest.raises(NoPlacesError, match="no single block device"):
-        device_number(Path("/proc/self/status"))
-
-
 @needs_root
 def test_a_file_in_memory_has_no_places(tmp_path: Path) -> None:
     with small_disk(tmp_path, "size=1m"):

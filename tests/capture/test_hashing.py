@@ -42,16 +42,6 @@ def resident(path: Path) -> np.ndarray:
         return page_cache.resident_pages(stream.fileno(), 0, path.stat().st_size)
 
 
-def test_a_cold_file_stays_cold(model: Path, digest: str) -> None:
-    page_cache.drop([model])
-    assert hashing.sha256_of_cold(model) == digest and resident(model).sum() < FEW
-
-
-def test_a_warm_file_stays_warm(model: Path, digest: str) -> None:
-    page_cache.fill([model])
-    assert hashing.sha256_of_cold(model) == digest and (~resident(model)).sum() < FEW
-
-
 def test_of_a_file_that_is_partly_in_memory_those_pages_stay(model: Path, digest: str) -> None:
     """Pages in the middle of a piece, across the border of two pieces, single pages, and the last page."""
     page_cache.drop([model])

@@ -14,7 +14,7 @@ from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.measure.capture import hooked_tree
 from tracegen.measure.capture.hooked_tree import HEADER, RECORD, SOURCES, carry_out, hook_tree, plan_hooks, plan_reverse
 from tracegen.measure.capture.hooks import Hook, apply_hooks, parse_hooks, remove_hooks
-from tracegen.measure.capture.llama_cpp import build_tree, has_load_mode, read_releases
+from tracegen.measure.capture.llama_cpp import build_tree, has_load_mode
 from tracegen.storing.progress import Progress
 from tracegen.storing.resources import folder
 
@@ -54,14 +54,9 @@ def test_removing_gives_the_text_back(change: Callable[[str], str]) -> None:
     assert remove_hooks("a.c", hooked, HOOKS) == text and ("\r\n" in text) == ("BEGIN(i);\r\n" in hooked)
 
 
-def test_runs_of_space_do_not_matter() -> None:
-    hook = Hook("a.c", ("for (int i = 0; i < n; i++) {",), "LOOP();", after=False)
+def test_the_first_alternative_that_is_there_counts_and_runs_of_space_do_not() -> None:
+    hook = Hook("a.c", ("newest(i);", "for (int i = 0; i < n; i++) {", "return 0;"), "LOOP();", after=False)
     assert "    LOOP();\n    for" in apply_hooks("a.c", TEXT, [hook])
-
-
-def test_the_first_alternative_that_is_there_counts() -> None:
-    hook = Hook("a.c", ("newest(i);", "work(i);", "return 0;"), "BEGIN(i);", after=False)
-    assert "        BEGIN(i);\n        work(i);" in apply_hooks("a.c", TEXT, [hook])
 
 
 @pytest.mark.parametrize(
@@ -155,8 +150,10 @@ def test_what_the_user_changes_meanwhile_stays(tree: Path) -> None:
     hook_tree(tree, NATIVE)
     file = tree / SAID_AT
     file.write_text(file.read_text() + "mine\n")
+    (tree / SOURCES / "notes.txt").write_text("mine\n")
     carry_out(plan_reverse(tree))
     assert file.read_text().endswith("mine\n") and "TENSOR_TRACE" not in file.read_text()
+    assert [path.name for path in (tree / SOURCES).iterdir()] == ["notes.txt"]
 
 
 def test_hooks_of_another_version_are_replaced_and_undone(tree: Path, tmp_path: Path) -> None:
@@ -207,7 +204,7 @@ def test_wrong_use(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize("hooked", [False, True])
-@pytest.mark.parametrize("n", [0, 1, 8, 25])
+@pytest.mark.parametrize("n", [0, 8, 25])
 def test_a_write_that_fails_leaves_the_tree_as_it_was(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, hooked: bool
 ) -> None:
@@ -231,7 +228,7 @@ def test_a_write_that_fails_leaves_the_tree_as_it_was(
     assert content_of(tree) == before and (tree / SOURCES).exists() == hooked
 
 
-@pytest.mark.parametrize("n", range(0, 60, 3))
+@pytest.mark.parametrize("n", range(0, 60, 6))
 def test_hooking_cut_at_any_file_can_be_done_again_or_undone(tree: Path, tmp_path: Path, n: int) -> None:
     """A killed process leaves the files that it has written."""
     (tree / SAID_AT).write_text((tree / SAID_AT).read_text() + "tail\n")
@@ -341,13 +338,6 @@ def test_a_tracer_that_was_changed_in_the_tree_is_not_lost(tree: Path) -> None:
             plan()
 
 
-def test_files_of_others_beside_the_tracer_stay(tree: Path) -> None:
-    hook_tree(tree, NATIVE)
-    (tree / SOURCES / "notes.txt").write_text("mine\n")
-    carry_out(plan_reverse(tree))
-    assert [path.name for path in (tree / SOURCES).iterdir()] == ["notes.txt"]
-
-
 def test_a_list_that_leads_outside_is_refused(tree: Path, tmp_path: Path) -> None:
     native = other_hooks(tmp_path / "other")
     for place in ("../x", "/etc/x"):
@@ -406,12 +396,6 @@ def test_a_tree_without_git_is_said_to_be(tree: Path, monkeypatch: pytest.Monkey
 def test_only_a_hooked_tree_is_built(tree: Path) -> None:
     with pytest.raises(SettingsError, match="is not hooked; first: tracegen llama-cpp hook"):
         build_tree(tree, Progress())
-
-
-def test_the_releases_that_the_hooks_fit() -> None:
-    releases = read_releases(NATIVE)
-    assert [release.version for release in releases] == ["0.3.20", "0.3.24", "0.3.28", "0.3.36"]
-    assert len({release.sha256 for release in releases}) == 4 and all(len(r.sha256) == 64 for r in releases)
 
 
 @pytest.mark.parametrize(

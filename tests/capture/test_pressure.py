@@ -4,12 +4,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.capture.conftest import as_nobody
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.contract.model import Experiment
 from tracegen.measure.capture import cgroup, conditions, limited, locked
@@ -24,26 +24,6 @@ MIB = 1 << 20
 
 def own_locked() -> int:
     return locked._own_locked()
-
-
-def as_nobody(work: Callable[[], object]) -> str:
-    """The error that `work` raises in a process without privileges, as text."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can become nobody")
-    ours, theirs = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setuid(65534)
-            work()
-        except BaseException as error:
-            os.write(theirs, f"{type(error).__name__}: {error}".encode())
-        finally:
-            os._exit(0)
-    os.close(theirs)
-    os.waitpid(child, 0)
-    with os.fdopen(ours) as stream:
-        return stream.read()
 
 
 # Locked memory

@@ -1,19 +1,23 @@
 """What the recording of requests leaves behind, and where it cannot record."""
 
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 
+from tests.capture.conftest import as_nobody
 from tests.capture.known_reads import direct_reads, reads_within, recording
 from tests.ring_pages import files_of, passes_of
+from tracegen.contract.errors import EnvironmentFailure
 from tracegen.measure.capture import tracefs
-from tracegen.measure.capture.requests import recorded_requests
+from tracegen.measure.capture.requests import Requests, recorded_requests
 from tracegen.readers.requests.table import read_requests
 
 
@@ -22,22 +26,11 @@ def instances(tracing: Path) -> set[str]:
 
 
 def test_who_is_not_root_gets_a_message(tracing: Path, tmp_path: Path) -> None:
-    end, begin = os.pipe()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(30)
-        try:
-            os.setgroups([])
-            os.setgid(65534)
-            os.setuid(65534)
-            with recorded_requests(tmp_path / "raw", wanted=True) as requests:
-                os.write(begin, str(requests and requests.refused).encode())
-        finally:
-            os._exit(0)
-    os.close(begin)
-    with os.fdopen(end, "rb") as stream:
-        refused = stream.read().decode()
-    assert os.waitpid(child, 0)[1] == 0
+    def record() -> None:
+        with recorded_requests(tmp_path / "raw", wanted=True) as requests:
+            raise EnvironmentFailure(str(requests and requests.refused))
+
+    refused = as_nobody(record)
     assert "Permission denied" in refused and "only root may record" in refused
 
 
@@ -163,3 +156,44 @@ def test_nobody_is_recorded_who_did_not_ask(tmp_path: Path) -> None:
     with recorded_requests(tmp_path, wanted=False) as requests:
         assert requests is None
     assert not list(tmp_path.iterdir())
+
+
+# The places of files that changed while requests were recorded
+
+
+def rewritten(path: Path) -> None:
+    path.write_bytes(b"2" * 9000)
+
+
+def truncated(path: Path) -> None:
+    os.truncate(path, 100)
+
+
+def replaced(path: Path) -> None:
+    path.with_name("new").write_bytes(b"3" * 9000)
+    path.with_name("new").replace(path)
+
+
+@pytest.mark.parametrize("change", [rewritten, truncated, replaced, lambda path: path.chmod(0o600)])
+def test_a_file_that_changed_meanwhile_has_no_places(
+    model: Path, tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "small"
+    path.write_bytes(b"1" * 9000)
+    time.sleep(0.05)
+    requests = Requests(tmp_path / "raw")
+    change(path)
+    requests.locate([path, model])
+    assert places(tmp_path / "raw") == ["it was changed while the program ran", None]
+
+
+def test_a_file_that_was_removed_has_no_places(model: Path, tmp_path: Path) -> None:
+    requests = Requests(tmp_path / "raw")
+    requests.locate([tmp_path / "nowhere", model])
+    assert places(tmp_path / "raw") == ["No such file or directory", None]
+
+
+def places(raw: Path) -> list[Any]:
+    """Why each file has no places."""
+    state = pd.read_json(raw / "requests" / "state.json", typ="series")
+    return [file["refused"] for file in state["files"]]
