@@ -14,10 +14,9 @@ from tracegen.cli.main import main
 from tracegen.measure.capture.attach import ensure_attach, preload
 from tracegen.measure.capture.llama_cpp import TARGET, Build
 from tracegen.measure.capture.plan import command_for
-from tracegen.measure.demo.models import write_demo_model
 from tracegen.measure.runs.observe import Observation, observe
 from tracegen.readers.native.segments import segment_files
-from tracegen.readers.native.trace import read_trace
+from tracegen.readers.native.trace import NativeTrace, read_trace
 from tracegen.reading.notebook.loaded import LoadedRun, load_run
 from tracegen.storing.progress import Progress
 from tracegen.storing.resources import folder as resource_folder
@@ -146,7 +145,7 @@ def test_libraries_with_hooks_record_themselves(
 
 @pytest.mark.parametrize("how", ["_exit(0)", "kill"])
 def test_a_program_that_ends_without_its_exit_keeps_whole_passes(
-    plain: Build, library: Path, models: Path, tmp_path: Path, how: str
+    plain: Build, library: Path, mixture: Path, tmp_path: Path, how: str
 ) -> None:
     """What each pass did is written when it ends, on all threads."""
     source = (resource_folder("native") / "tests" / "opens_llama.c").read_text()
@@ -154,14 +153,7 @@ def test_a_program_that_ends_without_its_exit_keeps_whole_passes(
     source = source.replace("    llama_free_(context);", f"    {last}\n    llama_free_(context);")
     assert last in source
     (tmp_path / "ends.c").write_text(f"#include <signal.h>\n#include <unistd.h>\n{source}")
-    program, trace = compiled(tmp_path / "ends.c", tmp_path / "ends", plain), tmp_path / "trace"
-    model = write_demo_model("moe", models / f"ends-{how[:4]}.gguf")[0]
-    trace.mkdir()
-    subprocess.run(
-        [str(program), str(plain.programs / "libllama.so"), str(model)], check=False, capture_output=True,
-        env={**os.environ, **preload(library), "TENSOR_TRACE_DIR": str(trace)},
-    )  # fmt: skip
-    read = read_trace(segment_files(trace))
+    read = traced(tmp_path / "ends.c", tmp_path, plain, library, mixture, check=False)
     assert read.tables["passes"]["end_ns"].notna().all()
     assert read.facts["open_computes"] == read.facts["n_ops_short_of_threads"] == read.facts["n_ops_unexplained"] == 0
 
@@ -171,24 +163,22 @@ def test_a_program_without_llama_cpp_is_reported(here: Path, capfd: pytest.Captu
     assert "it called no llama.cpp in shared libraries" in capfd.readouterr().err
 
 
-def compiled(source: Path, program: Path, plain: Build) -> Path:
-    """A C program that opens libllama by name."""
+def traced(source: Path, folder: Path, plain: Build, library: Path, model: Path, *, check: bool = True) -> NativeTrace:
+    """The trace of a C program that opens libllama by name; `check`: it must end well."""
     includes = [f"-I{plain.source / name}" for name in ("include", "ggml/include")]
+    program, trace = folder / "program", folder / "trace"
     subprocess.run([COMPILER, "-Wall", "-Werror", *includes, str(source), "-o", str(program), "-ldl"], check=True)
-    return program
-
-
-def test_libraries_that_the_program_loads_are_found(plain: Build, library: Path, models: Path, tmp_path: Path) -> None:
-    """As Python does it: opened by name, their functions visible to nobody else."""
-    program = compiled(resource_folder("native") / "tests" / "opens_llama.c", tmp_path / "opens", plain)
-    model = write_demo_model("moe", models / "opened.gguf")[0]
-    trace = tmp_path / "trace"
     trace.mkdir()
     subprocess.run(
-        [str(program), str(plain.programs / "libllama.so"), str(model)], check=True, capture_output=True,
+        [str(program), str(plain.programs / "libllama.so"), str(model)], check=check, capture_output=True,
         env={**os.environ, **preload(library), "TENSOR_TRACE_DIR": str(trace)},
     )  # fmt: skip
-    read = read_trace(segment_files(trace))
+    return read_trace(segment_files(trace))
+
+
+def test_libraries_that_the_program_loads_are_found(plain: Build, library: Path, mixture: Path, tmp_path: Path) -> None:
+    """As Python does it: opened by name, their functions visible to nobody else."""
+    read = traced(resource_folder("native") / "tests" / "opens_llama.c", tmp_path, plain, library, mixture)
     passes = read.tables["passes"]
     assert passes["kind"].tolist() == ["load", "prompt", "generate"]
     assert read.tables["tokens"]["token_id"].tolist() == [1, 5, 6, 7] and read.facts["n_ops_unexplained"] == 0
@@ -210,7 +200,9 @@ def test_a_library_that_looks_for_the_next_one_finds_it(library: Path, tmp_path:
     assert int(ended.stdout) == os.getpid() + 1
 
 
-def test_structures_that_lie_are_refused(plain: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_structures_that_lie_are_refused(
+    plain: Build, demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A library made for another ggml: nothing is recorded, and the program runs as if it were not there."""
     source = tmp_path / "source"
     for name in ("include", "src"):
@@ -223,9 +215,8 @@ def test_structures_that_lie_are_refused(plain: Build, tmp_path: Path, monkeypat
     monkeypatch.setattr("tracegen.measure.capture.attach.ensure_source", lambda *_, **__: build)
     trace = tmp_path / "trace"
     trace.mkdir()
-    model = write_demo_model("demo", tmp_path / "demo.gguf")[0]
     ended = subprocess.run(
-        [str(plain.programs / TARGET), "-m", str(model), "-p", "a", "-n", "1", "-no-cnv", "--fit", "off"],
+        [str(plain.programs / TARGET), "-m", str(demo), "-p", "a", "-n", "1", "-no-cnv", "--fit", "off"],
         env={**os.environ, **preload(ensure_attach(Progress())), "TENSOR_TRACE_DIR": str(trace)},
         capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True,
     )  # fmt: skip

@@ -62,8 +62,8 @@ def kinds(loaded: LoadedRun) -> list[str]:
     return [str(kind) for kind in loaded.passes["kind"].fillna("none")]
 
 
-def test_a_whole_program(execute: Exec, demo: Path) -> None:
-    loaded = execute(TARGET, *completion(demo, 4))
+def test_a_whole_program_beside_locked_memory(execute: Exec, demo: Path) -> None:
+    loaded = execute(TARGET, *completion(demo, 4), options=("--mlock-gb", 0.05))
     assert accounted(loaded) and kinds(loaded) == ["load", "warmup", "prompt", "generate", "generate", "generate"]
     facts = loaded.run.facts
     text, pieces = facts["text"], facts["text"]["pieces"]
@@ -71,6 +71,8 @@ def test_a_whole_program(execute: Exec, demo: Path) -> None:
     assert text["restored"] and text["prompt"].endswith(PROMPT)  # before it stands the mark of the begin
     assert text["generated"] == "".join(pieces[str(token)] for token in text["token_ids"]) and text["missing"] is None
     assert facts["model"]["file"] == str(demo) and facts["command"][1:3] == ["-m", str(demo)]
+    lock = facts["conditions"]["mlock"]
+    assert lock["locked_bytes"] == lock["asked_bytes"] >= 0.05 * 2**30 and facts["settings"]["mlock_gb"] == 0.05
 
 
 def test_a_window_of_passes_is_what_the_whole_run_has_there(execute: Exec, demo: Path) -> None:
@@ -85,11 +87,6 @@ def test_a_window_of_passes_is_what_the_whole_run_has_there(execute: Exec, demo:
     mine = window.accesses[window.accesses["pass_id"] == 1][columns].reset_index(drop=True)
     theirs = whole.accesses[whole.accesses["pass_id"] == 4][columns].reset_index(drop=True)
     pd.testing.assert_frame_equal(mine, theirs, check_categorical=False)
-
-
-def test_so_many_passes(execute: Exec, demo: Path) -> None:
-    loaded = execute(TARGET, *completion(demo, 8), options=("--passes", 4))
-    assert accounted(loaded) and kinds(loaded) == ["load", "warmup", "prompt", "generate", "generate"]
 
 
 def test_the_ubatches_of_a_call_stay_together(execute: Exec, demo: Path) -> None:
@@ -126,9 +123,11 @@ def test_several_sequences_are_never_prompt_or_generate(execute: Exec, demo: Pat
 
 
 def test_speculative_decoding_keeps_two_contexts_and_two_models_apart(execute: Exec, models: Path, demo: Path) -> None:
+    """In the tables and on the pages, which of a private run do not hold its prompt."""
     (draft,) = write_demo_model("demo", models / "draft.gguf", n_layers=2)
     loaded = execute(
-        "llama-speculative-simple", "-m", demo, "-md", draft, "-p", PROMPT, "-n", 12, *COMMON, "-c", 256, *SPECULATE
+        "llama-speculative-simple", "-m", demo, "-md", draft, "-p", PROMPT, "-n", 12, *COMMON, "-c", 256, *SPECULATE,
+        options=("--private",),
     )  # fmt: skip
     assert accounted(loaded)
     assert loaded.files["path"].tolist() == [demo.name, draft.name] and loaded.files["model"].tolist() == [0, 1]
@@ -142,6 +141,14 @@ def test_speculative_decoding_keeps_two_contexts_and_two_models_apart(execute: E
     file_model = loaded.files.set_index("file")["model"]
     assert (rows["file"].map(file_model).astype(int) == rows["context"].map(model_of).astype(int)).all()
     assert rows["file"].nunique() == 2
+    run = privacy.public_run(loaded.run)
+    tables = privacy.public_tables(loaded.run, loaded.tables)
+    report = render_report(run, tables, address="case/run-001", citable=None, executor=Undrawn())
+    assert [page.key for page in report.pages] == [key for key, *_ in outline(run)]
+    assert all(PROMPT not in page.body for page in report.pages)
+    assert all(PROMPT.encode() not in content for content in report.files.values())
+    method = next(page.body for page in report.pages if page.key == "method")
+    assert "llama-speculative-simple" in method and "(private)" in method
 
 
 def test_one_model_loaded_twice_is_one_model(execute: Exec, demo: Path) -> None:
@@ -162,22 +169,6 @@ def test_embeddings_are_neither_prompt_nor_generate(execute: Exec, demo: Path) -
 def test_rows_that_nobody_reads_are_not_generated_tokens(execute: Exec, demo: Path) -> None:
     loaded = execute("llama-bench", "-m", demo, "-p", 16, "-n", 8, "-r", 1, "-t", 2)
     assert accounted(loaded) and "generate" not in kinds(loaded)
-
-
-def test_the_pages_of_such_a_run(execute: Exec, models: Path, demo: Path) -> None:
-    (draft,) = write_demo_model("demo", models / "draft-2.gguf", n_layers=2)
-    loaded = execute(
-        "llama-speculative-simple", "-m", demo, "-md", draft, "-p", PROMPT, "-n", 8, *COMMON, "-c", 256, *SPECULATE,
-        options=("--private",),
-    )  # fmt: skip
-    run = privacy.public_run(loaded.run)
-    tables = privacy.public_tables(loaded.run, loaded.tables)
-    report = render_report(run, tables, address="case/run-001", citable=None, executor=Undrawn())
-    assert [page.key for page in report.pages] == [key for key, *_ in outline(run)]
-    assert all(PROMPT not in page.body for page in report.pages)
-    assert all(PROMPT.encode() not in content for content in report.files.values())
-    method = next(page.body for page in report.pages if page.key == "method")
-    assert "llama-speculative-simple" in method and "(private)" in method
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -232,22 +223,13 @@ def test_a_program_that_fails_after_it_was_recorded_is_no_success(
     assert "exit status 7; its run is stored" in output.err and "stored in" in output.out
 
 
-def test_memory_locked_beside_a_program(execute: Exec, demo: Path) -> None:
-    loaded = execute(TARGET, *completion(demo, 2), options=("--mlock-gb", 0.05))
-    lock = loaded.run.facts["conditions"]["mlock"]
-    assert accounted(loaded) and lock["locked_bytes"] == lock["asked_bytes"] >= 0.05 * 2**30
-    assert loaded.run.facts["settings"]["mlock_gb"] == 0.05
-
-
 @pytest.mark.parametrize(
     ("options", "output"),
     [
         (["--passes", "7-3"], "--passes: is '7-3'; must be a number of passes, or FIRST-LAST"),
         (["--after", "-1"], "--after: is -1.0; must be seconds"),
-        (["--limit", "0"], "--limit: is 0; must be bytes"),
         (["--limit", "10"], "--limit: is 10; must be bytes, 1048576"),
         (["--for", "0"], "--for: is 0, so nothing"),
-        (["--mlock-gb", "0"], "--mlock-gb: is 0.0; must be a number of GiB from 0.001"),
         (["--mlock-gb", "nan"], "--mlock-gb: is nan; must be a number of GiB from 0.001"),
     ],
 )
