@@ -24,6 +24,7 @@ from tests.native.trace_bytes import (
     graph,
     header,
     index,
+    info,
     node,
     op,
     pass_begin,
@@ -149,8 +150,7 @@ RECORDS: Mapping[str, tuple[Callable[[], Trace], str]] = {
     "PAGES_WHERE_NOTHING_IS_MAPPED": (lambda: Trace(after=[residency()]), "where no file was mapped"),
     "PASSES_MISSING": (lambda: Trace(after=[end(n_passes=3)]), "the run has 3 passes, but 1 are here"),
     "COST_NO_NUMBER": (
-        lambda: Trace(before=[string(8, "cost.event_ns"), record(1, struct.pack("<II", 8, 1)), *Trace().before]),
-        "cost.event_ns is 'GET_ROWS'"),
+        lambda: Trace(before=[*info(8, "cost.event_ns", "GET_ROWS"), *GOOD_BEFORE]), "cost.event_ns is 'GET_ROWS'"),
     "UNITS_CUT": (lambda: Trace(events=[thread_begin(), short_op()[:15]]), "47 bytes are no multiple of a unit of 16"),
     "UNKNOWN_UNIT": (lambda: Trace(events=[thread_begin(), short_op(kind=9)]), "unit 2: its type is unknown"),
     "ZERO_UNITS": (lambda: Trace(events=[bytes(64)]), "unit 0: its type is unknown"),

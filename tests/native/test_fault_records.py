@@ -1,11 +1,9 @@
 """Page faults as a trace holds them, byte by byte: which pass, operation, thread and file each belongs to."""
 
-import struct
-
 import pandas as pd
 import pytest
 
-from tests.native.trace_bytes import RUN, Trace, chunk, end, fault, file_map, header, part, read, record, string
+from tests.native.trace_bytes import RUN, Trace, chunk, end, fault, file_map, header, info, part, read
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.trace import NativeTrace
 
@@ -14,12 +12,12 @@ MINOR, MAJOR, OPEN, ELSEWHERE, LOST, UNSEEN = range(1, 7)
 BARRIER = 8
 NO_COMPUTE = 0xFFFFFFFFFFFFFFFF
 # The pass lasts from 3,000 to 9,000 ns, its only op from 4,000 to 5,000 ns on thread 0.
-RECORDED = [string(8, "faults.ring_bytes"), string(9, "524288"), record(1, struct.pack("<II", 8, 9)), file_map()]
+RECORDED = [*info(8, "faults.ring_bytes", "524288"), file_map()]
 
 
-def with_faults(*records: bytes, before: list[bytes] | None = None) -> NativeTrace:
+def with_faults(*records: bytes) -> NativeTrace:
     trace = Trace(after=[end(n_segments=3)])
-    trace.before = [*trace.before, *(RECORDED if before is None else before)]
+    trace.before = [*trace.before, *RECORDED]
     return read(trace.files() | {FAULTS: header(2, 2) + chunk(b"".join(records))})
 
 
@@ -88,9 +86,8 @@ def test_waits_at_barriers_inside_operations_are_numbered_in_order() -> None:
 
 
 def test_without_the_right_nothing_is_recorded_and_the_reason_is_known() -> None:
-    refused = [string(8, "faults.refused"), string(9, "Operation not permitted"), record(1, struct.pack("<II", 8, 9))]
     trace = Trace()
-    trace.before += refused
+    trace.before += info(8, "faults.refused", "Operation not permitted")
     native = read(trace.files())
     assert native.facts["faults_refused"] == "Operation not permitted" and native.facts["faults_recorded"] is False
     assert native.tables["spans"]["fault_ns"].isna().all() and native.tables["passes"]["other_faults"].isna().all()

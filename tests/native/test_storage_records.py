@@ -1,12 +1,10 @@
 """What devices and the kernel's cache recorded of a load and a pass, byte by byte."""
 
-import struct
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.native.trace_bytes import MAIN, NONE, Trace, cache, device, file_map, load_begin, read, record, string
+from tests.native.trace_bytes import MAIN, NONE, Trace, cache, device, file_map, info, load_begin, read, record, string
 from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.trace import ModelTables, NativeTrace, read_trace
@@ -76,12 +74,8 @@ def test_a_trace_of_before_has_none_and_a_refusal_has_its_reason() -> None:
     trace = read(Trace().files())
     assert trace.tables["device"].empty and trace.tables["cache"].empty
     assert trace.facts["device_refused"] is None and trace.facts["cache_refused"] is None
-    refusals = [(9, "device.refused", "no block device"), (11, "cache.refused", "Function not implemented")]
-    infos = [
-        b"".join((string(n, key), string(n + 1, why), record(1, struct.pack("<II", n, n + 1))))
-        for n, key, why in refusals
-    ]
-    facts = read(with_records(before=tuple(infos)).files()).facts
+    refusals = *info(9, "device.refused", "no block device"), *info(11, "cache.refused", "Function not implemented")
+    facts = read(with_records(before=refusals).files()).facts
     assert facts["device_refused"] == "no block device" and facts["cache_refused"] == "Function not implemented"
 
 

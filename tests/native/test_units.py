@@ -91,6 +91,15 @@ def test_it_matters_not_how_much_is_read_at_a_time(computes: list[tuple[int, int
         assert getattr(in_windows.ops, column).tolist() == values.tolist(), column
 
 
+def exact_time(ticks: list[int], ns: list[int], at: int) -> int:
+    """The time of a tick as an exact fraction, rounded down: outside the moments the mean rate counts."""
+    i = max((i for i, t in enumerate(ticks) if t <= at), default=0)
+    rate = Fraction(ns[-1] - ns[0], ticks[-1] - ticks[0])
+    if ticks[0] <= at < ticks[-1]:
+        rate = Fraction(ns[i + 1] - ns[i], ticks[i + 1] - ticks[i])
+    return ns[i] + floor((at - ticks[i]) * rate)
+
+
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
@@ -103,15 +112,7 @@ def test_the_clock_is_a_straight_line_between_its_moments(steps: list[tuple[int,
         ticks.append(ticks[-1] + d_ticks)
         ns.append(ns[-1] + d_ns)
     times = clock_of(TSC, list(zip(ticks, ns, strict=True))).ns_of(np.array(queries))
-    whole = Fraction(ns[-1] - ns[0], ticks[-1] - ticks[0])
-    for at, time in zip(queries, times.tolist(), strict=True):
-        if at < ticks[0] or at >= ticks[-1]:
-            edge = 0 if at < ticks[0] else -1
-            exact = ns[edge] + (at - ticks[edge]) * whole
-        else:
-            i = max(i for i, t in enumerate(ticks) if t <= at)
-            exact = ns[i] + (at - ticks[i]) * Fraction(ns[i + 1] - ns[i], ticks[i + 1] - ticks[i])
-        assert time == floor(exact)
+    assert times.tolist() == [exact_time(ticks, ns, at) for at in queries]
     ordered = clock_of(TSC, list(zip(ticks, ns, strict=True))).ns_of(np.sort(np.array(queries)))
     assert (np.diff(ordered) >= 0).all()
 
@@ -142,11 +143,7 @@ def test_far_times_are_rounded_down_from_the_exact_fraction(steps: list[tuple[in
     queries = sorted(ticks[0] + int(part * (ticks[-1] - ticks[0])) for part in parts)
     queries = [query for query in queries if abs(query - ticks[0]) * whole < 1 << 54]
     times = clock_of(TSC, list(zip(ticks, ns, strict=True))).ns_of(np.array(queries, np.int64)).tolist()
-    for at, time in zip(queries, times, strict=True):
-        i = max((i for i, t in enumerate(ticks) if t <= at), default=0)
-        inside = ticks[0] <= at < ticks[-1]
-        rate = Fraction(ns[i + 1] - ns[i], ticks[i + 1] - ticks[i]) if inside else whole
-        assert time == ns[i] + floor((at - ticks[i]) * rate)
+    assert times == [exact_time(ticks, ns, at) for at in queries]
     assert times == sorted(times)
 
 

@@ -5,16 +5,12 @@ import struct
 import pandas as pd
 import pytest
 
-from tests.native.trace_bytes import NONE, Trace, compute, pass_begin, pass_end, read, record, split, string
+from tests.native.trace_bytes import NONE, Trace, compute, info, pass_begin, pass_end, read, record, split, string
 from tracegen.readers.native.trace import NativeTrace
 
 pytestmark = pytest.mark.native
 
 CONTEXT = record(8, struct.pack("<8I", 0, 0, 64, 64, 64, 1, 0, 0))  # types of K and V: the empty string
-
-
-def info(number: int, key: str, value: str) -> list[bytes]:
-    return [string(number, key), string(number + 1, value), record(1, struct.pack("<II", number, number + 1))]
 
 
 def attached_pass(number: int, *, sequences: int = 0, token: int = 7, place: int = -1, output: int = NONE) -> bytes:

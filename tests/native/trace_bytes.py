@@ -47,6 +47,11 @@ def string(number: int, text: str) -> bytes:
     return record(2, struct.pack("<II", number, len(data)) + data)
 
 
+def info(number: int, key: str, value: str) -> list[bytes]:
+    """A fact of the trace, with its two strings, of which the first has this number."""
+    return [string(number, key), string(number + 1, value), record(1, struct.pack("<II", number, number + 1))]
+
+
 def node(
     op: int, name: int, *, computes: int = 0, rows: int = 4, sources: tuple[int, ...] = (), view_of: int = NONE,
     nb: int = 4,
