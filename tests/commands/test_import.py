@@ -24,6 +24,7 @@ from tracegen.readers.foreign.folder import ROLES, TRACES
 from tracegen.readers.foreign.op_numbers import TABLES
 from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, OPS
 from tracegen.reading.notebook.loaded import LoadedRun, load
+from tracegen.storing import store
 from tracegen.storing.progress import Progress
 
 
@@ -141,11 +142,6 @@ def test_passes_tokens_and_the_faults_that_each_sample_has(name: str) -> None:
     assert all(c.detail for c in loaded.run.checks if c.state == "failed")
 
 
-def test_claims_are_kept_beside_what_was_inferred() -> None:
-    passes = imported(sample("v4b-1024-gpt-oss")).passes
-    assert passes["claimed_phase"].tolist() == ["PROMPT", "GENERATE"] and passes["claimed_token_id"].tolist() == [0, 0]
-
-
 def test_the_known_figures_of_gpt_oss() -> None:
     """Facts of the first analysis of this trace: 435 reads of a pass, 434 steps, none contiguous, 146 forward."""
     loaded = imported(sample("v4b-1024-gpt-oss"))
@@ -158,13 +154,10 @@ def test_the_known_figures_of_gpt_oss() -> None:
     assert (len(step), int((step == 0).sum()), int((step > 0).sum()), int((step < 0).sum())) == (434, 0, 146, 288)
     touched = loaded.touches
     assert set(touched["n_units"]) == {32} and set(touched["basis"]) == {"estimated"}
-
-
-def test_layer_and_component_come_from_names() -> None:
-    nodes = imported(sample("v4b-1024-gpt-oss")).graph_nodes
+    passes, nodes = loaded.passes, loaded.graph_nodes
+    assert passes["claimed_phase"].tolist() == ["PROMPT", "GENERATE"] and passes["claimed_token_id"].tolist() == [0, 0]
     assert nodes["layer"].max() == 23
-    sizes = nodes[nodes["kind"] == "op"].groupby("component", observed=True).size()
-    assert sizes["expert_gate"] > 0 and sizes["attention_q"] > 0 and sizes["router"] > 0
+    assert {"expert_gate", "attention_q", "router"} <= set(nodes.loc[nodes["kind"] == "op", "component"])
 
 
 def test_the_same_source_gives_the_same_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,9 +203,11 @@ def test_a_trace_alone_says_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_broken_companion_is_left_out_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One that was named must be whole."""
     folder = copy_of("v3-256-moe", tmp_path / "broken")
     dump = folder / "graphs" / "token_00000.dot"
     dump.write_text(dump.read_text()[:-40])
+    assert "expected a graph of ggml" in refused(capsys, folder / "tensor_trace.bin", dump)
     loaded = imported(folder)
     assert "left out: token_00000.dot: expected a graph of ggml" in capsys.readouterr().err
     assert check(loaded, "graphs_joined").state == "warning"
@@ -224,13 +219,6 @@ def test_a_broken_file_beside_the_trace_is_named(tmp_path: Path, capsys: pytest.
     for source in (folder, folder / "tensor_trace.bin"):
         assert main(["import", str(source), "--as", f"of-{source.name[:6]}"]) == 0
         assert "memory-map.json: cannot be read: Expecting value" in capsys.readouterr().err
-
-
-def test_a_companion_that_was_named_must_be_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = copy_of("v3-256-moe", tmp_path / "broken")
-    dump = folder / "graphs" / "token_00000.dot"
-    dump.write_text(dump.read_text()[:-40])
-    assert "expected a graph of ggml" in refused(capsys, folder / "tensor_trace.bin", dump)
 
 
 def test_a_list_of_another_model_is_reported(tmp_path: Path) -> None:
@@ -264,17 +252,8 @@ def test_the_exported_json_gives_what_the_records_give(tmp_path: Path) -> None:
     records = imported(sample("v4b-1024-gpt-oss"))
     folder = copy_of("v4b-1024-gpt-oss", tmp_path / "json", ("tensor_trace.bin",))
     exported = imported(folder, name="json")
-    for name in [
-        "passes",
-        "ops",
-        "graphs",
-        "graph_nodes",
-        "graph_edges",
-        "placements",
-        "touches",
-        "tensors",
-        "buffers",
-    ]:
+    names = ["passes", "ops", "graphs", "graph_nodes", "graph_edges", "placements", "touches", "tensors", "buffers"]
+    for name in names:
         pd.testing.assert_frame_equal(records.tables[name], exported.tables[name])
 
 
@@ -352,8 +331,6 @@ def test_bytes_that_were_not_recorded_are_not_shown_as_none(capsys: pytest.Captu
 
 
 def test_ctrl_c_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tracegen.storing import store
-
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -364,8 +341,6 @@ def test_ctrl_c_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_same_source_twice_at_once_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second import begins while the first one has looked for a run of this source, and not yet placed its own."""
-    from tracegen.storing import store
-
     folder, written = Path("experiments/it"), store.write_tables
     wanted = found_in([sample("v3-256-moe")], None, None, None)
     answers: list[tuple[str, bool]] = []

@@ -4,7 +4,6 @@ import re
 import socket
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -42,7 +41,7 @@ def test_a_project_is_written_and_its_site_is_clean(
     monkeypatch.chdir(here / name)
     assert main(["build", "--strict"]) == 0
     captured = capsys.readouterr()
-    assert captured.err == "" and Path(captured.out.strip()).is_file()
+    assert captured.err == "" and Path(captured.out.strip()).is_file() and not Path(".tracegen/mkdocs.yml").exists()
     front = Path("site/index.html").read_text(encoding="utf-8")
     assert 'href="experiments/index.html"' in front and 'href="reference/index.html"' in front
     entry = next(Path("site").glob("*first-entry*")).read_text(encoding="utf-8")
@@ -146,13 +145,6 @@ def test_a_site_without_a_front_page_begins_with_the_experiments(
     assert front == here / "site" / "experiments" / "index.html" and front.is_file()
 
 
-def test_settings_that_are_there_are_taken(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["init"]) == 0
-    (here / "elsewhere").mkdir()
-    assert main(["build"]) == 0
-    assert SAID not in capsys.readouterr().err and not (here / ".tracegen/mkdocs.yml").exists()
-
-
 @pytest.mark.parametrize("arguments", [["build"], ["serve"], ["build", "-f", "mkdocs.yml"]])
 def test_nothing_is_built_of_nothing(here: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     if "-f" in arguments:  # what was named is not replaced by something else
@@ -177,11 +169,6 @@ def test_runs_alone_are_served(here: Path) -> None:
             served.terminate()
             served.stderr.read()
     assert served.returncode == 143
-
-
-def test_the_templates_hold_no_settings_that_there_are_not() -> None:
-    text = (Path(__file__).parents[2] / "templates/project/experiment.toml").read_text()
-    assert {"question", "model", "prompt", "tokens"} <= set(tomllib.loads(text))
 
 
 @needs_root

@@ -64,9 +64,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return sizes
 
 
-@pytest.mark.parametrize(
-    ("options", "size_gib"), [([], 4), (["--size-gb", "1"], 1), (["--size-gb", "11.3"], 11.3), (["--size-gb=12"], 12)]
-)
+@pytest.mark.parametrize(("options", "size_gib"), [([], 4), (["--size-gb", "1"], 1), (["--size-gb", "11.3"], 11.3)])
 def test_gpt_oss_is_as_large_as_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], small: list[float], options: list[str], size_gib: float
 ) -> None:
@@ -79,7 +77,7 @@ def test_gpt_oss_is_as_large_as_asked(
     assert read_model(path).metadata["tracegen.seed"] == 3
 
 
-@pytest.mark.parametrize(("options", "n_layers"), [([], 24), (["--layers", "6"], 6), (["--layers=1"], 1)])
+@pytest.mark.parametrize(("options", "n_layers"), [([], 24), (["--layers=1"], 1)])
 def test_gpt_oss_has_as_many_layers_as_asked(
     tmp_path: Path, small: list[float], options: list[str], n_layers: int
 ) -> None:
@@ -94,13 +92,10 @@ def test_gpt_oss_has_as_many_layers_as_asked(
     [
         (["gpt-oss", "--size-gb", "0.99"], "model gpt-oss: 0.99 GiB is no size for it; choose from 1 to 12"),
         (["gpt-oss", "--size-gb", "12.1"], "12.1 GiB is no size for it; choose from 1 to 12"),
-        (["gpt-oss", "--size-gb", "-4"], "-4 GiB is no size"),
         (["gpt-oss", "--size-gb", "nan"], "nan GiB is no size"),
-        (["gpt-oss", "--size-gb", "inf"], "inf GiB is no size"),
         (["gpt-oss", "--seed", "-1"], "model gpt-oss: seed -1"),
         (["gpt-oss", "--dtype", "F16"], "--dtype: gpt-oss always has experts in MXFP4 and other matrices in Q8_0"),
         (["demo", "--size-gb", "4"], "--size-gb: demo has one size only; leave the option out, or write gpt-oss"),
-        (["tinyllama", "--size-gb", "0"], "--size-gb: tinyllama has one size only"),
         (["gpt-oss", "--layers", "0"], "model gpt-oss: 0 layers are not offered; choose from 1 to 24"),
         (["gpt-oss", "--layers", "25"], "model gpt-oss: 25 layers are not offered; choose from 1 to 24"),
         (["moe", "--layers", "4"], "--layers: moe has one number of layers only; leave the option out"),

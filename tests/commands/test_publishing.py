@@ -107,27 +107,22 @@ def test_withdraw(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "message"),
     [
         (("nothing", "-m", "x"), "no such experiment"),
+        (("empty", "-m", "x"), "has no run yet; `tracegen run` or `tracegen exec`"),
         (("sample", "1", "2", "-m", "x"), "is made of one run"),
         (("sample/run-001", "2", "-m", "x"), "2 runs were named"),
         (("sample/run-001", "--withdraw", "1", "-m", "x"), "takes a version and no runs"),
         (("sample", "9", "-m", "x"), "has no run '9'; its runs are 001"),
         (("sample", "-m", " "), "the message is empty"),
         (("sample", "--successor", "1", "-m", "x"), "only with --withdraw"),
-        (("sample", "1", "--withdraw", "1", "-m", "x"), "takes a version and no runs"),
         (("sample", "--withdraw", "1", "-m", "x"), "never published"),
     ],
 )
 def test_refusals(words: tuple[str, ...], message: str) -> None:
     a_run_folder(Path("experiments"), a_run())
+    Path("experiments/empty").mkdir()
     with pytest.raises(SettingsError, match=message):
         command(publish, *words)
     assert not (Path("experiments") / "sample" / "versions").exists()
-
-
-def test_an_experiment_without_runs() -> None:
-    Path("experiments/sample").mkdir(parents=True)
-    with pytest.raises(SettingsError, match="has no run yet; `tracegen run` or `tracegen exec`"):
-        command(publish, "sample", "-m", "x")
 
 
 def test_a_damaged_run_is_not_published() -> None:

@@ -172,11 +172,8 @@ def test_reads_and_writes_that_end_early_go_on(model: Path, monkeypatch: pytest.
         (["m.gguf", "m.gguf", "--order", "layer", "--force"], "m.gguf: is the file of MODEL itself"),
         (["m.gguf", "soft.gguf", "--order", "layer", "--force"], "soft.gguf: is the file of MODEL itself"),
         (["m.gguf", "hard.gguf", "--order", "layer", "--force"], "hard.gguf: is the file of MODEL itself"),
-        (["soft.gguf", "m.gguf", "--order", "layer", "--force"], "m.gguf: is the file of MODEL itself"),
         (["m.gguf", "dangling.gguf", "--order", "layer", "--force"], "dangling.gguf: is a link"),
-        (["m.gguf", "link.gguf", "--order", "layer", "--force"], "link.gguf: is a link"),
         (["none.gguf", "o.gguf", "--order", "layer"], "none.gguf: cannot be read: No such file"),
-        (["dir.gguf", "o.gguf", "--order", "layer"], "dir.gguf: is no regular file; name a GGUF model"),
         (["pipe.gguf", "o.gguf", "--order", "layer"], "pipe.gguf: is no regular file; name a GGUF model"),
         (["there.gguf", "o.gguf", "--order", "layer"], "there.gguf: is not a GGUF file"),
         (["big.gguf", "o.gguf", "--order", "layer"], "is a big-endian GGUF file; tracegen reads little-endian"),
@@ -195,7 +192,6 @@ def test_wrong_use_and_files(model: Path, capsys: pytest.CaptureFixture[str], wo
     Path("soft.gguf").symlink_to("m.gguf")
     Path("hard.gguf").hardlink_to("m.gguf")
     Path("dangling.gguf").symlink_to("elsewhere.gguf")
-    Path("link.gguf").symlink_to("there.gguf")
     os.mkfifo("pipe.gguf")
     data = model.read_bytes()
     Path("big.gguf").write_bytes(b"GGUF" + struct.pack(">I", 3) + data[8:])
@@ -205,7 +201,6 @@ def test_wrong_use_and_files(model: Path, capsys: pytest.CaptureFixture[str], wo
     Path("cut.gguf").write_bytes(data[:-40])
     Path("empty.gguf").write_bytes(made.header([made.pair("general.alignment", 10, struct.pack("<Q", 1 << 62))]))
     Path("huge.gguf").write_bytes(data[:8] + struct.pack("<Q", 1 << 60) + data[16:])
-    Path("far.gguf").write_bytes(gguf_file(SMALL).replace(b"\x05" + bytes(15), b"\x05" + bytes(13) + b"\x01\x00"))
     Path("far.gguf").write_bytes(made.header((), [made.tensor("a", (4,), 0, 1 << 40)]) + bytes(64))
     there = {path.name: path.lstat().st_ino for path in Path().iterdir()}
     assert reorder(*words) == 2
@@ -229,14 +224,10 @@ def test_a_damaged_file_is_refused_or_whole(tmp_path_factory: pytest.TempPathFac
     assert {each.name for each in folder.iterdir()} == {"m.gguf", "o.gguf"} if status == 0 else {"m.gguf"}
 
 
-def test_force_replaces_a_file(model: Path) -> None:
+def test_force_replaces_a_file_and_a_model_behind_a_link_is_read(model: Path) -> None:
     Path("o.gguf").write_bytes(b"old")
-    assert reorder(model, "o.gguf", "--order", "layer", "--force") == 0 and contents(Path("o.gguf")) == contents(model)
-
-
-def test_a_model_behind_a_link_is_read(model: Path) -> None:
     Path("soft.gguf").symlink_to(model)
-    assert reorder("soft.gguf", "o.gguf", "--order", "layer") == 0
+    assert reorder("soft.gguf", "o.gguf", "--order", "layer", "--force") == 0
     assert contents(Path("o.gguf")) == contents(model)
 
 
