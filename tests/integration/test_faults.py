@@ -83,18 +83,6 @@ def wrapper(folder: Path, build: Build, before: str = "", after: str = "") -> Pa
 # Models
 
 
-def test_a_missing_model(tracegen: Tracegen) -> None:
-    status, output = tracegen(*quick("nowhere.gguf"))
-    assert status == 2 and "nowhere.gguf: no such model file" in output
-
-
-def test_a_file_that_is_no_gguf(tracegen: Tracegen, here: Path) -> None:
-    (here / "picture.gguf").write_bytes(b"\x89PNG\r\n\x1a\n" * 100)
-    status, output = tracegen(*quick("picture.gguf"))
-    assert status == 2 and "picture.gguf" in output and "GGUF" in output
-    assert runs(here / "experiments" / "quick") == []
-
-
 def test_a_model_that_llama_cpp_refuses(tracegen: Tracegen, here: Path) -> None:
     writer = gguf.GGUFWriter(here / "strange.gguf", "abacus")
     writer.add_block_count(1)
@@ -164,18 +152,14 @@ def test_hooks_of_another_trace_version(tracegen: Tracegen, here: Path, demo: Pa
     assert runs(here / "experiments" / "quick") == []
 
 
-@pytest.mark.parametrize("size", [0, 4096])
-def test_an_empty_trace(tracegen: Tracegen, here: Path, demo: Path, hooked: Build, size: int) -> None:
-    """Files without bytes are refused; files without records make a run that says it is not usable."""
-    cut = f'truncate -s {size} "$TENSOR_TRACE_DIR"/*.tt'
+def test_a_trace_without_records(tracegen: Tracegen, here: Path, demo: Path, hooked: Build) -> None:
+    """It makes a run that says it is not usable."""
+    cut = 'truncate -s 4096 "$TENSOR_TRACE_DIR"/*.tt'
     status, output = tracegen(*quick(demo), program=wrapper(here, hooked, after=cut))
-    if size == 0:
-        assert status == 2 and "0 bytes" in output and runs(here / "experiments" / "quick") == []
-    else:
-        assert status == 1 and "not usable" in output and runs(here / "experiments" / "quick") == ["001"]
+    assert status == 1 and "not usable" in output and runs(here / "experiments" / "quick") == ["001"]
 
 
-@pytest.mark.parametrize("name", ["KILL", "ABRT", "SEGV"])
+@pytest.mark.parametrize("name", ["KILL", "SEGV"])
 def test_a_killed_program(tracegen: Tracegen, here: Path, demo: Path, hooked: Build, name: str) -> None:
     """The run is refused with the reason; what the program had recorded can be read to its last record."""
     folder = written(demo, **LONG_RUN)
@@ -264,14 +248,6 @@ def test_a_trace_directory_that_vanishes(tracegen: Tracegen, here: Path, demo: P
     assert "trace" in message and "No such file or directory" in message and "Traceback" not in message
 
 
-def test_two_traced_programs_in_one_directory(tracegen: Tracegen, here: Path, demo: Path, hooked: Build) -> None:
-    folder = written(demo)
-    twice = f'"{hooked.programs / TARGET}" "$@"'
-    status, message = tracegen("run", "case", program=wrapper(here, hooked, after=twice))
-    assert (status, runs(folder)) == (2, [])
-    assert "belongs to run" in message and "what was captured is kept in" in message
-
-
 def test_a_tracer_that_could_not_begin(tmp_path: Path) -> None:
     """Hooked, and without a place to write: the tracer's own words, not "no hooks"."""
     (tmp_path / "trace").mkdir()
@@ -279,8 +255,6 @@ def test_a_tracer_that_could_not_begin(tmp_path: Path) -> None:
     command = ("sh", "-c", f"echo some log; echo {shlex.quote(output)} >&2; echo more >&2")
     with pytest.raises(EnvironmentFailure, match="sh: nothing is recorded: /full/disk: No space left on device; fix"):
         measuring._capture(Experiment("case", "", "demo", "Hello", 1), command, tmp_path, Pressure(), None)
-    with pytest.raises(EnvironmentFailure, match=r"no llama\.cpp with the hooks"):
-        measuring._capture(Experiment("case", "", "demo", "Hello", 1), ("true",), tmp_path, Pressure(), None)
 
 
 # Ctrl-C
@@ -303,10 +277,7 @@ def test_ctrl_c_while_llama_cpp_runs(here: Path, demo: Path, hooked: Build) -> N
     assert (failed / "raw" / "stderr.txt").stat().st_size
 
 
-@pytest.mark.parametrize(
-    ("module", "stage"),
-    [(measuring, "traced_program"), (recording, "read_trace"), (recording, "checks_of"), (recording, "facts_of")],
-)
+@pytest.mark.parametrize(("module", "stage"), [(measuring, "traced_program"), (recording, "facts_of")])
 def test_ctrl_c_at_other_stages(
     tracegen: Tracegen, here: Path, demo: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, stage: str
 ) -> None:
@@ -324,46 +295,29 @@ def test_ctrl_c_at_other_stages(
 # Runs that exist
 
 
-@pytest.fixture
-def stored(tracegen: Tracegen, here: Path, demo: Path) -> Path:
-    """A whole run."""
+def test_a_whole_run_verifies_and_reads_anew_and_changed_evidence_is_found(
+    tracegen: Tracegen, here: Path, demo: Path
+) -> None:
     status, output = tracegen(*quick(demo))
     assert status == 0, output
-    return here / "experiments" / "quick" / "runs" / "001"
-
-
-def test_a_whole_run_verifies_and_reads_anew(tracegen: Tracegen, stored: Path) -> None:
-    before = {path.name: path.read_bytes() for path in (stored / "tables").iterdir()}
-    assert tracegen("show", "quick", "--verify")[0] == 0 and tracegen("read", "quick")[0] == 0
-    assert {path.name: path.read_bytes() for path in (stored / "tables").iterdir()} == before
+    stored = here / "experiments" / "quick" / "runs" / "001"
+    tables = {path.name: path.read_bytes() for path in (stored / "tables").iterdir()}
     assert tracegen("show", "quick", "--verify")[0] == 0
-
-
-@pytest.mark.parametrize("verb", [("show", "quick", "--verify"), ("read", "quick")], ids=["show --verify", "read"])
-@pytest.mark.parametrize("fault", ["missing", "changed"])
-def test_missing_or_changed_evidence(tracegen: Tracegen, stored: Path, verb: tuple[str, ...], fault: str) -> None:
-    segment = next((stored / "raw" / "trace").glob("*.main.tt.zst"))
-    if fault == "missing":
-        segment.unlink()
-    else:
-        data = bytearray(segment.read_bytes())
-        data[len(data) // 2] ^= 1
-        segment.write_bytes(data)
-    status, output = tracegen(*verb)
-    assert status == 2
-    assert segment.name in output and ("is missing" if fault == "missing" else "has changed") in output
-
-
-@pytest.mark.parametrize("lost", ["one", "all"])
-def test_tables_can_be_made_again(tracegen: Tracegen, stored: Path, lost: str) -> None:
-    if lost == "all":
-        shutil.rmtree(stored / "tables")
-    else:
-        (stored / "tables" / "ops.parquet").unlink()
+    shutil.rmtree(stored / "tables")
     status, output = tracegen("show", "quick")
     assert (status, "`tracegen read` makes the tables anew" in output) == (2, True)
-    assert tracegen("read", "quick")[0] == 0 and tracegen("show", "quick")[0] == 0
+    assert tracegen("read", "quick")[0] == 0
+    assert {path.name: path.read_bytes() for path in (stored / "tables").iterdir()} == tables
     assert tracegen("show", "quick", "--verify")[0] == 0
+    segment = next((stored / "raw" / "trace").glob("*.main.tt.zst"))
+    changed = bytearray(segment.read_bytes())
+    changed[len(changed) // 2] ^= 1
+    segment.write_bytes(changed)
+    for fault in ("has changed", "is missing"):
+        for verb in (("show", "quick", "--verify"), ("read", "quick")):
+            status, output = tracegen(*verb)
+            assert status == 2 and segment.name in output and fault in output
+        segment.unlink(missing_ok=True)
 
 
 # Text that would steer a terminal
@@ -388,19 +342,6 @@ def test_control_characters_in_prompt_and_model_are_shown_as_escapes(
     for options in ([], ["--csv"], ["--json"]):
         status, output = tracegen("tensors", model.name, *options)
         assert (status, steers(output)) == (0, False), options
-
-
-def test_control_characters_in_tensor_names_are_shown_as_escapes(tracegen: Tracegen, here: Path, demo: Path) -> None:
-    data = demo.read_bytes()
-    name, hostile = b"blk.0.attn_norm.weight", b"blk.0.\x1b[2J\x07\x7f_norm.weight"
-    hostile = hostile[: len(name)].ljust(len(name), b"x")
-    (here / "evil.gguf").write_bytes(data.replace(name, hostile))
-    for options in ([], ["--csv"], ["--json"]):
-        status, output = tracegen("tensors", "evil.gguf", *options)
-        assert (status, steers(output)) == (0, False), options
-        assert "[2J" in output
-    status, output = tracegen(*quick("evil.gguf"))
-    assert (status, steers(output)) == (2, False), "llama.cpp misses the tensor; its last lines name others"
 
 
 def test_control_characters_in_what_was_typed_are_shown_as_escapes(tracegen: Tracegen, here: Path) -> None:

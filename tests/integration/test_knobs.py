@@ -51,14 +51,22 @@ def faults_in(loaded: LoadedRun, kind: str) -> int:
     return int(loaded.passes.loc[loaded.passes["kind"] == kind, "major_faults"].sum())
 
 
+def first_page_of_weights(loaded: LoadedRun) -> int:
+    return int(loaded.tensors["offset"].min()) // mmap.PAGESIZE
+
+
 def test_prefault_decides_which_pass_reads_a_cold_file(hooked: Build, moe: Path, tmp_path: Path) -> None:
     """With it the load reads the whole file, without it the prompt does, page by page; the text is the same."""
     size = moe.stat().st_size
-    whole = ran(hooked, tmp_path, moe, page_cache="cold")
+    whole = ran(hooked, tmp_path, moe, page_cache="cold", residency=True)
     before, after = cache_of(whole)
     assert before == 0 and 0.98 * size < after <= size
     assert whole.run.facts["settings"]["prefault"] is True
     assert size <= read_in(whole, "load") < 1.1 * size and read_in(whole, "prompt") < 0.1 * size
+    pages = set(range(first_page_of_weights(whole), -(-size // mmap.PAGESIZE)))
+    after_load = resident(whole, 0)
+    # a kernel that reclaims early takes some back before the load has ended
+    assert after_load <= pages and len(pages - after_load) < max(FEW, len(pages) // 30)
     parts = ran(hooked, tmp_path, moe, page_cache="cold", prefault=False)
     before, after = cache_of(parts)
     assert before == 0 and after > 0 and parts.run.facts["settings"]["prefault"] is False
@@ -92,10 +100,6 @@ def test_a_run_does_not_warm_its_model_for_the_next_one(
     assert loaded.run.facts["model"]["sha256"] == sha256_of(moe)
 
 
-def first_page_of_weights(loaded: LoadedRun) -> int:
-    return int(loaded.tensors["offset"].min()) // mmap.PAGESIZE
-
-
 def test_residency_grows_by_what_ops_touch(hooked: Build, moe: Path, tmp_path: Path) -> None:
     """After each pass the pages of all that its ops used of the mapping are in memory; mincore from outside agrees."""
     loaded = ran(hooked, tmp_path, moe, page_cache="cold", prefault=False, residency=True)
@@ -117,11 +121,3 @@ def test_residency_grows_by_what_ops_touch(hooked: Build, moe: Path, tmp_path: P
     whole = [page for page in after[-1] if (page + 1) * mmap.PAGESIZE <= moe.stat().st_size]
     outside = cache_of(loaded)[1] - len(whole) * mmap.PAGESIZE
     assert -FEW * mmap.PAGESIZE <= outside <= (head + 1) * mmap.PAGESIZE + UNDER_WAY
-
-
-def test_with_prefault_the_load_leaves_the_whole_file_in_memory(hooked: Build, moe: Path, tmp_path: Path) -> None:
-    loaded = ran(hooked, tmp_path, moe, page_cache="cold", residency=True)
-    n_pages = -(-moe.stat().st_size // mmap.PAGESIZE)
-    whole, after_load = set(range(first_page_of_weights(loaded), n_pages)), resident(loaded, 0)
-    # a kernel that reclaims early takes some back before the load has ended
-    assert after_load <= whole and len(whole - after_load) < max(FEW, len(whole) // 30)

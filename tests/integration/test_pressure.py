@@ -69,15 +69,12 @@ def test_it_is_given_back_when_the_program_fails(ran: Ran, tmp_path: Path, hooke
     assert locked._own_locked() == before
 
 
-def test_more_than_there_is_runs_nothing(ran: Ran) -> None:
+def test_what_this_machine_does_not_allow_runs_nothing(ran: Ran) -> None:
     status, output, run = ran(mlock_gb=100_000)
     assert status == 2 and run is None and "mlock_gb: 100,000 GiB cannot be locked" in output
-    assert not Path("experiments/case/failed").exists()
-
-
-def test_a_limit_that_this_machine_does_not_allow_runs_nothing(ran: Ran) -> None:
     status, output, run = ran(memory_limit_gb=100_000, page_cache="cold")
     assert status == 2 and run is None and "memory_limit_gb: 100,000 GiB would limit nothing" in output
+    assert not Path("experiments/case/failed").exists()
 
 
 @pytest.mark.usefixtures("limits")
