@@ -31,28 +31,13 @@ def experiment(request: pytest.FixtureRequest, models: Path) -> Experiment:
 
 
 def completion(experiment: Experiment, build: Build, **environment: str) -> tuple[str, str]:
-    """Text and log of llama-completion.
-
-    Without our hooks it may end before the thread that writes its log, and lose text and
-    counters: such a run says nothing and is repeated.
-    """
+    """Text and log of llama-completion."""
     command = command_for(experiment, build.programs / TARGET, Path(experiment.model))
-    for _ in range(1 if build.traced else 100):
-        ended = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
-            env={**os.environ, **environment}, timeout=120,
-        )  # fmt: skip
-        if timings_in(ended.stderr)["graphs_reused"] is not None:
-            return ended.stdout, ended.stderr
-    raise AssertionError(f"{TARGET} did not write its counters:\n{ended.stderr[-2000:]}")
-
-
-def test_text_is_the_same(experiment: Experiment, hooked: Build, plain: Build, tmp_path: Path) -> None:
-    traced, _ = completion(experiment, hooked, **environment_for(experiment, tmp_path))
-    assert any(tmp_path.iterdir()), "it was traced"
-    untraced, _ = completion(experiment, hooked)
-    unhooked, _ = completion(experiment, plain)
-    assert traced.strip() and traced == untraced == unhooked
+    ended = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
+        env={**os.environ, **environment}, timeout=120,
+    )  # fmt: skip
+    return ended.stdout, ended.stderr
 
 
 def test_every_pass_says_what_it_cost(experiment: Experiment, hooked: Build, tmp_path: Path) -> None:
