@@ -24,6 +24,13 @@ def trace(written: Path) -> NativeTrace:
 
 
 @pytest.fixture(scope="module")
+def of_model(written: Path) -> NativeTrace:
+    """The same, as if the file that it mapped were a model of 64 pages."""
+    file = dict(file=0, model=0, split_index=0, path="small.gguf", size_bytes=1 << 18, axis_begin=0)
+    return read_trace(segment_files(written), ModelTables(frame("files", [file]), frame("tensors")))
+
+
+@pytest.fixture(scope="module")
 def dump(tools: Path, written: Path) -> list[str]:
     ended = subprocess.run([tools / "tt_dump", "--events", written], capture_output=True, text=True, check=True)
     return ended.stdout.splitlines()
@@ -154,11 +161,9 @@ def test_splits_and_copies(trace: NativeTrace) -> None:
     assert not (ops["backend"] == "GPU").any() and set(ops.loc[ops["node"] == 8, "state"]) == {"off"}
 
 
-def test_residency(written: Path, trace: NativeTrace) -> None:
+def test_residency(of_model: NativeTrace, trace: NativeTrace) -> None:
     """The first page of the file was unmapped, so the mapping begins at page 1; the passes change no residency."""
-    file = dict(file=0, model=0, split_index=0, path="small.gguf", size_bytes=1 << 18, axis_begin=0)
-    model = ModelTables(frame("files", [file]), frame("tensors"))
-    rows = read_trace(segment_files(written), model).tables["residency"].values.tolist()
+    rows = of_model.tables["residency"].values.tolist()
     assert trace.tables["residency"].empty  # without tables of the model the file is unknown
     assert rows == [[pass_id, 0, first, n] for pass_id in range(4) for first, n in ((1, 2), (11, 1))]
 
@@ -178,10 +183,8 @@ def test_devices(trace: NativeTrace, dump: list[str]) -> None:
     assert table["counted_ns"].tolist() == [int(row["time_ns"]) - int(row["begin_ns"]) for row in records]
 
 
-def test_the_cache(written: Path, trace: NativeTrace, dump: list[str]) -> None:
-    file = dict(file=0, model=0, split_index=0, path="small.gguf", size_bytes=1 << 18, axis_begin=0)
-    model = ModelTables(frame("files", [file]), frame("tensors"))
-    table = read_trace(segment_files(written), model).tables["cache"]
+def test_the_cache(of_model: NativeTrace, trace: NativeTrace, dump: list[str]) -> None:
+    table = of_model.tables["cache"]
     assert trace.tables["cache"].empty  # nobody knows the file
     assert table["pass_id"].tolist() == [0, 1, 2, 3] and set(table["file"]) == {0}
     for name in ("cached", "dirty", "evicted", "recently_evicted"):
@@ -206,22 +209,13 @@ def test_the_trace_of_a_killed_process_is_read_to_its_end(tools: Path, killed: P
 
 def test_tt_dump_refuses_invalid_files(build: Build, written: Path, tmp_path: Path) -> None:
     program = build("tools") / "asan" / "tt_dump"
-    main = next(written.glob("*.main.tt"))
-    for size in (0, 50, 4096 + 3, 4096 + 70):
-        cut = tmp_path / "cut.tt"
-        cut.write_bytes(main.read_bytes()[:size])
-        assert "cut.tt: byte" in _refused(program, cut)
-    assert "usage" in _refused(program) and "holds no trace" in _refused(program, _empty(tmp_path))
-    for i, payload in enumerate(GARBAGE):
+    (tmp_path / "empty").mkdir()
+    assert "usage" in _refused(program) and "holds no trace" in _refused(program, tmp_path / "empty")
+    whole = next(written.glob("*.main.tt")).read_bytes()
+    for i, payload in enumerate((*GARBAGE, *(whole[:size] for size in (0, 50, 4096 + 3, 4096 + 70)))):
         broken = tmp_path / f"{i}.tt"
         broken.write_bytes(payload)
         assert f"{i}.tt: byte" in _refused(program, broken)
-
-
-def _empty(folder: Path) -> Path:
-    empty = folder / "empty"
-    empty.mkdir()
-    return empty
 
 
 def _refused(program: Path, *arguments: Path) -> str:
