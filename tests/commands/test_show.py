@@ -94,10 +94,8 @@ def test_rows_left_out_are_counted(tables: dict[str, pd.DataFrame], capsys: pyte
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--ops", "--limit", "-3"), "Invalid value for '--limit': '-3' is no number of rows; write 1 or more"),
         (("--ops", "--limit", "0"), "Invalid value for '--limit': '0' is no number of rows; write 1 or more"),
         (("--limit", "3"), "--limit: is allowed only with --ops"),
-        (("--buffers", "--limit", "3"), "--limit: is allowed only with --ops"),
         (("--pass", "1"), "--pass: is allowed only with --ops"),
         (("--ops", "--pass", "99"), "--pass: is 99; this run has the passes 0 to 4"),
     ],
@@ -121,12 +119,6 @@ def test_the_largest_buffers_come_first(here: Path, capsys: pytest.CaptureFixtur
     assert [(row["buffer_id"], row["event"]) for row in rows] == [
         (2, "alloc"), (2, "free"), (1, "alloc"), (0, "alloc"), (3, "alloc"),
     ]  # fmt: skip
-
-
-def test_the_help_says_what_the_json_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "--help"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    assert all(word in text for word in ("plain numbers", "_ns", "_bytes", "null: not recorded"))
 
 
 def on_a_terminal(folder: Path, *arguments: str, columns: int) -> str:
