@@ -207,7 +207,7 @@ def test_a_version_without_lines_that_was_changed_is_refused(name: str, capsys: 
     assert f"{path.name}: is missing or has changed" in refused(capsys, "demo@v1", "--issue")
 
 
-@pytest.mark.parametrize("named", ["sample@v1", "disk-small@v1"])
+@pytest.mark.parametrize("named", ["sample@v1", "sample@v2", "disk-small@v1"])
 def test_committed_versions(named: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     folder = ROOT / "experiments" / named.replace("@v", "/versions/")
