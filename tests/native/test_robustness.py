@@ -1,7 +1,6 @@
 """Small traces, cut at every byte and with every byte changed, give tables and a verdict, or a TraceFormatError."""
 
 import random
-from collections.abc import Iterator
 from contextlib import suppress
 
 import numpy as np
@@ -76,24 +75,15 @@ def test_flipped_bits_in_the_headers(files: Files, step: int) -> None:
             assert survived == (64 <= byte < 80 or byte >= 4128), f"{name}: byte {byte}"
 
 
-def test_a_flipped_bit_in_a_sealed_payload(files: Files) -> None:
-    for name, bit in _bits(files, 200):
-        assert not _survives({**files, name: _flipped(files[name], 8 * 4160 + bit)})
-
-
 @pytest.mark.parametrize("n", [100, pytest.param(1000, marks=pytest.mark.nightly)])
 def test_flipped_bits_in_an_unsealed_payload(files: Files, n: int) -> None:
-    survived = 0
-    for name, bit in _bits(files, n):
-        survived += _survives({**files, name: _unsealed(files[name], _flipped(_payload(files[name]), bit))})
-    assert 0 < survived < n
-
-
-def _bits(files: Files, n: int) -> Iterator[tuple[str, int]]:
-    chosen = random.Random(SEED)
+    survived, chosen = 0, random.Random(SEED)
     for _ in range(n):
         name = chosen.choice(sorted(files))
-        yield name, chosen.randrange(8 * len(_payload(files[name])))
+        payload = _payload(files[name])
+        changed = _flipped(payload, chosen.randrange(8 * len(payload)))
+        survived += _survives({**files, name: _unsealed(files[name], changed)})
+    assert 0 < survived < n
 
 
 def test_every_byte_of_a_sealed_trace(files: Files) -> None:
