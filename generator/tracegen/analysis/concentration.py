@@ -45,7 +45,7 @@ def piece_use(tables: Tables, used: pd.DataFrame, accesses: pd.DataFrame, cut: p
         {
             "touched_bytes": grouped["touched_bytes"].sum(),
             "n_accesses": grouped.size(),
-            "work_ns": grouped["work_ns"].sum().mask(grouped["work_ns"].count() < grouped.size()),
+            "work_ns": grouped["work_ns"].sum(skipna=False),
         }
     ).reindex(range(len(cut)), fill_value=0)
     table = cut[["tensor", "expert"]].assign(size_bytes=end - begin)

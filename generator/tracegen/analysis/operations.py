@@ -46,11 +46,10 @@ def op_rows(
 def touched_by_memory(accessed: pd.DataFrame) -> pd.DataFrame:
     """Bytes that each op touched, one column per kind of memory; null where those of one operand are not known."""
     rows = accessed[accessed["memory"].notna()]
-    keys = ["pass_id", "node", "memory"]
-    grouped = rows.groupby(keys, observed=True)["touched_bytes"]
-    sums = grouped.sum().mask(grouped.count() < grouped.size())
-    table = sums.unstack("memory").reindex(columns=list(MEMORY_KINDS))
-    known = rows.groupby(keys, observed=True).size().unstack("memory").reindex(columns=list(MEMORY_KINDS))
+    grouped = rows.groupby(["pass_id", "node", "memory"], observed=True)["touched_bytes"]
+    table, known = (
+        of.unstack("memory").reindex(columns=list(MEMORY_KINDS)) for of in (grouped.sum(skipna=False), grouped.size())
+    )
     table = table.where(known.notna(), 0).astype("Int64")
     table.columns = pd.Index([f"{memory}_bytes" for memory in MEMORY_KINDS])
     return table.reset_index()

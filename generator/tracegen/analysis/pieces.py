@@ -87,10 +87,8 @@ def piece_use(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.DataF
     spans["work_ns"] = spans["work_ns"].astype("Int64")
     operand = operand.merge(spans, on=["pass_id", "node"], how="left")
     grouped = operand.groupby(keys, observed=True)
-    table = grouped.agg(n_uses=("slot", "size"), touched_bytes=("touched_bytes", "sum")).reset_index()
-    work = grouped["work_ns"].sum().mask(grouped["work_ns"].count() < grouped.size())
-    table["work_ns"] = work.to_numpy()
-    return table[names]
+    table = grouped.agg(n_uses=("slot", "size"), touched_bytes=("touched_bytes", "sum"))
+    return table.assign(work_ns=grouped["work_ns"].sum(skipna=False)).reset_index()[names]
 
 
 def bytes_in(ranges_: pd.DataFrame, begin: np.ndarray, end: np.ndarray) -> pd.DataFrame:

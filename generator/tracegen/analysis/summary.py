@@ -70,8 +70,7 @@ def pass_bytes(passes: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
     """
     wanted = [f"{memory}_bytes" for memory in MEMORY_KINDS]
     ran = ops[ops["state"].isin(["executed", "fused"])]
-    grouped = ran.groupby("pass_id")[wanted]
-    sums = grouped.sum().mask(grouped.count().lt(grouped.size(), axis=0))
+    sums = ran.groupby("pass_id")[wanted].sum(skipna=False)
     return passes[["pass_id"]].merge(sums.reset_index(), on="pass_id", how="left")
 
 

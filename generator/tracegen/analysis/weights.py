@@ -33,8 +33,8 @@ def touched_by_group(ops: pd.DataFrame, pass_ids: pd.Series, group_of: Mapping[s
     """
     ran = ops[ops["pass_id"].isin(pass_ids) & ops["state"].isin(["executed", "fused"])]
     columns = ["disk_bytes", "copied_bytes", "buffer_bytes"]
-    grouped = ran.groupby(ran["component"].astype("object").map(group_of).fillna("other").rename("group"))[columns]
-    sums = grouped.sum().mask(grouped.count().lt(grouped.size(), axis=0)).astype("Float64") / max(len(pass_ids), 1)
+    group = ran["component"].astype("object").map(group_of).fillna("other").rename("group")
+    sums = ran.groupby(group)[columns].sum(skipna=False).astype("Float64") / max(len(pass_ids), 1)
     weights = sums["disk_bytes"] + sums["copied_bytes"]
     table = pd.DataFrame({"weight_bytes": weights, "buffer_bytes": sums["buffer_bytes"]}).reset_index()
     unknown_before_none = table["weight_bytes"].fillna(0.5)
@@ -53,8 +53,7 @@ def touched_by_name(accessed: pd.DataFrame, tensors: pd.DataFrame, pass_ids: pd.
     rows = accessed.loc[accessed["pass_id"].isin(pass_ids), ["tensor", "memory", "touched_bytes"]]
     rows = rows[rows["tensor"].notna() & rows["memory"].isin(["disk", "copied"])]
     rows = rows.assign(name=rows["tensor"].astype("int64").map(named.set_index("tensor")["name"]))
-    grouped = rows.groupby("name")["touched_bytes"]
-    touched = grouped.sum().mask(grouped.count() < grouped.size()).astype("Float64") / max(len(pass_ids), 1)
+    touched = rows.groupby("name")["touched_bytes"].sum(skipna=False).astype("Float64") / max(len(pass_ids), 1)
     largest = named.sort_values("size_bytes", ascending=False, kind="stable")
     table = largest.groupby("name").agg(
         dtype=("dtype", "first"), n_tensors=("name", "size"), size_bytes=("size_bytes", "sum")
