@@ -41,11 +41,7 @@ def fold(tables: Tables, graph: int) -> tuple[Block, ...]:
     """
     nodes = tables["graph_nodes"]
     nodes = nodes[(nodes["graph"] == graph).to_numpy()].sort_values("node")
-    edges = tables["graph_edges"]
-    edges = edges[(edges["graph"] == graph).to_numpy()].sort_values(["target", "slot"])
-    sources: dict[int, list[int]] = {}
-    for source, target in zip(edges["source"], edges["target"], strict=True):
-        sources.setdefault(int(target), []).append(int(source))
+    sources = sources_of(tables, graph)
     place = _places(nodes, sources)
     members: dict[int | str, list[int]] = {}
     for node, where in place.items():
@@ -54,6 +50,14 @@ def fold(tables: Tables, graph: int) -> tuple[Block, ...]:
     numbers = sorted(where for where in members if isinstance(where, int))
     order: list[int | str] = ["graph", "input", *numbers, "output"]
     return _joined([(where, members[where]) for where in order if where in members], sources, place, text)
+
+
+def sources_of(tables: Tables, graph: int) -> dict[int, list[int]]:
+    """The nodes that each node of the graph reads, in order of its operands; nodes that read none are left out."""
+    edges = tables["graph_edges"]
+    edges = edges[(edges["graph"] == graph).to_numpy(bool)].sort_values(["target", "slot"])
+    read = edges.groupby("target")["source"].agg(list)
+    return dict(zip(read.index.tolist(), read, strict=True))
 
 
 def _places(nodes: pd.DataFrame, sources: dict[int, list[int]]) -> dict[int, int | str]:

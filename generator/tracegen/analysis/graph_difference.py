@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.blocks import sources_of
 from tracegen.analysis.node_means import node_means, population
 from tracegen.analysis.operations import op_rows
 from tracegen.analysis.passes import measured, of_kind
@@ -40,17 +41,13 @@ def nodes_of(tables: Tables, graph: int) -> pd.DataFrame:
     label = {
         n: _NUMBER.sub("unnamed", name) for n, name in zip(every["node"].tolist(), every["name"].tolist(), strict=True)
     }
-    edges = tables["graph_edges"]
-    edges = edges[(edges["graph"] == graph).to_numpy(bool)].sort_values(["target", "slot"])
-    operands: dict[int, list[str]] = {}
-    for target, source in zip(edges["target"].tolist(), edges["source"].tolist(), strict=True):
-        operands.setdefault(target, []).append(label.get(source, "?"))
+    sources = sources_of(tables, graph)
     rows = every[(every["kind"] == "op").to_numpy(bool)].sort_values("node")
     shape = rows[[f"ne{i}" for i in range(4)]].astype("string").fillna("?").agg(" × ".join, axis=1)
     table = rows[["node", "op", "layer", "component", "dtype", "op_params"]].assign(
         name=[label[n] for n in rows["node"]],
         shape=shape,
-        operands=[", ".join(operands.get(n, [])) for n in rows["node"]],
+        operands=[", ".join(label.get(source, "?") for source in sources.get(n, ())) for n in rows["node"]],
     )
     passes = population(tables, [graph]).passes
     means = node_means(op_rows(tables, passes), passes)

@@ -14,7 +14,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from tracegen.analysis.accesses import Tables
-from tracegen.analysis.blocks import Block, fold
+from tracegen.analysis.blocks import Block, fold, sources_of
 from tracegen.charts import theme
 from tracegen.charts.graph.layout import lay_out
 from tracegen.charts.graph.overview import draw_overview
@@ -61,13 +61,9 @@ def draw_graph(tables: Tables, graph: int, *, pass_id: int | None, operations: s
     nodes = tables["graph_nodes"]
     rows = nodes[(nodes["graph"] == graph).to_numpy()].astype(object).to_dict("records")
     info: dict[int, dict[Any, Any]] = {int(row["node"]): row for row in rows}
-    edges = tables["graph_edges"]
-    edges = edges[(edges["graph"] == graph).to_numpy()].sort_values(["target", "slot"])
     home = {node: (i, k) for i, b in enumerate(blocks) for k, member in enumerate(b.members) for node in member}
-    sources: dict[int, list[int]] = {}
-    for source, target in zip(edges["source"], edges["target"], strict=True):
-        if int(target) in home:  # not for a leaf that another graph computed: its sources are not drawn here
-            sources.setdefault(int(target), []).append(int(source))
+    # not for a leaf that another graph computed: its sources are not drawn here
+    sources = {target: read for target, read in sources_of(tables, graph).items() if target in home}
     link = "" if pass_id is None else f"{operations}#pass={pass_id}&node="
     readers: dict[int, set[tuple[int, int]]] = {}
     for target, read in sources.items():
@@ -134,10 +130,7 @@ def _shapes(
     folded: bool,
 ) -> tuple[dict[str, Shape], list[tuple[str, str]]]:
     """The shapes of a block by id, and its edges; weights, inputs and copies stand beside the op that reads them."""
-    readers: dict[int, int] = {}
-    for node in lead:
-        for source in sources.get(node, ()):
-            readers[source] = readers.get(source, 0) + 1
+    readers = Counter(source for node in lead for source in sources.get(node, ()))
     hubs = {source for source, n in readers.items() if n > HUB}
     shapes: dict[str, Shape] = {}
     lines: list[tuple[str, str]] = []
