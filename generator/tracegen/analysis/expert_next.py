@@ -26,6 +26,7 @@ import pandas as pd
 
 from tracegen.analysis import chance
 from tracegen.analysis.expert_rows import Layer, SameRows, groups
+from tracegen.analysis.stack_distance import previous_use
 
 LEARNED = 0.8  # of the token rows
 N_PARTS = 10
@@ -85,7 +86,8 @@ def _pair(a: Layer, b: Layer, who: np.ndarray, n_learned: int) -> tuple[np.ndarr
     guessed = _first(scores, use, b.n_chosen)
     chose = y[n_learned:]
     most = _first(use[None], use, b.n_chosen)
-    before = np.where(_earlier(who)[n_learned:, None] >= 0, y[_earlier(who)[n_learned:]], most)
+    earlier = previous_use(who)[n_learned:]  # the row before each in its sequence
+    before = np.where(earlier[:, None] >= 0, y[earlier], most)
     n_choices = chose.sum()
     others = {
         "most": float((most * chose).sum() / n_choices),
@@ -102,15 +104,6 @@ def _first(scores: np.ndarray, use: np.ndarray, k: int) -> np.ndarray:
     chosen = np.zeros(scores.shape)
     np.put_along_axis(chosen, ranks[:, :k], 1.0, axis=1)
     return chosen
-
-
-def _earlier(who: np.ndarray) -> np.ndarray:
-    """The place of the row before each in its sequence, -1 for none."""
-    order = np.argsort(who, kind="stable")
-    earlier = np.full(len(who), -1)
-    same = who[order[1:]] == who[order[:-1]]
-    earlier[order[1:][same]] = order[:-1][same]
-    return earlier
 
 
 def _record(shared: np.ndarray, others: Mapping[str, float], n_learned: int) -> dict[str, object]:
