@@ -105,15 +105,11 @@ def by_kind(accesses: pd.DataFrame, cut: pd.DataFrame) -> dict[str, Reuse]:
     """
     of_each = of_pieces(accesses, cut)
     is_expert = cut["expert"].notna().to_numpy()
-    found = {
-        "expert": of_each.of(np.flatnonzero(is_expert)),
-        "tensor": of_each.of(np.flatnonzero(~is_expert)),
-    }
+    found = {"tensor": of_each.of(np.flatnonzero(~is_expert))}
     if is_expert.any():
         whole = cut.groupby("tensor", as_index=False).agg(begin=("begin", "min"), end=("end", "max"))
+        found = {"expert": of_each.of(np.flatnonzero(is_expert)), **found}
         found["whole tensor"] = of_pieces(accesses, whole.sort_values("begin", kind="stable"))
-    else:
-        del found["expert"]
     return found | {f"{size} bytes": of_granules(accesses, size) for size in GRANULES}
 
 

@@ -179,11 +179,11 @@ def _grown(n: float, factor: float) -> int:
     return max(math.floor(n) + 1, math.ceil(min(n * factor**2, 1e9)))
 
 
-def _checked(name: str, values: Sequence[float], most: int = MOST_VALUES) -> Floats:
+def _checked(name: str, values: Sequence[float]) -> Floats:
     if len(values) == 0:
         raise ValueError(f"{name} has no values")
-    if len(values) > most:
-        raise ValueError(f"{name} has {len(values)} values; at most {most} are compared")
+    if len(values) > MOST_VALUES:
+        raise ValueError(f"{name} has {len(values)} values; at most {MOST_VALUES} are compared")
     for place, value in enumerate(values):
         if not _is_value(value):
             raise ValueError(f"{name}[{place}] is {value!r}: it must be a finite number that is not negative")

@@ -50,9 +50,9 @@ def segments(tables: Tables, pass_id: int, n_bins: int = 600, max_segments: int 
     faults = tables["faults"][(tables["faults"]["pass_id"] == pass_id).fillna(False).to_numpy(bool)]
     table = _cut_out(table, faults.dropna(subset=["node", "thread", "duration_ns"]), begin, DISK)
     busy = _busy(tables["requests"], begin, int(table["end_ns"].max()) if len(table) else 0)
-    if len(table) + len(busy) <= max_segments:
-        return pd.concat([table, busy], ignore_index=True) if len(busy) else table, 0
-    return _binned(pd.concat([table, busy], ignore_index=True) if len(busy) else table, n_bins)
+    if len(busy):
+        table = pd.concat([table, busy], ignore_index=True)
+    return (table, 0) if len(table) <= max_segments else _binned(table, n_bins)
 
 
 def _cut_out(rows: pd.DataFrame, events: pd.DataFrame, begin_ns: int, state: str) -> pd.DataFrame:
