@@ -4,7 +4,7 @@ from tracegen.analysis import ledger
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs, shared_access, shared_memory
+from tracegen.report.figures import needs, shared_access
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, no_rows
@@ -13,8 +13,8 @@ from tracegen.report.words import access_sentences as say
 
 
 def _access_blocks(context: Context) -> Rows:
-    phase = shared_access.phase(context)
-    pass_ids = shared_access.of_phase(context, phase)["pass_id"]
+    phase = context.touching_phase
+    pass_ids = context.touching(phase)["pass_id"]
     data = ledger.blocks(context.disk_accesses, int(context.tables["files"]["size_bytes"].sum()))
     of = data[data["pass_id"].isin(pass_ids)]
     medians = of.groupby("block_bytes")[["touched_bytes", "in_blocks_bytes"]].median().reset_index()
@@ -69,7 +69,7 @@ def _access_ledger(context: Context) -> Rows:
         title=say.ledger_title({str(name): value for name, value in sums.items()}),
         caption="Bytes of tensors, each once. In memory: the kernel had their page when the load, or the last pass, "
         "had ended, whoever read it. Touched: by an operation of a measured pass, in the mapping or in a copy that was "
-        f"made at load. {shared_memory.bounds(context)}",
+        f"made at load. {context.bounds}",
         data=data,
         empty="The trace names no tensor.",
         numbers={"page_bytes": page},

@@ -55,10 +55,11 @@ def _access_order(context: Context) -> Rows:
     passes = context.access_passes
     phases = order.by_phase(passes[passes["n_accesses"] > 0])
     phases = phases.assign(steps=phases[[f"n_{kind}" for kind in order.KINDS]].sum(axis=1))
-    shown = shared_access.of_phase(context, shared_access.phase(context))
+    phase = context.touching_phase
+    shown = context.touching(phase)
     n = {kind: int(shown[f"n_{kind}"].sum()) for kind in order.KINDS}
     return Rows(
-        title=say.order_title(n, shared_access.phase(context)),
+        title=say.order_title(n, phase),
         caption=f"{say.STEP}{say.layers(int(shown['n_layers_down'].sum()), sum(n.values()))} Accesses, bytes and "
         f"distance are means; a byte counts as often as it was accessed. The CSV has a row for each pass."
         f"{shared_access.left_out(context)}",
@@ -85,8 +86,8 @@ ACCESS_ORDER = shared_access.order_table(
 
 
 def _access_reads(context: Context) -> Rows:
-    phase = shared_access.phase(context)
-    shown = shared_access.of_phase(context, phase)
+    phase = context.touching_phase
+    shown = context.touching(phase)
     if shown.empty:
         empty = shared_access.nothing(context) or "No prompt or generate pass touched the mapped file."
         return no_rows(empty)

@@ -164,12 +164,9 @@ class Context:
     @cached_property
     def windows(self) -> working_set.Windows:
         """What passes in a row touch together: generate passes, or prompt passes in a run without any."""
-        rows = self.access_passes[self.access_passes["n_accesses"] > 0]
-        for kind in ("generate", "prompt"):
-            passes = [int(n) for n in rows.loc[(rows["kind"] == kind).fillna(False).to_numpy(bool), "pass_id"]]
-            if passes:
-                break
-        return working_set.windows(self.granule_uses, passes, self.granule_bytes, kind)
+        phase = self.touching_phase
+        passes = self.touching(phase)["pass_id"].astype(int).tolist()
+        return working_set.windows(self.granule_uses, passes, self.granule_bytes, phase)
 
     @cached_property
     def hot_set(self) -> hot_set.HotSet | None:
@@ -214,6 +211,16 @@ class Context:
         """The rows, which have a pass_id, of measured passes of a kind."""
         return rows[(rows["pass_id"].map(self.kinds) == kind).to_numpy(bool)]
 
+    def touching(self, kind: str) -> pd.DataFrame:
+        """The rows of `access_passes` for the passes of a kind that touched a mapped file."""
+        rows = self.of_kind(self.access_passes, kind)
+        return rows[(rows["n_accesses"] > 0).to_numpy(bool)]
+
+    @property
+    def touching_phase(self) -> str:
+        """The phase that titles of accesses tell of: generate passes, if there are any that touched the file."""
+        return "generate" if len(self.touching("generate")) else "prompt"
+
     def fact(self, *path: str) -> Any:
         """The fact at a path of keys, or None when a key is absent."""
         value: Any = self.run.facts
@@ -250,6 +257,11 @@ class Context:
         why = "withheld, because the experiment is private" if self.private else "not recorded"
         which = ", ".join(names[:4]) + (f" and {len(names) - 4} more tensors" if len(names) > 4 else "")
         return f"Which rows or experts of {which} were touched is {why}."
+
+    @property
+    def bounds(self) -> str:
+        """What a table of touched bytes leaves out."""
+        return f"{OUTSIDE} {self.gaps}".strip()
 
     @cached_property
     def padded(self) -> str:

@@ -1,8 +1,6 @@
-"""What the figures of accesses to the mapped files share: the phase they tell of, and why there is nothing to show."""
+"""What the figures of accesses to the mapped files share: their code, and why there is nothing to show."""
 
 from functools import partial
-
-import pandas as pd
 
 from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
@@ -17,17 +15,6 @@ cache_figure = partial(Figure, section="cache", needs=needs.FILE_USE)
 cache_table = partial(Table, section="cache", needs=needs.FILE_USE)
 order_figure = partial(Figure, section="order", needs=needs.BYTES)
 order_table = partial(Table, section="order", needs=needs.BYTES)
-
-
-def phase(context: Context) -> str:
-    """The phase that titles tell of: generate passes, if there are any that touched the file."""
-    return next((kind for kind in ("generate", "prompt") if len(of_phase(context, kind))), "prompt")
-
-
-def of_phase(context: Context, kind: str) -> pd.DataFrame:
-    """The rows of `order.by_pass` for the passes of a kind that touched a mapped file."""
-    rows = context.access_passes
-    return rows[(rows["kind"] == kind).fillna(False).to_numpy(bool) & (rows["n_accesses"] > 0).to_numpy(bool)]
 
 
 def nothing(context: Context) -> str:

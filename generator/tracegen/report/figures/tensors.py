@@ -4,11 +4,13 @@ from tracegen.analysis import coverage
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs, shared_memory
+from tracegen.report.figures import needs
 from tracegen.report.figures.cells import Cell, cells, number, size
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.words import sentences, terms
+
+USE = "use = coverage.measured_use(run.tables)\n"
 
 
 def _tensor_groups(context: Context) -> Rows:
@@ -29,7 +31,7 @@ def _tensor_groups(context: Context) -> Rows:
     return Rows(
         caption="Bytes of tensors in the file, and how many of them at least one of "
         f"{q.counted(len(context.measured), 'measured pass')} touched; each byte counts once. Header and padding are "
-        f"what the files hold beside tensors: no operation reads them. {shared_memory.bounds(context)}",
+        f"what the files hold beside tensors: no operation reads them. {context.bounds}",
         head=head,
         rows=rows,
         data=data,
@@ -43,7 +45,7 @@ TENSOR_GROUPS = Table(
     title="How much of each part of the model is touched?",
     needs=needs.FILE_USE,
     content=_tensor_groups,
-    code=shared_memory.USE + "data = coverage.group_use(use, theme.GROUP_OF)",
+    code=USE + "data = coverage.group_use(use, theme.GROUP_OF)",
 )
 
 
@@ -51,7 +53,7 @@ def _biggest_tensors(context: Context) -> Rows:
     use = context.tensor_use.sort_values(["size_bytes", "tensor"], ascending=[False, True])
     return Rows(
         caption=f"The {min(len(use), 15)} largest of {len(use)} tensors; offset in the tensor's own file; share of "
-        f"bytes that a measured pass touched. The CSV has all tensors. {shared_memory.bounds(context)}",
+        f"bytes that a measured pass touched. The CSV has all tensors. {context.bounds}",
         data=use,
         file="tensors-use",
         empty="The trace names no tensor.",
@@ -73,7 +75,7 @@ BIGGEST_TENSORS = Table(
     title="Which tensors are biggest?",
     needs=needs.FILE_USE,
     content=_biggest_tensors,
-    code=shared_memory.USE + 'data = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
+    code=USE + 'data = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
 )
 
 
@@ -109,6 +111,6 @@ NEVER_TOUCHED = Table(
     title="Which tensors were never touched?",
     needs=needs.FILE_USE,
     content=_never_touched,
-    code=shared_memory.USE
+    code=USE
     + 'use = use[use["n_passes"] == 0]\ndata = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
 )
