@@ -127,4 +127,4 @@ def _apart(rows: pd.DataFrame, top: float) -> pd.DataFrame:
 
 def _layers(data: pd.DataFrame, width: int) -> Any:
     numbers = [int(n) for n in sorted(data["layer"].unique())]
-    return places("layer:O", "layer", numbers, 30, width, {"grid": False}, 0.25)
+    return places("layer:O", "layer", numbers, 30, width, {"grid": False}, {"paddingInner": 0.25})

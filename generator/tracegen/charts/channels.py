@@ -26,10 +26,10 @@ def places(
     least: int,
     plot: int,
     axis: dict[str, Any],
-    padding: float,
+    scale: dict[str, Any],
     **more: Any,
 ) -> Any:
     """A place below for each of `order`; as many are named as have room for `least` px each in `plot` px."""
     every = max(1, -(-len(order) * least // plot))
     axis = dict(labelAngle=0, ticks=False, values=list(order[::every])) | axis
-    return alt.X(field, title=title, scale=dict(domain=list(order), paddingInner=padding), axis=axis, **more)
+    return alt.X(field, title=title, scale=dict(domain=list(order)) | scale, axis=axis, **more)

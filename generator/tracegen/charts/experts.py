@@ -35,7 +35,7 @@ def chart(counts: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     n_experts = int(counts["expert"].max()) + 1
     room = theme.names(width, max(map(len, order), default=1))
     plot = theme.plot(room, width)
-    x = _places(n_experts, plot, paddingInner=0)
+    x = _experts(n_experts, plot, 0)
     y = names("layer", order, room, paddingInner=0, paddingOuter=0)
     base = alt.Chart(data).encode(x=x, y=y)
     boxes = base.mark_rect(stroke=theme.INK["hairline"][1], strokeWidth=1)
@@ -99,7 +99,7 @@ def of_tokens(
     )
     room = theme.names(width, max(map(len, labels), default=1))
     plot = theme.plot(room, width)
-    x = _places(n_experts, plot, paddingInner=0.1)
+    x = _experts(n_experts, plot, 0.1)
     named = labels[:: max(1, -(-len(labels) // FEW))]
     y = names("line", labels, room, {"values": named}, paddingInner=0.15, paddingOuter=0)
     chosen = alt.Chart(data).mark_rect().encode(x=x, y=y, color=alt.Color("colour:N", scale=None))
@@ -118,7 +118,7 @@ def load(ranked: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     n = len(data)
     plot = theme.plot(theme.NUMBERS, width)
     title = "place of the expert in its layer, most chosen first"
-    x = places("place:O", title, range(1, n + 1), 30, plot, theme.x_axis(width, grid=False), 0.2)
+    x = places("place:O", title, range(1, n + 1), 30, plot, theme.x_axis(width, grid=False), {"paddingInner": 0.2})
     y = amounts("low", "% of the layer’s choices")
     base = alt.Chart(data).encode(x=x)
     spread = base.mark_bar(color=theme.INK["band2"][1]).encode(y=y, y2=alt.Y2("high:Q"))
@@ -133,8 +133,7 @@ def load(ranked: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     return (spread + middle + rule + words).properties(width=plot, height=220)
 
 
-def _places(number: int, plot: int, **scale: Any) -> Any:
+def _experts(number: int, plot: int, padding: float) -> Any:
     """A place below for each expert of a layer."""
-    every = max(1, -(-number * 26 // plot))
-    axis = dict(labelAngle=0, ticks=False, domain=False, values=list(range(0, number, every)))
-    return alt.X("expert:O", title="expert", scale=dict(domain=list(range(number)), paddingOuter=0, **scale), axis=axis)
+    scale = {"paddingInner": padding, "paddingOuter": 0}
+    return places("expert:O", "expert", range(number), 26, plot, {"domain": False}, scale)

@@ -36,7 +36,7 @@ def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     data = pd.DataFrame(
         {"token": rows["produced_token"].astype(int), "time": rows["duration_ns"].astype(float) / scale}
     )
-    few = len(data) <= 80
+    few = len(data) <= MOST
     x = alt.X("token:O" if few else "token:Q", title="token", axis=dict(labelAngle=0, labelOverlap=True, grid=False))
     base = alt.Chart(data).encode(x=x, y=amounts("time", f"{unit} per generate pass"))
     marks = base.mark_bar() if few else base.mark_line(strokeWidth=1, interpolate="step", color=theme.INK["bar"][1])
@@ -69,7 +69,7 @@ def parts(rows: pd.DataFrame, labels: list[str], *, width: int = theme.WIDTHS[-1
         for i, (part, name) in enumerate(PARTS.items())
     ]
     data = pd.concat(stacked, ignore_index=True)
-    padding = 0.15 if len(rows) <= MOST else 0
+    padding = {"paddingInner": 0.15 if len(rows) <= MOST else 0}
     x = places("label:N", "token", labels, NAMED, plot, {"grid": False}, padding, sort=labels)
     colour = alt.Color(
         "part:N",
