@@ -127,15 +127,15 @@ def _experts_of_tokens(context: Context) -> Rows:
     ).of(
         [part.to_dict("list") for part in tokens[:SHOWN_OF_TOKENS]],
         col.number("Token", lambda r: _number(given.get(r["pass_id"][0]))),
-        col.number("Takes in", lambda r: _number(shared_experts.token(r["generated_token"][0]))),
+        col.number("Takes in", lambda r: _number(r["generated_token"][0])),
         col.number("Pass", lambda r: of_pass(r["pass_id"][0])),
         col.text("Experts", lambda r: ", ".join(map(str, r["expert"]))),
         col.text("Weights", lambda r: ", ".join("—" if pd.isna(w) else q.decimal(w, 3) for w in r["weight"])),
     )
 
 
-def _number(token: int | None) -> str:
-    return q.UNKNOWN if token is None else str(token)
+def _number(token: object) -> str:
+    return str(token) if q.known(token) else q.UNKNOWN
 
 
 EXPERTS_OF_TOKENS = shared_experts.table(
@@ -150,9 +150,9 @@ SHOWN_USED = 64
 FILE = "data/experts-used.txt"
 
 
-def _line(tensor: object, layer: object, n_used: object, n_experts: object) -> str:
-    name = q.printable(tensor) if q.known(tensor) else f"layer {layer}"
-    return expert_use.line(name, int(str(n_used)), int(str(n_experts)))
+def _line(r: col.Row) -> str:
+    name = q.printable(r["tensor"]) if q.known(r["tensor"]) else f"layer {r['layer']}"
+    return expert_use.line(name, r["n_used"], r["n_experts"])
 
 
 def _text(table: pd.DataFrame) -> str:
@@ -161,9 +161,7 @@ def _text(table: pd.DataFrame) -> str:
     for (_, name), of in table.groupby(["pass_id", "name"], sort=False, dropna=False):
         n = int(of["n_rows"].max())
         lines.append(f"# {name}: {n} token {'row' if n == 1 else 'rows'}")
-        lines += [
-            _line(*values) for values in zip(of["tensor"], of["layer"], of["n_used"], of["n_experts"], strict=True)
-        ]
+        lines += map(_line, of.to_dict("records"))
     return "\n".join(lines) + "\n"
 
 
@@ -179,10 +177,9 @@ def _title(table: pd.DataFrame) -> str:
 def _experts_used(context: Context) -> Rows:
     """A row for each layer of each pass of the prompt, and of all generated tokens."""
     table = expert_use.used(context.tables)
-    once = table.drop_duplicates(["phase", "pass_id", "layer"])
-    once = once.assign(last=once["phase"].eq("prompt")).sort_values(["last", "pass_id", "layer"]).head(SHOWN_USED)
-    n_all = len(table.drop_duplicates(["phase", "pass_id", "layer"]))
-    cut = f" The first {len(once)} of {q.count(n_all)} layers of passes." if len(once) < n_all else ""
+    every = table.drop_duplicates(["phase", "pass_id", "layer"])
+    once = every.assign(last=every["phase"].eq("prompt")).sort_values(["last", "pass_id", "layer"]).head(SHOWN_USED)
+    cut = f" The first {len(once)} of {q.count(len(every))} layers of passes." if len(once) < len(every) else ""
     return Rows(
         title=_title(table),
         caption="Experts that at least one token row of the pass chose; one line per layer, for all its expert tensors "
@@ -194,9 +191,7 @@ def _experts_used(context: Context) -> Rows:
     ).of(
         once,
         col.text("Pass", lambda r: q.printable(r["name"])),
-        col.text(
-            "Experts used", lambda r: Cell(_line(r["tensor"], r["layer"], r["n_used"], r["n_experts"]), code=True)
-        ),
+        col.text("Experts used", lambda r: Cell(_line(r), code=True)),
         col.share("Share", "n_used", "n_experts"),
         col.number("Random", lambda r: applicable(r["if_even"], lambda value: q.decimal(value, 1))),
         col.count("Token rows", "n_rows"),

@@ -1,7 +1,6 @@
 """What the figures of experts share: which runs have them, and sentences of several captions."""
 
 from functools import partial
-from typing import Any
 
 from tracegen.analysis import expert_rows, held
 from tracegen.contract import quantities as q
@@ -58,11 +57,6 @@ def last_token(context: Context) -> str:
 def layers(context: Context) -> list[int]:
     """The layers in which experts were chosen."""
     return [int(layer) for layer in context.expert_layers["layer"]]
-
-
-def token(value: Any) -> int | None:
-    """The number of a token, or None."""
-    return int(value) if q.known(value) else None
 
 
 def given(context: Context) -> dict[int, int]:

@@ -6,9 +6,9 @@ import pandas as pd
 
 from tracegen.analysis import routing
 from tracegen.report.figures import needs
-from tracegen.report.figures.shared_experts import given, last_token, token
+from tracegen.report.figures.shared_experts import given, last_token
 from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.explorers.packing import script_json
+from tracegen.report.pages.explorers.packing import script_json, whole
 from tracegen.report.words import expert_sentences as say
 
 MOST = 600  # px: of all rows of the grid, as in experts.js
@@ -55,7 +55,7 @@ def _write(collector: Collector, chosen: pd.DataFrame) -> dict[str, int]:
         data = {
             "layer": int(str(layer)),
             "pass": [int(p) for p in tokens.index.get_level_values("pass_id")],
-            "token": [token(k) for k in tokens["generated"]],
+            "token": [whole(k) for k in tokens["generated"]],
             "gives": [gives.get(int(p)) for p in tokens.index.get_level_values("pass_id")],
             "by_weight": by_weight,
             "experts": [[int(e) for e in numbers] for numbers in tokens["experts"]],
