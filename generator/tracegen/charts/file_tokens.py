@@ -4,6 +4,7 @@ Places are in px of the drawing, as parts of the file have widths that grow with
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import altair as alt
@@ -31,35 +32,38 @@ WAITS = {
 }
 
 
-def chart(
-    at: Plan,
-    rows: pd.DataFrame,
-    touched: pd.DataFrame,
-    waited: pd.DataFrame,
-    unused: pd.DataFrame,
-    times: pd.DataFrame,
-    names: Sequence[str],
-    often: pd.DataFrame,
-    memory: pd.DataFrame,
-) -> Any:
-    """The picture.
+@dataclass(frozen=True)
+class Picture:
+    """What the picture of one width shows.
 
     `rows`: row, pass_id (the first of the row), label, is_prompt, is_folded, took (text), and read and needed (texts;
     no such columns: not recorded). `touched`, `waited`, `unused`: row and cell (of the plan), `touched` also share.
     `times`: row and ns, a column for each of `names`, groups of components and the keys of WAITS. `often`: cell and
     share (of the tokens); `memory`: size_bytes and share (of uses), as of `file_memory`; neither where it is empty.
     """
-    few, top = len(rows) <= FEW, TOP
-    rows = _laid(at, rows)
-    bottom = float(rows["bottom"].max())
-    rects = [_ground(at, rows), _cells(at, rows, touched), _marks(at, rows, waited, WAITED)]
-    bars, took = _bars(at, rows, times, names)
-    texts = [headings(at), _labels(rows, at), took, *_numbers(at, rows, top), *([_named(bars)] if few else [])]
-    below, below_texts, bottom = file_memory.below(at, often, memory, bottom)
-    legend, legend_texts, height = _legend(at, names, not waited.empty, not unused.empty, bottom + 16)
-    drawn = _rects(pd.concat([_rulers(at, top), *rects, bars, below, legend], ignore_index=True))
-    if not unused.empty:
-        drawn += _rects(_marks(at, rows, unused, UNUSED), outlined=True)
+
+    at: Plan
+    rows: pd.DataFrame
+    touched: pd.DataFrame
+    waited: pd.DataFrame
+    unused: pd.DataFrame
+    times: pd.DataFrame
+    names: Sequence[str]
+    often: pd.DataFrame = field(default_factory=pd.DataFrame)
+    memory: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+
+def chart(of: Picture) -> Any:
+    """The picture as a chart."""
+    at, few = of.at, len(of.rows) <= FEW
+    rows = _laid(at, of.rows)
+    bars, took = _bars(at, rows, of.times, of.names)
+    texts = [headings(at), _labels(rows, at), took, *_numbers(at, rows), *([_named(bars)] if few else [])]
+    below, below_texts, bottom = file_memory.below(at, of.often, of.memory, float(rows["bottom"].max()))
+    legend, legend_texts, height = _legend(at, of.names, not of.waited.empty, not of.unused.empty, bottom + 16)
+    drawn = _rects(pd.concat([_rulers(at), *_map(of, rows), bars, below, legend], ignore_index=True))
+    if not of.unused.empty:
+        drawn += _rects(_marks(at, rows, of.unused, UNUSED), outlined=True)
     words = pd.concat([*texts, below_texts, legend_texts], ignore_index=True)
     for (align, ink, style), some in words.groupby(["align", "ink", "style"], sort=False):
         mark = alt.Chart(some[["text", "left", "top"]]).mark_text(
@@ -69,19 +73,16 @@ def chart(
     return drawn.resolve_scale(x="shared", y="shared").properties(width=at.width - 10, height=height)
 
 
-def simplified(
-    at: Plan,
-    rows: pd.DataFrame,
-    touched: pd.DataFrame,
-    waited: pd.DataFrame,
-    times: pd.DataFrame,
-    names: Sequence[str],
-) -> pd.DataFrame:
-    """What the picture shows without its texts: left, right, top, bottom, colour; arguments as of `chart`."""
-    rows = _laid(at, rows)
-    rects = [_ground(at, rows), _cells(at, rows, touched), _marks(at, rows, waited, WAITED)]
-    rects.append(_bars(at, rows, times, names)[0])
-    return pd.concat(rects, ignore_index=True)[["left", "right", "top", "bottom", "colour"]]
+def simplified(of: Picture) -> pd.DataFrame:
+    """What the picture shows without its texts: left, right, top, bottom, colour."""
+    rows = _laid(of.at, of.rows)
+    bars, _ = _bars(of.at, rows, of.times, of.names)
+    return pd.concat([*_map(of, rows), bars], ignore_index=True)[["left", "right", "top", "bottom", "colour"]]
+
+
+def _map(of: Picture, rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """The rectangles of the file in the laid `rows`."""
+    return [_ground(of.at, rows), _cells(of.at, rows, of.touched), _marks(of.at, rows, of.waited, WAITED)]
 
 
 def _laid(at: Plan, rows: pd.DataFrame) -> pd.DataFrame:
@@ -147,11 +148,11 @@ def _in_rows(at: Plan, rows: pd.DataFrame, cells: pd.DataFrame, words: pd.Series
     return named.merge(rows[["row", "pass_id", "label", "top", "bottom"]], on="row")
 
 
-def _rulers(at: Plan, top: float) -> pd.DataFrame:
+def _rulers(at: Plan) -> pd.DataFrame:
     """The colour of its group above each part."""
     colours = [theme.INK["band2"][1] if pd.isna(group) else theme.colour(group) for group in at.parts["group"]]
     return at.parts[["left", "right"]].assign(
-        label="the file", what=part_names(at), colour=colours, top=top - 8, bottom=top - 4
+        label="the file", what=part_names(at), colour=colours, top=TOP - 8, bottom=TOP - 4
     )
 
 
@@ -212,15 +213,15 @@ def _named(bars: pd.DataFrame) -> pd.DataFrame:
     return text(words[wide.index], wide["left"], wide["bottom"] + 10, ink="muted")
 
 
-def _numbers(at: Plan, rows: pd.DataFrame, top: float) -> list[pd.DataFrame]:
+def _numbers(at: Plan, rows: pd.DataFrame) -> list[pd.DataFrame]:
     """Heads of the columns at the right, and their numbers."""
-    words = [text(["time"], at.lane, top - 16, ink="muted")]
+    words = [text(["time"], at.lane, TOP - 16, ink="muted")]
     if at.is_narrow or "read" not in rows:
         return words
     middle = (rows["top"] + rows["bottom"]) / 2
     for name, head, right in (("read", "read", at.width - 80), ("needed", "needed of it", at.width - 10)):
         if name in rows:
-            words.append(text([head], right, top - 16, "right", "muted"))
+            words.append(text([head], right, TOP - 16, "right", "muted"))
             words.append(text(rows[name], right, middle, "right"))
     return words
 

@@ -100,8 +100,8 @@ def _chart(
         )
         for of in ("used", "waits", "read")
     )  # fmt: skip
-    times, none = by_row.reset_index(), pd.DataFrame(columns=["cell", "share", "size_bytes"])
-    return chart.chart(at, rows, touched, waited, beside(ahead, touched), times, names, none, none)
+    unused, times = beside(ahead, touched), by_row.reset_index()
+    return chart.chart(chart.Picture(at, rows, touched, waited, unused, times, names))
 
 
 def caption(a: str, b: str) -> str:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import pandas as pd
 
@@ -25,20 +24,6 @@ CARD = "figures/card.png"  # the picture for lists of experiments
 MOST_ROWS = (8, 18, 34)  # by width: on paper at most 90 and 110 mm high, on the page
 HITS = (0.5, 0.8, 0.9)  # shares of repeated uses that the ruler of memory marks
 LEAST_SHARE = 0.02  # of the time of a row: groups that computed for less in every row are one, "other"
-
-
-@dataclass(frozen=True)
-class View:
-    """What the picture of one width shows; see `charts.file_tokens.chart`."""
-
-    at: file_plan.Plan
-    rows: pd.DataFrame
-    shown: pd.DataFrame
-    touched: pd.DataFrame
-    waited: pd.DataFrame
-    unused: pd.DataFrame
-    times: pd.DataFrame
-    names: list[str]
 
 
 def _most_rows(width: int) -> int:
@@ -141,7 +126,7 @@ def _content(context: Context) -> Content:
     alike = file_tokens.touched_alike(tables, context.measured_used, context.pieces)
 
     @cache
-    def view(width: int) -> View:
+    def picture(width: int) -> chart.Picture:
         rows = file_tokens.rows(tables, quiet, alike, _most_rows(width))
         shown, by_row = _labels(context, rows), median_passes(of.times.merge(rows[["pass_id", "row"]], on="pass_id"))
         typical, names = by_row.pop("pass_id"), joined(by_row)
@@ -155,16 +140,9 @@ def _content(context: Context) -> Content:
         touched, waited, ahead = (
             file_tokens.shares(ranges, is_on_axis, at.cells) for ranges in (of.used, of.waits, of.read)
         )
-        return View(at, rows, shown, touched, waited, beside(ahead, touched), by_row.reset_index(), names)
-
-    def drawn(width: int) -> Any:
-        v = view(width)
-        often = file_tokens.touching(of.used, v.rows, v.at.cells)
-        return chart.chart(v.at, v.shown, v.touched, v.waited, v.unused, v.times, v.names, often, _memory(context))
-
-    def small() -> bytes:
-        v = view(theme.WIDTHS[1])
-        return card(chart.simplified(v.at, v.shown, v.touched, v.waited, v.times, v.names))
+        often, times = file_tokens.touching(of.used, rows, at.cells), by_row.reset_index()
+        unused = beside(ahead, touched)
+        return chart.Picture(at, shown, touched, waited, unused, times, names, often, _memory(context))
 
     rows = file_tokens.rows(tables, quiet, alike, _most_rows(theme.WIDTH))
     empty = nothing_touched(axis.length(tables), rows, of.used)
@@ -172,10 +150,10 @@ def _content(context: Context) -> Content:
     return Content(
         caption=f"{_caption(rows)}{_order(tables)}{f' {context.gaps} They are not drawn.' if context.gaps else ''}",
         alt=f"The model file from left to right, {q.counted(rows['row'].nunique(), 'row')} of passes, downwards.",
-        chart=drawn,
+        chart=lambda width: chart.chart(picture(width)),
         data=data,
         empty=empty,
-        files={} if empty else {CARD: small()},
+        files={} if empty else {CARD: card(chart.simplified(picture(theme.WIDTHS[1])))},
     )
 
 
