@@ -73,12 +73,13 @@ def table(
     Long text wraps. A table that is still wider than the line is scaled down to it.
     """
     lines = list(rows)
-    widths = _widths(head, lines[:MOST])
-    columns = "".join(f"p{{{width:.1f}em}}" if width else "r" if number else "l" for width, (_, number) in widths)
+    shown = lines[:MOST]
+    longest = [max((len(row[n]) for row in shown), default=0) for n in range(len(head))]
+    widths = _widths(head, shown, longest)
+    kinds = ("r" if number else "l" for _, number in head)
+    columns = "".join(f"p{{{width:.1f}em}}" if width else kind for width, kind in zip(widths, kinds, strict=True))
     more = f"% The first {MOST} of {len(lines)} rows; the CSV has all.\n" if len(lines) > MOST else ""
-    wraps = [bool(width) for width, _ in widths]
-    body = "".join(f"    {_row(row, wraps)}\n" for row in lines[:MOST])
-    longest = [max((len(row[n]) for row in lines[:MOST]), default=0) for n in range(len(head))]
+    body = "".join(f"    {_row(row, widths)}\n" for row in shown)
     names = [_name(*column, most) for column, most in zip(head, longest, strict=True)]
     return (
         f"% Needs \\usepackage{{booktabs,graphicx}}.\n{more}\\begin{{table}}\n  \\centering\n  \\small\n"
@@ -97,22 +98,21 @@ def _at_most(width: str) -> str:
     return width if width == r"\linewidth" else f"\\ifdim{width}>\\linewidth\\linewidth\\else{width}\\fi"
 
 
-def _widths(head: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]]) -> list[tuple[float, tuple[str, bool]]]:
-    """Each column with the width that its text wraps to, in em; 0 for numbers and where no cell is long.
+def _widths(head: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]], longest: Sequence[int]) -> list[float]:
+    """The width that the text of each column wraps to, in em; 0 for numbers and where no cell is long.
 
     Columns that wrap share what the others leave of a line, by their length, and hold their longest word.
     """
-    longest = [max((len(row[n]) for row in rows), default=0) for n in range(len(head))]
     wraps = [most > _LONG and not number for most, (_, number) in zip(longest, head, strict=True)]
     fixed = sum(max(most, _HEAD) for most, wrap in zip(longest, wraps, strict=True) if not wrap)
     left = max(_LINE - fixed - 3 * len(head), 0)
     whole = sum(most**0.5 for most, wrap in zip(longest, wraps, strict=True) if wrap)
     widths = []
-    for n, column in enumerate(head):
+    for n, (title, _) in enumerate(head):
         share = left * longest[n] ** 0.5 / whole if wraps[n] else 0.0
-        words = [word for cell in (column[0], *(row[n] for row in rows)) for word in cell.split()]
+        words = [word for cell in (title, *(row[n] for row in rows)) for word in cell.split()]
         widest = max((_width(word) for word in words), default=0.0)
-        widths.append((max(_EM * min(share, longest[n]), widest, _EM * _LONG / 2) if wraps[n] else 0.0, column))
+        widths.append(max(_EM * min(share, longest[n]), widest, _EM * _LONG / 2) if wraps[n] else 0.0)
     return widths
 
 
@@ -136,9 +136,9 @@ def _said(title: str, caption: str, source: str) -> str:
     return f"\\textbf{{{text(ended(title))}}} {text(caption)} ({text(source)})"
 
 
-def _row(cells: Iterable[str], wraps: Iterable[bool]) -> str:
+def _row(cells: Iterable[str], widths: Iterable[float]) -> str:
     """A row; text that wraps is not stretched to the width of its column."""
-    ragged = (r"\rightskip=0pt plus 1fil\relax " if wrap else "" for wrap in wraps)
+    ragged = (r"\rightskip=0pt plus 1fil\relax " if width else "" for width in widths)
     return " & ".join(before + text(cell) for before, cell in zip(ragged, cells, strict=True)) + r" \\"
 
 
