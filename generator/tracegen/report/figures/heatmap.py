@@ -37,14 +37,11 @@ def _with_texts(cells: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
         elif not pd.isna(expert):
             name += f", expert {int(expert)}"
         there = ["none" if pd.isna(v) else str(int(v)) for v in dict.fromkeys(layers[begin:end])]
+        layer = there[0] if len(there) == 1 else f"{there[0]} to {there[-1]}"
         of = ", ".join(dict.fromkeys(map(str, dtypes[begin:end])))
-        texts.append((first, last, n, expert, name, _few(there, " to "), of))
+        texts.append((first, last, n, expert, name, layer, of))
     by_cell = pd.DataFrame(texts, columns=[*keys, "tensor", "layer", "dtype"])
     return cells.merge(by_cell.astype({key: cells[key].dtype for key in keys}), on=keys, how="left")
-
-
-def _few(texts: list[str], between: str) -> str:
-    return texts[0] if len(texts) == 1 else f"{texts[0]}{between}{texts[-1]}"
 
 
 def _rows(context: Context) -> pd.DataFrame:

@@ -174,6 +174,5 @@ def amount(context: Context, value: int | None) -> str:
 
 def _median_ns(context: Context) -> float | None:
     """Duration of the median generate pass."""
-    m = context.measured
-    times = m.loc[(m["kind"] == "generate").to_numpy(bool), "duration_ns"].dropna()
+    times = context.of_kind(context.measured, "generate")["duration_ns"].dropna()
     return float(times.median()) if len(times) else None
