@@ -30,9 +30,7 @@ def piece_use(tables: Tables, used: pd.DataFrame, accesses: pd.DataFrame, cut: p
     """
     copied = set(used.loc[(used["memory"] == "copied").to_numpy(bool), "tensor"]) - set(accesses["tensor"])
     cut = cut[~cut["tensor"].isin(copied)].reset_index(drop=True)
-    low, high = accesses["begin"].to_numpy("int64"), accesses["end"].to_numpy("int64")
-    begin, end = cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64")
-    row, piece, share = overlaps(low, high, begin, end)
+    row, piece, share = overlaps(accesses, cut)
     op = accesses[["pass_id", "node"]].iloc[row].assign(piece=piece, touched_bytes=share)
     parts = op.groupby(["pass_id", "node", "piece"], as_index=False)[["touched_bytes"]].sum()
     parts["kernel"] = kernels(tables, parts)
@@ -41,17 +39,10 @@ def piece_use(tables: Tables, used: pd.DataFrame, accesses: pd.DataFrame, cut: p
     of_op = parts.groupby(["pass_id", "kernel"])["touched_bytes"].transform("sum")
     parts["work_ns"] = parts["work_ns"].astype("Float64") * (parts["touched_bytes"] / of_op)
     grouped = parts.groupby("piece")
-    sums = pd.DataFrame(
-        {
-            "touched_bytes": grouped["touched_bytes"].sum(),
-            "n_accesses": grouped.size(),
-            "work_ns": grouped["work_ns"].sum(skipna=False),
-        }
-    ).reindex(range(len(cut)), fill_value=0)
-    table = cut[["tensor", "expert"]].assign(size_bytes=end - begin)
-    return table.assign(**{name: sums[name].to_numpy() for name in MEASURES}).astype(
-        {"touched_bytes": "int64", "n_accesses": "int64", "work_ns": "Float64"}
-    )
+    sums = grouped.agg(touched_bytes=("touched_bytes", "sum"), n_accesses=("touched_bytes", "size"))
+    sums = sums.assign(work_ns=grouped["work_ns"].sum(skipna=False)).reindex(range(len(cut)), fill_value=0)
+    table = cut[["tensor", "expert"]].assign(size_bytes=cut["end"] - cut["begin"]).join(sums)
+    return table.astype({"touched_bytes": "int64", "n_accesses": "int64", "work_ns": "Float64"})
 
 
 def thinned(points: pd.DataFrame, most: int = 400) -> pd.DataFrame:

@@ -71,12 +71,11 @@ def needed_bytes(touched: pd.DataFrame, read: pd.DataFrame) -> pd.Series:
     `touched` and `read` are ranges on the axis (pass_id, begin, end), `read` the result of `reads`.
     """
     step = 1 << 44  # above every place: what one pass touched lies apart from the next
-    flat = [read, union(touched, "pass_id").sort_values(["pass_id", "begin"])]
-    (low, high), (begin, end) = (
-        tuple((of[name] + of["pass_id"].astype("int64") * step).to_numpy("int64") for name in ("begin", "end"))
-        for of in flat
+    apart = (
+        of[["begin", "end"]].add(of["pass_id"].astype("int64") * step, axis=0)
+        for of in (read, union(touched, "pass_id").sort_values(["pass_id", "begin"]))
     )
-    row, _, both = overlaps(low, high, begin, end)
+    row, _, both = overlaps(*apart)
     found = pd.Series(both, dtype="int64").groupby(read["pass_id"].to_numpy()[row]).sum()
     return found.reindex(pd.unique(read["pass_id"]), fill_value=0)
 
@@ -90,14 +89,8 @@ def waits(tables: Tables) -> pd.DataFrame:
     for_disk = faults["major"] | (faults["waited_ns"] > DISK_NS)
     faults = faults[(for_disk & faults["file"].notna()).to_numpy(bool)]
     place = faults["file"].map(axis.begins(tables)).astype("int64") + faults["offset"].astype("int64")
-    return pd.DataFrame(
-        {
-            "pass_id": faults["pass_id"].astype("int64"),
-            "begin": place,
-            "end": place + 1,
-            "waited_ns": faults["waited_ns"],
-        }
-    )
+    table = faults.astype({"pass_id": "int64"}).assign(begin=place, end=place + 1)
+    return table[["pass_id", "begin", "end", "waited_ns"]]
 
 
 def times(tables: Tables, group_of: Mapping[str, str]) -> pd.DataFrame:
@@ -175,10 +168,9 @@ def shares(ranges: pd.DataFrame, of_rows: pd.DataFrame, cells: pd.DataFrame) -> 
     `ranges`: pass_id, begin, end on the axis; `of_rows`: the result of `rows`; `cells`: begin and end, in order. Cells
     that no pass of the row covers are left out.
     """
-    begin, end = (cells[name].to_numpy("int64") for name in ("begin", "end"))
-    found = bytes_in(union(ranges, "pass_id"), begin, end).merge(of_rows, on="pass_id")
+    found = bytes_in(union(ranges, "pass_id"), cells).merge(of_rows, on="pass_id")
     sums = found.groupby(["row", "place", "n_passes"])["bytes"].sum().reset_index()
-    size = (end - begin)[sums["place"]]
+    size = (cells["end"].astype("int64") - cells["begin"].astype("int64")).to_numpy()[sums["place"]]
     share = sums["bytes"] / (size * sums["n_passes"])
     return pd.DataFrame({"row": sums["row"], "cell": sums["place"], "share": share})
 

@@ -101,10 +101,9 @@ def shares(
     rows = display_rows(tables, max_rows)
     used = ranges(tables) if used is None else used
     cells = places(tables, n_columns, cut)
-    begin, end = cells["begin"].to_numpy("int64"), cells["end"].to_numpy("int64")
     flat = axis.on_axis(tables, used)
     touched, copied = (
-        bytes_in(union(some, "pass_id"), begin, end).rename(columns={"bytes": name, "place": "cell"})
+        bytes_in(union(some, "pass_id"), cells).rename(columns={"bytes": name, "place": "cell"})
         for name, some in (
             ("touched_bytes", flat), ("copied_bytes", flat[(flat["memory"] == "copied").to_numpy(bool)]),
         )

@@ -16,7 +16,7 @@ def reads_by_piece(tables: Tables, cut: pd.DataFrame) -> pd.DataFrame:
     low = (requests["file"].map(axis.begins(tables)) + requests["offset"]).to_numpy("int64")
     high = low + requests["file_bytes"].fillna(0).to_numpy("int64")
     asked = pd.DataFrame({"pass_id": requests["pass_id"], "begin": low, "end": high})
-    found = bytes_in(asked, cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64"))
+    found = bytes_in(asked, cut)
     return found[found["bytes"] > 0].rename(columns={"place": "piece", "bytes": "read_bytes"})
 
 

@@ -43,14 +43,13 @@ def _expert_bytes(tables: Tables) -> dict[int, int]:
     return {int(t): int(b) for t, b in zip(rows["tensor"], rows["unit_bytes"], strict=True)}
 
 
-def overlaps(
-    low: np.ndarray, high: np.ndarray, begin: np.ndarray, end: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def overlaps(ranges_: pd.DataFrame, places: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where ranges meet places: number of the range, number of the place, bytes in both; a triple for each meeting.
 
-    Ranges go from `low` to `high`, places from `begin` to `end` (bytes, int64, ends exclusive). Places are in order and
-    do not overlap; ranges are in any order and may. Meetings stand in order of the ranges, then of the places.
+    Both have begin and end (bytes, ends exclusive). Places are in order and do not overlap; ranges are in any order and
+    may. Meetings stand in order of the ranges, then of the places.
     """
+    low, high, begin, end = (of[name].to_numpy("int64") for of in (ranges_, places) for name in ("begin", "end"))
     first = np.searchsorted(end, low, "right")
     count = np.maximum(np.searchsorted(begin, high, "left") - first, 0)
     row, number = axis.repeated(count)
@@ -69,8 +68,7 @@ def piece_use(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.DataF
     used = used[used["end"] > used["begin"]]
     if used.empty or cut.empty:
         return pd.DataFrame({name: pd.Series(dtype="object" if name == "memory" else "Int64") for name in names})
-    flat = axis.on_axis(tables, used)
-    row, piece, share = overlaps(*(of[name].to_numpy("int64") for of in (flat, cut) for name in ("begin", "end")))
+    row, piece, share = overlaps(axis.on_axis(tables, used), cut)
     parts = pd.DataFrame(
         {
             "pass_id": used["pass_id"].to_numpy()[row],
@@ -91,10 +89,9 @@ def piece_use(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.DataF
     return table.assign(work_ns=grouped["work_ns"].sum(skipna=False)).reset_index()[names]
 
 
-def bytes_in(ranges_: pd.DataFrame, begin: np.ndarray, end: np.ndarray) -> pd.DataFrame:
-    """Bytes of the ranges (pass_id, begin, end) in places: pass_id, place (number), bytes. Places do not overlap."""
-    low, high = ranges_["begin"].to_numpy("int64"), ranges_["end"].to_numpy("int64")
-    row, cell, share = overlaps(low, high, begin, end)
+def bytes_in(ranges_: pd.DataFrame, places: pd.DataFrame) -> pd.DataFrame:
+    """Bytes of the ranges (pass_id, begin, end) in places: pass_id, place (number), bytes; as `overlaps` takes them."""
+    row, cell, share = overlaps(ranges_, places)
     parts = pd.DataFrame({"pass_id": ranges_["pass_id"].to_numpy("int64")[row], "place": cell, "bytes": share})
     return parts.groupby(["pass_id", "place"], as_index=False)[["bytes"]].sum()
 
@@ -104,6 +101,5 @@ def piece_bytes(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.Dat
 
     `used` is the result of `accesses.ranges`, `cut` that of `pieces`.
     """
-    flat = union(axis.on_axis(tables, used), "pass_id")
-    table = bytes_in(flat, cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64"))
+    table = bytes_in(union(axis.on_axis(tables, used), "pass_id"), cut)
     return table.rename(columns={"place": "piece", "bytes": "used_bytes"})

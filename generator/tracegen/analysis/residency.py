@@ -42,11 +42,11 @@ def resident_cells(tables: Tables, page_bytes: int, n_bins: int) -> pd.DataFrame
     if total == 0 or runs.empty:
         return pd.DataFrame({name: pd.Series(dtype="int64") for name in names})
     width = -(-total // n_bins)
-    edges = np.append(np.arange(0, total, width), total)
-    found = bytes_in(runs, edges[:-1], edges[1:]).set_index(["pass_id", "place"])["bytes"]
-    every = pd.MultiIndex.from_product([np.unique(runs["pass_id"]), range(len(edges) - 1)], names=names[:2])
-    cells = found.reindex(every, fill_value=0).rename("resident_bytes").reset_index()
-    return cells.assign(begin=edges[cells["bin"]], end=edges[cells["bin"] + 1])[names]
+    bins = pd.DataFrame({"begin": np.arange(0, total, width)})
+    bins["end"] = (bins["begin"] + width).clip(upper=total)
+    found = bytes_in(runs, bins).set_index(["pass_id", "place"])["bytes"]
+    every = pd.MultiIndex.from_product([np.unique(runs["pass_id"]), bins.index], names=names[:2])
+    return found.reindex(every, fill_value=0).rename("resident_bytes").reset_index().join(bins, on="bin")[names]
 
 
 def joined_shares(cells: pd.DataFrame, rows: pd.DataFrame, n_steps: int) -> pd.DataFrame:

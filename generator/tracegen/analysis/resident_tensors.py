@@ -23,9 +23,7 @@ def resident_tensors(tables: Tables, page_bytes: int) -> pd.DataFrame:
     start = axis.tensor_begins(tables)
     placed = pd.DataFrame({"tensor": tensors["tensor"], "begin": start, "end": start + tensors["size_bytes"]})
     placed = placed.sort_values("begin", kind="stable")
-    found = bytes_in(
-        axis.resident(tables, page_bytes), placed["begin"].to_numpy("int64"), placed["end"].to_numpy("int64")
-    )
+    found = bytes_in(axis.resident(tables, page_bytes), placed)
     found["tensor"] = placed["tensor"].to_numpy()[found["place"]]
     ended = tables["passes"].loc[tables["passes"]["end_ns"].notna(), "pass_id"].sort_values()
     every = pd.MultiIndex.from_product([ended.astype("int64"), tensors["tensor"].astype("int64")])

@@ -85,7 +85,7 @@ def of_pieces(accesses: pd.DataFrame, cut: pd.DataFrame) -> Reuse:
     """
     begin, end = cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64")
     low, high = accesses["begin"].to_numpy("int64"), accesses["end"].to_numpy("int64")
-    row, item, _ = overlaps(low, high, begin, end)
+    row, item, _ = overlaps(accesses, cut)
     met = pd.DataFrame(
         {"item": item, "begin": np.maximum(low[row], begin[item]), "end": np.minimum(high[row], end[item])}
     )
