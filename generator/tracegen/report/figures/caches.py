@@ -8,17 +8,17 @@ from tracegen.charts import lines
 from tracegen.contract import quantities as q
 from tracegen.contract.text import without_controls
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs, shared_access
+from tracegen.report.figures import shared_access
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Content, Figure, Rows, Values, no_rows
+from tracegen.report.figures.figure import Content, Rows, Values, no_rows
 from tracegen.report.words import cache_sentences as say
 
-ITEMS = """
-used = accesses.ranges(run.tables)
-touched = order.disk_accesses(run.tables, used)
-uses = granules.granule_uses(touched, $granule_bytes)
+ITEMS = (
+    shared_access.ACCESSES
+    + """uses = granules.granule_uses(touched, $granule_bytes)
 rates = caches.hit_rates(uses["granule"].to_numpy())
 """
+)
 
 
 def nothing(context: Context) -> str:
@@ -118,12 +118,10 @@ def token_cycle(context: Context) -> float | None:
     return float(of.median()) * context.granule_bytes if len(of) else None
 
 
-CACHE_RATES = Figure(
+CACHE_RATES = shared_access.cache_figure(
     key="cache-rates",
     page="file",
-    section="cache",
     title="Which share of the accesses would a cache serve?",
-    needs=needs.FILE_USE,
     content=_cache_rates,
     words={"rate": say.RATE, "policies": "; ".join(f"{name} {what}" for name, what in say.POLICIES.items())},
     code=ITEMS

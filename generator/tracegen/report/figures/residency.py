@@ -1,5 +1,7 @@
 """Which part of the model file was in memory as the run went on."""
 
+from functools import partial
+
 from tracegen.analysis import residency, resident_tensors
 from tracegen.charts import file_rows, lines, theme
 from tracegen.charts.heatmap import Axis
@@ -18,6 +20,7 @@ def _looked(context: Context) -> bool:
 
 
 RECORDED = When("a run that recorded which pages were in memory (residency = true)", _looked)
+_figure = partial(Figure, section="file", needs=(needs.EVIDENCE, needs.KINDS), when=RECORDED)
 
 
 def _residency(context: Context) -> Content:
@@ -53,12 +56,9 @@ def _residency(context: Context) -> Content:
     )
 
 
-RESIDENCY = Figure(
+RESIDENCY = _figure(
     key="residency",
-    section="file",
     title="How much of the file was in memory?",
-    needs=(needs.EVIDENCE, needs.KINDS),
-    when=RECORDED,
     content=_residency,
     wide=True,
     code="data = residency.resident_cells(run.tables, page_bytes=$page_bytes, n_bins=$n_bins)",
@@ -94,12 +94,9 @@ def _resident_groups(context: Context) -> Content:
     )
 
 
-RESIDENT_GROUPS = Figure(
+RESIDENT_GROUPS = _figure(
     key="resident-groups",
-    section="file",
     title="How much of each part of the model stayed in memory?",
-    needs=(needs.EVIDENCE, needs.KINDS),
-    when=RECORDED,
     content=_resident_groups,
     code="""
 each = resident_tensors.resident_tensors(run.tables, page_bytes=$page_bytes)

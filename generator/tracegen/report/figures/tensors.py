@@ -1,5 +1,7 @@
 """How much of each part of the model, and of its tensors, was touched."""
 
+from functools import partial
+
 from tracegen.analysis import coverage
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
@@ -11,6 +13,7 @@ from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.words import sentences, terms
 
 USE = "use = coverage.measured_use(run.tables)\n"
+_table = partial(Table, section="file", needs=needs.FILE_USE)
 
 
 def _tensor_groups(context: Context) -> Rows:
@@ -39,11 +42,9 @@ def _tensor_groups(context: Context) -> Rows:
     )
 
 
-TENSOR_GROUPS = Table(
+TENSOR_GROUPS = _table(
     key="tensor-groups",
-    section="file",
     title="How much of each part of the model is touched?",
-    needs=needs.FILE_USE,
     content=_tensor_groups,
     code=USE + "data = coverage.group_use(use, theme.GROUP_OF)",
 )
@@ -69,11 +70,9 @@ def _biggest_tensors(context: Context) -> Rows:
     )
 
 
-BIGGEST_TENSORS = Table(
+BIGGEST_TENSORS = _table(
     key="biggest-tensors",
-    section="file",
     title="Which tensors are biggest?",
-    needs=needs.FILE_USE,
     content=_biggest_tensors,
     code=USE + 'data = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
 )
@@ -105,11 +104,9 @@ def _never_touched(context: Context) -> Rows:
     )
 
 
-NEVER_TOUCHED = Table(
+NEVER_TOUCHED = _table(
     key="never-touched",
-    section="file",
     title="Which tensors were never touched?",
-    needs=needs.FILE_USE,
     content=_never_touched,
     code=USE
     + 'use = use[use["n_passes"] == 0]\ndata = use.sort_values(["size_bytes", "tensor"], ascending=[False, True])',
