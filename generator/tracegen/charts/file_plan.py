@@ -99,13 +99,11 @@ def part_names(at: Plan) -> pd.Series:
     return pd.Series(names, dtype=object)
 
 
-def text(
-    words: Iterable[str], left: Any, top: Any, align: str = "left", ink: str = "ink", style: str = "normal"
-) -> pd.DataFrame:
+def text(words: Iterable[str], left: Any, top: Any, align: str = "left", ink: str = "ink") -> pd.DataFrame:
     """Texts at their places (one, or one for each): text, left, top (their middle), align, ink (a colour), style."""
     left, top = (place.to_numpy() if isinstance(place, pd.Series) else place for place in (left, top))
     return pd.DataFrame({"text": list(words)}).assign(
-        left=left, top=top, align=align, ink=theme.INK[ink][1], style=style
+        left=left, top=top, align=align, ink=theme.INK[ink][1], style="normal"
     )
 
 

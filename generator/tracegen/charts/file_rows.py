@@ -36,9 +36,8 @@ def waits(
     scale, unit = (1e9, "s") if float(waited["waited_ns"].max()) >= 2e9 else (1e6, "ms")
     bars = pd.DataFrame({"row": waited["row"], "waited": waited["waited_ns"] / scale})
     length = alt.X("waited:Q", title=f"waited in all, {unit}", axis=dict(tickCount=3), scale=dict(zero=True))
-    columns = ["label", "colour", "begin", "end", "waited"]
-    cells_shown = cells.assign(waited=[f"{three(ns / 1e6)} ms" for ns in cells["waited_ns"]])
-    beside, track, room = _file_rows(cells_shown, columns, rows, bars, length, axis, width)
+    cells = cells.assign(waited=[f"{three(ns / 1e6)} ms" for ns in cells["waited_ns"]])
+    beside, track, room = _file_rows(cells, rows, bars, length, axis, width)
     title = f"waited for a cell of {size_text(axis.cell_bytes)}, upper end of each step; no colour: no page fault"
     whole = alt.vconcat(ruler(*bands, axis, track, room), beside, spacing=6)
     return alt.vconcat(_legend(title, ends, min(560, track)), whole, spacing=10)
@@ -61,20 +60,20 @@ def residency(
         axis=dict(tickCount=3),
     )
     bars = pd.DataFrame({"row": read["row"], "read": read["read_bytes"] / size})
-    both, track, _ = _file_rows(shares, ["label", "begin", "end", "colour"], rows, bars, length, axis, width)
+    both, track, _ = _file_rows(shares, rows, bars, length, axis, width)
     title = f"in memory of a cell of {size_text(axis.cell_bytes)}, upper end of each step; no colour: nothing"
     ends = [f"{three((i + 1) / theme.N_STEPS * 100)} %" for i in range(theme.N_STEPS)]
     return alt.vconcat(_legend(title, ends, min(480, track)), both, spacing=18)
 
 
 def _file_rows(
-    cells: pd.DataFrame, columns: list[str], rows: pd.DataFrame, bars: pd.DataFrame, length: Any, axis: Axis, width: int
+    cells: pd.DataFrame, rows: pd.DataFrame, bars: pd.DataFrame, length: Any, axis: Axis, width: int
 ) -> tuple[Any, int, int]:
     """The stretches at the left, the bars at the right, or below in a narrow figure; the width of the stretches in px,
     and the room at their left.
 
-    `cells`: row, step (of colour), begin, end, and what tooltips tell; `columns`: those of the drawn data in their
-    order, label, colour, begin and end among them. `rows`: row and label; `bars`: row and what `length` shows.
+    `cells`: row, step (of colour), begin, end, and waited, where tooltips tell it. `rows`: row and label; `bars`: row
+    and what `length` shows.
     """
     named_rows = rows.drop_duplicates("row").sort_values("row")
     order, label = list(named_rows["label"]), named_rows.set_index("row")["label"]
@@ -93,7 +92,7 @@ def _file_rows(
         colour=theme.step_colours(cells["step"]),
         begin=cells["begin"] / size,
         end=cells["end"] / size,
-    )[columns]
+    ).filter(["label", "colour", "begin", "end", "waited"])
     x = alt.X(
         "begin:Q",
         title=f"place in the model file, {unit}",
