@@ -66,7 +66,7 @@ def test_the_data_are_those_of_the_csv_of_the_page(capsys: pytest.CaptureFixture
     collector.sections("appendix"), collector.sections("file")
     for key in ("access-order", "access-reads", "tensor-groups"):
         text = printed(capsys, "demo", key, "--csv")
-        assert text == collector.files.contents[f"data/{key}.csv"].decode()
+        assert text == collector.files[f"data/{key}.csv"].decode()
         rows = json.loads(printed(capsys, "demo", key, "--json"))["data"]
         assert len(rows) == len(list(csv.DictReader(io.StringIO(text)))) > 0
 

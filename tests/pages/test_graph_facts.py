@@ -74,7 +74,7 @@ def test_facts_that_are_long_stand_in_a_file_of_their_own(monkeypatch: pytest.Mo
     collector = Collector(a_run(), tables)
     one = topology_of(collector)
     assert "facts" not in one and one["path"] == "../data/graph/graph-0.js"
-    assert handed_over(collector.files.contents["data/graph/graph-0.js"].decode()) == [inside]
+    assert handed_over(collector.files["data/graph/graph-0.js"].decode()) == [inside]
 
 
 def test_a_long_name_is_cut_and_says_so() -> None:

@@ -107,7 +107,7 @@ def rendered(page: Page, template: str, view: dict[str, Any]) -> Page:
 def report(collector: Collector, title: str, pages: tuple[Page, ...]) -> Report:
     """The report of these pages."""
     collector.finish()
-    files, figures = collector.files.contents, tuple(collector.figures)
+    files, figures = collector.files, tuple(collector.figures)
     return Report(title=title, pages=pages, files=files, assets=assets(), figures=figures)
 
 

@@ -36,7 +36,7 @@ def write_anchors(collector: Collector, pages: Iterable[Page], explored: bool) -
         "graphs": {} if collector.refusal(GRAPH.needs) else _graphs(collector),
     }
     text = json.dumps(listed, separators=(",", ":"), sort_keys=True)
-    collector.files.add(ANCHORS, text + "\n")
+    collector.keep(ANCHORS, text + "\n")
 
 
 def ids_of(body: str) -> list[str]:

@@ -27,7 +27,7 @@ from tracegen.report.findings.found import findings
 from tracegen.report.pages.explorers.packing import call, script_json
 from tracegen.report.pages.figure_data import figure_data
 from tracegen.report.pages.page import PublishedFigure
-from tracegen.report.pages.views import FigureView, Files, TableView
+from tracegen.report.pages.views import FigureView, TableView
 from tracegen.report.words import latex
 
 Result = TypeVar("Result")
@@ -46,7 +46,7 @@ class Collector(Context):
     address: str = ""
     citable: Version | None = None
     executor: Executor | None = None
-    files: Files = field(default_factory=Files)
+    files: dict[str, bytes] = field(default_factory=dict)
     figures: list[PublishedFigure] = field(default_factory=list)
     drawings: dict[str, Drawing] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)  # of drawings: the file of their data
@@ -121,7 +121,7 @@ class Collector(Context):
     def _kept(self, content: Content | Rows, part: Part) -> str:
         """Keep the values and files of a figure or table, and return its caption with what it says of checks."""
         for path, file in content.files.items():
-            self.files.add(path, file)
+            self.keep(path, file)
         for name, value in content.values.items():
             self.value(name, *value)
         return content.caption + self.noted(part.needs)
@@ -165,7 +165,7 @@ class Collector(Context):
         if self.citable is not None and page == FIRST:
             links += [("PNG", f"figures/{key}.png")]
         if drawing.spec is not None:
-            links.append(("Vega-Lite", self.files.add(f"figures/{key}.vl.json", spec.lean(drawing.spec))))
+            links.append(("Vega-Lite", self.keep(f"figures/{key}.vl.json", spec.lean(drawing.spec))))
         self.sources[key] = self.csv(file or key, data)
         links.insert(0, ("data (CSV)", self.sources[key]))
         self.figures.append(PublishedFigure(key, title, caption, alt, page, path, layouts))
@@ -198,21 +198,21 @@ class Collector(Context):
             stamp, begun = self._begun[key]
             for layout in drawing.layouts:
                 path = f"figures/{key}.svg" if layout is drawing else _layout_path(key, layout)
-                self.files.add(path, in_svg(layout.svg, stamp) if stamp else layout.svg)
+                self.keep(path, in_svg(layout.svg, stamp) if stamp else layout.svg)
             targets = {str(layout.width): layout.targets() for layout in drawing.layouts if layout.targets}
             rows = _rows(drawing)
             if targets or rows:
                 book = script_json(shared_values(targets) | ({"rows": rows} if rows else {}))
-                self.files.add(f"figures/{key}.js", call("tracegenFigure", script_json(key), book))
+                self.keep(f"figures/{key}.js", call("tracegenFigure", script_json(key), book))
             for name, made in begun.items():
-                self.files.add(name, made())
+                self.keep(name, made())
 
     def _stamp(self, key: str) -> Stamp | None:
         """What the files of a version's figure say of themselves; those of a draft say nothing."""
         if self.citable is None:
             return None
         data = self.sources[key]
-        digest = hashlib.sha256(self.files.contents[data]).hexdigest()
+        digest = hashlib.sha256(self.files[data]).hexdigest()
         return Stamp(self.citable.citation, key, self.citable.verdict, data, digest, self.citable.licence)
 
     def _figure_tex(self, key: str, title: str, caption: str, alt: str, drawing: Drawing) -> str:
@@ -224,7 +224,7 @@ class Collector(Context):
         ]
         label = f"fig:{latex.name('tracegen', self.run.experiment, self.citable.name, key)}"
         tex = latex.figure(label, f"tracegen report {self.citable.citation}", title, caption, alt, files)
-        return self.files.add(f"figures/{key}.tex", tex)
+        return self.keep(f"figures/{key}.tex", tex)
 
     def _table_tex(
         self, key: str, title: str, caption: str, head: Sequence[Head], rows: Sequence[Sequence[Cell]]
@@ -236,15 +236,20 @@ class Collector(Context):
         label = f"tab:{latex.name('tracegen', self.run.experiment, self.citable.name, key)}"
         source = f"tracegen report {self.citable.citation}"
         cells = [[cell.text for cell in row] for row in rows]
-        return self.files.add(f"data/{key}.tex", latex.table(label, source, title, caption, columns, cells))
+        return self.keep(f"data/{key}.tex", latex.table(label, source, title, caption, columns, cells))
+
+    def keep(self, path: str, content: str | bytes) -> str:
+        """Keep a file beside the pages and return its path."""
+        self.files[path] = content.encode() if isinstance(content, str) else content
+        return path
 
     def script(self, path: str, name: str, argument: str) -> str:
         """Keep a classic script of one call, whose argument is JSON, and return its path."""
-        return self.files.add(path, call(name, argument))
+        return self.keep(path, call(name, argument))
 
     def csv(self, name: str, data: pd.DataFrame) -> str:
         """Keep a table as CSV and return its path."""
-        return self.files.add(f"data/{name}.csv", without_controls(data.to_csv(index=False, lineterminator="\n")))
+        return self.keep(f"data/{name}.csv", without_controls(data.to_csv(index=False, lineterminator="\n")))
 
 
 def _rows(drawing: Drawing) -> dict[str, list[list[float]]]:

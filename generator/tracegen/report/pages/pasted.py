@@ -52,7 +52,7 @@ def paste(context: Collector) -> list[Paste]:
     """Keep the lines about each part as files of the report; and the menu of those parts that the run has."""
     every = [Paste(part, TITLES[part], pasted(context, part), path_of(part)) for part in PARTS]
     for entry in every:
-        context.files.add(entry.path, entry.text)
+        context.keep(entry.path, entry.text)
     return [entry for entry in every if any(PARTS[entry.part](context))]
 
 

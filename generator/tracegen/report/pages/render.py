@@ -119,15 +119,15 @@ def render_report(
     write_anchors(collector, pages, explored=any(view.get("explorer") is True for view in views.values()))
     collector.finish()
     values = json.dumps(collector.values, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
-    collector.files.add("data/values.json", values + "\n")
-    collector.files.add(
+    collector.keep("data/values.json", values + "\n")
+    collector.keep(
         "data/values.tex", latex.values(run.experiment, name, collector.values, citable.citation if citable else None)
     )
-    collector.files.add(run_file.PATH, run_file.run_file(run))
+    collector.keep(run_file.PATH, run_file.run_file(run))
     return Report(
         title=_title(collector),
         pages=pages,
-        files=collector.files.contents,
+        files=collector.files,
         assets=assets(),
         values=collector.values,
         figures=tuple(collector.figures),

@@ -65,15 +65,3 @@ class Group:
     title: str
     facts: tuple[Fact, ...]
     note: str = ""
-
-
-@dataclass
-class Files:
-    """The files beside the pages: path -> bytes."""
-
-    contents: dict[str, bytes] = field(default_factory=dict)
-
-    def add(self, path: str, content: str | bytes) -> str:
-        """Keep a file and return its path."""
-        self.contents[path] = content.encode() if isinstance(content, str) else content
-        return path
