@@ -18,19 +18,15 @@ MOST = 40  # words below a figure
 class Explained:
     """The explanation on a page: `code` is a complete program that computes the data of the file `csv`."""
 
-    shows: str
-    counts: str
-    read: str
+    part: Part
     code: str
-    made_by: str
     csv: str
 
 
 def explained(part: Part, address: str, csv: str, numbers: Mapping[str, object]) -> Explained:
     """The explanation of `part` for a page of the run or version at `address`; without `csv` it has no code."""
     code = _whole(part.code, address, numbers) if part.code and csv else ""
-    made_by = part.made_by if csv else ""
-    return Explained(part.shows, part.counts, part.read, code, made_by, csv)
+    return Explained(part, code, csv)
 
 
 def _whole(code: str, address: str, numbers: Mapping[str, object]) -> str:
