@@ -57,10 +57,10 @@ def _phase(tables: Tables, phase: str) -> pd.DataFrame:
         record: dict[str, Any] = dict(phase=phase, layer=layer, n_layers=1, n_rows=n, n_experts=size, n_chosen=k)
         if k is None or k < size:
             counts = np.bincount(of["expert"].to_numpy("int64"), minlength=size)
-            record |= {name: float(value) for name, value in measures(counts, n).items()}
+            record |= {name: float(value) for name, value in measures(counts).items()}
         if k is not None and k < size:
             if (n, k, size) not in cache:
-                cache[n, k, size] = measures(random_counts(n, k, size), n)
+                cache[n, k, size] = measures(random_counts(n, k, size))
             drawn.append(cache[n, k, size])
             record |= _chance(drawn[-1])
         records.append(record)
@@ -98,7 +98,7 @@ def _chance(drawn: Mapping[str, np.ndarray]) -> dict[str, float]:
     return expected
 
 
-def measures(counts: Counts, n_rows: int) -> dict[str, np.ndarray]:
+def measures(counts: Counts) -> dict[str, np.ndarray]:
     """n_used, entropy, gini and largest of counts by expert, along the last axis; entropy is NaN for one expert."""
     counts = np.asarray(counts, dtype=np.float64)
     size, total = counts.shape[-1], counts.sum(axis=-1)

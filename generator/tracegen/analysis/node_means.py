@@ -46,9 +46,8 @@ def node_means(ops: pd.DataFrame, passes: Sequence[int]) -> pd.DataFrame:
 
     Columns: node (sorted, each once), duration_ns (mean wall time over the passes that executed the node; null when
     none did, or a time is missing), n_timed (number of these passes), touched_bytes (mean over the passes that
-    executed or fused the node, all kinds of memory together; null when one value is not recorded), n_touched (number
-    of these passes), state (executed if any pass executed the node, else that of the first pass) and fused_into (of
-    the first pass that fused it).
+    executed or fused the node, all kinds of memory together; null when one value is not recorded), state (executed if
+    any pass executed the node, else that of the first pass) and fused_into (of the first pass that fused it).
     """
     rows = ops[ops["pass_id"].isin(list(passes))].sort_values(["node", "pass_id"])
     touched = rows[[f"{memory}_bytes" for memory in MEMORY_KINDS]].sum(axis=1, skipna=False)
@@ -58,19 +57,11 @@ def node_means(ops: pd.DataFrame, passes: Sequence[int]) -> pd.DataFrame:
     fused = rows[(rows["state"] == "fused").to_numpy(bool)]
     means = rows.drop_duplicates("node").set_index("node")[["state"]]
     means.loc[executed["node"].unique(), "state"] = "executed"
-    means["duration_ns"], means["n_timed"] = _mean(executed, "duration_ns", means.index)
-    means["touched_bytes"], means["n_touched"] = _mean(used, "touched_bytes", means.index)
+    means["duration_ns"] = executed.groupby("node")["duration_ns"].mean(skipna=False).astype("Float64")
+    means["n_timed"] = executed.groupby("node").size().reindex(means.index, fill_value=0)
+    means["touched_bytes"] = used.groupby("node")["touched_bytes"].mean(skipna=False).astype("Float64")
     means["fused_into"] = fused.drop_duplicates("node").set_index("node")["fused_into"].reindex(means.index)
-    wanted = ["node", "duration_ns", "n_timed", "touched_bytes", "n_touched", "state", "fused_into"]
-    return means.reset_index()[wanted]
-
-
-def _mean(rows: pd.DataFrame, column: str, nodes: pd.Index) -> tuple[pd.Series, pd.Series]:
-    """By node: the mean of a column (null where one value is null) and the number of rows."""
-    grouped = rows.groupby("node")[column]
-    count, known = grouped.size(), grouped.count()
-    mean = grouped.mean().astype("Float64").where(count == known)
-    return mean.reindex(nodes), count.reindex(nodes).fillna(0).astype("int64")
+    return means.reset_index()[["node", "duration_ns", "n_timed", "touched_bytes", "state", "fused_into"]]
 
 
 def bounds(values: pd.Series, n_steps: int, factor: int) -> list[float]:

@@ -143,22 +143,14 @@ def weights(chosen: pd.DataFrame) -> pd.DataFrame:
 def grid(chosen: pd.DataFrame, layer: int, most: int) -> tuple[pd.DataFrame, int]:
     """The experts of each token in a layer, and how many tokens share one line of the drawing.
 
-    Columns: line, first_pass, last_pass, first_token, last_token (the generated tokens that the first and the last
-    row of the line hold; null: not known), expert, n_tokens. Tokens are in order of evaluation. More than `most` tokens
+    Columns: line, first_pass, last_pass, expert, n_tokens. Tokens are in order of evaluation. More than `most` tokens
     share lines, equally many in each line but the last.
     """
     rows = chosen[chosen["layer"] == layer]
-    tokens = rows[["pass_id", "row", "generated_token"]].drop_duplicates(["pass_id", "row"])
-    tokens = tokens.sort_values(["pass_id", "row"], ignore_index=True)
+    tokens = rows[["pass_id", "row"]].drop_duplicates().sort_values(["pass_id", "row"], ignore_index=True)
     several = max(1, -(-len(tokens) // most))
     tokens = tokens.assign(line=tokens.index // several)
-    ends = [
-        tokens.drop_duplicates("line", keep=keep)[["line", "pass_id", "generated_token"]].set_axis(
-            ["line", f"{keep}_pass", f"{keep}_token"], axis="columns"
-        )
-        for keep in ("first", "last")
-    ]
-    counts = rows.merge(tokens[["pass_id", "row", "line"]], on=["pass_id", "row"]).groupby(["line", "expert"]).size()
-    lines = ends[0].merge(ends[1], on="line").merge(counts.rename("n_tokens").reset_index(), on="line")
-    names = ["line", "first_pass", "last_pass", "first_token", "last_token", "expert", "n_tokens"]
-    return lines[names], several
+    ends = tokens.groupby("line")["pass_id"].agg(first_pass="first", last_pass="last")
+    counts = rows.merge(tokens, on=["pass_id", "row"]).groupby(["line", "expert"]).size()
+    lines = counts.rename("n_tokens").reset_index().join(ends, on="line")
+    return lines[["line", "first_pass", "last_pass", "expert", "n_tokens"]], several

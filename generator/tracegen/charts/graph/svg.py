@@ -47,7 +47,6 @@ class BlockDrawing:
 class GraphDrawing:
     """The drawings of one topology: the block diagram, then each distinct block."""
 
-    graph: int
     overview: str
     blocks: tuple[BlockDrawing, ...]
 
@@ -80,7 +79,7 @@ def draw_graph(tables: Tables, graph: int, *, pass_id: int | None, operations: s
         before = block
     keys = {signature: drawing.key for signature, drawing in drawn.items()}
     overview = draw_overview(graph, blocks, info, sources, keys)
-    return GraphDrawing(graph, overview, tuple(drawn.values()))
+    return GraphDrawing(overview, tuple(drawn.values()))
 
 
 def _draw_block(
@@ -97,7 +96,7 @@ def _draw_block(
     layers = tuple(layer for block in same for layer in block.layers)
     lead = members[0]
     twins = {node: tuple(member[i] for member in members) for i, node in enumerate(lead)}
-    shapes, lines = _shapes(lead, twins, info, sources, shared, link, bool(layers), len(members) > 1)
+    shapes, lines = _shapes(twins, info, sources, shared, link, bool(layers), len(members) > 1)
     spine = _spine(lead, info, sources)
     if spine and (before := [a for a, b in lines if b == spine[0] and a.startswith("x")]):
         spine.insert(0, before[0])
@@ -120,7 +119,6 @@ def _difference(before: Block | None, block: Block, info: Mapping[int, Mapping[A
 
 
 def _shapes(
-    lead: tuple[int, ...],
     twins: Mapping[int, tuple[int, ...]],
     info: Mapping[int, Mapping[Any, Any]],
     sources: Mapping[int, list[int]],
@@ -129,12 +127,15 @@ def _shapes(
     layered: bool,
     folded: bool,
 ) -> tuple[dict[str, Shape], list[tuple[str, str]]]:
-    """The shapes of a block by id, and its edges; weights, inputs and copies stand beside the op that reads them."""
-    readers = Counter(source for node in lead for source in sources.get(node, ()))
+    """The shapes of a block by id, and its edges; weights, inputs and copies stand beside the op that reads them.
+
+    `twins`: each node that is drawn, in their order -> the nodes that it stands for.
+    """
+    readers = Counter(source for node in twins for source in sources.get(node, ()))
     hubs = {source for source, n in readers.items() if n > HUB}
     shapes: dict[str, Shape] = {}
     lines: list[tuple[str, str]] = []
-    for node in lead:
+    for node, alike in twins.items():
         row = info[node]
         look = "noop" if row["kind"] == "noop" else "op"
         lines_of = (_short(str(row["op"]), False), _short(str(row["name"]), layered))
@@ -142,8 +143,8 @@ def _shapes(
             lines_of[:1] if look == "noop" else lines_of,
             look,
             theme.colour(row["component"]),
-            _title(row, twins[node]),
-            twins[node],
+            _title(row, alike),
+            alike,
             f"{link}{node}" if link and look == "op" else "",
         )
         shapes[f"n{node}"] = shape
