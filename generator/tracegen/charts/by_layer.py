@@ -37,9 +37,8 @@ def stacked(rows: pd.DataFrame, column: str, length: str, *, width: int = theme.
     )
     present = list(data["group"].unique())
     lying = len(numbers) <= FEW
-    legend = theme.legend(
-        present, width, offset=12 if lying else 32
-    )  # vertical bars have the title of the y axis below the legend
+    offset = 12 if lying else 32  # vertical bars have the title of the y axis below the legend
+    legend = theme.legend(present, width, offset=offset)
     base = alt.Chart(data).encode(
         color=alt.Color("group:N", scale=theme.group_scale(present), title=None, legend=legend),
         order=alt.Order("rank:Q"),

@@ -1,5 +1,7 @@
 """Below the map of the file: the share of tokens that touch each place, and the memory that serves repeated uses."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from tracegen.charts import theme
@@ -58,15 +60,13 @@ def _marks(memory: pd.DataFrame, place: pd.Series) -> pd.DataFrame:
     apart = (rows["place"].diff() > NAME).cumsum()
     named = []
     for _, some in rows.groupby(apart):
-        shares, sizes = (
-            [f"{100 * of:.0f} %" for of in some["share"]],
-            [q.size(float(of)) for of in some["size_bytes"]],
-        )
-        named.append((_listed(shares), _listed(sizes), float(some["place"].mean())))
+        shares = _listed(f"{100 * of:.0f} %" for of in some["share"])
+        sizes = _listed(q.size(float(of)) for of in some["size_bytes"])
+        named.append((shares, sizes, float(some["place"].mean())))
     return pd.DataFrame(named, columns=["share", "size", "place"])
 
 
-def _listed(texts: list[str]) -> str:
+def _listed(texts: Iterable[str]) -> str:
     """`1.91, 2.96, 4.12 MiB`: each once, and the unit where another one follows."""
     each = list(dict.fromkeys(texts))
     units = [text.rpartition(" ")[2] for text in each]

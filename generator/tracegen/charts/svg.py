@@ -74,8 +74,22 @@ class Drawing:
 
 
 def paper(drawing: Drawing, widths: Mapping[int, int] = PAPER_MM) -> str:
-    """The SVG of a figure for paper, without a ground, of the width that `widths` has for its layout: px -> mm."""
-    return _sized(drawing.svg.replace(GROUND, "", 1), drawing.width, widths)
+    """The SVG of a figure for paper, without a ground, of the width that `widths` has for its layout: px -> mm.
+
+    A drawing that is a little narrower than its layout keeps its scale: all figures have one size of type.
+    """
+    svg, width = drawing.svg.replace(GROUND, "", 1), drawing.width
+    if width not in widths:
+        return svg
+    head = re.match(r"<svg[^>]*>", svg)
+    box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', head[0]) if head else None
+    if head is None or box is None:
+        raise ValueError("not an SVG with a view box")
+    wide, high = max(float(width), float(box[1])), float(box[2])
+    scale = widths[width] * POINTS / wide
+    attributes = re.sub(r'\s(width|height|viewBox)="[^"]*"', "", head[0].removesuffix(">"))
+    size = f'width="{wide * scale:.4f}" height="{high * scale:.4f}" viewBox="0 0 {_n(wide)} {_n(high)}"'
+    return f"{attributes} {size}>{svg[head.end() :]}"
 
 
 def draw_layouts(
@@ -145,24 +159,6 @@ def finish(raw: str, key: str, alt: str, width: int = 0) -> tuple[str, str]:
     named = f' class="tg-at-{width}"' if width else ""
     inline = f'<svg{named}{loose} role="img">{_variables(title + content)}'
     return svg, inline
-
-
-def _sized(svg: str, width: int, widths: Mapping[int, int]) -> str:
-    """The standalone SVG with the size of its page on paper: `width` px become `widths[width]` mm.
-
-    A drawing that is a little narrower than its layout keeps its scale: all figures have one size of type.
-    """
-    if width not in widths:
-        return svg
-    head = re.match(r"<svg[^>]*>", svg)
-    box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', head[0]) if head else None
-    if head is None or box is None:
-        raise ValueError("not an SVG with a view box")
-    wide, high = max(float(width), float(box[1])), float(box[2])
-    scale = widths[width] * POINTS / wide
-    attributes = re.sub(r'\s(width|height|viewBox)="[^"]*"', "", head[0].removesuffix(">"))
-    size = f'width="{wide * scale:.4f}" height="{high * scale:.4f}" viewBox="0 0 {_n(wide)} {_n(high)}"'
-    return f"{attributes} {size}>{svg[head.end() :]}"
 
 
 _FONT = f' font-family="{theme.FONT}"'
