@@ -32,7 +32,8 @@ def tensor_use(tables: Tables, used: pd.DataFrame, unseen: pd.DataFrame) -> pd.D
     tensors = tables["tensors"]
     number = tensors["tensor"]
     unknown = number.isin(unseen["tensor"])
-    in_memory = {"touched_bytes": used} | {f"{name}_bytes": used[used["memory"] == kind] for kind, name in _NAMES}
+    mapped, copied = (used[used["memory"] == kind] for kind in ("disk", "copied"))
+    in_memory = {"touched_bytes": used, "mapped_bytes": mapped, "copied_bytes": copied}
     uses = pd.concat([rows[["tensor", "pass_id", "memory"]].astype({"memory": "object"}) for rows in (used, unseen)])
     distinct = uses[["tensor", "pass_id"]].drop_duplicates().groupby("tensor").size()
     kinds = uses[["tensor", "memory"]].dropna().drop_duplicates()
@@ -42,9 +43,6 @@ def tensor_use(tables: Tables, used: pd.DataFrame, unseen: pd.DataFrame) -> pd.D
         n_passes=number.map(distinct).fillna(0).astype("int64"),
         memory=number.map(memory).astype("object"),
     )
-
-
-_NAMES = (("disk", "mapped"), ("copied", "copied"))
 
 
 def _of_each(number: pd.Series, used: pd.DataFrame) -> pd.Series:

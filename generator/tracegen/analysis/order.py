@@ -95,8 +95,7 @@ def by_pass(tables: Tables, accesses: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_phase(passes: pd.DataFrame) -> pd.DataFrame:
-    """The passes of `by_pass` summed by kind: kind, n_passes and the sums of all other columns; prompt before "
-    "generate."""
+    """The passes of `by_pass` summed by kind, prompt before generate: kind, n_passes and the sums of other columns."""
     sums = passes.drop(columns="pass_id").groupby("kind", observed=True).sum()
     sums.insert(0, "n_passes", passes.groupby("kind", observed=True).size())
     return sums.reset_index().astype({"kind": "object"})

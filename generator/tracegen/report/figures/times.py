@@ -93,9 +93,8 @@ TOKEN_COLUMNS = (
 
 
 def _token_times(context: Context) -> Content:
-    m = context.measured
-    rows = m[(m["kind"] == "generate").to_numpy()].dropna(subset=["produced_token", "duration_ns"])
-    rows = rows[list(TOKEN_COLUMNS)]
+    generate = context.of_kind(context.measured, "generate").dropna(subset=["produced_token", "duration_ns"])
+    rows = generate[list(TOKEN_COLUMNS)]
     known = q.known(context.summary.prompt_ns)
     took = f", which took {q.duration(context.summary.prompt_ns)}" if known else ""
     return Content(

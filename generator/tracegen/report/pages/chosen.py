@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import groupby
+from operator import itemgetter
 
 _TOKEN = re.compile(r"token (\d+)")
 
@@ -27,8 +29,4 @@ def pass_names(labels: Mapping[int, str]) -> list[Named]:
 
 def graph_runs(graphs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """From which pass on which graph ran; `graphs`: pass and graph of each pass that evaluated one, in their order."""
-    runs: list[tuple[int, int]] = []
-    for pass_id, graph in graphs:
-        if not runs or runs[-1][1] != graph:
-            runs.append((pass_id, graph))
-    return runs
+    return [next(run) for _, run in groupby(graphs, itemgetter(1))]

@@ -63,7 +63,7 @@ def words(context: Context) -> list[Word]:
 def _prompt(context: Context) -> list[Word]:
     """The rows of measured passes that hold a token of the prompt."""
     rows, known = context.tables["tokens"], pieces(context.fact("text", "pieces"))
-    of_prompt = context.measured.loc[context.measured["kind"].isin(["prompt"]).to_numpy(bool), "pass_id"]
+    of_prompt = context.of_kind(context.measured, "prompt")["pass_id"]
     rows = rows[rows["pass_id"].isin(of_prompt) & rows["generated_token"].isna()].sort_values(["pass_id", "row"])
     sequences = rows["sequence"].dropna().unique()
     rows = rows[rows["sequence"].isin(sequences[:1]).to_numpy(bool)] if len(sequences) > 1 else rows
