@@ -105,6 +105,11 @@ class Comparison:
     in_rounds: bool = False
 
     @property
+    def names(self) -> str:
+        """Which side is which, as captions say it."""
+        return f"A: {self.a.name}; B: {self.b.name}."
+
+    @property
     def one_after_the_other(self) -> bool:
         """Whether all runs of one side were made before those of the other, so that a drift looks like a difference."""
         times = [[run.created for run in side.runs] for side in (self.a, self.b)]
@@ -138,8 +143,7 @@ def compare(a: Side, b: Side, *, margin: float = MARGIN) -> Comparison:
     pairs = _paired(a, b)
     left, right = pairs or (list(a.runs), list(b.runs))
     of_a, of_b = _by_key(left), _by_key(right)
-    machines = machines_of([*left, *right])
-    machines_a, machines_b = machines[: len(left)], machines[len(left) :]
+    machines_a, machines_b = machines_of(left, right)
     comparable = same_machines(machines_a, machines_b)
     varying = [key for key in of_a.keys() & of_b.keys() if len({*of_a[key].values(), *of_b[key].values()}) > 1]
     n_timed = Counter(_is_asked(key) for key in varying if key[4] == "timed")
@@ -179,7 +183,6 @@ def _turns(a: Side, b: Side) -> list[list[Turn]]:
     alike. Empty lists outside of a matrix.
     """
     runs = [*a.runs, *b.runs]
-    machines = iter(machines_of(runs))
     if not all(run.matrix for run in runs):
         return [[], []]
     vary = [
@@ -187,8 +190,11 @@ def _turns(a: Side, b: Side) -> list[list[Turn]]:
     ]
     shared = sorted(vary[0] & vary[1])
     return [
-        [(run.matrix, run.round, next(machines), *(run.factors.get(name) for name in shared)) for run in side.runs]
-        for side in (a, b)
+        [
+            (run.matrix, run.round, machine, *(run.factors.get(name) for name in shared))
+            for run, machine in zip(side.runs, machines, strict=True)
+        ]
+        for side, machines in zip((a, b), machines_of(a.runs, b.runs), strict=True)
     ]
 
 

@@ -59,11 +59,8 @@ def _effect(cells: Sequence[Side], factor: str, a: str, b: str, margin: float) -
     if not both:
         return None
     sides = [_joined(f"{factor}={value}", [of[value][others] for others in both]) for value in (a, b)]
-    within = []
-    if len(both) > 1:
-        for others in both:
-            within.append((cell_name(dict(others)), compare(of[a][others], of[b][others], margin=margin)))
-    return Effect(factor, a, b, compare(*sides, margin=margin), tuple(within))
+    within = tuple((cell_name(dict(others)), compare(of[a][others], of[b][others], margin=margin)) for others in both)
+    return Effect(factor, a, b, compare(*sides, margin=margin), within if len(both) > 1 else ())
 
 
 def _joined(name: str, cells: Sequence[Side]) -> Side:

@@ -66,8 +66,9 @@ _Key = tuple[str, int, Machine]  # matrix, round, machine
 def _speeds(cells: Sequence[Side], phase: str) -> dict[_Key, dict[_Place, float]]:
     """The speed of each run by its round and the values of its factors."""
     runs = [run for cell in cells for run in cell.runs]
+    (machines,) = machines_of(runs)
     of: dict[_Key, dict[_Place, float]] = {}
-    for run, machine in zip(runs, machines_of(runs), strict=True):
+    for run, machine in zip(runs, machines, strict=True):
         speed = run.value(phase, "speed")
         if speed is not None and speed > 0 and run.matrix:
             place = tuple(sorted(run.factors.items()))

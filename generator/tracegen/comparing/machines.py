@@ -21,16 +21,15 @@ def machines(a: Side, b: Side) -> str:
 
 def one_machine(a: Side, b: Side) -> bool:
     """Whether all runs of both sides are known to be of one machine, by its id."""
-    runs = [*a.runs, *b.runs]
-    return len(set(machines_of(runs))) == 1 and all(
-        run.fact("host", key) is not None for run in runs for key in MACHINE
+    of_a, of_b = machines_of(a.runs, b.runs)
+    return len({*of_a, *of_b}) == 1 and all(
+        run.fact("host", key) is not None for side in (a, b) for run in side.runs for key in MACHINE
     )
 
 
 def _why_not_compared(a: Side, b: Side) -> str:
     """Why times of these sides are not compared; empty if they are."""
-    machines = machines_of([*a.runs, *b.runs])
-    of_a, of_b = machines[: len(a.runs)], machines[len(a.runs) :]
+    of_a, of_b = machines_of(a.runs, b.runs)
     if same_machines(of_a, of_b):
         return ""
     unknown = [side.name for side, of in ((a, of_a), (b, of_b)) if any(None in machine for machine in of)]

@@ -176,7 +176,7 @@ def _picture(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measure
     if reason := picture.nothing(*contexts):
         return drawn.nothing("picture", picture.TITLE, reason)
     data, chart = picture.picture(*contexts)
-    caption = picture.caption(comparison.a.name, comparison.b.name)
+    caption = f"{picture.CAPTION} {comparison.names}"
     alt = "The model file from left to right; a prompt and a token of each side, downwards, with their times."
     return replace(drawn.figure("picture", picture.TITLE, caption, data, chart, alt=alt, paper=True), wide=True)
 
@@ -224,7 +224,7 @@ def _components(drawn: PageFigures, comparison: Comparison) -> FigureView:
     title = f"Time of a token by part of the model, {say.PHASES[phase]}"
     caption = (
         "Wall time of operations, the median over the runs of a side; time between operations is left out. "
-        f"A: {comparison.a.name}; B: {comparison.b.name}."
+        f"{comparison.names}"
     )
     reason = "No operation with a time was recorded." if data.empty else ""
     chart = partial(charts.pairs, data, f"{unit} per token row")
@@ -245,8 +245,7 @@ def _map(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measured) -
     caption = (
         "The model file from first to last byte. Colour: how much of the bytes at that place a token used, in the mean "
         f"over the generate passes of the typical run of each side; striped where it used a copy in memory{copies}. "
-        f"Below, where B used more or less than A: in all {q.size(differs)} a token. A: {comparison.a.name}; B: "
-        f"{comparison.b.name}."
+        f"Below, where B used more or less than A: in all {q.size(differs)} a token. {comparison.names}"
     )
     return drawn.figure(
         "map", MAP, caption, data, lambda width: maps.chart(used.shares(maps.track_px(width)), total, width=width)
@@ -267,8 +266,7 @@ def _graph(drawn: PageFigures, comparison: Comparison, nodes: pd.DataFrame) -> F
     data, left_out = graph_rows(nodes)
     caption = (
         "The operations of a token in their order, a row for each layer; layers with the same operations and "
-        "differences share a row. Operations that are gone stand where A had them. A: "
-        f"{comparison.a.name}; B: {comparison.b.name}."
+        f"differences share a row. Operations that are gone stand where A had them. {comparison.names}"
     )
     caption += f" {q.counted(left_out, 'more row')} not drawn; the CSV of the table below has all." if left_out else ""
     return drawn.figure("graph", title, caption, data, lambda width: graph_chart.chart(data, width=width))
@@ -285,7 +283,7 @@ def _tokens(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measured
         return drawn.nothing("tokens", title, "No run has a generate pass with a time.")
     caption = (
         "The share of generated tokens that took at most so long, in the typical run of each side: the further to the "
-        f"left, the faster. A: {comparison.a.name}; B: {comparison.b.name}."
+        f"left, the faster. {comparison.names}"
     )
     return drawn.figure("tokens", title, caption, data, lambda width: charts.curves(data, width=width))
 

@@ -19,6 +19,11 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.file_tokens import Seen, beside, joined, median_passes, seen
 
 TITLE = "What does a token of each side touch, wait for and take?"
+CAPTION = (
+    "Of the typical run of each side the prompt and the token that took the median time. Columns: the model file in "
+    "its order, each part as wide as the root of its bytes. Right: times, mean of threads; prompts have a scale of "
+    "their own."
+)
 KINDS = (("prompt", "prompt"), ("generate", "token"))  # kind of pass, what the picture calls it
 SIDES = "AB"
 
@@ -102,13 +107,3 @@ def _chart(
     )  # fmt: skip
     unused, times = beside(ahead, touched), by_row.reset_index()
     return chart.chart(chart.Picture(at, rows, touched, waited, unused, times, names))
-
-
-def caption(a: str, b: str) -> str:
-    """What is drawn; `a`, `b`: names of the sides."""
-    return (
-        "Of the typical run of each side the prompt and the token that took the median time. Columns: the model file "
-        "in its order, each part as wide as the root of its bytes. Right: times, mean of threads; prompts have a scale "
-        "of their own. "
-        f"A: {a}; B: {b}."
-    )

@@ -98,11 +98,11 @@ class Side:
         return next(run for run in self.runs if speeds.get(run.name) == middle)
 
 
-def machines_of(runs: Sequence[Measured]) -> list[Machine]:
+def machines_of(*several: Sequence[Measured]) -> list[list[Machine]]:
     """What tells the machine of each run from others without its name: processor, cores, memory, and its id.
 
     None where one of the first three is not known. The id counts only if every run has one: older runs have none.
     """
-    known = all(run.fact("host", "id") is not None for run in runs)
+    known = all(run.fact("host", "id") is not None for runs in several for run in runs)
     keys = MACHINE if known else MACHINE[:-1]
-    return [tuple(run.fact("host", key) for key in keys) for run in runs]
+    return [[tuple(run.fact("host", key) for key in keys) for run in runs] for runs in several]

@@ -109,7 +109,7 @@ def repeats_of(folder: Path) -> Side:
         folders = [path for path in store.run_folders(folder.parents[1]) if _same_cell(store.read_run(path), slot)]
         return side(own.experiment, folders)
     repeats = side(own.experiment, _series(folder))
-    machine, *others = machines_of([measured(folder, own), *repeats.runs])
+    (machine,), others = machines_of([measured(folder, own)], repeats.runs)
     return replace(repeats, runs=tuple(run for run, of in zip(repeats.runs, others, strict=True) if of == machine))
 
 

@@ -79,9 +79,8 @@ def _event(where: str, time: str, event: str, numbers: dict[str, int], texts: di
         or (event == "alloc" and "size" not in numbers)
     ):
         raise TraceFormatError(f"{where}: expected alloc or dealloc with the number of a buffer, and its size")
-    if not time.replace(".", "").isdecimal() or any(not 0 <= value < 1 << 64 for value in numbers.values()):
-        raise TraceFormatError(f"{where}: a number is out of range")
-    if numbers.get("size", 0) >= 1 << 63 or float(time) >= 2**63 / 1e6:
+    whole_numbers = time.replace(".", "").isdecimal() and all(0 <= value < 1 << 64 for value in numbers.values())
+    if not whole_numbers or numbers.get("size", 0) >= 1 << 63 or float(time) >= 2**63 / 1e6:
         raise TraceFormatError(f"{where}: a number is out of range")
     whole, _, part = time.partition(".")
     return {

@@ -59,34 +59,26 @@ def expert_tables(
     routing: list[tuple[int, int, int, int]] = []
     n_choosing = n_known = n_whole = n_all = n_lacking = 0  # n_lacking: in passes of one token
     reused = set()
-    whole = [bool(of) and all(op.n_all for op in of) for of in choosing]  # graphs whose routers chose all experts
-    every = [
-        np.array([(0, op.node, op.slot, 0, op.n_all, ESTIMATED) for op in of], np.int64).reshape(-1, 6)
+    every = [  # of each graph what its routers that chose all experts read
+        np.array([(0, op.node, op.slot, 0, op.n_all, ESTIMATED) for op in of if op.n_all], np.int64).reshape(-1, 6)
         for of in choosing
     ]
+    some = [[op for op in of if not op.n_all] for of in choosing]
     blocks: list[np.ndarray] = []
     named = dict(zip(trace.expert_at.tolist(), range(len(trace.expert_at)), strict=True))
     for pass_id, number in enumerate(graph):
         begin = int(passes.begin[pass_id])
-        if whole[number]:
+        n_choosing, n_all = n_choosing + len(choosing[number]), n_all + len(every[number])
+        if len(every[number]):
             blocks.append(every[number] + (pass_id, 0, 0, 0, 0, 0))
-            n_choosing, n_all = n_choosing + len(choosing[number]), n_all + len(choosing[number])
             reused |= {pass_id} if passes.kinds[pass_id] != "warmup" else set()
-            continue
         chosen: dict[str, list[int]] = {}
         met: set[int] = set()
-        for op in choosing[number]:
-            n_choosing += 1
+        for op in some[number]:
             row = named.get(begin + op.at)
-            ids = trace.experts[row][: int(trace.n_experts[row])].tolist() if row is not None and not op.n_all else []
+            ids = trace.experts[row][: int(trace.n_experts[row])].tolist() if row is not None else []
             ids = ids or chosen.get(op.choice, [])
             n_known += row is not None
-            if op.n_all:
-                n_all += 1
-                touches.append((pass_id, op.node, op.slot, 0, op.n_all, ESTIMATED))
-                if passes.kinds[pass_id] != "warmup":
-                    reused.add(pass_id)
-                continue
             if passes.n_tokens[pass_id] != 1 or not _complete(ids, op.n_ids):
                 n_lacking += passes.n_tokens[pass_id] == 1
                 continue

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from tracegen.contract.ggml_types import BLOCKS
 from tracegen.contract.naming import places_of
 from tracegen.readers.foreign.dot import DotGraph, DotNode
 from tracegen.readers.foreign.ops import Described
@@ -214,12 +215,7 @@ def _is(each: Described, dump: DotGraph, number: int, room: tuple[int, int]) -> 
     return True
 
 
-_WHOLE = {  # bytes of an element of the types that are not packed in blocks
-    "F32": 4,
-    "F16": 2,
-    "I32": 4,
-    "I64": 8,
-}
+_WHOLE = {name: BLOCKS[name][1] for name in ("F32", "F16", "I32", "I64")}  # bytes of an element
 
 
 def _fits(size: int, source: DotNode, *, is_leaf: bool) -> bool:

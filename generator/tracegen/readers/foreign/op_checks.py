@@ -25,7 +25,7 @@ def checks(
     return [
         _monotone(trace),
         _nodes(run, tables),
-        _op_times(trace, run),
+        _op_times(run),
         _op_names(described),
         _first_op(described, run, trace),
         _kinds(run),
@@ -98,7 +98,7 @@ def _nodes(run: RestoredRun, tables: Tables) -> Check:
     )  # fmt: skip
 
 
-def _op_times(trace: OpTrace, run: RestoredRun) -> Check:
+def _op_times(run: RestoredRun) -> Check:
     n = len(run.passes.begin)
     return found(
         "op_times", "warning", "begins only: the time of an operation is the gap to the next record",

@@ -38,7 +38,7 @@ def restore_passes(trace: OpTrace) -> Restored:
     begin = np.flatnonzero(first[trace.which])
     partial = int(begin[0])
     end = np.append(begin[1:], len(trace))
-    tokens = _tokens(trace, described, begin, end)
+    tokens = _tokens([described[number] for number in trace.which[begin]])
     warms_up = _uses_all_experts(trace, described, int(begin[0]), int(end[0]))
     warms_up = warms_up and not _uses_all_experts(trace, described, int(begin[-1]), int(end[-1]))
     kinds = kinds_of(tokens, warms_up)
@@ -56,12 +56,11 @@ def _identity(each: Described) -> tuple[object, ...]:
     return each.op, each.name, weight and (weight.name or weight.address)
 
 
-def _tokens(trace: OpTrace, described: list[Described], begin: np.ndarray, end: np.ndarray) -> list[int | None]:
-    """Token rows of each pass: the ids that the lookup reads; without a lookup the sizes of activations tell.
+def _tokens(firsts: list[Described]) -> list[int | None]:
+    """Token rows of each pass, by its first operation: the ids that a lookup reads, else the sizes of activations.
 
     Without a lookup, a pass with the smallest activations has one row: some pass of a run generates a token.
     """
-    firsts = [described[number] for number in trace.which[begin]]
     if all(_looks_up(each) and len(each.operands) > 1 for each in firsts):
         sizes = [each.operands[1].size_bytes for each in firsts]
         return [size // TOKEN_BYTES if size and size % TOKEN_BYTES == 0 else None for size in sizes]

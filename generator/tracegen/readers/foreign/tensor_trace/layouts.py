@@ -31,15 +31,15 @@ _ONE = [
 ]  # fmt: skip
 
 
-def _operands(width: int, tail: int) -> np.dtype[np.void]:
+def _operands(width: int) -> np.dtype[np.void]:
     fields = [("name", f"S{width}"), ("address", "<u8"), ("size", "<u4"), ("layer", "<u2"), ("memory", "u1")]
-    fields += [("padding", "u1"), ("place", "<u8"), ("index", "<u4"), ("tail", f"V{tail}")]
+    fields += [("padding", "u1"), ("place", "<u8"), ("index", "<u4"), ("tail", "V4")]
     return np.dtype(fields)
 
 
-_V3 = [*_HEAD, ("n", "u1"), ("padding", "V5"), ("name", "S24"), ("operands", _operands(20, 4), 4)]
+_V3 = [*_HEAD, ("n", "u1"), ("padding", "V5"), ("name", "S24"), ("operands", _operands(20), 4)]
 _V4 = [
-    *_HEAD, ("n", "u1"), ("padding", "V5"), ("name", "S128"), ("operands", _operands(128, 4), 4),
+    *_HEAD, ("n", "u1"), ("padding", "V5"), ("name", "S128"), ("operands", _operands(128), 4),
     ("experts", "<i4", N_IDS), ("n_experts", "u1"), ("end", "V167"),
 ]  # fmt: skip
 
