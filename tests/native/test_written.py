@@ -112,7 +112,7 @@ def test_ops(trace: NativeTrace) -> None:
     states = ["executed", "executed", "fused", "noop", "executed", "executed", "executed", "executed", "off"]
     for _, of_pass in ops.groupby("pass_id"):
         assert of_pass["state"].tolist() == states and of_pass["fused_into"].tolist() == [pd.NA, pd.NA, 1, *[pd.NA] * 6]
-    assert trace.facts["n_ops_unexplained"] == trace.facts["n_ops_short_of_threads"] == 0
+    assert trace.facts["n_ops_short_of_threads"] == 0
 
 
 def test_graphs(trace: NativeTrace, dump: list[str]) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_FIEMAP = 0xC020660B  # <linux/fiemap.h>
-_HEADER = struct.Struct("=QQIIII")  # start, length, flags, extents filled in, room for extents, reserved
+FIEMAP = 0xC020660B  # <linux/fiemap.h>
+HEADER = struct.Struct("=QQIIII")  # start, length, flags, extents filled in, room for extents, reserved
 _EXTENT = struct.Struct("=QQQQQIIII")  # offset in the file, place, length, two reserved, flags, three reserved
 _ROOM = 1000  # extents asked for at a time
 _SYNC = 1  # write the file to the device first, so that every byte has a place
@@ -79,13 +79,11 @@ def extents_of(path: Path) -> tuple[Extent, ...]:
 def _extents(fd: int) -> Iterator[Extent]:
     begin = 0
     while True:
-        request = bytearray(
-            _HEADER.pack(begin, (1 << 64) - 1 - begin, _SYNC, 0, _ROOM, 0) + bytes(_ROOM * _EXTENT.size)
-        )
-        fcntl.ioctl(fd, _FIEMAP, request)
-        n = _HEADER.unpack_from(request)[3]
+        request = bytearray(HEADER.pack(begin, (1 << 64) - 1 - begin, _SYNC, 0, _ROOM, 0) + bytes(_ROOM * _EXTENT.size))
+        fcntl.ioctl(fd, FIEMAP, request)
+        n = HEADER.unpack_from(request)[3]
         for number in range(n):
-            offset, place, size, _, _, flags, *_ = _EXTENT.unpack_from(request, _HEADER.size + number * _EXTENT.size)
+            offset, place, size, _, _, flags, *_ = _EXTENT.unpack_from(request, HEADER.size + number * _EXTENT.size)
             for flag, why in _NO_PLACE.items():
                 if flags & flag:
                     raise NoPlacesError(f"bytes of it are {why}" if flag != 2 else why)

@@ -2,14 +2,12 @@
 
 import fcntl
 import os
-import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tracegen.measure.capture.cgroup import number_of, text_of
-
-_FIEMAP, _FIEMAP_HEADER = 0xC020660B, struct.Struct("=QQIIII")  # <linux/fiemap.h>
+from tracegen.measure.capture.extents import FIEMAP, HEADER
 
 
 def storage_of(path: Path) -> dict[str, Any]:
@@ -52,13 +50,13 @@ def kernel_settings() -> dict[str, Any]:
 
 def fragments_of(path: Path) -> int | None:
     """Number of extents of a file on its device (FIEMAP); null where the file system does not report it."""
-    request = bytearray(_FIEMAP_HEADER.pack(0, (1 << 64) - 1, 0, 0, 0, 0))  # room for no extent: only count them
+    request = bytearray(HEADER.pack(0, (1 << 64) - 1, 0, 0, 0, 0))  # room for no extent: only count them
     try:
         with path.open("rb") as stream:
-            fcntl.ioctl(stream.fileno(), _FIEMAP, request)
+            fcntl.ioctl(stream.fileno(), FIEMAP, request)
     except OSError:
         return None
-    return int(_FIEMAP_HEADER.unpack(request)[3])
+    return int(HEADER.unpack(request)[3])
 
 
 def _mount(path: Path, device: int) -> tuple[str, str] | None:

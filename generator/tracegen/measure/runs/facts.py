@@ -168,11 +168,10 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
                     "requests_elsewhere", "requests_elsewhere_bytes",
                 )
             },
-            "event_cost_ns": _finite(facts["event_cost_ns"]),
-            "clock_read_ns": _finite(facts["clock_read_ns"]),
-            "pass_cost_ns": _finite(facts["pass_cost_ns"]),
-            "pass_cost_most_ns": _finite(facts["pass_cost_most_ns"]),
-            "begin_cost_ns": _finite(facts["begin_cost_ns"]),
+            **{
+                name: _finite(facts[name])
+                for name in ("event_cost_ns", "clock_read_ns", "pass_cost_ns", "pass_cost_most_ns", "begin_cost_ns")
+            },
             "overhead_share": overhead_share(trace.tables, facts),
             "between_passes_share": between_share(trace.tables, facts),
         },

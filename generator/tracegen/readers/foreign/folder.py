@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracegen.contract.errors import EnvironmentFailure, SettingsError, TraceFormatError
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, TraceFormatError, os_errors
 from tracegen.readers.foreign import dot, ggmlviz, memory_map, older_json
 from tracegen.readers.foreign.source import SourceFile, opened
 from tracegen.readers.foreign.tensor_trace.layouts import LAYOUTS, SAMPLE, layout_of
@@ -142,10 +142,8 @@ def _unknown(file: SourceFile) -> str:
 
 def _below(folder: Path, depth: int = 3) -> Iterator[Path]:
     """The regular files in a folder and in its folders, in the order of their names; links out of it are left out."""
-    try:
+    with os_errors(f"{folder}: cannot be read", SettingsError):
         entries = sorted(folder.iterdir())
-    except OSError as error:
-        raise SettingsError(f"{folder}: cannot be read: {error.strerror or error}") from error
     if len(entries) > MOST_FILES:
         raise SettingsError(f"{folder}: holds {len(entries):,} files, more than a trace has; name the files of one")
     for entry in entries:

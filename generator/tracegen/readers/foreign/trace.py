@@ -1,7 +1,7 @@
 """What the reader of a foreign format returns."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -19,5 +19,5 @@ class ForeignTrace:
 
     format: str
     tables: Mapping[str, pd.DataFrame]
-    checks: tuple[Check, ...] = ()
-    facts: Mapping[str, object] = field(default_factory=dict)
+    checks: tuple[Check, ...]
+    facts: Mapping[str, object]

@@ -14,13 +14,14 @@ from __future__ import annotations
 import math
 import os
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
 from tracegen.contract import documents
-from tracegen.contract.errors import ModelFormatError
+from tracegen.contract.errors import ModelFormatError, os_errors
 from tracegen.contract.ggml_types import GGML_TYPES
 
 _SCALARS: Mapping[int, tuple[str, str]] = {
@@ -70,12 +71,14 @@ class GgufFile:
     tensors: tuple[TensorInfo, ...]
 
 
-def opened(path: Path) -> BinaryIO:
-    """The regular file, open for reading. Raises ModelFormatError when it is none, or cannot be opened."""
-    try:
-        return documents.opened(path, ModelFormatError, "name a GGUF model")
-    except OSError as error:
-        raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """The regular file, open for reading. Raises ModelFormatError when it is none, or cannot be read in the block."""
+    with (
+        os_errors(f"{path}: cannot be read", ModelFormatError),
+        documents.opened(path, ModelFormatError, "name a GGUF model") as stream,
+    ):
+        yield stream
 
 
 def read_header(path: Path, progress: Update | None = None) -> GgufFile:
@@ -83,11 +86,8 @@ def read_header(path: Path, progress: Update | None = None) -> GgufFile:
 
     Raises ModelFormatError when it cannot be read or is broken.
     """
-    try:
-        with opened(path) as stream:
-            return header_of(path, stream, progress)
-    except OSError as error:
-        raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with opened(path) as stream:
+        return header_of(path, stream, progress)
 
 
 def header_of(path: Path, stream: BinaryIO, progress: Update | None = None) -> GgufFile:

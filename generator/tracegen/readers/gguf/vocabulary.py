@@ -9,7 +9,6 @@ import struct
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from tracegen.contract.errors import ModelFormatError
 from tracegen.readers.gguf.header import Cursor, opened
 
 MODEL, TOKENS, TYPES = "tokenizer.ggml.model", "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
@@ -30,11 +29,8 @@ def pieces(path: Path, ids: Collection[int]) -> dict[int, bytes]:
     ModelFormatError when it is broken.
     """
     wanted = frozenset(ids)
-    try:
-        with opened(path) as stream:
-            kind, texts, types = _read(Cursor(path, stream), wanted)
-    except OSError as error:
-        raise ModelFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with opened(path) as stream:
+        kind, texts, types = _read(Cursor(path, stream), wanted)
     if kind not in (*_WITH_SPACES, *_BYTE_LEVEL):
         return {}
     return {token: _piece(kind, text, types.get(token, _NORMAL)) for token, text in texts.items()}

@@ -1,4 +1,4 @@
-"""Page faults of the threads that computed: where in which model file, how long, in which operation."""
+"""What threads that computed waited for: page faults, by place in the model files, and barriers inside operations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import pandas as pd
 from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.columns import nullable
+from tracegen.readers.native.clock import Clock
 from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.events import Spans
 from tracegen.readers.native.fault_records import OPEN, FaultRecords, StructRecords
@@ -24,7 +25,7 @@ class Faults:
     span_ns: of each span, in the order of `spans`: time in page faults of model files, ns (int64).
     of_passes: columns of `passes`: page faults outside the model files, their time, and events that the kernel had no
         room for (int64).
-    facts: of all these, how many belong to no pass; events without room; and threads that could not be watched.
+    facts: how many events had no room, and how many threads could not be watched.
     """
 
     table: pd.DataFrame
@@ -69,7 +70,6 @@ def place_faults(
         },
         facts={
             "faults_lost": int(lost["n_events"].sum()),
-            "faults_unplaced": int(elsewhere["n_faults"][of_elsewhere < 0].sum() + lost["n_events"][of_lost < 0].sum()),
             "threads_without_faults": len(recorded.unseen.rows),
         },
     )
@@ -152,3 +152,18 @@ def _by_pass(pass_id: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
     sums = np.zeros(n, np.int64)
     np.add.at(sums, pass_id[pass_id >= 0], values[pass_id >= 0].astype(np.int64))
     return sums
+
+
+def barrier_table(waits: StructRecords, computes: Computes, clock: Clock) -> pd.DataFrame:
+    """The table `barriers`. Raises TraceFormatError for a wait in no compute, or in one that the main segment lacks."""
+    if (waits.thread < 0).any():
+        raise TraceFormatError("a wait belongs to no compute; the trace was changed")
+    of_each = np.arange(len(waits.rows))
+    pass_id, node, _ = computes.place("the trace tells of a wait", waits.compute, of_each, waits.rows["node"])
+    begin = waits.rows["begin"].astype(np.int64)
+    begin_ns, end_ns = clock.ns_of(begin), clock.ns_of(begin + waits.rows["took"].astype(np.int64))
+    keys = {"pass_id": pass_id.astype(np.int32), "node": node, "thread": waits.thread.astype(np.int32)}
+    table = pd.DataFrame({**keys, "begin_ns": begin_ns, "duration_ns": end_ns - begin_ns})
+    table = table.sort_values([*keys, "begin_ns"], ignore_index=True)
+    table["barrier"] = table.groupby(list(keys)).cumcount().astype(np.int32)
+    return contract.frame("barriers", {name: table[name] for name in table.columns})

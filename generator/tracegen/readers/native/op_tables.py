@@ -22,8 +22,8 @@ def span_table(spans: Spans, fault_ns: np.ndarray | None) -> pd.DataFrame:
     return contract.frame("spans", columns)
 
 
-def op_table(records: Records, spans: Spans, ordered: Sequence[Pass]) -> tuple[pd.DataFrame, dict[str, object]]:
-    """The table `ops`, and two counts: ops without a span of every thread, and ops without a state.
+def op_table(records: Records, spans: Spans, ordered: Sequence[Pass]) -> tuple[pd.DataFrame, int]:
+    """The table `ops`, and how many ops lack the span of a thread.
 
     `ordered`: loads and passes by pass_id. Each column is built alone, in the type that is
     stored: an extra column of 64 bits takes as much memory as a fifth of the table.
@@ -48,10 +48,6 @@ def op_table(records: Records, spans: Spans, ordered: Sequence[Pass]) -> tuple[p
     done[off_cpu.at] = True
     state[done] = np.where(empty[done], _STATE["empty"], _STATE["executed"])
     state[is_fused] = _STATE["fused"]
-    accounting: dict[str, object] = {
-        "n_ops_short_of_threads": int((n_threads != spans.pool[first]).sum()),
-        "n_ops_unexplained": int((state == _STATE[None]).sum()),
-    }
     begin_ns = end_ns = np.zeros(0, np.int64)
     if len(first):
         begin_ns = np.minimum.reduceat(spans.begin_ns, first)
@@ -75,7 +71,7 @@ def op_table(records: Records, spans: Spans, ordered: Sequence[Pass]) -> tuple[p
         "end_ns": _column_at(at, end_ns, ran),
         "time_basis": contract.coded("ops", "time_basis", basis),
     }
-    return contract.frame("ops", columns), accounting
+    return contract.frame("ops", columns), int((n_threads != spans.pool[first]).sum())
 
 
 def _op_rows(records: Records, ordered: Sequence[Pass]) -> tuple[dict[str, np.ndarray], np.ndarray]:

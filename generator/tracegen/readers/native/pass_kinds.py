@@ -19,11 +19,10 @@ class _Call:
     n_outside: int  # number of earlier passes without a ubatch, such as a shift of the KV cache
     kind: str = "mixed"
 
-    @property
-    def sequence(self) -> int:
-        """Sequence of the first token row; negative when not recorded."""
+    def first(self, column: str) -> int:
+        """Sequence or position of the first token row; negative when not recorded."""
         rows = self.passes[0].tokens
-        return int(rows["sequence"][0]) if len(rows) else -1
+        return int(rows[column][0]) if len(rows) else -1
 
     @property
     def n_rows(self) -> int:
@@ -35,9 +34,7 @@ class _Call:
 
     @property
     def position(self) -> int:
-        """Position of the first token row; negative when not recorded."""
-        rows = self.passes[0].tokens
-        return int(rows["position"][0]) if len(rows) else -1
+        return self.first("position")
 
     @property
     def logits_read(self) -> bool:
@@ -104,7 +101,7 @@ def _infer(calls: list[_Call]) -> None:
     last_read = {call.context: i for i, call in enumerate(calls) if call.logits_read}
     for i, call in enumerate(calls):
         before = generating.get(call.context)
-        key = call.context, call.sequence
+        key = call.context, call.first("sequence")
         if call.n_outside != n_outside:  # such a pass may have moved every sequence
             ends.clear()
             n_outside = call.n_outside

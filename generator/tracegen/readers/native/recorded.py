@@ -27,6 +27,8 @@ BUFFER_USAGES = ("any", "weights", "compute", "work")
 # threads, `blocked_ns` is the minimum over those that lived throughout the pass. All count over `counted_ns`, from just
 # before the begin of the pass to just after its end.
 SCHEDULE = ("run_delay_ns", "cpu_ns", "blocked_ns", "counted_ns")
+# What a device has counted since the system was started; times modulo 2^32 ms, sectors of 512 bytes.
+DEVICE_COUNTS = ("n_reads", "read_sectors", "read_ms", "n_writes", "written_sectors", "in_flight", "busy_ms")
 
 
 @dataclass(eq=False)
@@ -109,40 +111,6 @@ class Residency:
     time_ns: int
 
 
-@dataclass(frozen=True)
-class DeviceCounts:
-    """What a device had counted since the system was started; times modulo 2^32 ms, sectors of 512 bytes."""
-
-    n_reads: int
-    read_sectors: int
-    read_ms: int
-    n_writes: int
-    written_sectors: int
-    in_flight: int
-    busy_ms: int
-
-
-@dataclass(frozen=True)
-class Device:
-    """A device just before and just after a load or a pass."""
-
-    begin: DeviceCounts
-    end: DeviceCounts
-    counted_ns: int
-
-
-@dataclass(frozen=True)
-class Cache:
-    """Pages of a mapped file in the kernel's cache after a load or a pass, and pages that are no longer there."""
-
-    of: Pass
-    path: str
-    cached: int
-    dirty: int
-    evicted: int
-    recently_evicted: int
-
-
 @dataclass
 class Compute:
     """A graph, or a part of it, that the CPU backend ran."""
@@ -168,20 +136,6 @@ class Split:
 
 
 @dataclass
-class Copy:
-    """A tensor that was copied from backend `source` to backend `target` for a split."""
-
-    pass_number: int
-    split: int
-    tensor: str
-    source: str
-    target: str
-    size_bytes: int
-    begin_ns: int
-    end_ns: int
-
-
-@dataclass
 class Records:
     """The whole main segment. Lists and dicts are in the order of writing."""
 
@@ -197,11 +151,11 @@ class Records:
     placements: dict[int, tuple[int, np.ndarray, int]] = field(default_factory=dict)
     computes: dict[int, Compute] = field(default_factory=dict)
     splits: dict[tuple[int, int], Split] = field(default_factory=dict)  # by pass and split
-    copies: list[Copy] = field(default_factory=list)
+    copies: list[tuple[int, dict[str, Any]]] = field(default_factory=list)  # pass, and its row of the table
     sampled: list[int] = field(default_factory=list)
     residency: list[Residency] = field(default_factory=list)
-    devices: dict[tuple[Pass, str], Device] = field(default_factory=dict)  # by pass or load, and name
-    caches: list[Cache] = field(default_factory=list)
+    devices: dict[tuple[Pass, str], dict[str, int]] = field(default_factory=dict)  # rows, by pass or load, and name
+    caches: list[tuple[Pass, str, dict[str, int]]] = field(default_factory=list)  # pass or load, path, and the row
     last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping
     moments: list[tuple[int, int]] = field(default_factory=list)  # the events' clock: ticks, ns
     hook_ticks: dict[int, int] = field(default_factory=dict)  # by pass: time in the tracer's hooks without op events

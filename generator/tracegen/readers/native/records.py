@@ -16,6 +16,7 @@ _TAKERS: dict[int, tuple[struct.Struct, _Taker]] = {}  # by type of record
 # Limits: numbers of things, sizes and times, and ends of address ranges are below these.
 NUMBER, SIZE, ADDRESS = 1 << 31, 1 << 62, 1 << 64
 MILLISECONDS = 1 << 32  # a device's times are below: the kernel prints 32 bits of them
+MILLISECOND_NS = 1_000_000
 SECTOR = 512  # bytes: the kernel's unit, whatever the device's sectors
 _STATES = ("noop or leaf", "op", "off")  # by `computes`
 
@@ -313,8 +314,11 @@ def _take_copy(records: Records, time_ns: int, rest: memoryview, *values: int) -
     _below(NUMBER, split=split)
     _below(SIZE, size_bytes=size)
     _below(time_ns + 1, begin_ns=begin_ns)
-    names = (records.text(tensor), records.text(source), records.text(target))
-    records.copies.append(recorded.Copy(number, split, *names, size, begin_ns, time_ns))
+    row = dict(
+        split=split, tensor=records.text(tensor), source=records.text(source), target=records.text(target),
+        size_bytes=size, begin_ns=begin_ns, end_ns=time_ns,
+    )  # fmt: skip
+    records.copies.append((number, row))
 
 
 @_takes(18, "II")
@@ -408,17 +412,24 @@ def _take_device(records: Records, time_ns: int, rest: memoryview, *values: int)
     *counts, begin_ns, name, number, load, _ = values
     _below(SIZE, count=max(counts))
     _below(time_ns + 1, begin_ns=begin_ns)
-    begin, end = recorded.DeviceCounts(*counts[:7]), recorded.DeviceCounts(*counts[7:])
+    begin, end = (dict(zip(recorded.DEVICE_COUNTS, part, strict=True)) for part in (counts[:7], counts[7:]))
     for moment in (begin, end):
-        _below(MILLISECONDS, read_ms=moment.read_ms, busy_ms=moment.busy_ms)
-        _below(SIZE // SECTOR, read_sectors=moment.read_sectors, written_sectors=moment.written_sectors)
+        _below(MILLISECONDS, read_ms=moment["read_ms"], busy_ms=moment["busy_ms"])
+        _below(SIZE // SECTOR, read_sectors=moment["read_sectors"], written_sectors=moment["written_sectors"])
     for count in ("n_reads", "read_sectors", "n_writes", "written_sectors"):
-        if getattr(end, count) < getattr(begin, count):
-            raise ValueError(f"{count} went from {getattr(begin, count)} back to {getattr(end, count)}")
+        if end[count] < begin[count]:
+            raise ValueError(f"{count} went from {begin[count]} back to {end[count]}")
     key = (_pass_or_load(records, number, load), records.text(name))
     if not key[1] or key in records.devices:
         raise ValueError(f"device {key[1]!r} has no name, or its counters are there already")
-    records.devices[key] = recorded.Device(begin, end, time_ns - begin_ns)
+    grown = {name: end[name] - begin[name] for name in recorded.DEVICE_COUNTS}
+    records.devices[key] = dict(
+        n_reads=grown["n_reads"], read_bytes=grown["read_sectors"] * SECTOR,
+        read_ns=grown["read_ms"] % MILLISECONDS * MILLISECOND_NS,
+        n_writes=grown["n_writes"], written_bytes=grown["written_sectors"] * SECTOR,
+        busy_ns=grown["busy_ms"] % MILLISECONDS * MILLISECOND_NS,
+        in_flight=end["in_flight"], counted_ns=time_ns - begin_ns,
+    )  # fmt: skip
 
 
 @_takes(29, "5Q4I")
@@ -430,4 +441,5 @@ def _take_cache(records: Records, time_ns: int, rest: memoryview, *values: int) 
     text = records.text(path)
     if not any(mapping.path == text for mapping in records.mappings):
         raise ValueError(f"file {text!r} was not mapped before")
-    records.caches.append(recorded.Cache(_pass_or_load(records, number, load), text, cached, dirty, evicted, recently))
+    row = dict(cached_pages=cached, dirty_pages=dirty, evicted_pages=evicted, recently_evicted_pages=recently)
+    records.caches.append((_pass_or_load(records, number, load), text, row))

@@ -46,7 +46,6 @@ class Segment:
     parts: tuple[Bytes, ...]
     n_unsealed: int
     dropped_records: int
-    dropped_bytes: int
     dropped_why: int
     size_bytes: int
 
@@ -128,7 +127,7 @@ def read_segment(name: str, data: Bytes) -> Segment:
         raise TraceFormatError(f"{name}: {len(data)} bytes, but a segment has at least {PAGE}; the file was cut")
     head = _FILE_HEADER.unpack_from(data.data)
     magic, version, kind, run_id, number = head[:5]
-    clock, crc, dropped_records, dropped_bytes, dropped_why, _ = head[8:]
+    clock, crc, dropped_records, _, dropped_why, _ = head[8:]
     if magic != MAGIC:
         raise TraceFormatError(
             f"{name}: is no tensor trace: it begins with {magic!r}, not with {MAGIC!r}; move it out of this folder"
@@ -164,7 +163,6 @@ def read_segment(name: str, data: Bytes) -> Segment:
         tuple(parts),
         unsealed,
         dropped_records,
-        dropped_bytes,
         dropped_why,
         len(data),
     )

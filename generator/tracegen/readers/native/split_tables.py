@@ -20,8 +20,8 @@ def split_tables(records: Records) -> dict[str, pd.DataFrame]:
     """Both tables."""
     pass_ids = {number: p.pass_id for number, p in records.passes.items()}
     splits = sorted(records.splits.values(), key=lambda s: (pass_ids[s.pass_number], s.split))
-    copies = sorted(records.copies, key=lambda c: (pass_ids[c.pass_number], c.begin_ns))
-    in_pass = pd.Series([pass_ids[c.pass_number] for c in copies], dtype=np.int64)
+    copies = sorted(records.copies, key=lambda copy: (pass_ids[copy[0]], copy[1]["begin_ns"]))
+    in_pass = pd.Series([pass_ids[number] for number, _ in copies], dtype=np.int64)
     return {
         "splits": contract.frame(
             "splits",
@@ -36,11 +36,8 @@ def split_tables(records: Records) -> dict[str, pd.DataFrame]:
         "copies": contract.frame(
             "copies",
             [
-                dict(
-                    pass_id=pass_id, copy=number, split=c.split, tensor=c.tensor, source=c.source, target=c.target,
-                    size_bytes=c.size_bytes, begin_ns=c.begin_ns, end_ns=c.end_ns,
-                )
-                for c, pass_id, number in zip(copies, in_pass, in_pass.groupby(in_pass).cumcount(), strict=True)
+                {"pass_id": pass_id, "copy": n, **row}
+                for (_, row), pass_id, n in zip(copies, in_pass, in_pass.groupby(in_pass).cumcount(), strict=True)
             ],
         ),
     }  # fmt: skip

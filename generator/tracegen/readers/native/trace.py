@@ -16,11 +16,10 @@ from tracegen.contract.errors import TraceFormatError
 from tracegen.contract.held_tokens import held_tokens
 from tracegen.readers.columns import nullable
 from tracegen.readers.native import events as ev
-from tracegen.readers.native.barrier_table import barrier_table
 from tracegen.readers.native.clock import Clock, clock_of
 from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.fault_records import read_fault_records
-from tracegen.readers.native.fault_table import place_faults
+from tracegen.readers.native.fault_table import barrier_table, place_faults
 from tracegen.readers.native.graph_tables import graph_tables
 from tracegen.readers.native.named_weights import named_weights
 from tracegen.readers.native.op_tables import op_table, span_table
@@ -93,11 +92,11 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables["spans"] = span_table(events.spans, faults.span_ns if watched else None)
     tables["faults"] = faults.table
     tables["barriers"] = barrier_table(fault_records.waits, computes, clock)
-    tables["ops"], accounting = op_table(records, events.spans, ordered)
+    tables["ops"], n_short = op_table(records, events.spans, ordered)
     tables["residency"] = residency_table(records, tables["files"])
     tables["device"] = device_table(records)
     tables["cache"] = cache_table(records, tables["files"])
-    facts = _facts(segments, records, events) | accounting | _clock_facts(records, clock)
+    facts = _facts(segments, records, events) | _clock_facts(records, clock) | {"n_ops_short_of_threads": n_short}
     facts |= _cost_of_passes(records, events, clock)
     facts |= {"faults_recorded": watched, "faults_refused": records.info.get("faults.refused")} | faults.facts
     return NativeTrace(tables, facts)
@@ -276,7 +275,6 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "events": events.n_events,
         "records": records.n_records,
         "dropped": sum(segment.dropped_records for segment in segments),
-        "dropped_bytes": sum(segment.dropped_bytes for segment in segments),
         "dropped_why": "; ".join(sorted({WHY_DROPPED[s.dropped_why] for s in segments if s.dropped_why})) or None,
         "skipped_passes": records.end_skipped,
         "residency_refused": info.get("residency.refused"),
@@ -289,7 +287,6 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "open_computes": events.n_open,
         "not_monotone": events.not_monotone,
         "zero_records": events.zero_records,
-        "n_barriers": int((events.spans.barrier_ns > 0).sum()),
         "processors_allowed": _count(info, "host.processors_allowed"),
         "event_cost_ns": _nanoseconds(info, "cost.event_ns"),
         "clock_read_ns": _nanoseconds(info, "cost.clock_ns"),
