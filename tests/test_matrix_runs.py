@@ -75,7 +75,7 @@ def all_of(matrix: Matrix, folder: Path) -> list[Outcome]:
 def test_every_run_is_made_once_in_the_order_of_the_plan(tmp_path: Path, machine: Machine) -> None:
     matrix, folder = a_matrix(tmp_path)
     outcomes = all_of(matrix, folder)
-    assert machine.calls == [(slot.number, cell.experiment.threads) for cell, slot in matrix.plan]
+    assert machine.calls == [(slot.number, cell.experiment.threads) for cell, slot in matrix.plan_after(())]
     assert all(outcome.usable and not outcome.problems for outcome in outcomes)
     left = todo(matrix, folder)
     assert [run.facts["slot"]["number"] for run in left.stored] == [1, 2, 3, 4, 5, 6] and left.missing == []
@@ -187,7 +187,9 @@ def test_a_matrix_grows_by_rounds(tmp_path: Path, machine: Machine, before: bool
     assert "threads=1  3 of 4 stored" in text and "2 runs to make" in text and "every cell once" in text
     all_of(more, folder)
     assert made(folder)[:6] == first and todo(more, folder).missing == []
-    assert made(folder) == [(slot.round, dict(cell.factors)["threads"]) for cell, slot in more.plan]  # as drawn at once
+    assert made(folder) == [
+        (slot.round, dict(cell.factors)["threads"]) for cell, slot in more.plan_after(())
+    ]  # as drawn at once
     assert len({store.read_run(path).facts["slot"]["matrix"] for path in store.run_folders(folder)}) == 1
     fewer = todo(matrix, folder)
     assert fewer.missing == [] and len(fewer.stored) == 8

@@ -43,7 +43,7 @@ _TOML_TOKEN = re.compile(
 )
 
 
-def opened(path: Path, error: type[TracegenError] = StoreError, advice: str = "name a regular file") -> BinaryIO:
+def opened(path: Path, error: type[TracegenError], advice: str) -> BinaryIO:
     """The regular file at `path`, or at the end of a link, open for reading.
 
     Raises FileNotFoundError and other OSErrors as they are, and `error` with `advice` for a pipe, a device or a folder:
@@ -122,15 +122,15 @@ def read_toml(path: Path) -> dict[str, Any]:
     return parse_toml(content(path, MOST_TOML, SettingsError, "write a regular, smaller file"), str(path))
 
 
-def parse_toml(data: str | bytes, where: str, error: type[TracegenError] = SettingsError) -> dict[str, Any]:
+def parse_toml(data: str | bytes, where: str) -> dict[str, Any]:
     """A TOML document in UTF-8; a byte order mark at its begin is passed over.
 
-    Raises `error`, which names `where` and the line, for what is no TOML, is larger than MOST_TOML, nests too deep,
-    or holds a number of too many digits or a key of too many parts.
+    Raises SettingsError, which names `where` and the line, for what is no TOML, is larger than MOST_TOML, nests too
+    deep, or holds a number of too many digits or a key of too many parts.
     """
 
     def refuse(why: object, at: int | None = None) -> NoReturn:
-        raise error(f"{where}: cannot be read: {why}{'' if at is None else _line(plain, at)}; make it smaller")
+        raise SettingsError(f"{where}: cannot be read: {why}{'' if at is None else _line(plain, at)}; make it smaller")
 
     plain = _plain(data)
     if len(plain) > MOST_TOML:
@@ -139,9 +139,9 @@ def parse_toml(data: str | bytes, where: str, error: type[TracegenError] = Setti
     try:
         return tomllib.loads(plain.decode())
     except UnicodeDecodeError as why:
-        raise error(f"{where}: is not UTF-8 at byte {why.start}; save it as UTF-8") from why
+        raise SettingsError(f"{where}: is not UTF-8 at byte {why.start}; save it as UTF-8") from why
     except (ValueError, RecursionError) as why:  # ValueError: also a date or a number that cannot be
-        raise error(f"{where}: is not TOML: {why}; correct it") from why
+        raise SettingsError(f"{where}: is not TOML: {why}; correct it") from why
 
 
 def _plain(data: str | bytes) -> bytes:

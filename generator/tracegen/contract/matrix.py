@@ -73,13 +73,8 @@ class Matrix:
         """Changes when a cell, the number of runs or the order does. A matrix that grows keeps its first as name."""
         return _hash([[_settings(cell) for cell in self.cells], self.repeat, self.order])
 
-    @property
-    def plan(self) -> list[tuple[MatrixCell, Slot]]:
-        """Every run in its order, of a matrix that has no run yet: each round has every cell once."""
-        return self.plan_after(())
-
     def plan_after(self, drawn: Sequence[Drawn]) -> list[tuple[MatrixCell, Slot]]:
-        """Every run in its order, of a matrix that grew: the rounds that were drawn before stay as they were.
+        """Every run in its order; of a matrix that grew the rounds that were drawn before stay as they were.
 
         Each round after them has every cell that has fewer than `repeat` runs in the rounds before it. The order of a
         round is shuffled with the seed and depends on its cells and its number alone.

@@ -54,9 +54,9 @@ def duration(value_ns: Any) -> str:
     return f"{amount:.0f} ns"
 
 
-def rate(value: Any, unit: str = "tokens/s") -> str:
+def rate(value: Any) -> str:
     """`12.3 tokens/s`."""
-    return f"{three(float(value))} {unit}" if known(value) else UNKNOWN
+    return f"{three(float(value))} tokens/s" if known(value) else UNKNOWN
 
 
 def parameters(number: Any) -> str:

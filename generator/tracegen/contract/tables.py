@@ -109,6 +109,12 @@ TABLES: tuple[Table, ...] = tuple(map(_table, _CONTRACT.strip().split("\n\n")[1:
 BY_NAME: Mapping[str, Table] = {table.name: table for table in TABLES}
 
 
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table by column, null as None: what JSON can hold."""
+    rows: list[dict[str, Any]] = table.astype(object).where(table.notna(), None).to_dict("records")  # type: ignore[assignment]
+    return rows
+
+
 def small_tables(function: Callable[P, T]) -> Callable[P, T]:
     """A function during which texts of tables are kept as Python's: Arrow's columns are made for large tables.
 

@@ -65,9 +65,9 @@ def public_run(run: Run, known: Iterable[str] = ()) -> Run:
     return replace(run, facts=clean(run.facts), checks=checks, folder=None)
 
 
-def scrub(facts: Mapping[str, Any], known: Iterable[str] = ()) -> dict[str, Any]:
+def scrub(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The facts without host name, user name and absolute paths; those of a private run also without texts."""
-    scrubbed: dict[str, Any] = _cleaner(facts, _secrets(facts, known))(facts)
+    scrubbed: dict[str, Any] = _cleaner(facts, _secrets(facts, ()))(facts)
     return scrubbed
 
 

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tracegen.contract import documents, shapes, withheld
@@ -283,7 +282,7 @@ def read_run(folder: Path) -> Run:
     return Run(document["experiment"], document["number"], document["created"], checks, facts, folder)
 
 
-def read_json(path: Path, schema: int, shape: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+def read_json(path: Path, schema: int, shape: Mapping[str, Any]) -> dict[str, Any]:
     """Read a JSON object with this number as `schema`, and of the given shape (see shapes.py).
 
     Raises StoreError when it is missing, broken, or has another schema or form.
@@ -303,7 +302,7 @@ def read_json(path: Path, schema: int, shape: Mapping[str, Any] = MappingProxyTy
         raise StoreError(
             f"{path}: has schema {stored}, but this tracegen reads {schema} and has no migration; use an older tracegen"
         )
-    if shape and (wrong := shapes.problem(document, shape)):
+    if wrong := shapes.problem(document, shape):
         raise StoreError(f"{path}: is broken: {wrong}; restore it from a copy")
     return document
 

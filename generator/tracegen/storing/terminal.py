@@ -16,7 +16,7 @@ STYLES = {
 _STATES = {"failed:": "bold red", "warning:": "yellow"}  # by the begin of the name of a pair
 
 
-def print_pairs(pairs: Mapping[str, str], console: Console | None = None) -> None:
+def print_pairs(pairs: Mapping[str, str]) -> None:
     """Print one line per pair: name, value. A long value is wrapped within its column."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
@@ -24,7 +24,7 @@ def print_pairs(pairs: Mapping[str, str], console: Console | None = None) -> Non
     for name, value in pairs.items():
         style = next((style for begin, style in _STATES.items() if name.startswith(begin)), "bold")
         table.add_row(Text(name, style), Text(value, STYLES.get(value, "")))
-    (console or Console(highlight=False)).print(table)
+    Console(highlight=False).print(table)
 
 
 def print_table(columns: Mapping[str, Sequence[str]], numbers: Sequence[str]) -> bool:
