@@ -4,6 +4,7 @@ import os
 import re
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def test_processes_draw_once_what_this_one_would(tmp_path: Path, monkeypatch: py
     (runs[1] / "tables" / "ops.parquet").unlink()
     folders = []
     for cache, render in ((tmp_path / "theirs", None), (tmp_path / "ours", render_report)):
-        with Drawing(runs, cache, ("ada",), render) as drawing:
+        with closing(Drawing(runs, cache, ("ada",), render)) as drawing:
             found = drawing.drawn
         first, broken, third = (found[path] for path in runs)
         assert isinstance(first, Draft) and isinstance(third, Draft) and isinstance(broken, TracegenError)
@@ -56,7 +57,7 @@ def test_a_fault_in_drawing_one_run_leaves_the_others(tmp_path: Path, capsys: py
             raise ZeroDivisionError("division by zero")
         return render_report(run, tables, **more)
 
-    with Drawing([first, second], tmp_path / "cache", (), render) as drawing:
+    with closing(Drawing([first, second], tmp_path / "cache", (), render)) as drawing:
         found = drawing.drawn
     said = "runs/001: could not be drawn, which is a fault of tracegen: ZeroDivisionError: division by zero"
     assert str(found[first]).endswith(said) and isinstance(found[second], Draft)
@@ -70,7 +71,7 @@ def test_a_draft_of_an_experiment_that_became_private(tmp_path: Path) -> None:
     shown = []
     for settings in ("", "private = true\n"):
         (tmp_path / "experiments" / "sample" / "experiment.toml").write_text(settings)
-        with Drawing([path], tmp_path / "cache", (), render_report) as drawing:
+        with closing(Drawing([path], tmp_path / "cache", (), render_report)) as drawing:
             draft = drawing.drawn[path]
         assert isinstance(draft, Draft)
         shown.append(prompt.encode() in draft.bundle.body("index.html"))
@@ -90,7 +91,7 @@ def test_a_process_that_ends_badly_is_a_problem_of_its_runs(
 ) -> None:
     monkeypatch.setattr(jobs, "START", code)
     (path,) = runs_in(tmp_path / "experiments", 1)
-    with Drawing([path], tmp_path / "cache", ()) as drawing:
+    with closing(Drawing([path], tmp_path / "cache", ())) as drawing:
         found = drawing.drawn[path]
     assert isinstance(found, TracegenError) and re.search(said, str(found))
 
@@ -103,7 +104,7 @@ def test_ctrl_c_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         f"import os, time; f = open({str(pid)!r}, 'w'); f.write(str(os.getpid())); f.close(); time.sleep(60)",
     )
     runs = runs_in(tmp_path / "experiments", 1)
-    with pytest.raises(KeyboardInterrupt), Drawing(runs, tmp_path / "cache", ()):
+    with pytest.raises(KeyboardInterrupt), closing(Drawing(runs, tmp_path / "cache", ())):
         while not (pid.exists() and pid.read_text()):
             time.sleep(0.02)
         raise KeyboardInterrupt
@@ -112,7 +113,10 @@ def test_ctrl_c_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_drawing_that_is_interrupted_leaves_nothing_half_written(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), Drawing(runs_in(tmp_path / "experiments", 2), tmp_path / "cache", ()):
+    with (
+        pytest.raises(KeyboardInterrupt),
+        closing(Drawing(runs_in(tmp_path / "experiments", 2), tmp_path / "cache", ())),
+    ):
         time.sleep(1.5)
         raise KeyboardInterrupt
     assert not list((tmp_path / "cache").rglob("*.part"))

@@ -8,6 +8,7 @@ from tracegen.comparing import field_sentences as say
 from tracegen.comparing.fields import Fields
 from tracegen.comparing.tables import Keep
 from tracegen.contract import quantities as q
+from tracegen.contract import tables
 from tracegen.report.figures.cells import Cell, Head, cells, number
 from tracegen.report.pages.views import TableView
 from tracegen.report.words.markdown import prose
@@ -58,9 +59,8 @@ def markdown_of(fields: Fields) -> str:
 def as_json(fields: Fields) -> dict[str, Any]:
     """Findings, fields, and every effect as plain numbers; null: not tested or not known."""
     of, like = fields.specialists, fields.likeness
-    plain = of.fields.astype("object").where(of.fields.notna(), None)
     return {
-        "fields": plain.to_dict("records"),
+        "fields": tables.records(of.fields),
         "findings": [line.replace(q.THIN, " ") for line in findings(fields)],
         "specialists": [
             {key: value.item() if hasattr(value, "item") else value for key, value in row.items()}

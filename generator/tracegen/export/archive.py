@@ -20,7 +20,7 @@ from tracegen.export import deposit
 from tracegen.export.deposit import FILES, RUN, Deposit
 from tracegen.export.format import Format, Source
 from tracegen.publishing import versions
-from tracegen.publishing.bundle import VERSION_FILE, read_bundle
+from tracegen.publishing.bundle import VERSION_FILE, as_json, read_bundle
 from tracegen.publishing.citation import title_of
 from tracegen.report.words import markdown as md
 from tracegen.storing.store import is_number, verify_manifest
@@ -58,12 +58,12 @@ def _write(source: Source, folder: Path) -> None:
     home = f"experiments/{experiment.name}"
     kept = {name: (of / name).read_bytes() for name in (*manifest, VERSION_FILE)}
     contents = {f"{home}/versions/{number}/{name}": content for name, content in kept.items()}
-    contents[f"{home}/{versions.LEDGER_FILE}"] = _json(
+    contents[f"{home}/{versions.LEDGER_FILE}"] = as_json(
         {"schema": versions.SCHEMA, "experiment": experiment.name, "versions": [_published_entry(entry)]}
     )
     if withdrawn:  # its successor is not in the archive
         status = {"schema": versions.SCHEMA, "withdrawn": {str(number): {**withdrawn, "successor": None}}}
-        contents[f"{home}/{versions.STATUS_FILE}"] = _json(status)
+        contents[f"{home}/{versions.STATUS_FILE}"] = as_json(status)
     contents["mkdocs.yml"] = SITE.format(name=json.dumps(version.citation)).encode()
     contents["journal/index.md"] = f"# {version.citation}\n\n[[{version.citation}]]\n".encode()
     said, facts = bundle.document, source.run.facts
@@ -72,17 +72,17 @@ def _write(source: Source, folder: Path) -> None:
         said = {**said, "finding": f"WITHDRAWN: {ended(str(withdrawn['reason']))} {said.get('finding') or ''}".strip()}
     contents |= {f"llama-cpp/{name}": content for name, content in deposit.hooks_of(facts).items()}
     if source.claims:
-        contents["claims.json"] = _json({"version": version.citation, "claims": list(source.claims)})
+        contents["claims.json"] = as_json({"version": version.citation, "claims": list(source.claims)})
     ran = json.loads(kept[RUN])["created"] if RUN in kept else ""
     if pinned := deposit.pinned(said):
         contents["requirements.txt"] = pinned.encode()
     known = Deposit(version, said, facts, str(ran), deposit.swhid(kept), contents)
     if known.author:
-        contents |= {"CITATION.cff": known.citation().encode(), "zenodo.json": _json(known.zenodo())}
+        contents |= {"CITATION.cff": known.citation().encode(), "zenodo.json": as_json(known.zenodo())}
     if known.licence:
         contents["LICENSE"] = known.terms().encode()
     contents["README.md"] = _readme(known, source.run.checks, withdrawn=bool(withdrawn)).encode()
-    contents["ro-crate-metadata.json"] = _json(known.crate())
+    contents["ro-crate-metadata.json"] = as_json(known.crate())
     sums = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(contents.items()))
     contents["SHA256SUMS"] = "".join(sums).encode()
     with zipfile.ZipFile(folder / f"{source.stem}.zip", "w", zipfile.ZIP_STORED) as archive:
@@ -95,10 +95,6 @@ def _write(source: Source, folder: Path) -> None:
 def _published_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The entry of the ledger as whoever published the version has it: an archive of an archive is the same."""
     return {key: value for key, value in entry.items() if key != "received"}
-
-
-def _json(document: object) -> bytes:
-    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _readme(known: Deposit, checks: Sequence[Check], *, withdrawn: bool) -> str:

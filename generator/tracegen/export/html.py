@@ -4,8 +4,6 @@ It is the public form: of a run, names of host and user and paths are replaced, 
 page is as it was published. Styles and drawings stand in the file, it needs no script, and nothing in it leads out.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.export.format import Format, Source
 from tracegen.export.unlinked import unlinked
 from tracegen.publishing import errata, versions
-from tracegen.publishing.bundle import VERSION_FILE, chrome, read_bundle, shells
+from tracegen.publishing.bundle import CHROME, VERSION_FILE, own, read_bundle, shells
 from tracegen.publishing.public_form import public_form
 from tracegen.report.pages.page import Report
 from tracegen.storing import store
@@ -25,31 +23,13 @@ LIMIT = 3 << 20  # bytes
 STYLE = "tracegen.css"
 
 
-@dataclass(frozen=True)
-class _Overview:
-    """An overview before it becomes a file: its body and styles, and what the page around it says."""
-
-    title: str
-    body: str
-    style: str
-    facts: Mapping[str, Any]
-
-
 def _html(source: Source, folder: Path) -> None:
     version = (source.folder / VERSION_FILE).is_file()
-    overview = _of_version(source.folder) if version else _of_run(source)
-    text = (
-        shells()
-        .get_template("single_file.html")
-        .render(
-            title=overview.title,
-            name=source.name,
-            body=Markup(unlinked(overview.body)),
-            style=Markup(_enclosed(f"{chrome().decode()}{overview.style}")),
-            exported_by=f"tracegen {package_version()}",
-            **overview.facts,
-        )
-    )
+    body, style, facts = _of_version(source.folder) if version else _of_run(source)
+    text = shells().get_template("single_file.html").render(
+        name=source.name, body=Markup(unlinked(body)), style=Markup(_enclosed(f"{own(CHROME).decode()}{style}")),
+        exported_by=f"tracegen {package_version()}", **facts,
+    )  # fmt: skip
     content = text.encode()
     if len(content) > LIMIT:
         raise SettingsError(
@@ -61,7 +41,10 @@ def _html(source: Source, folder: Path) -> None:
     (folder / "overview.html").write_bytes(content)
 
 
-def _of_run(source: Source) -> _Overview:
+Overview = tuple[str, str, dict[str, Any]]  # its body and styles, and what the page around it says
+
+
+def _of_run(source: Source) -> Overview:
     """The overview of a stored run in its public form. Raises StoreError when a file of the run has changed."""
     from tracegen.report.pages.render import render_report  # imports altair, which loads slowly
 
@@ -69,13 +52,13 @@ def _of_run(source: Source) -> _Overview:
     run, form = source.run, public_form(source.run, source.folder)
     report = render_report(form.run, form.tables(source.tables), address=source.name, citable=None)
     facts = {
-        "status": "draft", "reason": "", "successor": "", "created": run.created, "verdict": run.verdict,
-        "generator": "", "errata": (),
+        "title": report.title, "status": "draft", "reason": "", "successor": "", "created": run.created,
+        "verdict": run.verdict, "generator": "", "errata": (),
     }  # fmt: skip
-    return _Overview(report.title, report.pages[0].body, report.assets[STYLE].decode(), facts)
+    return report.pages[0].body, report.assets[STYLE].decode(), facts
 
 
-def _of_version(folder: Path) -> _Overview:
+def _of_version(folder: Path) -> Overview:
     """The overview of a version as it was published, and what became known of it since.
 
     Raises StoreError when a file of the version is missing or has changed.
@@ -89,6 +72,7 @@ def _of_version(folder: Path) -> _Overview:
     store.published_file(folder, "index.html", document["manifest"])
     style = store.published_file(folder, document["assets"][STYLE], document["manifest"]).read_text(encoding="utf-8")
     facts = {
+        "title": document["title"],
         "status": known.version.status if known else "current",
         "reason": known.reason if known else "",
         "successor": f"{known.version.experiment}@v{known.successor}" if known and known.successor else "",
@@ -97,7 +81,7 @@ def _of_version(folder: Path) -> _Overview:
         "generator": str(document.get("generator") or "an unknown tracegen"),
         "errata": errata.errata_of(str(document.get("generator", "")), "overview", created=str(document["created"])),
     }
-    return _Overview(document["title"], bundle.body("index.html").decode(), style, facts)
+    return bundle.body("index.html").decode(), style, facts
 
 
 def _enclosed(style: str) -> str:

@@ -80,7 +80,7 @@ def _figures(source: Source, document: Mapping[str, Any], folder: Path) -> Itera
             drawing = svg.draw(content.chart(width), key, content.alt, width=width)
             (folder / f"{key}-{mm}mm.pdf").write_bytes(forms.to_pdf(svg.paper(drawing, WIDTHS_MM), stamp))
         file = f"\\tracegenfolder/figures/{key}-\\tracegenfits mm.pdf"
-        label, said = _label("fig", source.name, key), f"tracegen report {source.name}"
+        label, said = f"fig:{latex.name('tracegen', *source.name.split('@'), key)}", f"tracegen report {source.name}"
         words = latex.figure(label, said, entry["title"], entry["caption"], entry["alt"], [(file, r"\linewidth")])
         words = words.replace(r"[width=\linewidth,", r"[width=\tracegenwidth,")
         words = words.replace("  \\centering\n", "  \\centering\\tracegenfit\n", 1)
@@ -98,10 +98,6 @@ def _tables(version: Path, source: Source, document: Mapping[str, Any], folder: 
                 words = words.replace("  \\small\n", "  \\small\n  \\setlength{\\belowcaptionskip}{1ex}\n", 1)
             _text(folder / f"{key}.tex", _labelled(words, source))
             yield key
-
-
-def _label(kind: str, citation: str, key: str) -> str:
-    return f"{kind}:{latex.name('tracegen', *citation.split('@'), key)}"
 
 
 def _labelled(words: str, source: Source) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen.contract.errors import SettingsError
+from tracegen.contract.tables import records
 from tracegen.export.format import Format, Source
 
 # The symbol that ggml's dump draws for an operation; the others are NAME(x).
@@ -58,9 +59,9 @@ def _write(source: Source, folder: Path) -> None:
     of_pass = dict(list(ops.groupby("pass_id")))
     experts = _experts(source)
     placements = source.table("placements")
-    for number, row in enumerate(_rows(passes)):
+    for number, row in enumerate(records(passes)):
         graph = graphs[row["graph"]]
-        places = _rows(placements[placements["placement"] == row["placement"]])
+        places = records(placements[placements["placement"] == row["placement"]])
         rows = of_pass.get(row["pass_id"], ops.iloc[:0]).sort_values(["begin_ns", "node"])
         by_node = {place["node"]: place for place in places}
         entries = graph.entries(rows, number, row["kind"], by_node, experts.get(row["pass_id"], {}))
@@ -69,12 +70,6 @@ def _write(source: Source, folder: Path) -> None:
     if len(source.table("tensors")):
         _dump(folder / "memory-map.json", _memory_map(source))
     _dump(folder / "buffer-timeline.json", _buffers(source))
-
-
-def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows as Python values; None where nothing is known."""
-    rows: list[dict[str, Any]] = table.astype(object).where(table.notna(), None).to_dict("records")  # type: ignore[assignment]
-    return rows
 
 
 def _ran(ops: pd.DataFrame) -> pd.DataFrame:
@@ -106,8 +101,8 @@ class _Graph:
 
     def __init__(self, source: Source, graph: int) -> None:
         nodes, edges = source.table("graph_nodes"), source.table("graph_edges")
-        rows = _rows(nodes[(nodes["graph"] == graph).to_numpy(bool)].sort_values("node"))
-        operands = _rows(edges[(edges["graph"] == graph).to_numpy(bool)].sort_values(["target", "slot"]))
+        rows = records(nodes[(nodes["graph"] == graph).to_numpy(bool)].sort_values("node"))
+        operands = records(edges[(edges["graph"] == graph).to_numpy(bool)].sort_values(["target", "slot"]))
         self._nodes = {row["node"]: row for row in rows}
         self._operands: dict[int, list[int]] = {}
         for edge in operands:
@@ -198,7 +193,7 @@ def _memory_map(source: Source) -> dict[str, Any]:
     tensors, files, model = source.table("tensors"), source.table("files"), source.run.facts.get("model") or {}
     if len(files) > 1:
         raise SettingsError(f"{source.name}: its model has {len(files)} files, but a memory map has one; use parquet")
-    listed = [entry for row in _rows(tensors) for entry in _tensors(row)]
+    listed = [entry for row in records(tensors) for entry in _tensors(row)]
     metadata = (model.get("metadata") or {}) if isinstance(model, Mapping) else {}
     arch = model.get("architecture")
     return {
@@ -236,7 +231,7 @@ def _buffers(source: Source) -> dict[str, Any]:
     """The buffers that are allocations; a buffer that views the mapped file is none."""
     table = source.table("buffers")
     table = table[~(table["usage"] == "mapped").fillna(False).to_numpy(bool)].sort_values("time_ns", kind="stable")
-    rows = _rows(table)
+    rows = records(table)
     ends = {row["buffer_id"]: row["time_ns"] / 1e6 for row in rows if row["event"] == "free"}
     usages = ("any", "weights", "compute")
     buffers: list[dict[str, Any]] = []

@@ -41,7 +41,7 @@ SCHEMA = 1
 VERSION_FILE = "version.json"
 BODY_BEGIN = b"<!-- tracegen:body -->\n"
 BODY_END = b"\n<!-- /tracegen:body -->"
-CHROME = "chrome.css"
+CHROME = "chrome.css"  # of the page around a body: header, banner, lists
 SPDX = "https://spdx.org/licenses/"
 _PAGE = {shapes.NEEDED: ("key", "title", "summary"), "key": str, "title": str, "summary": str}
 _FIGURE = {
@@ -118,7 +118,7 @@ def write_bundle(folder: Path, report: Report, identity: Mapping[str, Any]) -> M
             for name, content in sorted(contents.items())
         },
     }
-    contents[VERSION_FILE] = _json(document, indent=1)
+    contents[VERSION_FILE] = as_json(document)
     for name, content in contents.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -195,9 +195,9 @@ def _shown(value: object) -> object:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def chrome() -> bytes:
-    """The CSS of the page around a body: header, banner, lists."""
-    return (resources.folder("templates") / "site" / CHROME).read_bytes()
+def own(name: str) -> bytes:
+    """The content of a file of the site's templates."""
+    return (resources.folder("templates") / "site" / name).read_bytes()
 
 
 def hashed_name(name: str, content: bytes) -> str:
@@ -207,7 +207,7 @@ def hashed_name(name: str, content: bytes) -> str:
 
 
 def _asset_paths(report: Report) -> dict[str, str]:
-    assets = {**report.assets, CHROME: chrome()}
+    assets = {**report.assets, CHROME: own(CHROME)}
     return {name: f"assets/{hashed_name(name, content)}" for name, content in sorted(assets.items())}
 
 
@@ -241,7 +241,7 @@ def _contents(report: Report, identity: Mapping[str, Any]) -> dict[str, bytes]:
     for name, content in report.files.items():
         add(name, content)
     paths = _asset_paths(report)
-    for name, content in {**report.assets, CHROME: chrome()}.items():
+    for name, content in {**report.assets, CHROME: own(CHROME)}.items():
         add(paths[name], content)
     for figure in report.figures:
         if figure.path_svg not in contents:
@@ -250,7 +250,7 @@ def _contents(report: Report, identity: Mapping[str, Any]) -> dict[str, bytes]:
         cited = {**identity, "content": citation.content_hash(contents)}
         title = citation.title_of(report.title, identity)
         add("citation.bib", citation.bibtex(title, cited).encode())
-        add("citation.json", _json(citation.csl(title, cited), indent=1))
+        add("citation.json", as_json(citation.csl(title, cited)))
     return contents
 
 
@@ -272,8 +272,9 @@ def _standalone(page: Page, report: Report, identity: Mapping[str, Any]) -> byte
     return before.encode() + BODY_BEGIN + body + BODY_END + after.encode()
 
 
-def _json(document: object, indent: int | None = None) -> bytes:
-    return (json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False) + "\n").encode()
+def as_json(document: object) -> bytes:
+    """A file of JSON."""
+    return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def _json_ld(page: Page, report: Report, identity: Mapping[str, Any]) -> str:

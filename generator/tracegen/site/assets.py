@@ -5,14 +5,8 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from tracegen.publishing.bundle import hashed_name
-from tracegen.storing import resources
 
 ASSETS = "assets/tracegen"  # below the site's root: each asset once, however many versions use it
-
-
-def own(name: str) -> bytes:
-    """The content of a file of the site's templates."""
-    return (resources.folder("templates") / "site" / name).read_bytes()
 
 
 def address(name: str, content: bytes) -> str:

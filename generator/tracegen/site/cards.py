@@ -5,7 +5,7 @@ What is not in the bundle of that version or draft is `not recorded`; nothing is
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tracegen.contract.text import UNKNOWN, three
 from tracegen.site.about import NOTHING, RATE, SHARE, About, cut
@@ -32,7 +32,7 @@ class Card:
     about: About = NOTHING
     folder: str = ""
     name: str = ""
-    of_series: tuple[float, ...] = field(default=())
+    of_series: tuple[float, ...] = ()
     matrix: Compared | None = None
     withdrawn: tuple[str, ...] = ()  # the citations of withdrawn versions, newest first
     received: bool = False  # somebody else published the version that it shows

@@ -64,7 +64,7 @@ def chosen(runs: Iterable[Path], most: int) -> list[Path]:
 
 
 class Drawing:
-    """Drafts that are being drawn; their processes end with `close`, the `with` block, or this process."""
+    """Drafts that are being drawn; their processes end with `close`, or this process."""
 
     def __init__(
         self,
@@ -106,14 +106,6 @@ class Drawing:
         for share in self._shares:
             asked = jobs.asked(cache.parent / FOLDER, [[str(path), str(self._places[path]), known] for path in share])
             self._children.append(self._stack.enter_context(started(jobs.command("drafts"), asked)))
-
-    def __enter__(self) -> Drawing:
-        """Close at the end of the block."""
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        """Stop processes that still draw."""
-        self.close()
 
     def close(self) -> None:
         """Stop processes that still draw."""

@@ -15,11 +15,11 @@ from tracegen.contract.address import EXPERIMENTS, name_problem
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.setting_keys import are_tags
 from tracegen.contract.text import printable
-from tracegen.publishing.bundle import CHROME, Bundle, verify_bundle
+from tracegen.publishing.bundle import CHROME, Bundle, own, verify_bundle
 from tracegen.publishing.experiments import is_experiment, refuse_same_names
 from tracegen.publishing.versions import Published, question_of, read_published
 from tracegen.site import comparisons, index, trend, vega
-from tracegen.site.assets import address, own
+from tracegen.site.assets import address
 from tracegen.site.drafts import Drawing, Render, chosen
 from tracegen.site.drawings import FOLDER, shrink
 from tracegen.site.entry import Entry

@@ -7,10 +7,10 @@ from pathlib import Path, PurePosixPath
 
 from tracegen.contract.address import EXPERIMENTS
 from tracegen.contract.text import printable
-from tracegen.publishing.bundle import CHROME, Bundle, loading, shells
+from tracegen.publishing.bundle import CHROME, Bundle, loading, own, shells
 from tracegen.publishing.errata import Erratum, errata_of
 from tracegen.site import index, reference, trend
-from tracegen.site.assets import ASSETS, address, head, own
+from tracegen.site.assets import ASSETS, address, head
 from tracegen.site.cards import card
 from tracegen.site.comparisons import Compared
 from tracegen.site.entry import Entry, announced

@@ -200,12 +200,6 @@ def is_ours(known: References, reference: str) -> bool:
     return "@" in name or any(name == p.version.experiment for p in known.published.values())
 
 
-def pair_of(reference: str) -> tuple[str, str] | None:
-    """The two versions in `a@v1~b@v2`; None when it names no comparison."""
-    match = _PAIR.fullmatch(reference)
-    return (match["a"], match["b"]) if match else None
-
-
 def pairs_in(journal: Path, suffixes: Sequence[str] = (".md",)) -> list[tuple[str, str]]:
     """The comparisons that the files with these suffixes below a folder name, each once; code names none.
 
@@ -246,13 +240,13 @@ def resolve_difference(known: References, reference: str, name: str) -> tuple[st
 
 def _compared(known: References, reference: str) -> tuple[Compared, str]:
     """The comparison that a reference names, and its address. Raises UnknownReferenceError."""
-    pair = pair_of(reference)
+    pair = _PAIR.fullmatch(reference)
     if pair is None:
         raise UnknownReferenceError("a comparison is NAME@vN~NAME@vN, without a page or an anchor")
-    a, b = (_version(known, citation) for citation in pair)
+    a, b = (_version(known, citation) for citation in pair.groups())
     if a is b:
-        raise UnknownReferenceError(f"{pair[0]} is on both sides; a comparison is of two versions")
-    found = known.comparisons.get(pair)
+        raise UnknownReferenceError(f"{pair['a']} is on both sides; a comparison is of two versions")
+    found = known.comparisons.get(pair.groups())
     if found is None or found.bundle is None:
         raise UnknownReferenceError(found.problem if found else "this comparison was not drawn")
     return found, f"{SCHEME}{address.EXPERIMENTS}/{found.asked.experiment}/{found.asked.slug}/index.html"

@@ -15,8 +15,6 @@ from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible, without_controls
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tracegen.report.figures.answers import Answer
 
 LIMIT = 40
@@ -37,7 +35,9 @@ def command(run: str, question: str | None, as_csv: bool, as_json: bool) -> int:
         return 0
     answer = found[0]
     if as_json:
-        print(_as_json(_described(answer) | {"data": _records(answer.data)}))
+        from tracegen.contract.tables import records
+
+        print(_as_json(_described(answer) | {"data": None if answer.data is None else records(answer.data)}))
     elif as_csv:
         if answer.data is None:
             raise SettingsError(f"{question}: {answer.reason or 'has no data of its own'}")
@@ -108,10 +108,6 @@ def _described(answer: Answer) -> dict[str, Any]:
         "reason": answer.reason or None,
         "counts": answer.counts,
     }
-
-
-def _records(data: pd.DataFrame | None) -> list[Any] | None:
-    return None if data is None else data.astype(object).where(data.notna(), None).to_dict(orient="records")
 
 
 def _as_json(document: object) -> str:

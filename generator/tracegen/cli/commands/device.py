@@ -15,7 +15,7 @@ import click
 from tracegen.cli.arguments import NUMBER, PATH, Verb
 from tracegen.cli.columns import aligned
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.text import visible
+from tracegen.reading.shown.printing import print_pairs
 
 if TYPE_CHECKING:
     from tracegen.measure.capture.device import Device, Measurement, Skipped
@@ -59,18 +59,11 @@ def _memory(rate: Mapping[str, Sequence[int]] | None) -> str:
 
 
 def _print(device: Device) -> None:
-    pairs = {name: visible("not known" if value is None else value) for name, value in _facts(device).items()}
+    pairs = {name: "not known" if value is None else value for name, value in _facts(device).items()}
+    print_pairs(pairs, {}, as_json=False)
     columns = _columns(device.measurements)
-    if sys.stdout.isatty():
-        from tracegen.storing.terminal import print_pairs, print_table
-
-        print_pairs(pairs)
-        if not print_table(columns, NUMBERS):
-            _print_plain(columns)
-    else:
-        for name, value in pairs.items():
-            print(f"{name:{max(map(len, pairs))}}  {value}")
-        _print_plain(columns)
+    if not _print_on_terminal(columns):
+        print("", *aligned(columns.items(), [name in NUMBERS for name in columns]), "", sep="\n")
     for note in _notes(device):
         print(note)
 
@@ -103,9 +96,13 @@ def _columns(measurements: Sequence[Measurement]) -> dict[str, list[str]]:
     }
 
 
-def _print_plain(columns: Mapping[str, Sequence[str]]) -> None:
-    """The table between two empty lines."""
-    print("", *aligned(columns.items(), [name in NUMBERS for name in columns]), "", sep="\n")
+def _print_on_terminal(columns: Mapping[str, Sequence[str]]) -> bool:
+    """Print the table on a terminal that has room for it; whether it was."""
+    if not sys.stdout.isatty():
+        return False
+    from tracegen.storing.terminal import print_table
+
+    return print_table(columns, NUMBERS)
 
 
 def _notes(device: Device) -> list[str]:

@@ -2,16 +2,15 @@
 
 import math
 import re
-from pathlib import Path
 
 import click
 
 from tracegen.cli.arguments import NUMBER, PLACE, WHOLE, Verb, experiment_names
 from tracegen.cli.commands.run import print_stored
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.reading.folders import EXPERIMENTS
 from tracegen.storing.execute import ending
 
-EXPERIMENTS = Path("experiments")
 LEAST_TRACE = 1 << 20  # bytes, as of the setting max_trace_bytes
 QUESTION = "What does this program do to memory and disk?"
 PROGRAM = "tracegen.program"  # the key under which the context holds the words after --

@@ -9,6 +9,7 @@ import click
 from tracegen.cli.arguments import PATH, Verb, experiment_names
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible
+from tracegen.reading.folders import EXPERIMENTS
 
 # Named here, as the modules that read them load slowly; a test holds that these are the formats and tables.
 FORMATS = {
@@ -36,7 +37,7 @@ def command(
     sources: Sequence[Path], name: str | None, role: str | None, op_table: str | None, model: Path | None
 ) -> int:
     """Find the files, make the run, and print what it lacks."""
-    from tracegen.cli.commands.run import EXPERIMENTS, print_stored
+    from tracegen.cli.commands.run import print_stored
     from tracegen.contract.settings import check_name
     from tracegen.measure.capture.hashing import hash_files
     from tracegen.measure.runs import importing
@@ -71,7 +72,6 @@ def command(
 
 def _new_experiment(settings: Path, name: str) -> int:
     """Write the experiment that a settings.json describes. Raises SettingsError when there is one of this name."""
-    from tracegen.cli.commands.run import EXPERIMENTS
     from tracegen.contract.documents import parse_toml
     from tracegen.contract.settings import experiment_from
     from tracegen.publishing.experiments import refuse_same_name

@@ -48,6 +48,7 @@ def command(
     from tracegen.contract.settings import check_repeat
     from tracegen.publishing.bundle import read_bundle
     from tracegen.publishing.citation import hash_of_manifest
+    from tracegen.publishing.errata import errata_of
     from tracegen.reading.folders import version_folder
     from tracegen.storing import store
 
@@ -70,16 +71,19 @@ def command(
     left_out = len(every) - len(found)
     place = where / "claims" if claims else where  # a certificate of all measures is not replaced by one of some
     place.mkdir(exist_ok=True)
-    content = hash_of_manifest(read_bundle(folder).document["manifest"])
-    text = reproduced.certificate(citation, comparison, found, _faults(folder), left_out, content)
+    document = read_bundle(folder).document
+    content = hash_of_manifest(document["manifest"])
+    faults = errata_of(str(document.get("generator", "")), created=str(document.get("created", "")))
+    known = [fault.title for fault in faults]
+    text = reproduced.certificate(citation, comparison, found, known, left_out, content)
     store.write_text(place / "certificate.md", text)
-    document = {"content": content, **reproduced.as_json(citation, found, left_out)}
-    store.write_text(place / "certificate.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    outcome = {"content": content, **reproduced.as_json(citation, found, left_out)}
+    store.write_text(place / "certificate.json", json.dumps(outcome, indent=1, ensure_ascii=False) + "\n")
     store.write_text(place / "codecheck.yml", reproduced.codecheck(citation, runs[-1].created, found))
-    print(json.dumps(document, indent=1, ensure_ascii=False) if as_json else _report(found, place))
+    print(json.dumps(outcome, indent=1, ensure_ascii=False) if as_json else _report(found, place))
     if failed := reproduced.failed(found):
         raise CheckError(f"{citation}: {len(failed)} of {len(found)} measures came out otherwise")
-    if not document["reproduced"]:
+    if not outcome["reproduced"]:
         raise CheckError(f"{citation}: none of the measures could be judged; see {place / 'certificate.md'}")
     return 0
 
@@ -99,15 +103,6 @@ def _unpacked(archive: Path) -> tuple[Path, str]:
         if not place.exists():
             got.folder.rename(place)
     return place / "experiments" / version.experiment / "versions" / str(version.number), own
-
-
-def _faults(folder: Path) -> list[str]:
-    from tracegen.publishing.bundle import read_bundle
-    from tracegen.publishing.errata import errata_of
-
-    document = read_bundle(folder).document
-    faults = errata_of(str(document.get("generator", "")), created=str(document.get("created", "")))
-    return [fault.title for fault in faults]
 
 
 def _model(citation: str, facts: Mapping[str, Any], named: Path | None, folder: Path) -> str:

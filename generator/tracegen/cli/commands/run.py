@@ -12,12 +12,12 @@ import click
 from tracegen.cli.arguments import PLACE, WHOLE, Verb, experiment_names
 from tracegen.contract.errors import CheckError, SettingsError
 from tracegen.contract.text import visible
+from tracegen.reading.folders import EXPERIMENTS
 
 if TYPE_CHECKING:
     from tracegen.contract.matrix import Matrix
     from tracegen.contract.model import Experiment, Run
 
-EXPERIMENTS = Path("experiments")
 TOKENS, QUICK = 5, "quick"
 _WITH_A_MATRIX = "--plan, --yes, --anew, --repeat and --llama-cpp"
 ASKED = 100  # runs of a matrix; before more of them are made, the user is asked

@@ -2,13 +2,14 @@
 
 import logging
 import socket
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
 
 from tracegen.cli.arguments import Verb
 from tracegen.cli.commands.build import chosen_config, config_option, loaded, mkdocs_errors, refuse_odd_date
-from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.contract.errors import SettingsError, os_errors
 
 
 @click.command("serve", cls=Verb)
@@ -28,25 +29,22 @@ def command(config: Path | None, address: str, open_: bool) -> int:
         file = chosen_config(config)
         loaded(file, strict=False)
         logging.basicConfig(level=logging.INFO, format="%(message)s")
-        try:
+        with _listening(address):
             serve(config_file=str(file), dev_addr=address, open_in_browser=open_)
-        except OSError as error:
-            raise _cannot_listen(address, error) from error
     return 0
+
+
+def _listening(address: str) -> AbstractContextManager[None]:
+    return os_errors(f"{address}: cannot listen there", advice="choose another --address")
 
 
 def _refuse_taken(host: str, port: int, address: str) -> None:
     """Raise EnvironmentFailure, before the site is built, when the server could not listen there."""
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as trial:
-            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
-            trial.bind(place)
-    except OSError as error:
-        raise _cannot_listen(address, error) from error
+        with _listening(address):
+            family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            with socket.socket(family, kind, protocol) as trial:
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
+                trial.bind(place)
     except UnicodeError as error:
         raise SettingsError(f"--address: {host!r} is no name of a machine: {error}") from error
-
-
-def _cannot_listen(address: str, error: OSError) -> EnvironmentFailure:
-    return EnvironmentFailure(f"{address}: cannot listen there: {error.strerror or error}; choose another --address")

@@ -43,9 +43,9 @@ def _as_csv(model: Model) -> str:
 
 
 def _as_json(model: Model) -> str:
-    table = _listing(model).astype(object)
-    rows = table.where(table.notna(), None).to_dict(orient="records")
-    return json.dumps(rows, indent=1, ensure_ascii=True, default=int)
+    from tracegen.contract.tables import records
+
+    return json.dumps(records(_listing(model)), indent=1, ensure_ascii=True, default=int)
 
 
 def _listing(model: Model) -> pd.DataFrame:

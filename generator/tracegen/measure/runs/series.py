@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tracegen.analysis.passes import measured
-from tracegen.analysis.speed import Speed, speed_of, spread_of
+from tracegen.analysis.speed import Speed, Spread, speed_of, spread_of
 from tracegen.contract import quantities as q
 from tracegen.contract.matrix import Matrix
 from tracegen.contract.model import Run, cell_name
@@ -112,15 +112,14 @@ def matrix_text(matrix: Matrix, runs: Sequence[Run], failed: Sequence[Outcome]) 
     lines = [f"{many}; generation in tokens/s, median (least to most):"]
     for name, rates in of.items():
         spread = spread_of(rates)
-        text = "no run" if not rates else "not recorded" if spread is None else _range(spread.median, rates)
+        text = "no run" if not rates else "not recorded" if spread is None else _range(spread)
         lines.append(f"  {name:{width}}  {text}, n = {len(rates)}")
     lines += [f"failed: {outcome.cell.name}, run {outcome.slot.number}: {outcome.problems[-1]}" for outcome in failed]
     return "\n".join(lines)
 
 
-def _range(median: float, rates: Sequence[float | None]) -> str:
-    known = [rate for rate in rates if rate is not None]
-    return f"{q.three(median)} ({q.three(min(known))} to {q.three(max(known))})"
+def _range(spread: Spread) -> str:
+    return f"{q.three(spread.median)} ({q.three(spread.least)} to {q.three(spread.most)})"
 
 
 def _stored(n: int, asked: int, what: str = "") -> str:
