@@ -6,8 +6,8 @@ import pytest
 
 from tests.comparing.made import counted, side, timed
 from tracegen.comparing.comparison import compare
+from tracegen.comparing.findings import values
 from tracegen.comparing.rules import as_json, broken, parsed
-from tracegen.comparing.values import values
 from tracegen.contract.errors import SettingsError
 
 SLOW, FAST = ([[timed(v + i / 9)] for i in range(7)] for v in (100, 130))

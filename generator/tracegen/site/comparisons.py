@@ -154,11 +154,10 @@ def draw(
     from tracegen.comparing.comparison import compare
     from tracegen.comparing.field_tables import findings as findings_of
     from tracegen.comparing.fields import effects_and_fields
-    from tracegen.comparing.findings import findings, timed_state
+    from tracegen.comparing.findings import findings, timed_state, values
     from tracegen.comparing.matrix_page import render_matrix
     from tracegen.comparing.page import render_comparison
     from tracegen.comparing.sides import cells_of, published_cells, side_of
-    from tracegen.comparing.values import values
 
     said: dict[str, object] = {}
     if matrix:

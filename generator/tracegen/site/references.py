@@ -225,7 +225,7 @@ def resolve_pair(known: References, reference: str) -> tuple[str, str]:
 
 def resolve_difference(known: References, reference: str, name: str) -> tuple[str, str]:
     """The address of a comparison, and its words for `KEY` or `KEY:PART`. Raises UnknownReferenceError."""
-    from tracegen.comparing.values import WHOLE  # which takes long to import
+    from tracegen.comparing.findings import WHOLE  # which takes long to import
 
     found, url = _compared(known, reference)
     quoted: Mapping[str, Mapping[str, str]] = found.bundle.document.get("quoted", {}) if found.bundle else {}
