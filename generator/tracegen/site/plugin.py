@@ -43,7 +43,6 @@ from tracegen.storing.parts import is_part
 
 log = logging.getLogger("mkdocs.plugins.tracegen")
 
-FRONT = "index.html"
 FRONT_PAGES = ("index.md", "README.md", "index.html")  # MkDocs makes the front page of the site from one of these
 
 
@@ -137,7 +136,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         for problem in problems:
             log.warning(f"{page.file.src_uri}:{problem.line}: unknown reference {problem.literal}: {problem.reason}")
         self._warn_of_claims(page.file, config)
-        if page.file.dest_uri == FRONT:
+        if page.file.dest_uri == home.FRONT:
             return home.marked(html) if self.config.home else html
         path, title = page.file.dest_uri, str(page.title or page.file.name)
         entry = home.journal_entry(path, page.file.src_uri.removesuffix(".md"), title, page.meta, html)
@@ -174,7 +173,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         """Copy figures, data and assets of the bundles, and write the search index as a script too."""
         for problem in (*self.site.problems, *self.site.not_compared):
             log.warning(problem)
-        front = Path(config.site_dir) / FRONT
+        front = Path(config.site_dir) / home.FRONT
         if self.config.home and front.is_file():
             html = front.read_text(encoding="utf-8")
             whole = home.completed(html, self.site, self.entries.values(), self.references.dark)

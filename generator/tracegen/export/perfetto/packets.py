@@ -12,6 +12,7 @@ from tracegen.export.protobuf import Column, chosen, message, messages, number, 
 
 SLICE_BEGIN, SLICE_END, INSTANT, COUNTER = 1, 2, 3, 4  # TrackEvent.Type
 MONOTONIC = 3  # the builtin clock CLOCK_MONOTONIC
+PROCESS = 1  # the uuid of the track of the process
 FLOW, LAST_OF_FLOW = 47, 48  # TrackEvent.flow_ids, terminating_flow_ids
 
 _PACKET = 1  # Trace.packet
@@ -99,15 +100,15 @@ def opening(first_ns: int) -> bytes:
     return clock + message(_PACKET, _OF_SEQUENCE, _STATE_CLEARED, message(_DEFAULTS, number(58, MONOTONIC)), first)
 
 
-def process(uuid: int, name: str) -> bytes:
+def process(name: str) -> bytes:
     """The packet that describes the track of the process, which the trace gives the number 1."""
-    fields = number(1, uuid), message(3, number(1, 1), text(6, name))
+    fields = number(1, PROCESS), message(3, number(1, 1), text(6, name))
     return message(_PACKET, message(_DESCRIPTOR, *fields), _OF_SEQUENCE)
 
 
-def track(uuid: int, parent: int, name: str, *, thread: int | None = None, counts_bytes: bool = False) -> bytes:
+def track(uuid: int, name: str, *, thread: int | None = None, counts_bytes: bool = False) -> bytes:
     """The packet that describes a track below that of the process; `thread`: the number of the thread it shows."""
-    fields = [number(1, uuid), number(5, parent)]
+    fields = [number(1, uuid), number(5, PROCESS)]
     if thread is None:
         fields.append(text(2, name))
     else:

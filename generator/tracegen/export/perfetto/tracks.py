@@ -11,7 +11,6 @@ import numpy as np
 from tracegen.export.perfetto import packets
 
 OPEN = np.iinfo(np.int64).max  # the end of a slice whose end is not known
-_PROCESS = 1
 
 
 @dataclass
@@ -49,7 +48,7 @@ class Tracks:
 
     def __init__(self, name: str) -> None:
         """No track but that of the process called `name`."""
-        self._descriptors = {_PROCESS: packets.process(_PROCESS, name)}
+        self._descriptors = {packets.PROCESS: packets.process(name)}
         self._lanes: dict[str, _Lanes] = {}
         self._counters: dict[str, int] = {}
         self._n_threads = 0
@@ -74,13 +73,13 @@ class Tracks:
         """The uuid of a counter of bytes."""
         if name not in self._counters:
             uuid = self._counters[name] = len(self._descriptors) + 1
-            self._descriptors[uuid] = packets.track(uuid, _PROCESS, name, counts_bytes=True)
+            self._descriptors[uuid] = packets.track(uuid, name, counts_bytes=True)
         self._asked.add(self._counters[name])
         return self._counters[name]
 
     def take_asked(self) -> set[int]:
         """The uuids that were given since the last call, and that of the process."""
-        asked, self._asked = self._asked | {_PROCESS}, set()
+        asked, self._asked = self._asked | {packets.PROCESS}, set()
         return asked
 
     def descriptors(self, uuids: set[int]) -> bytes:
@@ -91,5 +90,5 @@ class Tracks:
         uuid = len(self._descriptors) + 1
         self._n_threads += thread
         number = self._n_threads if thread else None
-        self._descriptors[uuid] = packets.track(uuid, _PROCESS, name, thread=number)
+        self._descriptors[uuid] = packets.track(uuid, name, thread=number)
         return uuid

@@ -5,23 +5,11 @@ from pathlib import Path
 PROC = Path("/proc")
 
 
-def own_cgroup() -> Path | None:
-    """The folder of the cgroup (version 2) that holds this process; None when there is none or it is not mounted."""
-    return _own("")
-
-
-def own_memory_cgroup_1() -> Path | None:
-    """The folder of the cgroup of version 1 that limits the memory of this process; None where version 2 does.
-
-    Systems that mount both versions leave the memory controller to the first.
-    """
-    return _own("memory")
-
-
-def _own(controller: str) -> Path | None:
+def own_cgroup(controller: str = "") -> Path | None:
     """The folder of this process in the hierarchy of a controller of version 1, or, without one, in that of version 2.
 
-    Where the hierarchy has a mount of which this process sees a part only, that part is its top.
+    None when there is none or it is not mounted; systems that mount both versions leave the memory controller to the
+    first. Where the hierarchy has a mount of which this process sees a part only, that part is its top.
     """
     lines = [line.split(":", 2) for line in (text_of(PROC / "self/cgroup") or "").splitlines()]
     name = next((line[2] for line in lines if len(line) == 3 and controller in line[1].split(",")), None)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, os_errors
-from tracegen.measure.capture.cgroup import PROC, field_of, number_of, own_cgroup, own_memory_cgroup_1, words_of
+from tracegen.measure.capture.cgroup import PROC, field_of, number_of, own_cgroup, words_of
 from tracegen.measure.capture.locked import GIB, bytes_of, kib_of, plain
 
 # by version: the file of the limit of memory, and that of swap (version 1: of memory and swap together)
@@ -98,7 +98,7 @@ def refuse_limit(gib: float) -> tuple[Path, int]:
             f"memory_limit_gb: {plain(gib)} GiB would limit nothing, as this machine has "
             f"{plain(all_there_is / GIB)} GiB; set less"
         )
-    first = own_memory_cgroup_1()
+    first = own_cgroup("memory")
     if first is not None:
         if not os.access(first, os.W_OK):
             raise SettingsError(
