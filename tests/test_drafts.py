@@ -45,7 +45,7 @@ def test_processes_draw_once_what_this_one_would(tmp_path: Path, monkeypatch: py
     assert "ops.parquet: is missing" in folders[0][2]
     assert any((tmp_path / "drawings").iterdir()), "its charts are kept for drafts that share them"
     monkeypatch.setattr(jobs, "START", "raise SystemExit(1)")
-    with Drawing(runs[::2], tmp_path / "theirs", ("ada",)) as drawing:
+    with closing(Drawing(runs[::2], tmp_path / "theirs", ("ada",))) as drawing:
         assert (drawing.drawn[runs[0]], drawing.drawn[runs[2]]) == folders[0][3], "the cache has them"
 
 

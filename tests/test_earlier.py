@@ -1,7 +1,6 @@
 """Runs that earlier tracegens stored load, are drawn and are published: no column of theirs is missed."""
 
 import json
-from contextlib import closing
 from pathlib import Path
 
 import pyarrow.parquet as pq
