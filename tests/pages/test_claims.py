@@ -3,20 +3,20 @@
 import re
 from dataclasses import replace
 
-import pytest
-
 from tests.builders import a_moe_run, a_run, scaled_case
-from tests.pages.rendered import CASES, body, rendered, words
+from tests.pages.rendered import CASES, body, rendered, said_of, words
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Check, Run
 from tracegen.report.figures import catalogue
+from tracegen.report.figures.disk import DISK
 from tracegen.report.pages.page import Report
 
 
-@pytest.mark.parametrize("key", ["dropped_events", "one_run_id"])
-def test_a_failed_check_replaces_what_it_makes_meaningless(key: str) -> None:
-    run = a_run(checks=(Check(key, "The check", "failed", "17", "0"),))
-    report = rendered(scaled_case(2, 2, moe=True), replace(run, facts=a_moe_run().facts))
+def test_a_failed_check_replaces_what_it_makes_meaningless() -> None:
+    """Which figures a check makes false: test_needs.py."""
+    key = "dropped_events"
+    run = a_moe_run(checks=(Check(key, "The check", "failed", "17", "0"),))
+    report = rendered(scaled_case(2, 2, moe=True), run)
     assert '<script type="application/json" id="tg-timeline">' in body(report, "timeline")
     assert 'data-tg="timeline"' not in body(report, "timeline") and 'data-tg="experts"' not in body(report, "experts")
     why = catalogue.why(key)
@@ -63,16 +63,10 @@ def test_interference_is_said_above_every_time() -> None:
     assert plain(report, "overview").partition("</header>")[2].count("40 % without (limit: ≤ 2 %)") == 1
     assert note not in plain(report, "file"), "without page faults it has no times"
     assert all(note not in plain(rendered(CASES["dense"]), page.key) for page in report.pages)
-
-
-def test_an_answer_about_time_says_that_threads_did_not_run_when_they_could() -> None:
     care = "Read these times with care: threads that could run waited for a processor."
-    tables = scaled_case(5, 4)
-    warned = a_run(checks=(Check("interference", "Threads had processors", "warning", "40 % without", "≤ 2 %", ""),))
-    for run, said in ((warned, True), (a_run(), False)):
-        report = rendered(tables, run)
-        assert report.finding.endswith(care) == said
-        assert (care in words(body(report, "overview")).partition("Link to this figure")[0]) == said
+    for one, said in ((report, True), (rendered(CASES["dense"]), False)):
+        assert one.finding.endswith(care) == said, "an answer about time says it, too"
+        assert (care in words(body(one, "overview")).partition("Link to this figure")[0]) == said
 
 
 def test_one_token_says_that_there_is_no_generate_pass() -> None:
@@ -105,7 +99,7 @@ def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
     host = dict(memory_bytes=10 * size)
 
     def said(**conditions: object) -> str:
-        return words(body(rendered(CASES["dense"], a_run(host=host, conditions=conditions)), "method"))
+        return said_of(DISK, CASES["dense"], a_run(host=host, conditions=conditions))
 
     assert "10.0 % of RAM" in said() and "the file may stay in memory once it was read" in said()
     locked = said(mlock=dict(locked_bytes=9 * size + size // 2))
@@ -115,7 +109,7 @@ def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
 
 
 def test_a_page_cache_that_nobody_looked_at_has_no_words() -> None:
-    text = words(body(rendered(CASES["dense"], a_run(conditions={})), "method"))
+    text = said_of(DISK, CASES["dense"], a_run(conditions={}))
     assert "Page cache before the run" in text and "of the file’s pages were in memory" not in text
 
 
@@ -156,14 +150,14 @@ def test_weights_that_are_read_lazily_are_not_said_to_be_read_at_load() -> None:
     for n in (0, 1):
         run = a_run()
         facts = {**run.facts, "settings": {**run.facts["settings"], "mmap": False}, "trace": {"n_weights_mapped": n}}
-        said[n] = words(body(rendered(CASES["dense"], replace(run, facts=facts)), "method"))
+        said[n] = said_of(DISK, CASES["dense"], replace(run, facts=facts))
     assert "no operation reads the file" in said[0] and "lazily" not in said[0]
     assert "except 1 tensor that llama.cpp reads lazily: operations read it" in said[1]
     assert "no operation reads the file" not in said[1]
 
 
 def test_what_lies_in_the_mapping_and_what_came_from_the_disk_have_a_word_each() -> None:
-    report = rendered(scaled_case(2, 2, moe=True), a_moe_run())
+    report = rendered(CASES["experts"], a_moe_run())
     for page in report.pages:
         assert not re.search(r"\bstorage\b", words(page.body), re.IGNORECASE) or page.key == "method", page.key
     memory = words(re.sub(r"<pre\b.*?</pre>", "", body(report, "file"), flags=re.DOTALL))  # without names of functions

@@ -1,19 +1,17 @@
 """What the page Disk says of the requests of devices, against numbers that the test works out itself."""
 
-import re
-from html import unescape
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, a_run, scaled_case, with_requests
-from tests.pages.rendered import Tags, body, everything, rendered, words
+from tests.pages.rendered import CASES, Tags, everything, rendered, said_of
 from tests.pages.test_untrusted import HOSTILE
 from tracegen.analysis import requests
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Check, Run
-from tracegen.report.pages.page import Report
+from tracegen.report.figures.disk_reads import DISK_READ_SIZES, DISK_REQUESTS, DISK_SIZES
 
 CASE = with_requests(scaled_case(6, 2, moe=True, copied=False))
 HOST = dict(memory_bytes=8 << 30, page_bytes=4096)
@@ -26,13 +24,6 @@ SLOWER = MEASURED | dict(pattern="sequential", block_bytes=2 << 20, bytes_per_se
 
 def a_recorded_run(**facts: Any) -> Run:
     return a_moe_run(**(dict(host=HOST, trace=dict(requests_recorded=True)) | facts))
-
-
-def section(report: Report, key: str) -> str:
-    """The words of a table of the pages."""
-    _, _, rest = everything(report).partition(f'id="tab-{key}"')
-    assert rest, f"{key} is not on the page"
-    return unescape(words(re.split(r'id="(?:fig|tab)-', rest)[0])).replace("\u202f", " ").replace("\u2009", " ")
 
 
 def of_generate() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -50,7 +41,7 @@ def test_the_title_says_what_became_of_what_was_read() -> None:
         sum(row[name] for row in use) for name in ("page_bytes_read", "now_bytes", "never_bytes", "again_bytes")
     )
     assert 0 < now < read and 0 < again < read
-    shown = section(rendered(CASE, a_recorded_run()), "disk-requests")
+    shown = said_of(DISK_REQUESTS, CASE, a_recorded_run())
     assert (
         f"Of what generate passes read, {100 * now / read:.1f} % was used in the same pass, "
         f"{100 * never / read:.1f} % never; {100 * again / read:.1f} % was read again"
@@ -58,7 +49,7 @@ def test_the_title_says_what_became_of_what_was_read() -> None:
 
 
 def test_each_pass_has_a_row_of_what_it_read() -> None:
-    shown = section(rendered(CASE, a_recorded_run()), "disk-requests")
+    shown = said_of(DISK_REQUESTS, CASE, a_recorded_run())
     for row, use in zip(*of_generate(), strict=True):
         cells = [row["model_bytes"], row["ahead_bytes"]]
         cells += [use[name] for name in ("now_bytes", "later_bytes", "never_bytes", "again_bytes")]
@@ -69,7 +60,7 @@ def test_each_pass_has_a_row_of_what_it_read() -> None:
 @pytest.mark.parametrize("measurements", [[MEASURED, SLOWER], [SLOWER, MEASURED]])
 def test_the_rate_stands_beside_the_fastest_measurement(measurements: list[dict[str, Any]]) -> None:
     device = dict(device="vda", refused=None, measurements=measurements)
-    shown = section(rendered(CASE, a_recorded_run(device=device)), "disk-sizes")
+    shown = said_of(DISK_SIZES, CASE, a_recorded_run(device=device))
     passes, _ = of_generate()
     rate = sum(row["read_bytes"] for row in passes) * 1e9 / sum(row["busy_ns"] for row in passes)
     said = f"{rate / 2**20:,.0f} MiB/s: {100 * rate / (512 << 20):.1f} % of the fastest measurement".replace(",", " ")
@@ -80,31 +71,24 @@ def test_the_rate_stands_beside_the_fastest_measurement(measurements: list[dict[
 
 
 def test_that_a_device_was_not_measured_is_said() -> None:
-    shown = section(rendered(CASE, a_recorded_run()), "disk-sizes")
+    shown = said_of(DISK_SIZES, CASE, a_recorded_run())
     assert "What the device can do was not measured." in shown and "fastest measurement" not in shown
     assert "measured just before" not in shown and "generate passes" in shown
 
 
-def test_a_device_that_refused_to_be_measured_says_why() -> None:
+def test_a_device_that_refused_to_be_measured_says_why_and_hostile_names_stay_text() -> None:
     refused = a_recorded_run(device=dict(refused=f"no direct reads {HOSTILE}"))
-    report = rendered(CASE, refused)
-    shown = section(report, "disk-sizes")
-    assert "What the device can do was not measured: no direct reads " in shown
-    tags = Tags(body(report, "appendix"))
-    assert "img" not in tags.tags and not tags.handlers and "\x1b" not in everything(report)
-
-
-def test_hostile_names_of_measurements_and_passes_stay_text() -> None:
+    assert "What the device can do was not measured: no direct reads " in said_of(DISK_SIZES, CASE, refused)
     device = dict(refused=None, measurements=[MEASURED | dict(pattern=HOSTILE)])
     unplaced = Check("requests_recorded", "Requests", "warning", HOSTILE, HOSTILE, HOSTILE)
-    run = a_recorded_run(device=device, checks=(unplaced,))
-    for page in rendered(CASE, run).pages:
-        tags = Tags(page.body)
-        assert "img" not in tags.tags and not tags.handlers and "\x1b" not in page.body
+    for run in (refused, a_recorded_run(device=device, checks=(unplaced,))):
+        for page in rendered(CASE, run).pages:
+            tags = Tags(page.body)
+            assert "img" not in tags.tags and not tags.handlers and "\x1b" not in page.body
 
 
 def test_a_run_that_recorded_none_has_no_such_table() -> None:
-    pages = everything(rendered(scaled_case(2, 1), a_run(host=HOST)))
+    pages = everything(rendered(CASES["dense"], a_run()))
     assert 'id="tab-disk-' not in pages and 'id="fig-disk-' not in pages and 'id="tab-disk"' in pages
 
 
@@ -119,10 +103,7 @@ def test_the_sizes_of_reads_are_those_of_single_requests() -> None:
         )
         for i, size in enumerate((4096, 4096, 4096, 1 << 20))
     ]  # fmt: skip
-    shown = section(
-        rendered({**CASE, "requests": contract.frame("requests", rows)}, a_recorded_run()),
-        "disk-read-sizes",
-    )
+    shown = said_of(DISK_READ_SIZES, {**CASE, "requests": contract.frame("requests", rows)}, a_recorded_run())
     assert "25.0 % of the requests, those over 4 KiB, bring 98.8 % of what was read" in shown
     assert "up to 4 KiB" in shown and "up to 1 MiB" in shown and "up to 16 KiB" not in shown
 
@@ -131,14 +112,13 @@ def test_the_sizes_of_reads_are_those_of_single_requests() -> None:
 def test_a_run_without_a_request_in_its_passes_says_nothing_of_rates(between: bool) -> None:
     rows = CASE["requests"]
     rows = rows[rows["pass_id"].isna().to_numpy(bool)] if between else rows.iloc[:0]
-    report = rendered({**CASE, "requests": rows.reset_index(drop=True)}, a_recorded_run())
-    assert "What was read, and was it used?" in section(report, "disk-requests")
-    assert "How near does the device come to what it can do?" in section(report, "disk-sizes")
+    for part in (DISK_REQUESTS, DISK_SIZES):
+        assert part.title in said_of(part, {**CASE, "requests": rows.reset_index(drop=True)}, a_recorded_run())
 
 
 def test_the_table_has_no_more_rows_than_the_page_shows() -> None:
     many = with_requests(scaled_case(60, 1))
     run = a_run(host=HOST, trace=dict(requests_recorded=True))
-    shown = section(rendered(many, run), "disk-requests")
+    shown = said_of(DISK_REQUESTS, many, run)
     assert "The first 40 of 61 measured passes" in shown
     assert pd.notna(requests.by_pass(many)["n_requests"]).all()
