@@ -25,35 +25,29 @@ def box(page: Any, selector: str) -> dict[str, float]:
 
 
 @pytest.fixture
-def wide(tab: Any, project: Project) -> Any:
-    return tab(project.site / OVERVIEW, viewport={"width": 1280, "height": 900})
+def wide(tab: Any) -> Any:
+    return tab(viewport={"width": 1280, "height": 900})
 
 
 @pytest.fixture
-def to(wide: Any) -> Callable[[str], Any]:
-    """`to(path)` opens another page of the same version in the wide window."""
-
-    def go(path: str) -> Any:
-        wide.goto(wide.url.replace("/v2/index.html", f"/v2/{path}"))
-        return wide
-
-    return go
+def to(wide: Any, project: Project) -> Callable[[str], None]:
+    """`to(path)` opens a page of a version in the wide window."""
+    return lambda path: wide.goto(f"{(project.site / 'experiments/demo/v2').as_uri()}/{path}")
 
 
-def test_findings_and_verdict_stand_side_by_side(wide: Any) -> None:
-    one, other = box(wide, "#findings"), box(wide, "#trust")
-    assert abs(one["y"] - other["y"]) <= 24 and one["x"] + one["width"] <= other["x"]
-    wide.set_viewport_size({"width": 800, "height": 900})
-    assert box(wide, "#findings")["x"] == box(wide, "#trust")["x"]
-
-
-def test_the_first_page_answers_before_it_shows_and_shows_on_the_first_screen(wide: Any) -> None:
+def test_the_first_page_answers_before_it_shows_and_shows_on_the_first_screen(wide: Any, to: Any) -> None:
+    to("index.html")
     order = ("h1", ".tg-answer", "#fig-file-tokens svg:visible", "#key-figures", "#findings", "#ran")
     tops = [box(wide, name)["y"] for name in order]
     assert tops == sorted(set(tops))
     picture, figures = box(wide, "#fig-file-tokens"), box(wide, "#key-figures")
     assert (picture["x"], picture["width"]) == (figures["x"], figures["width"])
     assert box(wide, "#fig-file-tokens svg:visible")["y"] < 500 and figures["y"] < 900
+    assert wide.locator(".tg-contents, .tg-fold").count() == 0, "it is short"
+    one, other = box(wide, "#findings"), box(wide, "#trust")
+    assert abs(one["y"] - other["y"]) <= 24 and one["x"] + one["width"] <= other["x"]
+    wide.set_viewport_size({"width": 800, "height": 900})
+    assert box(wide, "#findings")["x"] == box(wide, "#trust")["x"]
 
 
 def test_a_wide_table_has_its_caption_below_and_is_not_cut(wide: Any, to: Any) -> None:
@@ -90,7 +84,6 @@ def test_the_caption_of_a_wide_figure_stands_in_two_columns_below_it(wide: Any, 
 
 
 def test_the_contents_stand_at_the_right_and_stay_in_view(wide: Any, to: Any) -> None:
-    assert wide.locator(".tg-contents, .tg-fold").count() == 0, "the first page is short"
     to("method/index.html")
     contents, main = box(wide, ".tg-contents"), box(wide, ".tg-main")
     assert main["x"] + main["width"] <= contents["x"] and contents["x"] + contents["width"] <= 1280
@@ -103,9 +96,8 @@ def test_the_contents_stand_at_the_right_and_stay_in_view(wide: Any, to: Any) ->
     assert -40 <= box(wide, ".tg-contents")["y"] < 200, "at the end of a short page it ends with the page"
 
 
-@pytest.mark.parametrize("width", [360, 1024])
-def test_below_that_they_are_folded_above(tab: Any, project: Project, width: int) -> None:
-    page = tab(viewport={"width": width, "height": 800}, java_script_enabled=False)
+def test_below_that_they_are_folded_above(tab: Any, project: Project) -> None:
+    page = tab(viewport={"width": 1024, "height": 800}, java_script_enabled=False)
     for path in ("demo/v2/method/", "demo/v2/appendix/", "hostile/v1/appendix/"):
         page.goto((project.site / f"experiments/{path}index.html").as_uri())
         assert page.locator(".tg-contents").is_hidden()
@@ -145,11 +137,13 @@ def test_folded_facts_of_the_method_are_not_on_paper_but_checks_are(wide: Any, t
     assert wide.locator("#settings dl").is_visible(), "what its reader opened is"
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-def test_one_face_and_one_scale_of_headings(tab: Any, project: Project, width: int) -> None:
-    pages = (OVERVIEW, METHOD, "experiments/index.html", "reference/index.html", "index.html", "notes/entry.html")
-    opened = [tab(project.site / path, viewport={"width": width, "height": 900}) for path in pages]
-    for heading in ("h1", "h2", "h3"):
-        face = f":is(.tracegen, article.md-typeset) {heading}"
-        faces = {one for page in opened for one in page.evaluate(FACE, face)}
-        assert len(faces) == 1, (heading, faces)
+def test_one_face_and_one_scale_of_headings(wide: Any, project: Project) -> None:
+    faces: dict[tuple[int, str], set[str]] = {}
+    for path in (OVERVIEW, METHOD, "experiments/index.html", "reference/index.html", "index.html", "notes/entry.html"):
+        wide.goto((project.site / path).as_uri())
+        for width in (360, 1280):
+            wide.set_viewport_size({"width": width, "height": 900})
+            for heading in ("h1", "h2", "h3"):
+                found = wide.evaluate(FACE, f":is(.tracegen, article.md-typeset) {heading}")
+                faces.setdefault((width, heading), set()).update(found)
+    assert len(faces) == 6 and {at: of for at, of in faces.items() if len(of) != 1} == {}

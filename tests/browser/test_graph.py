@@ -24,11 +24,6 @@ HOSTILE = "</script><img src=x onerror=alert(1)>\"'&\u202e"
 
 
 @pytest.fixture(scope="module")
-def root(moe_report: Path) -> Path:
-    return moe_report
-
-
-@pytest.fixture(scope="module")
 def means() -> pd.DataFrame:
     passes = population(MOE_TABLES, [0, 1]).passes
     return node_means(operations.op_rows(MOE_TABLES), passes).set_index("node")
@@ -62,28 +57,23 @@ def chosen(page: Any) -> list[str]:
 # Search
 
 
-@pytest.mark.parametrize(
-    ("query", "keep"),
-    [
-        ("MUL_MAT_ID", lambda n: "MUL_MAT_ID" in n["op"]),
-        ("blk.1", lambda n: n["layer"] == 1),
-        ("layer 2 router", lambda n: n["layer"] == 2 and "router" in f"{n['name']} {n['component']}"),
-        ("ffn_moe_up", lambda n: "ffn_moe_up" in n["name"]),
-    ],
-)
-def test_search_finds_what_the_tables_hold(open_: Any, root: Path, query: str, keep: Any) -> None:
-    page = open_(root)
+FOUND: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "MUL_MAT_ID": lambda n: "MUL_MAT_ID" in n["op"],
+    "blk.1": lambda n: n["layer"] == 1,
+    "layer 2 router": lambda n: n["layer"] == 2 and "router" in f"{n['name']} {n['component']}",
+}
+
+
+def test_search_finds_what_the_tables_hold_and_shows_fifty(open_: Any, moe_report: Path) -> None:
+    page = open_(moe_report)
     nodes = MOE_TABLES["graph_nodes"]
-    rows = [n for n in nodes[nodes["graph"] == 0].to_dict("records") if keep(n)]
-    page.fill("[data-tg=find]", query)
-    assert page.locator("[data-tg=found]").inner_text().startswith(f"{len(rows)} match")
-    assert page.locator("[data-tg=matches] li").count() == min(len(rows), 50)
-    shown = " ".join(page.locator("[data-tg=matches] .tg-code").all_inner_texts())
-    assert all(n["name"] in shown for n in rows[:50])
-
-
-def test_search_shows_fifty_and_tells_how_many_there_are(open_: Any, root: Path) -> None:
-    page = open_(root)
+    for query, keep in FOUND.items():
+        rows = [n for n in nodes[nodes["graph"] == 0].to_dict("records") if keep(n)]
+        page.fill("[data-tg=find]", query)
+        assert page.locator("[data-tg=found]").inner_text().startswith(f"{len(rows)} match")
+        assert page.locator("[data-tg=matches] li").count() == min(len(rows), 50)
+        shown = " ".join(page.locator("[data-tg=matches] .tg-code").all_inner_texts())
+        assert all(n["name"] in shown for n in rows[:50]), query
     page.fill("[data-tg=find]", "a")
     assert page.locator("[data-tg=matches] li").count() == 50
     assert re.fullmatch(r"\d+ matches, the first 50 are shown", page.locator("[data-tg=found]").inner_text())
@@ -91,8 +81,8 @@ def test_search_shows_fifty_and_tells_how_many_there_are(open_: Any, root: Path)
     assert page.locator("[data-tg=found]").inner_text() == "Nothing in the graph has all these words."
 
 
-def test_enter_leads_to_a_node_of_a_layer_that_shares_its_drawing(open_: Any, root: Path) -> None:
-    page, node = open_(root), node_of("attn_out-2")
+def test_enter_leads_to_a_node_of_a_layer_that_shares_its_drawing(open_: Any, moe_report: Path) -> None:
+    page, node = open_(moe_report), node_of("attn_out-2")
     page.fill("[data-tg=find]", "attn_out-2")
     page.press("[data-tg=find]", "Enter")
     assert chosen(page) == [f"g0-n{node_of('attn_out-0')}"]
@@ -103,8 +93,8 @@ def test_enter_leads_to_a_node_of_a_layer_that_shares_its_drawing(open_: Any, ro
     assert page.evaluate("document.activeElement.textContent") == "attn_out-2"
 
 
-def test_the_keyboard_alone_walks_the_matches_and_the_graph(open_: Any, root: Path) -> None:
-    page = open_(root)
+def test_the_keyboard_alone_walks_the_matches_and_the_graph(open_: Any, moe_report: Path) -> None:
+    page = open_(moe_report)
     page.focus("[data-tg=find]")
     page.keyboard.type("ffn_moe_down")
     page.keyboard.press("ArrowDown")
@@ -123,8 +113,8 @@ def test_the_keyboard_alone_walks_the_matches_and_the_graph(open_: Any, root: Pa
 # Facts
 
 
-def test_facts_are_those_of_the_tables(open_: Any, root: Path, means: pd.DataFrame) -> None:
-    page, nodes = open_(root), MOE_TABLES["graph_nodes"]
+def test_facts_are_those_of_the_tables(open_: Any, moe_report: Path, means: pd.DataFrame) -> None:
+    page, nodes = open_(moe_report), MOE_TABLES["graph_nodes"]
     own = nodes[(nodes["graph"] == 0) & (nodes["kind"] == "op")].set_index("node")
     for node in own.index:
         page.evaluate(f"location.hash = '#g0-n{node}'")
@@ -141,9 +131,9 @@ def test_facts_are_those_of_the_tables(open_: Any, root: Path, means: pd.DataFra
         assert size.split(" (")[0] == q.size(round(mean["touched_bytes"]))
 
 
-def test_links_lead_to_the_operation_and_to_the_weight_in_memory(open_: Any, root: Path) -> None:
+def test_links_lead_to_the_operation_and_to_the_weight_in_memory(open_: Any, moe_report: Path) -> None:
     node = node_of("attn_out-1")
-    page = open_(root, f"#g0-n{node}")
+    page = open_(moe_report, f"#g0-n{node}")
     links = page.locator("[data-tg=facts] .tg-onward a")
     names = MOE_TABLES["tensors"].set_index("name")["tensor"]
     tensor = names["blk.1.attn_output.weight"]
@@ -156,8 +146,8 @@ def test_links_lead_to_the_operation_and_to_the_weight_in_memory(open_: Any, roo
     assert page.locator("[data-tg=facts] h3").inner_text() == "attn_out-1"
 
 
-def test_a_click_shows_facts_and_keeps_the_layer(open_: Any, root: Path) -> None:
-    page = open_(root, f"#g0-n{node_of('attn_out-1')}")
+def test_a_click_shows_facts_and_keeps_the_layer(open_: Any, moe_report: Path) -> None:
+    page = open_(moe_report, f"#g0-n{node_of('attn_out-1')}")
     before = page.evaluate("scrollY")
     page.locator(f"#g0-n{node_of('ffn_inp-0')} text").first.click()
     assert page.locator("[data-tg=facts] h3").inner_text() == "ffn_inp-1"
@@ -169,48 +159,47 @@ def test_a_click_shows_facts_and_keeps_the_layer(open_: Any, root: Path) -> None
     assert chosen(page) == [] and "#" not in page.url and page.locator("[data-tg=facts]").is_hidden()
 
 
-def test_a_tensor_has_facts_and_a_node_that_is_not_there_says_so(open_: Any, root: Path) -> None:
+def test_a_tensor_has_facts_and_a_node_that_is_not_there_says_so(open_: Any, moe_report: Path) -> None:
     nodes = MOE_TABLES["graph_nodes"]
     weight = nodes[(nodes["graph"] == 0) & (nodes["name"] == "blk.2.ffn_norm.weight")]["node"].iloc[0]
-    page = open_(root, f"#g0-n{weight}")
+    page = open_(moe_report, f"#g0-n{weight}")
     assert facts(page)["Tensor"] == f"leaf {weight}" and facts(page)["Read by"] == "MUL ffn_norm-2"
-    page = open_(root, "#g1-n99999")
+    page = open_(moe_report, "#g1-n99999")
     assert page.locator("[data-tg=facts]").inner_text() == "Graph 1 has no node 99999."
 
 
 # Colours
 
 
-@pytest.mark.parametrize(("mode", "column"), [("time", "duration_ns"), ("bytes", "touched_bytes")])
-def test_colours_are_the_means_of_the_layers(
-    open_: Any, root: Path, means: pd.DataFrame, mode: str, column: str
-) -> None:
-    page = open_(root)
-    page.check(f"input[value={mode}]")
+def test_colours_are_the_means_of_the_layers(open_: Any, moe_report: Path, means: pd.DataFrame) -> None:
+    page = open_(moe_report)
     state = json.loads(page.evaluate("document.getElementById('tg-graph').textContent"))
-    ends = state["scales"][mode]["ends"]
-    assert ends[-1] == pytest.approx(means[column].max())
     names = MOE_TABLES["graph_nodes"][MOE_TABLES["graph_nodes"]["graph"] == 0].set_index("node")["name"]
     per_layer = node_of("l_out-1") - node_of("l_out-0")  # the builder's layers are numbered alike
     own = [node for node, name in names.items() if name.endswith("-0") and node in means.index]
     assert len(own) > 15
-    for node in own:
-        name, values = names[node], [means.loc[node + per_layer * i, column] for i in range(3)]
-        step = page.locator(f"#g0-n{node}").get_attribute("data-step")
-        if pd.isna(values[0]):
-            assert step == "none", name
-        else:
-            mean = sum(round(v) for v in values) / 3
-            assert int(step) == min(i for i, end in enumerate([*ends[:-1], float("inf")]) if mean <= end), name
-    assert page.locator("[data-tg=legend] .tg-swatch").count() == len(ends) + 1
-    assert "4 measured generate passes" in page.locator("[data-tg=legend]").inner_text()
+    for mode, column in (("time", "duration_ns"), ("bytes", "touched_bytes")):
+        page.check(f"input[value={mode}]")
+        ends = state["scales"][mode]["ends"]
+        assert ends[-1] == pytest.approx(means[column].max())
+        for node in own:
+            values = [means.loc[node + per_layer * i, column] for i in range(3)]
+            step = page.locator(f"#g0-n{node}").get_attribute("data-step")
+            if pd.isna(values[0]):
+                assert step == "none", names[node]
+            else:
+                mean = sum(round(v) for v in values) / 3
+                least = min(i for i, end in enumerate([*ends[:-1], float("inf")]) if mean <= end)
+                assert int(step) == least, names[node]
+        assert page.locator("[data-tg=legend] .tg-swatch").count() == len(ends) + 1
+        assert "4 measured generate passes" in page.locator("[data-tg=legend]").inner_text()
     page.check("input[value=component]")
     assert page.locator(".tg-graph [data-step]").count() == 0
 
 
-def test_text_on_every_step_of_colour_can_be_read(open_: Any, root: Path) -> None:
+def test_text_on_every_step_of_colour_can_be_read(open_: Any, moe_report: Path) -> None:
     for scheme in ("light", "dark"):
-        page = open_(root, color_scheme=scheme)
+        page = open_(moe_report, color_scheme=scheme)
         page.add_style_tag(content=".tracegen{color-scheme:light dark}")
         page.check("input[value=bytes]")
         pairs = page.evaluate(
@@ -239,8 +228,8 @@ def width(page: Any) -> float:
     return float(page.evaluate(f"document.querySelector('{FRAME} svg').getBoundingClientRect().width"))
 
 
-def test_buttons_and_keys_change_the_size(open_: Any, root: Path) -> None:
-    page = open_(root)
+def test_buttons_and_keys_change_the_size(open_: Any, moe_report: Path) -> None:
+    page = open_(moe_report)
     natural = width(page)
     page.click("#fig-graph-0-block-1 [aria-label^=larger]")
     assert width(page) == pytest.approx(natural * 1.25, rel=0.01)
@@ -255,8 +244,8 @@ def test_buttons_and_keys_change_the_size(open_: Any, root: Path) -> None:
     assert width(page) <= frame + 1
 
 
-def test_the_wheel_scrolls_the_page_unless_it_is_meant_for_the_drawing(open_: Any, root: Path) -> None:
-    page = open_(root)
+def test_the_wheel_scrolls_the_page_unless_it_is_meant_for_the_drawing(open_: Any, moe_report: Path) -> None:
+    page = open_(moe_report)
     page.set_viewport_size({"width": 1280, "height": 500})
     page.evaluate(f"document.querySelector('{FRAME}').scrollIntoView()")
     box, natural, top = page.locator(FRAME).bounding_box(), width(page), page.evaluate("scrollY")
@@ -274,8 +263,8 @@ def test_the_wheel_scrolls_the_page_unless_it_is_meant_for_the_drawing(open_: An
     page.wait_for_function(f"document.querySelector('{FRAME} svg').getBoundingClientRect().width > {larger}")
 
 
-def test_drag_and_arrows_move_and_a_drag_is_no_click(open_: Any, root: Path) -> None:
-    page = open_(root)
+def test_drag_and_arrows_move_and_a_drag_is_no_click(open_: Any, moe_report: Path) -> None:
+    page = open_(moe_report)
     page.focus(FRAME)
     for _ in range(6):
         page.keyboard.press("+")
@@ -297,8 +286,8 @@ def test_drag_and_arrows_move_and_a_drag_is_no_click(open_: Any, root: Path) -> 
     assert scrolled() == [before[0] + 140, before[1] + 130]
 
 
-def test_two_fingers_change_the_size(open_: Any, root: Path) -> None:
-    page = open_(root, has_touch=True)
+def test_two_fingers_change_the_size(open_: Any, moe_report: Path) -> None:
+    page = open_(moe_report, has_touch=True)
     natural = width(page)
     page.evaluate(
         f"""(() => {{
@@ -315,8 +304,8 @@ def test_two_fingers_change_the_size(open_: Any, root: Path) -> None:
 # The whole graph
 
 
-def test_the_whole_graph_has_every_node_once_and_every_way_between_blocks(open_: Any, root: Path) -> None:
-    page = open_(root, f"#g0-n{node_of('ffn_inp-2')}")
+def test_the_whole_graph_has_every_node_once_and_every_way_between_blocks(open_: Any, moe_report: Path) -> None:
+    page = open_(moe_report, f"#g0-n{node_of('ffn_inp-2')}")
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id)")
     page.click("[data-tg=draw]")
     assert page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id)") == ids
@@ -345,8 +334,10 @@ def test_the_whole_graph_has_every_node_once_and_every_way_between_blocks(open_:
     assert page.locator(".tg-all .tg-chosen").get_attribute("data-node") == str(node_of("ffn_inp-2"))
 
 
-def test_in_the_whole_graph_each_node_has_its_own_colour_and_facts(open_: Any, root: Path, means: pd.DataFrame) -> None:
-    page = open_(root)
+def test_in_the_whole_graph_each_node_has_its_colour_and_facts(
+    open_: Any, moe_report: Path, means: pd.DataFrame
+) -> None:
+    page = open_(moe_report)
     page.check("input[value=time]")
     page.click("[data-tg=draw]")
     state = json.loads(page.evaluate("document.getElementById('tg-graph').textContent"))
@@ -361,8 +352,8 @@ def test_in_the_whole_graph_each_node_has_its_own_colour_and_facts(open_: Any, r
     assert page.locator("[data-tg=facts] h3").inner_text() == "ffn_inp-1"
 
 
-def test_search_stays_in_the_whole_graph_while_that_is_looked_at(open_: Any, root: Path) -> None:
-    page = open_(root)
+def test_search_stays_in_the_whole_graph_while_that_is_looked_at(open_: Any, moe_report: Path) -> None:
+    page = open_(moe_report)
     page.click("[data-tg=draw]")
     frame = page.locator(".tg-whole-frame")
     frame.evaluate("frame => frame.scrollIntoView({ block: 'center' })")
@@ -388,8 +379,8 @@ def test_a_large_graph_stays_light(open_: Any, long_report: Path) -> None:
 # Without, hostile, narrow
 
 
-def test_without_scripts_nothing_is_offered_that_needs_them(open_: Any, root: Path) -> None:
-    page = open_(root, java_script_enabled=False)
+def test_without_scripts_nothing_is_offered_that_needs_them(open_: Any, moe_report: Path) -> None:
+    page = open_(moe_report, java_script_enabled=False)
     assert not page.locator(".tg-tools").is_visible() and not page.locator("[data-tg=draw]").is_visible()
     href = page.locator("#fig-graph-0-block-1 svg a").first.get_attribute("href")
     assert href.startswith("../operations/index.html#pass=")
@@ -416,8 +407,8 @@ def test_a_failed_check_replaces_times(open_: Any, tmp_path: Path) -> None:
     assert "Times are monotone" in facts(page)["Time per token"]
 
 
-def test_a_narrow_screen_does_not_scroll_sideways(open_: Any, root: Path) -> None:
-    page = open_(root)
+def test_a_narrow_screen_does_not_scroll_sideways(open_: Any, moe_report: Path) -> None:
+    page = open_(moe_report)
     page.set_viewport_size({"width": 360, "height": 740})
     page.fill("[data-tg=find]", "attn_out-1")
     page.press("[data-tg=find]", "Enter")
@@ -426,8 +417,8 @@ def test_a_narrow_screen_does_not_scroll_sideways(open_: Any, root: Path) -> Non
     assert box["y"] >= 0 and box["y"] + box["height"] <= panel["y"]
 
 
-def test_an_address_puts_its_node_into_the_middle(open_: Any, root: Path) -> None:
+def test_an_address_puts_its_node_into_the_middle(open_: Any, moe_report: Path) -> None:
     for node in (3, 20):
-        page = open_(root, f"#g0-n{node}")
+        page = open_(moe_report, f"#g0-n{node}")
         place = f"document.querySelector(`.tg-chosen[data-node='{node}']`)?.getBoundingClientRect()"
         page.wait_for_function(f"(at => at && 100 < at.y + at.height / 2 && at.y + at.height / 2 < 800)({place})")
