@@ -56,10 +56,8 @@ def printed(page: Any) -> str:
 
 PAPERS = [
     *(f"site/experiments/demo/v2/{path}" for path in REPORT),
-    *(f"site/experiments/broken/v1/{path}" for path in ("index.html", "file/index.html", "operations/index.html")),
-    *(f"experiments/demo/versions/2/{path}" for path in ("index.html", "operations/index.html")),
-    *("site/experiments/demo/index.html", "site/experiments/index.html", "site/reference/index.html"),
-    "site/notes/entry.html",
+    *("site/experiments/broken/v1/file/index.html", "experiments/demo/versions/2/operations/index.html"),
+    *("site/experiments/demo/index.html", "site/experiments/index.html", "site/notes/entry.html"),
 ]
 
 

@@ -1,20 +1,19 @@
 """What the page of the method says of llama.cpp."""
 
-import re
 from pathlib import Path
 
 from tests.builders import a_run, scaled_case
-from tests.pages.rendered import body, rendered, words
+from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.method import method
 
 RECORDED = "hooks = c3523eec6dcb, commit = not recorded, changed = not recorded"
 UPSTREAM = Path(__file__).parents[2] / "native" / "hooks" / "UPSTREAM"
 
 
 def said(version: str | None, build: dict[str, str]) -> str:
-    """The group of llama.cpp on the page, as a reader sees it."""
-    page = body(rendered(scaled_case(1, 1), a_run(llama_cpp=dict(version=version, build=build))), "method")
-    (group,) = re.findall(r'id="llama-cpp".*?</dl>', page, re.DOTALL)
-    return words(group)
+    """The facts of llama.cpp that the page prints."""
+    groups = method(Collector(a_run(llama_cpp=dict(version=version, build=build)), scaled_case(1, 1)))["groups"]
+    return " ".join(f"{fact.name} {fact.text}" for group in groups if group.key == "llama-cpp" for fact in group.facts)
 
 
 def test_a_pinned_release_has_its_source_and_hash_once() -> None:

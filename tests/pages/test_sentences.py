@@ -33,7 +33,6 @@ SAID: list[tuple[Callable[..., str], tuple[Any, ...], str]] = [
     (s.token_times, ([10 * MS, 10 * MS, 11 * MS],), "All 3 tokens take about the same time: 10.0 ms at the median"),
     (s.token_times, ([10, 10, 10, 25],), "slowest token takes 2.50 times the median; the mean is 1.38 times"),
     (s.token_times, ([1, 10, 10, 11],), "fastest token takes 10.0 % of the median; the mean is 0.800 times"),
-    (s.token_times, ([9, 10, 10, 10, 10, 30],), "slowest token takes 3.00 times the median; the mean is 1.32 times"),
     (s.waiting_title, (None, "", 0, 2), "?"),
     (s.waiting_title, (0.0, "ADD", 0, 2), "No thread waits"),
     (s.waiting_title, (0.002, "SET_ROWS", 0.5, 1), "One thread computes"),
@@ -190,11 +189,9 @@ def test_two_steps_of_one_size_are_named_once() -> None:
         (cache_sentences.concentration_title(0.3, 0.7), ("mapped file", "measured pass")),
         (cache_sentences.keep_title(0.5, MIB), ("mapped file", "measured pass")),
         (access_sentences.blocks_title(2 * MIB, MIB, 4 * MIB, "generate"), ("mapped file",)),
-        (access_sentences.blocks_title(2 * MIB, MIB, 4 * MIB, "prompt"), ("mapped file",)),
         # beside titles of generate passes alone, those of all measured passes say so
         (cache_sentences.rates_title(2 * MIB, MIB, 0.9), ("measured pass",)),
         (cache_sentences.reuse_title(True, 1, 3), ("measured pass",)),
-        (cache_sentences.reuse_title(False, 1, 1), ("measured pass",)),
         (
             access_sentences.ledger_title({"size_bytes": 100, "loaded_bytes": 100, "waste_bytes": 40}),
             ("measured pass",),
