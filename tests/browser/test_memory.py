@@ -83,6 +83,7 @@ def test_a_block_chooses_the_pass_of_its_row(page: Any, moe_report: Path) -> Non
     page.goto((moe_report / "file/index.html").as_uri() + f"#tensor={number('blk.1.ffn_gate_exps.weight')}")
     page.wait_for_selector("[data-tg=log] table")
     assert "pass=" not in page.url, "an address without a pass chooses none"
+    assert page.locator("[data-tg=rows]").is_hidden(), "a short run has no choice of rows"
     page.locator("[data-tg=picture]").focus()
     for key in ("ArrowDown", "ArrowDown", "Enter"):
         page.keyboard.press(key)
@@ -100,22 +101,10 @@ def test_the_operations_behind_a_block(page: Any, root: Path) -> None:
     assert nodes == [str(node) for node in own["node"]]
     link = page.locator("[data-tg=log] tbody th a").first
     assert link.get_attribute("href") == f"../operations/index.html#pass={first}&node={nodes[0]}"
-
-
-def test_keys_go_from_block_to_block_and_row_to_row(page: Any, root: Path) -> None:
-    open_(page, root, "blk.0.attn_q.weight")
-    canvas = page.locator("[data-tg=picture]")
-    canvas.focus()
-    page.keyboard.press("ArrowRight")
-    assert facts(page)["Tensor"] == "blk.0.attn_k.weight"
-    for _ in range(4):
-        page.keyboard.press("ArrowDown")
-    label, passes = ROWS[ROWS["row"] == 4]["label"].iloc[0], ROWS[ROWS["row"] == 4]["pass_id"].tolist()
-    about = facts(page)
-    assert label in about and len(passes) > 1
-    assert about[f"Bytes touched, mean of {len(passes)}"] == q.size(
-        used_of("blk.0.attn_k.weight", passes)["touched_bytes"]
-    )
+    found = page.locator("[data-tg=log] tbody td a").first
+    graph = int(TABLES["passes"].set_index("pass_id")["graph"][first])
+    node = found.inner_text().removeprefix("node ")
+    assert found.get_attribute("href") == f"../graph/index.html#g{graph}-n{node}"
 
 
 def test_one_pass_of_a_row_is_worked_out_from_its_operations(page: Any, root: Path) -> None:
@@ -147,26 +136,26 @@ def slide(page: Any, name: str, value: int) -> None:
     page.eval_on_selector(f"[data-tg={name}]", f"e => {{ e.value = {value}; e.dispatchEvent(new Event('input')); }}")
 
 
-@pytest.mark.parametrize("mode", ["mean", "sum"])
-def test_a_stretch_of_passes_is_exact_where_it_cuts_rows(page: Any, root: Path, mode: str) -> None:
+def test_a_stretch_of_passes_is_exact_where_it_cuts_rows(page: Any, root: Path) -> None:
     name, outside = "blk.1.ffn_up_exps.weight", int(ROWS["outside"].sum())
-    open_(page, root, name)
-    page.select_option("[data-tg=view]", "layers")
-    page.select_option("[data-tg=which]", mode)
     first, last = outside + 6, outside + 40
-    slide(page, "slider", last)
-    slide(page, "first", first)
     passes = ROWS["pass_id"].tolist()[first : last + 1]
     within = ROWS[ROWS["pass_id"].isin(passes)].groupby("row").size()
     assert (within < ROWS.groupby("row").size()[within.index]).sum() == 2  # the first and the last row are cut
-    page.wait_for_function(f"document.querySelector('[data-tg=at]').textContent.endsWith('{len(passes)} passes')")
-    page.locator("[data-tg=picture]").focus()
-    of, divided = (f", mean of {len(passes)}", 1) if mode == "mean" else ("", len(passes))
-    for expert in CUT[CUT["tensor"] == number(name)]["expert"].dropna().astype(int):
-        about, use = facts(page), used_of(name, passes, expert) * divided
-        assert about["Tensor"] == f"{name}, expert {expert}"
-        assert about[f"Bytes touched{of}"] == (q.size(use["touched_bytes"]) if use["n_uses"] else "0")
-        page.keyboard.press("ArrowRight")
+    for mode, of, divided in (("mean", f", mean of {len(passes)}", 1), ("sum", "", len(passes))):
+        page.goto("about:blank")
+        open_(page, root, name)
+        page.select_option("[data-tg=view]", "layers")
+        page.select_option("[data-tg=which]", mode)
+        slide(page, "slider", last)
+        slide(page, "first", first)
+        page.wait_for_function(f"document.querySelector('[data-tg=at]').textContent.endsWith('{len(passes)} passes')")
+        page.locator("[data-tg=picture]").focus()
+        for expert in CUT[CUT["tensor"] == number(name)]["expert"].dropna().astype(int):
+            about, use = facts(page), used_of(name, passes, expert) * divided
+            assert about["Tensor"] == f"{name}, expert {expert}"
+            assert about[f"Bytes touched{of}"] == (q.size(use["touched_bytes"]) if use["n_uses"] else "0")
+            page.keyboard.press("ArrowRight")
 
 
 def test_what_is_added_up_has_the_scale_of_the_whole_run(page: Any, root: Path) -> None:
@@ -187,13 +176,16 @@ def test_tokens_begin_with_what_was_measured_and_the_log_follows(page: Any, root
     open_(page, root, "blk.0.attn_q.weight")
     page.select_option("[data-tg=which]", "one")
     measured = ROWS[~ROWS["outside"]]["pass_id"].tolist()
-    assert not page.is_visible("[data-tg=first]")
+    assert page.input_value("[data-tg=view]") == "layers", "to choose tokens is to look at the layers"
+    assert page.is_visible("[data-tg=slider]") and not page.is_visible("[data-tg=first]")
     page.wait_for_function(f"document.querySelector('[data-tg=log] a').href.includes('pass={measured[0]}&')")
     slide(page, "slider", len(ROWS) - 1)
     page.wait_for_function(f"document.querySelector('[data-tg=log] a').href.includes('pass={measured[-1]}&')")
     page.select_option("[data-tg=which]", "mean")
     assert page.is_visible("[data-tg=first]")
     page.wait_for_function(f"document.querySelector('[data-tg=at]').textContent.endsWith('{len(measured)} passes')")
+    page.select_option("[data-tg=view]", "tokens")
+    assert page.input_value("[data-tg=which]") == "all" and not page.is_visible("[data-tg=slider]")
 
 
 def test_the_passes_of_a_long_run_can_be_seen_one_by_one(page: Any, root: Path) -> None:
@@ -228,29 +220,6 @@ def test_the_passes_of_a_long_run_can_be_seen_one_by_one(page: Any, root: Path) 
     assert any("mean of" in name for name in facts(page))
 
 
-def test_a_short_run_has_no_choice_of_rows(page: Any, moe_report: Path) -> None:
-    page.goto((moe_report / "file/index.html").as_uri() + "#explorer")
-    page.wait_for_selector("#explorer:not([hidden]) [data-tg=names] option", state="attached")
-    assert page.locator("[data-tg=rows]").is_hidden()
-
-
-def test_the_time_of_layers_is_known_where_one_of_their_tensors_has_some(page: Any, root: Path) -> None:
-    open_(page, root, "blk.0.attn_q.weight")
-    page.select_option("[data-tg=view]", "matrix")
-    page.select_option("[data-tg=quantity]", "work_ns")
-    page.locator("[data-tg=picture]").focus()
-    page.keyboard.press("ArrowDown")
-    assert facts(page)["Time of its operations"] not in ("not recorded", "0")
-
-
-def test_to_choose_tokens_is_to_look_at_the_layers(page: Any, root: Path) -> None:
-    open_(page, root, "output.weight")
-    page.select_option("[data-tg=which]", "one")
-    assert page.input_value("[data-tg=view]") == "layers" and page.is_visible("[data-tg=slider]")
-    page.select_option("[data-tg=view]", "tokens")
-    assert page.input_value("[data-tg=which]") == "all" and not page.is_visible("[data-tg=slider]")
-
-
 def test_the_border_to_the_log_moves_by_keys_and_pointer(page: Any, root: Path) -> None:
     open_(page, root, "output.weight")
     picture, border = page.locator("[data-tg=picture]"), page.locator("[data-tg=split]")
@@ -266,14 +235,6 @@ def test_the_border_to_the_log_moves_by_keys_and_pointer(page: Any, root: Path) 
     page.mouse.up()
     drawn(page)
     assert picture.bounding_box()["height"] == pytest.approx(before + 120, abs=2)
-
-
-def test_an_operation_of_the_log_is_found_in_the_graph(page: Any, root: Path) -> None:
-    open_(page, root, "blk.0.attn_q.weight")
-    link = page.locator("[data-tg=log] tbody td a").first
-    node = link.inner_text().removeprefix("node ")
-    graph = int(TABLES["passes"].set_index("pass_id")["graph"][int(ROWS["pass_id"].iloc[0])])
-    assert link.get_attribute("href") == f"../graph/index.html#g{graph}-n{node}"
 
 
 def test_the_picture_shows_what_is_used(page: Any, root: Path) -> None:
@@ -327,29 +288,19 @@ def test_views_quantities_and_play(page: Any, root: Path) -> None:
     assert page.locator("[data-tg=play]").inner_text() == "play"
 
 
-def colour_at(page: Any, canvas: str, x: float, y: float) -> list[int]:
-    return page.evaluate(
-        """([name, x, y]) => { const c = document.querySelector(`[data-tg=${name}]`);
-        const scale = c.width / c.getBoundingClientRect().width;
-        return Array.from(c.getContext("2d").getImageData(x * scale, y * scale, 1, 1).data.slice(0, 3)); }""",
-        [canvas, x, y],
-    )  # type: ignore[no-any-return]
-
-
-def last_step(page: Any) -> list[int]:
-    return page.evaluate(
-        """() => { const e = document.querySelector(".tracegen").appendChild(document.createElement("i"));
-        e.style.background = "var(--tg-s7)";
-        return getComputedStyle(e).backgroundColor.match(/\\d+/g).map(Number); }"""
-    )  # type: ignore[no-any-return]
-
-
 def test_the_lens_has_the_colour_of_the_picture(page: Any, root: Path) -> None:
     """A tensor that is used whole has the last colour of shares; the lens shows it around its middle."""
     open_(page, root, "output.weight")
-    middle = page.locator("[data-tg=lens]").bounding_box()["width"] / 2
     assert page.input_value("[data-tg=quantity]") == "share"
-    assert colour_at(page, "lens", middle, 8) == last_step(page)
+    seen, last = page.evaluate(
+        """() => { const c = document.querySelector("[data-tg=lens]"), wide = c.getBoundingClientRect().width;
+        const scale = c.width / wide, pen = c.getContext("2d");
+        const e = document.querySelector(".tracegen").appendChild(document.createElement("i"));
+        e.style.background = "var(--tg-s7)";
+        return [Array.from(pen.getImageData(wide / 2 * scale, 8 * scale, 1, 1).data.slice(0, 3)),
+                getComputedStyle(e).backgroundColor.match(/\\d+/g).map(Number)]; }"""
+    )
+    assert seen == last
 
 
 def test_waiting_for_the_disk_is_a_colour_where_it_was_recorded(page: Any, root: Path, moe_report: Path) -> None:
