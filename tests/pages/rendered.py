@@ -139,6 +139,37 @@ class Tags(HTMLParser):
         self.open.pop()
 
 
+MOST = 350  # words of prose on a page
+OF_THE_FIRST = 450  # which has the answer, findings, verdict and the text of the run
+APART = {"table", "svg", "dl", "details", "code", "pre", "script", "style", "textarea", "select", "button", "noscript"}
+
+
+class Prose(HTMLParser):
+    """The words of a page outside of what stands `APART`: tables, drawings, lists of numbers, folded parts, code."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.inside = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.inside += tag in APART
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside -= tag in APART
+
+    def handle_data(self, data: str) -> None:
+        self.words += [] if self.inside else data.split()
+
+
+def long_pages(report: Report) -> dict[str, int]:
+    """Words of prose on the pages that have too many of them, and on a first page that has next to none."""
+    said = {page.key: len(Prose(page.body).words) for page in report.pages if page.key != "appendix"}
+    most = {"overview": OF_THE_FIRST if said["overview"] > 50 else 0}
+    return {key: n for key, n in said.items() if n > most.get(key, MOST)}
+
+
 CASES: dict[str, Mapping[str, pd.DataFrame]] = {
     "hard case": hard_case(),
     "dense": scaled_case(5, 4),

@@ -8,34 +8,14 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, a_run, only, scaled_case, with_facts
-from tests.pages.rendered import CASES, Tags, body, rendered, words
+from tests.pages.rendered import CASES, Tags, body, rendered
 from tests.pages.test_pasted import disk_case
 from tests.site_project import private_run, private_tables
 from tracegen.contract.model import Check, Run
 from tracegen.publishing import privacy
 from tracegen.report.figures.file_tokens import FILE_TOKENS
-from tracegen.report.findings.found import MOST
 from tracegen.report.pages.collector import Collector
 from tracegen.report.words import sentences
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_each_finding_leads_to_its_figure(name: str) -> None:
-    report = rendered(CASES[name], a_moe_run() if name == "experts" else a_run())
-    overview = body(report, "overview")
-    answer = re.findall(r'<p class="tg-answer">(.*?)</p>', overview, re.DOTALL)
-    listed = "".join(re.findall(r'<ul class="tg-findings">(.*?)</ul>', overview, re.DOTALL))
-    items = re.findall(r"<li>(.*?)</li>", listed, re.DOTALL)
-    assert len(answer) <= 1 and len(items) <= MOST
-    for item in (*answer, *items):
-        (href,) = re.findall(r'<a class="tg-figure-of" href="([^"]*)"', item)
-        page, _, anchor = href.partition("#")
-        assert f'id="{anchor}"' in body(report, page.split("/")[0] or "overview"), href
-        assert words(item).strip().endswith("). figure")
-    if name in ("dense", "experts", "hard case"):
-        assert answer and len(items) >= 3 and report.finding and words(report.finding) in words(answer[0])
-    if name in ("nothing", "only a load"):
-        assert not answer and not items and not report.finding
 
 
 def test_the_first_page_is_question_answer_picture_key_figures_findings_verdict_and_text() -> None:

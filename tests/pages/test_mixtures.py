@@ -5,12 +5,13 @@ import re
 
 import pandas as pd
 
-from tests.builders import a_moe_run, only, scaled_case, without
+from tests.builders import a_moe_run, scaled_case
 from tests.pages.rendered import CASES, body, everything, rendered, words
 from tests.recompute.published import handed_over
 
 
-def test_experts_are_drawn_for_a_mixture_only_and_an_empty_figure_says_why() -> None:
+def test_experts_are_drawn_for_a_mixture_only() -> None:
+    """What stands where there is nothing to draw: test_expert_chance.py."""
     drawn = {f.key: f.page for f in rendered(CASES["experts"], a_moe_run()).figures}
     assert {key for key, page in drawn.items() if page == "experts"} == {
         "experts", "experts-load",
@@ -19,10 +20,6 @@ def test_experts_are_drawn_for_a_mixture_only_and_an_empty_figure_says_why() -> 
         key for key, page in drawn.items() if page == "appendix"
     }
     assert "experts" not in {page.key for page in rendered(CASES["dense"]).pages}
-    tables = scaled_case(2, 2, moe=True)
-    assert "The trace holds no routing" in words(body(rendered(without(tables, "routing"), a_moe_run()), "experts"))
-    prompt_only = words(body(rendered(only(tables, ("load", "warmup", "prompt")), a_moe_run()), "experts"))
-    assert "The run has no generate pass: only rows of prompt passes chose experts." in prompt_only
     assert "it only loaded the model" in words(body(rendered(CASES["only a load"]), "file"))
 
 

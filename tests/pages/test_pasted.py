@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, a_run, scaled_case, with_facts, with_faults, with_requests
-from tests.pages.rendered import CASES, body, everything, rendered, same_analyses
+from tests.pages.rendered import CASES, body, everything, long_pages, rendered, same_analyses
 from tests.pages.test_markdown import ALLOWED, html, linked
 from tests.recompute.plain import experts, times
 from tests.recompute.plain.rows import Rows
@@ -311,6 +311,7 @@ def test_the_overview_offers_the_same_lines_and_no_other_page_does(report: Repor
     assert re.findall(r'<a href="(data/issue[^"]*)" download', first) == [path_of(part) for part in parts]
     assert all("textarea" not in page.body and 'data-tg="issue"' not in page.body for page in report.pages[1:])
     assert len(gzip.compress("".join(found).encode())) <= 3 * 2048
+    assert long_pages(report) == {}, "where everything was recorded, too"
 
 
 def test_a_version_is_named_as_it_is_cited() -> None:

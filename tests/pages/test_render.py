@@ -4,6 +4,7 @@ import io
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from html import unescape
 from typing import Any
 
 import pandas as pd
@@ -11,21 +12,27 @@ import pytest
 
 from tests import drawn
 from tests.builders import a_moe_run, scaled_case
-from tests.pages.rendered import CASES, Tags, body, render, rendered, words
+from tests.pages.rendered import CASES, Tags, body, long_pages, render, rendered, words
 from tests.recompute.published import handed_over
 from tracegen.analysis import caches
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Version
+from tracegen.report.figures.context import OUTSIDE
+from tracegen.report.findings.found import MOST
 from tracegen.report.pages.page import Report
 
 DRAWN = ("hard case", "dense", "experts")
 
 
 @pytest.fixture(scope="module", params=CASES)
-def report(request: pytest.FixtureRequest) -> Report:
-    tables = CASES[request.param]
-    stacked = (tables["graph_nodes"]["op"].astype("object") == "MUL_MAT_ID").any()
-    return rendered(tables, a_moe_run() if stacked else None, drawn=request.param in DRAWN)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def report(name: str) -> Report:
+    stacked = (CASES[name]["graph_nodes"]["op"].astype("object") == "MUL_MAT_ID").any()
+    return rendered(CASES[name], a_moe_run() if stacked else None, drawn=name in DRAWN)
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +64,56 @@ def test_every_link_into_the_report_leads_somewhere(report: Report, parsed: dict
             assert target in known, (page.key, link)
             if anchor and not re.match(r"(?:pass|tensor|file)=|g\d", anchor):  # what scripts show
                 assert any(p.path == target and anchor in parsed[p.key].ids for p in report.pages), (page.key, link)
+
+
+def test_each_finding_leads_to_its_figure(name: str, report: Report) -> None:
+    overview = body(report, "overview")
+    answer = re.findall(r'<p class="tg-answer">(.*?)</p>', overview, re.DOTALL)
+    listed = "".join(re.findall(r'<ul class="tg-findings">(.*?)</ul>', overview, re.DOTALL))
+    items = re.findall(r"<li>(.*?)</li>", listed, re.DOTALL)
+    assert len(answer) <= 1 and len(items) <= MOST
+    for item in (*answer, *items):
+        (href,) = re.findall(r'<a class="tg-figure-of" href="([^"]*)"', item)
+        page, _, anchor = href.partition("#")
+        assert f'id="{anchor}"' in body(report, page.split("/")[0] or "overview"), href
+        assert words(item).strip().endswith("). figure")
+    if name in DRAWN:
+        assert answer and len(items) >= 3 and report.finding and words(report.finding) in words(answer[0])
+    if name in ("nothing", "only a load"):
+        assert not answer and not items and not report.finding
+
+
+def test_no_page_but_the_appendix_has_many_words(report: Report) -> None:
+    assert long_pages(report) == {}
+
+
+def test_what_is_left_out_is_said_once_on_each_page_that_relies_on_it(name: str, report: Report) -> None:
+    said = 0
+    for page in report.pages:
+        assert OUTSIDE not in page.body
+        notes = re.findall(r'id="left-out">(.*?)</p>', page.body)
+        signs = page.body.count('class="tg-sign"')
+        assert len(notes) == words(page.body).count("Statistics leave out") <= 1
+        assert bool(notes) == bool(signs)
+        said += signs
+    assert said >= 3 or name not in (*DRAWN, "only a load")
+
+
+def test_each_entry_of_the_contents_leads_to_its_title(report: Report) -> None:
+    for page in report.pages:
+        lists = re.findall(r"<ol>\s*<li class=\"tg-of.*?</ol>", page.body, re.DOTALL)
+        figures = re.findall(r'<figure id="([^"]+)"[^>]*>\s*<p class="tg-title">', page.body)
+        headings = len(re.findall(r"<h2", page.body.partition('<div class="tg-glossary">')[0]))
+        if not lists:
+            assert len(figures) + headings < 8, page.key
+            continue
+        entries = re.findall(r'<a href="#([^"]+)">(.*?)</a>', lists[0], re.DOTALL)
+        assert [anchor for anchor, _ in entries if anchor in figures] == figures, page.key
+        for anchor, title in entries:
+            assert page.body.count(f'id="{anchor}"') == 1
+            after = unescape(words(page.body[page.body.index(f'id="{anchor}"') :].partition(">")[2])).strip()
+            assert after.startswith(" ".join(unescape(title).split())[:30]), (title, after[:90])
+        assert len(set(lists)) == 1, "the folded list and the one beside the page are the same"
 
 
 def test_the_same_run_gives_the_same_bytes() -> None:
