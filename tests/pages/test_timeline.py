@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.builders import a_moe_run, a_run, only, scaled_case, with_facts, with_faults, without
-from tests.pages.rendered import body, rendered, words
+from tests.builders import a_moe_run, a_run, scaled_case, with_facts, with_faults
+from tests.pages.rendered import CASES, body, rendered, words
 from tests.recompute.published import handed_over
 from tests.unpacking import unpacked
 from tracegen.publishing import privacy
@@ -143,16 +143,12 @@ def test_the_tables_of_waiting_hold_what_their_csv_holds(report: Report) -> None
 
 
 @pytest.mark.parametrize(
-    ("tables", "said"),
-    [
-        (without(CASE, "spans"), "The trace holds no times of threads"),
-        (only(CASE, ("load",)), "No pass was measured"),
-    ],
+    ("name", "said"), [("no spans", "The trace holds no times of threads"), ("only a load", "No pass was measured")]
 )
-def test_a_timeline_of_nothing_says_why(tables: dict[str, pd.DataFrame], said: str) -> None:
-    text = words(body(rendered(tables, a_moe_run()), "timeline"))
-    assert said in words(body(rendered(tables, a_moe_run()), "appendix"))
-    assert text.count(said) == 2 and 'data-tg="timeline"' not in body(rendered(tables, a_moe_run()), "timeline")
+def test_a_timeline_of_nothing_says_why(name: str, said: str) -> None:
+    report = rendered(CASES[name])
+    assert said in words(body(report, "appendix"))
+    assert words(body(report, "timeline")).count(said) == 2 and 'data-tg="timeline"' not in body(report, "timeline")
 
 
 def test_one_operation_on_one_thread_is_a_timeline() -> None:
