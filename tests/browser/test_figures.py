@@ -279,16 +279,6 @@ def test_figures_that_cannot_show_the_chosen_token_say_where_it_is(page: Any, ro
     assert page.locator(".tg-of-all").count() == 0, "this run has no such pass"
 
 
-def test_a_tooltip_ends_where_the_mark_ends(page: Any, root: Path) -> None:
-    page.goto((root / "operations/index.html").as_uri())
-    drawing = shown(page, "components")
-    page.evaluate_handle(f"{MARKS.format('components')}[0]").as_element().hover()
-    assert tooltip(page)
-    box = drawing.bounding_box()
-    page.mouse.move(box["x"] + 4, box["y"] + box["height"] - 4)
-    assert page.locator(TOOLTIP).count() == 0
-
-
 def test_a_band_that_is_widened_to_be_seen_tells_its_own_end(page: Any, root: Path, report: Report) -> None:
     page.goto((root / "appendix/index.html").as_uri())
     shown(page, "heatmap")
@@ -317,6 +307,11 @@ def test_keys_go_from_mark_to_mark_and_escape_ends_it(page: Any, root: Path) -> 
     page.wait_for_function(f"{name} === '{first['name']}'")
     page.keyboard.press("Escape")
     assert page.locator(TOOLTIP).count() == 0
+    page.evaluate_handle(f"{MARKS.format('components')}[0]").as_element().hover()
+    assert tooltip(page)
+    box = drawing.bounding_box()
+    page.mouse.move(box["x"] + 4, box["y"] + box["height"] - 4)
+    assert page.locator(TOOLTIP).count() == 0, "a tooltip ends where the mark ends"
 
 
 def test_without_a_site_nothing_is_asked_for_and_the_drawing_is_the_same(

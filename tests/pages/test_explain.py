@@ -43,7 +43,6 @@ def with_residency() -> dict[str, pd.DataFrame]:
 CASES: Mapping[str, Mapping[str, pd.DataFrame]] = {
     "experts": scaled_case(2, 2, moe=True, splits=2),
     "no experts chosen": scaled_case(0, 1, moe=True),
-    "one token": scaled_case(0, 2),
     "hard case": hard_case(),
     "residency": with_residency(),
     "page faults": with_faults(scaled_case(3, 2, moe=True, threads=2)),

@@ -72,6 +72,7 @@ def test_rows_that_are_withheld_are_not_rows_that_nobody_used() -> None:
     said = "Which rows or experts of token_embd.weight were touched is withheld, because the experiment is private."
     for page in ("file", "overview"):
         assert said in words(body(report, page)) and "is touched by no token" not in words(body(report, page))
+    assert "of weights touched per token withheld" in words(body(report, "overview"))
     assert report.values["touched_share"]["value"] is None
     assert report.values["n_tensors_never_touched"] == rendered(scaled_case(1, 1)).values["n_tensors_never_touched"]
     use = pd.read_csv(io.BytesIO(report.files["data/tensors-use.csv"])).set_index("name")
@@ -79,12 +80,6 @@ def test_rows_that_are_withheld_are_not_rows_that_nobody_used() -> None:
     assert (use["n_passes"] > 0)["token_embd.weight"]
     groups = pd.read_csv(io.BytesIO(report.files["data/tensor-groups.csv"])).set_index("group")
     assert groups["touched_bytes"].isna().sum() == 1
-
-
-def test_what_a_private_run_does_not_tell_is_withheld() -> None:
-    run = a_run(text=dict(prompt="?", generated="!", token_ids=[], private=True), settings=dict(private=True))
-    text = words(body(rendered(privacy.public_tables(run, scaled_case(1, 1)), run), "overview"))
-    assert "of weights touched per token withheld" in text
 
 
 def test_a_long_name_is_shown_by_its_ends() -> None:
