@@ -161,6 +161,8 @@ def test_the_citation_says_what_is_chosen(page: Any, moe_report: Path) -> None:
     open_(page, moe_report, f"pass={PASS}&layer=1&group=attention")
     text = copied(page, page.locator("[data-tg=copy-citation]"))
     assert text == f"demo/run-003, token 2 (pass 4), layer 1, attention. {inside(page, moe_report)}"
+    page.goto((moe_report / "index.html").as_uri())
+    assert copied(page, page.locator("[data-tg=copy-citation]")) == "demo/run-003. index.html"
 
 
 def inside(page: Any, version: Path) -> str:
@@ -234,11 +236,6 @@ def test_a_copied_link_leads_to_what_is_seen(page: Any, moe_report: Path) -> Non
         "id => document.getElementById(id).getBoundingClientRect().top < 200", arg=link.split("at=")[1]
     )
     assert copied(page, page.locator("[data-tg=copy-link]")) == link
-
-
-def test_a_page_on_which_nothing_is_chosen_can_be_cited(page: Any, moe_report: Path) -> None:
-    page.goto((moe_report / "index.html").as_uri())
-    assert copied(page, page.locator("[data-tg=copy-citation]")) == "demo/run-003. index.html"
 
 
 def test_each_part_of_the_lines_for_an_issue_is_copied(page: Any, moe_report: Path) -> None:
