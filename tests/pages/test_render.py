@@ -146,7 +146,7 @@ def test_anchors_that_are_cited() -> None:
     for key, anchors in {
         "overview": ["answer", "fig-file-tokens", "value-touched_share", "findings", "verdict", "text"],
         "file": ["explorer", "fig-cache-rates", "fig-buffers"],
-        "operations": ["tab-token", "tab-operations", "fig-components", "tab-top-operations", "pass=2&node=18"],
+        "operations": ["tab-token", "tab-operations", "fig-components", "tab-top-operations", "pass=6&node=18"],
         "timeline": ["fig-timeline", "tab-waiting-kinds"],
         "graph": ["fig-graph-0", "g0-n5"],
         "method": ["tab-checks", "check-dropped_events", "check-tracing_cost", "check-nodes_accounted", "tab-disk",
