@@ -82,10 +82,10 @@ def root(request: pytest.FixtureRequest, project: Project) -> Path:
 
 
 def test_dark_has_another_ground_and_ink(still: Any, root: Path) -> None:
-    still.goto((root / "index.html").as_uri())
     found = []
     for scheme in ("light", "dark"):
         still.emulate_media(color_scheme=scheme)
+        still.goto((root / "index.html").as_uri())  # Material asks for the scheme when a page is loaded
         found.append(still.evaluate("(s => [s.backgroundColor, s.color])(getComputedStyle(document.body))"))
     light, dark = found
     assert light[0] != dark[0] and light[1] != dark[1]
