@@ -285,8 +285,8 @@ def test_concentration(case: Case) -> None:
 # Operations
 
 
-def test_operations_of_the_first_token(case: Case) -> None:
-    expected = others.operations(case.rows, others.first_token(case.rows), case.op_bytes)
+def test_operations_of_the_shown_pass(case: Case) -> None:
+    expected = others.operations(case.rows, times.shown_pass(case.rows), case.op_bytes)
     assert_published(case.published.csv("operations"), expected, ("pass_id", "node"))
 
 

@@ -59,8 +59,10 @@ def _effect(cells: Sequence[Side], factor: str, a: str, b: str, margin: float) -
     if not both:
         return None
     sides = [_joined(f"{factor}={value}", [of[value][others] for others in both]) for value in (a, b)]
-    within = tuple((cell_name(dict(others)), compare(of[a][others], of[b][others], margin=margin)) for others in both)
-    return Effect(factor, a, b, compare(*sides, margin=margin), within if len(both) > 1 else ())
+    alone = len(both) == 1  # the effect itself is all there is
+    each = () if alone else ((others, compare(of[a][others], of[b][others], margin=margin)) for others in both)
+    within = tuple((cell_name(dict(others)), found) for others, found in each)
+    return Effect(factor, a, b, compare(*sides, margin=margin), within)
 
 
 def _joined(name: str, cells: Sequence[Side]) -> Side:

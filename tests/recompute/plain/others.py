@@ -31,11 +31,6 @@ def operations(rows: Rows, one: Row, n_bytes: OpBytes) -> list[Row]:
     return table
 
 
-def first_token(rows: Rows) -> Row:
-    """The pass that gave token 0: the last ubatch of the prompt."""
-    return next(one for one in rows["passes"] if one["produced_token"] == 0)
-
-
 def node_costs(rows: Rows, graphs: list[int], n_bytes: OpBytes) -> dict[int, Row]:
     """What each node of these graphs, alike but for sizes, cost in a generate pass that ran one of them, in the mean.
 
