@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis import axis
-from tracegen.analysis.accesses import Tables, placed
+from tracegen.analysis.accesses import SELECTING, Tables, placed
 from tracegen.analysis.coverage import union
+
+_OF_EXPERTS = {op for (op, _), unit in SELECTING.items() if unit == "expert"}
 
 
 def pieces(tables: Tables) -> pd.DataFrame:
@@ -35,6 +37,8 @@ def pieces(tables: Tables) -> pd.DataFrame:
 
 def _expert_bytes(tables: Tables) -> dict[int, int]:
     """Bytes of one expert of each tensor of stacked experts, taken from the graphs."""
+    if not tables["graph_nodes"]["op"].isin(_OF_EXPERTS).any():
+        return {}
     passes = tables["passes"].dropna(subset=["graph", "placement"])
     first = passes.drop_duplicates(["graph", "placement"])["pass_id"]
     rows = placed(tables, first)
