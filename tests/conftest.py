@@ -15,6 +15,7 @@ from tests import drawn
 from tests.llama_builds import whole_build
 from tests.shared import session_folder, shared_folder
 from tests.site_project import Project, make_project
+from tests.spread import SLOW, LongestFirst, Timed, seconds_of, unit_of
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.capture.tracefs import tracefs_folder
 from tracegen.measure.checks import times
@@ -31,12 +32,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Hear Ctrl-C: a script that starts the tests in the background has it ignored, and so would all they start."""
     if config.getoption("--write-durations") and not hasattr(config, "workerinput"):
-        from tests.spread import Timed
-
         config.pluginmanager.register(Timed())
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.set_threshold(100_000)  # as `tracegen` does: collecting earlier took 5 % of the time
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is slow: the units that took long when the whole suite was timed."""
+    for item in items:
+        if seconds_of(unit_of(item.nodeid)) > SLOW:
+            item.add_marker("slow")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -52,8 +58,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     """`--dist loadfile` takes the longest first, and cases of some files apart; other ways are as they are."""
-    from tests.spread import LongestFirst
-
     return LongestFirst(config, log) if config.getoption("dist") == "loadfile" else None
 
 

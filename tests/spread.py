@@ -26,6 +26,7 @@ BY_CASE = {
 DURATIONS = Path(__file__).with_name("durations.json")
 ROOT = DURATIONS.parents[1]
 UNKNOWN = 5.0  # seconds, of a unit that no run has timed
+SLOW = 7.0  # seconds: `make test-quick` leaves out units that take longer
 
 
 def unit_of(test: str) -> str:

@@ -22,7 +22,7 @@ from tracegen.site import jobs
 from tracegen.site.drafts import Draft, Drawing
 from tracegen.storing import store
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("processes")]
+pytestmark = pytest.mark.usefixtures("processes")
 
 
 def runs_in(experiments: Path, n: int) -> list[Path]:

@@ -15,7 +15,7 @@ from tracegen.reading.notebook.loaded import load_run
 from tracegen.storing import store
 from tracegen.storing.hashes import HashCache
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("empty_figures")]
+pytestmark = pytest.mark.usefixtures("empty_figures")
 
 SAMPLE = Path(__file__).parents[1] / "experiments" / "sample" / "versions" / "1"
 WITH_HOLES = ("buffer_bytes_per_token", "bytes_touched_per_token")

@@ -17,7 +17,7 @@ from tracegen.publishing.bundle import read_bundle
 from tracegen.storing import store
 from tracegen.storing.hashes import HashCache
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("empty_figures")]
+pytestmark = pytest.mark.usefixtures("empty_figures")
 
 # What may not reach a terminal or a page: control characters, marks that turn the direction of writing.
 UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -25,7 +25,7 @@ from tracegen.storing import store
 from tracegen.storing.hashes import HashCache
 from tracegen.storing.progress import Progress
 
-pytestmark = [pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"), pytest.mark.slow]
+pytestmark = [pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
 
 
 def killed_at(event: int, work: Callable[[], object]) -> bool:

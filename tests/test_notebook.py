@@ -25,8 +25,6 @@ from tracegen.reading.notebook.loaded import LoadedRun, LoadedTables, LoadedVers
 from tracegen.report.figures.catalogue import CHARTS
 from tracegen.report.pages.page import Report
 
-pytestmark = pytest.mark.slow
-
 MOE = scaled_case(2, 2, moe=True)
 HOST = dict(memory_bytes=8 << 30, page_bytes=PAGE)
 RUN, MOE_RUN = a_run(host=HOST), a_moe_run(host=HOST)

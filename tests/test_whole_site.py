@@ -38,8 +38,6 @@ from tracegen.publishing.freeze import freeze
 from tracegen.report.pages.page import OUTLINE
 from tracegen.storing import resources
 
-pytestmark = pytest.mark.slow
-
 LOADS = {"src", "srcset", "data", "poster", "background", "xlink:href", "formaction", "action", "manifest"}
 CSS_LOADS = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+(?:url\()?\s*['\"]([^'\"]+)")
 SCRIPT_LOADS = re.compile(

@@ -80,7 +80,6 @@ def test_a_known_transition_is_found_and_its_share_lies_in_the_interval(follows:
     assert inside >= 34  # 38 expected
 
 
-@pytest.mark.slow
 def test_layers_that_know_nothing_of_each_other_are_not_above_chance() -> None:
     """5 % of 200 runs: 3 to 19 with a probability above 0.99. Sticky rows, and preferred experts, are no effect."""
     found = 0

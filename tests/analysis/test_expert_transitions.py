@@ -38,7 +38,6 @@ def test_counted_one_by_one_and_over_all_orders(seed: int, n: int, layers: int, 
     assert whole["shuffled"] == pytest.approx(table.iloc[1:]["shuffled"].mean())
 
 
-@pytest.mark.slow
 def test_even_and_uneven_choice_without_memory_is_not_above_chance() -> None:
     """5 % of 200 runs: 3 to 19 with a probability above 0.99. All layers together: no more runs than that."""
     found = adjusted = 0
@@ -51,7 +50,6 @@ def test_even_and_uneven_choice_without_memory_is_not_above_chance() -> None:
 
 
 @pytest.mark.parametrize(("stay", "n_experts", "k"), [(0.5, 8, 1), (0.1, 32, 4)])
-@pytest.mark.slow
 def test_a_planted_chain_is_found_and_its_share_lies_in_the_interval(stay: float, n_experts: int, k: int) -> None:
     """A row that keeps its experts with probability s, else chooses at random, repeats s + (1 - s) k / E of them."""
     true = stay + (1 - stay) * k / n_experts

@@ -54,7 +54,6 @@ def test_so_few_prompts_that_no_p_is_small() -> None:
     assert likeness(made(1, (1, 1, 1))) is None and likeness(made(1, (3,))) is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("n", "most"), [(60, 9), pytest.param(200, 20, marks=pytest.mark.nightly)])
 def test_chance_is_rarely_called_likeness(n: int, most: int) -> None:
     """Of `n` matrices without fields, a twentieth is expected below 0.05; P(> most) = 0.001."""

@@ -62,7 +62,6 @@ def test_every_field_below_counts_not_their_mean() -> None:
     assert row["effect"] > 0.3 and row["other_field"] == "b" and not row["replicates"] and not of["specialist"].any()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("n", "most"), [(60, 9), pytest.param(200, 20, marks=pytest.mark.nightly)])
 def test_chance_shows_a_specialist_in_at_most_one_matrix_of_twenty(n: int, most: int) -> None:
     """Of `n` matrices without fields, a twentieth is expected to have an adjusted p below 0.05; P(> most) = 0.001.

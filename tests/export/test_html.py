@@ -30,8 +30,6 @@ from tracegen.publishing import versions
 from tracegen.publishing.bundle import read_bundle
 from tracegen.storing.resources import package_version
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[2]
 
 

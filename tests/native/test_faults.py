@@ -15,7 +15,7 @@ from tracegen.measure.checks.verdict import checks_of
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import NativeTrace, read_trace
 
-pytestmark = [pytest.mark.native, pytest.mark.slow]
+pytestmark = pytest.mark.native
 HOUR, GIB = 3600 * 10**9, 1 << 30
 N_NODES, N_PASSES, DIES_AT = 40, 3, 15  # of write_faults.c
 

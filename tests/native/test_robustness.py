@@ -17,7 +17,7 @@ from tracegen.readers.native.events import read_events
 from tracegen.readers.native.records import read_records
 from tracegen.readers.native.segments import read_segment, read_segments
 
-pytestmark = [pytest.mark.native, pytest.mark.slow]
+pytestmark = pytest.mark.native
 SEED = 20261120
 # Every seventh byte, one of each place in a word of eight; all of them every night.
 EACH = pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.nightly)])

@@ -58,7 +58,6 @@ def _encoded(computes: list[tuple[int, int, list[tuple]]]) -> tuple[bytes, list[
     return b"".join(encoded), ops, copies
 
 
-@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(COMPUTE, max_size=5))
 def test_units_are_read_as_they_were_written(computes: list[tuple[int, int, list[tuple]]]) -> None:
@@ -77,7 +76,6 @@ def test_units_are_read_as_they_were_written(computes: list[tuple[int, int, list
     assert set(parsed.ops.following.tolist()) <= set(parsed.moments.tolist()[1:])
 
 
-@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(COMPUTE, max_size=5), st.integers(1, 7))
 def test_it_matters_not_how_much_is_read_at_a_time(computes: list[tuple[int, int, list[tuple]]], window: int) -> None:
@@ -100,7 +98,6 @@ def exact_time(ticks: list[int], ns: list[int], at: int) -> int:
     return ns[i] + floor((at - ticks[i]) * rate)
 
 
-@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 10**6), st.integers(0, 10**6)), min_size=1, max_size=20),
@@ -129,7 +126,6 @@ DAY = 86_400 * 10**9
 FAR = st.integers(1, 300 * DAY)
 
 
-@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(FAR, FAR), min_size=1, max_size=3), st.lists(st.floats(-0.3, 1.3), min_size=1, max_size=40))
 def test_far_times_are_rounded_down_from_the_exact_fraction(steps: list[tuple[int, int]], parts: list[float]) -> None:

@@ -15,7 +15,7 @@ from tracegen.contract.tables import frame
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import ModelTables, NativeTrace, read_trace
 
-pytestmark = [pytest.mark.native, pytest.mark.slow]
+pytestmark = pytest.mark.native
 
 
 @pytest.fixture(scope="module")

@@ -23,8 +23,6 @@ from tracegen.report.figures.catalogue import FIGURES, part_of
 from tracegen.report.figures.explanation import explained
 from tracegen.report.pages.page import Report
 
-pytestmark = pytest.mark.slow
-
 PAGE = 4096
 EXPLAINED = '<details class="tg-explain">'
 

@@ -231,7 +231,6 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
 GOOD = made.file(ONE | {"b": ((32,), 2, 18)}, [*LLAMA, made.array("a", 8, 1, made.text("ab"))])
 
 
-@pytest.mark.slow
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, len(GOOD) - 1), st.binary(min_size=1, max_size=8))
 def test_any_bytes_give_a_model_or_a_model_format_error(tmp_path: Path, at: int, patch: bytes) -> None:
