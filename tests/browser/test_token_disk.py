@@ -78,6 +78,8 @@ def test_the_panel_of_a_token_names_what_it_waited_for_and_read(page: Any, root:
     page.goto(page.url.replace("operations/index.html", "operations/index.html?again"))
     page.wait_for_selector("[data-tg=tensors] th:nth-child(3)[aria-sort=descending]")
     assert page.input_value("[data-tg=quantity]") == "disk"
+    page.locator("[data-tg=tensors] tbody a").first.click()
+    page.wait_for_selector("#tg-memory-about dt:text-is('token 2')")  # the row of the pass, not the first that has it
 
 
 def test_what_was_not_recorded_has_no_column_and_is_said(page: Any, moe_report: Path) -> None:

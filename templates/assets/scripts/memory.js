@@ -98,9 +98,10 @@ function memoryChoice(now, acts, state) {
     }
     return lane >= 0 ? lane : now.mark ? now.mark.lane : 0;
   }
-  /* Marks a tensor, or an expert of it; `still`: because the address asks for it, so that Back has nothing to undo. */
+  /* Marks a tensor, or an expert of it: without one, that of which the chosen pass has most. `still`: because the
+     address asks for it, so that Back has nothing to undo. */
   acts.tensor = function(number, expert, still) {
-    var first = book.firstOf(number), piece = expert !== undefined && book.expertOf(number, expert) || first;
+    var piece = expert !== undefined && book.expertOf(number, expert) || book.firstOf(number);
     if (!piece) {
       acts.say(number === null ? "There is no tensor at this place." : "This run has no tensor " + number + ".");
       return;
@@ -109,7 +110,7 @@ function memoryChoice(now, acts, state) {
       now.view = part("view").value = "tokens";
       acts.build();
     }
-    now.mark = memoryFind(now, piece, wantedLane());
+    now.mark = memoryFind(now, expert === undefined && memoryMost(now, number, wantedLane()) || piece, wantedLane());
     if (!now.mark) {
       acts.say(piece.name + " was touched by no pass, so it has no block.");
       return;

@@ -14,8 +14,9 @@ function memoryEnds(now) {
   }
   if (now.view === "layers") { of = " of a layer"; }
   if (now.view === "tokens" && now.order === "file") { of = " of the file"; }
-  look.left = bytesOf(Math.round(look.from));
-  look.right = bytesOf(Math.round(look.to)) + of;
+  var from = bytesOf(Math.round(look.from)), to = bytesOf(Math.round(look.to));
+  look.left = from;
+  look.right = (from === to ? "+ " + bytesOf(Math.round(look.to - look.from)) : to) + of;
 }
 
 function memoryEnd(name, end) { return memoryValue(name, name.endsWith("_ns") ? Math.round(end) : end, 1); }

@@ -45,6 +45,13 @@ function memoryFind(now, piece, lane) {
   }
   return null;
 }
+/* Of the pieces of a tensor that a lane has, the one with most of the shown quantity; undefined: it has none. */
+function memoryMost(now, tensor, lane) {
+  var blocks = now.layout.lanes[lane].blocks.filter(
+    function(block) { return block.piece && block.piece.tensor === tensor && block.sums; });
+  function amount(block) { return block.sums[now.quantity] || 0; }
+  return blocks.length ? blocks.sort(function(a, b) { return amount(b) - amount(a); })[0].piece : undefined;
+}
 /* The block before or after the marked one in its lane. */
 function memoryBeside(now, lane, by) {
   var blocks = now.layout.lanes[lane].blocks.slice().sort(function(a, b) { return a.from - b.from; });

@@ -110,6 +110,7 @@ function tokenPanel(root, state, changed) {
     tensorTable(part("tensors"), all, {
       recorded: panel.recorded,
       linked: state.memory,
+      pass: now.pass.id,
       most: most,
       key: order || usual,
       sort: function(key) {
@@ -118,7 +119,7 @@ function tokenPanel(root, state, changed) {
         part("tensors").querySelector("[aria-sort] button").focus();
       }
     });
-    part("tensor-count").textContent = n > most ? "The first " + most + " of " + exact(n) + "." : "";
+    part("tensor-count").textContent = tensorCounts(all, most, panel.recorded.read_bytes);
     part("tensor-all").hidden = n <= most;
   }
   function draw() {

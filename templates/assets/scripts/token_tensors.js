@@ -38,6 +38,12 @@ function tensorsBy(tensors, key) {
     b) { return keys.reduce(function(less, k) { return less || b[k] - a[k]; }, 0) || (a.name < b.name ? -1 : 1); });
 }
 
+/* How many were read, where that is known, and how many of all are shown. */
+function tensorCounts(tensors, most, reads) {
+  var read = tensors.filter(function(tensor) { return tensor.read > 0; }).length;
+  return (reads ? exact(read) + " were read. " : "") +
+    (tensors.length > most ? "The first " + most + " of " + exact(tensors.length) + "." : "");
+}
 function tensorHead(table, quantities, units, key, sort) {
   var row = table.createTHead().insertRow();
   function cell(className, text) {
@@ -62,7 +68,7 @@ function tensorRow(row, name, values, units, memory) {
   row.appendChild(make("td", "", memory));
 }
 /* Draws the table into `box`: the first `most` of `tensors` by `key`, and below them the sums of all; `sort(key)` is
-   called for another order. Names are links where `linked`. */
+   called for another order. Names are links to the tensor in `pass` where `linked`. */
 function tensorTable(box, tensors, show) {
   var table = make("table", "tg-table tg-sums"), body = table.appendChild(make("tbody"));
   var quantities = tensorQuantities(show.recorded);
@@ -76,7 +82,7 @@ function tensorTable(box, tensors, show) {
     var name = make("th", "tg-code");
     if (show.linked && tensor.file !== null && tensor.offset !== null) {
       name.appendChild(make("a", "", tensor.name)).href =
-        "../file/index.html#file=" + tensor.file + "&offset=" + tensor.offset;
+        "../file/index.html#pass=" + show.pass + "&file=" + tensor.file + "&offset=" + tensor.offset;
     } else {
       name.textContent = tensor.name;
     }
