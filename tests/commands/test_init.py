@@ -13,6 +13,7 @@ import yaml
 from tests.builders import scaled_case
 from tests.site_project import plain_run, stored
 from tests.small_disk import fill, needs_root, small_disk
+from tracegen.cli.commands import init
 from tracegen.cli.main import main
 from tracegen.contract.settings import read_experiment
 from tracegen.publishing.citation import site_facts
@@ -97,6 +98,19 @@ def test_nothing_is_written_over(here: Path, taken: str, capsys: pytest.CaptureF
     assert main(["init"]) == 2
     assert f"has {taken} already, so nothing was written" in capsys.readouterr().err
     assert files_of(here) == before
+
+
+def test_what_another_init_wrote_meanwhile_is_not_written_over(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def cited(named: dict[str, str | None]) -> dict[str, str]:
+        (here / ".gitignore").write_text("mine")
+        return {}
+
+    monkeypatch.setattr(init, "_cited", cited)
+    assert main(["init"]) == 2
+    assert "has .gitignore already, so nothing was written" in capsys.readouterr().err
+    assert files_of(here) == {".gitignore": b"mine"}
 
 
 def test_a_link_that_leads_nowhere_is_taken_too(here: Path) -> None:

@@ -4,11 +4,12 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from types import MappingProxyType
+from typing import TextIO
 
 import click
 
@@ -39,7 +40,7 @@ def command(folder: Path, author: str | None, url: str | None, licence: str | No
     names = contents(folder.absolute().name, today)
     taken = [name for name in names if (folder / name).exists() or (folder / name).is_symlink()]
     if taken:
-        raise SettingsError(f"{folder}: has {', '.join(taken)} already, so nothing was written; choose another folder")
+        raise _taken(folder, taken)
     cited = _cited({"site_author": author, "site_url": url, "licence": licence})
     texts = contents(folder.absolute().name, today, cited)
     _write(folder, texts)
@@ -114,6 +115,17 @@ def contents(name: str, today: date, cited: Mapping[str, str] = MappingProxyType
     return {path.replace("DATE", today.isoformat()): template(f) if f else config for path, (f, _) in FILES.items()}
 
 
+def _taken(folder: Path, names: Sequence[str]) -> SettingsError:
+    return SettingsError(f"{folder}: has {', '.join(names)} already, so nothing was written; choose another folder")
+
+
+def _new(folder: Path, name: str) -> TextIO:
+    try:
+        return (folder / name).open("x", encoding="utf-8")
+    except FileExistsError as error:  # another `tracegen init` wrote it meanwhile
+        raise _taken(folder, [name]) from error
+
+
 def _write(folder: Path, texts: Mapping[str, str]) -> None:
     """Write all files; when one fails, delete those that were written. Existing files are not overwritten."""
     written: list[Path] = []
@@ -121,7 +133,7 @@ def _write(folder: Path, texts: Mapping[str, str]) -> None:
         for name, text in texts.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            with os_errors(f"{path}: cannot be written"), path.open("x", encoding="utf-8") as file:
+            with os_errors(f"{path}: cannot be written"), _new(folder, name) as file:
                 written.append(path)
                 file.write(text)
     except BaseException:
