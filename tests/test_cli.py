@@ -215,3 +215,10 @@ def test_a_fault_of_ours_stays_one(error: Exception, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("tracegen.cli.main._run_command", fail)
     with pytest.raises(type(error)):
         main(["show", "x"])
+
+
+def test_the_readme_is_short_and_names_the_newest_commands() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) <= 900
+    assert text.index("![") < 1_200, "one screen before the first picture"
+    assert "tracegen exec mine --attach" in text

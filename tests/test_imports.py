@@ -138,3 +138,24 @@ def test_a_command_loads_what_it_needs(arguments: list[str], without: Iterable[s
     status, loaded = json.loads(ended.stdout.splitlines()[-1])
     assert status == (2 if "nothing" in arguments else 0), ended.stderr
     assert set(loaded) & set(without) == set()
+
+
+def test_imports_inside_functions_are_seen(tmp_path: Path) -> None:
+    module = tmp_path / "made.py"
+    module.write_text(
+        "from typing import TYPE_CHECKING\nimport tracegen.contract.model\n"
+        "if TYPE_CHECKING:\n    from tracegen.cli import main\n"
+        "def f():\n    if True:\n        from tracegen.site import plugin\n    from tracegen import analysis, storing\n"
+    )
+    assert {room_of(name) for name in imported(module)} == {"analysis", "cli", "contract", "site", "storing"}
+
+
+def test_a_circle_is_seen() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": set()})
+    assert not circle({"a": {"b", "c"}, "b": {"c"}, "c": set()})
+
+
+def test_the_renderer_knows_nothing_of_mkdocs() -> None:
+    for room in ("report", "charts", "analysis"):
+        for path in (PACKAGE / room).rglob("*.py"):
+            assert "mkdocs" not in path.read_text(encoding="utf-8"), path

@@ -89,3 +89,12 @@ def test_few_pairs_have_no_interval_and_many_rows_are_cut() -> None:
     few = stickiness(chosen_of(even(1, LEAST_PAIRS, 1, 8, 2)), {0: 8}).iloc[0]
     assert pd.isna(few["share_low"]) and few["n_pairs"] == LEAST_PAIRS - 1
     assert stickiness(chosen_of(even(1, MOST_ROWS + 9, 1, 8, 2)), {0: 8}).iloc[0]["n_pairs"] == MOST_ROWS - 1
+
+
+def test_an_unequal_use_alone_is_no_stickiness_though_far_above_k_of_e() -> None:
+    random = np.random.default_rng(3)
+    share = np.array([0.6, *[0.4 / 15] * 15])
+    choices = np.array([[random.choice(16, 2, replace=False, p=share)] for _ in range(300)])
+    whole = stickiness(chosen_of(choices), {0: 16}).iloc[0]
+    assert whole["share"] > 3 * whole["even"] and whole["p"] > chance.LEVEL
+    assert whole["low"] <= whole["share"] <= whole["high"]

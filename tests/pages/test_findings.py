@@ -287,3 +287,21 @@ def test_the_answer_alone_is_the_first_of_all(collector: Collector) -> None:
         first, every = answer(context), findings(context)
         assert (first and first.text) == (every[0].text if every else None)
         assert not asked or every[0].kind == asked or all(finding.kind != asked for finding in every)
+
+
+def finding(kind: Kind, effect: float, scope: Scope = "generation") -> Finding:
+    amount = Amount(effect, "share", "of it")
+    return Finding(kind=kind, measure="X", amount=amount, scope=scope, population="n", effect=effect, part=HEATMAP)
+
+
+def test_the_rule_on_a_few() -> None:
+    time, more, prompt, waits, little = (
+        finding("time", 0.6), finding("bytes", 0.9), finding("waiting", 0.9, "prompt"), finding("waiting", 0.02),
+        finding("waiting", 0.019),
+    )  # fmt: skip
+    assert ordered([more, time, little]) == [time, more, little]
+    assert ordered([time, prompt, waits]) == [waits, time, prompt]
+    assert ordered([more, time, waits], "bytes") == [more, time, waits], "what is asked for answers"
+    assert ordered([time, waits], "experts") == [waits, time], "unless the run has no such finding"
+    assert ordered([more]) == [more] and ordered([]) == []
+    assert time.text.replace("\u202f", " ") == "X: 60.0 % of it (generation, n)."

@@ -17,6 +17,7 @@ ANSWERS = {
     "hot-set/versions/1": ("waiting", "prompt", ("Waiting for the disk",), "experts"),
     "disk-small/versions/1": ("waiting", "prompt", ("Waiting for the disk",), "bytes"),
     "sample/versions/1": ("time", "generation", ("MUL_MAT_ID", "experts"), "bytes"),
+    "sample/versions/2": ("time", "generation", ("MUL_MAT_ID", "experts"), "bytes"),
     # 24 dense layers in memory: 65 of 73 ms in operations are MUL_MAT, most of it FFN; no token waits.
     "fits/versions/1": ("time", "generation", ("MUL_MAT:", "FFN"), "bytes"),
     # The same in too little memory: each of 7 tokens waits 83 % of its time, and had read every byte before.

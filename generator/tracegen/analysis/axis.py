@@ -11,6 +11,12 @@ def begins(tables: Mapping[str, pd.DataFrame]) -> pd.Series:
     return tables["files"].set_index("file")["axis_begin"]
 
 
+def places(tables: Mapping[str, pd.DataFrame], rows: pd.DataFrame) -> np.ndarray:
+    """Where each row (file, offset), none of them null, lies: int64. Raises ValueError where a file is not listed."""
+    place: np.ndarray = rows["file"].map(begins(tables)).to_numpy("int64") + rows["offset"].to_numpy("int64")
+    return place
+
+
 def length(tables: Mapping[str, pd.DataFrame]) -> int:
     """Where the last file ends; 0 without a file."""
     files = tables["files"]

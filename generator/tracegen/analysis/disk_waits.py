@@ -160,7 +160,7 @@ def by_piece(tables: Tables, cut: pd.DataFrame) -> pd.DataFrame:
     was not seen count 0.
     """
     faults = tables["faults"].dropna(subset=["pass_id", "file", "offset"])
-    at = faults["file"].map(axis.begins(tables)).to_numpy("int64") + faults["offset"].to_numpy("int64")
+    at = axis.places(tables, faults)
     piece = axis.holding(cut["begin"].to_numpy("int64"), cut["end"].to_numpy("int64"), at)
     found = pd.DataFrame(
         {
@@ -237,7 +237,7 @@ def cells(tables: Tables, rows: pd.DataFrame, n_bins: int, n_steps: int) -> tupl
     if not total or faults.empty:
         return pd.DataFrame({name: pd.Series(dtype="int64") for name in names}), 0.0
     width = -(-total // n_bins)
-    place = faults["file"].map(axis.begins(tables)).to_numpy("int64") + faults["offset"].to_numpy("int64")
+    place = axis.places(tables, faults)
     faults = faults.assign(bin=place // width).merge(rows[["pass_id", "row", "n_passes"]], on="pass_id")
     mean = faults.groupby(["row", "n_passes", "bin"])["waited_ns"].sum().reset_index()
     mean["waited_ns"] = mean["waited_ns"] / mean["n_passes"]

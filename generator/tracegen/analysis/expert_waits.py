@@ -19,7 +19,7 @@ def by_expert(tables: Tables) -> pd.DataFrame:
     whole = int(faults["waited_ns"].sum())
     faults = faults[faults["file"].notna().to_numpy(bool)]
     parts = pieces(tables)
-    place = faults["file"].map(axis.begins(tables)).to_numpy("int64") + faults["offset"].to_numpy("int64")
+    place = axis.places(tables, faults)
     at = axis.holding(parts["begin"].to_numpy("int64"), parts["end"].to_numpy("int64"), place)
     inside = at >= 0
     hit = parts.iloc[at[inside]].reset_index(drop=True)

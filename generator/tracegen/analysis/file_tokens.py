@@ -60,7 +60,7 @@ def reads(tables: Tables) -> pd.DataFrame:
     requests = tables["requests"].dropna(subset=["file", "pass_id"])
     chosen = requests["pass_id"].isin(measured(tables)["pass_id"]) & (requests["file_bytes"] > 0)
     requests = requests[chosen.to_numpy(bool)]
-    begin = requests["file"].astype("int64").map(axis.begins(tables)) + requests["offset"].astype("int64")
+    begin = axis.places(tables, requests)
     end = begin + requests["file_bytes"].astype("int64")
     return pd.DataFrame({"pass_id": requests["pass_id"].astype("int64"), "begin": begin, "end": end}, dtype="int64")
 
@@ -88,7 +88,7 @@ def waits(tables: Tables) -> pd.DataFrame:
     faults = disk_waits.placed(tables)
     for_disk = faults["major"] | (faults["waited_ns"] > DISK_NS)
     faults = faults[(for_disk & faults["file"].notna()).to_numpy(bool)]
-    place = faults["file"].map(axis.begins(tables)).astype("int64") + faults["offset"].astype("int64")
+    place = axis.places(tables, faults)
     table = faults.astype({"pass_id": "int64"}).assign(begin=place, end=place + 1)
     return table[["pass_id", "begin", "end", "waited_ns"]]
 

@@ -13,7 +13,7 @@ def reads_by_piece(tables: Tables, cut: pd.DataFrame) -> pd.DataFrame:
     `cut` is the result of `pieces.pieces`. A byte that was read twice counts twice; bytes of no piece are left out.
     """
     requests = tables["requests"].dropna(subset=["pass_id", "file"])
-    low = (requests["file"].map(axis.begins(tables)) + requests["offset"]).to_numpy("int64")
+    low = axis.places(tables, requests)
     high = low + requests["file_bytes"].fillna(0).to_numpy("int64")
     asked = pd.DataFrame({"pass_id": requests["pass_id"], "begin": low, "end": high})
     found = bytes_in(asked, cut)

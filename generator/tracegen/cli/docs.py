@@ -4,14 +4,14 @@ With `--check` it writes nothing, and exits with 1 when one of them is out of da
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
 from tracegen.cli.arguments import CONTEXT, paragraphs
 from tracegen.cli.main import DESCRIPTION, EXIT_CODES, tracegen
-from tracegen.contract.errors import CheckError, SettingsError
+from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import Experiment
 from tracegen.contract.prose import sections
 from tracegen.contract.setting_keys import KEYS, LIMITS, MATRIX, REQUIRED, Setting
@@ -124,20 +124,18 @@ def default_of(key: str) -> str:
     return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Write the pages of this checkout; with `--check` only print which are out of date. Returns the exit code."""
+def main() -> int:
+    """Write the pages of this checkout that are out of date. Returns the exit code."""
     root = resources.folder("templates").parent
     if not (root / "pyproject.toml").is_file():
         print(f"{root}: is no checkout of tracegen; run this from a checkout", file=sys.stderr)
         return SettingsError.exit_code
-    stale = {root / "docs" / name: text for name, text in pages().items() if _text_of(root / "docs" / name) != text}
-    for path, text in stale.items():
-        if "--check" in arguments:
-            print(f"{path}: is out of date; run python -m tracegen.cli.docs")
-        else:
+    for name, text in pages().items():
+        path = root / "docs" / name
+        if _text_of(path) != text:
             write_text(path, text)
             print(f"{path}: written")
-    return CheckError.exit_code if stale and "--check" in arguments else 0
+    return 0
 
 
 def _text_of(path: Path) -> str | None:
@@ -145,4 +143,4 @@ def _text_of(path: Path) -> str | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

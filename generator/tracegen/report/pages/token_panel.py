@@ -21,7 +21,6 @@ def token_panel(context: Collector) -> dict[str, Any]:
     means = _means(context)
     return {
         "words": [[w.visible, w.token, w.generated, w.taken, w.given, w.position] for w in words(context)],
-        "withheld": context.private,
         "means": [
             [_whole(row["layer"]), row["group"], *(_whole(row[c]) for c in (*TIMES, *BYTES))]
             for row in means.to_dict("records")
