@@ -11,7 +11,7 @@ import pytest
 
 from tests.builders import scaled_case
 from tracegen.analysis import accesses, bandwidth, operations, timing
-from tracegen.contract.model import Check, Run
+from tracegen.contract.model import Run
 from tracegen.measure.capture import locked, memory_rate
 from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.context import Context
@@ -55,6 +55,19 @@ def test_each_bound_by_hand() -> None:
     waiting = {"ROPE": "waiting", "NORM": "waiting"}
     assert bounds(layers) == {"MUL_MAT": "memory", "LESS": None, "ADD": None, "SCALE": "caches", **waiting}
     assert bounds(layers, n_passes=2)["MUL_MAT"] is None  # each pass may have had 100 bytes of it in the caches
+
+
+def test_waiting_is_shown_only_where_no_part_of_a_delay_could_make_it() -> None:
+    """However a delay is divided between work and waiting, at least half of the time is waiting; or none is shown."""
+    layers = a_table(*(an_op(f"OP{n}", n, 900, 2000 - 100 * n, 100 * n) for n in range(20)))
+    for delay in (0, 90, 400, 2000):
+        for op, bound in bounds(layers, delayed_ns=float(delay)).items():
+            wait = 50 * int(op[2:])
+            work = 1000 - wait
+            ways = [(work - min(k, work), wait - min(delay - k, wait)) for k in range(0, delay + 1, 10)]
+            sure = all(left > 0 and left >= worked for worked, left in ways)
+            assert (bound == "waiting") is sure and (bound is None) is (not sure and wait >= work), (op, delay)
+    assert set(bounds(layers, delayed_ns=None).values()) == {None}
 
 
 def test_never_above_memory_s_rate_is_it_memory() -> None:
@@ -184,32 +197,34 @@ def test_without_room_nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_p
 @pytest.mark.parametrize(
     ("rate", "bound", "memory", "withheld", "said"),
     [
-        (9e9, "memory", 1e10, "", "9.0 GB/s, 90.0 % of what memory gives: bound by memory"),
-        (11e9, "caches", 1e10, "", "110.0 % of what memory gives: served by the processor’s caches"),
-        (4e9, None, 1e10, "", "40.0 % of what memory gives; what bounds it is not determined"),
-        (4e9, None, None, "", "/s; what bounds it is not determined"),
-        (9e9, "memory", 1e10, "x", "90.0 % of what memory gives; what bounds it is withheld"),
-        (9e9, "waiting", 1e10, "", "takes most time, and is bound by waiting"),
-        (None, None, 1e10, "", "; what bounds it is not known"),
+        (9e9, "memory", 1e10, False, "9.0 GB/s, 90.0 % of what memory gives: bound by memory"),
+        (11e9, "caches", 1e10, False, "110.0 % of what memory gives: served by the processor’s caches"),
+        (4e9, None, 1e10, False, "40.0 % of what memory gives; what bounds it is not determined"),
+        (4e9, None, None, False, "/s; what bounds it is not determined"),
+        (9e9, "memory", 1e10, True, "90.0 % of what memory gives; what bounds it is withheld"),
+        (9e9, "waiting", 1e10, False, "takes most time, and is bound by waiting"),
+        (None, None, 1e10, False, "; what bounds it is not known"),
     ],
 )
 def test_the_title_says_no_more_than_is_shown(
-    rate: float | None, bound: str | None, memory: float | None, withheld: str, said: str
+    rate: float | None, bound: str | None, memory: float | None, withheld: bool, said: str
 ) -> None:
     row = {"op": "MUL_MAT", "dtype": "Q8_0", "bytes_per_second": pd.NA if rate is None else rate, "bound": bound}
-    title = say.title(row, memory, withheld)
+    title = say.title(row, memory, withheld=withheld)
     assert title.endswith(said.removeprefix("9.0 GB/s, ")) and "computing" not in title
 
 
-@pytest.mark.parametrize(("state", "shown"), [("passed", True), ("warning", False), ("not checked", False)])
-def test_with_neighbours_it_is_withheld_what_bounds(state: Any, shown: bool) -> None:
-    """All that a pass touches has room in a cache of a TiB."""
-    check = Check("interference", "Time that threads waited for a processor", state, "9 %", "5 %", "")
+@pytest.mark.parametrize(("delayed", "shown"), [(0, True), (7, True), (None, False)])
+def test_without_a_record_of_delays_it_is_withheld_what_bounds(delayed: int | None, shown: bool) -> None:
+    """All that a pass touches has room in a cache of a TiB. Five passes of two threads wait 7 ns each."""
     host = {"memory_rate": {"threads": [1], "bytes_per_second": [10**9]}, "last_level_cache_bytes": 1 << 40}
     tables = scaled_case(5, 3)
-    rows = BANDWIDTH.content(Context(Run("sample", 1, "", (check,), {"host": host}), tables))
+    passes = tables["passes"].assign(run_delay_ns=pd.array([delayed] * len(tables["passes"]), dtype="Int64"))
+    tables = tables | {"passes": passes}
+    rows = BANDWIDTH.content(Context(Run("sample", 1, "", (), {"host": host}), tables))
     bound = {str(row[8].text) for row in rows.rows}
     assert (say.WITHHELD in bound) is not shown and ("caches" in bound) is shown
     assert ("withheld" in rows.caption) is not shown and "1.00 TiB" in rows.caption
-    unknown = BANDWIDTH.content(Context(Run("sample", 1, "", (check,), {}), tables))
+    assert ("a thread waited 18 ns for a processor" in rows.caption) is bool(delayed), rows.caption
+    unknown = BANDWIDTH.content(Context(Run("sample", 1, "", (), {}), tables))
     assert "is not known, so whether bytes came from memory is not" in unknown.caption

@@ -19,7 +19,7 @@ pypdf = pytest.importorskip("pypdf")
 pytestmark = pytest.mark.browser
 
 SCREENS, SHEETS, FIRST_BYTES = 2.5, 14, 400_000  # of a page, of all pages but the appendix, of the first page
-ABOVE = {1280: (800, 140), 390: (844, 844 / 3)}  # width of a window -> its height, px above the answer
+ABOVE = {1280: (800, 140), 390: (844, 844 / 3)}  # width of a window -> its height, px above its first figure
 IDENTITY = {"citation": "", "draft": "demo/run-001", "experiment": "demo", "created": "", "message": "", "runs": [1],
             "verdict": "complete", "question": "Where does the time go?"}  # fmt: skip
 
@@ -59,10 +59,15 @@ def test_every_page_is_within_its_budget(window: Callable[..., Any], bundle: Pat
     assert counted["appendix"][1] > 5  # so that a count of sheets that finds none is missed
 
 
-def test_little_stands_above_the_answer(page: Any, bundle: Path) -> None:
-    page.goto((bundle / "index.html").as_uri())
+def test_little_stands_above_the_first_figure_of_a_page(page: Any, bundle: Path) -> None:
+    """Above the answer, on the first page; above the name of the first figure, table or control on the others."""
+    names = ".tg-answer, .tg-main :is(h2, .tg-title, .tg-label)"
+    seen = f"[...document.querySelectorAll('{names}')].filter(e => e.checkVisibility())"
     for width, (height, most) in ABOVE.items():
         page.set_viewport_size({"width": width, "height": height})
-        top = page.evaluate("document.querySelector('.tg-answer').getBoundingClientRect().top")
-        print(f"{bundle.name}: {top:.0f} px above the answer at {width}")
-        assert 0 < top <= most
+        above = {}
+        for one in read_bundle(bundle).pages:
+            page.goto((bundle / one["path"]).as_uri(), wait_until="networkidle")
+            above[one["key"]] = round(page.evaluate(f"Math.min(...{seen}.map(e => e.getBoundingClientRect().top))"))
+        print(f"{bundle.name}: px above the first figure at {width}: {above}")
+        assert {key: top for key, top in above.items() if not 0 < top <= most} == {}

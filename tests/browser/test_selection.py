@@ -48,7 +48,7 @@ def test_a_cell_of_the_layers_chooses_its_operations_and_back_undoes_it(
     page.locator("[data-tg=chosen] button", has_text="attention").click()
     assert nodes(page) == ops.loc[(ops["layer"] == 1).fillna(False), "node"].tolist()
     page.click("[data-tg=clear-all]")
-    assert page.locator("[data-tg=selection]").inner_text().startswith("Nothing is chosen")
+    assert page.locator("[data-tg=selection]").inner_text().startswith("copy link")
     assert page.locator("[data-tg=clear-all]").is_hidden() and "layer" not in page.url
 
 

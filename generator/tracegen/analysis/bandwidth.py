@@ -7,7 +7,9 @@ each other. Bytes that are still in the caches of processors come faster than me
     rate = Σ bytes / Σ (Σ over threads of (work − page faults) / number of threads)
 
 What is shown of a kind of operation is, in this order:
-- `waiting`: its threads wait, for pages or for each other, for at least `MOSTLY` of their time;
+- `waiting`: its threads wait, for pages or for each other, for at least `MOSTLY` of their time, and would even if all
+  the time that threads of these passes waited for a processor were part of it; where only that decides, nothing is
+  shown. Such time makes rates lower and never higher, so what follows holds with it, too;
 - `caches`: its rate is above memory's, or all that a pass touches has room in the last-level caches: processors'
   caches serve it;
 - `memory`: the bytes that surely came from memory reach `NEAR` of memory's rate. These are the weights that a pass
@@ -38,13 +40,15 @@ class Machine:
     """What rates are compared with; None is not known.
 
     `memory_rate` is in bytes per second, `cache_bytes` the size of the last-level caches. `n_passes` is how many passes
-    the operations belong to, `pass_bytes` what one of these touches at most.
+    the operations belong to, `pass_bytes` what one of these touches at most, `delayed_ns` how long threads waited for
+    a processor in these passes, in the mean over threads.
     """
 
     memory_rate: float | None
     cache_bytes: int | None = None
     n_passes: int = 0
     pass_bytes: float | None = None
+    delayed_ns: float | None = 0.0
 
 
 def by_layer(tables: Tables, timed: pd.DataFrame, used: pd.DataFrame) -> pd.DataFrame:
@@ -95,13 +99,18 @@ def summed(layers: pd.DataFrame, keys: Sequence[str], machine: Machine) -> pd.Da
     rate = _per_second(table["touched_bytes"].to_numpy("float64"), working)
     bound = np.full(len(table), None, dtype=object)
     if machine.memory_rate is not None and machine.cache_bytes is not None:
-        surely = table["weight_bytes"].to_numpy("float64") - machine.n_passes * machine.cache_bytes
-        bound[_per_second(surely, working) >= NEAR * machine.memory_rate] = "memory"
+        from_memory = table["weight_bytes"].to_numpy("float64") - machine.n_passes * machine.cache_bytes
+        bound[_per_second(from_memory, working) >= NEAR * machine.memory_rate] = "memory"
     if machine.cache_bytes is not None and machine.pass_bytes is not None and machine.pass_bytes <= machine.cache_bytes:
         bound[working > 0] = "caches"
     if machine.memory_rate is not None:
         bound[rate > machine.memory_rate] = "caches"
-    bound[(waiting > 0) & (waiting >= MOSTLY * (working + waiting))] = "waiting"
+    bound[(waiting > 0) & (waiting >= MOSTLY * (working + waiting))] = None
+    if machine.delayed_ns is None:
+        bound[:] = None
+    else:
+        surely = waiting - machine.delayed_ns
+        bound[(surely > 0) & (surely >= MOSTLY * (working + surely))] = "waiting"
     table = table.assign(bytes_per_second=pd.array(rate, dtype="Float64"), bound=bound)
     return table.sort_values("duration_ns", ascending=False, ignore_index=True, kind="stable")
 
@@ -120,6 +129,12 @@ def pass_bytes(timed: pd.DataFrame, phase: str) -> float | None:
     rows = timed[(timed["phase"] == phase).to_numpy(bool)]
     size = rows[["disk_bytes", "copied_bytes", "buffer_bytes"]].sum(axis=1, skipna=False)
     return None if rows.empty or size.isna().any() else float(size.groupby(rows["pass_id"]).sum().max())
+
+
+def delayed_ns(passes: pd.DataFrame, n_threads: int) -> float | None:
+    """How long a thread waited for a processor in these passes, in the mean over threads; None where not recorded."""
+    delay = passes["run_delay_ns"]
+    return None if delay.isna().any() or not n_threads else float(delay.sum()) / n_threads
 
 
 def rate_of(measured: Mapping[str, Sequence[int]] | None, n_threads: int) -> float | None:

@@ -101,8 +101,8 @@ function selectionBar() {
   });
   bar.hidden = false;
   bar.classList.toggle("tg-unchosen", !list.firstChild);
-  bar.querySelector("[data-tg=chosen-word]").textContent = list.firstChild ? "Chosen" : "Nothing is chosen";
-  bar.querySelector("[data-tg=clear-all]").hidden = !list.firstChild;
+  bar.querySelectorAll("[data-tg=chosen-word], [data-tg=clear-all]")
+    .forEach(function(part) { part.hidden = !list.firstChild; });
 }
 
 /* Links to other pages of the report carry the selection, unless they say themselves what they choose. */

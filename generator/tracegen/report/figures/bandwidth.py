@@ -2,7 +2,6 @@
 
 from tracegen.analysis import bandwidth, disk_waits
 from tracegen.contract import quantities as q
-from tracegen.contract.check_keys import Key
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import needs, shared_times
 from tracegen.report.figures.cells import Head, share
@@ -22,17 +21,15 @@ def _content(context: Context) -> Rows:
         return no_rows(say.NOTHING if len(context.timed) else shared_times.NO_TIMES)
     threads = int(context.timed["n_threads"].max())
     machine = _machine(context, threads)
-    memory, withheld = machine.memory_rate, _withheld(context)
+    memory, withheld = machine.memory_rate, machine.delayed_ns is None
     table = bandwidth.summed(of_phase, KEYS, machine)
-    if withheld:
-        table = table.assign(bound=None)
     whole = float(table["duration_ns"].sum())
     shown = table.head(MOST).to_dict("records")
     return Rows(
-        title=say.title(shown[0], memory, withheld),
+        title=say.title(shown[0], memory, withheld=withheld),
         caption=f"The first {len(shown)} of {q.counted(len(table), 'row')}, by wall time, of {context.phase} passes. "
         f"{say.RATE} {say.measured(memory, threads)} "
-        f"{say.caches(machine.cache_bytes, machine.pass_bytes, context.phase)} {withheld or say.BOUND} "
+        f"{say.caches(machine.cache_bytes, machine.pass_bytes, context.phase)} {say.bound(machine.delayed_ns)} "
         f"{say.faults(known=disk_waits.recorded(context.tables))}"
         f"Numbers in MiB and µs are means of the n operations. The CSV has all passes, layer by layer. {OUTSIDE}",
         data=layers,
@@ -58,19 +55,15 @@ def _content(context: Context) -> Rows:
 
 def _machine(context: Context, threads: int) -> bandwidth.Machine:
     """What the rates of this run’s passes are compared with."""
-    passes = context.timed[(context.timed["phase"] == context.phase).to_numpy(bool)]
+    timed = context.timed[(context.timed["phase"] == context.phase).to_numpy(bool)]
+    passes = context.measured[context.measured["pass_id"].isin(timed["pass_id"])]
     return bandwidth.Machine(
         memory_rate=bandwidth.rate_of(context.fact("host", "memory_rate"), threads),
         cache_bytes=context.fact("host", "last_level_cache_bytes"),
-        n_passes=int(passes["pass_id"].nunique()),
+        n_passes=len(passes),
         pass_bytes=bandwidth.pass_bytes(context.timed, context.phase),
+        delayed_ns=bandwidth.delayed_ns(passes, threads),
     )
-
-
-def _withheld(context: Context) -> str:
-    """Why it is not said what bounds operations: nothing shows that they had their processors; else empty."""
-    state = next((c.state for c in context.run.checks if c.key == Key.INTERFERENCE), "not checked")
-    return "" if state == "passed" else say.disturbed(known=state != "not checked")
 
 
 BANDWIDTH = Table(

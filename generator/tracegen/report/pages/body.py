@@ -63,7 +63,8 @@ def assembled(environment: Environment, key: str, rendered: str, left_out: str) 
     link = f'<a class="tg-sign" href="#left-out" title="{escape(left_out)}" aria-label="{escape(left_out)}">{SIGN}</a>'
     rest = rest.replace(f" {OUTSIDE}", f" {link}" if left_out else "").replace(OUTSIDE, link if left_out else "")
     entries, beside = contents(rest) if key != "overview" else [], key not in WHOLE_WIDTH
-    listed = environment.get_template("contents.html").render(entries=entries, beside=beside)
-    kind = "tg-page tg-listed" if entries and beside else "tg-page"
+    lists = environment.get_template("contents.html")
+    folded, listed = (lists.render(entries=entries, beside=each) for each in (False, True))
+    kind, listed = ("tg-page tg-listed", listed) if entries and beside else ("tg-page", "")
     main = f'<div class="{kind}">\n{listed}<div class="tg-main">{rest}{note}</div>\n</div>\n'
-    return f"{head}{HEAD_ENDS}\n{main}"
+    return f"{head}{folded}{HEAD_ENDS}\n{main}"

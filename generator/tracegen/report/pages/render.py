@@ -106,7 +106,7 @@ def render_report(
         "checks_csv": checks_csv,
         "guide": guide(),
         "time_note": collector.time_note,
-        "time_care": sentences.times_with_care(collector.care, remedy=False),
+        "time_care": sentences.with_care(collector.care),
         "pass_names": json.dumps(pass_names(collector.labels), ensure_ascii=False, separators=(",", ":")),
         "verdict": sentences.verdict_line(run.verdict, run.checks),
         "appendix": {name for name, parts in sections[APPENDIX].items() if parts},

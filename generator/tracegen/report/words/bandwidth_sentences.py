@@ -22,11 +22,8 @@ NOT_SHOWN, WITHHELD = "not shown", "withheld"
 _BOUND = {"memory": "bound by memory", "caches": "served by the processor’s caches"}
 
 
-def title(row: Mapping[Hashable, Any], memory: float | None, withheld: str = "") -> str:
-    """What bounds the operations that take most time; `memory`: its rate in bytes per second.
-
-    `withheld`: why that is not said; empty where it is.
-    """
+def title(row: Mapping[Hashable, Any], memory: float | None, *, withheld: bool = False) -> str:
+    """What bounds the operations that take most time; `memory`: its rate in bytes per second."""
     weight = f" with weights of type {q.printable(row['dtype'])}" if q.known(row["dtype"]) else ""
     what = f"{q.printable(row['op'])}{weight}"
     rate, bound = row["bytes_per_second"], row["bound"]
@@ -41,13 +38,16 @@ def title(row: Mapping[Hashable, Any], memory: float | None, withheld: str = "")
     return f"{touched}; what bounds it is {'withheld' if withheld else 'not determined'}"
 
 
-def disturbed(*, known: bool) -> str:
-    """Why it is not said what bounds operations; `known`: that threads waited for processors, or else nothing of it."""
-    if known:
-        return (
-            "What bounds operations is withheld: threads waited for processors that other programs or the kernel had."
-        )
-    return "What bounds operations is withheld: whether other programs took processors or slowed memory is not known."
+def bound(delayed_ns: float | None) -> str:
+    """How it is decided what bounds operations; `delayed_ns`: see `bandwidth.Machine`, None: nothing is decided."""
+    if delayed_ns is None:
+        return "What bounds operations is withheld: how long threads waited for a processor is not known."
+    if not delayed_ns:
+        return BOUND
+    return (
+        f"{BOUND} In these passes a thread waited {q.duration(delayed_ns)} for a processor; waiting is named only "
+        "where it would be without that time, too."
+    )
 
 
 def caches(size: int | None, touched: float | None, phase: str) -> str:

@@ -166,14 +166,14 @@ CHEAPER = (
 DISTURBED = ("interference", "not_stopped")  # checks that find that threads did not run when they could
 
 
-def times_with_care(checks: Sequence[Check], *, remedy: bool = True) -> str:
-    """The note above times; `remedy`: and what to do. `checks`: those of times that did not pass; empty without any."""
+def times_with_care(checks: Sequence[Check]) -> str:
+    """The note above times, and what to do. `checks`: those of times that did not pass; empty without any."""
     disturbed = any(c.key in DISTURBED for c in checks)
     mended = " If other programs ran, run it again without them." if disturbed else ""
     if any(c.key == "tracing_cost" for c in checks):
         mended += f" {CHEAPER}"
     counted = "" if any(c.key == "op_times" for c in checks) else " Touched bytes are not affected."
-    return f"{with_care(checks)}{counted}{mended if remedy else ''}" if checks else ""
+    return f"{with_care(checks)}{counted}{mended}" if checks else ""
 
 
 def with_care(checks: Sequence[Check]) -> str:
