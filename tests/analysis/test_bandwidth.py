@@ -199,9 +199,21 @@ def test_without_room_nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_p
     [
         (9e9, "memory", 1e10, False, "9.0 GB/s, 90.0 % of what memory gives: bound by memory"),
         (11e9, "caches", 1e10, False, "110.0 % of what memory gives: served by the processor’s caches"),
-        (4e9, None, 1e10, False, "40.0 % of what memory gives; what bounds it is not determined"),
-        (4e9, None, None, False, "/s; what bounds it is not determined"),
-        (9e9, "memory", 1e10, True, "90.0 % of what memory gives; what bounds it is withheld"),
+        (
+            4e9,
+            None,
+            1e10,
+            False,
+            " gives, and waits for 25.0 % of its time; what bounds it is not determined",
+        ),
+        (4e9, None, None, False, "/s, and waits for 25.0 % of its time; what bounds it is not determined"),
+        (
+            9e9,
+            "memory",
+            1e10,
+            True,
+            " gives, and waits for 25.0 % of its time; what bounds it is withheld",
+        ),
         (9e9, "waiting", 1e10, False, "takes most time, and is bound by waiting"),
         (None, None, 1e10, False, "; what bounds it is not known"),
     ],
@@ -210,6 +222,7 @@ def test_the_title_says_no_more_than_is_shown(
     rate: float | None, bound: str | None, memory: float | None, withheld: bool, said: str
 ) -> None:
     row = {"op": "MUL_MAT", "dtype": "Q8_0", "bytes_per_second": pd.NA if rate is None else rate, "bound": bound}
+    row |= {"working_ns": 3.0, "waiting_ns": 1.0}
     title = say.title(row, memory, withheld=withheld)
     assert title.endswith(said.removeprefix("9.0 GB/s, ")) and "computing" not in title
 

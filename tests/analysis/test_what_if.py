@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracegen.analysis import file_order, order, read_time, what_if
+from tracegen.report.figures.what_if import lines_apart
+from tracegen.report.words import what_if_sentences
 
 AXIS = 1000  # where the second file begins on the disk axis
 
@@ -186,3 +188,13 @@ def test_a_device_that_is_no_faster_with_small_reads() -> None:
     flat = [m | {"bytes_per_second": m["block_bytes"] * 1e4} for m in measured(1, 1, [4096, 16384, 131072])]  # type: ignore[operator]
     found = read_time.fitted(flat)
     assert found is read_time.STATED or found.ns(1, 4096) == pytest.approx(1e5, rel=0.01)
+
+
+def test_only_lines_that_can_be_told_apart_are_drawn() -> None:
+    """One of 1,000 ms is 5 ms off at most, one 20 ms, but only with memory."""
+    times = {"today": (1000.0, 500.0), "near": (1005.0, 495.0), "far": (1000.0, 480.0)}
+    rows = [(order, share, ns) for order, of in times.items() for share, ns in zip((0.0, 0.5), of, strict=True)]
+    drawn, alike = lines_apart(pd.DataFrame(rows, columns=["order", "memory_share", "time_ns"]))
+    assert drawn["order"].tolist() == ["today", "today", "far", "far"] and alike == ["near"]
+    assert what_if_sentences.alike(alike).endswith("1.0 % of the longest time from today’s order: “near”. ")
+    assert what_if_sentences.alike([]) == ""

@@ -93,6 +93,19 @@ def waits(tables: Tables) -> pd.DataFrame:
     return table[["pass_id", "begin", "end", "waited_ns"]]
 
 
+def has_read_nothing(tables: Tables) -> bool:
+    """Whether measured passes are known to have read nothing: their page faults found pages that lay in memory."""
+    read = measured(tables)["read_bytes"]
+    return len(read) > 0 and bool((read == 0).fillna(False).all())
+
+
+def quiet(tables: Tables) -> pd.Series:
+    """Of each measured pass, by pass_id, whether it read nothing and waited for nothing of the disk."""
+    busy = set(reads(tables)["pass_id"]) | (set() if has_read_nothing(tables) else set(waits(tables)["pass_id"]))
+    passes = measured(tables)["pass_id"]
+    return pd.Series(~passes.isin(busy).to_numpy(bool), passes.to_numpy("int64"))
+
+
 def times(tables: Tables, group_of: Mapping[str, str]) -> pd.DataFrame:
     """The time of each measured pass that ended, wall time in ns: pass_id, duration_ns, a column for each group of
     components whose operations computed, and those of WAITING; they add up to duration_ns.

@@ -39,7 +39,7 @@ def below(at: Plan, often: pd.DataFrame, memory: pd.DataFrame, top: float) -> tu
         what = [f"{q.percent(of)} of repeated uses with {q.size(size)}" for of, size in memory.to_numpy()]
         rects += [_line(left, right, line), ticks.assign(colour=theme.INK["ink"][1], what=what)]
         marks = _marks(memory, place)
-        name = "LRU" if at.is_narrow else "memory, LRU: hits"
+        name = "LRU" if at.is_narrow else "repeated uses, LRU"
         texts.append(text([name], left - 7, line, "right", "muted"))
         for side, height in (("share", line - 12), ("size", line + 14)):
             texts.append(_apart(marks[side], marks["place"], height, left, right))

@@ -68,6 +68,7 @@ def _machine(context: Context, threads: int) -> bandwidth.Machine:
 
 BANDWIDTH = Table(
     key="bandwidth",
+    page="operations",
     section="time",
     title="Which operations are bound by memory, which by waiting, and which do caches serve?",
     needs=(*needs.TIMES, *needs.BYTES),

@@ -18,7 +18,6 @@ from tracegen.report.figures.caches import CACHE_RATES
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure
 from tracegen.report.figures.heatmap import nothing_touched
-from tracegen.report.figures.shared_disk import read_bytes
 
 CARD = "figures/card.png"  # the picture for lists of experiments
 MOST_ROWS = (8, 18, 34)  # by width: on paper at most 90 and 110 mm high, on the page
@@ -107,7 +106,7 @@ def seen(context: Context) -> Seen:
     used = axis.on_axis(tables, context.measured_used)
     read, waits = file_tokens.reads(tables), file_tokens.waits(tables)
     times = whole = file_tokens.times(tables, theme.GROUP_OF)
-    nothing = read_bytes(context, context.measured["pass_id"]) == 0
+    nothing = file_tokens.has_read_nothing(tables)
     if nothing:  # faults of pages that lie in memory already
         waits = waits.iloc[:0]
         times = times.assign(mapped_ns=times["disk_ns"] + times["behind_ns"], disk_ns=0.0, behind_ns=0.0)
@@ -122,7 +121,7 @@ def seen(context: Context) -> Seen:
 def _content(context: Context) -> Content:
     """What each token touched, waited for and read of each part of the file, and its time in parts."""
     tables, of = context.tables, seen(context)
-    quiet = ~context.measured.set_index("pass_id").index.to_series().isin({*of.read["pass_id"], *of.waits["pass_id"]})
+    quiet = file_tokens.quiet(tables)
     alike = file_tokens.touched_alike(tables, context.measured_used, context.pieces)
 
     @cache
@@ -153,6 +152,7 @@ def _content(context: Context) -> Content:
         chart=lambda width: chart.chart(picture(width)),
         data=data,
         empty=empty,
+        numbers={"most": MOST_ROWS[-1]},
         files={} if empty else {CARD: card(chart.simplified(picture(theme.WIDTHS[1])))},
     )
 
@@ -193,5 +193,11 @@ FILE_TOKENS = Figure(
     needs=needs.FILE_USE,
     content=_content,
     wide=True,
-    made_by="tracegen.analysis.file_tokens.times",
+    code="""
+used = accesses.ranges(run.tables)
+used = used[used["pass_id"].isin(passes.measured(run.tables)["pass_id"])]
+alike = file_tokens.touched_alike(run.tables, used, pieces.pieces(run.tables))
+rows = file_tokens.rows(run.tables, file_tokens.quiet(run.tables), alike, $most)
+data = rows.merge(file_tokens.times(run.tables, theme.GROUP_OF), on="pass_id", how="left")
+""",
 )

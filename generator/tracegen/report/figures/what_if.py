@@ -102,16 +102,25 @@ def _what_if_memory(context: Context) -> Content:
     today = table[(table["order"] == "today").to_numpy(bool)].set_index("memory_share")
     (none, half), memory = today["time_ns"][[0.0, HALF]], float(today["memory_bytes"][HALF])
     served = what_if.held_share(context.what_if_parts, context.scored, memory)
+    apart, alike = lines_apart(table)
     title = say.memory_title(1 - half / none if none else 0.0, memory, served)
     return Content(
         title=title,
-        caption=f"Mean time of a pass to read what is not in memory. {caption(context)}",
-        alt=f"Lines of time by size of memory for {q.counted(table['order'].nunique(), 'order')} of the file. "
+        caption=f"Mean time of a pass to read what is not in memory. {say.alike(alike)}{caption(context)}",
+        alt=f"Lines of time by size of memory for {q.counted(apart['order'].nunique(), 'order')} of the file. "
         f"{q.ended(title)}",
-        chart=lambda width: lines.read_times(table, width=width),
+        chart=lambda width: lines.read_times(apart, width=width),
         data=table[["order", "memory_bytes", "reads", "read_bytes", "time_ns"]],
         numbers=numbers(context),
     )
+
+
+def lines_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The rows of today's order and of those whose line can be told from it; and the other orders."""
+    times = table.pivot(index="memory_share", columns="order", values="time_ns")
+    far = times.sub(times["today"], axis=0).abs().max() / times["today"].max()
+    alike = [str(name) for name in far.index if name != "today" and not far[name] >= say.LEAST_GAIN]
+    return table[~table["order"].isin(alike)], alike
 
 
 WHAT_IF_MEMORY = shared_access.cache_figure(

@@ -35,7 +35,10 @@ def title(row: Mapping[Hashable, Any], memory: float | None, *, withheld: bool =
     touched += "" if memory is None else f", {q.percent(rate / memory)} of what memory gives"
     if q.known(bound) and not withheld:
         return f"{touched}: {_BOUND[str(bound)]}"
-    return f"{touched}; what bounds it is {'withheld' if withheld else 'not determined'}"
+    waited = row["waiting_ns"] / (row["working_ns"] + row["waiting_ns"])
+    return f"{touched}, and waits for {q.percent(waited)} of its time; what bounds it is " + (
+        "withheld" if withheld else "not determined"
+    )
 
 
 def bound(delayed_ns: float | None) -> str:

@@ -1,5 +1,7 @@
 """The sentences about other orders of the file and other sizes of memory: values in, text out."""
 
+from collections.abc import Sequence
+
 from tracegen.contract import quantities as q
 
 LEAST_GAIN = 0.01  # a smaller gain is none worth to tell
@@ -45,6 +47,14 @@ def orders_title(name: str, gain: float) -> str:
         least = q.percent(LEAST_GAIN)
         return f"No other order of the file would shorten reading by {least} or more, with nothing in memory"
     return f"The order “{name}” would shorten reading by {q.percent(gain)}, with nothing in memory"
+
+
+def alike(orders: Sequence[str]) -> str:
+    """A sentence about orders that have no line of their own; empty without any."""
+    if not orders:
+        return ""
+    names, least = ", ".join(f"“{name}”" for name in orders), q.percent(LEAST_GAIN)
+    return f"Not drawn, because nowhere {least} of the longest time from today’s order: {names}. "
 
 
 def memory_title(half: float, memory: float, kept_share: float) -> str:
