@@ -14,7 +14,7 @@ from tests import drawn
 from tests.builders import a_moe_run, scaled_case
 from tests.pages.rendered import CASES, Tags, body, long_pages, render, rendered, words
 from tests.recompute.published import handed_over
-from tracegen.analysis import caches
+from tracegen.analysis import caches, reuse
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Version
 from tracegen.report.figures.context import OUTSIDE
@@ -136,7 +136,7 @@ def test_who_draws_and_simulates_for_a_version_changes_nothing() -> None:
     with drawn.empty_figures(but=("cache-rates",)), Another(1) as executor:
         alone = render(CASES["experts"], run, version)
         assert render(CASES["experts"], run, version, executor) == alone
-    assert asked[0] is caches.hit_rates and len(asked) > 1
+    assert asked[:2] == [reuse.counted, caches.hit_rates] and len(asked) > 2
     pages = list(dict.fromkeys(figure.page for figure in alone.figures if figure.page != "graph"))  # drawn last
     assert pages == [page.key for page in alone.pages if page.key in pages], "figures stand in the order of the pages"
 

@@ -131,10 +131,10 @@ class HitRates:
     steeply: by more than `STEEP` within more than `CLOSE` of a size. `n_uses` are all uses, `n_granules` the different
     granules (as many compulsory misses).
 
-    `sampled` is the share of granules in the simulation of FIFO and LFU, 1 if all. `errors` says how far each may be
-    off at any size: by how much LRU of the same sample differs from LRU of all granules (`errors` has that too), and
-    halves of the sample from the sample. `group`: as in `Stays`; over 1, the rates of Belady are ones that no cache
-    exceeds, and not ones that a cache has.
+    `distances` are the `repeat_distances`. `sampled` is the share of granules in the simulation of FIFO and LFU, 1 if
+    all. `errors` says how far each may be off at any size: by how much LRU of the same sample differs from LRU of all
+    granules (`errors` has that too), and halves of the sample from the sample. `group`: as in `Stays`; over 1, the
+    rates of Belady are ones that no cache exceeds, and not ones that a cache has.
     """
 
     rates: pd.DataFrame
@@ -143,6 +143,7 @@ class HitRates:
     between: pd.DataFrame
     n_uses: int
     n_granules: int
+    distances: np.ndarray
     sampled: float = 1.0
     errors: Mapping[str, float] = field(default_factory=dict)
     group: int = 1
@@ -181,7 +182,7 @@ def hit_rates(
     n, again = len(names), len(items) - len(names)
     if again <= 0:
         bare = [pd.DataFrame(columns=list(of)).astype(of) for of in (_RATES, _NEEDED, _CLIFFS, _RATES)]
-        return HitRates(bare[0], bare[1], bare[2], bare[3], len(items), n)
+        return HitRates(bare[0], bare[1], bare[2], bare[3], len(items), n, np.zeros(0, dtype=np.int64))
     sizes = np.unique(np.geomspace(max(1, n / 128), n, n_sizes).round().astype("int64"))
     distances = repeat_distances(codes) if distances is None else distances
     free = np.concatenate(([0], np.cumsum(np.sort(counts - 1)[::-1])))  # by how many of the most used items it holds
@@ -224,6 +225,7 @@ def hit_rates(
         ).astype(_RATES),
         len(items),
         n,
+        distances,
         share,
         _errors(parts, n, sizes, rates) if parts else {},
         apart.group,

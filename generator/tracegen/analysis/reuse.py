@@ -113,6 +113,12 @@ def by_kind(accesses: pd.DataFrame, cut: pd.DataFrame) -> dict[str, Reuse]:
     return found | {f"{size} bytes": of_granules(accesses, size) for size in GRANULES}
 
 
+def counted(accesses: pd.DataFrame, cut: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The result of `table` and, for the rows of `cut` that were used, by number that of `by_item`."""
+    of = by_kind(accesses, cut)
+    return table(of), pd.concat([by_item(of[kind]) for kind in ("expert", "tensor") if kind in of])
+
+
 def table(of: dict[str, Reuse]) -> pd.DataFrame:
     """A row for each kind of item; `of` is the result of `by_kind`.
 

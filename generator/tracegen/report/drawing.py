@@ -16,7 +16,7 @@ from tracegen.charts import engine
 from tracegen.contract.errors import EnvironmentFailure
 from tracegen.storing.execute import asked
 
-START = "import sys; sys.path[:] = sys.argv[1:]; from tracegen.report import drawing; drawing.answer()"
+START = "import sys; sys.path[:] = sys.argv[2:]; from tracegen.report import drawing; drawing.answer(sys.argv[1])"
 KILLED = "the process that draws charts was killed; see whether memory ran out (`journalctl -k`), and try again"
 
 
@@ -24,13 +24,12 @@ KILLED = "the process that draws charts was killed; see whether memory ran out (
 def process(*, simulates: bool = False) -> Iterator[Executor]:
     """During the block, another process draws what it is asked for, in that order. It ends with this one.
 
-    `simulates`: it will simulate caches, too, and loads first what that needs. Raises EnvironmentFailure where it
-    cannot be started; what it was asked for does when it is killed.
+    `simulates`: it will simulate caches first, and loads what that needs. Raises EnvironmentFailure where it cannot be
+    started; what it was asked for does when it is killed.
     """
     engine.refuse_few_addresses()
-    with asked([sys.executable, "-c", START, *sys.path]) as child, _Executor(child) as executor:
-        if simulates:
-            executor.submit(_load_simulation)
+    first = "simulate" if simulates else "draw"
+    with asked([sys.executable, "-c", START, first, *sys.path]) as child, _Executor(child) as executor:
         yield executor
 
 
@@ -81,16 +80,19 @@ class _Executor(Executor):
                 future.set_exception(error)
 
 
-def _load_simulation() -> None:
-    import tracegen.analysis.caches  # noqa: F401
+def answer(first: str) -> None:
+    """What the process does: carry out each call that it reads, and write its result, or what it raises.
 
-
-def answer() -> None:
-    """What the process does: carry out each call that it reads, and write its result, or what it raises."""
+    `first`: what it is asked for first, `simulate` or `draw`; it gets ready for that before.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asked hears Ctrl-C
     calls, results = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no result
-    engine.start()
+    if first == "simulate":
+        import tracegen.analysis.caches
+        import tracegen.analysis.reuse  # noqa: F401
+    else:
+        engine.start()
     with suppress(EOFError, BrokenPipeError):
         while True:
             function, args, kwargs = pickle.load(calls)

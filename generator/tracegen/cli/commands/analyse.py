@@ -15,6 +15,8 @@ from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible, without_controls
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from tracegen.report.figures.answers import Answer
 
 LIMIT = 40
@@ -49,8 +51,18 @@ def command(run: str, question: str | None, as_csv: bool, as_json: bool) -> int:
 
 def _answers(named: str, question: str | None) -> list[Answer]:
     """The answers of a run or version. Raises SettingsError for a question that is unknown, or not asked of it."""
+    from tracegen.report import drawing
+
+    if question is None:
+        with drawing.process(simulates=True) as executor:  # it loads what it needs meanwhile
+            return _found(named, None, executor)
+    return _found(named, question)
+
+
+def _found(named: str, question: str | None, executor: Executor | None = None) -> list[Answer]:
     from tracegen.reading.notebook.loaded import load
     from tracegen.report.figures.answers import answers, questions
+    from tracegen.report.figures.caches import begin
     from tracegen.report.figures.context import Context
     from tracegen.report.pages.page import OUTLINE
 
@@ -59,10 +71,12 @@ def _answers(named: str, question: str | None) -> list[Answer]:
     if question is not None and question not in parts:
         raise SettingsError(f"{question}: is no question; there are: {', '.join(parts)}")
     loaded = load(named)
-    asked = list(parts.values()) if question is None else [parts[question]]
-    found = answers(Context(loaded.measured, loaded.tables), asked)
-    if not found:
-        raise SettingsError(f"{question}: is asked of {asked[0].when.words} only")
+    context = Context(loaded.measured, loaded.tables)
+    if executor is not None:
+        begin(context, executor, with_reuse=False)
+    found = answers(context, list(parts.values()) if question is None else [parts[question]])
+    if not found and question is not None:
+        raise SettingsError(f"{question}: is asked of {parts[question].when.words} only")
     return found
 
 

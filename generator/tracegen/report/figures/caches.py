@@ -1,9 +1,10 @@
 """What a cache of the mapped file would serve, what passes in a row need, and when something is used again."""
 
+from concurrent.futures import Executor
+
 import pandas as pd
 
 from tracegen.analysis import caches, granules, reuse
-from tracegen.analysis.reuse import Reuse
 from tracegen.charts import lines
 from tracegen.contract import quantities as q
 from tracegen.contract.text import without_controls
@@ -25,7 +26,7 @@ def nothing(context: Context) -> str:
     """Why there is no hit rate; empty if there is one."""
     if context.disk_accesses["pass_id"].nunique() == 1:  # what is used again is what neighbours share
         return shared_access.nothing(context) or say.ALONE
-    return shared_access.nothing(context) or ("" if len(context.repeat_distances) else say.NO_REPEAT)
+    return shared_access.nothing(context) or ("" if context.has_repeats else say.NO_REPEAT)
 
 
 def needed(context: Context, policy: str, target: float) -> float | None:
@@ -218,12 +219,13 @@ def _reuse(context: Context) -> Rows:
     empty = shared_access.nothing(context)
     if empty:
         return no_rows(empty)
-    of = reuse.by_kind(context.disk_accesses, context.pieces)
-    data = reuse.table(of)
-    shown = of.get("expert", of["tensor"])
-    sampled = [say.sampled_granules(kind, r.sampled, r.error) for kind, r in of.items() if r.sampled < 1]
+    data, items = context.reuse
+    half, most = (None if pd.isna(n) else int(n) for n in data[["passes_50", "passes_90"]].iloc[0])
+    sampled = [
+        say.sampled_granules(r["kind"], r["sampled"], r["error"]) for r in data.to_dict("records") if r["sampled"] < 1
+    ]
     return Rows(
-        title=say.reuse_title("expert" in of, shown.passes(0.5), shown.passes(0.9)),
+        title=say.reuse_title(data["kind"].iloc[0] == "expert", half, most),
         caption="Passes between: the second use less the first. Memory for LRU: the cache that serves so many of the "
         "repeated uses when it holds of each tensor and expert all that the run touched of it, and drops what was not "
         "used for longest."
@@ -231,7 +233,7 @@ def _reuse(context: Context) -> Rows:
         f"n = {q.counted(context.disk_accesses['pass_id'].nunique(), 'pass')}.{shared_access.left_out(context)}",
         data=data,
         empty=say.NO_REPEAT,
-        files={FILE: without_controls(_by_tensor(context, of).to_csv(index=False, lineterminator="\n"))},
+        files={FILE: without_controls(_by_tensor(context, items).to_csv(index=False, lineterminator="\n"))},
     ).of(
         data if data["n_again"].sum() else data.head(0),
         col.text("Item", lambda r: say.ITEMS[str(r["kind"])]),
@@ -243,10 +245,9 @@ def _reuse(context: Context) -> Rows:
     )
 
 
-def _by_tensor(context: Context, of: dict[str, Reuse]) -> pd.DataFrame:
-    """The reuse of each tensor and expert of a tensor."""
+def _by_tensor(context: Context, items: pd.DataFrame) -> pd.DataFrame:
+    """The reuse of each tensor and expert of a tensor; `items`: see `reuse.counted`."""
     cut = context.pieces
-    items = pd.concat([reuse.by_item(of[kind]) for kind in ("expert", "tensor") if kind in of])
     name = cut["tensor"].map(context.tables["tensors"].set_index("tensor")["name"])
     named = pd.DataFrame({"name": name, "expert": cut["expert"], "size_bytes": cut["end"] - cut["begin"]})
     return named.join(items, how="inner").sort_index(kind="stable")
@@ -258,3 +259,12 @@ REUSE = shared_access.cache_table(
     content=_reuse,
     code=shared_access.ACCESSES + "data = reuse.table(reuse.by_kind(touched, pieces.pieces(run.tables)))",
 )
+
+
+def begin(context: Context, executor: Executor, *, with_reuse: bool) -> None:
+    """Let another process simulate caches meanwhile, and count reuse, too."""
+    if context.refusal(CACHE_RATES.needs) or nothing(context):
+        return
+    if with_reuse:
+        context.reused = executor.submit(reuse.counted, context.disk_accesses, context.pieces)
+    context.simulated = executor.submit(caches.hit_rates, context.used_granules)

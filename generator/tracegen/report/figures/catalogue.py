@@ -72,6 +72,12 @@ def part_of(key: str) -> Part | None:
     return _BY_KEY.get(re.sub(r"^graph-\d+(-block)?(-\d+)?$", r"graph\1", key))
 
 
+def place(key: str) -> int:
+    """Where the part with this key stands in the catalogue."""
+    part = part_of(key)
+    return len(FIGURES) if part is None else FIGURES.index(part)
+
+
 def of_page(page: str) -> tuple[Figure | Table, ...]:
     """The figures and tables of a page, in their order."""
     return tuple(part for part in FIGURES if part.page == page and isinstance(part, (Figure, Table)))

@@ -31,6 +31,7 @@ from tracegen.analysis import (
     pieces,
     read_time,
     requests,
+    reuse,
     reused_prefix,
     routing,
     summary,
@@ -69,13 +70,14 @@ def median_pass(passes: pd.DataFrame) -> int:
 class Context:
     """A run and the analyses that several figures need.
 
-    `tables` has every table of `tracegen.contract.tables`, by name. `simulated` are the hit rates of caches, if another
-    process was asked for them.
+    `tables` has every table of `tracegen.contract.tables`, by name. `simulated` are the hit rates of caches and
+    `reused` the result of `reuse.counted`, if another process was asked for them.
     """
 
     run: Run
     tables: Tables
     simulated: Future[caches.HitRates] | None = None
+    reused: Future[tuple[pd.DataFrame, pd.DataFrame]] | None = None
 
     # Passes: those that statistics count, with their durations; names by pass; kinds of the measured ones by pass.
     measured = _of_tables(passes.measured)
@@ -112,10 +114,14 @@ class Context:
     granule_bytes = _kept(lambda c: granules.granule_bytes(int(c.tables["files"]["size_bytes"].sum())))
     granule_uses = _kept(lambda c: granules.granule_uses(c.disk_accesses, c.granule_bytes))
     used_granules = _kept(lambda c: c.granule_uses["granule"].to_numpy())
-    repeat_distances = _kept(lambda c: caches.repeat_distances(c.used_granules))
+    has_repeats = _kept(lambda c: len(pd.unique(c.used_granules)) < len(c.used_granules))
+    repeat_distances = _kept(
+        lambda c: c.simulated.result().distances if c.simulated else caches.repeat_distances(c.used_granules)
+    )
     hit_rates = _kept(
         lambda c: c.simulated.result() if c.simulated else caches.hit_rates(c.used_granules, c.repeat_distances)
     )
+    reuse = _kept(lambda c: c.reused.result() if c.reused else reuse.counted(c.disk_accesses, c.pieces))
 
     # Other orders of the file: how long the device takes for a read (stated values where it was not measured), passes
     # that are learned on and scored, parts that are touched whole or not at all, what would be read by size of memory.

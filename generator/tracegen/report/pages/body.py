@@ -64,7 +64,8 @@ def assembled(environment: Environment, key: str, rendered: str, left_out: str) 
     rest = rest.replace(f" {OUTSIDE}", f" {link}" if left_out else "").replace(OUTSIDE, link if left_out else "")
     entries, beside = contents(rest) if key != "overview" else [], key not in WHOLE_WIDTH
     lists = environment.get_template("contents.html")
-    folded, listed = (lists.render(entries=entries, beside=each) for each in (False, True))
+    guide = "#reading-guide" in head  # a comparison has none
+    folded, listed = (lists.render(entries=entries, beside=each, guide=guide) for each in (False, True))
     kind, listed = ("tg-page tg-listed", listed) if entries and beside else ("tg-page", "")
     main = f'<div class="{kind}">\n{listed}<div class="tg-main">{rest}{note}</div>\n</div>\n'
     return f"{head}{folded}{HEAD_ENDS}\n{main}"

@@ -10,18 +10,18 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from tracegen.analysis import caches
 from tracegen.charts import forms, spec, svg, theme
 from tracegen.charts.pointing import pass_rows, shared_values
 from tracegen.charts.stamp import Stamp, in_svg
 from tracegen.charts.svg import Drawing
 from tracegen.contract.model import Version
 from tracegen.contract.text import without_controls
-from tracegen.report.figures.caches import CACHE_RATES, nothing
+from tracegen.report.figures.caches import begin
 from tracegen.report.figures.catalogue import of_page
 from tracegen.report.figures.cells import Cell, Head
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure, Part, Rows, Table
+from tracegen.report.figures.shared_access import is_simulated
 from tracegen.report.findings.finding import Finding
 from tracegen.report.findings.found import findings
 from tracegen.report.pages.explorers.packing import call, script_json
@@ -63,14 +63,12 @@ class Collector(Context):
         return result
 
     def begin_simulation(self) -> None:
-        """Begin to simulate caches in the process that draws: that takes as long as several pages.
+        """Begin to simulate caches and to count reuse in the process that draws: that takes as long as several pages.
 
         Drafts are drawn by as many processes as there are cores, and each simulates its own.
         """
-        if self.executor is None or self.citable is None:
-            return
-        if not self.refusal(CACHE_RATES.needs) and not nothing(self):
-            self.simulated = self.executor.submit(caches.hit_rates, self.used_granules, self.repeat_distances)
+        if self.executor is not None and self.citable is not None:
+            begin(self, self.executor, with_reuse=True)
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -78,13 +76,19 @@ class Collector(Context):
         return findings(self)
 
     def sections(self, page: str) -> dict[str, list[FigureView | TableView]]:
-        """The figures and tables of a page that this run has, by section, in their order."""
-        sections: dict[str, list[FigureView | TableView]] = {}
-        for part in of_page(page):
-            views = sections.setdefault(part.section, [])
+        """The figures and tables of a page that this run has, by section, in their order.
+
+        Those of caches are made last: another process simulates them meanwhile.
+        """
+        views: dict[str, FigureView | TableView] = {}
+        parts = of_page(page)
+        for part in sorted(parts, key=is_simulated):
             if part.when.holds(self):
-                views.append(self.figure(part) if isinstance(part, Figure) else self.table(part))
-        return sections
+                views[part.key] = self.figure(part) if isinstance(part, Figure) else self.table(part)
+        return {
+            section: [views[part.key] for part in parts if part.section == section and part.key in views]
+            for section in dict.fromkeys(part.section for part in parts)
+        }
 
     def figure(self, figure: Figure, **options: object) -> FigureView:
         """Draw a figure with its downloads, or say why it is not drawn; `options` are arguments of its content."""

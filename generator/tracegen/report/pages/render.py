@@ -17,7 +17,7 @@ from tracegen.charts import theme
 from tracegen.contract import quantities as q
 from tracegen.contract.model import Check, Run, Version
 from tracegen.contract.tables import small_tables
-from tracegen.report.figures.catalogue import part_of
+from tracegen.report.figures.catalogue import part_of, place
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explained, explained, shortened
 from tracegen.report.pages import run_file
@@ -42,7 +42,7 @@ from tracegen.storing import resources
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-SIMULATED = ("file", APPENDIX)  # the pages that have what simulated caches would serve
+SIMULATED = (APPENDIX, "overview", "file")  # pages that need what another process counts; the first has most besides
 CHECK_COLUMNS = [field.name for field in fields(Check)]
 # What the templates print beside figures and tables; other pages have nothing else.
 BUILDERS = {
@@ -93,10 +93,10 @@ def render_report(
     # All charts begin to be drawn before any page waits for one, last those of the simulation.
     sections: dict[str, dict[str, list[FigureView | TableView]]] = {}
     views: dict[str, Mapping[str, object]] = {}
-    for key in sorted(keys, key=SIMULATED.__contains__):
+    for key in sorted(keys, key=lambda key: SIMULATED.index(key) if key in SIMULATED else -1):
         sections[key] = collector.sections(key)
         views[key] = BUILDERS[key](collector) if key in BUILDERS else {}
-    collector.figures.sort(key=lambda figure: keys.index(figure.page))
+    collector.figures.sort(key=lambda figure: (keys.index(figure.page), place(figure.key)))
     collector.begin_files()
     environment = environment_of(name)
     environment.globals |= {
