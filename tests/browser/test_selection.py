@@ -160,7 +160,7 @@ def test_a_link_to_a_place_of_another_page_keeps_the_place(page: Any, moe_report
 def test_the_citation_says_what_is_chosen(page: Any, moe_report: Path) -> None:
     open_(page, moe_report, f"pass={PASS}&layer=1&group=attention")
     text = copied(page, page.locator("[data-tg=copy-citation]"))
-    assert text == f"demo/run-003, token 2 (pass 4), layer 1, attention. {inside(page, moe_report)}"
+    assert text == f"demo/run-003, Operations, token 2 (pass 4), layer 1, attention. {inside(page, moe_report)}"
     page.goto((moe_report / "index.html").as_uri())
     assert copied(page, page.locator("[data-tg=copy-citation]")) == "demo/run-003. index.html"
 
@@ -178,7 +178,7 @@ def test_a_version_is_cited_in_the_form_that_is_asked_for(tab: Any, project: Pro
     for form in ("text", "Markdown", "LaTeX"):
         page.select_option("[data-tg=form]", form)
         cited[form] = copied(page, page.locator("[data-tg=copy-citation]"))
-    words = "token 1 (pass 3), tensor blk.0.attn_q.weight"
+    words = "Operations, token 1 (pass 3), tensor blk.0.attn_q.weight"
     escaped = words.replace("_", "\\_")
     assert cited["text"] == f"demo@v2, {words}. {url}" and cited["Markdown"] == f"[demo@v2, {escaped}]({url})"
     key = re.search("@misc{(.*),", (project.bundle("demo", 2) / "citation.bib").read_text()).group(1)  # type: ignore[union-attr]

@@ -85,6 +85,11 @@ def test_the_panel_of_a_token_names_what_it_waited_for_and_read(page: Any, root:
 def test_what_was_not_recorded_has_no_column_and_is_said(page: Any, moe_report: Path) -> None:
     page.goto((moe_report / "operations/index.html").as_uri() + f"#pass={PASS}")
     table = unpacked(page).locator("[data-tg=tensors] table")
+    page.click("[data-tg=tensor-all]")
+    n = table.locator("tbody tr").count()
+    page.goto(page.url.replace("index.html", "index.html?again"))
+    page.wait_for_function("n => document.querySelectorAll('[data-tg=tensors] tbody tr').length === n", arg=n)
+    assert n > 5 and ":all" in page.url
     assert "Waited" in table.locator("thead").inner_text() and "Read" not in table.locator("thead").inner_text()
     assert page.locator("[data-tg=tensors] + .tg-caption").inner_text().endswith("Bytes read: not recorded.")
 

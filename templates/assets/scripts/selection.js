@@ -190,7 +190,8 @@ starts.push(function() {
   function part(name) { return bar.querySelector("[data-tg=" + name + "]"); }
   part("copy-link").addEventListener("click", function() { copied(addressSeen(), part("said")); });
   part("copy-citation").addEventListener("click", function() {
-    var words = selectionWords(selected(addressWords()));
+    var name = bar.getAttribute("data-up") === "./" ? "" : document.querySelector("h1").textContent.trim(),
+        words = [name, selectionWords(selected(addressWords()))].filter(Boolean).join(", ");
     copied(citation(formOf(bar), bar.dataset, words, publishedAt(bar, location.hash), ""), part("said"));
   });
   citable(bar);

@@ -82,10 +82,10 @@ function keyAmong(quantities, key) {
 }
 
 /* The panel: `show(pass, entries)` draws it for a pass (passOf) and its rows (opModel). `words` are those of the
-   address for the shown quantity and the order of tensors; `restore` takes them; `changed` is called when they change.
-   */
+   address for the shown quantity, the order of tensors and whether all are shown; `restore` takes them; `changed` is
+   called when they change. */
 function tokenPanel(root, state, changed) {
-  var panel = state.panel, means = layerMeans(panel), now = null, most = TENSORS_SHOWN, order = "";
+  var panel = state.panel, means = layerMeans(panel), now = null, every = false, order = "";
   var usual = tensorQuantities(panel.recorded)[0].key;
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   LAYER_QUANTITIES.forEach(
@@ -111,7 +111,7 @@ function tokenPanel(root, state, changed) {
       recorded: panel.recorded,
       linked: state.memory,
       pass: now.pass.id,
-      most: most,
+      most: every ? Infinity : TENSORS_SHOWN,
       key: order || usual,
       sort: function(key) {
         order = key === usual ? "" : key;
@@ -119,8 +119,8 @@ function tokenPanel(root, state, changed) {
         part("tensors").querySelector("[aria-sort] button").focus();
       }
     });
-    part("tensor-count").textContent = tensorCounts(all, most, panel.recorded.read_bytes);
-    part("tensor-all").hidden = n <= most;
+    part("tensor-count").textContent = tensorCounts(all, every ? n : TENSORS_SHOWN, panel.recorded.read_bytes);
+    part("tensor-all").hidden = every || n <= TENSORS_SHOWN;
   }
   function draw() {
     if (!now) { return; }
@@ -142,8 +142,8 @@ function tokenPanel(root, state, changed) {
   }
   part("quantity").addEventListener("change", function() { changed(); });
   part("tensor-all").addEventListener("click", function() {
-    most = Infinity;
-    draw();
+    every = true;
+    changed();
     part("tensors").focus();
   });
   part("panel").hidden = false;
@@ -151,15 +151,15 @@ function tokenPanel(root, state, changed) {
     draw: draw,
     words: function() {
       var key = part("quantity").value;
-      return { layers: key === LAYER_QUANTITIES[0].key ? "" : key, tensors: order };
+      return { layers: key === LAYER_QUANTITIES[0].key ? "" : key, tensors: order + (every ? ":all" : "") };
     },
     restore: function(to) {
       part("quantity").value = keyAmong(LAYER_QUANTITIES, to.layers) || LAYER_QUANTITIES[0].key;
-      order = keyAmong(tensorQuantities(panel.recorded), to.tensors);
+      order = keyAmong(tensorQuantities(panel.recorded), (to.tensors || "").split(":")[0]);
+      every = (to.tensors || "").split(":")[1] === "all";
     },
     show: function(pass, entries) {
       now = { pass: pass, entries: entries };
-      most = TENSORS_SHOWN;
       draw();
     }
   };
