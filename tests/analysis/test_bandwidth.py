@@ -204,15 +204,15 @@ def test_without_room_nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_p
             None,
             1e10,
             False,
-            " gives, and waits for 25.0 % of its time; what bounds it is not determined",
+            "40.0 % of what memory gives; what bounds it is not determined",
         ),
-        (4e9, None, None, False, "/s, and waits for 25.0 % of its time; what bounds it is not determined"),
+        (4e9, None, None, False, "/s; what bounds it is not determined"),
         (
             9e9,
             "memory",
             1e10,
             True,
-            " gives, and waits for 25.0 % of its time; what bounds it is withheld",
+            "90.0 % of what memory gives; what bounds it is withheld",
         ),
         (9e9, "waiting", 1e10, False, "takes most time, and is bound by waiting"),
         (None, None, 1e10, False, "; what bounds it is not known"),
@@ -222,9 +222,14 @@ def test_the_title_says_no_more_than_is_shown(
     rate: float | None, bound: str | None, memory: float | None, withheld: bool, said: str
 ) -> None:
     row = {"op": "MUL_MAT", "dtype": "Q8_0", "bytes_per_second": pd.NA if rate is None else rate, "bound": bound}
-    row |= {"working_ns": 3.0, "waiting_ns": 1.0}
-    title = say.title(row, memory, withheld=withheld)
+    title = say.title(row | {"working_ns": 3.0, "waiting_ns": 1.0}, memory, withheld=withheld)
     assert title.endswith(said.removeprefix("9.0 GB/s, ")) and "computing" not in title
+    if bound is None and rate is not None and not withheld:
+        often = say.title(row | {"working_ns": 1.0, "waiting_ns": 3.0}, memory)
+        assert (
+            often
+            == "MUL_MAT with weights of type Q8_0 takes most time, and waits for 75.0 % of it, maybe for a processor"
+        )
 
 
 @pytest.mark.parametrize(("delayed", "shown"), [(0, True), (7, True), (None, False)])
@@ -235,7 +240,7 @@ def test_without_a_record_of_delays_it_is_withheld_what_bounds(delayed: int | No
     passes = tables["passes"].assign(run_delay_ns=pd.array([delayed] * len(tables["passes"]), dtype="Int64"))
     tables = tables | {"passes": passes}
     rows = BANDWIDTH.content(Context(Run("sample", 1, "", (), {"host": host}), tables))
-    bound = {str(row[8].text) for row in rows.rows}
+    bound = {str(row[9].text) for row in rows.rows}
     assert (say.WITHHELD in bound) is not shown and ("caches" in bound) is shown
     assert ("withheld" in rows.caption) is not shown and "1.00 TiB" in rows.caption
     assert ("a thread waited 18 ns for a processor" in rows.caption) is bool(delayed), rows.caption

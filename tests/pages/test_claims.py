@@ -51,19 +51,22 @@ def plain(report: Report, key: str) -> str:
 
 def test_interference_is_said_above_every_time() -> None:
     why = "other programs had them"
-    warned = a_run(checks=(Check("interference", "Threads had processors", "warning", "40 % without", "≤ 2 %", why),))
+    warned = a_run(checks=(Check("interference", "Threads had processors", "warning", "a lot", "≤ 2 %", why),))
     report = rendered(CASES["dense"], warned)
-    note, more = "care: threads that could run waited for a processor.", "Touched bytes are not affected."
+    note, more = (
+        "care: threads that could run waited for a processor (a lot).",
+        "Touched bytes are not affected.",
+    )
     for key, first in (
         ("timeline", "fig-timeline"), ("graph", "fig-graph-0"), ("operations", "fig-components"),
         ("appendix", "fig-layers"), ("overview", "ran"),
     ):  # fmt: skip
         assert -1 < plain(report, key).find(note) < plain(report, key).index(f'id="{first}"')
         assert all((said in plain(report, key)) == (key == "overview") for said in ("If other programs ran", more))
-    assert plain(report, "overview").partition("</header>")[2].count("40 % without (limit: ≤ 2 %)") == 1
+    assert plain(report, "overview").partition("</header>")[2].count("a lot (limit: ≤ 2 %)") == 1
     assert note not in plain(report, "file"), "without page faults it has no times"
     assert all(note not in plain(rendered(CASES["dense"]), page.key) for page in report.pages)
-    care = "Read these times with care: threads that could run waited for a processor."
+    care = "Read these times with care: threads that could run waited for a processor (a lot)."
     for one, said in ((report, True), (rendered(CASES["dense"]), False)):
         assert one.finding.endswith(care) == said, "an answer about time says it, too"
         assert (care in words(body(one, "overview")).partition("Link to this figure")[0]) == said

@@ -25,6 +25,7 @@ from tracegen.charts import theme
 from tracegen.contract.model import Check
 from tracegen.contract.tables import frame
 from tracegen.measure.checks.verdict import all_checks
+from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.caches import CACHE_RATES, MIDDLE, WORKING_SET
 from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_REQUESTS
@@ -32,8 +33,7 @@ from tracegen.report.figures.disk_waits import DISK_SPLIT
 from tracegen.report.figures.expert_shares import EXPERTS_LOAD
 from tracegen.report.figures.file_tokens import FILE_TOKENS
 from tracegen.report.figures.heatmap import HEATMAP
-from tracegen.report.figures.tensors import NEVER_TOUCHED, TENSOR_GROUPS
-from tracegen.report.figures.times import OP_KINDS
+from tracegen.report.figures.tensors import TENSOR_GROUPS
 from tracegen.report.figures.waiting import WAITING_KINDS
 from tracegen.report.findings.finding import Amount, Finding, Kind, Scope
 from tracegen.report.findings.found import WAITS, answer, findings, ordered, waiting
@@ -151,7 +151,7 @@ def test_what_was_read_where_page_faults_were_not_recorded() -> None:
 
 def test_computing_and_threads(collector: Collector, rows: Rows) -> None:
     """Waiting for the disk is no computing: work without page faults, in the mean over the threads of a pass."""
-    found = one(collector, OP_KINDS)
+    found = one(collector, BANDWIDTH)
     kinds: dict[str, float] = defaultdict(float)
     parts_of: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     nodes = {(n["graph"], n["node"]): n for n in rows["graph_nodes"]}
@@ -181,11 +181,11 @@ def test_weights(collector: Collector, rows: Rows, measured: list[Access]) -> No
         if a.pass_id in sums:
             sums[a.pass_id][a.memory] += a.n_bytes
     touched = median(of["disk"] + of["copied"] for of in sums.values())
-    found = one(collector, TENSOR_GROUPS)
+    found = one(collector, TENSOR_GROUPS, "generation")
     assert found.amount.value == touched and found.effect == found.more[0].value == touched / rows.disk_bytes
     weights = sum(t["size_bytes"] for t in rows["tensors"])
     unused = weights - memory.touched_bytes(measured)
-    never = one(collector, NEVER_TOUCHED)
+    never = one(collector, TENSOR_GROUPS, "measured passes")
     assert (never.amount.value, never.more[0].value) == (unused, unused / weights)
     copied, mapped = (median(of[kind] for of in sums.values()) for kind in ("copied", "disk"))
     copies = one(collector, HEATMAP)

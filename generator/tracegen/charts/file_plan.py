@@ -156,7 +156,7 @@ def _placed(spans: pd.DataFrame, noun: str = "") -> tuple[list[tuple[str, float]
         fits = begin >= free and (inside or not texts or wide <= right - left + 10)
         if fits and (not (inside and noun) or wide <= right - left):
             texts.append((word, begin + wide / 2))
-            free = begin + wide + 3
+            free = begin + wide + (3 if inside else 9)
         elif inside:
             left_out = True
     return texts, left_out

@@ -21,7 +21,8 @@ function citation(form, of, words, url, part) {
   url = url.replace(/[{}()\\^`|<>" ]/g, function(sign) { return "%" + sign.charCodeAt(0).toString(16).toUpperCase(); });
   if (form === "Markdown") { return "[" + named.replace(/[\\`*_[\]<>&|]/g, "\\$&") + "](" + url + ")"; }
   if (form === "LaTeX") {
-    return "\\cite" + (words && "[{" + inLatex(words) + "}]") + "{" + key + "} \\url{" + url + "}";
+    return "\\cite" + (words && "[{" + inLatex(words) + "}]") + "{" + key + "}" +
+      (isAddress(url) ? " \\url{" + url + "}" : "");
   }
   part = part || (words && "-" + words.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, ""));
   if (form === "BibTeX") { return inBibtex(of, key + part, words, url); }
@@ -37,6 +38,9 @@ function publishedAt(bar, hash) {
   return (inside && (at || location.protocol === "file:") ? at + page.slice(root.length) : page) + hash;
 }
 
+/* Else it is a place inside a version that has no address. */
+function isAddress(url) { return /^[a-z]+:/.test(url); }
+
 function titleOf(of, words) { return of.question + (words && ": " + words); }
 
 function inBibtex(of, key, words, url) {
@@ -44,8 +48,9 @@ function inBibtex(of, key, words, url) {
     of.author ? ["author", "{" + inLatex(of.author) + "}"] : ["key", inLatex(of.cited)],
     ["title", "{" + inLatex(titleOf(of, words)) + "}"], ["year", of.created.slice(0, 4)],
     ["date", of.created.slice(0, 10)], ["version", of.cited.split("@v")[1]],
-    ["howpublished", "tracegen report " + inLatex(of.cited)], ["url", url]
+    ["howpublished", "tracegen report " + inLatex(of.cited)]
   ];
+  lines.push(isAddress(url) ? ["url", url] : ["note", inLatex(url)]);
   return "@misc{" + key + ",\n" +
     lines.map(function(line) { return "  " + line[0] + " = {" + line[1] + "},\n"; }).join("") + "}";
 }
@@ -56,7 +61,7 @@ function inCsl(of, key, words, url) {
   if (of.author) { entry.author = [{ literal: of.author }]; }
   entry.genre = "tracegen report";
   entry.issued = { "date-parts": [of.created.slice(0, 10).split("-").map(Number)] };
-  entry.URL = url;
+  entry[isAddress(url) ? "URL" : "note"] = url;
   return entry;
 }
 

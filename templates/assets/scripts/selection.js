@@ -109,7 +109,8 @@ function selectionBar() {
 function carried(link, root) {
   var to = new URL(link.href, location.href), words = addressText(selected(addressWords())), hash = to.hash.slice(1);
   if (to.origin !== location.origin || to.pathname.indexOf(root) !== 0 || link.hasAttribute("download")) { return; }
-  if (!/\/(index\.html)?$/.test(to.pathname) || to.pathname === location.pathname || !words) { return; }
+  if (!/\/(index\.html)?$/.test(to.pathname) || !words) { return; }
+  if (to.pathname === location.pathname && (!hash || document.querySelector("[data-tg=explore]"))) { return; }
   if (hash.indexOf("file=") === 0) { /* a place of a model file: its tensor replaces the chosen one */
     to.hash = [addressText(Object.assign(selected(addressWords()), { tensor: null, expert: null, node: null })), hash]
                 .filter(Boolean)

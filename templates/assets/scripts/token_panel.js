@@ -90,7 +90,7 @@ function tokenPanel(root, state, changed) {
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
   LAYER_QUANTITIES.forEach(
     function(quantity) { part("quantity").appendChild(make("option", "", quantity.name)).value = quantity.key; });
-  function pick(changes) { choose(Object.assign({ node: null, component: null }, changes)); }
+  function pick(changes) { choose(Object.assign({ node: null, component: null, pass: now.pass.id }, changes)); }
   function answer(quantity, sums, chosen) {
     var axes = layerAxes(sums, means, panel.order);
     var layers = chosen.layer ? [chosen.layer] : axes.layers, groups = chosen.group ? [chosen.group] : axes.groups,

@@ -1,5 +1,7 @@
 """How fast operations touch bytes, beside what memory can give, and what that shows of what bounds them."""
 
+import pandas as pd
+
 from tracegen.analysis import bandwidth, disk_waits
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
@@ -23,7 +25,7 @@ def _content(context: Context) -> Rows:
     machine = _machine(context, threads)
     memory, withheld = machine.memory_rate, machine.delayed_ns is None
     table = bandwidth.summed(of_phase, KEYS, machine)
-    whole = float(table["duration_ns"].sum())
+    whole, of_tokens = float(table["duration_ns"].sum()), float(_passes(context)["duration_ns"].sum())
     shown = table.head(MOST).to_dict("records")
     return Rows(
         title=say.title(shown[0], memory, withheld=withheld),
@@ -38,6 +40,7 @@ def _content(context: Context) -> Rows:
         col.name("Operation", "op"),
         col.text("Weight", lambda r: q.printable(r["dtype"]) if q.known(r["dtype"]) else "none"),
         col.Column(Head("Share", "of operations’ time", True), lambda r: share(r["duration_ns"], whole)),
+        col.Column(Head("Computing", "of tokens’ time", True), lambda r: share(r["working_ns"], of_tokens)),
         col.number("Touched", lambda r: q.decimal(r["touched_bytes"] / r["n_ops"] / 2**20, 2), "MiB"),
         col.number("Working", lambda r: q.decimal(r["working_ns"] / r["n_ops"] / 1e3), "µs"),
         col.number("Waiting", lambda r: q.decimal(r["waiting_ns"] / r["n_ops"] / 1e3), "µs"),
@@ -55,8 +58,7 @@ def _content(context: Context) -> Rows:
 
 def _machine(context: Context, threads: int) -> bandwidth.Machine:
     """What the rates of this run’s passes are compared with."""
-    timed = context.timed[(context.timed["phase"] == context.phase).to_numpy(bool)]
-    passes = context.measured[context.measured["pass_id"].isin(timed["pass_id"])]
+    passes = _passes(context)
     return bandwidth.Machine(
         memory_rate=bandwidth.rate_of(context.fact("host", "memory_rate"), threads),
         cache_bytes=context.fact("host", "last_level_cache_bytes"),
@@ -64,6 +66,12 @@ def _machine(context: Context, threads: int) -> bandwidth.Machine:
         pass_bytes=bandwidth.pass_bytes(context.timed, context.phase),
         delayed_ns=bandwidth.delayed_ns(passes, threads),
     )
+
+
+def _passes(context: Context) -> pd.DataFrame:
+    """The passes of the phase, of which the table is."""
+    timed = context.timed[(context.timed["phase"] == context.phase).to_numpy(bool)]
+    return context.measured[context.measured["pass_id"].isin(timed["pass_id"])]
 
 
 BANDWIDTH = Table(

@@ -6,9 +6,9 @@ import pandas as pd
 
 from tracegen.analysis import waiting
 from tracegen.contract import quantities as q
+from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.shared_times import component_groups
-from tracegen.report.figures.times import OP_KINDS
 from tracegen.report.figures.waiting import WAITING_KINDS
 from tracegen.report.findings.finding import Amount, Finding, Scope
 
@@ -29,7 +29,7 @@ def findings(context: Context) -> Iterator[Finding]:
             yield Finding(
                 kind="time", measure=f"Computing {q.printable(op)}", amount=Amount(share, "share", "of the time"),
                 more=(Amount(float(of_groups.max()) / share, "share", f"of it for {group}"),) if share else (),
-                scope=scope, population=population, effect=share, part=OP_KINDS,
+                scope=scope, population=population, effect=share, part=BANDWIDTH,
             )  # fmt: skip
     rows = context.timed[context.timed["phase"] == context.phase].dropna(subset=["work_ns"])
     whole, n_threads = waiting.thread_time(rows, context.measured)

@@ -6,7 +6,7 @@ from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.heatmap import HEATMAP
-from tracegen.report.figures.tensors import NEVER_TOUCHED, TENSOR_GROUPS
+from tracegen.report.figures.tensors import TENSOR_GROUPS
 from tracegen.report.findings.finding import Amount, Finding
 
 
@@ -37,7 +37,7 @@ def findings(context: Context) -> Iterator[Finding]:
                 scope="measured passes",
                 population=q.counted(len(context.measured), "pass"),
                 effect=unused / weights,
-                part=NEVER_TOUCHED,
+                part=TENSOR_GROUPS,
         )  # fmt: skip
     mapped, copied = s.generate_token_bytes["disk"], s.generate_token_bytes["copied"]
     if mapped and copied and not context.refusal(needs.BYTES):

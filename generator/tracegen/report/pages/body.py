@@ -39,11 +39,13 @@ class Entry:
 
 def contents(body: str) -> list[Entry]:
     """The sections and figures of a body, in their order; empty if there are fewer than `SHORTEST`."""
-    entries = []
+    entries: list[Entry] = []
     for found in _ENTRY.finditer(body):
         kind = next(name for name in ("section", "heading", "figure", "folded") if found[name])
         title = re.sub(r"<[^>]+>|\s*…$", "", found[f"of_{kind}"]).strip()
         scripted = kind == "section" and " hidden" in found["attributes"]
+        if kind == "figure" and entries and entries[-1].title == title and not entries[-1].figure:
+            continue  # it is folded under its own title
         entries.append(Entry(found[kind], Markup(title), kind == "figure", scripted))  # escaped before
     return entries if len(entries) >= SHORTEST else []
 

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from tracegen.analysis.bandwidth import NEAR
+from tracegen.analysis.bandwidth import MOSTLY, NEAR
 from tracegen.contract import quantities as q
 
 RATE = (
@@ -12,10 +12,10 @@ RATE = (
     "faster than memory can give them."
 )
 BOUND = (
-    "Bound by waiting: threads wait for at least half of their time. Else caches: the rate is above memory’s, or all "
-    "that a pass touches has room in the last-level caches of processors, which then serve it. Else memory: what "
-    f"surely came from it, weights of a pass beyond the size of these caches, has at least {q.percent(NEAR)} of its "
-    "rate. Else it is not determined: neither memory is shown to bound the operation, nor computing."
+    "Bound by waiting: threads surely wait for at least half of their time. Else caches: the rate is above memory’s, "
+    "or all that a pass touches has room in the last-level caches of processors, which then serve it. Else memory: "
+    f"what surely came from it, weights of a pass beyond the size of these caches, has at least {q.percent(NEAR)} of "
+    "its rate. Else it is not determined: neither memory is shown to bound the operation, nor computing."
 )
 NOTHING = "The trace does not hold both bytes and times of any operation."
 NOT_SHOWN, WITHHELD = "not shown", "withheld"
@@ -36,9 +36,9 @@ def title(row: Mapping[Hashable, Any], memory: float | None, *, withheld: bool =
     if q.known(bound) and not withheld:
         return f"{touched}: {_BOUND[str(bound)]}"
     waited = row["waiting_ns"] / (row["working_ns"] + row["waiting_ns"])
-    return f"{touched}, and waits for {q.percent(waited)} of its time; what bounds it is " + (
-        "withheld" if withheld else "not determined"
-    )
+    if waited >= MOSTLY and not withheld:  # but not surely
+        return f"{what} takes most time, and waits for {q.percent(waited)} of it, maybe for a processor"
+    return f"{touched}; what bounds it is {'withheld' if withheld else 'not determined'}"
 
 
 def bound(delayed_ns: float | None) -> str:

@@ -200,6 +200,6 @@ def keep_title(served: float, kept_bytes: float) -> str:
     if not kept_bytes:
         return "No tensor that was touched fits into half of the file’s size"
     return (
-        f"The hottest tensors, {q.size(kept_bytes)}, hold {q.percent(served)} of the bytes that all measured passes "
-        "touched in the mapped file"
+        f"The hottest tensors, each kept whole, {q.size(kept_bytes)}, hold {q.percent(served)} of the bytes that all "
+        "measured passes touched in the mapped file"
     )

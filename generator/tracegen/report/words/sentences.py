@@ -177,8 +177,9 @@ def times_with_care(checks: Sequence[Check]) -> str:
 
 
 def with_care(checks: Sequence[Check]) -> str:
-    """`Read these times with care: threads that could run waited for a processor.`; empty without a check."""
-    reasons = "; ".join(f"{CARE[c.key][:1].lower()}{CARE[c.key][1:]}" for c in checks)
+    """`Read these times with care: threads that could run waited for a processor (8 % of thread time).`; or empty."""
+    found = {c.key: f" ({c.found.partition(',')[0]})" for c in checks if c.key == "interference" and c.found}
+    reasons = "; ".join(f"{CARE[c.key][:1].lower()}{CARE[c.key][1:]}{found.get(c.key, '')}" for c in checks)
     return f"Read these times with care: {reasons}." if checks else ""
 
 

@@ -33,6 +33,7 @@ def memory_slide(context: Collector) -> dict[str, Any] | None:
         "rate": rate,
         "known": bool(seen),
         "device": f"{q.size(rate)}/s",
+        "granule": q.size(context.granule_bytes),
     }
 
 
