@@ -228,7 +228,7 @@ def test_the_title_says_no_more_than_is_shown(
         often = say.title(row | {"working_ns": 1.0, "waiting_ns": 3.0}, memory)
         assert (
             often
-            == "MUL_MAT with weights of type Q8_0 takes most time, and waits for 75.0 % of it, maybe for a processor"
+            == "MUL_MAT with weights of type Q8_0 takes most time, and waits for 75.0 % of it, in part maybe for a processor"
         )
 
 

@@ -37,7 +37,7 @@ def title(row: Mapping[Hashable, Any], memory: float | None, *, withheld: bool =
         return f"{touched}: {_BOUND[str(bound)]}"
     waited = row["waiting_ns"] / (row["working_ns"] + row["waiting_ns"])
     if waited >= MOSTLY and not withheld:  # but not surely
-        return f"{what} takes most time, and waits for {q.percent(waited)} of it, maybe for a processor"
+        return f"{what} takes most time, and waits for {q.percent(waited)} of it, in part maybe for a processor"
     return f"{touched}; what bounds it is {'withheld' if withheld else 'not determined'}"
 
 
