@@ -226,10 +226,7 @@ def test_the_title_says_no_more_than_is_shown(
     assert title.endswith(said.removeprefix("9.0 GB/s, ")) and "computing" not in title
     if bound is None and rate is not None and not withheld:
         often = say.title(row | {"working_ns": 1.0, "waiting_ns": 3.0}, memory)
-        assert (
-            often
-            == "MUL_MAT with weights of type Q8_0 takes most time, and waits for 75.0 % of it, in part maybe for a processor"
-        )
+        assert often.endswith("takes most time, and waits for 75.0 % of it, in part maybe for a processor")
 
 
 @pytest.mark.parametrize(("delayed", "shown"), [(0, True), (7, True), (None, False)])
