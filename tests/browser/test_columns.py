@@ -147,3 +147,15 @@ def test_one_face_and_one_scale_of_headings(wide: Any, project: Project) -> None
                 found = wide.evaluate(FACE, f":is(.tracegen, article.md-typeset) {heading}")
                 faces.setdefault((width, heading), set()).update(found)
     assert len(faces) == 6 and {at: of for at, of in faces.items() if len(of) != 1} == {}
+
+
+def test_the_list_lies_over_the_page_and_closes_when_it_was_used(wide: Any, to: Any) -> None:
+    to("operations/index.html")
+    before = box(wide, "#fig-components")
+    wide.locator(".tg-fold summary").click()
+    assert box(wide, "#fig-components") == before
+    wide.keyboard.press("Escape")
+    assert not wide.locator(".tg-fold ol").is_visible()
+    wide.locator(".tg-fold summary").click()
+    wide.locator(".tg-fold li a").last.click()
+    assert not wide.locator(".tg-fold ol").is_visible()

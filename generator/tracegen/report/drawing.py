@@ -27,7 +27,8 @@ def process(*, simulates: bool = False) -> Iterator[Executor]:
     `simulates`: it will simulate caches first, and loads what that needs. Raises EnvironmentFailure where it cannot be
     started; what it was asked for does when it is killed.
     """
-    engine.refuse_few_addresses()
+    if not simulates:  # else before the first drawing
+        engine.refuse_few_addresses()
     first = "simulate" if simulates else "draw"
     with asked([sys.executable, "-c", START, first, *sys.path]) as child, _Executor(child) as executor:
         yield executor

@@ -15,6 +15,17 @@ function reveal() {
   target.scrollIntoView();
 }
 ends.push(function() {
+  var list = document.querySelector(".tracegen .tg-fold");
   window.addEventListener("hashchange", reveal);
   reveal();
+  if (!list) { return; }
+  /* The list of the page lies over it: it closes when the reader has chosen, or goes elsewhere. */
+  document.addEventListener("click", function(event) {
+    if (!event.target.closest(".tg-fold summary")) { list.open = false; }
+  });
+  list.addEventListener("keydown", function(event) {
+    if (event.key !== "Escape") { return; }
+    list.open = false;
+    list.firstElementChild.focus();
+  });
 });
