@@ -33,11 +33,13 @@ def test_twice_at_once(name: str, turn: int, prototype: Path, tmp_path: Path, ll
     for process in both:
         out, err = process.communicate(timeout=120)
         ended.append(subprocess.CompletedProcess(words, process.returncode, out, err))
+    # a run of so little may be stored as not usable because tracing took more of it beside another
+    costly = [name == "run" and b"failed: Cost of tracing" in done.stderr for done in ended]
     # a second one may say that the file is there, or that another is at work
-    for done in ended:
-        fault = verdict(done, [command.status, 2])
+    for done, cost in zip(ended, costly, strict=True):
+        fault = verdict(done, [1] if cost else [command.status, 2])
         assert not fault, fault
-    assert command.status in {done.returncode for done in ended}
+    assert command.status in {done.returncode for done in ended} or all(costly)
     if name in MADE:
         folder, number = MADE[name]
         assert len([path for path in (project / folder).iterdir() if path.name.isdecimal()]) == number
