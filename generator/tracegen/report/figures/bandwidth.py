@@ -1,7 +1,5 @@
 """How fast operations touch bytes, beside what memory can give, and what that shows of what bounds them."""
 
-import pandas as pd
-
 from tracegen.analysis import bandwidth, disk_waits
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
@@ -25,7 +23,8 @@ def _content(context: Context) -> Rows:
     machine = _machine(context, threads)
     memory, withheld = machine.memory_rate, machine.delayed_ns is None
     table = bandwidth.summed(of_phase, KEYS, machine)
-    whole, of_tokens = float(table["duration_ns"].sum()), float(_passes(context)["duration_ns"].sum())
+    whole = float(table["duration_ns"].sum())
+    of_tokens = float(context.of_kind(context.measured, context.phase)["duration_ns"].sum())
     shown = table.head(MOST).to_dict("records")
     return Rows(
         title=say.title(shown[0], memory, withheld=withheld),
@@ -58,7 +57,7 @@ def _content(context: Context) -> Rows:
 
 def _machine(context: Context, threads: int) -> bandwidth.Machine:
     """What the rates of this run’s passes are compared with."""
-    passes = _passes(context)
+    passes = context.of_kind(context.measured, context.phase)
     return bandwidth.Machine(
         memory_rate=bandwidth.rate_of(context.fact("host", "memory_rate"), threads),
         cache_bytes=context.fact("host", "last_level_cache_bytes"),
@@ -66,12 +65,6 @@ def _machine(context: Context, threads: int) -> bandwidth.Machine:
         pass_bytes=bandwidth.pass_bytes(context.timed, context.phase),
         delayed_ns=bandwidth.delayed_ns(passes, threads),
     )
-
-
-def _passes(context: Context) -> pd.DataFrame:
-    """The passes of the phase, of which the table is."""
-    timed = context.timed[(context.timed["phase"] == context.phase).to_numpy(bool)]
-    return context.measured[context.measured["pass_id"].isin(timed["pass_id"])]
 
 
 BANDWIDTH = Table(
