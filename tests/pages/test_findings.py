@@ -168,6 +168,8 @@ def test_computing_and_threads(collector: Collector, rows: Rows) -> None:
     assert found.measure == f"Computing {op}" and found.amount.value == pytest.approx(share)
     group, most = max(parts_of[op].items(), key=lambda of: of[1])
     assert [(a.words, a.value) for a in found.more] == [(f"of it for {group}", pytest.approx(most / share))]
+    shown = [row[3].bar for row in BANDWIDTH.content(collector).rows if row[0].text == op]
+    assert sum(bar or 0 for bar in shown) == pytest.approx(share), "the table that it cites has it"
     waited = one(collector, WAITING_KINDS)
     split = [parts for p, parts in split_by_hand(TABLES).items() if PASSES[p]["kind"] == "generate"]
     lasted = sum(p["end_ns"] - p["begin_ns"] for p in generate)
