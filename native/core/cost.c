@@ -60,19 +60,20 @@ static double event_beside_work(struct tt_writer * writer, const struct tt_compu
     return (double) took[1][N / 2] - (double) took[0][N / 2];
 }
 
-/* Takes the fastest of several rounds. The events go into a file of their own, deleted while it is open, so that the
-   cost of allocating chunks is part of the figure. event_ns is that or the cost beside work, whichever is larger. */
+/* Takes the fastest of several rounds. The events go into a file of their own, deleted afterwards, so that the cost of
+   allocating chunks is part of the figure. event_ns is that or the cost beside work, whichever is larger. */
 bool tt_measure_cost(struct tt_trace * trace, struct tt_cost * cost) {
     enum { ROUNDS = 5, N_NODES = 800, N_COMPUTES = 82, N = N_NODES * N_COMPUTES }; /* a round fills a chunk */
-    static const char            name[] = "cost-events";
     const struct tt_compute_work work   = { .n_nodes = N_NODES };
-    struct tt_budget             budget = { UINT64_MAX };
+    struct tt_budget             budget = { .left = UINT64_MAX, .outside = true };
     struct tt_writer             writer = { 0 };
+    char                         name[TT_NAME_BYTES];
+    tt_segment_name(trace, "cost", name);
+    name[strlen(name) - strlen(".tt")] = 0; /* no part of the trace, should it be left */
     if (!tt_segment_open(&writer.segment, trace->folder, name, trace->run_id, TT_SEGMENT_THREAD, 0, TT_THREAD_CHUNK,
                          &budget)) {
         return false;
     }
-    unlinkat(trace->folder, name, 0);
     cost->event_ns = cost->clock_ns = 1e9;
     for (int round = 0; round < ROUNDS; round++) {
         const uint64_t begin = tt_now();
@@ -97,6 +98,7 @@ bool tt_measure_cost(struct tt_trace * trace, struct tt_cost * cost) {
 
     cost->event_ns      = beside_work > cost->event_ns ? beside_work : cost->event_ns;
     const bool complete = writer.segment.header->dropped_records == 0;
-    tt_segment_close(&writer.segment, false);
+    tt_segment_discard(&writer.segment);
+    unlinkat(trace->folder, name, 0);
     return complete;
 }

@@ -289,3 +289,7 @@ void tt_faults_free(struct tt_writer * writer) {
         writer->faults = NULL;
     }
 }
+
+uint64_t tt_faults_own_bytes(const struct tt_writer * writer) {
+    return writer->faults ? writer->faults->segment.own_bytes : 0;
+}

@@ -70,8 +70,9 @@ static void * extend(struct tt_segment * segment, size_t bytes) {
         errno = EDQUOT;
         return NULL;
     }
-    const int failure = allocate(segment->fd, at, bytes);
-    void *    chunk   = failure ? MAP_FAILED : map_chunk(segment->fd, at, bytes);
+    const bool made = segment->budget->outside && tt_pages_made(segment->fd, segment->name, segment->file_bytes, bytes);
+    const int  failure = made ? 0 : allocate(segment->fd, at, bytes);
+    void *     chunk   = failure ? MAP_FAILED : map_chunk(segment->fd, at, bytes);
     if (chunk == MAP_FAILED) {
         const int error = failure ? failure : errno;
         if (ftruncate(segment->fd, at) == 0) { /* if it fails, zeros stay behind the last chunk: harmless */
@@ -81,12 +82,24 @@ static void * extend(struct tt_segment * segment, size_t bytes) {
         return NULL;
     }
     segment->file_bytes += bytes;
+    segment->own_bytes += made ? 0 : bytes;
     return chunk;
+}
+
+/* Writes the checksum of the chunk, while its bytes are near, and lets go of its pages. */
+static void seal_chunk(struct tt_segment * segment, size_t mapped_bytes) {
+    struct tt_chunk_header * chunk = segment->chunk;
+    chunk->crc                     = tt_crc32(0, segment->payload, segment->used);
+    __atomic_store_n(&chunk->sealed, 1, __ATOMIC_RELEASE);
+    unmap(chunk, mapped_bytes);
+    if (segment->budget->outside) {
+        tt_pages_done(segment->name, segment->chunk_at, mapped_bytes);
+    }
 }
 
 static void leave_chunk(struct tt_segment * segment) {
     if (segment->chunk) {
-        unmap(segment->chunk, segment->chunk->size_bytes);
+        seal_chunk(segment, segment->chunk->size_bytes);
     }
     segment->chunk   = NULL;
     segment->payload = NULL;
@@ -95,7 +108,8 @@ static void leave_chunk(struct tt_segment * segment) {
 
 bool tt_segment_open(struct tt_segment * segment, int folder, const char * name, const uint8_t run_id[16],
                      enum tt_segment_kind kind, uint32_t number, size_t chunk_bytes, struct tt_budget * budget) {
-    *segment    = (struct tt_segment) { .fd = -1, .chunk_bytes = chunk_bytes, .budget = budget };
+    *segment = (struct tt_segment) { .fd = -1, .chunk_bytes = chunk_bytes, .budget = budget };
+    snprintf(segment->name, sizeof segment->name, "%s", name);
     segment->fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (segment->fd < 0) {
         return false;
@@ -122,17 +136,17 @@ bool tt_segment_open(struct tt_segment * segment, int folder, const char * name,
     return true;
 }
 
-void tt_segment_name(const struct tt_trace * trace, const char * suffix, char out[64]) {
+void tt_segment_name(const struct tt_trace * trace, const char * suffix, char out[TT_NAME_BYTES]) {
     char * at = out;
     for (size_t i = 0; i < sizeof trace->run_id; i++) {
         at += snprintf(at, 3, "%02x", trace->run_id[i]);
     }
-    snprintf(at, 31, ".%s.tt", suffix);
+    snprintf(at, TT_NAME_BYTES - 2 * sizeof trace->run_id, ".%s.tt", suffix);
 }
 
 void tt_segment_of_thread(struct tt_segment * segment, struct tt_trace * trace, enum tt_segment_kind kind,
                           uint32_t place, size_t chunk_bytes) {
-    char suffix[16], name[64];
+    char suffix[8], name[TT_NAME_BYTES];
     snprintf(suffix, sizeof suffix, "%c%03u", kind == TT_SEGMENT_FAULTS ? 'f' : 't', place);
     tt_segment_name(trace, suffix, name);
     if (tt_segment_open(segment, trace->folder, name, trace->run_id, kind, trace->n_segments, chunk_bytes,
@@ -164,6 +178,7 @@ bool tt_segment_reserve(struct tt_segment * segment, size_t bytes) {
     chunk->sequence   = segment->sequence++;
     chunk->size_bytes = size;
     segment->chunk    = chunk;
+    segment->chunk_at = segment->file_bytes - size;
     segment->payload  = (uint8_t *) (chunk + 1);
     segment->room     = size - sizeof *chunk;
     segment->used     = 0;
@@ -177,45 +192,11 @@ void tt_segment_drop(struct tt_segment * segment, uint64_t records, uint64_t byt
     }
 }
 
-/* Reads each chunk back from the file and writes its checksum. */
-static void write_checksums(struct tt_segment * segment) {
-    enum { STEP = 1 << 18 };
-    uint8_t * buffer = malloc(STEP);
-    if (!buffer) {
-        return; /* unsealed chunks can be read, and the reader reports them */
-    }
-    uint64_t at = TT_PAGE;
-    while (at < segment->file_bytes) {
-        struct tt_chunk_header chunk;
-        if (pread(segment->fd, &chunk, sizeof chunk, (off_t) at) != (ssize_t) sizeof chunk) {
-            break;
-        }
-        uint32_t crc  = 0;
-        uint64_t done = 0;
-        while (done < chunk.committed) {
-            const size_t  step = chunk.committed - done < STEP ? (size_t) (chunk.committed - done) : STEP;
-            const ssize_t got  = pread(segment->fd, buffer, step, (off_t) (at + sizeof chunk + done));
-            if (got <= 0) {
-                break;
-            }
-            crc = tt_crc32(crc, buffer, (size_t) got);
-            done += (uint64_t) got;
-        }
-        chunk.crc    = crc;
-        chunk.sealed = done == chunk.committed;
-        if (pwrite(segment->fd, &chunk, sizeof chunk, (off_t) at) != (ssize_t) sizeof chunk) {
-            break;
-        }
-        at += chunk.size_bytes;
-    }
-    free(buffer);
-}
-
 void tt_segment_close(struct tt_segment * segment, bool in_use) {
     if (segment->fd < 0) {
         return;
     }
-    if (in_use) { /* a thread may still write: leave the mapping, and the chunks unsealed */
+    if (in_use) { /* a thread may still write: leave the mapping, and the last chunk unsealed */
         return;
     }
     if (segment->chunk) {
@@ -223,13 +204,21 @@ void tt_segment_close(struct tt_segment * segment, bool in_use) {
         const size_t old_size = segment->chunk->size_bytes;
         segment->file_bytes -= old_size - size;
         segment->chunk->size_bytes = size;
-        unmap(segment->chunk, old_size);
+        seal_chunk(segment, old_size);
         segment->chunk = NULL;
         if (ftruncate(segment->fd, (off_t) segment->file_bytes) != 0) {
             errno = 0; /* only disk space is lost: each chunk says where it ends */
         }
     }
-    write_checksums(segment);
     close(segment->fd);
     segment->fd = -1; /* the header page stays mapped: a thread that still runs may count a drop in it */
+}
+
+void tt_segment_discard(struct tt_segment * segment) {
+    if (segment->chunk) {
+        unmap(segment->chunk, segment->chunk->size_bytes);
+    }
+    unmap(segment->header, TT_PAGE);
+    close(segment->fd);
+    *segment = (struct tt_segment) { .fd = -1 };
 }

@@ -19,6 +19,9 @@ struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[25
     }
     pthread_mutex_init(&trace->lock, NULL);
     atomic_init(&trace->budget.left, max_bytes);
+    trace->budget.outside = true;
+    tt_pages_open();
+    tt_memory_open();
     trace->main.fd = -1;
     trace->clock   = tt_clock_choose();
     trace->folder  = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -27,7 +30,7 @@ struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[25
         tt_close(trace);
         return NULL;
     }
-    char name[64];
+    char name[TT_NAME_BYTES];
     tt_segment_name(trace, "main", name);
     if (!tt_segment_open(&trace->main, trace->folder, name, trace->run_id, TT_SEGMENT_MAIN, 0, MAIN_CHUNK,
                          &trace->budget)) {
@@ -66,6 +69,16 @@ void tt_seal(struct tt_trace * trace) {
         trace->sealed = true;
     }
     pthread_mutex_unlock(&trace->lock);
+}
+
+uint64_t tt_own_bytes(struct tt_trace * trace) {
+    pthread_mutex_lock(&trace->lock);
+    uint64_t bytes = trace->main.own_bytes;
+    for (struct tt_writer * writer = trace->writers; writer; writer = writer->next) {
+        bytes += writer->segment.own_bytes + tt_faults_own_bytes(writer);
+    }
+    pthread_mutex_unlock(&trace->lock);
+    return bytes;
 }
 
 void tt_close(struct tt_trace * trace) {

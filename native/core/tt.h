@@ -53,25 +53,35 @@ void     tt_map_clear(struct tt_map * map);
 void     tt_map_free(struct tt_map * map);
 uint64_t tt_hash(uint64_t seed, const void * data, size_t size); /* never 0 */
 
+/* pages.c: pages of the trace that somebody outside of the program's memory group makes */
+void tt_pages_open(void); /* reads TENSOR_TRACE_PAGES */
+/* Ask for `bytes` more of a file that ends at `at`, and wait for them. false: nobody makes pages; make them yourself. */
+bool tt_pages_made(int fd, const char * name, uint64_t at, uint64_t bytes);
+void tt_pages_done(const char * name, uint64_t at, uint64_t bytes); /* they may leave the cache when they are written */
+
 /* segment.c: one file of chunks */
 struct tt_budget {
     _Atomic uint64_t left;
+    bool             outside; /* somebody outside may make the pages */
 };
 struct tt_segment {
     int                      fd;
-    uint64_t                 file_bytes;  /* size of the file: where the next chunk begins */
+    uint64_t                 file_bytes; /* size of the file: where the next chunk begins */
     size_t                   chunk_bytes; /* smallest chunk to allocate */
     uint32_t                 sequence;
     uint8_t *                payload; /* of the current chunk, or NULL */
     size_t                   room, used;
     struct tt_chunk_header * chunk;
+    uint64_t                 chunk_at; /* where the chunk begins in the file */
     struct tt_file_header *  header;
     struct tt_budget *       budget;
+    uint64_t                 own_bytes; /* of the file: those whose pages nobody outside made */
+    char                     name[TT_NAME_BYTES];
 };
 bool tt_segment_open(struct tt_segment * segment, int folder, const char * name, const uint8_t run_id[16],
                      enum tt_segment_kind kind, uint32_t number, size_t chunk_bytes, struct tt_budget * budget);
 struct tt_trace;
-void tt_segment_name(const struct tt_trace * trace, const char * suffix, char out[64]); /* RUNID.suffix.tt */
+void tt_segment_name(const struct tt_trace * trace, const char * suffix, char out[TT_NAME_BYTES]); /* RUNID.suffix.tt */
 /* Add the segment of a thread to a trace, under its lock. Where it cannot be opened, its drops are counted in the header
    of the main segment. */
 void tt_segment_of_thread(struct tt_segment * segment, struct tt_trace * trace, enum tt_segment_kind kind,
@@ -82,8 +92,9 @@ bool tt_segment_reserve(struct tt_segment * segment, size_t bytes);
 void tt_segment_explain(struct tt_segment * segment, int error);
 /* Count records and bytes that were not written. */
 void tt_segment_drop(struct tt_segment * segment, uint64_t records, uint64_t bytes);
-/* Write the checksums and close; in_use: a thread may still write, so leave the file open and unsealed. */
+/* Write the last checksum and close; in_use: a thread may still write, so leave the file open and that chunk unsealed. */
 void tt_segment_close(struct tt_segment * segment, bool in_use);
+void tt_segment_discard(struct tt_segment * segment); /* of a deleted file: its pages, too, are free then */
 
 /* Make the next `bytes` of the payload valid for readers of the file. */
 static inline void tt_segment_commit(struct tt_segment * segment, size_t bytes) {
@@ -121,6 +132,7 @@ struct tt_writer;
 struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[256]);
 /* Write the end record and the checksums. Other threads may still call: later records are ignored and not counted. */
 void     tt_seal(struct tt_trace * trace);
+uint64_t tt_own_bytes(struct tt_trace * trace); /* of its files: those whose pages nobody outside made */
 void     tt_close(struct tt_trace * trace); /* seal and free; no other thread may use the trace any more */
 uint32_t tt_next_pass(struct tt_trace * trace);
 void     tt_skip_pass(struct tt_trace * trace); /* a pass outside the window: it takes a number, but is not recorded */
@@ -167,6 +179,10 @@ void tt_devices_begin_load(struct tt_trace * trace, const char * path, struct tt
 void tt_devices_end(struct tt_trace * trace, struct tt_devices * begin, uint32_t pass, uint32_t load);
 void tt_cache_write(struct tt_trace * trace, uint32_t pass, uint32_t load);
 
+/* memory.c: what the memory group of the program holds */
+void tt_memory_open(void); /* reads TENSOR_TRACE_MEMORY */
+void tt_memory_write(struct tt_trace * trace, uint32_t pass, uint32_t load);
+
 /* residency.c: which pages of the mapped files are in memory */
 void tt_residency_write(struct tt_trace * trace, uint32_t pass, uint32_t load);
 
@@ -204,13 +220,14 @@ void tt_wake_unblock(const sigset_t * was);
 
 /* faults.c: page faults of the threads that record */
 struct tt_faults;
-void tt_faults_start(struct tt_trace * trace); /* TENSOR_TRACE_FAULTS=1; says in the trace why not */
-void tt_faults_stop(struct tt_trace * trace); /* all writers are closed */
-void tt_faults_watch(struct tt_writer * writer); /* under the lock: this thread has this writer from now on */
-void tt_faults_collect(struct tt_writer * writer); /* write the faults that the kernel has noted so far */
-void tt_faults_end(struct tt_writer * writer); /* its thread is about to end */
-void tt_faults_close(struct tt_writer * writer); /* the trace ends: seal the segment */
-void tt_faults_free(struct tt_writer * writer);
+void     tt_faults_start(struct tt_trace * trace); /* TENSOR_TRACE_FAULTS=1; says in the trace why not */
+void     tt_faults_stop(struct tt_trace * trace); /* all writers are closed */
+void     tt_faults_watch(struct tt_writer * writer); /* under the lock: this thread has this writer from now on */
+void     tt_faults_collect(struct tt_writer * writer); /* write the faults that the kernel has noted so far */
+void     tt_faults_end(struct tt_writer * writer); /* its thread is about to end */
+void     tt_faults_close(struct tt_writer * writer); /* the trace ends: seal the segment */
+void     tt_faults_free(struct tt_writer * writer);
+uint64_t tt_faults_own_bytes(const struct tt_writer * writer); /* of its segment; see tt_own_bytes */
 /* The waits at barriers inside an op are written beside the faults: they tell who waited for whose fault. Of one op at
    most TT_MOST_BARRIERS; those beyond it are part of the op's time all the same. */
 enum { TT_MOST_BARRIERS = 256 };

@@ -58,6 +58,7 @@ void tensor_trace_load_end(void) {
         tt_residency_write(tt_process, TT_NONE, record.load);
     }
     tt_cache_write(tt_process, TT_NONE, record.load);
+    tt_memory_write(tt_process, TT_NONE, record.load);
 }
 
 /* mincore tells which pages of a file are in memory only to those who may write it; for others it reports all pages. */

@@ -222,6 +222,7 @@ static void write_pass_end(int status, const struct tt_moment * ended, const str
         tt_residency_write(tt_process, pass.pass, TT_NONE);
     }
     tt_cache_write(tt_process, pass.pass, TT_NONE);
+    tt_memory_write(tt_process, pass.pass, TT_NONE);
 }
 
 void tensor_trace_pass_end(int status) {

@@ -24,6 +24,13 @@ static sem_t            end_request; /* posted by the signal that ends the trace
 
 static void switch_to(bool on) { __atomic_store_n(&tensor_trace_on, on, __ATOMIC_RELAXED); }
 
+/* Of what the trace takes of the memory that the program may have. */
+static void note_own_bytes(void) {
+    char text[32];
+    snprintf(text, sizeof text, "%llu", (unsigned long long) tt_own_bytes(tt_process));
+    tt_info(tt_process, "pages.own_bytes", text);
+}
+
 /* Ends the trace. Nothing is freed: other threads may be in a hook. */
 static void finish(void) {
     if (tt_process) {
@@ -31,6 +38,7 @@ static void finish(void) {
         if (tt_write_late) {
             tt_write_late(NULL);
         }
+        note_own_bytes();
         tt_seal(tt_process);
         switch_to(false);
     }

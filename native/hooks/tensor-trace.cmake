@@ -13,6 +13,8 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/graphs.c
         ${TENSOR_TRACE_SOURCE}/map.c
         ${TENSOR_TRACE_SOURCE}/mapped.c
+        ${TENSOR_TRACE_SOURCE}/memory.c
+        ${TENSOR_TRACE_SOURCE}/pages.c
         ${TENSOR_TRACE_SOURCE}/record.c
         ${TENSOR_TRACE_SOURCE}/residency.c
         ${TENSOR_TRACE_SOURCE}/ring.c

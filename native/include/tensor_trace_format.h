@@ -19,8 +19,9 @@
  *           tt_chunk_header; `committed` bytes of payload follow, the rest of the
  *           chunk is unused. `committed` is stored with release order after the
  *           bytes that it counts, so a killed process leaves a readable prefix.
- *           A sealed chunk is final and has the CRC-32 (IEEE) of its payload; an
- *           unsealed chunk means that the process did not end in order.
+ *           A sealed chunk is final and has the CRC-32 (IEEE) of its payload: it is
+ *           sealed when it is full. An unsealed chunk means that the process did not end
+ *           in order.
  *           Nothing is overwritten: what does not fit is dropped and counted in the
  *           file header, with the reason: a limit (of the trace or a disk quota), no
  *           space, or another error.
@@ -129,7 +130,8 @@ enum tt_type {
     TT_HOOKS = 26, /* struct tt_hooks: what tracing a pass cost beside its ops; after its end */
     TT_SCHEDULE = 27, /* struct tt_schedule: how the threads of a pass got processors; after its end */
     TT_DEVICE   = 28, /* struct tt_device: what a device that holds model files did; after the end of a load or pass */
-    TT_CACHE = 29, /* struct tt_cache: pages of a model file in the kernel's cache; after the end of a load or pass */
+    TT_CACHE  = 29, /* struct tt_cache: pages of a model file in the kernel's cache; after the end of a load or pass */
+    TT_MEMORY = 30, /* struct tt_memory: what the memory group of the program holds; after the end of a load or pass */
 };
 
 struct tt_record {
@@ -317,6 +319,13 @@ struct tt_cache { /* what cachestat(2) says of a mapped file when a load or pass
     uint32_t page_bytes;
 };
 
+struct tt_memory { /* what memory.stat says of the program's group; TT_UNKNOWN: it does not say so */
+    uint64_t anon_bytes; /* of no file: heap, stacks, copied weights, the KV cache */
+    uint64_t file_bytes; /* pages of files that the group touched first */
+    uint32_t pass; /* or TT_NONE ... */
+    uint32_t load; /* ... and then the load that ended */
+};
+
 struct tt_end {
     uint64_t wall_ns; /* CLOCK_REALTIME at time_ns of the record */
     uint64_t n_passes;
@@ -457,6 +466,20 @@ struct tt_barrier_wait { /* at a barrier inside an op */
     uint32_t os_thread, kind;
 };
 
+/* ---- not in a file: what a traced process asks of whoever makes pages for it (TENSOR_TRACE_PAGES) ---- */
+
+enum { TT_NAME_BYTES = 44 }; /* RUNID.t000.tt and its end */
+enum tt_page_wish {
+    TT_PAGES_MAKE = 1, /* write zeros behind the end of the file, which is at `at` */
+    TT_PAGES_DROP = 2, /* these pages are final: write them, and drop them from the cache */
+};
+
+struct tt_page_request {
+    uint64_t at, bytes;
+    char     name[TT_NAME_BYTES]; /* of the segment, in the folder of the trace */
+    uint32_t wish; /* enum tt_page_wish */
+};
+
 #define TT_ASSERT_SIZE(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
 TT_ASSERT_SIZE(tt_file_header, 88);
 TT_ASSERT_SIZE(tt_chunk_header, 64);
@@ -481,6 +504,8 @@ TT_ASSERT_SIZE(tt_residency, 32);
 TT_ASSERT_SIZE(tt_device_counts, 56);
 TT_ASSERT_SIZE(tt_device, 136);
 TT_ASSERT_SIZE(tt_cache, 56);
+TT_ASSERT_SIZE(tt_memory, 24);
+TT_ASSERT_SIZE(tt_page_request, 64);
 TT_ASSERT_SIZE(tt_end, 32);
 TT_ASSERT_SIZE(tt_op, TT_UNIT);
 TT_ASSERT_SIZE(tt_long_op, 2 * TT_UNIT);

@@ -366,6 +366,14 @@ static void dump_cache(struct bytes * in, size_t at) {
            cache.page_bytes, cache.cached, cache.dirty, cache.writeback, cache.evicted, cache.recently_evicted);
 }
 
+static void dump_memory(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, struct tt_memory, memory);
+    print_number("pass", memory.pass);
+    print_number("load", memory.load);
+    printf(" anon_bytes=%" PRIu64 " file_bytes=%" PRIu64, memory.anon_bytes, memory.file_bytes);
+}
+
 static void dump_end(struct bytes * in, size_t at) {
     (void) at;
     TAKE(in, struct tt_end, end);
@@ -412,6 +420,7 @@ static const struct {
     [TT_SCHEDULE]   = { "schedule", dump_schedule },
     [TT_DEVICE]     = { "device", dump_device },
     [TT_CACHE]      = { "cache", dump_cache },
+    [TT_MEMORY]     = { "memory", dump_memory },
 };
 
 void dump_records(struct bytes chunk) {

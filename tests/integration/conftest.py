@@ -158,7 +158,8 @@ def written(model: Path, name: str = "case", **settings: object) -> Path:
     """Write an experiment with these settings beside the usual ones, below the current folder; its folder."""
     folder = Path("experiments") / name
     folder.mkdir(parents=True, exist_ok=True)
-    everything = {"question": "Why?", "model": str(model), "prompt": "The page", "tokens": 2, **settings}
+    everything = {"question": "Why?", "model": str(model), "prompt": "The page", "tokens": 2, "control": False}
+    everything |= settings
     (folder / "experiment.toml").write_text("".join(f"{key} = {json.dumps(of)}\n" for key, of in everything.items()))
     return folder
 
@@ -172,7 +173,7 @@ def stored(experiment: Experiment, folder: Path, build: Build) -> LoadedRun:
 
 def cold_experiment(model: Path, tokens: int, **more: Any) -> Experiment:
     """Operations read the file themselves, from a cold page cache."""
-    settings = dict(warmup=False, repack=False, prefault=False, page_cache="cold", residency=True) | more
+    settings = dict(warmup=False, repack=False, prefault=False, page_cache="cold", residency=True, control=False) | more
     return Experiment("cold", "What is read?", str(model), "The memory page", tokens, **settings)
 
 

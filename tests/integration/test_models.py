@@ -28,7 +28,7 @@ pytestmark = pytest.mark.llama
 
 PROMPT = "The memory of the disk"
 # a busy machine may earn these warnings
-OF_THE_MACHINE = {"interference", "tracing_cost", "even_tokens", "not_stopped"}
+OF_THE_MACHINE = {"observer", "interference", "tracing_cost", "even_tokens", "not_stopped"}
 # products that llama.cpp names after what they are for, and not after their weight
 OF_ANOTHER_WEIGHT = r"result_output|q_nope_absorbed-\d|fattn_mla-\d"
 # between the nodes of layers, but shared by them; the mask is copied in releases before 0.3.36

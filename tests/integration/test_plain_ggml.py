@@ -29,7 +29,7 @@ HOOKED = {
     "ggml/src/ggml-cpu/ggml-cpu.cpp",
 }  # fmt: skip
 CHOSEN = ((2, 3, 9), (2, 3, 10))
-FOLLOWS_THE_MACHINE = {"tracing_cost", "interference", "not_stopped"}  # of passes of some microseconds
+FOLLOWS_THE_MACHINE = {"observer", "tracing_cost", "interference", "not_stopped"}  # of passes of some microseconds
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tracegen.measure.capture import trace_pages
 from tracegen.readers.native import fault_records, recorded, records, segments, units
 
 pytestmark = pytest.mark.native
@@ -17,7 +18,7 @@ HEADER = (Path(__file__).parents[2] / "native/include/tensor_trace_format.h").re
 TYPES = HEADER.partition("enum tt_type {")[2].partition("};")[0]
 STRUCTS = [
     ("tt_file_header", segments._FILE_HEADER), ("tt_chunk_header", segments._CHUNK_HEADER),
-    ("tt_record", records._RECORD),
+    ("tt_record", records._RECORD), ("tt_page_request", trace_pages._REQUEST),
     *((name, records._TAKERS[int(n)][0]) for n, name in re.findall(r"= (\d+), +/\* struct (\w+)", TYPES)),
 ]  # fmt: skip
 ARRAYS: dict[str, np.dtype[np.void]] = {

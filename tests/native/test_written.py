@@ -45,7 +45,7 @@ def _rows(dump: list[str], kind: str) -> list[dict[str, str]]:
 def test_the_c_tests_pass(build: Build) -> None:
     log = (build("test") / "test.log").read_text()
     counts = re.findall(r"(\d+) passed, (\d+) failed", log)
-    assert len(counts) == 8 and all(int(passed) > 0 and failed == "0" for passed, failed in counts)
+    assert len(counts) == 10 and all(int(passed) > 0 and failed == "0" for passed, failed in counts)
 
 
 def test_passes(trace: NativeTrace, dump: list[str]) -> None:
@@ -190,6 +190,15 @@ def test_the_cache(of_model: NativeTrace, trace: NativeTrace, dump: list[str]) -
     for name in ("cached", "dirty", "evicted", "recently_evicted"):
         assert table[f"{name}_pages"].tolist() == [int(row[name]) for row in _rows(dump, "cache")]
     assert table["evicted_pages"].tolist() == [0, 10, 20, 30]
+
+
+def test_the_memory_of_the_group(of_model: NativeTrace, dump: list[str]) -> None:
+    table = of_model.tables["memory"]
+    rows = [
+        (i, kind, int(row[f"{kind}_bytes"])) for i, row in enumerate(_rows(dump, "memory")) for kind in ("anon", "file")
+    ]
+    assert rows[1] == (0, "file", 2**64 - 1)  # the kernel does not say: no row
+    assert [(row.pass_id, row.kind, row.resident_bytes) for row in table.itertuples()] == [rows[0], *rows[2:]]
 
 
 def test_buffers(trace: NativeTrace) -> None:

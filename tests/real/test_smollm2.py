@@ -23,7 +23,7 @@ from tracegen.storing.resources import folder as resource_folder
 
 pytestmark = pytest.mark.llama
 
-OF_BUSY_MACHINES = {"interference", "tracing_cost", "even_tokens"}  # checks that depend on what else runs
+OF_BUSY_MACHINES = {"observer", "interference", "tracing_cost", "even_tokens"}  # checks that depend on what else runs
 OF_BINDINGS = """
 import sys
 from llama_cpp import Llama

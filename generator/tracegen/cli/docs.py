@@ -26,6 +26,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Conditions of the measurement": (
         "prefault", "page_cache", "residency", "faults", "disk", "processors", "nice", "mlock_gb", "memory_limit_gb",
+        "control",
     ),
     "Storing and publishing": ("private", "asks", "tags", "repeat"),
 }  # fmt: skip

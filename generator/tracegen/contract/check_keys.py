@@ -41,6 +41,7 @@ class Key(StrEnum):
     REQUESTS_RECORDED = "requests_recorded", "Every read of the model’s devices was recorded"
     REQUESTS_AGREE = "requests_agree", "Requests agree with the device’s counters"
     TRACING_COST = "tracing_cost", "Cost of tracing, of the passes' undisturbed time"
+    OBSERVER = "observer", "Speed agrees with that of the same program untraced"
     INTERFERENCE = "interference", "Time that threads waited for a processor"
     NOT_STOPPED = "not_stopped", "Passes that stood still"
     EVEN_TOKENS = "even_tokens", "Mean and median of the token times agree"

@@ -44,6 +44,7 @@ class Experiment:
     flash_attention: Literal["auto", "on", "off"] = "auto"
     mlock_gb: float | None = None
     memory_limit_gb: float | None = None
+    control: Literal["auto"] | bool | int = "auto"
     private: bool = False
     tags: tuple[str, ...] = ()
     asks: Literal["", "waiting", "time", "bytes", "memory", "experts"] = ""
@@ -55,6 +56,13 @@ class Experiment:
     def records_faults(self) -> bool:
         """Whether page faults are recorded: as set, else where operations read the mapped file themselves."""
         return self.mmap and not self.prefault if self.faults is None else self.faults
+
+    @property
+    def controls(self) -> int:
+        """How often the program runs untraced, too: as set, else once where the tracer's memory could matter."""
+        short = self.mlock_gb is not None or self.memory_limit_gb is not None
+        cold = self.mmap and not self.prefault and self.page_cache == "cold"
+        return int(short or cold) if self.control == "auto" else int(self.control)
 
 
 @dataclass(frozen=True)

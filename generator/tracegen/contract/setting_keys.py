@@ -74,6 +74,7 @@ def _are_processors(value: object) -> bool:
 
 
 MOST_TAGS = 12
+MOST_CONTROLS = 100
 _TAG = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,22}[a-z0-9])?")
 
 
@@ -111,6 +112,11 @@ KEYS: Mapping[str, Setting] = _explained({
     "nice": _whole(-20, 19),
     "mlock_gb": _GIB,
     "memory_limit_gb": _GIB,
+    "control": Setting(
+        "text, switch or whole number",
+        f'"auto", true, false or a whole number from 0 to {MOST_CONTROLS}',
+        lambda value: value == "auto" or (isinstance(value, int) and 0 <= value <= MOST_CONTROLS),
+    ),
     "flash_attention": _word("auto", "on", "off"),
     "private": _SWITCH,
     "asks": _word("waiting", "time", "bytes", "memory", "experts"),
@@ -131,7 +137,7 @@ REQUIRED = ("question", "model", "tokens")
 
 # A setting that has several values in a matrix is a factor.
 MOST_CELLS, MOST_RUNS = 1000, 10_000
-_NO_FACTORS = ("question", "asks", "private", "repeat", "limits", "matrix", "tags")
+_NO_FACTORS = ("question", "asks", "private", "repeat", "limits", "matrix", "tags", "control")
 FACTORS = (*(key for key in KEYS if key not in _NO_FACTORS), "llama_cpp")
 
 

@@ -23,6 +23,12 @@ _MODEL: Mapping[str, Any] = {
     "n_tensors": COUNT, "n_layers": COUNT, "n_experts": COUNT, "n_experts_used": COUNT, "random_weights": FLAG,
     "origin": TEXT, "licence": TEXT, "metadata": ({},),
 }  # fmt: skip
+_EXECUTION: Mapping[str, Any] = {
+    NEEDED: ("seconds", "prompt_tokens", "prompt_ms", "eval_runs", "eval_ms", "others_share", "failure"),
+    "seconds": float, "prompt_tokens": COUNT, "prompt_ms": NUMBER, "eval_runs": COUNT, "eval_ms": NUMBER,
+    "processor_s": NUMBER, "minor_faults": COUNT, "major_faults": COUNT, "read_bytes": COUNT, "written_bytes": COUNT,
+    "others_share": NUMBER, "peak_bytes": COUNT, "times_reached": COUNT, "failure": TEXT,
+}  # fmt: skip
 # What `runs.facts` and `runs.imported_facts` write; what a page reads of it, it takes as these kinds.
 FACTS: Mapping[str, Any] = {
     "settings": {
@@ -33,6 +39,10 @@ FACTS: Mapping[str, Any] = {
     "slot": {
         NEEDED: ("matrix", "factors", "round", "number", "of"), "matrix": str, "factors": {ANY: str}, "round": int,
         "number": int, "of": int,
+    },
+    "control": {
+        NEEDED: ("untraced", "traced", "without_limit"), "untraced": [_EXECUTION], "traced": _EXECUTION,
+        "without_limit": (_EXECUTION,),
     },
     "command": [str],
     "exit_status": COUNT,

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -23,12 +24,38 @@ _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
+class Used:
+    """What a program and those that it waited for used, as the kernel counts it: bytes that it read from devices."""
+
+    processor_s: float
+    minor_faults: int
+    major_faults: int
+    read_bytes: int
+
+    @classmethod
+    def so_far(cls) -> "Used":
+        """The sum over all programs that this process has waited for."""
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return cls(usage.ru_utime + usage.ru_stime, usage.ru_minflt, usage.ru_majflt, usage.ru_inblock * 512)
+
+    def since(self, before: "Used") -> "Used":
+        """What was used since `before`."""
+        return Used(
+            self.processor_s - before.processor_s,
+            self.minor_faults - before.minor_faults,
+            self.major_faults - before.major_faults,
+            self.read_bytes - before.read_bytes,
+        )
+
+
+@dataclass(frozen=True)
 class Completed:
-    """How a program ended: its exit status (negative: the signal that killed it) and its duration."""
+    """How a program ended: its exit status (negative: the signal that killed it), its duration, what it used."""
 
     status: int
     seconds: float
     timed_out: bool = False
+    used: Used | None = None
 
     @property
     def ending(self) -> str:
@@ -66,7 +93,7 @@ def run_program(
     `timeout_s` the program is stopped; it ends with tracegen too, when that is killed. Raises EnvironmentFailure when
     it cannot be started.
     """
-    begin = time.monotonic()
+    begin, used = time.monotonic(), Used.so_far()
     with noticed_interrupts() as interrupts, stdout.open("wb") as out, stderr.open("wb") as err:
         child = _launched(
             command,
@@ -90,12 +117,14 @@ def run_program(
                         break
                     if timeout_s is not None and time.monotonic() - begin > timeout_s:
                         status = _stop(child)
-                        return Completed(status, time.monotonic() - begin, timed_out=True)
+                        return Completed(
+                            status, time.monotonic() - begin, timed_out=True, used=Used.so_far().since(used)
+                        )
         finally:
             _stop(child)
     if interrupts.count:
         raise KeyboardInterrupt
-    return Completed(status, time.monotonic() - begin)
+    return Completed(status, time.monotonic() - begin, used=Used.so_far().since(used))
 
 
 def _launched(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
@@ -142,7 +171,7 @@ class Beside:
         before: Callable[[], None] | None = None,
     ) -> None:
         """Start the program."""
-        self._begin = time.monotonic()
+        self._begin, self._used = time.monotonic(), Used.so_far()
         self._interactive = interactive
         keyboard = sys.stdin is not None and sys.stdin.isatty()
         self._child = _launched(
@@ -176,7 +205,7 @@ class Beside:
                 f"{error.filename}: the output of the program could not be kept: {error.strerror}; "
                 "free space and run again"
             ) from error
-        return Completed(status, time.monotonic() - self._begin)
+        return Completed(status, time.monotonic() - self._begin, used=Used.so_far().since(self._used))
 
     def interrupt(self, patience_s: float = 10.0) -> Completed:
         """Send SIGINT, and SIGKILL if it has not ended after `patience_s` seconds; return how it ended.

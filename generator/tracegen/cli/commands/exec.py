@@ -2,6 +2,8 @@
 
 import math
 import re
+from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -40,6 +42,9 @@ class Exec(Verb):
 @click.option("--passes", metavar="N|A-B")
 @click.option("--limit", type=WHOLE, metavar="BYTES", default=8 << 30)
 @click.option("--mlock-gb", type=NUMBER, metavar="N")
+@click.option("--memory-limit-gb", type=NUMBER, metavar="N")
+@click.option("--cold", metavar="FILE", type=PLACE, multiple=True)
+@click.option("--control", type=WHOLE, metavar="N", default=0)
 @click.option("--question", metavar="TEXT", default=QUESTION)
 @click.option("--private", is_flag=True)
 @click.option("--interactive", is_flag=True)
@@ -56,6 +61,9 @@ def command(
     passes: str | None,
     limit: int,
     mlock_gb: float | None,
+    memory_limit_gb: float | None,
+    cold: tuple[str, ...],
+    control: int,
     question: str,
     private: bool,
     interactive: bool,
@@ -79,11 +87,14 @@ def command(
     from tracegen.publishing.experiments import refuse_same_name
     from tracegen.storing.progress import Progress
 
-    if mlock_gb is not None and not KEYS["mlock_gb"].holds(mlock_gb):
-        raise SettingsError(f"--mlock-gb: is {mlock_gb}; must be {KEYS['mlock_gb'].allowed}")
+    for option, size in (("mlock_gb", mlock_gb), ("memory_limit_gb", memory_limit_gb)):
+        if size is not None and not KEYS[option].holds(size):
+            raise SettingsError(f"--{option.replace('_', '-')}: is {size}; must be {KEYS[option].allowed}")
+    _check_control(control, cold, interactive=interactive)
     observation = Observation(
         check_name(name), program, question, after, for_s, passes, limit,
         private or privacy.asked_for(EXPERIMENTS / name), interactive, attach, faults, disk, mlock_gb,
+        memory_limit_gb, tuple(map(Path, cold)), control,
     )  # fmt: skip
     refuse_same_name(EXPERIMENTS / observation.name)
     if (EXPERIMENTS / observation.name / "experiment.toml").is_file():
@@ -93,6 +104,18 @@ def command(
     if status and not run.facts.get("stopped", False):
         raise EnvironmentFailure(f"{program[0]}: {ending(status)}; its run is stored, see its output")
     return code
+
+
+def _check_control(control: int, cold: Sequence[str], *, interactive: bool) -> None:
+    from tracegen.contract.setting_keys import MOST_CONTROLS
+
+    if not 0 <= control <= MOST_CONTROLS:
+        raise SettingsError(f"--control: is {control}; must be a whole number from 0 to {MOST_CONTROLS}")
+    if control and interactive:
+        raise SettingsError("--control: runs the program again without a keyboard; leave --interactive out")
+    for file in cold:
+        if not Path(file).is_file():
+            raise SettingsError(f"--cold: {file}: there is no such file")
 
 
 def _check_window(after: float | None, for_s: float | None, passes: str | None, limit: int) -> None:

@@ -20,6 +20,9 @@ from tracegen.measure.capture.locked import GIB, bytes_of, kib_of, plain
 
 # by version: the file of the limit of memory, and that of swap (version 1: of memory and swap together)
 _FILES = {1: ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"), 2: ("memory.max", "memory.swap.max")}
+# Version 1 limits memory and swap together, and counts how often a limit was reached for memory alone (Linux 6.18). So
+# that this is the limit that is reached, the other is larger by the most that is charged at once: a large folio.
+_SWAP_SLACK = 2 << 20
 _PATIENCE_S = 5.0  # how long the kernel may take to remove the processes from a cgroup
 
 
@@ -52,6 +55,11 @@ class Limit:
         """Move the calling process into the cgroup. Raises OSError."""
         (self.folder / "cgroup.procs").write_text("0")
 
+    @property
+    def statistics(self) -> Path:
+        """The kernel's file that says how much memory of which kind the program has."""
+        return self.folder / "memory.stat"
+
     def read(self) -> Limited:
         """What the kernel reports now."""
         if self.version == 1:
@@ -72,10 +80,9 @@ class Limit:
         limit = number_of(self.folder / "memory.limit_in_bytes")
         with_swap = number_of(self.folder / "memory.memsw.limit_in_bytes")
         peak = number_of(self.folder / "memory.max_usage_in_bytes")
-        # the kernel asks the limit with swap first, and where that refuses does not ask the other
-        counts = [number_of(self.folder / f"memory.{part}failcnt") for part in ("", "memsw.")]
-        reached = sum(count or 0 for count in counts)
-        counted = reached > 0 or (peak is not None and limit is not None and peak < limit)  # Linux 6.18 counts none
+        reached = number_of(self.folder / "memory.failcnt")
+        # some kernels count nothing
+        counted = reached or (peak is not None and limit is not None and peak < limit)
         return Limited(
             asked_bytes=self.asked_bytes,
             limit_bytes=limit,
@@ -125,10 +132,11 @@ def refuse_limit(gib: float) -> tuple[Path, int]:
 
 
 @contextmanager
-def memory_limit(gib: float | None) -> Iterator[Limit | None]:
+def memory_limit(gib: float | None, *, lifted: bool = False) -> Iterator[Limit | None]:
     """During the block, a cgroup that limits memory to `gib` GiB and forbids swap; None without a limit.
 
-    Raises SettingsError as `refuse_limit` does, EnvironmentFailure when the kernel refuses the cgroup or its removal.
+    With `lifted` the cgroup counts, and limits nothing: what would the program take? Raises SettingsError as
+    `refuse_limit` does, EnvironmentFailure when the kernel refuses the cgroup or its removal.
     """
     if gib is None:
         yield None
@@ -138,10 +146,13 @@ def memory_limit(gib: float | None) -> Iterator[Limit | None]:
         folder = _new(cgroup, "tracegen-run-")
         try:
             limit = Limit(folder, bytes_of(gib), version)
-            _write(folder / _FILES[version][0], str(limit.asked_bytes))
             swap = folder / _FILES[version][1]
+            if lifted:
+                yield limit
+                return
+            _write(folder / _FILES[version][0], str(limit.asked_bytes))
             if swap.exists():
-                _write(swap, "0" if version == 2 else str(limit.asked_bytes))
+                _write(swap, "0" if version == 2 else str(limit.asked_bytes + _SWAP_SLACK))
             elif kib_of(PROC / "meminfo", "SwapTotal"):
                 raise EnvironmentFailure(
                     f"memory_limit_gb: {folder}: cannot limit swap; turn swap off (swapoff -a), or boot with "

@@ -5,6 +5,7 @@ import errno
 import mmap
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,6 +116,18 @@ def fill(paths: Sequence[Path]) -> None:
         f"{first.path}: only {first.cached_bytes} of {first.size_bytes} bytes stay in the page cache; free memory, or "
         "choose another page_cache"
     )
+
+
+def touch_programs(folder: Path) -> None:
+    """Read llama.cpp's programs and libraries in a folder: no execution waits for them, or is charged for their pages.
+
+    A folder without its libraries is left alone: the program is another one.
+    """
+    if any(folder.glob("libggml*.so*")):
+        for path in sorted(folder.iterdir()):
+            if path.is_file() and (os.access(path, os.X_OK) or ".so" in path.suffixes):
+                with suppress(EnvironmentFailure):  # one that cannot be read is not what runs
+                    _read(path)
 
 
 def _read(path: Path) -> None:

@@ -40,12 +40,17 @@ def command_for(experiment: Experiment, program: Path, model: Path, *, has_load_
     return (*command, *experiment.flags)
 
 
-def environment_for(experiment: Experiment, trace: Path) -> dict[str, str]:
-    """The environment that measures an experiment."""
+def environment_for(experiment: Experiment, trace: Path, **more: object) -> dict[str, str]:
+    """The environment that measures an experiment; `more` settings of the tracer belong to the place of this run."""
     return tracer_environment(
         trace, experiment.max_trace_bytes, experiment.records_faults,
-        PREFAULT=int(experiment.prefault), RESIDENCY=int(experiment.residency),
+        PREFAULT=int(experiment.prefault), RESIDENCY=int(experiment.residency), **more,
     )  # fmt: skip
+
+
+def untraced_environment(experiment: Experiment) -> dict[str, str]:
+    """The environment in which the same build runs untraced, and maps the model as the experiment says."""
+    return {"GGML_NO_BACKTRACE": "1", "TENSOR_TRACE_DIR": "", "TENSOR_TRACE_PREFAULT": str(int(experiment.prefault))}
 
 
 def tracer_environment(trace: Path, max_bytes: int, faults: bool, **more: object) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tracegen.measure.capture.limited import Limit, memory_limit
-from tracegen.measure.capture.locked import Locked, locked_memory, oom_kills
+from tracegen.measure.capture.locked import Locked, oom_kills
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,11 @@ class Pressure:
         if self.locked:  # otherwise the kernel would kill tracegen, which holds most memory
             Path("/proc/self/oom_score_adj").write_text("1000")
 
+    @property
+    def tracer(self) -> dict[str, object]:
+        """Settings of the tracer: where it reads how much memory the program has."""
+        return {"MEMORY": self.limit.statistics} if self.limit else {}
+
     def facts(self) -> dict[str, Any]:
         """The entries of run.json about it; without those that are not set."""
         return {
@@ -55,10 +60,11 @@ class Pressure:
 
 
 @contextmanager
-def under_pressure(mlock_gb: float | None, memory_limit_gb: float | None, needed: int = 0) -> Iterator[Pressure]:
-    """During the block, lock `mlock_gb` GiB and limit memory to `memory_limit_gb` GiB; None: not set.
+def under_pressure(locked: Locked | None, memory_limit_gb: float | None, *, lifted: bool = False) -> Iterator[Pressure]:
+    """During the block, limit memory to `memory_limit_gb` GiB (None: not set), beside the memory that is locked.
 
-    `needed` bytes stay available. Raises SettingsError or EnvironmentFailure when this machine does not allow it.
+    `lifted`: only count what the program takes. Raises SettingsError or EnvironmentFailure when this machine does not
+    allow it.
     """
-    with locked_memory(mlock_gb, needed) as locked, memory_limit(memory_limit_gb) as limit:
+    with memory_limit(memory_limit_gb, lifted=lifted) as limit:
         yield Pressure(locked, limit, oom_kills() if locked else 0)

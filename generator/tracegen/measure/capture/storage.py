@@ -9,6 +9,8 @@ from typing import Any
 from tracegen.measure.capture.cgroup import number_of, text_of
 from tracegen.measure.capture.extents import FIEMAP, HEADER
 
+SECTOR = 512  # bytes: the kernel's unit, whatever the device's sectors
+
 
 def storage_of(path: Path) -> dict[str, Any]:
     """Device, file system, read-ahead, scheduler and fragments of a file; null where the system does not report it."""
@@ -109,3 +111,10 @@ def _chosen(text: str | None) -> str | None:
     """The choice that the kernel marks with brackets: `mq-deadline kyber [none]` -> `none`."""
     words: Sequence[str] = (text or "").split()
     return next((word[1:-1] for word in words if word.startswith("[") and word.endswith("]")), text)
+
+
+def written_bytes(path: Path) -> int | None:
+    """Bytes that were ever written to the device below a file, by anyone; null where the system does not say it."""
+    block = _block(path.stat().st_dev)
+    words = (_text(block, "stat") or "").split()
+    return int(words[6]) * SECTOR if len(words) > 6 and words[6].isdigit() else None

@@ -19,7 +19,8 @@ class Evidence:
     `tables` are those of the run, `trace` is the reader's description of the trace, `timings` are llama.cpp's own
     counters. Of the model: `n_layers`, of which the last `n_layers_ahead` only draft tokens; for each file
     `data_begin`, where its tensors begin, and `alignment`, both in bytes. `tokens_asked` and `warmup` are settings;
-    None: not known. `exit_status` is negative for a signal; `stopped`: tracegen ended the recording.
+    None: not known. `exit_status` is negative for a signal; `stopped`: tracegen ended the recording. `control`: what is
+    known of untraced executions, as `runs.control` says; None where there were none.
     """
 
     tables: Tables
@@ -34,6 +35,7 @@ class Evidence:
     warmup: bool | None = None
     exit_status: int = 0
     stopped: bool = False
+    control: Mapping[str, Any] | None = None
 
 
 def check(key: Key, state: CheckState | bool, finding: object, limit: str, detail: str = "") -> Check:

@@ -15,6 +15,7 @@ from tracegen.contract.quantities import count
 from tracegen.contract.tables import empty, small_tables
 from tracegen.measure.checks import disk, requests, times
 from tracegen.measure.checks.evidence import Evidence, check
+from tracegen.measure.checks.observer import observer
 
 PADDING = 4096  # bytes: a smaller gap between tensors is padding, because some programs pad to pages
 
@@ -320,7 +321,7 @@ def _kinds(e: Evidence) -> Check:
 _CHECKS = (
     _complete, _dropped, _one_run, _zero, _monotone, _even, _nodes, _threads, _kinds, _passes, _tokens,
     _asked, _layers, _first_op, _op_mix, _offsets, _tiles, _untouched, _buffers, *disk.CHECKS, *requests.CHECKS,
-    times.parts, times.cost,
+    times.parts, times.cost, observer,
     times.interference, times.stopped, times.skew,
 )  # fmt: skip
 

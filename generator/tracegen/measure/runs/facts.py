@@ -37,7 +37,8 @@ class Captured:
     is the exit status, negative for a signal; `stopped`: tracegen ended the program, after its trace was closed.
     `conditions` is what `conditions_of` returned. `prompt` and `generated` are None when unknown; `counted`: the log
     holds llama.cpp's counters; `repetition`, `slot`: the place of this run in a series or in a matrix; `device`: what
-    the device of the model can read, None if it was not measured.
+    the device of the model can read, None if it was not measured; `control`: what is known of the same program
+    untraced, None if it did not run.
     """
 
     settings: Mapping[str, Any]
@@ -54,6 +55,7 @@ class Captured:
     repetition: Repetition | None = None
     slot: Slot | None = None
     device: Mapping[str, Any] | None = None
+    control: Mapping[str, Any] | None = None
 
 
 def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[str, Any]:
@@ -141,6 +143,7 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
         },
         "conditions": dict(captured.conditions),
         **({"device": dict(captured.device)} if captured.device else {}),
+        **({"control": dict(captured.control)} if captured.control else {}),
         "model": models[0],
         "more_models": models[1:],
         "host": {
@@ -163,7 +166,7 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
                     "unsealed_chunks", "skipped_passes", "environment", "environment_unnamed", "clock", "clock_why",
                     "clock_anchor",
                     "mapped_files", "n_weights", "n_weights_mapped", "attached", "faults_recorded", "faults_refused",
-                    "device_refused", "cache_refused",
+                    "device_refused", "cache_refused", "own_page_bytes",
                     "requests_recorded", "requests_refused", "requests_lost", "requests_unplaced",
                     "requests_elsewhere", "requests_elsewhere_bytes",
                 )

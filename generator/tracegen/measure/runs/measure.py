@@ -1,7 +1,8 @@
 """The work of `tracegen run`: runs llama-completion with an experiment's settings, and stores what was recorded."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,17 @@ from tracegen.measure.capture.conditions import (
     set_page_cache,
 )
 from tracegen.measure.capture.device import measure_device
+from tracegen.measure.capture.execution import Meter
 from tracegen.measure.capture.hashing import hash_files
 from tracegen.measure.capture.llama_cpp import has_load_mode, traced_program
-from tracegen.measure.capture.plan import command_for, environment_for, settings_of
+from tracegen.measure.capture.locked import Locked, locked_memory
+from tracegen.measure.capture.page_cache import touch_programs
+from tracegen.measure.capture.plan import command_for, environment_for, settings_of, untraced_environment
 from tracegen.measure.capture.pressure import Pressure, under_pressure
-from tracegen.measure.capture.requests import Requests, recorded_requests
+from tracegen.measure.capture.requests import recorded_requests
+from tracegen.measure.capture.trace_pages import trace_pages
 from tracegen.measure.demo.models import KINDS, recipe_hash, write_demo_model
+from tracegen.measure.runs.control import Control, shares
 from tracegen.measure.runs.facts import Captured
 from tracegen.measure.runs.recording import Stages, record, refuse_nothing
 from tracegen.measure.trained import TRAINED, trained_model
@@ -80,24 +86,27 @@ def measure(
 
     def capture(raw: Path) -> Captured:
         device = _device(experiment, path, stages) if experiment.disk else None
+        touch_programs(completion.parent)
         if experiment.mlock_gb is not None:
             stages.begin("lock memory")
-        needed = needed_bytes(experiment, model_bytes)
-        with under_pressure(experiment.mlock_gb, experiment.memory_limit_gb, needed) as pressure:
+        with locked_memory(experiment.mlock_gb, needed_bytes(experiment, model_bytes)) as locked:
+            control = Control(
+                conditions=lambda lifted: _conditions(experiment, locked, model.paths, lifted=lifted),
+                run=lambda pressure, log: _untraced(experiment, command, pressure, log),
+                paths=model.paths, folder=raw, stages=stages,
+            )  # fmt: skip
+            before, after = shares(experiment.controls, repetition, slot)
+            control.repeat(before)
             stages.begin("capture")
-            set_page_cache(experiment, model.paths)
-            before = cached_bytes(model.paths)
-            with recorded_requests(raw, experiment.disk) as requests:
-                ended = _capture(experiment, command, raw, pressure, requests)
-            if requests:
-                requests.locate(model.paths)
-            conditions = conditions_of(model.paths, before, pressure.facts())
+            conditions = _capture(experiment, command, raw, model.paths, locked, control)
+            control.repeat(after)
+            control.lift_limit()
         stages.begin("hash model")
         mapped = read_model(path, progress.update)
         return Captured(
             settings=settings_of(experiment),
             command=command,
-            status=ended.status,
+            status=0,
             models=(mapped.with_hashes(hash_files(mapped.paths, progress)),),
             loads={0: 0},
             version=version,
@@ -107,6 +116,7 @@ def measure(
             repetition=repetition,
             slot=slot,
             device=device,
+            control=control.facts(),
             generated=None
             if experiment.chat
             else (raw / "stdout.txt").read_bytes().decode("utf-8", "replace").rstrip("\n"),
@@ -153,24 +163,54 @@ def _refuse_parts(path: Path, model: Model) -> None:
         raise SettingsError(f"{path}: is {_PARTS[kind]}, not a language model; name the model that it was made for")
 
 
+@contextmanager
+def _conditions(
+    experiment: Experiment, locked: Locked | None, paths: Sequence[Path], *, lifted: bool = False
+) -> Iterator[Pressure]:
+    """During the block, the limit and the page cache of the experiment; `lifted`: without the limit of memory."""
+    with under_pressure(locked, experiment.memory_limit_gb, lifted=lifted) as pressure:
+        set_page_cache(experiment, paths)
+        yield pressure
+
+
 def _capture(
-    experiment: Experiment, command: tuple[str, ...], raw: Path, pressure: Pressure, requests: Requests | None
-) -> Completed:
-    """Run llama.cpp with the tracer on.
+    experiment: Experiment, command: tuple[str, ...], raw: Path, paths: Sequence[Path], locked: Locked | None,
+    control: Control,
+) -> dict[str, Any]:  # fmt: skip
+    """Run llama.cpp with the tracer on; return the conditions that held.
 
     Raises, with the last lines of its log, SettingsError when it exits with an error (it refused model or settings),
     EnvironmentFailure when it was killed, exceeded the time limit, or recorded nothing.
     """
     out, err = raw / "stdout.txt", raw / "stderr.txt"
-    ended = run_program(
-        command, stdout=out, stderr=err, environment=environment_for(experiment, (raw / "trace").resolve()),
-        timeout_s=experiment.timeout_s, before=before_start(experiment, pressure),
-        watch=requests.drain if requests else None,
-    )  # fmt: skip
+    with (
+        _conditions(experiment, locked, paths) as pressure,
+        trace_pages(raw, experiment.max_trace_bytes) as pages,
+        recorded_requests(raw, experiment.disk) as requests,
+    ):
+        before, meter = cached_bytes(paths), Meter.start(paths)
+        ended = run_program(
+            command, stdout=out, stderr=err,
+            environment=environment_for(experiment, (raw / "trace").resolve(), **pages, **pressure.tracer),
+            timeout_s=experiment.timeout_s, before=before_start(experiment, pressure),
+            watch=requests.drain if requests else None,
+        )  # fmt: skip
+        log = err.read_text(encoding="utf-8", errors="replace")
+        control.traced = meter.stop(ended, log, pressure.limit.read if pressure.limit else None)
+        pressed, why = pressure.facts(), pressure.cause(ended.status) or ended.ending
     name = Path(command[0]).name
     if ended.status != 0 or ended.timed_out:
         failure = EnvironmentFailure if ended.status < 0 or ended.timed_out else SettingsError
-        why = pressure.cause(ended.status) or ended.ending
         raise failure(f"{name}: {why}; its last lines:\n{last_lines(err)}")
     refuse_nothing(name, raw)
-    return ended
+    if requests:
+        requests.locate(paths)
+    return conditions_of(paths, before, pressed)
+
+
+def _untraced(experiment: Experiment, command: tuple[str, ...], pressure: Pressure, log: Path) -> Completed:
+    """Run llama.cpp with the tracer off; what it prints goes into `log`."""
+    return run_program(
+        command, stdout=log, stderr=log, environment=untraced_environment(experiment),
+        timeout_s=experiment.timeout_s, before=before_start(experiment, pressure),
+    )  # fmt: skip

@@ -4,8 +4,8 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,12 +16,17 @@ from tracegen.contract.errors import EnvironmentFailure, SettingsError, Tracegen
 from tracegen.contract.model import Run
 from tracegen.measure.capture.attach import ensure_attach, preload, refuse_hooked
 from tracegen.measure.capture.conditions import conditions_of
+from tracegen.measure.capture.execution import Meter
 from tracegen.measure.capture.hashing import hash_files
+from tracegen.measure.capture.limited import refuse_limit
 from tracegen.measure.capture.llama_cpp import lacks_hooks, pinned_build
-from tracegen.measure.capture.locked import refuse_lock
+from tracegen.measure.capture.locked import Locked, locked_memory, refuse_lock
+from tracegen.measure.capture.page_cache import drop, touch_programs
 from tracegen.measure.capture.plan import tracer_environment
 from tracegen.measure.capture.pressure import Pressure, under_pressure
 from tracegen.measure.capture.requests import Requests, recorded_requests
+from tracegen.measure.capture.trace_pages import trace_pages
+from tracegen.measure.runs.control import Control
 from tracegen.measure.runs.facts import Captured
 from tracegen.measure.runs.recording import Stages, record, refuse_nothing, refuse_several
 from tracegen.readers.gguf.file import Model, read_model
@@ -29,12 +34,12 @@ from tracegen.readers.native.recorded import Records
 from tracegen.readers.native.records import read_records
 from tracegen.readers.native.segments import read_segment, segment_files
 from tracegen.readers.native.trace import loaded_models
-from tracegen.storing.execute import Beside, Completed, last_lines
+from tracegen.storing.execute import Beside, Completed, last_lines, run_program
 from tracegen.storing.progress import Progress
 from tracegen.storing.signals import Interrupts, noticed_interrupts
 
 PATIENCE_S = 10.0  # how long closing the trace may take, and then the end of the program
-_NO_SETTINGS = ("name", "command", "interactive")  # of an observation
+_NO_SETTINGS = ("name", "command", "interactive", "cold", "controls")  # of an observation
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,9 @@ class Observation:
 
     Recording begins `after_s` seconds after the tracer starts and lasts `for_s` seconds; `passes` is a number, or
     `FIRST-LAST`. `attach`: preload the tracer, for a llama.cpp without hooks. `mlock_gb`: GiB of memory to lock.
-    `faults`: record page faults on model files; `disk`: record the reads of the devices that hold them.
+    `faults`: record page faults on model files; `disk`: record reads of the devices that hold them. `cold`: files to
+    drop from the page cache first; `memory_limit_gb`: the most memory of the program, in GiB; `controls`: how often it
+    runs again, untraced, under the same conditions.
     """
 
     name: str
@@ -59,6 +66,9 @@ class Observation:
     faults: bool = False
     disk: bool = False
     mlock_gb: float | None = None
+    memory_limit_gb: float | None = None
+    cold: tuple[Path, ...] = ()
+    controls: int = 0
 
 
 def observe(observation: Observation, folder: Path, progress: Progress, programs: str | None = None) -> Run:
@@ -77,16 +87,37 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
     pinned = pinned_build()
     if observation.mlock_gb is not None:
         refuse_lock(observation.mlock_gb)
+    if observation.memory_limit_gb is not None:
+        refuse_limit(observation.memory_limit_gb)
 
     def capture(raw: Path) -> Captured:
         if observation.mlock_gb is not None:
             stages.begin("lock memory")
-        with under_pressure(observation.mlock_gb, None) as pressure:
+        with locked_memory(observation.mlock_gb) as locked:
+            control = Control(
+                conditions=lambda lifted: _conditions(observation, locked, lifted=lifted),
+                run=lambda pressure, log: _untraced(command, pressure, log),
+                paths=observation.cold, folder=raw, stages=stages,
+            )  # fmt: skip
+            touch_programs(program.parent)
             stages.begin("capture")
             progress.done()  # end the line, as the program now prints its own output
-            with recorded_requests(raw, observation.disk) as requests:
-                ended, stopped = _run(observation, command, attached, raw, progress, pressure, requests)
-            pressed = pressure.facts()
+            with (
+                _conditions(observation, locked) as pressure,
+                trace_pages(raw, observation.max_trace_bytes) as pages,
+                recorded_requests(raw, observation.disk) as requests,
+            ):
+                meter = Meter.start(observation.cold)
+                environment = _environment(observation, (raw / "trace").resolve(), {**pages, **pressure.tracer})
+                ended, stopped = _run(
+                    observation, command, {**environment, **attached}, raw, progress, pressure, requests
+                )
+                log = (raw / "stderr.txt").read_text(encoding="utf-8", errors="replace")
+                control.traced = meter.stop(ended, log, pressure.limit.read if pressure.limit else None)
+                pressed = pressure.facts()
+            if not stopped and ended.status == 0:
+                control.repeat(observation.controls)
+                control.lift_limit()
         if not stopped:
             _refuse_failure(Path(command[0]).name, raw, ended)
         refuse_nothing(Path(command[0]).name, raw, attached=observation.attach)
@@ -108,6 +139,7 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
             conditions=conditions,
             stopped=stopped,
             counted=False,
+            control=control.facts(),
         )
 
     return record(observation.name, folder, stages, capture, withheld.secret_values(command, os.environ))
@@ -161,7 +193,7 @@ def _program(name: str, programs: str | None, *, attach: bool) -> Path:
 def _run(
     observation: Observation,
     command: Sequence[str],
-    attached: Mapping[str, str],
+    environment: Mapping[str, str],
     raw: Path,
     progress: Progress,
     pressure: Pressure,
@@ -175,8 +207,7 @@ def _run(
     with noticed_interrupts(ctrl_c_is_the_programs=observation.interactive) as interrupts:
         child = Beside(
             command, stdout=raw / "stdout.txt", stderr=raw / "stderr.txt",
-            environment={**_environment(observation, trace.resolve()), **attached}, interactive=observation.interactive,
-            before=pressure.before,
+            environment=environment, interactive=observation.interactive, before=pressure.before,
         )  # fmt: skip
         try:
             while (ended := child.wait(0.1)) is None:
@@ -191,16 +222,34 @@ def _run(
             child.close()
 
 
-def _environment(observation: Observation, trace: Path) -> dict[str, str]:
+@contextmanager
+def _conditions(observation: Observation, locked: Locked | None, *, lifted: bool = False) -> Iterator[Pressure]:
+    """During the block, the limit and the page cache that were asked for; `lifted`: without the limit of memory."""
+    with under_pressure(locked, observation.memory_limit_gb, lifted=lifted) as pressure:
+        drop(observation.cold)
+        yield pressure
+
+
+def _untraced(command: Sequence[str], pressure: Pressure, log: Path) -> Completed:
+    """Run the program without the tracer; what it prints goes into `log`."""
+    return run_program(command, stdout=log, stderr=log, environment={"TENSOR_TRACE_DIR": ""}, before=pressure.before)
+
+
+def _environment(observation: Observation, trace: Path, more: Mapping[str, object]) -> dict[str, str]:
     window = {"AFTER": observation.after_s, "FOR": observation.for_s, "PASSES": observation.passes}
     texts = {name: "" if value is None else value for name, value in window.items()}
-    return tracer_environment(trace, observation.max_trace_bytes, observation.faults, SIGNAL="USR2", **texts)
+    return tracer_environment(trace, observation.max_trace_bytes, observation.faults, SIGNAL="USR2", **texts, **more)
 
 
 def _settings(observation: Observation) -> Mapping[str, object]:
     """The settings as used in the run, for run.json."""
     settings = {name: value for name, value in asdict(observation).items() if name not in _NO_SETTINGS}
-    return {**settings, "mlock_gb": "none" if observation.mlock_gb is None else observation.mlock_gb}
+    return {
+        **settings,
+        "mlock_gb": "none" if observation.mlock_gb is None else observation.mlock_gb,
+        "memory_limit_gb": "as is" if observation.memory_limit_gb is None else observation.memory_limit_gb,
+        "page_cache": "cold" if observation.cold else "as is",
+    }
 
 
 def _close_trace(child: Beside, folder: Path, interrupts: Interrupts) -> None:

@@ -85,7 +85,9 @@ def record(
             stages.begin("check")
             timings = _timings(raw, captured.counted)
             checks = checks_of(
-                _evidence(trace, timings, document, captured.settings, captured.status, captured.stopped)
+                _evidence(
+                    trace, timings, document, captured.settings, captured.status, captured.stopped, captured.control
+                )
             )
             stages.begin("store")
             for evidence in sorted([*(raw / "trace").glob("*.tt"), *(raw / "requests").glob("*.ring")]):
@@ -201,6 +203,7 @@ def _evidence(
     settings: Mapping[str, Any],
     status: int,
     stopped: bool,
+    control: Mapping[str, Any] | None,
 ) -> Evidence:
     models = document.get("models", [document])
     n_layers, n_layers_ahead = max(map(_layers, models), default=(None, 0), key=lambda layers: layers[0] or 0)
@@ -217,6 +220,7 @@ def _evidence(
         warmup=settings.get("warmup"),
         exit_status=status,
         stopped=stopped,
+        control=control,
     )
 
 
@@ -266,7 +270,8 @@ def read_again(folder: Path) -> Run:
     facts = run.facts
     timings = _timings(raw, facts.get("counted", True))
     status, stopped = facts["exit_status"], facts.get("stopped", False)
-    checks = checks_of(_evidence(trace, timings, document, facts["settings"], status, stopped))
+    control = facts.get("control")
+    checks = checks_of(_evidence(trace, timings, document, facts["settings"], status, stopped, control))
     return update(run, trace.tables, VERSION, checks)
 
 

@@ -156,6 +156,7 @@ class Records:
     residency: list[Residency] = field(default_factory=list)
     devices: dict[tuple[Pass, str], dict[str, int]] = field(default_factory=dict)  # rows, by pass or load, and name
     caches: list[tuple[Pass, str, dict[str, int]]] = field(default_factory=list)  # pass or load, path, and the row
+    memory: dict[tuple[Pass, str], int] = field(default_factory=dict)  # bytes, by pass or load, and kind of memory
     last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping
     moments: list[tuple[int, int]] = field(default_factory=list)  # the events' clock: ticks, ns
     hook_ticks: dict[int, int] = field(default_factory=dict)  # by pass: time in the tracer's hooks without op events

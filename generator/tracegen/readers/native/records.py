@@ -443,3 +443,15 @@ def _take_cache(records: Records, time_ns: int, rest: memoryview, *values: int) 
         raise ValueError(f"file {text!r} was not mapped before")
     row = dict(cached_pages=cached, dirty_pages=dirty, evicted_pages=evicted, recently_evicted_pages=recently)
     records.caches.append((_pass_or_load(records, number, load), text, row))
+
+
+@_takes(30, "2Q2I")
+def _take_memory(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    anon, file, number, load = values
+    held = {kind: size for kind, size in (("anon", anon), ("file", file)) if size != recorded.UNKNOWN}
+    _below(SIZE, **held)
+    of = _pass_or_load(records, number, load)
+    for kind, size in held.items():
+        if (of, kind) in records.memory:
+            raise ValueError(f"{kind} memory of this pass or load was written before")
+        records.memory[of, kind] = size

@@ -1,4 +1,4 @@
-"""What the devices of the model files did in each load and pass, and how much of each file was in memory."""
+"""What devices did in each load and pass, how much of each file was in memory, and what the program held."""
 
 import pandas as pd
 
@@ -30,3 +30,9 @@ def cache_table(records: Records, files: pd.DataFrame) -> pd.DataFrame:
         return contract.frame("cache")
     sums = rows.groupby(["pass_id", "file"], as_index=False).sum()
     return contract.frame("cache", {name: sums[name] for name in sums.columns})
+
+
+def memory_table(records: Records) -> pd.DataFrame:
+    """One row per load or pass and kind of memory."""
+    held = sorted((of.pass_id, kind, size) for (of, kind), size in records.memory.items())
+    return contract.frame("memory", [dict(pass_id=of, kind=kind, resident_bytes=size) for of, kind, size in held])

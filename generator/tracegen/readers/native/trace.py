@@ -30,7 +30,7 @@ from tracegen.readers.native.records import read_records
 from tracegen.readers.native.residency_table import residency_table
 from tracegen.readers.native.segments import CLOCKS, FAULTS, THREAD, WHY_DROPPED, Bytes, Segment, read_segments
 from tracegen.readers.native.split_tables import split_tables
-from tracegen.readers.native.storage_tables import cache_table, device_table
+from tracegen.readers.native.storage_tables import cache_table, device_table, memory_table
 from tracegen.readers.native.touch_tables import touch_tables
 
 VERSION = "native-2"
@@ -96,6 +96,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables["residency"] = residency_table(records, tables["files"])
     tables["device"] = device_table(records)
     tables["cache"] = cache_table(records, tables["files"])
+    tables["memory"] = memory_table(records)
     facts = _facts(segments, records, events) | _clock_facts(records, clock) | {"n_ops_short_of_threads": n_short}
     facts |= _cost_of_passes(records, events, clock)
     facts |= {"faults_recorded": watched, "faults_refused": records.info.get("faults.refused")} | faults.facts
@@ -291,6 +292,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "event_cost_ns": _nanoseconds(info, "cost.event_ns"),
         "clock_read_ns": _nanoseconds(info, "cost.clock_ns"),
         "begin_cost_ns": _nanoseconds(info, "cost.begin_ns"),
+        "own_page_bytes": _count(info, "pages.own_bytes"),
         "clock": CLOCKS[segments[0].clock],
         "clock_why": info.get("clock.why"),
         "clock_anchor": info.get("clock.anchor"),

@@ -27,7 +27,7 @@ EVIDENCE = Need("events that are missing from the trace, or come from another ru
 NODES = Need("an operation that was not recorded has no time and no bytes", (Key.NODES_ACCOUNTED,))
 CLOCK = Need("times of some or all threads are wrong",
              (Key.THREADS_ACCOUNTED, Key.MONOTONE_TIME, Key.EVEN_CLOCK, Key.TIME_ACCOUNTED, Key.OP_TIMES))  # fmt: skip
-COST = Need("times are those of the tracer rather than of the model", (Key.TRACING_COST,))
+COST = Need("times are those of the tracer rather than of the model", (Key.TRACING_COST, Key.OBSERVER))
 PLACES = Need(
     "bytes would be drawn at the wrong place of the file",
     (Key.OFFSETS_IN_TENSORS, Key.TENSORS_TILE_FILE, Key.SIZES_WHOLE),
@@ -64,7 +64,7 @@ KEY_FIGURES: Mapping[str, tuple[Need, ...]] = {
 }  # fmt: skip
 
 # If a check only warned, its figures are shown with the warning: above the times of a page, or in their captions.
-NOTED_ABOVE_TIMES = (Key.OP_TIMES, Key.INTERFERENCE, Key.NOT_STOPPED, Key.EVEN_TOKENS, Key.TRACING_COST)
+NOTED_ABOVE_TIMES = (Key.OP_TIMES, Key.INTERFERENCE, Key.NOT_STOPPED, Key.EVEN_TOKENS, Key.TRACING_COST, Key.OBSERVER)
 NOTED_IN_CAPTIONS: Mapping[Key, tuple[Need, ...]] = {
     Key.PASS_KINDS: (KINDS,),
     Key.TRACE_COMPLETE: (WHOLE,),

@@ -1,0 +1,75 @@
+"""The control of a run: the same program under the same conditions, untraced, before or after the traced one."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tracegen.contract.model import Repetition, Slot
+from tracegen.measure.capture.execution import Execution, Meter
+from tracegen.measure.capture.pressure import Pressure
+from tracegen.measure.runs.recording import Stages
+from tracegen.storing.execute import Completed
+
+LOG = "untraced.txt"  # what the untraced program prints; it is read and removed
+
+
+@dataclass
+class Control:
+    """Runs a program untraced, and collects what is known of it and of the traced one.
+
+    `conditions(lifted)`: a context in which the conditions of the run hold, with its memory limit lifted or not.
+    `run(pressure, log)` runs the program there, and writes what it prints into `log`. `paths`: the model's files.
+    """
+
+    conditions: Callable[[bool], AbstractContextManager[Pressure]]
+    run: Callable[[Pressure, Path], Completed]
+    paths: Sequence[Path]
+    folder: Path
+    stages: Stages
+    untraced: list[Execution] = field(default_factory=list)
+    traced: Execution | None = None
+    without_limit: Execution | None = None
+
+    def repeat(self, times: int) -> None:
+        """Run the program untraced `times` times."""
+        for _ in range(times):
+            self.stages.begin("run untraced")
+            self.untraced.append(self._execute(lifted=False))
+
+    def lift_limit(self) -> None:
+        """Run it once without its memory limit, if the limit was ever reached."""
+        reached = [execution.times_reached for execution in (*self.untraced, self.traced) if execution]
+        if not self.untraced or not any(reached):
+            return
+        self.stages.begin("run untraced without the memory limit")
+        self.without_limit = self._execute(lifted=True)
+
+    def _execute(self, *, lifted: bool) -> Execution:
+        log = self.folder / LOG
+        try:
+            with self.conditions(lifted) as pressure:
+                meter = Meter.start(self.paths)
+                ended = self.run(pressure, log)
+                text = log.read_text(encoding="utf-8", errors="replace")
+                return meter.stop(ended, text, pressure.limit.read if pressure.limit else None)
+        finally:
+            log.unlink(missing_ok=True)
+
+    def facts(self) -> dict[str, Any] | None:
+        """The entry of run.json; None when nothing ran untraced."""
+        if not self.untraced or self.traced is None:
+            return None
+        return {
+            "untraced": [asdict(execution) for execution in self.untraced],
+            "traced": asdict(self.traced),
+            "without_limit": asdict(self.without_limit) if self.without_limit else None,
+        }
+
+
+def shares(controls: int, repetition: Repetition | None, slot: Slot | None) -> tuple[int, int]:
+    """How many of the controls run before the traced program and after it: half, and an odd one in turn."""
+    number = repetition.number if repetition else slot.number if slot else 1
+    before = (controls + number % 2) // 2
+    return before, controls - before

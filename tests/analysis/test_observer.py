@@ -1,0 +1,76 @@
+"""What tracing changed: numbers that were worked out by hand, and Student's t by integration."""
+
+import math
+import statistics
+from typing import Any
+
+import pytest
+
+from tracegen.analysis import observer
+from tracegen.analysis.observer import effects
+
+
+def execution(eval_ms: float | None = 1000.0, runs: int | None = 10, **more: Any) -> dict[str, Any]:
+    known = dict(seconds=2.0, prompt_ms=None, prompt_tokens=None, others_share=0.0, failure=None)
+    return {**known, "eval_ms": eval_ms, "eval_runs": runs, **more}
+
+
+def control(traced: dict[str, Any], *untraced: dict[str, Any]) -> dict[str, Any]:
+    return {"traced": traced, "untraced": list(untraced), "without_limit": None}
+
+
+def test_one_control_compares_the_time_per_token() -> None:
+    (effect,) = effects(control(execution(1100.0), execution(2000.0, 20)), [])
+    assert (effect.phase, effect.n) == ("generation", 1)
+    assert effect.traced == pytest.approx(10 / 1.1) and effect.untraced == pytest.approx(10)
+    assert effect.slower == pytest.approx(0.1) and effect.noise == 0
+
+
+def test_neighbours_and_the_spread_of_tokens_are_noise() -> None:
+    given = control(execution(others_share=0.03), execution(others_share=0.01))
+    tokens = [90.0, 110.0, 90.0, 110.0]  # their standard deviation is 20 / sqrt(3), that of their mean half of it
+    (effect,) = effects(given, tokens)
+    assert effect.noise == pytest.approx(0.04 + 2 * math.sqrt(2) * 10 / math.sqrt(3) / 100)
+
+
+def test_several_controls_say_how_far_one_more_may_lie_from_them() -> None:
+    times = [1000.0, 1040.0, 980.0]
+    (effect,) = effects(control(execution(1000.0), *map(execution, times)), [])
+    assert effect.slower == 0 and effect.n == 3
+    assert effect.noise == pytest.approx(4.303 * statistics.stdev(times) * math.sqrt(4 / 3) / 1000, rel=1e-3)
+    (many,) = effects(control(execution(1000.0), *map(execution, times * 20)), [])
+    assert many.noise == pytest.approx(1.96 * statistics.stdev(times * 20) * math.sqrt(61 / 60) / 1000)
+
+
+def test_prompt_and_generation_are_compared_each() -> None:
+    prompts = [execution(prompt_ms=ms, prompt_tokens=5) for ms in (60.0, 50.0)]
+    found = {effect.phase: effect.slower for effect in effects(control(*prompts), [])}
+    assert found == {"prompt": pytest.approx(0.2), "generation": 0}
+
+
+def test_without_counters_the_whole_program_is_compared() -> None:
+    (effect,) = effects(control(execution(None, None, seconds=3.0), execution(None, None, seconds=2.0)), [])
+    assert (effect.phase, effect.slower, effect.untraced) == ("whole program", 0.5, 0.5)
+
+
+def test_what_failed_is_no_control() -> None:
+    failed = execution(1.0, failure="killed by SIGKILL")
+    (effect,) = effects(control(execution(), failed, execution()), [])
+    assert effect.n == 1 and effect.slower == 0
+    assert effects(control(execution(), failed), []) == ()
+
+
+@pytest.mark.parametrize("eval_ms", [0.0, None])
+def test_times_that_are_not_known_are_no_zero(eval_ms: float | None) -> None:
+    (effect,) = effects(control(execution(), execution(eval_ms)), [])
+    assert effect.phase == "whole program"
+
+
+@pytest.mark.parametrize("degrees", range(1, 16))
+def test_the_quantiles_are_those_of_the_distribution(degrees: int) -> None:
+    """The density of Student's t, summed up by Simpson's rule from 0: 47.5 % lie between it and the quantile."""
+    scale = math.gamma((degrees + 1) / 2) / math.gamma(degrees / 2) / math.sqrt(degrees * math.pi)
+    end, n = observer._T[degrees - 1], 20_000
+    heights = [scale * (1 + (end * i / n) ** 2 / degrees) ** (-(degrees + 1) / 2) for i in range(n + 1)]
+    area = end / n / 3 * (heights[0] + 4 * sum(heights[1:-1:2]) + 2 * sum(heights[2:-1:2]) + heights[-1])
+    assert area == pytest.approx(0.475, abs=5e-5)
