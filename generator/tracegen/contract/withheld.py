@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tracegen.contract.command_line import Kind, kinds, words_in_code
 from tracegen.contract.prose import lists
 
 WITHHELD = "(withheld)"
@@ -31,18 +32,14 @@ HARMLESS = _LISTS["harmless variables"]
 SECRET_FLAGS = _LISTS["secret flags"]
 # Flags that hold no secret although their name looks like it: a count, or nothing
 HARMLESS_FLAGS = _LISTS["harmless flags"]
-# Flags whose values may become public whatever the program is
-PUBLIC_FLAGS = _LISTS["public flags"]
-LLAMA_CPP = "llama-"  # with which the names of llama.cpp's programs begin
-# Programs that start another one and pass on what stands behind its name
-STARTERS = _LISTS["starters"]
+_PUBLIC = (Kind.PROGRAM, Kind.LLAMA, Kind.SCRIPT)  # the words of a command line that may become public
 
 _LONGEST, _SIGNS = 64, r"_.,:;{}()*+\- "
 _NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 _VALUE = re.compile(rf"[A-Za-z0-9{_SIGNS}]{{0,{_LONGEST}}}")
 _PATH_WORDS = ("PWD", "OLDPWD")
-_FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,40}")
-_SCRIPT = re.compile(r"[\w./\\ -]+\.(?:py|sh|pl|rb|js|mjs|exe)")
+_LONG_FLAG = re.compile(r"--[A-Za-z][\w.-]{0,40}")
+_SHORT_FLAG = re.compile(r"-[A-Za-z]")
 _USER = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*://)[^\s/\"<>]+@")
 _QUERY = re.compile(
     r"(?P<name>[?&;][\w.%-]{0,80}(?:key|token|secret|passw|credential|auth|signature|sig)[\w.%-]{0,80}=)[^\s&;'\"<>#]+",
@@ -101,6 +98,7 @@ def _is_harmless(name: str, value: str) -> bool:
 def secret_values(command: Sequence[str], variables: Mapping[str, str]) -> tuple[str, ...]:
     """The secrets that a program was given, longest first: they are withheld wherever its output repeats them."""
     found = {value for name, value in variables.items() if looks_secret(name) and name not in _PATH_WORDS}
+    command = [*command, *words_in_code(command)]
     for before, word in zip(("", *command), command, strict=False):
         name, equals, value = word.partition("=")
         if equals and is_secret_flag(name):
@@ -139,13 +137,17 @@ def without_user(address: str) -> str:
 
 
 def words(command: Sequence[str], secrets: Iterable[str] = ()) -> list[str]:
-    """A command line, or flags, as they may be stored: without the values of secrets."""
+    """A command line, or flags, as they may be stored: without the values of secrets, and without code."""
     kept: list[str] = []
     before = ""
-    for word in command:
+    for word, kind in zip(command, kinds(command), strict=True):
         name, equals, _ = word.partition("=")
         if before and not word.startswith("--"):
             kept.append(WITHHELD)
+        elif kind is Kind.CODE:
+            kept.append(_flag_alone(text(word, secrets)))
+        elif kind is Kind.VARIABLE:
+            kept.append(_variable(_hidden(word, secrets)))
         elif equals and is_secret_flag(name) and " " not in name:
             kept.append(f"{name}={WITHHELD}")
         elif kept and kept[-1] in _PROMPT_FLAGS:
@@ -164,29 +166,24 @@ def _without_pairs(word: str) -> str:
 
 
 def public_words(command: Sequence[str]) -> list[str]:
-    """A command line as it may become public: of a program that is none of llama.cpp, only what is known is shown.
-
-    Flags are named; the value of one that is not known is withheld, and so are other arguments, but for a script.
-    """
-    safe = words(command)
-    shown, public = safe[:1], False
-    starts = _program(safe[0]) in STARTERS if safe else False
-    for at, word in enumerate(safe):
-        if _program(word).startswith(LLAMA_CPP) and (at == 0 or starts):
-            return [*shown[:at], *safe[at:]]
-        if at == 0:
-            continue
-        name, equals, _ = word.partition("=")
-        if _FLAG.fullmatch(name):
-            shown.append(word if not equals or name in PUBLIC_FLAGS else f"{name}={WITHHELD}")
-        else:
-            shown.append(word if public or (_SCRIPT.fullmatch(word) and at <= 2) else WITHHELD)
-        public = word in PUBLIC_FLAGS
-    return shown
+    """A command line as it may become public: of a program that is none of llama.cpp, only flags and a script."""
+    pairs = zip(words(command), kinds(command), strict=True)
+    return [word if kind in _PUBLIC else _flag_alone(word) for word, kind in pairs]
 
 
-def _program(word: str) -> str:
-    return word.rpartition("/")[2]
+def _flag_alone(word: str) -> str:
+    """A word without what may be a value or code: `--flag=value`, or behind the letter of a flag, as in `-pvalue`."""
+    name, equals, _ = word.partition("=")
+    if _LONG_FLAG.fullmatch(name):
+        return f"{name}={WITHHELD}" if equals else name
+    letter = _SHORT_FLAG.match(word)
+    return f"{letter[0]}{WITHHELD * (word != letter[0])}" if letter else WITHHELD
+
+
+def _variable(word: str) -> str:
+    """A variable that a command line sets, as one of the environment: without its value, unless it is harmless."""
+    name, _, value = word.partition("=")
+    return f"{text(name)}={environment({name: value}).get(name, WITHHELD)}"
 
 
 def metadata(values: Mapping[str, Any]) -> dict[str, Any]:
