@@ -48,6 +48,13 @@ def test_what_a_version_exposes(tmp_path: Path, page: str, names: list[str]) -> 
         assert version.folder and exposed(read_bundle(version.folder)) == names
 
 
+def test_a_message_that_holds_a_password_is_exposed(tmp_path: Path) -> None:
+    version = a_version(tmp_path, report=_with_method(CLEAN))
+    bundle = read_bundle(version.folder)  # type: ignore[arg-type]
+    said = replace(bundle, document={**bundle.document, "message": "see https://a:b@c/"})
+    assert not exposed(bundle) and exposed(said) == ["a text that looks like a token or a URL with a password"]
+
+
 def test_a_build_says_so_loudly(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     a_version(tmp_path, report=_with_method(LEAKING))
     a_version(tmp_path, number=2, report=_with_method(CLEAN))

@@ -83,7 +83,7 @@ def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> E
     problems += [f"{key}: is missing; set {KEYS[key].allowed}" for key in REQUIRED if key not in mapping]
     problems += _flag_problems(mapping.get("flags"))
     problems += _contradictions(mapping)
-    prompt, prompt_problems = _prompt(mapping, folder)
+    prompt, prompt_problems = prompt_in(mapping, folder)
     problems += prompt_problems
     raise_problems(problems)
     values = {key: mapping[key] for key in KEYS if key in mapping and key not in ("prompt_file", "limits", "matrix")}
@@ -166,8 +166,8 @@ def _contradictions(mapping: Mapping[str, object]) -> list[str]:
     return problems
 
 
-def _prompt(mapping: Mapping[str, object], folder: Path) -> tuple[str, list[str]]:
-    """The prompt, and the problems of `prompt` and `prompt_file`."""
+def prompt_in(mapping: Mapping[str, object], folder: Path) -> tuple[str, list[str]]:
+    """The prompt (empty where there is none), and the problems of `prompt` and `prompt_file`."""
     if ("prompt" in mapping) == ("prompt_file" in mapping):
         both = "both are set; keep one" if "prompt" in mapping else "both are missing; set one"
         return "", [f"prompt, prompt_file: {both}"]

@@ -20,7 +20,7 @@ _COMMAND = re.compile(r'<section id="command">.*?<pre[^>]*>(.*?)</pre>', re.DOTA
 
 
 def exposed(bundle: Bundle) -> list[str]:
-    """The names of variables and flags whose values the page of the method shows and should not.
+    """The names of variables and flags whose values the page of the method shows and should not; a message is a text.
 
     Empty too where the page cannot be read: checking the files of a version is not done here.
     """
@@ -33,5 +33,5 @@ def exposed(bundle: Bundle) -> list[str]:
         return []
     group, line = _ENVIRONMENT.search(page), _COMMAND.search(page)
     variables = {unescape(name): unescape(value) for name, value in _FACT.findall(group[1])} if group else {}
-    facts = (unescape(value) for _, value in _FACT.findall(page))
-    return withheld.exposed(unescape(line[1]) if line else "", variables, facts)
+    texts = [unescape(value) for _, value in _FACT.findall(page)] + [str(bundle.document.get("message", ""))]
+    return withheld.exposed(unescape(line[1]) if line else "", variables, texts)

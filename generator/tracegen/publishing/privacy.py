@@ -65,10 +65,21 @@ def public_run(run: Run, known: Iterable[str] = ()) -> Run:
     return replace(run, facts=clean(run.facts), checks=checks, folder=None)
 
 
-def scrub(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts without host name, user name and absolute paths; those of a private run also without texts."""
-    scrubbed: dict[str, Any] = _cleaner(facts, _secrets(facts, ()))(facts)
+def scrub(facts: Mapping[str, Any], known: Iterable[str] = ()) -> dict[str, Any]:
+    """The facts without host name, user name and absolute paths; those of a private run also without texts.
+
+    `known` are further names to replace.
+    """
+    scrubbed: dict[str, Any] = _cleaner(facts, _secrets(facts, known))(facts)
     return scrubbed
+
+
+def public_text(text: str, known: Iterable[str] | None = None) -> str:
+    """The public form of a text that no run holds: a message, a reason, a problem.
+
+    `known` are the names to replace, by default those of this machine.
+    """
+    return str(scrub({"said": text}, this_machine() if known is None else known)["said"])
 
 
 def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]:

@@ -1,13 +1,16 @@
-"""The public form of a stored run: the only form in which a run leaves its folder."""
+"""The public form of a stored run and of an experiment's settings: the only form in which they leave their folder."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tracegen.contract import documents
+from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import Run
+from tracegen.contract.settings import prompt_in
 from tracegen.publishing import privacy
 from tracegen.report.pages.page import Report
 from tracegen.storing import store
@@ -49,3 +52,17 @@ def public_form(run: Run, folder: Path, known: tuple[str, ...] | None = None) ->
         run = privacy.made_private(run)
     names = privacy.this_machine() if known is None else known
     return PublicForm(privacy.public_run(run, names), run, folder, names)
+
+
+def public_settings(folder: Path, known: tuple[str, ...]) -> Mapping[str, Any]:
+    """What the experiment.toml of a folder holds, in its public form; `known` are the names to replace.
+
+    Nothing if it cannot be read: `tracegen run` reports what is wrong with it.
+    """
+    try:
+        settings = documents.read_toml(folder / "experiment.toml")
+    except (OSError, SettingsError):
+        return {}
+    hidden = prompt_in(settings, folder)[0] if settings.get("private") is True else ""
+    public: Mapping[str, Any] = privacy.scrub({"settings": settings, "text": {"prompt": hidden}}, known)["settings"]
+    return public

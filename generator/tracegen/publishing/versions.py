@@ -23,7 +23,7 @@ from tracegen.contract.address import name_problem
 from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.contract.model import Run, Verdict, Version
 from tracegen.contract.text import printable
-from tracegen.publishing import citation
+from tracegen.publishing import citation, privacy
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, verify_bundle, write_bundle
 from tracegen.publishing.cells import cell_of, same_cell
 from tracegen.report.pages.page import Report
@@ -83,7 +83,7 @@ def _planned(
         experiment=name,
         number=number,
         created=written(now),
-        message=printable(message.strip()),
+        message=printable(privacy.public_text(message.strip())),
         runs=(run.number,),
         verdict=run.verdict,
         title=question_of(run),
@@ -189,7 +189,8 @@ def withdraw(
                 "to give another reason or successor, add --again"
             )
         created = written(now)
-        withdrawn[number] = {"reason": printable(reason.strip()), "successor": successor, "created": created}
+        said = printable(privacy.public_text(reason.strip()))
+        withdrawn[number] = {"reason": said, "successor": successor, "created": created}
         if before:
             withdrawn[number]["earlier"] = [*before.pop("earlier", []), before]
         write_withdrawn(experiment_folder, withdrawn)
@@ -241,7 +242,8 @@ def _with_status(experiment_folder: Path, bundles: Mapping[int, Bundle]) -> Iter
             successor = entry.get("successor") or newer
             if successor is not None and successor not in bundles:
                 raise StoreError(f"{experiment_folder / STATUS_FILE}: names v{successor}, which was never published")
-            yield Published(replace(version, status="withdrawn"), bundle, str(entry["reason"]), successor)
+            reason = privacy.public_text(entry["reason"])
+            yield Published(replace(version, status="withdrawn"), bundle, reason, successor)
         elif newer is not None and newer != number:
             yield Published(replace(version, status="superseded"), bundle, "", newer)
         else:

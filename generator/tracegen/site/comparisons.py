@@ -16,6 +16,7 @@ from tracegen.charts.engine import refuse_few_addresses
 from tracegen.contract import address
 from tracegen.contract.errors import SettingsError, TracegenError
 from tracegen.contract.text import printable
+from tracegen.publishing import privacy
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, write_comparison
 from tracegen.publishing.cells import by_matrix, version_before
 from tracegen.publishing.versions import Published
@@ -182,11 +183,11 @@ def draw(
 
 def _compared(asked: Asked, problem: str) -> Compared:
     if problem:
-        return Compared(asked, None, printable(problem))
+        return Compared(asked, None, printable(privacy.public_text(problem)))
     try:
         return Compared(asked, read_bundle(asked.place))
     except TracegenError as error:
-        return Compared(asked, None, printable(str(error)))
+        return Compared(asked, None, printable(privacy.public_text(str(error))))
 
 
 def _has_a_matrix(experiment: Path) -> bool:

@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 from tracegen.contract.errors import TracegenError
 from tracegen.contract.model import Run
 from tracegen.contract.text import printable
+from tracegen.publishing import privacy
 from tracegen.publishing.bundle import Bundle, shells
 from tracegen.publishing.versions import Published
 from tracegen.report.pages.page import Page, outline
@@ -101,7 +102,8 @@ class Entry:
         """Why drafts are missing, one line each; waits until all are drawn."""
         failed = [(path, draft) for path in self.runs if isinstance(draft := self.drawing.drawn[path], TracegenError)]
         # without the part of the path that only this machine has
-        return [printable(f"Run {p.name}: {str(e).replace(f'{p.parents[2]}/', '')}") for p, e in failed]
+        said = [f"Run {p.name}: {str(e).replace(f'{p.parents[2]}/', '')}" for p, e in failed]
+        return [printable(privacy.public_text(text)) for text in said]
 
 
 def announced(run: Run) -> list[dict[str, str]]:

@@ -6,17 +6,19 @@ still be drawn while other pages are written (`drafts.py`).
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tracegen.contract import documents
 from tracegen.contract.address import EXPERIMENTS, name_problem
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.setting_keys import are_tags
 from tracegen.contract.text import printable
+from tracegen.publishing import privacy
 from tracegen.publishing.bundle import CHROME, Bundle, own, verify_bundle
 from tracegen.publishing.experiments import is_experiment, refuse_same_names
+from tracegen.publishing.public_form import public_form, public_settings
 from tracegen.publishing.versions import Published, question_of, read_published
 from tracegen.site import comparisons, index, trend, vega
 from tracegen.site.assets import address
@@ -124,10 +126,10 @@ def gather(
     except BaseException:
         drawing.close()
         raise
-    settings = [_settings(folder) for folder in folders]
+    settings = [public_settings(folder, known) for folder in folders]
     entries = [
-        Entry(folder.name, _question(of, versions, paths, drawing), _tags(of), versions, paths, n - len(paths), drawing,
-              [of for of in compared if of.asked.experiment == folder.name])
+        Entry(folder.name, _question(of, versions, paths, drawing, known), _tags(of), versions, paths, n - len(paths),
+              drawing, [of for of in compared if of.asked.experiment == folder.name])
         for folder, of, versions, paths, n in zip(folders, settings, published, newest, map(len, waiting), strict=True)
     ]  # fmt: skip
     pictures = Pictures(cache / "pictures")
@@ -154,24 +156,23 @@ def _unpublished(folder: Path, published: Sequence[Published]) -> list[Path]:
     return [path for path in reversed(store.run_folders(folder)) if int(path.name) not in frozen]
 
 
-def _settings(folder: Path) -> Mapping[str, object]:
-    """What experiment.toml holds; nothing if it cannot be read: `tracegen run` reports what is wrong with it."""
-    try:
-        return documents.read_toml(folder / "experiment.toml")
-    except (OSError, SettingsError):
-        return {}
-
-
 def _tags(settings: Mapping[str, object]) -> list[str] | None:
     tags = settings.get("tags")
     return tags if are_tags(tags) else None  # type: ignore[return-value]
 
 
 def _question(
-    settings: Mapping[str, object], published: Sequence[Published], runs: Sequence[Path], drawing: Drawing
+    settings: Mapping[str, object],
+    published: Sequence[Published],
+    runs: Sequence[Path],
+    drawing: Drawing,
+    known: tuple[str, ...],
 ) -> str:
-    """The question of the settings, else that of the newest version or run."""
-    candidates = [settings.get("question"), *(version.bundle.document.get("question") for version in published[:1])]
-    candidates += [question_of(drawing.runs[path]) for path in runs if path in drawing.runs][:1]
-    chosen = next((text for text in candidates if isinstance(text, str) and text.strip()), None)
+    """The question of the settings, else that of the newest version or run, in its public form."""
+    said = [settings.get("question"), *(version.bundle.document.get("question") for version in published[:1])]
+    chosen = next((privacy.public_text(text, known) for text in said if isinstance(text, str) and text.strip()), None)
+    newest = next((path for path in runs if path in drawing.runs), None)
+    if chosen is None and newest is not None:
+        with suppress(SettingsError):  # they may ask for privacy; drawing it says what is wrong
+            chosen = question_of(public_form(drawing.runs[newest], newest, known).run)
     return printable(chosen or "No question is written down.")
