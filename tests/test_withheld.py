@@ -14,7 +14,7 @@ from tracegen.publishing import privacy
 from tracegen.storing import store
 
 HEADER = Path(__file__).parents[1] / "native" / "core" / "environment.h"
-TOKEN = "hf_" + "canary" * 4
+TOKEN = "hf_" + "canary" * 6
 
 
 def _listed(name: str) -> tuple[str, ...]:
@@ -96,7 +96,81 @@ def test_of_another_program_only_what_is_known_is_public() -> None:
     assert withheld.public_words(["sh", "/x/llama-server", "canary"]) == ["sh", WITHHELD, WITHHELD]
 
 
-@pytest.mark.parametrize("word", ["key" * 40_000, "x-key" * 5_000, "?key" * 20_000, "://" * 30_000, "eyJ" * 30_000])
+SIGNS = "aB3" * 12  # 36 letters and digits, as tokens have them
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        f"hf_{SIGNS[:34]}", f"npm_{SIGNS}", "ASIA" + "A1B2" * 4, "AKIA" + "A1B2" * 4,
+        f"SG.{SIGNS[:22]}.{SIGNS}-_{SIGNS[:5]}",
+        f"sk_live_{SIGNS[:24]}", f"rk_live_{SIGNS[:24]}", f"pypi-AgEIcHlwaS5vcmc{SIGNS}", f"pypi-{SIGNS}",
+        f"dckr_pat_{SIGNS[:27]}", f"ya29.a0{SIGNS}-_", f"sk-{SIGNS}", f"ghp_{SIGNS}", f"github_pat_{SIGNS}",
+        f"glpat-{SIGNS[:20]}", f"xoxb-{SIGNS}", f"AIza{SIGNS[:35]}", f"eyJ{SIGNS}.{SIGNS}.{SIGNS}",
+    ],
+)  # fmt: skip
+def test_tokens_of_services_are_withheld_wherever_they_stand(token: str) -> None:
+    for before, after in (
+        ("", ""),
+        ("is it ", "?"),
+        ("my_", ""),
+        ("/models/", "/m.gguf"),
+        ("/models/", ".gguf"),
+        ("(", ")"),
+    ):
+        assert withheld.text(f"{before}{token}{after}") == f"{before}{WITHHELD}{after}"
+    assert withheld.words(["program", f"--x={token}", token]) == ["program", f"--x={WITHHELD}", WITHHELD]
+    assert withheld.looks_secret(token) and withheld.secret_values(["x", token], {}) == (token,)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        (f"curl -H 'Authorization: token {SIGNS}' x", f"curl -H 'Authorization: {WITHHELD}' x"),
+        ("it sent Authorization: hunter2", f"it sent Authorization: {WITHHELD}"),
+        ('{"authorization": "Digest a=b, c", "n": 1}', f'{{"authorization": "{WITHHELD}", "n": 1}}'),
+        ("Authorization: Basic YTpi\nnext", f"Authorization: {WITHHELD}\nnext"),
+        ("why Bearer abcdefgh?", f"why Bearer {WITHHELD}?"), ("why bearer ab12?", f"why bearer {WITHHELD}?"),
+        ("and Basic dXNlcjpwYXNz.", f"and Basic {WITHHELD}."), ("basic YWRhOmFkYQ==", f"basic {WITHHELD}"),
+        ("Server=x;Uid=ada;Pwd=hunter2;", f"Server=x;Uid=ada;Pwd={WITHHELD};"), ("pwd = 'a b'", f"pwd = {WITHHELD}"),
+        ("DB_PASSWORD=hunter2 x", f"DB_PASSWORD={WITHHELD} x"),
+    ],
+)  # fmt: skip
+def test_credentials_in_a_text(said: str, kept: str) -> None:
+    assert withheld.text(said) == kept == withheld.text(kept)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "hf_model.gguf", "/models/hf_SmolLM2Instruct135M.gguf", f"hf_{SIGNS[:29]}.gguf", "hf_hub_download",
+        "npm_config_registry",
+        "Asian", "ASIA and EUROPE", "ASIAPACIFIC", "The SG. is high", "SG.", "MSG.length.of.the.text", "ya29",
+        "ya29.", "ya29.x",
+        "pypi-server", "pypi-server-of-the-institute-in-berlin", "pypi", "dckr_pat_", "sk_live_", "risk_live_",
+        "task_live_x",
+        "disk-usage-of-the-whole-model", "authorization", "its Authorization: ", "unauthorized", "bearer of news",
+        "Bearer of",
+        "basic arithmetic", "Basic understanding of it", "Basic 4-bit-quantization", "PWD=/home/x", "OLDPWD=/a",
+        "pwd", "Pwd=",
+        "forgotten passwords", "Does a prompt of 8 tokens = 8 passes?",
+    ],
+)  # fmt: skip
+def test_ordinary_words_are_no_secrets(said: str) -> None:
+    assert withheld.text(said) == said
+
+
+def test_a_model_whose_name_begins_as_a_token_keeps_it_everywhere() -> None:
+    path = "/models/hf_SmolLM2Instruct135M.gguf"
+    facts = {"command": ["llama-cli", "-m", path, f"--model={path}"], "model": {"file": path}}
+    assert withheld.facts(facts) == facts and withheld.words(["x", "hf_model=1.gguf"]) == ["x", "hf_model=1.gguf"]
+    assert withheld.words(["x", "--disk-offload", "5"]) == ["x", "--disk-offload", "5"]
+    assert privacy.scrub(facts)["model"] == {"file": "hf_SmolLM2Instruct135M.gguf"}
+
+
+@pytest.mark.parametrize("word", ["key" * 40_000, "x-key" * 5_000, "?key" * 20_000, "://" * 30_000, "eyJ" * 30_000,
+                                  "bearer " * 20_000, "Basic a" + "a" * 90_000, "authorization: " * 9_000,
+                                  "pwd" * 30_000])  # fmt: skip
 def test_a_long_argument_takes_no_time(word: str) -> None:
     begin = time.process_time()
     withheld.words(["program", word, f"://{word}", f"{word}:"])

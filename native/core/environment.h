@@ -20,7 +20,8 @@ static const char * const tt_secret_words[] = {
 };
 
 static const char * const tt_token_prefixes[] = {
-    "hf_", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "github_pat_", "glpat-", "xox", "AKIA", "AIza", "eyJ",
+    "hf_",  "sk-",  "ghp_", "gho_", "ghu_", "ghs_",     "github_pat_", "glpat-", "xox",       "AKIA",
+    "ASIA", "AIza", "eyJ",  "npm_", "SG.",  "sk_live_", "rk_live_",    "pypi-",  "dckr_pat_", "ya29.",
 };
 
 static const char * const tt_harmless[] = {

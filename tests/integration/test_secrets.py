@@ -27,7 +27,7 @@ from tracegen.measure.demo.models import write_demo_model
 
 NEVER = [f"canary{n:02d}never" for n in range(20)]
 OWN = [f"canary{n:02d}own" for n in range(20, 24)]
-TOKEN = f"hf_{NEVER[0]}{NEVER[0]}"
+TOKEN = f"hf_{NEVER[0] * 3}"
 ENVIRONMENT = {
     "LLAMA_API_KEY": NEVER[1], "LLAMA_ARG_HF_TOKEN": NEVER[2], "HF_TOKEN": NEVER[3], "GGML_DB_PASSWORD": NEVER[4],
     "KMP_SECRET": NEVER[5], "MY_CREDENTIALS": NEVER[6], "GGML_UNKNOWN": NEVER[7], "OMP_AFFINITY_FORMAT": NEVER[8],

@@ -3,8 +3,8 @@
 Runs, pages, exports and messages pass through these rules. A variable of the environment is kept with its value if its
 name is known and harmless; other variables of llama.cpp and its libraries are named without it; one whose name looks
 like a key, token, secret, password or credential is not even named. Values of such flags and settings are withheld
-too, and so are user and password of a URL, and texts that look like tokens of well-known services. The lists of
-names are in harmless.txt.
+too, and so is what credentials.py knows in a text: users and passwords of URLs, tokens of well-known services. What of
+a command line is code, command_line.py says. The lists of names are in harmless.txt.
 """
 
 import re
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tracegen.contract.command_line import Kind, kinds, words_in_code
+from tracegen.contract.credentials import TOKENS, without_credentials
 from tracegen.contract.prose import lists
 
 WITHHELD = "(withheld)"
@@ -40,18 +41,6 @@ _VALUE = re.compile(rf"[A-Za-z0-9{_SIGNS}]{{0,{_LONGEST}}}")
 _PATH_WORDS = ("PWD", "OLDPWD")
 _LONG_FLAG = re.compile(r"--[A-Za-z][\w.-]{0,40}")
 _SHORT_FLAG = re.compile(r"-[A-Za-z]")
-_USER = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*://)[^\s/\"<>]+@")
-_QUERY = re.compile(
-    r"(?P<name>[?&;][\w.%-]{0,80}(?:key|token|secret|passw|credential|auth|signature|sig)[\w.%-]{0,80}=)[^\s&;'\"<>#]+",
-    re.IGNORECASE,
-)
-_TOKENS = re.compile(
-    r"\b(?:hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,}|gh[opsu]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}"
-    r"|glpat-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30,}"
-    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?)"
-)
-_HEADER = re.compile(r"(?P<name>\b(?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]{8,}")
-_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _PAIR = re.compile(
     r"(?<![\w.-])(?P<name>(?!tokenizer\.)[\w.-]{0,80}(?:key|token|secret|passw|passphrase|credential|auth|cookie|bearer|pwd)[\w.-]{0,80}[\"']?\s*[=:]\s*)"
     r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s,;}&|\"']+)",
@@ -63,7 +52,6 @@ _SECRET_HEADER = re.compile(
 )
 _PROMPT_FLAGS = ("-p", "--prompt", "-sys", "--system-prompt", "-r", "--reverse-prompt", "--in-prefix", "--in-suffix")
 _USER_PART = re.compile(r"://(?:[^\s/@:]*:)?(?P<user>[^\s/@]+)@")
-_MARKS = re.compile("|".join(("://", "Bearer", "Basic", "PRIVATE KEY", *TOKEN_PREFIXES)))  # else nothing is withheld
 _LEAST_SECRET = 8  # characters: a shorter value, as `true`, would be found in ordinary words
 
 
@@ -72,7 +60,7 @@ def looks_secret(name: str) -> bool:
     if name in HARMLESS or name.startswith("tokenizer."):  # the latter: metadata of a model, as in --override-kv
         return False
     upper = name.upper().replace("-", "_")
-    return any(word in upper for word in SECRET_WORDS) or any(prefix in name for prefix in TOKEN_PREFIXES)
+    return any(word in upper for word in SECRET_WORDS) or bool(TOKENS.search(name))
 
 
 def is_secret_flag(flag: str) -> bool:
@@ -107,7 +95,7 @@ def secret_values(command: Sequence[str], variables: Mapping[str, str]) -> tuple
             found.add(word)
     for given in (*command, *variables.values()):
         found.update(match["user"] for match in _USER_PART.finditer(given))
-        found.update(_TOKENS.findall(given))
+        found.update(TOKENS.findall(given))
     kept = {value for value in found if len(value) >= _LEAST_SECRET and not value.startswith("/")}
     return tuple(sorted(kept, key=lambda value: (-len(value), value)))
 
@@ -119,21 +107,8 @@ def _hidden(value: str, secrets: Iterable[str]) -> str:
 
 
 def text(value: str, secrets: Iterable[str] = ()) -> str:
-    """A text without users and passwords of URLs, tokens, private keys, and these secrets."""
-    value = _hidden(value, secrets)
-    if not _MARKS.search(value):
-        return value
-    if "://" in value:
-        value = _USER.sub(rf"\g<scheme>{WITHHELD}@", value)
-        value = _QUERY.sub(rf"\g<name>{WITHHELD}", value)
-    value = _TOKENS.sub(WITHHELD, value)
-    value = _HEADER.sub(rf"\g<name>{WITHHELD}", value)
-    return _PRIVATE_KEY.sub(WITHHELD, value) if "PRIVATE KEY" in value else value
-
-
-def without_user(address: str) -> str:
-    """An address without its user and password."""
-    return _USER.sub(r"\g<scheme>", address)
+    """A text without users and passwords of URLs, tokens, credentials, private keys, and these secrets."""
+    return without_credentials(_hidden(value, secrets), WITHHELD)
 
 
 def words(command: Sequence[str], secrets: Iterable[str] = ()) -> list[str]:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from tracegen.contract import documents, withheld
+from tracegen.contract import documents
+from tracegen.contract.credentials import without_user
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import cell_name
 from tracegen.contract.text import printable
@@ -41,7 +42,7 @@ def site_facts(config: Path, version_path: str) -> dict[str, str]:
     facts = {"author": " ".join(printable(author).split())} if isinstance(author, str) and author.strip() else {}
     site = settings.get("site_url")
     if isinstance(site, str) and is_web_address(site.strip()):
-        facts["url"] = f"{printable(withheld.without_user(site.strip())).rstrip('/')}/{quote(version_path)}/index.html"
+        facts["url"] = f"{printable(without_user(site.strip())).rstrip('/')}/{quote(version_path)}/index.html"
     licence = extra.get("licence")
     if licence is not None:
         if not isinstance(licence, str) or not LICENCE.fullmatch(licence):

@@ -25,7 +25,7 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils import markdown_extensions
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 
-from tracegen.contract import withheld
+from tracegen.contract.credentials import without_user
 from tracegen.contract.errors import SettingsError, TracegenError
 from tracegen.contract.text import printable
 from tracegen.publishing import privacy
@@ -81,7 +81,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         except TracegenError as error:
             raise PluginError(str(error)) from error
         for name in ("site_url", "repo_url"):  # a theme prints them
-            config[name] = withheld.without_user(config[name]) if config[name] else config[name]
+            config[name] = without_user(config[name]) if config[name] else config[name]
         for entry in self.site.entries:
             for each in entry.published:
                 _warn_of_secrets(each)
