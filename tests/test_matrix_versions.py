@@ -240,6 +240,19 @@ def test_a_private_matrix_tells_no_matrix(here: Path) -> None:
     assert not side_of("m@v1", folder.parent).runs[0].matrix
 
 
+def test_cells_are_named_without_the_paths_of_their_factors_and_stay_apart(tmp_path: Path) -> None:
+    for number, place in enumerate(("/home/ada/x/m.gguf", "/home/ada/y/m.gguf", "z/m.gguf"), 1):
+        own = {**slot(number, model=place), "matrix": "abc/1"}
+        stored(tmp_path, replace(a_run(slot=own), experiment="m", number=number), scaled_case(1, 1))
+    cells = cells_of("m", tmp_path)
+    shown = [cell.runs[0].factors["model"] for cell in cells]
+    assert "ada" not in str([cell.name for cell in cells] + shown)
+    assert len(set(shown)) == 3 and "z/m.gguf" in shown
+    assert [cell.name for cell in cells] == [f"model={model}" for model in shown]
+    for address in ("m:model=/home/ada/x/m.gguf", f"m:{cells[0].name}"):
+        assert len(side_of(address, tmp_path).runs) == 1
+
+
 def test_what_does_not_go_together_is_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a_matrix(here / "experiments" / "m", range(1, 3))
     for words in (["m", "3", "--matrix"], ["m/run-003", "--matrix"], ["m", "--matrix", "--withdraw", "1"]):

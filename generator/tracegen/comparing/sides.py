@@ -29,7 +29,7 @@ from tracegen.publishing import privacy
 from tracegen.publishing.bundle import Bundle
 from tracegen.publishing.cells import by_matrix, cell_of
 from tracegen.publishing.held import facts_of
-from tracegen.publishing.public_form import public_form
+from tracegen.publishing.public_form import PublicForm, public_form
 from tracegen.publishing.versions import read_published
 from tracegen.reading.folders import EXPERIMENTS, run_folder, version_folder
 from tracegen.reading.notebook.loaded import load_version
@@ -123,8 +123,7 @@ def measured(folder: Path, run: Run) -> Measured:
     form = public_form(run, folder)
     run, public = form.stored, form.run
     if slot := run.facts.get("slot"):
-        factors = _shown(slot, private=privacy.is_private(run.facts))
-        public = replace(public, facts={**public.facts, "slot": {**slot, "factors": factors, "cell": ""}})
+        public = replace(public, facts={**public.facts, "slot": {**slot, "factors": _factors(form), "cell": ""}})
 
     tables = RECENT.kept(form.tables)
 
@@ -199,7 +198,7 @@ def _cell(text: str, name: str, factors: str, experiments: Path) -> Side:
         if published:
             raise SettingsError(f"{text}: names no cell, or several; cells of {name}: {'; '.join(_short(published))}")
     cells = _cells(name, experiments)
-    matching = [known for known in cells if set(known.split(", ")) >= wanted]
+    matching = [known for known, folders in cells.items() if {*known.split(", "), *_as_set(folders[0])} >= wanted]
     if len(matching) != 1:
         problem = "names several cells" if matching else "there is no such cell"
         listed = "; ".join(_short(matching or cells)) or "none: it has no runs of a matrix"
@@ -210,23 +209,30 @@ def _cell(text: str, name: str, factors: str, experiments: Path) -> Side:
 def _cells(name: str, experiments: Path) -> dict[str, list[Path]]:
     """The runs of each cell of the newest matrix, by the name of the cell."""
     cells: dict[str, list[Path]] = {}
-    for path, slot in _slots(name, experiments):
-        private = privacy.asked_for(path.parents[1]) or privacy.is_private(store.read_run(path).facts)
-        cells.setdefault(cell_name(_shown(slot, private=private)), []).append(path)
+    for path, _ in _slots(name, experiments):
+        cells.setdefault(cell_name(_factors(public_form(store.read_run(path), path))), []).append(path)
     return cells
 
 
-def _shown(slot: Mapping[str, Any], *, private: bool) -> dict[str, str]:
-    """The factors of a run. In a private experiment a text is named by a few digits of a hash.
+def _as_set(folder: Path) -> list[str]:
+    """The factors of a run as its settings have them: who has the run may name its cell by them."""
+    return cell_name(store.read_run(folder).facts["slot"]["factors"]).split(", ")
 
-    Nobody can guess the text by them: the hash is that of the matrix too, which is not public there.
+
+def _factors(form: PublicForm) -> dict[str, str]:
+    """The factors of a run in their public form; what that changes has a few digits of a hash, or all would be one.
+
+    Nobody can guess the texts of a private experiment by them: the hash is that of the matrix too, which is not public
+    there.
     """
-    hidden = (*privacy.TEXT_KEYS, "flags") if private else ()
+    slot, shown = form.stored.facts["slot"], form.run.facts["slot"]["factors"]
+    hidden = (*privacy.TEXT_KEYS, "flags") if privacy.is_private(form.stored.facts) else ()
 
-    def name_of(value: str) -> str:
-        return f"({hashlib.sha256((slot['matrix'] + value).encode('utf-8', 'surrogatepass')).hexdigest()[:4]})"
+    def name_of(name: str, value: str) -> str:
+        digits = hashlib.sha256((slot["matrix"] + value).encode("utf-8", "surrogatepass")).hexdigest()[:4]
+        return f"({digits})" if name in hidden else f"{shown.get(name, '')} ({digits})"
 
-    return {name: name_of(value) if name in hidden else value for name, value in slot["factors"].items()}
+    return {n: value if shown.get(n) == value else name_of(n, value) for n, value in slot["factors"].items()}
 
 
 def _short(names: Iterable[str], most: int = 20) -> list[str]:
