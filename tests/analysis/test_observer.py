@@ -42,6 +42,12 @@ def test_several_controls_say_how_far_one_more_may_lie_from_them() -> None:
     assert many.noise == pytest.approx(1.96 * statistics.stdev(times * 20) * math.sqrt(61 / 60) / 1000)
 
 
+def test_a_traced_execution_that_was_faster_shows_the_noise() -> None:
+    (effect,) = effects(control(execution(500.0), execution(1000.0)), [])
+    assert (effect.slower, effect.noise) == (-0.5, 0.5)
+    assert not effect.surely_within(0.1) and not effect.surely_over(0.02)
+
+
 def test_prompt_and_generation_are_compared_each() -> None:
     prompts = [execution(prompt_ms=ms, prompt_tokens=5) for ms in (60.0, 50.0)]
     found = {effect.phase: effect.slower for effect in effects(control(*prompts), [])}

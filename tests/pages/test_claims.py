@@ -104,11 +104,11 @@ def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
     def said(**conditions: object) -> str:
         return said_of(DISK, CASES["dense"], a_run(host=host, conditions=conditions))
 
-    assert "10.0 % of RAM" in said() and "the file may stay in memory once it was read" in said()
-    locked = said(mlock=dict(locked_bytes=9 * size + size // 2))
-    assert "of what is left" in locked and "were locked meanwhile" in locked and "not all of the file can" in locked
+    assert "10.0 % of RAM" in said() and "It is smaller: it may stay in memory." in said()
+    locked = said(mlock=dict(locked_bytes=9 * size + size // 2))  # of allocated buffers nobody knows how much is used
+    assert "of what is left" in locked and "were locked meanwhile" in locked and "not all of it can" in locked
     limited = said(memory_limit=dict(limit_bytes=size // 2))
-    assert "200.0 % of what is left" in limited and "limited to" in limited and "not all of the file can" in limited
+    assert "200.0 % of what is left" in limited and "limited to" in limited and "not all of it can" in limited
 
 
 def test_a_page_cache_that_nobody_looked_at_has_no_words() -> None:

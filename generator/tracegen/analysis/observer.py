@@ -16,7 +16,8 @@ class Effect:
     """How a phase went traced and untraced: tokens/s (untraced: the median of `n`), and how much slower it was traced.
 
     `slower` and its uncertainty `noise` are shares of the untraced time of a token; of the seconds of the whole
-    program where llama.cpp's counters are not known: then the speeds are executions per second.
+    program where llama.cpp's counters are not known: then the speeds are executions per second. Tracing makes nothing
+    faster: where the traced execution was, the noise is at least that large.
     """
 
     phase: str
@@ -32,7 +33,7 @@ class Effect:
 
     def surely_within(self, share: float) -> bool:
         """Whether tracing took at most this share for certain."""
-        return self.slower + self.noise <= share
+        return abs(self.slower) + self.noise <= share
 
 
 def effects(control: Mapping[str, Any], token_ns: Sequence[float]) -> tuple[Effect, ...]:
@@ -63,7 +64,8 @@ def _per_token(execution: Mapping[str, Any], time: str, tokens: str) -> float | 
 
 def _effect(phase: str, traced: float, untraced: Sequence[float], known: float) -> Effect:
     middle = statistics.median(untraced)
-    return Effect(phase, 1 / traced, 1 / middle, len(untraced), traced / middle - 1, max(known, _spread(untraced)))
+    slower = traced / middle - 1
+    return Effect(phase, 1 / traced, 1 / middle, len(untraced), slower, max(known, _spread(untraced), -slower))
 
 
 def _spread(untraced: Sequence[float]) -> float:

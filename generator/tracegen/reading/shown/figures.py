@@ -78,9 +78,19 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
         "tracing_cost_share": trace.get("overhead_share"),
         **({"repetition": series} if (series := run.facts.get("repetition")) else {}),
         **{key: facts for key in ("mlock", "memory_limit") if (facts := run.facts.get("conditions", {}).get(key))},
+        **_control(run),
         "verdict": run.verdict,
         "checks": [asdict(check) for check in run.checks if check.state in ("failed", "warning")],
     }
+
+
+def _control(run: Run) -> dict[str, Any]:
+    """What is known of the same program untraced, and what is said of it; nothing where it did not run."""
+    from tracegen.contract.quantities import THIN
+    from tracegen.report.words.control_sentences import untraced
+
+    control = run.facts.get("control")
+    return {"untraced": untraced(control).replace(THIN, " ") or None, "control": control} if control else {}
 
 
 def _answer(run: Run, tables: Tables) -> str | None:

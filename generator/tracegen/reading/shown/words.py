@@ -55,6 +55,7 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
         "peak of buffers": _size(figures["peak_buffer_bytes"]),
         **({"locked beside it": _size(memory["locked_bytes"])} if (memory := figures.get("mlock")) else {}),
         **({"memory limit": _limit(memory)} if (memory := figures.get("memory_limit")) else {}),
+        **({"control": text} if (text := figures.get("untraced")) else {}),
         "tracing cost": _percent(figures["tracing_cost_share"]),
         "verdict": figures["verdict"],
         **{f"{c['state']}: {c['key']}": f"{c['found']} (limit: {c['limit']})" for c in figures["checks"]},

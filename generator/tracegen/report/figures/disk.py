@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from tracegen.analysis import buffers
 from tracegen.analysis.speed import total
 from tracegen.contract import quantities as q
 from tracegen.report.figures import needs
@@ -12,7 +11,7 @@ from tracegen.report.figures.cells import Cell, Head, cells
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.figures.shared_disk import read_bytes
-from tracegen.report.words import sentences
+from tracegen.report.words import control_sentences, sentences
 
 # Setting -> its label, its meaning when it is on, its meaning when it is off.
 MEANING: Mapping[str, tuple[str, str, str]] = {
@@ -85,9 +84,37 @@ def _memory(context: Context) -> list[tuple[Cell, ...]]:
         rows.append(cells(f"Page cache {words}", share, size))
     pressed, room = _pressed(context), _room(context, context.fact("host", "memory_bytes"))
     ratio = f"{q.percent(file / room)} of {'what is left' if pressed else 'RAM'}" if file and room else q.UNKNOWN
-    fits = sentences.fits_into_memory(file, room, buffers.total_peak(context.tables))
-    against = f"{q.size(file or None)} of {q.size(room)}{pressed}. {fits}".strip()
-    return [*rows, cells("File against memory", ratio, against)]
+    against = f"{q.size(file or None)} of {q.size(room)}{pressed}. {sentences.fits_into_memory(file, room)}".strip()
+    return [*rows, *_resident(context), *_limit(context), cells("File against memory", ratio, against)]
+
+
+def _resident(context: Context) -> list[tuple[Cell, ...]]:
+    """The row of what the program held in memory, where its group was limited: at the end of a pass, the median."""
+    table = context.tables["memory"]
+    table = table[table["pass_id"].isin(context.measured["pass_id"]).to_numpy(bool)]
+    held = {kind: float(of["resident_bytes"].median()) for kind, of in table.groupby("kind", observed=True)}
+    if set(held) != {"anon", "file"}:
+        return []
+    text = (
+        f"{q.size(held['anon'])} of its own (heap, buffers as far as they were used, copied weights) and "
+        f"{q.size(held['file'])} of files, the model’s among them, at the end of a measured pass (median; memory.stat)."
+    )
+    return [cells("Resident memory of the program", q.size(sum(held.values())), text)]
+
+
+def _limit(context: Context) -> list[tuple[Cell, ...]]:
+    """The rows of the memory limit, and of how much the program takes without it, where that was tried."""
+    limit = context.fact("conditions", "memory_limit")
+    if not limit:
+        return []
+    held = f"Most that was held: {q.size(limit.get('peak_bytes'))}. {sentences.reached(limit.get('times_reached'))}"
+    rows = [cells("Memory limit", q.size(limit.get("limit_bytes")), held)]
+    control = context.fact("control")
+    if (more := control_sentences.more_memory(control)) is not None:
+        peak = q.size(control["without_limit"]["peak_bytes"])
+        text = f"{q.size(more)} more than under the limit: all that the program uses then stays in memory (one run)."
+        rows.append(cells("Memory without the limit, untraced", peak, text))
+    return rows
 
 
 def _counters(context: Context) -> list[tuple[Cell, ...]]:

@@ -11,6 +11,7 @@ from tracegen.measure.capture.llama_cpp import read_releases
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.facts import generated_text, group_of
 from tracegen.report.pages.views import Fact, Group
+from tracegen.report.words import control_sentences as say
 from tracegen.storing import resources
 
 SETTINGS = "What was asked for; llama.cpp may round it: see llama.cpp’s contexts."
@@ -28,7 +29,7 @@ OF_MEMORY = (
     ("mlock", "Memory locked beside the program", ("conditions", "mlock"),
      "No program could use it while this one ran."),
     ("memory-limit", "Limit to the program’s memory", ("conditions", "memory_limit"),
-     "Counted are its own memory and those pages of the model and the trace that it used first."),
+     "Counted are its own memory and those pages of files that it touched first; those of the trace are made outside."),
 )  # fmt: skip
 
 
@@ -50,6 +51,7 @@ def method(context: Collector) -> dict[str, Any]:
             group_of("host", "Host", _sized(context.fact("host"))),
             *(group_of(key, title, _sized(context.fact("conditions", key))) for key, title in CONDITIONS.items()),
             *_when_asked(context, OF_MEMORY),
+            *_control(context),
             group_of("llama-cpp", "llama.cpp", _llama_cpp(context.fact("llama_cpp")), LLAMA_CPP),
             _trace(context),
             _environment(context),
@@ -90,6 +92,19 @@ def _when_asked(context: Collector, wanted: Iterable[tuple[str, str, tuple[str, 
     """The groups whose facts the run has; `wanted`: key, title, path of the facts, note."""
     groups = [(key, title, context.fact(*path), note) for key, title, path, note in wanted]
     return [group_of(key, title, _sized(facts), note) for key, title, facts, note in groups if facts]
+
+
+def _control(context: Collector) -> list[Group]:
+    """What is known of the program traced and untraced; nothing where no control ran."""
+    control = context.fact("control")
+    if not control:
+        return []
+    facts = {"traced": say.execution(control["traced"])}
+    facts |= {f"untraced {n}": say.execution(of) for n, of in enumerate(control["untraced"], 1)}
+    if control["without_limit"]:
+        facts["untraced, without the limit"] = say.execution(control["without_limit"])
+    note = "The same program under the same conditions. Tokens and times are llama.cpp’s counters."
+    return [group_of("control", "Traced and untraced", facts, note)]
 
 
 def _imported(context: Collector) -> list[Group]:

@@ -14,7 +14,7 @@ from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.facts import text_by_token
 from tracegen.report.pages.key_figures import key_figures
 from tracegen.report.pages.pasted import paste
-from tracegen.report.words import sentences
+from tracegen.report.words import control_sentences, sentences
 
 ATTACHED = (
     " The tracer was attached, without hooks: the work buffer, the types of the KV cache and the sampler’s choices are "
@@ -35,6 +35,7 @@ def overview(collector: Collector) -> dict[str, Any]:
         "ran": what_ran(collector),
         "key_figures": key_figures(collector),
         "text": text_by_token(collector),
+        "control": control_sentences.untraced(collector.fact("control")),
         "pasted": paste(collector),
     }
 

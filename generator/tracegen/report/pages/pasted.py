@@ -17,6 +17,7 @@ from tracegen.report.figures import needs
 from tracegen.report.pages import pasted_parts as parts
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.key_figures import key_figures
+from tracegen.report.words import control_sentences
 from tracegen.report.words import markdown as md
 from tracegen.storing import resources
 
@@ -207,7 +208,9 @@ def _how_fast(context: Collector, n_runs: int) -> str:
         f"{test} {_rate(rate, ())}" for test, rate in (("pp", s.prompt_rate), ("tg", s.generate_rate)) if n_passes[test]
     ]
     series = f"Mean ± standard deviation of {n_runs} runs with these settings. This run alone: {', '.join(alone)} t/s."
-    return " ".join([f"Speeds are those of a traced run{cost}.", *([series] if n_runs > 1 else []), *said])
+    control = control_sentences.untraced(context.fact("control"))
+    compared = [f"{control}"] if control else []
+    return " ".join([f"Speeds are those of a traced run{cost}.", *compared, *([series] if n_runs > 1 else []), *said])
 
 
 def _verdict(context: Collector) -> str:

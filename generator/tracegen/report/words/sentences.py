@@ -156,6 +156,7 @@ CARE = {
     "not_stopped": "Some passes stood still",
     "even_tokens": "Mean and median of the token times differ",
     "tracing_cost": "Tracing took part of the passes’ time",
+    "observer": "The same program is faster untraced",
 }
 
 CHEAPER = (
@@ -229,23 +230,19 @@ def outside_statistics(kinds: Mapping[str, int]) -> str:
     return f"Statistics leave out {' and '.join(left_out)}." if left_out else ""
 
 
-def fits_into_memory(file_bytes: int | None, room_bytes: int | None, buffer_bytes: int | None) -> str:
-    """Whether the file fits into memory beside the buffers of the run; empty if a size is not known.
-
-    `room_bytes` is the memory that the run may use.
-    """
+def fits_into_memory(file_bytes: int | None, room_bytes: int | None) -> str:
+    """Whether the file alone fits into the memory that the run may use; empty if a size is not known."""
     if not file_bytes or not room_bytes:
         return ""
-    if buffer_bytes is None:
-        fits = file_bytes < room_bytes
-        return "It is smaller: it may stay in memory." if fits else "It is larger: not all of it can stay in memory."
-    left = max(room_bytes - buffer_bytes, 0)
-    stays = (
-        "the file may stay in memory once it was read"
-        if file_bytes <= left
-        else "not all of the file can stay in memory"
-    )
-    return f"The run’s buffers take {q.size(buffer_bytes)} and leave {q.size(left)}: {stays}."
+    fits = file_bytes < room_bytes
+    return "It is smaller: it may stay in memory." if fits else "It is larger: not all of it can stay in memory."
+
+
+def reached(times: int | None) -> str:
+    """How often a memory limit was reached: the kernel then dropped other pages of the program, or killed it."""
+    if times is None:
+        return "The kernel does not count how often it was reached."
+    return f"It was reached {q.counted(times, 'time')}." if times else "It was never reached."
 
 
 def reused_prefix(computed: int | None, reused: int | None) -> str:
