@@ -13,6 +13,7 @@ from benchmarks import (
     bench_build,
     bench_export,
     bench_import,
+    bench_observer,
     bench_pages,
     bench_read,
     bench_scale,
@@ -29,6 +30,7 @@ from tracegen.storing.resources import folder
 BENCHMARKS: tuple[tuple[str, Callable[[bool], list[Result]]], ...] = (
     ("tracer", bench_tracer.run),
     ("tokens", bench_tokens.run),
+    ("observer", bench_observer.run),
     ("read", bench_read.run),
     ("analyses", bench_analyses.run),
     ("build", bench_build.run),

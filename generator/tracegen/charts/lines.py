@@ -39,13 +39,14 @@ def hit_rates(
     rows: pd.DataFrame,
     cycle: float | None,
     marks: Sequence[tuple[float, float]] = (),
+    measured: tuple[float, float] | None = None,
     *,
     width: int = theme.WIDTHS[-1],
 ) -> Any:
     """The hit rate of a cache by its size; `rows`: policy, size_bytes, hit_rate.
 
     `cycle`: the bytes that a token touches, a dashed line; None: unknown. `marks`: hit rates of LRU with their sizes in
-    bytes, which are named at the curve.
+    bytes, which are named at the curve. `measured`: bytes in memory, and the hit rate of the kernel with them.
     """
     size, unit = scaled([float(rows["size_bytes"].max())], "bytes")
     data = rows.assign(size=rows["size_bytes"] / size)
@@ -64,7 +65,18 @@ def hit_rates(
         drawn += mark.encode(x=x)
     if marks:
         drawn += _named(marks, size, x, y, theme.narrow(width))
+    if measured is not None:
+        drawn += _kernel(measured, size, x, y)
     return _sized(drawn, width, 260)
+
+
+def _kernel(measured: tuple[float, float], size: float, x: Any, y: Any) -> Any:
+    """The measured point, named at its left."""
+    table = pd.DataFrame([(measured[0] / size, measured[1], "kernel")], columns=["size", "hit_rate", "label"])
+    base, ink = alt.Chart(table).encode(x=x, y=y), theme.INK["ink"][1]
+    rim = dict(stroke=theme.INK["ground"][1], strokeWidth=4)
+    words = base.mark_text(align="right", dx=-9, fontSize=theme.SMALL, color=ink, **rim).encode(text="label:N")
+    return base.mark_point(shape="diamond", filled=True, size=110, color=ink, opacity=1) + words
 
 
 def _named(marks: Sequence[tuple[float, float]], size: float, x: Any, y: Any, short: bool) -> Any:

@@ -4,12 +4,12 @@ from concurrent.futures import Executor
 
 import pandas as pd
 
-from tracegen.analysis import caches, granules, reuse
+from tracegen.analysis import caches, granules, kernel_cache, reuse
 from tracegen.charts import lines
 from tracegen.contract import quantities as q
 from tracegen.contract.text import without_controls
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import shared_access
+from tracegen.report.figures import needs, shared_access
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows, Values, no_rows
 from tracegen.report.words import cache_sentences as say
@@ -83,6 +83,18 @@ def points(context: Context) -> pd.DataFrame:
     return every.sort_values(["size_bytes", "hit_rate"]).filter(["policy", "size_bytes", "hit_rate"])
 
 
+def kernel(context: Context) -> pd.DataFrame:
+    """What the kernel served of generated tokens, with how much of the file in memory: a row, or none."""
+    if context.refusal((needs.REQUESTS,)):
+        return pd.DataFrame(columns=kernel_cache.COLUMNS)
+    return kernel_cache.served(context.tables, context.granule_uses, context.granule_bytes, page_bytes(context))
+
+
+def page_bytes(context: Context) -> int:
+    """The size of a page of memory on the machine of the run."""
+    return context.fact("host", "page_bytes") or 4096
+
+
 def _cache_rates(context: Context) -> Content:
     empty = nothing(context)
     rates, granule = context.hit_rates, context.granule_bytes
@@ -98,17 +110,22 @@ def _cache_rates(context: Context) -> Content:
     if steep is not None and lru is not None and best is not None:
         title = say.cliff_title(*steep, best, TARGET)
     n_passes = context.disk_accesses["pass_id"].nunique()
+    measured = kernel(context)
+    point = (float(measured["size_bytes"].iloc[0]), float(measured["hit_rate"].iloc[0])) if len(measured) else None
+    if point and lru is not None:
+        title = say.kernel_title(*point, lru, steep[0] if steep else None, TARGET)
     return Content(
         title=title,
-        caption=f"{say.RATE} {say.population(rates.n_uses, rates.n_granules, granule, n_passes)}"
+        caption=f"{say.RATE} {say.KERNEL if point else ''}"
+        f"{say.population(rates.n_uses, rates.n_granules, granule, n_passes)}"
         f"{say.grouped(rates.group)}{say.sampled(rates.sampled, rates.errors)}"
         f"{say.cycle(cycle)} {say.NO_SPEED}",
         alt=f"Lines of hit rate by size of cache for {q.counted(rows['policy'].nunique(), 'policy', 'policies')}. "
         f"{q.ended(title)}",
-        chart=lambda width: lines.hit_rates(points(context), cycle, marks, width=width),
-        data=rows,
+        chart=lambda width: lines.hit_rates(points(context), cycle, marks, point, width=width),
+        data=pd.concat([rows, measured], ignore_index=True) if point else rows,
         empty=empty,
-        numbers={"granule_bytes": granule},
+        numbers={"granule_bytes": granule, "page_bytes": page_bytes(context)},
     )
 
 
@@ -127,7 +144,9 @@ CACHE_RATES = shared_access.cache_figure(
     words={"rate": say.RATE, "policies": "; ".join(f"{name} {what}" for name, what in say.POLICIES.items())},
     code=ITEMS
     + """data = rates.rates.assign(size_bytes=rates.rates["size_granules"] * $granule_bytes)
-data = data[["policy", "size_bytes", "hit_rate"]]""",
+data = data[["policy", "size_bytes", "hit_rate"]]
+measured = kernel_cache.served(run.tables, uses, $granule_bytes, $page_bytes)
+data = pd.concat([data, measured], ignore_index=True) if len(measured) else data""",
 )
 
 
@@ -148,9 +167,15 @@ def _cache_sizes(context: Context) -> Rows:
         numbers={"granule_bytes": context.granule_bytes},
         values=_values(context) if len(table) else {},
     ).of(
-        [{"policy": name, **{heads[t]: needed(context, name, t) for t in heads}} for name in policies],
+        [
+            *({"policy": name, **{heads[t]: needed(context, name, t) for t in heads}} for name in policies),
+            *(
+                {"policy": "kernel", "did": say.served(float(size), float(rate)), **dict.fromkeys(heads.values())}
+                for _, size, rate in kernel(context).itertuples(index=False)
+            ),
+        ],
         col.text("Policy", lambda r: r["policy"]),
-        col.text("What it does", lambda r: say.POLICIES[r["policy"]]),
+        col.text("What it does", lambda r: r.get("did") or say.POLICIES[r["policy"]]),
         *(col.size(head, head) for head in heads.values()),
     )
 

@@ -84,7 +84,9 @@ def _memory(context: Context) -> list[tuple[Cell, ...]]:
         rows.append(cells(f"Page cache {words}", share, size))
     pressed, room = _pressed(context), _room(context, context.fact("host", "memory_bytes"))
     ratio = f"{q.percent(file / room)} of {'what is left' if pressed else 'RAM'}" if file and room else q.UNKNOWN
-    against = f"{q.size(file or None)} of {q.size(room)}{pressed}. {sentences.fits_into_memory(file, room)}".strip()
+    reached = context.fact("conditions", "memory_limit", "times_reached")  # then that says more than sizes do
+    fits = "" if reached else sentences.fits_into_memory(file, room)
+    against = f"{q.size(file or None)} of {q.size(room)}{pressed}. {fits}".strip()
     return [*rows, *_resident(context), *_limit(context), cells("File against memory", ratio, against)]
 
 

@@ -1,0 +1,39 @@
+"""What the kernel's page cache served of what tokens used: a measured point beside simulated caches."""
+
+import pandas as pd
+
+from tracegen.analysis import requests
+from tracegen.analysis.accesses import Tables
+
+COLUMNS = ["policy", "size_bytes", "hit_rate"]
+
+
+def served(tables: Tables, uses: pd.DataFrame, granule_bytes: int, page_bytes: int) -> pd.DataFrame:
+    """One row (policy `kernel`, size_bytes, hit_rate) of all generate passes; none where it is not recorded.
+
+    hit_rate: the share of the bytes that these passes touch of model files, each once a pass, that no request read in
+    the pass that touched them. size_bytes: the mean of what of the files was in memory at their ends (`cache`), or of
+    all files that the program's memory group holds (`memory`). `uses`: pass_id and granule of each use, as
+    `granules.granule_uses` says. Without any request the share would be 1: no row.
+    """
+    passes = tables["passes"]
+    ids = passes.loc[(passes["kind"] == "generate").to_numpy(bool), "pass_id"]
+    size = _in_memory(tables, ids, page_bytes)
+    touched = uses[uses["pass_id"].isin(ids).to_numpy(bool)].groupby("pass_id")["granule"].nunique()
+    if tables["requests"].empty or size is None or touched.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    use = requests.use_by_pass(tables, page_bytes)
+    missed = float(use.loc[use["pass_id"].isin(ids).to_numpy(bool), "now_bytes"].sum())
+    if not missed:
+        return pd.DataFrame(columns=COLUMNS)
+    rate = max(0.0, 1 - missed / (float(touched.sum()) * granule_bytes))
+    return pd.DataFrame([("kernel", size, rate)], columns=COLUMNS)
+
+
+def _in_memory(tables: Tables, ids: pd.Series, page_bytes: int) -> float | None:
+    """Bytes of files that were in memory at the ends of these passes, mean; None where it is not recorded."""
+    cache, memory = (tables[name][tables[name]["pass_id"].isin(ids).to_numpy(bool)] for name in ("cache", "memory"))
+    held = memory.loc[(memory["kind"] == "file").to_numpy(bool), "resident_bytes"]
+    if len(cache):
+        return float(cache.groupby("pass_id")["cached_pages"].sum().mean()) * page_bytes
+    return float(held.mean()) if len(held) else None
