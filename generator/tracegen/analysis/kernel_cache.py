@@ -30,6 +30,14 @@ def served(tables: Tables, uses: pd.DataFrame, granule_bytes: int, page_bytes: i
     return pd.DataFrame([("kernel", size, rate)], columns=COLUMNS)
 
 
+def beside(
+    rates: pd.DataFrame, tables: Tables, uses: pd.DataFrame, granule_bytes: int, page_bytes: int
+) -> pd.DataFrame:
+    """The rates of simulated caches, and `served` behind them."""
+    measured = served(tables, uses, granule_bytes, page_bytes)
+    return pd.concat([rates, measured], ignore_index=True) if len(measured) else rates
+
+
 def _in_memory(tables: Tables, ids: pd.Series, page_bytes: int) -> float | None:
     """Bytes of files that were in memory at the ends of these passes, mean; None where it is not recorded."""
     cache, memory = (tables[name][tables[name]["pass_id"].isin(ids).to_numpy(bool)] for name in ("cache", "memory"))

@@ -145,8 +145,7 @@ CACHE_RATES = shared_access.cache_figure(
     code=ITEMS
     + """data = rates.rates.assign(size_bytes=rates.rates["size_granules"] * $granule_bytes)
 data = data[["policy", "size_bytes", "hit_rate"]]
-measured = kernel_cache.served(run.tables, uses, $granule_bytes, $page_bytes)
-data = pd.concat([data, measured], ignore_index=True) if len(measured) else data""",
+data = kernel_cache.beside(data, run.tables, uses, $granule_bytes, $page_bytes)""",
 )
 
 
