@@ -24,6 +24,9 @@
  *                             faults can be lost inside an op, and are counted
  *     TENSOR_TRACE_FAULT_PAGES  at most so many pages of memory for the page faults of a thread between two
  *                             readings (a power of two; 32 without it)
+ *     TENSOR_TRACE_PAGES      a FIFO: who reads it makes the pages of the trace, so that they do not count as memory
+ *                             of this program (core/pages.c)
+ *     TENSOR_TRACE_MEMORY     the memory.stat of this program's memory group: it is read after every load and pass
  *     TENSOR_TRACE_VERIFY     1: hash the graph of every pass, also where llama.cpp says that it is unchanged,
  *                             and abort if it has changed
  */
