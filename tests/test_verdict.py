@@ -464,3 +464,39 @@ def test_the_verdict_is_the_worst_state() -> None:
     checks = checks_of(evidence())
     assert verdict_of(checks) == "not usable"
     assert verdict_of(tuple(c for c in checks if c.state == "passed")) == "complete"
+
+
+def executed(ms: float, **more: Any) -> dict[str, Any]:
+    known = dict(seconds=1.0, prompt_ms=None, prompt_tokens=None, eval_runs=10, others_share=0.0, failure=None)
+    return {**known, "eval_ms": ms, **more}
+
+
+OBSERVED = {  # the traced execution and the untraced ones, and what the check then says
+    "as fast": (executed(1000), [executed(1000)], "passed", "generation 0.0 % slower"),
+    "2 % slower": (executed(1019), [executed(1000)], "passed", "generation 1.9 % slower"),
+    "a little slower": (executed(1050), [executed(1000)], "warning", "generation 5.0 % slower"),
+    "much slower": (executed(1110), [executed(1000)], "failed", "generation 11.0 % slower"),
+    "slower beside a neighbour": (
+        executed(1110, others_share=0.05), [executed(1000)], "not checked", "not decided: generation 11.0 % slower"),
+    "faster": (executed(800), [executed(1000)], "not checked", "not decided: generation 20.0 % faster (± 20.0 %)"),
+    "within what untraced runs differ by": (
+        executed(1110), [executed(1000), executed(1100), executed(950)], "not checked", "3 untraced runs"),
+    "slower than all of many": (
+        executed(1300), [executed(1000 + n) for n in range(10)], "failed", "generation 29.4 % slower"),
+    "killed untraced": (executed(1000), [executed(1, failure="killed by SIGKILL")], "warning", "killed by SIGKILL"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("traced", "untraced", "state", "said"), OBSERVED.values(), ids=OBSERVED)
+def test_the_untraced_program_says_what_tracing_changed(
+    traced: dict[str, Any], untraced: list[dict[str, Any]], state: str, said: str
+) -> None:
+    found = check_of(evidence(control={"traced": traced, "untraced": untraced, "without_limit": None}), "observer")
+    assert found.state == state and said in found.found.replace("\u202f", " ")
+
+
+def test_a_prompt_that_is_not_decided_leaves_the_tokens_decide() -> None:
+    several = [executed(1000 + n, prompt_ms=100.0 + 30 * n, prompt_tokens=5) for n in range(3)]
+    control = {"traced": executed(1001, prompt_ms=100.0, prompt_tokens=5), "untraced": several, "without_limit": None}
+    found = check_of(evidence(control=control), "observer")
+    assert found.state == "passed" and found.detail == "not decided for the prompt"
