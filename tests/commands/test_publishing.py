@@ -152,3 +152,17 @@ def test_serve_says_so_before_it_builds_the_site(monkeypatch: pytest.MonkeyPatch
         other.listen()
         with pytest.raises(EnvironmentFailure, match="Address already in use; choose another --address"):
             command(serve, "-f", str(config), "-a", f"127.0.0.1:{other.getsockname()[1]}")
+
+
+@pytest.mark.parametrize(
+    "address, said", [("0.0.0.0:0", True), ("[::]:0", True), ("127.0.0.1:0", False), ("localhost:0", False)]
+)
+def test_serve_warns_when_others_can_read_drafts(
+    address: str, said: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = a_project(Path("project"))
+    monkeypatch.setattr("mkdocs.commands.serve.serve", lambda **_: None)
+    monkeypatch.setattr("socket.socket.bind", lambda *_: None)  # not every machine has IPv6
+    assert command(serve, "-f", str(config), "-a", address) == 0
+    warning = f"tracegen: {address}: whoever reaches this machine over the network can read drafts\n"
+    assert capsys.readouterr().err == (warning if said else "")

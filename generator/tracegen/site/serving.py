@@ -1,7 +1,13 @@
-"""Keeps what browsers and others ask of `tracegen serve` from its log: a request that none can mean is a 400."""
+"""What `tracegen serve` refuses: a request that no browser means is a 400, one in another site's name a 403.
+
+A site can have its own name lead to this machine (DNS rebinding), and then read drafts as if they were its own pages.
+The browser says that name in `Host`. An address of the internet protocol cannot be led astray, nor can `localhost`,
+and `--address` takes nothing else.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import re
 import sys
@@ -21,6 +27,7 @@ App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 _CONTROL = re.compile("[\0-\x1f\x7f]")
 _POLL = re.compile(r"/livereload/[0-9]{1,15}/[0-9]{1,20}")
 _LENGTH = re.compile("[0-9]{0,15}")
+_PORT = re.compile(r":[0-9]{0,5}\Z")
 
 
 def guard(server: LiveReloadServer) -> None:
@@ -32,12 +39,15 @@ def guard(server: LiveReloadServer) -> None:
 
 
 def guarded(app: App) -> App:
-    """The application, which only sees requests that a browser could make."""
+    """The application, which only sees requests that a browser could make of this machine."""
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if not may_be_meant(environ):
             start_response("400 Bad Request", [("Content-Type", "text/plain")])
             return [b"400 Bad Request\n"]
+        if not is_this_machine(str(environ.get("HTTP_HOST", ""))):
+            start_response("403 Forbidden", [("Content-Type", "text/plain")])
+            return [b"403 Forbidden: open the site by the address that tracegen serve printed, or as localhost\n"]
         return app(environ, start_response)
 
     return answer
@@ -48,7 +58,22 @@ def may_be_meant(environ: Mapping[str, Any]) -> bool:
     path, length = str(environ.get("PATH_INFO", "")), str(environ.get("CONTENT_LENGTH") or "")
     if len(path) > LONGEST or _CONTROL.search(path) or not _LENGTH.fullmatch(length):
         return False
+    if not path.startswith("/"):  # a whole address, as only a proxy is asked for; its host would count
+        return False
     return not path.startswith("/livereload/") or _POLL.fullmatch(path) is not None
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether the Host of a request is an IP address or localhost, with or without a port; two, or none, are not."""
+    name = _PORT.sub("", host)
+    if name.lower() in ("localhost", "localhost."):
+        return True
+    six = name.startswith("[") and name.endswith("]")
+    try:
+        ipaddress.IPv6Address(name[1:-1]) if six else ipaddress.IPv4Address(name)
+    except ValueError:
+        return False
+    return True
 
 
 class _Escaped(WSGIRequestHandler):
