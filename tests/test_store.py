@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.golden.hard_case import hard_case
@@ -180,6 +182,35 @@ def test_a_missing_or_broken_table_says_how_to_make_it_anew(tmp_path: Path) -> N
     (folder / "tables" / "ops.parquet").unlink()
     with pytest.raises(StoreError, match="tracegen read"):
         store.read_tables(folder / "tables")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bit, large", [(0x01, store.LARGE), (0x80, 0)], ids=["another name", "no text"])
+def test_a_changed_byte_in_the_footer_of_a_table_is_found_or_does_no_harm(
+    bit: int, large: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "LARGE", large)
+    store.write_tables(tmp_path, hard_case(), "test")
+    path = tmp_path / "graphs.parquet"
+    whole = path.read_bytes()
+    refused = 0
+    for place in range(len(whole) - 8 - int.from_bytes(whole[-8:-4], "little"), len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
+        try:
+            store.read_tables(tmp_path, ("graphs",))
+        except StoreError as error:
+            said = str(error)
+            assert said.startswith(f"{path}: ") and said.endswith("; `tracegen read` makes the tables anew")
+            refused += 1
+    assert refused > 500
+
+
+def test_two_columns_of_one_name_are_no_table_of_ours(tmp_path: Path) -> None:
+    store.write_tables(tmp_path, hard_case(), "test")
+    table = pa.Table.from_arrays([pa.array([0], pa.int32())] * 2, names=["pass_id", "pass_id"])
+    pq.write_table(table, tmp_path / "passes.parquet")
+    with pytest.raises(StoreError, match=r"passes\.parquet: cannot be read .*makes the tables anew"):
+        store.read_tables(tmp_path, ("passes",))
 
 
 def test_a_manifest_cannot_point_outside(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracegen.contract import documents, shapes, withheld
-from tracegen.contract.errors import EnvironmentFailure, StoreError, os_errors
+from tracegen.contract.errors import EnvironmentFailure, StoreError, TableError, os_errors
 from tracegen.contract.model import Check, Run
 from tracegen.storing import parts
 
@@ -193,7 +193,7 @@ def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], reader_versio
 def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str, pd.DataFrame]:
     """Read the tables in `names`, or all. A table that was added later is empty in an older run.
 
-    Raises StoreError for a missing or broken file.
+    Raises StoreError for a missing or broken file, or one whose columns or values are not those of the contract.
     """
     import pandas as pd
     import pyarrow as pa
@@ -223,14 +223,15 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
                 for column in stored.schema_arrow.names:
                     table = whole_table if whole_table is not None else stored.read([column])
                     columns[column] = _owned(table[column].to_pandas(types_mapper=nullable.get))
+            tables[name] = contract.frame(name, columns)
         except FileNotFoundError as error:
             if contract.BY_NAME[name].added > extension:
                 tables[name] = contract.frame(name)
                 continue
             raise StoreError(f"{path}: is missing; `tracegen read` makes the tables anew") from error
-        except (pa.ArrowException, OSError) as error:
+        # Of a changed byte Arrow says what is wrong, except in a column's name: that is no text, or another's name.
+        except (pa.ArrowException, OSError, UnicodeDecodeError, KeyError, TableError) as error:
             raise StoreError(f"{path}: cannot be read ({error}); `tracegen read` makes the tables anew") from error
-        tables[name] = contract.frame(name, columns)
     return tables
 
 
