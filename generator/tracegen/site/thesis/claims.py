@@ -5,7 +5,8 @@ one that asks, supposes or denies a difference does not count.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 from tracegen.comparing import sentences as say
@@ -23,7 +24,8 @@ _FASTER = re.compile(
     r"\b(faster|quicker|outperforms?|speeds? up|sped up|shorter|less time|higher (?:speed|throughput))\b"
 )
 _SLOWER = re.compile(r"\b(slower|takes longer|longer|more time|slows? down|lower (?:speed|throughput))\b")
-_BYTES = re.compile(r"\b(reads?|touch(?:es)?|waits?|loads?|copies)\b[^.]*\b(more|less|fewer|twice|half|[0-9.,]+ ?%)")
+_BYTES = re.compile(r"\b(reads?|touch(?:es)?|waits?|loads?|copies)\b")
+_MORE = re.compile(r"\b(more|less|fewer|twice|half|[0-9.,]{1,30} ?%)")
 _DOUBTED = re.compile(
     r"\b(whether|would|could|might|may|if|should|expect\w*|suppos\w*|hypothes\w*|no evidence|no difference|"
     r"not|neither|cannot|nothing|the same (?:speed|time)|(?:is|are|stays?|remains?) the same|equal(?:ly)?|as fast as|"
@@ -31,30 +33,40 @@ _DOUBTED = re.compile(
     re.IGNORECASE,
 )
 _OF_PROMPT = re.compile(r"\b(prompts?|prefill\w*|time to (?:the )?first token)\b")
-_THAN = re.compile(r"(compared (?:with|to)|relative to|unlike|against|than|over|versus)\s*(?:the )?\W*$", re.IGNORECASE)
+_THAN = re.compile(
+    r"(compared (?:with|to)|relative to|unlike|against|than|over|versus)(?:\s*+the )?\W*+$", re.IGNORECASE
+)
 
 
 def claims(known: References, document: Document, experiments: Path) -> Iterator[Judged]:
     """The claims of a document that the comparison of the two versions does not show."""
+    compared = cache(lambda a, b: _compared(a, b, experiments))
     for paragraph in document.paragraphs:
         for sentence in sentences(paragraph):
-            if why := _why_not(known, sentence, experiments):
+            if why := _why_not(known, sentence, compared):
                 place = place_of(document, paragraph, sentence.at)
                 yield Judged(place, "no difference shown", " ".join(sentence.text.split()), why)
 
 
-def _why_not(known: References, sentence: Sentence, experiments: Path) -> str:
+def _compared(a: str, b: str, experiments: Path) -> Comparison | str:
+    """The comparison of two versions, or why there is none."""
+    try:
+        return compare(side_of(a, experiments), side_of(b, experiments))
+    except TracegenError as error:
+        return f"these versions cannot be compared: {error}"
+
+
+def _why_not(known: References, sentence: Sentence, compared: Callable[[str, str], Comparison | str]) -> str:
     """Why the claim of a sentence is not shown; empty where it makes none, or a true one."""
     words, cited = sentence.free, sentence.citations
-    faster, slower, of_bytes = _FASTER.search(words), _SLOWER.search(words), _BYTES.search(words)
+    faster, slower, of_bytes = _FASTER.search(words), _SLOWER.search(words), _says_of_bytes(words)
     if len(cited) != 2 or not (faster or slower or of_bytes) or _DOUBTED.search(words):
         return ""
     if any(citation not in known.published for citation in cited):
         return ""
-    try:
-        comparison = compare(*(side_of(citation, experiments) for citation in cited))
-    except TracegenError as error:
-        return f"these versions cannot be compared: {error}"
+    comparison = compared(*cited)
+    if isinstance(comparison, str):
+        return comparison
     if not (faster or slower):
         return _of_bytes(comparison)
     row = comparison.known("prompt" if _OF_PROMPT.search(words) else "generate", "speed")
@@ -68,6 +80,19 @@ def _why_not(known: References, sentence: Sentence, experiments: Path) -> str:
     if (faster and slower) or row.better is None or row.better == claimed_better:
         return ""
     return f"it is the other way round: {_said(row, comparison)}"
+
+
+def _says_of_bytes(words: str) -> bool:
+    """Whether a sentence says that something reads, and then, before a full stop, that it is more."""
+    more = _MORE.search(words)
+    for found in _BYTES.finditer(words):
+        while more and more.start() < found.end():
+            more = _MORE.search(words, more.start() + 1)
+        if more is None:
+            return False
+        if words.find(".", found.end(), more.start()) < 0:
+            return True
+    return False
 
 
 def _of_bytes(comparison: Comparison) -> str:

@@ -1,30 +1,40 @@
 """The texts that `tracegen check` reads: LaTeX with its inputs, BibTeX, Markdown, notebooks, HTML; as paragraphs."""
 
-import html
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from tracegen.contract.documents import content
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible
 from tracegen.publishing.bundle import VERSION_FILE
-from tracegen.site.thesis.macros import Macros, macros_of
+from tracegen.site.thesis.macros import MOST_DEPTH, Expansion, Macros, macros_of
+from tracegen.site.thesis.skipped import (
+    HIDDEN,
+    HIDDEN_ENDS,
+    VERBATIM,
+    VERBATIM_ENDS,
+    blanked,
+    unescaped,
+    without_blocks,
+)
 
 SUFFIXES = (".tex", ".bib", ".md", ".ipynb", ".html", ".htm")
 EXPORTED = "tracegen.json"  # in a folder that was exported for LaTeX: its version, and the hashes of its files
 MOST_BYTES = 64 << 20  # of a file
+MOST_INPUTS = 15  # files that input one another; TeX takes as many (max_in_open)
 _COMMENT = re.compile(r"(?<!\\)((?:\\\\)*)%.*")
-_VERBATIM = re.compile(r"\\begin\{(verbatim|lstlisting|comment)\*?\}.*?\\end\{\1\*?\}", re.DOTALL)
 _INPUT = re.compile(r"\\(?P<how>input|include|subfile)\s*\{(?P<file>[^{}]+)\}")
-_INCLUDED = re.compile(r"\\includegraphics\s*(?:\[[^\]]*\])?\s*\{(?P<file>[^{}]+)\}")
-_GRAPHICS_PATH = re.compile(r"\\graphicspath\s*\{((?:\s*\{[^{}]*\}\s*)+)\}")
+_INCLUDED = re.compile(r"\\includegraphics\s*+(?:\[[^][]*+\])?\s*+\{(?P<file>[^{}]+)\}")
+_GRAPHICS_PATH = re.compile(r"\\graphicspath\s*+\{((?:\s*+\{[^{}]*+\})++)\s*+\}")
 _PICTURES = ("", ".pdf", ".png", ".jpg", ".svg")
 _TAG = re.compile(r"<[^<>]*>")
-_LINK = re.compile(r"<(?:a|img|iframe|source)\b[^<>]*?\b(?:href|src)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')[^<>]*>", re.I)
-_HIDDEN = re.compile(r"<(script|style)\b.*?</\1\s*>|<!--.*?-->", re.DOTALL | re.IGNORECASE)
+_LINKING = re.compile(r"<(?:a|img|iframe|source)\b[^<>]*+>", re.I)
+_ADDRESS = re.compile(r"\b(?:href|src)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')", re.I)
 _FENCE = re.compile(r"^ *(```|~~~).*?^ *\1", re.DOTALL | re.MULTILINE)
 _GENERATED = re.compile(r"% (Values of |Needs \\usepackage)")  # how what a version holds for LaTeX begins
 _ESCAPED = re.compile(r"\\([#$%&_{}~^])")
@@ -37,6 +47,15 @@ class Paragraph:
     line: int
     text: str
     place: str = ""
+
+    def line_at(self, at: int) -> int:
+        """The line of a place in it; where macros were expanded over lines, the one where it begins."""
+        return self.line + bisect_left(self._breaks, at)
+
+    @cached_property
+    def _breaks(self) -> list[int]:
+        """Where its lines end."""
+        return [found.start() for found in re.finditer("\n", self.text)]
 
 
 @dataclass(frozen=True)
@@ -67,7 +86,8 @@ class Document:
 def documents(paths: Sequence[Path]) -> list[Document]:
     """The documents at these paths and below these folders, each once; LaTeX with all that it inputs.
 
-    Raises SettingsError for a path that is none, cannot be read, or is too large.
+    Raises SettingsError for a path that is none, cannot be read, is too large, or takes too much when LaTeX's macros
+    and inputs are followed.
     """
     found: dict[Path, Document] = {}
     for path in paths:
@@ -97,7 +117,7 @@ def exported(path: Path) -> Path | None:
 
 def of_markdown(path: Path, text: str) -> Document:
     """The document that this Markdown is; what stands in blocks of code is none of it."""
-    return Document(path, list(_split(_blanked(_FENCE, text))))
+    return Document(path, list(_split(blanked(_FENCE, text))))
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -119,7 +139,7 @@ def _of_a_version(file: Path, top: Path) -> bool:
     return any((folder / name).is_file() for folder in folders for name in (VERSION_FILE, EXPORTED))
 
 
-def _read(path: Path, root: Path, found: dict[Path, Document], macros: Macros | None = None) -> None:
+def _read(path: Path, root: Path, found: dict[Path, Document], macros: Macros | None = None, depth: int = 0) -> None:
     """Read a document, and what it inputs, where LaTeX looks for it: from the folder of the main file."""
     key = path.resolve()
     if key in found:
@@ -128,15 +148,7 @@ def _read(path: Path, root: Path, found: dict[Path, Document], macros: Macros | 
     text = _text_of(document)
     kind = path.suffix.lower()
     if kind == ".tex":
-        text = _blanked(_COMMENT, _blanked(_VERBATIM, text), keep=1)
-        own, text = macros_of(text)
-        macros = (macros or Macros()) | own
-        for match in _INPUT.finditer(text):
-            path = root / f"{macros.expanded(match['file']).strip().removesuffix('.tex')}.tex"
-            if path.is_file() and exported(path):
-                macros |= macros_of(_text_of(Document(path)))[0]
-        _inputs(document, macros.expanded(text), root, found, macros)
-        document.paragraphs = [Paragraph(p.line, _plain(macros.expanded(p.text))) for p in _split(text)]
+        _read_latex(document, text, root, found, macros or Macros(), depth)
     elif kind == ".bib":
         document.paragraphs = [Paragraph(p.line, _plain(p.text)) for p in _split(text)]
     elif kind == ".ipynb":
@@ -144,8 +156,35 @@ def _read(path: Path, root: Path, found: dict[Path, Document], macros: Macros | 
     elif kind == ".md":
         document.paragraphs = of_markdown(path, text).paragraphs
     else:
-        linked = _LINK.sub(lambda m: f" {m[1] or m[2] or ''} ", _blanked(_HIDDEN, text))
-        document.paragraphs = list(_split(html.unescape(_blanked(_TAG, linked))))
+        linked = _LINKING.sub(_address, without_blocks(HIDDEN, HIDDEN_ENDS, text))
+        document.paragraphs = list(_split(unescaped(blanked(_TAG, linked))))
+
+
+def _address(tag: re.Match[str]) -> str:
+    """The address that a tag of HTML leads to, in its place."""
+    found = _ADDRESS.search(tag[0])
+    return f" {found[1] or found[2] or ''} " if found else tag[0]
+
+
+def _read_latex(
+    document: Document, text: str, root: Path, found: dict[Path, Document], macros: Macros, depth: int
+) -> None:
+    text = blanked(_COMMENT, without_blocks(VERBATIM, VERBATIM_ENDS, text), keep=1)
+    own, text = macros_of(text, document.path)
+    macros |= own
+    of_names = Expansion(macros, document.path)
+    names = dict.fromkeys(of_names.expanded(name).strip().removesuffix(".tex") for _, name in _INPUT.findall(text))
+    for name in names:
+        path = root / f"{name}.tex"
+        if path.is_file() and exported(path):
+            macros |= macros_of(_text_of(Document(path)), path)[0]
+    _inputs(document, Expansion(macros, document.path).expanded(text), root, found, macros, depth)
+    expansion = Expansion(macros, document.path)
+    document.paragraphs = [Paragraph(p.line, _plain(expansion.expanded(p.text, p.line))) for p in _split(text)]
+    deep = next((p for p in document.paragraphs if macros.first_call(p.text) is not None), None)
+    if deep is not None:
+        document.note += f"{'; ' * bool(document.note)}in line {deep.line} macros lead to one another more than "
+        document.note += f"{MOST_DEPTH} times; what they lead to was not looked at"
 
 
 def _text_of(document: Document) -> str:
@@ -159,11 +198,6 @@ def _text_of(document: Document) -> str:
     except UnicodeDecodeError:
         document.note = "is not UTF-8; it was read as Latin-1"
         return data.decode("latin-1")
-
-
-def _blanked(pattern: re.Pattern[str], text: str, keep: int = 0) -> str:
-    """The text without what the pattern finds, but for its line breaks and the group `keep`."""
-    return pattern.sub(lambda m: (m[keep] if keep else "") + "\n" * m[0].count("\n"), text)
 
 
 def _split(text: str, place: str = "") -> Iterator[Paragraph]:
@@ -196,8 +230,9 @@ def _cells(path: Path, text: str) -> Iterator[Paragraph]:
         raise SettingsError(f"{path}: is no Jupyter notebook ({visible(str(error))[:80]})") from error
 
 
-def _inputs(document: Document, text: str, root: Path, found: dict[Path, Document], macros: Macros) -> None:
-    """Read what LaTeX inputs, and note it and the pictures."""
+def _inputs(document: Document, text: str, root: Path, found: dict[Path, Document], macros: Macros, depth: int) -> None:
+    """Read what LaTeX inputs, and note it and the pictures. Raises SettingsError where inputs lead too deep."""
+    whole = Paragraph(1, text)
     folders = [
         root,
         *(root / name for names in _GRAPHICS_PATH.findall(text) for name in re.findall(r"\{([^{}]*)\}", names)),
@@ -208,10 +243,15 @@ def _inputs(document: Document, text: str, root: Path, found: dict[Path, Documen
     ):
         for match in pattern.finditer(text):
             written = match["file"].strip()
-            line = text.count("\n", 0, match.start()) + 1
+            line = whole.line_at(match.start())
             path = next((p for f in places for s in suffixes if (p := f / (written + s)).is_file()), None)
             document.included.append(Included(line, written, path, pattern is _INPUT))
             if path is None or pattern is _INCLUDED or exported(path):
                 continue
             if not _is_generated(path) and not _of_a_version(path, Path(path.anchor)):
-                _read(path, root, found, macros)
+                if depth >= MOST_INPUTS and path.resolve() not in found:
+                    raise SettingsError(
+                        f"{document.path}:{line}: inputs {written!r} below {MOST_INPUTS} others, more than TeX takes; "
+                        "leave this file out, or input it from another"
+                    )
+                _read(path, root, found, macros, depth + 1)

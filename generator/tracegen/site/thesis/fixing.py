@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from tracegen.site.thesis.judged import Judged
@@ -46,20 +47,26 @@ def fixes(found: Iterable[Judged]) -> Iterator[Fix]:
         except UnicodeDecodeError:
             continue
         lines, n = before.split("\n"), 0
-        for one in of_file:
-            line = lines[one.place.line - 1]
-            written = _as_written(line, one.written)
-            if written is not None:
-                after = one.fixed if written == one.written else _escaped(one.fixed)
-                lines[one.place.line - 1] = line.replace(written, after, 1)
-                n += 1
+        for number, of_line in groupby(of_file, key=lambda one: one.place.line):
+            lines[number - 1], changed = _fixed(lines[number - 1], of_line)
+            n += changed
         if n:
             yield Fix(path, before, "\n".join(lines), n)
 
 
-def _as_written(line: str, words: str) -> str | None:
-    """How words stand in a line: as they are, or with the escapes of LaTeX; None: not so."""
-    return next((form for form in (words, _escaped(words)) if form in line), None)
+def _fixed(line: str, of_line: Iterable[Judged]) -> tuple[str, int]:
+    """A line with what stands in it changed, from left to right, as it is or with LaTeX's escapes; and how often."""
+    parts, at, n = [], 0, 0
+    absent: set[str] = set()  # from here to the end, so it is looked for once
+    for one in of_line:
+        for form, after in ((one.written, one.fixed), (_escaped(one.written), _escaped(one.fixed))):
+            place = -1 if form in absent else line.find(form, at)
+            if place >= 0:
+                parts += [line[at:place], after]
+                at, n = place + len(form), n + 1
+                break
+            absent.add(form)
+    return "".join(parts) + line[at:], n
 
 
 def _escaped(words: str) -> str:

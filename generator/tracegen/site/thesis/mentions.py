@@ -10,16 +10,16 @@ from tracegen.site.references import pieces
 from tracegen.site.thesis.documents import Document, Paragraph
 
 _LINK = re.compile(
-    r"(?:https?://[^\s\"'<>{}|\\]*?/|(?<![\w/.@-])(?:\.{0,2}/)*)experiments/(?P<experiment>[\w.-]+)/"
+    r"(?:https?://(?:(?!https?://)[^\s\"'<>{}|\\])*?/|(?<![\w/.@-])(?:\.{0,2}/)*)experiments/(?P<experiment>[\w.-]+)/"
     r"(?:v(?P<version>[0-9]{1,9})|(?P<draft>run-[0-9]+))(?![\w-])"
     r"(?:/(?P<page>[a-z][a-z0-9-]*)(?=[/#\s\"'<>)}\],;]|$))?(?:/)?(?:index\.html)?(?:#(?P<anchor>[^\s\"'<>{}|\\)\],;]*[^\s\"'<>{}|\\)\],;.:!?]))?"
 )
-_MACRO = re.compile(r"\\tracegen(?:exact|unit)?\s*\{\s*(?P<of>[^{}]+?)\s*\}\s*\{\s*(?P<key>[^{}]+?)\s*\}")
-_VALUE = re.compile(r"\{\{\s*(?P<of>[\w.@-]+):(?P<value>[^{}]*?)\s*\}\}")
+_MACRO = re.compile(r"\\tracegen(?:exact|unit)?\s*+\{\s*+(?P<of>[^{}]++)\}\s*+\{\s*+(?P<key>[^{}]++)\}")
+_VALUE = re.compile(r"\{\{\s*+(?P<of>[\w.@-]++):(?P<value>[^{}]*+)\}\}")
 _IS_KEY = re.compile(r"[\w.-]+")
-_REFERENCE = re.compile(r"\[\[\s*(?P<reference>[\w.-]+@v[0-9]{1,9}[^\[\]|~\n]*?)\s*(?:\|[^\[\]\n]*)?\]\]")
+_REFERENCE = re.compile(r"\[\[\s*+(?P<reference>[\w.-]++@v[0-9]{1,9}+[^\[\]|~\n]*+)\s*+(?:\|[^\[\]\n]*+)?\]\]")
 # The key of a version in its `citation.bib`, and that of one of its figures on its pages.
-_CITE = re.compile(r"\\[A-Za-z]*cite[A-Za-z]*\*?\s*(?:\[[^\]]*\]\s*){0,2}\{(?P<keys>[^{}]*)\}")
+_CITE = re.compile(r"\\(?=[A-Za-z]*cite)[A-Za-z]++\*?\s*+(?:\[[^][]*+\]\s*+){0,2}\{(?P<keys>[^{}]*+)\}")
 _KEY = re.compile(
     r"(?<![^,\s])(?P<name>[A-Za-z0-9][\w.-]{0,63}?)-v(?P<version>[0-9]{1,9})(?:-(?:fig|tab)-[\w-]+)?(?![^,\s])"
 )
@@ -66,27 +66,23 @@ def _found(text: str) -> Iterator[Mention]:
         yield Mention("link", f"{m['experiment']}@v{m['version']}", m[0], m.start(), page, anchor)
     for m in _MACRO.finditer(text):
         if "#" not in m[0]:  # else the body of a macro
-            yield Mention("value", m["of"], m[0], m.start(), key=m["key"])
+            yield Mention("value", m["of"].strip(), m[0], m.start(), key=m["key"].strip())
     for m in _VALUE.finditer(text):
-        cell, key, part = pieces(m["value"])
+        cell, key, part = pieces(m["value"].rstrip())
         if _IS_KEY.fullmatch(key):
             yield Mention("value", m["of"], m[0], m.start(), key=key, part=part, cell=cell)
     for m in _REFERENCE.finditer(text):
-        citation, _, rest = m["reference"].partition("@v")
+        reference = m["reference"].rstrip()
+        citation, _, rest = reference.partition("@v")
         number = re.match("[0-9]+", rest)
         assert number is not None
-        yield Mention("reference", f"{citation}@v{number[0]}", m[0], m.start(), page=m["reference"])
+        yield Mention("reference", f"{citation}@v{number[0]}", m[0], m.start(), page=reference)
     for m in _CITE.finditer(text):
         for named in _KEY.finditer(m["keys"]):
             at = m.start("keys") + named.start()
             yield Mention("cite", f"{named['name']}@v{named['version']}", named[0], at)
     for m in _NAME.finditer(text):
         yield Mention("name", m["citation"], m[0], m.start())
-
-
-def line_of(paragraph: Paragraph, at: int) -> int:
-    """The line of a place in a paragraph; where macros were expanded over lines, the one where it begins."""
-    return paragraph.line + paragraph.text.count("\n", 0, at)
 
 
 @dataclass(frozen=True)
@@ -104,4 +100,4 @@ class Place:
 
 def place_of(document: Document, paragraph: Paragraph, at: int = 0) -> Place:
     """The place of a sign of a paragraph."""
-    return Place(document.path, 0 if paragraph.place else line_of(paragraph, at), paragraph.place)
+    return Place(document.path, 0 if paragraph.place else paragraph.line_at(at), paragraph.place)

@@ -14,9 +14,9 @@ LEAST_DIGITS = 3  # of a number that is taken for a published one
 MOST_KEYS = 3  # that are named
 _UNIT = "|".join(re.escape(unit) for unit in UNITS)
 _TYPED = re.compile(
-    rf"(?<![\w.,-])(?P<number>[0-9]+(?:[.,][0-9]+)?)(?:\s|\\[,; ]|[\u00a0\u2009\u202f])*(?P<unit>{_UNIT})(?![\w/])"
+    rf"(?<![\w.,-])(?P<number>[0-9]++(?:[.,][0-9]++)?)(?:[\s\u00a0\u2009\u202f]|\\[,; ])*+(?P<unit>{_UNIT})(?![\w/])"
 )
-_SIUNITX = re.compile(r"\\(?:SI|qty)\s*(?:\[[^\]]*\])?\{(?P<number>[0-9.,]+)\}\s*\{(?P<unit>[^{}]*)\}")
+_SIUNITX = re.compile(r"\\(?:SI|qty)\s*+(?:\[[^][]*+\])?\{(?P<number>[0-9.,]+)\}\s*\{(?P<unit>[^{}]*)\}")
 _NAMED = {
     r"\tebi\byte": "TiB", r"\gibi\byte": "GiB", r"\mebi\byte": "MiB", r"\kibi\byte": "KiB", r"\byte": "B",
     r"\nano\second": "ns", r"\micro\second": "µs", r"\milli\second": "ms", r"\second": "s", r"\percent": "%",

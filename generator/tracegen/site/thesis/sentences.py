@@ -1,6 +1,7 @@
 """Sentences of a paragraph with the versions that they cite."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from tracegen.site.thesis.mentions import Mention, mentions
 
 _END = re.compile(r"(?<=[.!?])[)\]}'’”\"]*\s+(?=[A-Z\\\[({“\"]|$)")
 _ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|cf|Fig|Sec|Tab|vs|approx|ca|Eq|No|z\.B)\.$")
+_LONGEST_ABBREVIATED = 16  # signs, and one before it
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,10 @@ class Sentence:
 def sentences(paragraph: Paragraph) -> Iterator[Sentence]:
     """The sentences that cite a version."""
     every = mentions(paragraph)
+    places = [one.at for one in every]
     text, begin = paragraph.text, 0
-    for end in [*_ends(text, every), len(text)]:
-        cited = tuple(one for one in every if begin <= one.at < end)
+    for end in [*_ends(text, every, places), len(text)]:
+        cited = tuple(every[bisect_left(places, begin) : bisect_left(places, end)])
         if any("@" in one.citation for one in cited):
             free = list(text[begin:end])
             for one in cited:
@@ -40,8 +43,10 @@ def sentences(paragraph: Paragraph) -> Iterator[Sentence]:
         begin = end
 
 
-def _ends(text: str, every: list[Mention]) -> Iterator[int]:
+def _ends(text: str, every: list[Mention], places: list[int]) -> Iterator[int]:
     for match in _END.finditer(text):
-        inside = any(one.at < match.start() < one.at + len(one.written) for one in every)
-        if not inside and not _ABBREVIATED.search(text[: match.start()]):
+        before = bisect_left(places, match.start()) - 1
+        inside = before >= 0 and match.start() < places[before] + len(every[before].written)
+        last_word = text[max(0, match.start() - _LONGEST_ABBREVIATED) : match.start()]
+        if not inside and not _ABBREVIATED.search(last_word):
             yield match.end()
