@@ -1,13 +1,18 @@
-"""Publishing and withdrawing on a full disk and on a read-only one: exit code 3, and everything is as it was."""
+"""Full disks and read-only ones: exit code 3, the message names what lacks room, and what was published stays."""
 
+import errno
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mkdocs import utils
 
 from tests.small_disk import filling, make_read_only, needs_root, small_disk
-from tests.stand_in import a_run, a_run_folder
+from tests.stand_in import a_project, a_run, a_run_folder
 from tracegen.cli.main import main
+from tracegen.contract.errors import file_of
 from tracegen.publishing import versions as publish
 from tracegen.storing.hashes import HashCache
 
@@ -64,3 +69,42 @@ def test_a_read_only_disk(capsys: pytest.CaptureFixture[str], experiments: Path)
     output = capsys.readouterr().err
     assert "Read-only file system" in output and "Traceback" not in output
     assert versions(experiments / "sample") == []
+
+
+def test_a_copy_to_a_full_disk_is_named_and_not_its_source(tmp_path: Path) -> None:
+    source, disk = tmp_path / "source", tmp_path / "disk"
+    source.write_bytes(bytes(1 << 20))
+    disk.mkdir()
+    with small_disk(disk, "size=64k"), pytest.raises(OSError) as caught:
+        shutil.copyfile(source, disk / "copy")
+    assert (caught.value.filename, file_of(caught.value)) == (str(source), str(disk / "copy"))
+    with pytest.raises(OSError) as caught:
+        shutil.copyfile(tmp_path / "none", source)
+    assert file_of(caught.value) == str(tmp_path / "none")
+
+
+@pytest.mark.parametrize("page", [False, True], ids=["copy", "page"])
+def test_a_full_disk_under_a_site_names_the_site(
+    page: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, site = a_project(tmp_path / "project"), tmp_path / "project" / "site"
+    site.mkdir()
+    with small_disk(site, "size=8m" if page else "size=200k"):
+        if page:
+            monkeypatch.setattr(utils, "write_file", filling(site, utils.write_file))
+        assert main(["build", "-f", str(config)]) == 3
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert re.fullmatch(rf"tracegen: {site}\S*: cannot be written: No space left on device; free space", said)
+
+
+def test_a_disk_that_is_full_while_serving_is_no_trouble_with_the_address(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = a_project(tmp_path / "project")
+
+    def copied(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "source", None, "copy")
+
+    monkeypatch.setattr("mkdocs.commands.serve.serve", copied)
+    assert main(["serve", "-f", str(config), "-a", "127.0.0.1:0"]) == 3
+    assert capsys.readouterr().err == "tracegen: copy: cannot be written: No space left on device; free space\n"

@@ -11,7 +11,7 @@ import click
 
 from tracegen.cli.arguments import COMPLETE, CONTEXT, Group, debug_option
 from tracegen.cli.commands import VERBS
-from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError, out_of_memory
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError, file_of, out_of_memory
 from tracegen.storing import signals, streams
 from tracegen.storing.signals import HEARD
 
@@ -111,7 +111,7 @@ def _answered(arguments: Sequence[str] | None) -> int:
     except OSError as error:
         if state.get("debug"):
             raise
-        place = f"{error.filename}: " if error.filename else ""
+        place = f"{file}: " if (file := file_of(error)) else ""
         _say(f"{place}{out_of_memory(error) or error.strerror or error}")
         return HEARD.exit_code if HEARD.raised else EnvironmentFailure.exit_code
     except Exception as error:

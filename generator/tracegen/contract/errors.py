@@ -15,8 +15,11 @@ A signal is no error: Ctrl-C ends a command with 130, SIGTERM with 143 (`signals
 A message says what is wrong, where (path, offset, line, key) and what to do.
 """
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk, of a user's share of it, and of a file
 
 
 class TracegenError(Exception):
@@ -68,6 +71,15 @@ def os_errors(what: str, kind: type[TracegenError] = EnvironmentFailure, advice:
         yield
     except OSError as error:
         raise kind(f"{what}: {error.strerror or error}{advice and f'; {advice}'}") from error
+
+
+def file_of(error: OSError) -> str:
+    """The file that an error is about; empty where the system names none.
+
+    Python names the source of a copy first, which is whole; on a full disk it is the copy that lacks room.
+    """
+    file = error.filename2 if error.errno in FULL and error.filename2 else error.filename
+    return str(file) if file else ""
 
 
 def out_of_memory(error: BaseException) -> str:

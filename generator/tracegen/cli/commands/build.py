@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tracegen.cli.arguments import PATH, Verb
-from tracegen.contract.errors import CheckError, SettingsError, TracegenError
+from tracegen.contract.errors import FULL, CheckError, EnvironmentFailure, SettingsError, TracegenError, file_of
 from tracegen.contract.text import visible
 from tracegen.storing import locks
 
@@ -87,10 +87,23 @@ def build_site(config_file: Path, *, strict: bool = False, verify: bool = False)
     with mkdocs_errors(), mkdocs_messages():
         config = loaded(config_file, strict=strict)
         config.plugins["tracegen"].config["verify"] = verify or config.plugins["tracegen"].config["verify"]
-        with _alone(Path(config.site_dir)):
+        with _alone(Path(config.site_dir)), full_disk_named(Path(config.site_dir)):
             build(config)
     front = Path(config.site_dir) / "index.html"
     return front if front.is_file() else front.parent / "experiments" / front.name
+
+
+@contextmanager
+def full_disk_named(site: Path) -> Iterator[None]:
+    """During the block, a full disk becomes an EnvironmentFailure that names the file, or `site`: MkDocs names none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise EnvironmentFailure(
+            f"{file_of(error) or site}: cannot be written: {error.strerror}; free space"
+        ) from error
 
 
 @contextmanager

@@ -4,13 +4,21 @@ import ipaddress
 import logging
 import socket
 import sys
+import tempfile
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
 
 from tracegen.cli.arguments import Verb
-from tracegen.cli.commands.build import chosen_config, config_option, loaded, mkdocs_errors, refuse_odd_date
+from tracegen.cli.commands.build import (
+    chosen_config,
+    config_option,
+    full_disk_named,
+    loaded,
+    mkdocs_errors,
+    refuse_odd_date,
+)
 from tracegen.contract.errors import SettingsError, os_errors
 
 
@@ -35,7 +43,7 @@ def command(config: Path | None, address: str, open_: bool) -> int:
                 f"tracegen: {address}: whoever reaches this machine over the network can read drafts", file=sys.stderr
             )
         logging.basicConfig(level=logging.INFO, format="%(message)s")
-        with _listening(address):
+        with _listening(address), full_disk_named(Path(tempfile.gettempdir())):
             serve(config_file=str(file), dev_addr=address, open_in_browser=open_)
     return 0
 
