@@ -71,6 +71,25 @@ def test_a_read_only_disk(capsys: pytest.CaptureFixture[str], experiments: Path)
     assert versions(experiments / "sample") == []
 
 
+@pytest.mark.parametrize("place", [".", "versions"])
+def test_a_place_that_cannot_be_written_is_found_before_anything_is_drawn(
+    place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    a_run_folder(tmp_path, a_run())
+    folder = tmp_path / "sample" / place
+    folder.mkdir(exist_ok=True)
+    with small_disk(folder, "size=4m"):
+        if place == ".":
+            a_run_folder(tmp_path, a_run())
+            (folder / "versions").mkdir()
+        make_read_only(folder)
+        monkeypatch.setattr("tracegen.report.drawing.process", lambda **_: pytest.fail("it was drawn"))
+        assert main(["publish", str(tmp_path / "sample"), "-m", "why"]) == 3
+    said = capsys.readouterr()
+    advice = "Read-only file system; the version goes there: make it writable"
+    assert said.err == f"tracegen: {folder}: cannot be written: {advice}\n" and "becomes public" not in said.out
+
+
 def test_a_copy_to_a_full_disk_is_named_and_not_its_source(tmp_path: Path) -> None:
     source, disk = tmp_path / "source", tmp_path / "disk"
     source.write_bytes(bytes(1 << 20))

@@ -104,7 +104,8 @@ def publish(
 
     The run must be its public form (privacy.public_run). Another process that publishes here waits meanwhile. Raises
     SettingsError for an empty message, and, unless `again` is true, for a run that is published already; StoreError
-    when an earlier publishing was cut short, EnvironmentFailure when the disk is full.
+    when an earlier publishing was cut short, EnvironmentFailure when the disk is full, and, before anything is drawn,
+    when the version could not be written.
     """
     with alone(experiment_folder):
         ledger = read_ledger(experiment_folder)
@@ -115,6 +116,9 @@ def publish(
         cited, cell = cited_with(experiment_folder, planned.name), cell_of(run.facts)
         author, url, licence = (cited.get(key, "") for key in ("author", "url", "licence"))
         title = citation.title_of(planned.title, cell)
+        assert planned.folder is not None
+        for folder in (experiment_folder, planned.folder.parent):
+            store.refuse_unwritable(folder, "the version goes there: make it writable")
         report = draw(replace(planned, title=title, author=author, url=url, licence=licence))
         version = replace(planned, title=report.title)
         assert version.folder is not None

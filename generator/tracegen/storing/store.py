@@ -72,6 +72,13 @@ def part_folder(parent: Path) -> Iterator[Path]:
         yield part
 
 
+def refuse_unwritable(folder: Path, advice: str) -> None:
+    """Raise EnvironmentFailure with `advice` when the folder is there and no file can be made in it."""
+    if folder.is_dir():
+        with os_errors(f"{folder}: cannot be written", advice=advice), parts.new_file(folder):
+            pass  # only making one shows it: permissions say nothing of full disks, quotas and network file systems
+
+
 def place_numbered(part: Path, parent: Path, finish: Callable[[int], None], *, after: int = 0) -> Path:
     """Rename `part` to the next free number in `parent`, larger than `after`; returns its path.
 
