@@ -36,14 +36,24 @@ def alone(folder: Path, waits: Callable[[str], None] = lambda holder: None) -> I
 def alone_at(path: Path, waits: Callable[[], None] = lambda: None) -> Iterator[None]:
     """During the block, this process has the lock of `path`, which it may replace: a file beside it is locked.
 
-    If another one has it, calls `waits`, and waits. Raises OSError.
+    If another one has it, calls `waits`, and waits. A lock that is there can be taken where nothing can be written.
+    Raises OSError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_name(f"{path.name}.lock").open("w") as lock:
-        if not taken(lock.fileno()):
+    file = path.with_name(f"{path.name}.lock")
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError:
+        if not file.is_file():
+            raise
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if not taken(descriptor):
             waits()
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(descriptor)
 
 
 def is_at(path: Path, descriptor: int) -> bool:

@@ -37,7 +37,7 @@ def ensure_attach(progress: Progress) -> Path:
         )
     native = resource_folder("native")
     folder = cache_folder() / "llama.cpp" / f"attach-{_key(native)}"
-    with alone(folder, progress):
+    with alone(folder, progress, (folder / LIBRARY).exists):
         if not (folder / LIBRARY).exists():
             headers = ensure_source(progress, traced=False).source / "ggml"
             folder.mkdir(exist_ok=True)

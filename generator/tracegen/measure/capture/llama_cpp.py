@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -91,7 +91,7 @@ def ensure_build(
     fails (with its last lines).
     """
     build = ensure_source(progress, traced=traced, upstream=upstream)
-    with alone(build.folder, progress):
+    with alone(build.folder, progress, (build.programs / target).exists):
         if not (build.programs / target).exists():
             configure(build, progress)
             compile_targets(build, (target,), progress)
@@ -103,7 +103,7 @@ def ensure_source(progress: Progress, *, traced: bool, upstream: Upstream | None
     native = resource_folder("native")
     upstream = upstream or read_upstream(native)
     build = _pinned(native, upstream, traced)
-    with alone(build.folder, progress):
+    with alone(build.folder, progress, (build.folder / "source.ok").exists):
         if not (build.folder / "source.ok").exists():
             _make_source(build, upstream, native, progress)
     return build
@@ -139,15 +139,20 @@ def build_tree(tree: Path, progress: Progress, target: str = TARGET) -> Build:
 
 
 @contextmanager
-def alone(folder: Path, progress: Progress) -> Iterator[None]:
+def alone(folder: Path, progress: Progress, ready: Callable[[], bool] = lambda: False) -> Iterator[None]:
     """During the block, no other tracegen builds `folder` of the cache. Waits while another one does.
 
-    The kernel releases the lock when this process dies. Raises EnvironmentFailure when the cache cannot be written.
+    The kernel releases the lock when this process dies. Raises EnvironmentFailure when the cache cannot be written, and
+    what the block would write there is not `ready`: else it needs no lock.
     """
     waiting = f"wait for another tracegen, which builds {folder.name}"
     with ExitStack() as stack:
-        with os_errors(f"{folder}: cannot be written"):
-            stack.enter_context(locks.alone_at(folder, lambda: progress.say(waiting)))
+        try:
+            with os_errors(f"{folder}: cannot be written", advice="set XDG_CACHE_HOME to a folder that can"):
+                stack.enter_context(locks.alone_at(folder, lambda: progress.say(waiting)))
+        except EnvironmentFailure:
+            if not ready():
+                raise
         yield
 
 
