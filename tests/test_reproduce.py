@@ -1,6 +1,7 @@
 """`tracegen reproduce`: what a version's record describes, and whether it came out the same."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 
 from tests.comparing.made import HOST, counted, side, timed
+from tracegen.cli.commands import reproduce
 from tracegen.cli.main import main
+from tracegen.comparing import reproduced
 from tracegen.comparing.comparison import compare
 from tracegen.comparing.reproduced import (
     as_json,
@@ -17,11 +20,12 @@ from tracegen.comparing.reproduced import (
     claimed,
     claims,
     codecheck,
+    dropped_settings,
     experiment_of,
     outcomes,
     summary,
 )
-from tracegen.contract.errors import SettingsError
+from tracegen.contract.errors import CheckError, SettingsError
 from tracegen.contract.model import Experiment
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.capture.plan import command_for, settings_of
@@ -65,6 +69,34 @@ def test_a_record_that_is_no_experiment_is_refused(facts: dict[str, Any], why: s
         experiment_of("demo@v1", facts, "demo")
 
 
+@pytest.mark.parametrize(
+    ("settings", "dropped"),
+    [
+        ({}, []), ({"mlock_gb": None}, []), ({"threads": "'; rm"}, ['threads = "\'; rm"']),
+        ({"huge_pages": True, "zone": {"x": 1}}, ["huge_pages = true", 'zone = {"x": 1}']),
+        ({"timeout_s": -1}, ["timeout_s = -1"]), ({"a\x1b[2J": "x" * 99}, [rf'a\x1b[2J = "{"x" * 59}']),
+    ],
+)  # fmt: skip
+def test_recorded_settings_that_are_left_out_are_named(settings: dict[str, Any], dropped: list[str]) -> None:
+    facts = json.loads(json.dumps(recorded(MADE, **settings)))
+    assert dropped_settings(facts) == dropped
+    assert not dropped or experiment_of("demo@v1", facts, "demo")
+
+
+def test_settings_are_named_before_the_version_is_run_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise CheckError("here the runs begin")
+
+    monkeypatch.chdir(Path(__file__).parents[1])
+    monkeypatch.setattr(reproduced, "KEYS", {key: of for key, of in reproduced.KEYS.items() if key != "ubatch"})
+    monkeypatch.setattr(reproduce, "_runs", stopped)
+    assert main(["reproduce", "sample@v3"]) == 1
+    said = "sample@v3: recorded settings that this tracegen has not, and leaves out: ubatch = "
+    assert re.fullmatch(rf"{said}[0-9]+\ntracegen: here the runs begin\n", capsys.readouterr().err)
+
+
 def test_counted_measures_must_be_equal_and_times_pass_the_test() -> None:
     slow, fast = ([[timed(v + i / 9), counted(4), counted(i, "varies")] for i in range(9)] for v in (100, 130))
     found = {one.name: one for one in outcomes(compare(side("demo@v1", slow), side("again", slow)))}
@@ -93,7 +125,8 @@ def test_a_certificate_of_some_measures_says_that_there_are_others() -> None:
     some = claimed(every, ["generation, tokens", "generation, tokens"])
     assert [one.name for one in some] == ["generation, tokens"] and claimed(every, []) == every
     assert summary(some, len(every) - 1) == f"1 of {len(every)} measures were asked for. The counted measure is equal."
-    text = certificate("demo@v1", comparison, some, [], len(every) - 1)
+    text = certificate("demo@v1", comparison, some, [], len(every) - 1, dropped=["a = 1", "b = 2"])
+    assert "- Recorded, but left out of the new runs: a = 1; b = 2\n" in text
     assert (
         "| generation, tokens | 4 | 4 | equal |" in text
         and f"{len(every) - 1} measure" in text.partition("Not checked")[2]

@@ -23,9 +23,12 @@ from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import Experiment
 from tracegen.contract.setting_keys import KEYS, LIMITS
 from tracegen.contract.settings import experiment_from
+from tracegen.contract.text import visible
 from tracegen.contract.withheld import WITHHELD
 
 Outcome = Literal["equal", "same", "different", "not judged"]
+UNSET = ("as is", "none", None)  # how a record says that a setting was not given
+_LONGEST = 60  # signs of a value that is named
 
 
 def experiment_of(citation: str, facts: Mapping[str, Any], model: str) -> Experiment:
@@ -39,10 +42,19 @@ def experiment_of(citation: str, facts: Mapping[str, Any], model: str) -> Experi
     prompt = str(command[list(command).index("-p") + 1])
     if settings.get("private") or WITHHELD in (prompt, *map(str, settings.get("flags", ()))):
         raise SettingsError(f"{citation}: its prompt or a flag is withheld; it cannot be run again from its record")
-    kept = {key: value for key, value in settings.items() if key in KEYS and KEYS[key].holds(value)}
-    limits = {key: value for key, value in settings.items() if key in LIMITS and LIMITS[key].holds(value)}
+    kept, limits = ({k: v for k, v in settings.items() if k in of and of[k].holds(v)} for of in (KEYS, LIMITS))
     kept |= {"model": model, "prompt": prompt, "repeat": 1}
     return experiment_from(citation.replace("@", "-"), {**kept, **({"limits": limits} if limits else {})}, Path.cwd())
+
+
+def dropped_settings(facts: Mapping[str, Any]) -> list[str]:
+    """The recorded settings that `experiment_of` leaves out, with their values: this tracegen has none such."""
+    every = {**KEYS, **LIMITS}
+    return [
+        visible(f"{key} = {json.dumps(value, ensure_ascii=False)[:_LONGEST]}")
+        for key, value in (facts.get("settings") or {}).items()
+        if value not in UNSET and not (key in every and every[key].holds(value))
+    ]
 
 
 @dataclass(frozen=True)
@@ -129,12 +141,13 @@ def certificate(
     faults: Sequence[str],
     left_out: int = 0,
     content: str = "",
+    dropped: Sequence[str] = (),
 ) -> str:
     """The certificate as Markdown: what was run again where, how it came out, and what was not checked.
 
     `faults`: what is known to be false in the version, which may be why a measure differs. `left_out`: how many
     measures were not asked for; where some were, all that were asked for are listed. `content`: the hash that the
-    citation of the version names.
+    citation of the version names. `dropped`: recorded settings that were left out.
     """
     run = comparison.b.runs[-1]
     host, model = run.facts.get("host", {}), run.facts.get("model", {})
@@ -148,6 +161,7 @@ def certificate(
         f"{q.size(host['memory_bytes']) if host.get('memory_bytes') else 'memory not known'}, {host.get('kernel')}",
         f"- Model: {q.printable(str(model.get('file')))}, SHA-256 {model.get('sha256')}",
         *(f"- Other than then: {d.group}, {d.key}: {', '.join(d.a)} → {', '.join(d.b)}" for d in differs),
+        *([f"- Recorded, but left out of the new runs: {q.printable('; '.join(dropped))}"] if dropped else []),
         *([f"- Known faults of the version, which may be why: {'; '.join(faults)}"] if faults else []),
         "", "| measure | published | run again | outcome |", "|---|---|---|---|",
         *(f"| {' | '.join(cell.replace('|', ' ') for cell in one.row)} |" for one in listed),

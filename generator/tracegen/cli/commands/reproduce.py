@@ -62,6 +62,9 @@ def command(
     facts = published.typical.facts
     citation = published.name
     experiment = reproduced.experiment_of(citation, facts, _model(citation, facts, model, folder))
+    if dropped := reproduced.dropped_settings(facts):
+        left = f"recorded settings that this tracegen has not, and leaves out: {'; '.join(dropped)}"
+        print(f"{citation}: {left}", file=sys.stderr)
     where = FOLDER / f"{experiment.name}{own}"
     runs = _runs(experiment, where, repeat, llama_cpp, yes=yes)
     _refuse_another_model(citation, facts, runs)
@@ -75,9 +78,9 @@ def command(
     content = hash_of_manifest(document["manifest"])
     faults = errata_of(str(document.get("generator", "")), created=str(document.get("created", "")))
     known = [fault.title for fault in faults]
-    text = reproduced.certificate(citation, comparison, found, known, left_out, content)
+    text = reproduced.certificate(citation, comparison, found, known, left_out, content, dropped)
     store.write_text(place / "certificate.md", text)
-    outcome = {"content": content, **reproduced.as_json(citation, found, left_out)}
+    outcome = {"content": content, **reproduced.as_json(citation, found, left_out), "settings_left_out": dropped}
     store.write_text(place / "certificate.json", json.dumps(outcome, indent=1, ensure_ascii=False) + "\n")
     store.write_text(place / "codecheck.yml", reproduced.codecheck(citation, runs[-1].created, found))
     print(json.dumps(outcome, indent=1, ensure_ascii=False) if as_json else _report(found, place))
