@@ -12,6 +12,7 @@ from tracegen.contract.errors import EnvironmentFailure
 from tracegen.measure.capture.extents import NoPlacesError, device_number, disk_place, extents_of
 from tracegen.measure.capture.tracefs import Instance, instance
 from tracegen.storing import store
+from tracegen.storing.progress import Progress
 
 FOLDER, STATE = "requests", "state.json"
 ISSUE, COMPLETE = "block/block_rq_issue", "block/block_rq_complete"
@@ -94,9 +95,21 @@ def recorded_requests(raw: Path, wanted: bool) -> Iterator[Requests | None]:
         try:
             recording = stack.enter_context(instance())
             requests.begin(recording, stack)
-        except EnvironmentFailure as error:
-            requests.refused = str(error)
-        except OSError as error:
-            requests.refused = f"{error.filename or 'tracefs'}: {error.strerror}"
+        except (EnvironmentFailure, OSError) as error:
+            requests.refused = _in_words(error)
         yield requests
         requests.end()
+
+
+def say_if_refused(progress: Progress) -> None:
+    """Say before a run begins why its requests will not be recorded; it goes on, and its check will say so, too."""
+    try:
+        with instance() as recording:
+            for event in (ISSUE, COMPLETE):
+                (recording.folder / f"events/{event}/format").read_text()
+    except (EnvironmentFailure, OSError) as error:
+        progress.say(f"disk: requests will not be recorded, and the run goes on without: {_in_words(error)}")
+
+
+def _in_words(error: EnvironmentFailure | OSError) -> str:
+    return f"{error.filename or 'tracefs'}: {error.strerror}" if isinstance(error, OSError) else str(error)

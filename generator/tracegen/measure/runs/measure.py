@@ -26,7 +26,7 @@ from tracegen.measure.capture.locked import Locked, locked_memory
 from tracegen.measure.capture.page_cache import touch_programs
 from tracegen.measure.capture.plan import command_for, environment_for, settings_of, untraced_environment
 from tracegen.measure.capture.pressure import Pressure, under_pressure
-from tracegen.measure.capture.requests import recorded_requests
+from tracegen.measure.capture.requests import recorded_requests, say_if_refused
 from tracegen.measure.capture.trace_pages import trace_pages
 from tracegen.measure.demo.models import KINDS, recipe_hash, write_demo_model
 from tracegen.measure.runs.control import Control, shares
@@ -81,6 +81,8 @@ def measure(
     _refuse_parts(path, model)
     model_bytes = int(model.files["size_bytes"].sum())
     refuse_impossible(experiment, model_bytes)
+    if experiment.disk:
+        say_if_refused(progress)
     completion, version = traced_program(program, progress)
     command = command_for(experiment, completion, path, has_load_mode=has_load_mode(completion))
 

@@ -24,7 +24,7 @@ from tracegen.measure.capture.locked import Locked, locked_memory, refuse_lock
 from tracegen.measure.capture.page_cache import drop, touch_programs
 from tracegen.measure.capture.plan import tracer_environment
 from tracegen.measure.capture.pressure import Pressure, under_pressure
-from tracegen.measure.capture.requests import Requests, recorded_requests
+from tracegen.measure.capture.requests import Requests, recorded_requests, say_if_refused
 from tracegen.measure.capture.trace_pages import trace_pages
 from tracegen.measure.runs.control import Control
 from tracegen.measure.runs.facts import Captured
@@ -82,6 +82,8 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
     stages.begin("verify")
     program = _program(observation.command[0], programs, attach=observation.attach)
     progress.done()
+    if observation.disk:
+        say_if_refused(progress)
     attached = preload(ensure_attach(progress)) if observation.attach else {}
     command = (str(program), *observation.command[1:])
     pinned = pinned_build()
