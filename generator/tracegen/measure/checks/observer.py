@@ -15,7 +15,7 @@ def observer(e: Evidence) -> Check:
 
     A phase is not decided where the noise leaves open whether it is over the limit that fails.
     """
-    if e.control is None:
+    if e.control is None or not e.control["untraced"]:
         return check(Key.OBSERVER, "not checked", "no untraced run", LIMIT)
     failures = [execution["failure"] for execution in e.control["untraced"] if execution["failure"]]
     passes = e.tables["passes"]

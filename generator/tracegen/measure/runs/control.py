@@ -58,8 +58,8 @@ class Control:
             log.unlink(missing_ok=True)
 
     def facts(self) -> dict[str, Any] | None:
-        """The entry of run.json; None when nothing ran untraced."""
-        if not self.untraced or self.traced is None:
+        """The entry of run.json; without anything in `untraced` where the program ran traced alone."""
+        if self.traced is None:
             return None
         return {
             "untraced": [asdict(execution) for execution in self.untraced],

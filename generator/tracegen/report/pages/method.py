@@ -95,7 +95,7 @@ def _when_asked(context: Collector, wanted: Iterable[tuple[str, str, tuple[str, 
 
 
 def _control(context: Collector) -> list[Group]:
-    """What is known of the program traced and untraced; nothing where no control ran."""
+    """What is known of the program from outside, traced and untraced."""
     control = context.fact("control")
     if not control:
         return []
@@ -104,7 +104,8 @@ def _control(context: Collector) -> list[Group]:
     if control["without_limit"]:
         facts["untraced, without the limit"] = say.execution(control["without_limit"])
     note = "The same program under the same conditions. Tokens and times are llama.cpp’s counters."
-    return [group_of("control", "Traced and untraced", facts, note)]
+    title = "Traced and untraced" if control["untraced"] else "Traced; untraced it did not run"
+    return [group_of("control", title, facts, note)]
 
 
 def _imported(context: Collector) -> list[Group]:
