@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tracegen.charts import forms, svg
+from tracegen.charts.policy import with_policy
 from tracegen.charts.svg import PAPER_MM, Drawing
 from tracegen.contract.errors import SettingsError
 from tracegen.export.format import Format, Source
@@ -37,7 +38,7 @@ def _drawn(context: Context, figure: Figure, folder: Path) -> str:
     if content.empty:
         return content.empty
     drawing = svg.draw_layouts(content.chart, figure.key, content.alt, widths=figure.widths)
-    (folder / f"{figure.key}.svg").write_text(drawing.svg, encoding="utf-8")
+    (folder / f"{figure.key}.svg").write_text(with_policy(drawing.svg), encoding="utf-8")
     (folder / f"{figure.key}.png").write_bytes(forms.to_png(drawing.svg))
     for name, layout in papers(figure.key, drawing):
         (folder / name).write_bytes(forms.to_pdf(svg.paper(layout)))

@@ -12,6 +12,7 @@ import pandas as pd
 
 from tracegen.charts import forms, spec, svg, theme
 from tracegen.charts.pointing import pass_rows, shared_values
+from tracegen.charts.policy import with_policy
 from tracegen.charts.stamp import Stamp, in_svg
 from tracegen.charts.svg import Drawing
 from tracegen.contract.model import Version
@@ -202,7 +203,7 @@ class Collector(Context):
             stamp, begun = self._begun[key]
             for layout in drawing.layouts:
                 path = f"figures/{key}.svg" if layout is drawing else _layout_path(key, layout)
-                self.keep(path, in_svg(layout.svg, stamp) if stamp else layout.svg)
+                self.keep(path, with_policy(in_svg(layout.svg, stamp) if stamp else layout.svg))
             targets = {str(layout.width): layout.targets() for layout in drawing.layouts if layout.targets}
             rows = _rows(drawing)
             if targets or rows:
