@@ -8,6 +8,8 @@ import pytest
 
 from tracegen.charts.policy import ELEMENT, POLICY, with_policy
 
+pytestmark = pytest.mark.browser
+
 HOSTILE = """
 <script>document.documentElement.setAttribute("ran", "script")</script>
 <rect width="9" height="9"><animate attributeName="x" dur="1s" onbegin="document.documentElement.id = 'ran'"/></rect>

@@ -14,6 +14,7 @@ from tracegen.contract.errors import StoreError
 from tracegen.site import files, search, vega
 from tracegen.site.gather import Site
 from tracegen.site.pages import CONTENT, SitePage
+from tracegen.site.policy import with_policy
 
 PAGE_BEGIN, PAGE_END = "<!-- tracegen:page -->", "<!-- /tracegen:page -->"
 SKIP = f'<a class="tracegen-skip" href="#{CONTENT}">Skip to the content</a>'  # a theme's own needs its headings
@@ -25,7 +26,7 @@ def placeholder(page: SitePage) -> str:
 
 
 def compose(site: Site, page: SitePage, output: str) -> str:
-    """The theme's output with the content of the page, and its stylesheets and scripts in the head."""
+    """The theme's output with the content of the page, and its policy, stylesheets and scripts in the head."""
     before, begin, rest = output.partition(PAGE_BEGIN)
     _, ended, after = rest.partition(PAGE_END)
     if not begin or not ended:
@@ -33,6 +34,7 @@ def compose(site: Site, page: SitePage, output: str) -> str:
     content = page.content()
     if not content:
         return ""  # MkDocs writes no empty page
+    before = with_policy(before, after)
     before = before.replace("<html", f'<html data-tracegen-vega="{page.root}{site.assets[vega.NAME][0]}"', 1)
     before = before.replace("</head>", f"{page.head(page.root)}</head>", 1)
     before = re.sub(r"<body\b[^>]*>", lambda body: f"{body.group()}\n{SKIP}", before, count=1)

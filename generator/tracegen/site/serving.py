@@ -12,10 +12,12 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler
 
 from tracegen.contract.text import visible
+from tracegen.site.policy import SCRIPTS, hashed
 
 if TYPE_CHECKING:
     from mkdocs.livereload import LiveReloadServer
@@ -36,6 +38,17 @@ def guard(server: LiveReloadServer) -> None:
     server.set_app(guarded(server.get_app()))  # type: ignore[arg-type]
     server.RequestHandlerClass = type("Handler", (_Escaped, inner), {})
     server.handle_error = _one_line  # type: ignore[method-assign]
+    server._inject_js_into_html = partial(_allowed, server._inject_js_into_html)  # type: ignore[method-assign]
+
+
+def _allowed(inject: Callable[[bytes, int], bytes], content: bytes, epoch: int) -> bytes:
+    """A page with MkDocs's script that reloads it, which the policy of the page, if it has one, then names."""
+    whole = inject(content, epoch)
+    found = re.search(rb"<script>(\n?var livereload\b.*?)</script>", whole, re.DOTALL)
+    if found is None:
+        return whole
+    allowed = f"{SCRIPTS} {hashed(found[1].decode())} ".encode()
+    return whole.replace(f"{SCRIPTS} ".encode(), allowed, 1)
 
 
 def guarded(app: App) -> App:
