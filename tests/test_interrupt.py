@@ -37,6 +37,35 @@ def test_a_signal_while_modules_load(module: str, arguments: list[str], number: 
     assert_interrupted(code, number, *arguments)
 
 
+SCRIPT = Path(__file__).parents[1] / "generator" / "script" / "tracegen"
+
+
+def test_the_script_hears_ctrl_c_before_it_imports_anything(tmp_path: Path) -> None:
+    """An installer's script imports `re` first, and a package of that name stands for all that loads then."""
+    for name in ("re", "tracegen"):
+        (tmp_path / f"{name}.py").write_text(f"import os\nos.kill(os.getpid(), {int(signal.SIGINT)})\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, env=environment, timeout=50)
+    assert (ended.returncode, ended.stderr) == (130, "tracegen: interrupted\n")
+
+
+def test_the_script_that_is_installed_is_ours() -> None:
+    installed = Path(sys.executable).with_name("tracegen")
+    assert installed.read_text().partition("\n")[2] == SCRIPT.read_text().partition("\n")[2]
+    assert os.access(installed, os.X_OK)
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_the_command_takes_over_from_the_script_and_leaves_what_is_ignored(ignored: bool) -> None:
+    before = "signal.SIG_IGN" if ignored else "lambda *_: None"
+    code = (
+        f"import signal; signal.signal(signal.SIGINT, {before}); from tracegen.storing import signals; "
+        "signals.listen_to_the_end(); print(signal.getsignal(signal.SIGINT) == signals.HEARD.hear)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50).stdout
+    assert said == f"{not ignored}\n"
+
+
 @pytest.mark.parametrize("number", CODES)
 @pytest.mark.parametrize("ending", ["atexit.register(stop)", "sys.stdout.flush = stop"])
 def test_a_signal_while_the_command_ends(ending: str, number: signal.Signals) -> None:
