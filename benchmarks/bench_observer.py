@@ -18,7 +18,7 @@ from tracegen.measure.capture.conditions import before_start
 from tracegen.measure.capture.execution import Execution, Meter
 from tracegen.measure.capture.limited import refuse_limit
 from tracegen.measure.capture.llama_cpp import TARGET, ensure_build
-from tracegen.measure.capture.page_cache import drop, touch_programs
+from tracegen.measure.capture.page_cache import drop, fetch_code
 from tracegen.measure.capture.plan import command_for, environment_for, untraced_environment
 from tracegen.measure.capture.pressure import under_pressure
 from tracegen.measure.capture.trace_pages import trace_pages
@@ -44,7 +44,7 @@ def run(quick: bool) -> list[Result]:
         return []
     progress = Progress()
     program, model = ensure_build(progress).programs / TARGET, trained_model(ASKED.model, progress)
-    touch_programs(program.parent)
+    fetch_code(program)
     pairs = 2 if quick else PAIRS
     results: list[Result] = []
     for gib in LIMITS_GIB:

@@ -2,7 +2,9 @@
 
 import mmap
 import os
+import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.contract.model import Experiment
 from tracegen.measure.capture import conditions, page_cache, storage
+from tracegen.measure.capture.page_cache import cached, drop, fetch_code
 from tracegen.storing.execute import run_program
 
 EXPERIMENT = Experiment("x", "?", "demo", "Hello", 1)
@@ -134,3 +137,20 @@ def test_processors_and_priority_hold_for_the_program(tmp_path: Path) -> None:
     )
     assert ended.status == 0 and out.read_text() == f"[{processor}] 7\n"
     assert os.sched_getaffinity(0) > {processor} or os.cpu_count() == 1  # ours are what they were
+
+
+def test_the_code_of_a_program_is_in_memory_before_it_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program, late, other = folder / "llama-x", folder / "libggml-late.so", folder / "model.gguf"
+    shutil.copy(sys.executable, program)
+    for path in (late, other):
+        path.write_bytes(b"x" * (1 << 20))
+    preloaded = tmp_path / "attach.so"
+    preloaded.write_bytes(b"x" * (1 << 20))
+    drop([program, late, other, preloaded])
+    fetch_code(program, [preloaded])
+    held = {path.name: cached(path) for path in (program, late, other, preloaded)}
+    whole = {name for name, of in held.items() if of.cached_bytes == of.size_bytes}
+    assert whole == {"llama-x", "libggml-late.so", "attach.so"}
+    fetch_code(tmp_path / "none")  # what cannot be read is not what runs

@@ -135,6 +135,7 @@ class Fake:
         self.say("cgroup.controllers", "cpu memory pids\n")
         self.say("cgroup.subtree_control", "\n")
         self.say("cgroup.procs", f"{os.getpid()}\n")
+        self.say("cgroup.type", "domain\n")  # which the root alone has not
         (self.proc / "meminfo").write_text("MemTotal: 8388608 kB\nMemAvailable: 4194304 kB\nSwapTotal: 0 kB\n")
         (self.proc / "self" / "cgroup").write_text("0::/pod/user/run.scope\n")
         (self.proc / "self" / "mountinfo").write_text(f"31 25 0:26 /pod {root}/fs rw,nosuid - cgroup2 cgroup2 rw\n")
@@ -268,6 +269,9 @@ def test_what_this_machine_does_not_allow_is_said_before(fake: Fake, monkeypatch
     assert "8 GiB would limit nothing, as this machine has 8 GiB" in refused(8)
     fake.say("cgroup.procs", f"1\n2\n{os.getpid()}\n")
     assert "holds 2 other processes" in refused() and "--scope -p Delegate=yes tracegen run" in refused()
+    (fake.own / "cgroup.type").unlink()
+    assert limited.refuse_limit(0.25) == (fake.own, 2)  # beside other processes in the root
+    fake.say("cgroup.type", "domain\n")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert "systemd-run --user --scope" in refused()
     monkeypatch.setattr(os, "access", lambda path, _: path.name != "cgroup.subtree_control")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,12 +43,18 @@ def limits() -> None:
         pytest.skip(str(error))
 
 
+def assert_same_peaks(control: dict[str, Any], n: int) -> None:
+    """The traced peak lies within 1 MiB of those untraced, which huge pages may set further apart than that."""
+    untraced = [execution["peak_bytes"] for execution in control["untraced"]]
+    assert len(untraced) == n
+    assert min(untraced) - MIB <= control["traced"]["peak_bytes"] <= max(untraced) + MIB
+
+
 @pytest.mark.usefixtures("limits")
 def test_traced_and_untraced_take_the_same_memory(ran: Ran) -> None:
     run = ran(**COLD | {"control": 2}, memory_limit_gb=0.5)
     control = run.facts["control"]
-    peaks = [execution["peak_bytes"] for execution in (control["traced"], *control["untraced"])]
-    assert len(peaks) == 3 and max(peaks) - min(peaks) <= MIB
+    assert_same_peaks(control, 2)
     assert run.facts["trace"]["own_page_bytes"] == 0
     assert [execution["times_reached"] for execution in (control["traced"], *control["untraced"])] == [0, 0, 0]
     assert control["without_limit"] is None  # it was never reached
@@ -122,5 +129,5 @@ def test_attached_and_untraced_take_the_same_memory(
     options = ["--attach", "--faults", "--cold", str(demo), "--memory-limit-gb", "0.5", "--control", "2"]
     assert main(["exec", "mine", *options, "--", *words]) == 0
     facts = store.read_run(store.run_folders(Path("experiments/mine"))[-1]).facts
-    peaks = [execution["peak_bytes"] for execution in (facts["control"]["traced"], *facts["control"]["untraced"])]
-    assert max(peaks) - min(peaks) <= MIB and facts["trace"]["own_page_bytes"] == 0
+    assert_same_peaks(facts["control"], 2)
+    assert facts["trace"]["own_page_bytes"] == 0

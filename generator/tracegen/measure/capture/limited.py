@@ -126,7 +126,8 @@ def refuse_limit(gib: float) -> tuple[Path, int]:
         if not os.access(path, os.W_OK):
             raise SettingsError(f"memory_limit_gb: {path}: cannot be written; {scope}")
     other_processes = set(words_of(cgroup / "cgroup.procs")) - {str(os.getpid())}
-    if "memory" not in words_of(cgroup / "cgroup.subtree_control") and other_processes:
+    is_root = not (cgroup / "cgroup.type").exists()  # the only one in which the kernel lets processes beside children
+    if "memory" not in words_of(cgroup / "cgroup.subtree_control") and other_processes and not is_root:
         raise SettingsError(f"memory_limit_gb: {cgroup}: holds {len(other_processes)} other processes; {scope}")
     return cgroup, 2
 

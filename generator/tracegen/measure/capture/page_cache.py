@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tracegen.contract.errors import EnvironmentFailure, os_errors
+from tracegen.storing.execute import output_of
 
 PIECE = 1 << 30  # bytes mapped at a time
 READINGS = 4  # how often `fill` reads the files before it gives up
@@ -118,16 +119,18 @@ def fill(paths: Sequence[Path]) -> None:
     )
 
 
-def touch_programs(folder: Path) -> None:
-    """Read llama.cpp's programs and libraries in a folder: no execution waits for them, or is charged for their pages.
+def fetch_code(program: Path, preloaded: Sequence[Path] = ()) -> None:
+    """Read a program and its libraries into the page cache, also those of llama.cpp beside it, which it may load later.
 
-    A folder without its libraries is left alone: the program is another one.
+    The kernel charges a page to the memory group that touches it first: the first execution under a limit would pay for
+    this code, and later ones would not.
     """
-    if any(folder.glob("libggml*.so*")):
-        for path in sorted(folder.iterdir()):
-            if path.is_file() and (os.access(path, os.X_OK) or ".so" in path.suffixes):
-                with suppress(EnvironmentFailure):  # one that cannot be read is not what runs
-                    _read(path)
+    linked = [Path(word) for word in (output_of(["ldd", str(program)]) or "").split() if word.startswith("/")]
+    beside = program.parent.glob("lib*.so*") if any(program.parent.glob("libggml*.so*")) else ()
+    for path in dict.fromkeys((program, *preloaded, *linked, *beside)):
+        if path.is_file():
+            with suppress(EnvironmentFailure):  # one that cannot be read is not what runs
+                _read(path)
 
 
 def _read(path: Path) -> None:

@@ -23,7 +23,7 @@ from tracegen.measure.capture.execution import Meter
 from tracegen.measure.capture.hashing import hash_files
 from tracegen.measure.capture.llama_cpp import has_load_mode, traced_program
 from tracegen.measure.capture.locked import Locked, locked_memory
-from tracegen.measure.capture.page_cache import touch_programs
+from tracegen.measure.capture.page_cache import fetch_code
 from tracegen.measure.capture.plan import command_for, environment_for, settings_of, untraced_environment
 from tracegen.measure.capture.pressure import Pressure, under_pressure
 from tracegen.measure.capture.requests import recorded_requests, say_if_refused
@@ -88,12 +88,11 @@ def measure(
 
     def capture(raw: Path) -> Captured:
         device = _device(experiment, path, stages) if experiment.disk else None
-        touch_programs(completion.parent)
         if experiment.mlock_gb is not None:
             stages.begin("lock memory")
         with locked_memory(experiment.mlock_gb, needed_bytes(experiment, model_bytes)) as locked:
             control = Control(
-                conditions=lambda lifted: _conditions(experiment, locked, model.paths, lifted=lifted),
+                conditions=lambda lifted: _conditions(experiment, command, model.paths, locked, lifted=lifted),
                 run=lambda pressure, log: _untraced(experiment, command, pressure, log),
                 paths=model.paths, folder=raw, stages=stages,
             )  # fmt: skip
@@ -167,10 +166,12 @@ def _refuse_parts(path: Path, model: Model) -> None:
 
 @contextmanager
 def _conditions(
-    experiment: Experiment, locked: Locked | None, paths: Sequence[Path], *, lifted: bool = False
-) -> Iterator[Pressure]:
+    experiment: Experiment, command: Sequence[str], paths: Sequence[Path], locked: Locked | None, *,
+    lifted: bool = False,
+) -> Iterator[Pressure]:  # fmt: skip
     """During the block, the limit and the page cache of the experiment; `lifted`: without the limit of memory."""
     with under_pressure(locked, experiment.memory_limit_gb, lifted=lifted) as pressure:
+        fetch_code(Path(command[0]))
         set_page_cache(experiment, paths)
         yield pressure
 
@@ -186,7 +187,7 @@ def _capture(
     """
     out, err = raw / "stdout.txt", raw / "stderr.txt"
     with (
-        _conditions(experiment, locked, paths) as pressure,
+        _conditions(experiment, command, paths, locked) as pressure,
         trace_pages(raw, experiment.max_trace_bytes) as pages,
         recorded_requests(raw, experiment.disk) as requests,
     ):

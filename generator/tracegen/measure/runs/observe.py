@@ -21,7 +21,7 @@ from tracegen.measure.capture.hashing import hash_files
 from tracegen.measure.capture.limited import refuse_limit
 from tracegen.measure.capture.llama_cpp import lacks_hooks, pinned_build
 from tracegen.measure.capture.locked import Locked, locked_memory, refuse_lock
-from tracegen.measure.capture.page_cache import drop, touch_programs
+from tracegen.measure.capture.page_cache import drop, fetch_code
 from tracegen.measure.capture.plan import tracer_environment
 from tracegen.measure.capture.pressure import Pressure, under_pressure
 from tracegen.measure.capture.requests import Requests, recorded_requests, say_if_refused
@@ -84,8 +84,10 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
     progress.done()
     if observation.disk:
         say_if_refused(progress)
-    attached = preload(ensure_attach(progress)) if observation.attach else {}
+    libraries = (ensure_attach(progress),) if observation.attach else ()
+    attached = preload(*libraries) if libraries else {}
     command = (str(program), *observation.command[1:])
+    code = (program, *libraries)
     pinned = pinned_build()
     if observation.mlock_gb is not None:
         refuse_lock(observation.mlock_gb)
@@ -97,15 +99,14 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
             stages.begin("lock memory")
         with locked_memory(observation.mlock_gb) as locked:
             control = Control(
-                conditions=lambda lifted: _conditions(observation, locked, lifted=lifted),
+                conditions=lambda lifted: _conditions(observation, code, locked, lifted=lifted),
                 run=lambda pressure, log: _untraced(command, pressure, log),
                 paths=observation.cold, folder=raw, stages=stages,
             )  # fmt: skip
-            touch_programs(program.parent)
             stages.begin("capture")
             progress.done()  # end the line, as the program now prints its own output
             with (
-                _conditions(observation, locked) as pressure,
+                _conditions(observation, code, locked) as pressure,
                 trace_pages(raw, observation.max_trace_bytes) as pages,
                 recorded_requests(raw, observation.disk) as requests,
             ):
@@ -225,9 +226,15 @@ def _run(
 
 
 @contextmanager
-def _conditions(observation: Observation, locked: Locked | None, *, lifted: bool = False) -> Iterator[Pressure]:
-    """During the block, the limit and the page cache that were asked for; `lifted`: without the limit of memory."""
+def _conditions(
+    observation: Observation, code: tuple[Path, ...], locked: Locked | None, *, lifted: bool = False
+) -> Iterator[Pressure]:
+    """During the block, the limit and the page cache that were asked for; `lifted`: without the limit of memory.
+
+    `code`: the program and what is preloaded into it.
+    """
     with under_pressure(locked, observation.memory_limit_gb, lifted=lifted) as pressure:
+        fetch_code(code[0], code[1:])
         drop(observation.cold)
         yield pressure
 
