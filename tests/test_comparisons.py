@@ -114,6 +114,17 @@ def test_versions_that_cannot_be_compared_are_left_out(tmp_path: Path) -> None:
     assert [entry.comparisons for entry in site.entries] == [[], [], []]
 
 
+@pytest.mark.usefixtures("processes")
+def test_versions_in_a_folder_whose_name_is_no_utf_8_are_compared(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"nu\xff") / "experiments"
+    version(folder, "a", 1)
+    version(folder, "a", 2)
+    site = gathered(folder, folder.parent / "cache", ["a@v1", "a@v9"])
+    assert [of.bundle is not None for of in site.entries[0].comparisons] == [True, False]
+    (problem,) = site.not_compared
+    assert "there is no such version" in problem and "nu" not in problem.partition(": compare: ")[2]
+
+
 def test_one_cell_is_no_matrix(tmp_path: Path) -> None:
     folder = tmp_path / "experiments"
     stored_run(folder, "m", 1, slot=slot(1, threads="1"))

@@ -16,6 +16,7 @@ from tests.golden.hard_case import hard_case
 from tracegen.contract.errors import EnvironmentFailure, StoreError, TableError
 from tracegen.contract.model import Check, Run
 from tracegen.contract.tables import BY_NAME, coded, frame
+from tracegen.readers.native.segments import segment_files
 from tracegen.storing import store
 
 CHECKS = (Check("k", "t", "passed", "1", "1"),)
@@ -211,6 +212,18 @@ def test_two_columns_of_one_name_are_no_table_of_ours(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "passes.parquet")
     with pytest.raises(StoreError, match=r"passes\.parquet: cannot be read .*makes the tables anew"):
         store.read_tables(tmp_path, ("passes",))
+
+
+def test_a_folder_whose_name_is_no_utf_8_is_written_and_read(tmp_path: Path) -> None:
+    """Arrow takes no such path."""
+    folder = tmp_path / os.fsdecode(b"nu\xff")
+    run = stored(folder)
+    assert store.read_tables(run / "tables", ("passes",))["passes"].equals(hard_case()["passes"])
+    (folder / "0.tt").write_bytes(b"trace")
+    store.compress(folder / "0.tt")
+    assert {name: bytes(data) for name, data in segment_files(folder).items()} == {"0.tt": b"trace"}
+    with pytest.raises(StoreError, match=r"none\.parquet|passes\.parquet: is missing"):
+        store.read_tables(folder / "none", ("passes",))
 
 
 def test_a_manifest_cannot_point_outside(tmp_path: Path) -> None:

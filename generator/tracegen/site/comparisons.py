@@ -130,7 +130,7 @@ def drawn(asked: Sequence[Asked], experiments: Path, progress: Progress | None =
                     progress.update(done, n, "comparisons")
             progress.done()
     # without the part of a path that only this machine has
-    return [_compared(of, problems.get(of.place, "").replace(f"{experiments}/", "")) for of in asked]
+    return [_compared(of, problems.get(of.place, "").replace(f"{jobs.said(str(experiments))}/", "")) for of in asked]
 
 
 def main() -> int:

@@ -49,17 +49,22 @@ def carry_out(draw: Callable[..., None]) -> int:
 
     `draw` gets the arguments of a job and the executor that draws charts. Returns the exit code.
     """
-    folder, jobs = documents.parse_json(sys.stdin.buffer.read(), "standard input")
+    folder, jobs = json.loads(sys.stdin.buffer.read())  # by `asked`; paths may hold bytes that are no UTF-8
     try:
         with drawing_process(Path(folder)) as executor:
             for job in jobs:
-                print(json.dumps(attempt(draw, *job, executor=executor)), flush=True)
+                print(json.dumps(said(attempt(draw, *job, executor=executor))), flush=True)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # who asked was killed, and nobody is left to tell
         streams.discard(sys.stdout)
         return EnvironmentFailure.exit_code
     return 0
+
+
+def said(text: str) -> str:
+    """A text as such a process says it: bytes of paths that are no UTF-8 are escaped."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def attempt(draw: Callable[..., None], *arguments: Any, **settings: Any) -> str:
@@ -78,15 +83,15 @@ def attempt(draw: Callable[..., None], *arguments: Any, **settings: Any) -> str:
 
 def answers(child: Popen[bytes], n: int) -> Iterator[str]:
     """What the process says of each of its `n` jobs, as it comes, and how it ended for those that it left."""
-    said = 0
+    n_said = 0
     for line in islice(child.stdout or (), n):
-        said += 1
+        n_said += 1
         yield str(documents.parse_json(line, "a process that draws", EnvironmentFailure, "build again") or "")
     end = time.monotonic() + PATIENCE_S
     while child.poll() is None and time.monotonic() < end:  # one that is stopped while it ends may leave a traceback
         time.sleep(0.01)
-    if said < n:
-        yield from [f"{NOT_DRAWN}: {ending(child.wait())}"] * (n - said)
+    if n_said < n:
+        yield from [f"{NOT_DRAWN}: {ending(child.wait())}"] * (n - n_said)
 
 
 def is_cached(place: Path) -> bool:

@@ -19,6 +19,7 @@ from markupsafe import escape
 from tracegen.contract import documents
 from tracegen.contract.text import printable
 from tracegen.publishing.bundle import Bundle
+from tracegen.storing import store
 
 TENSORS = "data/tables/tensors"
 ANCHOR = "#tab-biggest-tensors"
@@ -77,7 +78,8 @@ def tensors(bundle: Bundle) -> list[str]:
         return []
     import pyarrow.parquet as parquet  # slow to load, and most versions have the CSV
 
-    names = parquet.read_table(bundle.folder / f"{TENSORS}.parquet", columns=["name"])["name"].to_pylist()
+    with store.for_arrow(bundle.folder / f"{TENSORS}.parquet", "rb") as place:
+        names = parquet.read_table(place, columns=["name"])["name"].to_pylist()
     return [name for name in names if name]
 
 

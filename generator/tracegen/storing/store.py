@@ -17,7 +17,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,12 +106,25 @@ def compress(path: Path) -> None:
 
     target = path.with_name(path.name + ".zst")
     try:
-        with path.open("rb") as source, pa.output_stream(str(target), compression="zstd") as packed:
+        with (
+            path.open("rb") as source,
+            for_arrow(target, "wb") as place,
+            pa.output_stream(place, compression="zstd") as packed,
+        ):
             shutil.copyfileobj(source, packed, 1 << 20)
     except BaseException:
         target.unlink(missing_ok=True)
         raise
     path.unlink()
+
+
+def for_arrow(path: Path, mode: str) -> AbstractContextManager[Any]:
+    """What Arrow can open: the path, or the open file where the path holds bytes that are no UTF-8. Raises OSError."""
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        return path.open(mode)
+    return nullcontext(os.fspath(path))
 
 
 def flush(path: Path) -> None:
@@ -193,8 +206,8 @@ def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], reader_versio
         stamp = {b"tracegen.reader": reader_version.encode(), b"tracegen.schema": str(SCHEMA).encode()}
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), **stamp})
         path = folder / f"{name}.parquet"
-        with os_errors(f"{path}: could not be written"):
-            pq.write_table(table, path, compression="zstd")
+        with os_errors(f"{path}: could not be written"), for_arrow(path, "wb") as place:
+            pq.write_table(table, place, compression="zstd")
 
 
 def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str, pd.DataFrame]:
@@ -223,7 +236,8 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
         if path.exists() and not path.is_file():  # a pipe would wait
             raise StoreError(f"{path}: is no regular file; `tracegen read` makes the tables anew")
         try:
-            with pq.ParquetFile(path) as stored:  # read_table would import more, for data sets of many files
+            # read_table would import more, for data sets of many files
+            with for_arrow(path, "rb") as place, pq.ParquetFile(place) as stored:
                 # A large table is read column by column, so that it never has twice the memory that it needs.
                 whole_table = stored.read(use_threads=False) if stored.metadata.num_rows < LARGE else None
                 columns = {}

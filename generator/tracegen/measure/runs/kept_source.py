@@ -14,7 +14,7 @@ import pyarrow as pa
 from tracegen.contract.errors import StoreError, os_errors
 from tracegen.readers.foreign.folder import Found
 from tracegen.readers.foreign.source import SourceFile, opened
-from tracegen.storing.store import part_folder
+from tracegen.storing.store import for_arrow, part_folder
 
 PIECE = 8 << 20  # bytes that are read and written at a time
 
@@ -57,11 +57,12 @@ def _hashed(found: Found) -> str:
 
 def _packed(found: Found, name: str, folder: Path) -> dict[str, int]:
     kept = 0
-    target = f"{folder / name}.zst"
+    target = folder / f"{name}.zst"
     with (
         os_errors(f"{target}: cannot be written", advice="free space"),
         opened(found.path) as file,
-        pa.output_stream(target, compression="zstd") as packed,
+        for_arrow(target, "wb") as place,
+        pa.output_stream(place, compression="zstd") as packed,
     ):
         for block in _blocks(file, until_zeros=found.role == "tensor_trace"):
             packed.write(block)
@@ -109,8 +110,8 @@ def unpacked(
             if Path(entry["name"]).name != entry["name"]:
                 raise StoreError(f"{folder}: holds no file named {entry['name']!r}; restore import.json from a copy")
             path = place / entry["name"]
-            kept = str(folder / f"{entry['name']}.zst")
-            with pa.input_stream(kept, compression="zstd") as packed, path.open("wb") as out:
+            kept = for_arrow(folder / f"{entry['name']}.zst", "rb")
+            with kept as source, pa.input_stream(source, compression="zstd") as packed, path.open("wb") as out:
                 while block := packed.read(PIECE):
                     out.write(block)
             paths.append((entry, path))

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tracegen.contract.errors import EnvironmentFailure, TraceFormatError
+from tracegen.storing.store import for_arrow
 
 MAGIC = b"TTRACE\r\n"
 VERSION = 2
@@ -69,7 +70,7 @@ def segment_files(folder: Path) -> dict[str, Bytes]:
         for path in sorted(folder.glob("*.tt")):
             segments[path.name] = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
         for path in sorted(folder.glob("*.tt.zst")):
-            with pa.input_stream(str(path), compression="zstd") as stream:
+            with for_arrow(path, "rb") as place, pa.input_stream(place, compression="zstd") as stream:
                 segments[path.name.removesuffix(".zst")] = np.frombuffer(stream.read(), np.uint8)
     except OSError as error:
         if error.errno is None:  # an error of the decompressor, not of the system

@@ -11,6 +11,7 @@ from tracegen.contract import documents
 from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.requests.ring import EventFormat, read_layout, read_ring
+from tracegen.storing.store import for_arrow
 
 SECTOR = 512
 STATE = "state.json"
@@ -131,7 +132,8 @@ def _content(path: Path) -> bytes:
 
     content = bytearray()
     try:
-        with pa.input_stream(str(path), compression="zstd" if path.suffix == ".zst" else None) as stream:
+        packing = "zstd" if path.suffix == ".zst" else None
+        with for_arrow(path, "rb") as place, pa.input_stream(place, compression=packing) as stream:
             while chunk := stream.read(_CHUNK):
                 content += chunk
                 if len(content) > _MOST_BYTES:
