@@ -27,7 +27,7 @@ from tracegen.storing.execute import run_program
 from tracegen.storing.progress import Progress
 
 LIMITS_GIB = (0.09, 0.1, 0.105, 0.11, 0.12, 0.2)
-PAIRS = 8
+PAIRS = 10
 FITS, REACHED = 1.05, 1.10  # of the median time per token, traced / untraced: where it fits; where it does not
 PEAK_LIMIT_MIB = 1.0
 ASKED = Experiment(

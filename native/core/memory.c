@@ -1,49 +1,52 @@
-/* How much memory the group of the program holds: the kernel's memory.stat, read when a load or a pass has ended. */
+/*
+ * How much memory the program holds, when a load or a pass has ended: what its memory group is charged with, and how much
+ * of its own is resident. Both are counters that the kernel has ready. The group's memory.stat would say more, but to read
+ * it makes the kernel sum up its statistics, by which it decides what to evict: ten times a second that made a program
+ * at its limit 10 % slower.
+ */
 #include "tt.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-/* The names of both versions of cgroups. The first version has sums over the group's children under names of its own. */
-static const char * const anon_names[] = { "total_rss ", "anon " };
-static const char * const file_names[] = { "total_cache ", "file " };
-
-static int stat_file = -1;
+static int usage_file = -1, own_file = -1;
 
 void tt_memory_open(void) {
     const char * path = getenv("TENSOR_TRACE_MEMORY");
-    stat_file         = path && *path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    usage_file        = path && *path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    own_file          = usage_file < 0 ? -1 : open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 }
 
-/* The number behind `name` at the start of a line; TT_UNKNOWN: there is no such line. */
-static uint64_t number_of(const char * text, const char * name) {
-    for (const char * line = text; line && *line; line = strchr(line, '\n'), line += line ? 1 : 0) {
-        if (strncmp(line, name, strlen(name)) == 0) {
-            return strtoull(line + strlen(name), NULL, 10);
-        }
-    }
-    return TT_UNKNOWN;
+static bool read_text(int fd, char text[96]) {
+    const ssize_t size        = fd < 0 ? -1 : pread(fd, text, 95, 0);
+    text[size > 0 ? size : 0] = 0;
+    return size > 0;
 }
 
-static uint64_t either(const char * text, const char * const names[2]) {
-    const uint64_t number = number_of(text, names[0]);
-    return number != TT_UNKNOWN ? number : number_of(text, names[1]);
+static uint64_t group_bytes(void) {
+    char               text[96];
+    unsigned long long bytes;
+    return read_text(usage_file, text) && sscanf(text, "%llu", &bytes) == 1 ? bytes : TT_UNKNOWN;
+}
+
+/* Resident pages less those of files. */
+static uint64_t anon_bytes(void) {
+    char               text[96];
+    unsigned long long size, resident, shared;
+    const bool known = read_text(own_file, text) && sscanf(text, "%llu %llu %llu", &size, &resident, &shared) == 3;
+    return known && shared <= resident ? (resident - shared) * (uint64_t) sysconf(_SC_PAGESIZE) : TT_UNKNOWN;
 }
 
 void tt_memory_write(struct tt_trace * trace, uint32_t pass, uint32_t load) {
-    char          text[8192];
-    const ssize_t size = stat_file < 0 ? 0 : pread(stat_file, text, sizeof text - 1, 0);
-    if (size <= 0) {
-        return;
+    if (usage_file >= 0) {
+        const struct tt_memory record = {
+            .anon_bytes  = anon_bytes(),
+            .group_bytes = group_bytes(),
+            .pass        = pass,
+            .load        = load,
+        };
+        tt_record(trace, TT_MEMORY, &record, sizeof record, tt_now());
     }
-    text[size]                    = 0;
-    const struct tt_memory record = {
-        .anon_bytes = either(text, anon_names),
-        .file_bytes = either(text, file_names),
-        .pass       = pass,
-        .load       = load,
-    };
-    tt_record(trace, TT_MEMORY, &record, sizeof record, tt_now());
 }

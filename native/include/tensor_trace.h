@@ -26,7 +26,8 @@
  *                             readings (a power of two; 32 without it)
  *     TENSOR_TRACE_PAGES      a FIFO: who reads it makes the pages of the trace, so that they do not count as memory
  *                             of this program (core/pages.c)
- *     TENSOR_TRACE_MEMORY     the memory.stat of this program's memory group: it is read after every load and pass
+ *     TENSOR_TRACE_MEMORY     memory.current (or memory.usage_in_bytes) of this program's memory group: read after
+ *                             every load and pass
  *     TENSOR_TRACE_VERIFY     1: hash the graph of every pass, also where llama.cpp says that it is unchanged,
  *                             and abort if it has changed
  */

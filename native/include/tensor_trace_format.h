@@ -319,9 +319,9 @@ struct tt_cache { /* what cachestat(2) says of a mapped file when a load or pass
     uint32_t page_bytes;
 };
 
-struct tt_memory { /* what memory.stat says of the program's group; TT_UNKNOWN: it does not say so */
-    uint64_t anon_bytes; /* of no file: heap, stacks, copied weights, the KV cache */
-    uint64_t file_bytes; /* pages of files that the group touched first */
+struct tt_memory { /* TT_UNKNOWN: the kernel does not say so */
+    uint64_t anon_bytes; /* resident, of this process and of no file: heap, stacks, copied weights, the KV cache */
+    uint64_t group_bytes; /* all that its memory group is charged with: also pages of files that it touched first */
     uint32_t pass; /* or TT_NONE ... */
     uint32_t load; /* ... and then the load that ended */
 };

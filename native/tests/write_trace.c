@@ -115,10 +115,10 @@ static void write_storage(struct tt_trace * trace, uint32_t pass, uint32_t load,
         .page_bytes       = 4096,
     };
     const struct tt_memory memory = {
-        .anon_bytes = (1 << 20) + i,
-        .file_bytes = i == 0 ? TT_UNKNOWN : 4096 * i,
-        .pass       = pass,
-        .load       = load,
+        .anon_bytes  = (1 << 20) + i,
+        .group_bytes = i == 0 ? TT_UNKNOWN : 4096 * i,
+        .pass        = pass,
+        .load        = load,
     };
     tt_record(trace, TT_DEVICE, &device, sizeof device, tt_now());
     tt_record(trace, TT_CACHE, &cache, sizeof cache, tt_now());

@@ -85,7 +85,7 @@ void print_layout(void) {
     FIELD(tt_cache, recently_evicted); FIELD(tt_cache, path); FIELD(tt_cache, pass); FIELD(tt_cache, load);
     FIELD(tt_cache, page_bytes);
     STRUCT(tt_memory);
-    FIELD(tt_memory, anon_bytes); FIELD(tt_memory, file_bytes); FIELD(tt_memory, pass); FIELD(tt_memory, load);
+    FIELD(tt_memory, anon_bytes); FIELD(tt_memory, group_bytes); FIELD(tt_memory, pass); FIELD(tt_memory, load);
     STRUCT(tt_page_request);
     FIELD(tt_page_request, at); FIELD(tt_page_request, bytes); FIELD(tt_page_request, name);
     FIELD(tt_page_request, wish);

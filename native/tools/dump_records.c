@@ -371,7 +371,7 @@ static void dump_memory(struct bytes * in, size_t at) {
     TAKE(in, struct tt_memory, memory);
     print_number("pass", memory.pass);
     print_number("load", memory.load);
-    printf(" anon_bytes=%" PRIu64 " file_bytes=%" PRIu64, memory.anon_bytes, memory.file_bytes);
+    printf(" anon_bytes=%" PRIu64 " group_bytes=%" PRIu64, memory.anon_bytes, memory.group_bytes);
 }
 
 static void dump_end(struct bytes * in, size_t at) {

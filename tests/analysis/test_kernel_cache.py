@@ -38,7 +38,13 @@ def with_reads(tables: Tables, pages: list[tuple[int, int]]) -> Tables:
 
 
 def with_memory(tables: Tables, sizes: dict[int, int]) -> Tables:
-    rows = [dict(pass_id=of, kind=kind, resident_bytes=n) for of, n in sizes.items() for kind in ("anon", "file")]
+    """The tables of a program with 100 bytes of its own, and so many of files."""
+    own = {"anon": 100, "group": 100}
+    rows = [
+        dict(pass_id=of, kind=kind, resident_bytes=own[kind] + (n if kind == "group" else 0))
+        for of, n in sizes.items()
+        for kind in own
+    ]
     return {**tables, "memory": contract.frame("memory", rows)}
 
 

@@ -230,7 +230,7 @@ def test_version_1_limits_where_it_has_the_memory_controller(fake: Fake) -> None
 
 def test_a_lifted_limit_counts_and_limits_nothing(fake: Fake) -> None:
     with memory_limit(0.25, lifted=True) as limit:
-        assert limit is not None and limit.statistics == limit.folder / "memory.stat"
+        assert limit is not None and limit.usage == limit.folder / "memory.current"
         (limit.folder / "memory.peak").write_text("300000000\n")
         assert limit.read().peak_bytes == 300_000_000 and limit.read().limit_bytes is None
     assert not [path for path, _ in fake.written if path.startswith("tracegen-run-")] and fake.folders() == []

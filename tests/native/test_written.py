@@ -197,7 +197,7 @@ def test_the_memory_of_the_group(of_model: NativeTrace, dump: list[str]) -> None
     rows = [
         (i, kind, int(row[f"{kind}_bytes"])) for i, row in enumerate(_rows(dump, "memory")) for kind in ("anon", "file")
     ]
-    assert rows[1] == (0, "file", 2**64 - 1)  # the kernel does not say: no row
+    assert rows[1] == (0, "group", 2**64 - 1)  # the kernel does not say: no row
     assert [(row.pass_id, row.kind, row.resident_bytes) for row in table.itertuples()] == [rows[0], *rows[2:]]
 
 

@@ -12,9 +12,10 @@ def served(tables: Tables, uses: pd.DataFrame, granule_bytes: int, page_bytes: i
     """One row (policy `kernel`, size_bytes, hit_rate) of all generate passes; none where it is not recorded.
 
     hit_rate: the share of the bytes that these passes touch of model files, each once a pass, that no request read in
-    the pass that touched them. size_bytes: the mean of what of the files was in memory at their ends (`cache`), or of
-    all files that the program's memory group holds (`memory`). `uses`: pass_id and granule of each use, as
-    `granules.granule_uses` says. Without any request the share would be 1: no row.
+    the pass that touched them; 0 where pages were read again within a pass. size_bytes: the mean of what of the files
+    was in memory at their ends (`cache`), or of all that the program's memory group holds beside its own memory
+    (`memory`). `uses`: pass_id and granule of each use, as `granules.granule_uses` says. Without any request the share
+    would be 1: no row.
     """
     passes = tables["passes"]
     ids = passes.loc[(passes["kind"] == "generate").to_numpy(bool), "pass_id"]
@@ -41,7 +42,7 @@ def beside(
 def _in_memory(tables: Tables, ids: pd.Series, page_bytes: int) -> float | None:
     """Bytes of files that were in memory at the ends of these passes, mean; None where it is not recorded."""
     cache, memory = (tables[name][tables[name]["pass_id"].isin(ids).to_numpy(bool)] for name in ("cache", "memory"))
-    held = memory.loc[(memory["kind"] == "file").to_numpy(bool), "resident_bytes"]
+    held = memory.pivot(index="pass_id", columns="kind", values="resident_bytes")
     if len(cache):
         return float(cache.groupby("pass_id")["cached_pages"].sum().mean()) * page_bytes
-    return float(held.mean()) if len(held) else None
+    return float((held["group"] - held["anon"]).mean()) if {"anon", "group"} <= set(held.columns) else None

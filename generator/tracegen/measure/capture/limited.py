@@ -56,9 +56,9 @@ class Limit:
         (self.folder / "cgroup.procs").write_text("0")
 
     @property
-    def statistics(self) -> Path:
-        """The kernel's file that says how much memory of which kind the program has."""
-        return self.folder / "memory.stat"
+    def usage(self) -> Path:
+        """The kernel's file that says how much memory the program is charged with now."""
+        return self.folder / ("memory.usage_in_bytes" if self.version == 1 else "memory.current")
 
     def read(self) -> Limited:
         """What the kernel reports now."""

@@ -37,7 +37,7 @@ class Pressure:
     @property
     def tracer(self) -> dict[str, object]:
         """Settings of the tracer: where it reads how much memory the program has."""
-        return {"MEMORY": self.limit.statistics} if self.limit else {}
+        return {"MEMORY": self.limit.usage} if self.limit else {}
 
     def facts(self) -> dict[str, Any]:
         """The entries of run.json about it; without those that are not set."""

@@ -12,6 +12,7 @@ from tracegen.measure.capture.pressure import Pressure
 from tracegen.measure.runs.recording import Stages
 from tracegen.storing.execute import Completed
 
+OFTEN = 100  # a program that just fits reaches its limit once or twice, when pages are charged in groups
 LOG = "untraced.txt"  # what the untraced program prints; it is read and removed
 
 
@@ -39,9 +40,8 @@ class Control:
             self.untraced.append(self._execute(lifted=False))
 
     def lift_limit(self) -> None:
-        """Run it once without its memory limit, if the limit was ever reached."""
-        reached = [execution.times_reached for execution in (*self.untraced, self.traced) if execution]
-        if not self.untraced or not any(reached):
+        """Run it once without its memory limit, if an untraced execution reached the limit again and again."""
+        if max((execution.times_reached or 0 for execution in self.untraced), default=0) < OFTEN:
             return
         self.stages.begin("run untraced without the memory limit")
         self.without_limit = self._execute(lifted=True)

@@ -447,8 +447,8 @@ def _take_cache(records: Records, time_ns: int, rest: memoryview, *values: int) 
 
 @_takes(30, "2Q2I")
 def _take_memory(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
-    anon, file, number, load = values
-    held = {kind: size for kind, size in (("anon", anon), ("file", file)) if size != recorded.UNKNOWN}
+    anon, group, number, load = values
+    held = {kind: size for kind, size in (("anon", anon), ("group", group)) if size != recorded.UNKNOWN}
     _below(SIZE, **held)
     of = _pass_or_load(records, number, load)
     for kind, size in held.items():

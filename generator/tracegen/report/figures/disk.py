@@ -95,13 +95,13 @@ def _resident(context: Context) -> list[tuple[Cell, ...]]:
     table = context.tables["memory"]
     table = table[table["pass_id"].isin(context.measured["pass_id"]).to_numpy(bool)]
     held = {kind: float(of["resident_bytes"].median()) for kind, of in table.groupby("kind", observed=True)}
-    if set(held) != {"anon", "file"}:
+    if set(held) != {"anon", "group"}:
         return []
     text = (
-        f"{q.size(held['anon'])} of its own (heap, buffers as far as they were used, copied weights) and "
-        f"{q.size(held['file'])} of files, the model’s among them, at the end of a measured pass (median; memory.stat)."
+        f"{q.size(held['anon'])} of its own (heap, buffers as far as they were used, copied weights); the rest is "
+        "pages of files, the model’s among them, and the kernel’s. At the end of a measured pass (median)."
     )
-    return [cells("Resident memory of the program", q.size(sum(held.values())), text)]
+    return [cells("Resident memory of the program", q.size(held["group"]), text)]
 
 
 def _limit(context: Context) -> list[tuple[Cell, ...]]:
