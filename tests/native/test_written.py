@@ -195,7 +195,9 @@ def test_the_cache(of_model: NativeTrace, trace: NativeTrace, dump: list[str]) -
 def test_the_memory_of_the_group(of_model: NativeTrace, dump: list[str]) -> None:
     table = of_model.tables["memory"]
     rows = [
-        (i, kind, int(row[f"{kind}_bytes"])) for i, row in enumerate(_rows(dump, "memory")) for kind in ("anon", "file")
+        (i, kind, int(row[f"{kind}_bytes"]))
+        for i, row in enumerate(_rows(dump, "memory"))
+        for kind in ("anon", "group")
     ]
     assert rows[1] == (0, "group", 2**64 - 1)  # the kernel does not say: no row
     assert [(row.pass_id, row.kind, row.resident_bytes) for row in table.itertuples()] == [rows[0], *rows[2:]]
