@@ -27,6 +27,13 @@ ANSWERS = {
         ("Waiting for the disk: 83.0", "100", "read before"),
         "memory",
     ),
+    # In 107.5 MiB, where it waits untraced, too: each token reads the whole file, which it had read before.
+    "does-not-fit/versions/2": (
+        "waiting",
+        "generation",
+        ("Waiting for the disk: 86.8", "100", "read before"),
+        "memory",
+    ),
     # It asks for experts: 4 of 16 of a layer serve well over the quarter that chance would; only the prompt waits.
     "hot-set/versions/2": ("experts", "generation", ("Hot set of 4 of 16 experts",), "waiting"),
     # The dense model again, nothing recorded of the disk: 41 of 44 ms in operations are MUL_MAT.

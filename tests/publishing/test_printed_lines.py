@@ -28,7 +28,7 @@ CHANGED = {
 # Versions whose LFU and FIFO were simulated for a sample of the granules: all of them are followed now.
 FOLLOWED = {
     f"{version} data/cache-{table}.csv"
-    for version in ("sample@v3", "fits@v1", "does-not-fit@v1", "hot-set@v2")
+    for version in ("sample@v3", "fits@v1", "does-not-fit@v1", "does-not-fit@v2", "hot-set@v2")
     for table in ("rates", "sizes")
 }
 OFF = 0.03  # of hit rates: their samples were off by less, though hot-set@v2 says that LFU may be by 16 %
