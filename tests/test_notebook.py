@@ -18,6 +18,7 @@ from tests.pages.test_explain import PAGE, with_residency
 from tests.site_project import stored
 from tests.stand_in import NOW
 from tracegen.charts import pointing
+from tracegen.charts.policy import with_policy
 from tracegen.contract.errors import FigureError, StoreError
 from tracegen.contract.model import Check, Run
 from tracegen.publishing.freeze import freeze
@@ -108,8 +109,8 @@ def test_the_threads_of_any_measured_pass() -> None:
 
 def test_graphs_are_drawings(report: Report) -> None:
     charts = a_loaded().charts
-    assert charts.graph()._repr_svg_().encode() == report.files["figures/graph-0.svg"]
-    assert charts.graph(block=1).svg.encode() == report.files["figures/graph-0-block-1.svg"]
+    assert with_policy(charts.graph()._repr_svg_()).encode() == report.files["figures/graph-0.svg"]
+    assert with_policy(charts.graph(block=1).svg).encode() == report.files["figures/graph-0-block-1.svg"]
     assert repr(charts.graph()).startswith("<graph: ")
     for wanted in (dict(number=1), dict(block=99), dict(number=-1)):
         with pytest.raises(FigureError, match="counted from 0"):

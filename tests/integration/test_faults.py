@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
 
@@ -25,9 +25,12 @@ from tracegen.measure.capture.llama_cpp import TARGET, Build
 from tracegen.measure.capture.pressure import Pressure
 from tracegen.measure.runs import measure as measuring
 from tracegen.measure.runs import recording
+from tracegen.measure.runs.control import Control
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import read_trace
 from tracegen.storing import store
+from tracegen.storing.execute import Completed
+from tracegen.storing.progress import Progress
 
 pytestmark = pytest.mark.llama
 
@@ -254,7 +257,10 @@ def test_a_tracer_that_could_not_begin(tmp_path: Path) -> None:
     output = "tensor_trace: nothing is recorded: /full/disk: No space left on device"
     command = ("sh", "-c", f"echo some log; echo {shlex.quote(output)} >&2; echo more >&2")
     with pytest.raises(EnvironmentFailure, match="sh: nothing is recorded: /full/disk: No space left on device; fix"):
-        measuring._capture(Experiment("case", "", "demo", "Hello", 1), command, tmp_path, Pressure(), None)
+        nothing = Control(
+            lambda _: nullcontext(Pressure()), lambda *_: Completed(0, 0.0), (), tmp_path, recording.Stages(Progress())
+        )
+        measuring._capture(Experiment("case", "", "demo", "Hello", 1), command, tmp_path, (), None, nothing)
 
 
 # Ctrl-C

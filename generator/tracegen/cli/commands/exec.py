@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tracegen.cli.arguments import NUMBER, PLACE, WHOLE, Verb, experiment_names
+from tracegen.cli.arguments import NUMBER, PATH, PLACE, WHOLE, Verb, experiment_names
 from tracegen.cli.commands.run import print_stored
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.reading.folders import EXPERIMENTS
@@ -43,7 +43,7 @@ class Exec(Verb):
 @click.option("--limit", type=WHOLE, metavar="BYTES", default=8 << 30)
 @click.option("--mlock-gb", type=NUMBER, metavar="N")
 @click.option("--memory-limit-gb", type=NUMBER, metavar="N")
-@click.option("--cold", metavar="FILE", type=PLACE, multiple=True)
+@click.option("--cold", metavar="FILE", type=PATH, multiple=True)
 @click.option("--control", type=WHOLE, metavar="N", default=0)
 @click.option("--question", metavar="TEXT", default=QUESTION)
 @click.option("--private", is_flag=True)
@@ -62,7 +62,7 @@ def command(
     limit: int,
     mlock_gb: float | None,
     memory_limit_gb: float | None,
-    cold: tuple[str, ...],
+    cold: tuple[Path, ...],
     control: int,
     question: str,
     private: bool,
@@ -94,7 +94,7 @@ def command(
     observation = Observation(
         check_name(name), program, question, after, for_s, passes, limit,
         private or privacy.asked_for(EXPERIMENTS / name), interactive, attach, faults, disk, mlock_gb,
-        memory_limit_gb, tuple(map(Path, cold)), control,
+        memory_limit_gb, cold, control,
     )  # fmt: skip
     refuse_same_name(EXPERIMENTS / observation.name)
     if (EXPERIMENTS / observation.name / "experiment.toml").is_file():
@@ -106,7 +106,7 @@ def command(
     return code
 
 
-def _check_control(control: int, cold: Sequence[str], *, interactive: bool) -> None:
+def _check_control(control: int, cold: Sequence[Path], *, interactive: bool) -> None:
     from tracegen.contract.setting_keys import MOST_CONTROLS
 
     if not 0 <= control <= MOST_CONTROLS:
@@ -114,7 +114,7 @@ def _check_control(control: int, cold: Sequence[str], *, interactive: bool) -> N
     if control and interactive:
         raise SettingsError("--control: runs the program again without a keyboard; leave --interactive out")
     for file in cold:
-        if not Path(file).is_file():
+        if not file.is_file():
             raise SettingsError(f"--cold: {file}: there is no such file")
 
 
