@@ -1,5 +1,6 @@
 """The control on the first page, in the method, in `show` and in the text for an issue: the same line everywhere."""
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 from tests.builders import a_run
 from tests.pages.rendered import CASES, body, rendered, said_of, words
 from tracegen.contract import tables as contract
+from tracegen.contract.model import Check
 from tracegen.reading.shown.figures import key_figures
 from tracegen.reading.shown.words import in_words
 from tracegen.report.figures.disk import DISK
@@ -55,7 +57,13 @@ SAID = {
 
 @pytest.mark.parametrize(("control", "said"), SAID.values(), ids=SAID)
 def test_the_line_says_both_speeds(control: dict[str, Any] | None, said: str) -> None:
-    assert say.untraced(control).replace("\u202f", " ").replace("\u2009", " ") == said
+    assert say.untraced(control, ()).replace("\u202f", " ").replace("\u2009", " ") == said
+
+
+def test_what_the_noise_leaves_open_is_said() -> None:
+    open_one = Check("observer", "Speed agrees", "not checked", "not decided: 25.0 % slower (± 30.0 %)", "≤ 2 %")
+    assert f"{LINE} Whether tracing made that difference is not decided." == say.untraced(a_control(), [open_one])
+    assert say.untraced(a_control(), [replace(open_one, state="passed")]) == LINE
 
 
 def test_the_line_stands_on_the_first_page_in_show_and_in_the_issue_text() -> None:

@@ -90,7 +90,8 @@ def _control(run: Run) -> dict[str, Any]:
     from tracegen.report.words.control_sentences import untraced
 
     control = run.facts.get("control")
-    return {"untraced": untraced(control).replace(THIN, " ") or None, "control": control} if control else {}
+    said = untraced(control, run.checks).replace(THIN, " ")
+    return {"untraced": said or None, "control": control} if control else {}
 
 
 def _answer(run: Run, tables: Tables) -> str | None:

@@ -35,7 +35,7 @@ def overview(collector: Collector) -> dict[str, Any]:
         "ran": what_ran(collector),
         "key_figures": key_figures(collector),
         "text": text_by_token(collector),
-        "control": control_sentences.untraced(collector.fact("control")),
+        "control": control_sentences.untraced(collector.fact("control"), collector.run.checks),
         "pasted": paste(collector),
     }
 

@@ -208,8 +208,8 @@ def _how_fast(context: Collector, n_runs: int) -> str:
         f"{test} {_rate(rate, ())}" for test, rate in (("pp", s.prompt_rate), ("tg", s.generate_rate)) if n_passes[test]
     ]
     series = f"Mean ± standard deviation of {n_runs} runs with these settings. This run alone: {', '.join(alone)} t/s."
-    control = control_sentences.untraced(context.fact("control"))
-    compared = [f"{control}"] if control else []
+    control = control_sentences.untraced(context.fact("control"), context.run.checks)
+    compared = [control] if control else []
     return " ".join([f"Speeds are those of a traced run{cost}.", *compared, *([series] if n_runs > 1 else []), *said])
 
 

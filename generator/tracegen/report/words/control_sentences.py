@@ -1,22 +1,26 @@
 """What is said of the control: the same program, untraced under the same conditions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracegen.analysis.observer import Effect, effects
 from tracegen.contract import quantities as q
+from tracegen.contract.check_keys import Key
+from tracegen.contract.model import Check
 
 
-def untraced(control: Mapping[str, Any] | None) -> str:
+def untraced(control: Mapping[str, Any] | None, checks: Sequence[Check]) -> str:
     """`Untraced, under the same conditions: 11.3 tokens/s; traced 10.9.`, and what lifting the limit gave; or empty.
 
-    `control` is that entry of run.json. Speeds are those of generation, by llama.cpp's counters; without one, of the
-    prompt.
+    `control` is that entry of run.json, `checks` are those of the run: whether the difference is decided. Speeds are
+    those of generation, by llama.cpp's counters; without one, of the prompt.
     """
     found = effects(control, ()) if control else ()
     if control is None or not found:
         return ""
-    return f"Untraced, under the same conditions: {_speeds(found[-1])}.{_lifted(control)}"
+    is_open = any(check.key == Key.OBSERVER and check.state == "not checked" for check in checks)
+    decided = " Whether tracing made that difference is not decided." if is_open else ""
+    return f"Untraced, under the same conditions: {_speeds(found[-1])}.{decided}{_lifted(control)}"
 
 
 def _speeds(effect: Effect) -> str:
