@@ -334,7 +334,7 @@ def test_what_is_known_of_the_time_of_tracing_outside_passes_stands_beside_the_s
     assert between_share(hard_case(), trace) == pytest.approx(200 / 5_100) and between_share(hard_case(), TRACE) is None
     assert overhead_share(hard_case(), trace) == overhead_share(hard_case(), TRACE)
     found = check_of(evidence(trace=trace), "tracing_cost")
-    assert found.found.endswith("; beside it, without a limit, between passes 3.92\u202f%")
+    assert found.found.endswith("; between passes, which this does not limit, 3.92\u202f%")
     assert "to begin the trace takes 31.0 ms and is in no share, nor is to end it" in found.detail
     unknown = check_of(evidence(), "tracing_cost")
     assert "beside it" not in unknown.found and "to begin the trace is in no share" in unknown.detail
@@ -483,6 +483,8 @@ OBSERVED = {  # the traced execution and the untraced ones, and what the check t
         executed(1110), [executed(1000), executed(1100), executed(950)], "not checked", "3 untraced runs"),
     "slower than all of many": (
         executed(1300), [executed(1000 + n) for n in range(10)], "failed", "generation 29.4 % slower"),
+    "lost in noise": (
+        executed(1000, others_share=0.9), [executed(900, others_share=0.9)], "not checked", "within the noise, which"),
     "killed untraced": (executed(1000), [executed(1, failure="killed by SIGKILL")], "warning", "killed by SIGKILL"),
 }  # fmt: skip
 

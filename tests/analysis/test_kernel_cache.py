@@ -68,6 +68,14 @@ def test_a_page_that_is_read_in_the_pass_that_touches_it_was_not_served() -> Non
     assert (policy, size) == ("kernel", sum(held) / len(held)) and rate == pytest.approx(1 - 3 / n_touched)
 
 
+def test_what_one_pass_reads_twice_takes_nothing_from_what_another_was_served() -> None:
+    pages = {pass_id: touched_pages(CASE, pass_id) for pass_id in GENERATE}
+    twice = [(GENERATE[0], page) for page in pages[GENERATE[0]] for _ in range(2)]
+    ((_, _, rate),) = served(with_memory(with_reads(CASE, twice), HELD))
+    others = sum(len(pages[pass_id]) for pass_id in GENERATE[1:])
+    assert rate == pytest.approx(others / (others + len(pages[GENERATE[0]])))
+
+
 def test_what_was_read_ahead_in_another_pass_was_served() -> None:
     second = touched_pages(CASE, GENERATE[1])
     first = touched_pages(CASE, GENERATE[0])

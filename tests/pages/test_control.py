@@ -103,6 +103,7 @@ def test_a_limited_run_says_what_it_held_and_how_often_it_was_at_its_limit() -> 
     assert "Resident memory of the program 107 MiB 27.0 MiB of its own" in text
     assert "Memory limit 110 MiB Most that was held: 110 MiB. It was reached 379 784 times." in text
     assert "Memory without the limit, untraced 125 MiB 15.0 MiB more than under the limit" in text
+    assert "File against memory" not in text
     assert "leave" not in text and "may stay in memory" not in text
 
 

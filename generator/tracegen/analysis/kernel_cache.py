@@ -12,10 +12,10 @@ def served(tables: Tables, uses: pd.DataFrame, granule_bytes: int, page_bytes: i
     """One row (policy `kernel`, size_bytes, hit_rate) of all generate passes; none where it is not recorded.
 
     hit_rate: the share of the bytes that these passes touch of model files, each once a pass, that no request read in
-    the pass that touched them; 0 where pages were read again within a pass. size_bytes: the mean of what of the files
-    was in memory at their ends (`cache`), or of all that the program's memory group holds beside its own memory
-    (`memory`). `uses`: pass_id and granule of each use, as `granules.granule_uses` says. Without any request the share
-    would be 1: no row.
+    the pass that touched them; at least so much, as a page that is read twice in a pass counts twice there (a pass that
+    reads more than it touches has none). size_bytes: the mean of what of the files was in memory at their ends
+    (`cache`), or of all that the program's memory group holds beside its own memory (`memory`). `uses`: pass_id and
+    granule of each use, as `granules.granule_uses` says. Without any request the share would be 1: no row.
     """
     passes = tables["passes"]
     ids = passes.loc[(passes["kind"] == "generate").to_numpy(bool), "pass_id"]
@@ -23,11 +23,12 @@ def served(tables: Tables, uses: pd.DataFrame, granule_bytes: int, page_bytes: i
     touched = uses[uses["pass_id"].isin(ids).to_numpy(bool)].groupby("pass_id")["granule"].nunique()
     if tables["requests"].empty or size is None or touched.empty:
         return pd.DataFrame(columns=COLUMNS)
-    use = requests.use_by_pass(tables, page_bytes)
-    missed = float(use.loc[use["pass_id"].isin(ids).to_numpy(bool), "now_bytes"].sum())
-    if not missed:
+    use = requests.use_by_pass(tables, page_bytes).set_index("pass_id")["now_bytes"]
+    missed = use.reindex(touched.index).fillna(0).astype("float64")
+    if not missed.sum():
         return pd.DataFrame(columns=COLUMNS)
-    rate = max(0.0, 1 - missed / (float(touched.sum()) * granule_bytes))
+    needed = touched.astype("float64") * granule_bytes
+    rate = float((needed - missed).clip(lower=0).sum() / needed.sum())
     return pd.DataFrame([("kernel", size, rate)], columns=COLUMNS)
 
 

@@ -43,6 +43,8 @@ def _said(found: tuple[Effect, ...]) -> str:
     texts = [
         f"{effect.phase} {percent(abs(effect.slower), 1)} {'slower' if effect.slower >= 0 else 'faster'} "
         f"(± {percent(effect.noise, 1)})"
+        if effect.noise < 1
+        else f"{effect.phase} within the noise, which is larger than the time itself"
         for effect in reversed(found)
     ]
     return f"{', '.join(texts)}; {counted(found[0].n, 'untraced run')}"

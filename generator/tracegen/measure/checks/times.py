@@ -53,7 +53,7 @@ def cost(e: Evidence) -> Check:
     state: CheckState = "passed" if worst <= WARN_COST else "warning" if surely <= FAIL_COST else "failed"
     finding = ", ".join(f"{phase} {percent(share, 2)}" for phase, share in sorted(shares.items()))
     if beside := by_phase(costs, "between_share"):
-        finding += f"; beside it, without a limit, between passes {percent(max(beside.values()), 2)}"
+        finding += f"; between passes, which this does not limit, {percent(max(beside.values()), 2)}"
     hooks = {p: ns for p, ns in e.trace["hook_ns"].items() if p in set(costs["pass_id"])}
     per_pass = sorted(hooks.values())[len(hooks) // 2] / 1e3 if hooks else math.nan
     detail = (

@@ -84,10 +84,11 @@ def _memory(context: Context) -> list[tuple[Cell, ...]]:
         rows.append(cells(f"Page cache {words}", share, size))
     pressed, room = _pressed(context), _room(context, context.fact("host", "memory_bytes"))
     ratio = f"{q.percent(file / room)} of {'what is left' if pressed else 'RAM'}" if file and room else q.UNKNOWN
-    reached = context.fact("conditions", "memory_limit", "times_reached")  # then that says more than sizes do
-    fits = "" if reached else sentences.fits_into_memory(file, room)
-    against = f"{q.size(file or None)} of {q.size(room)}{pressed}. {fits}".strip()
-    return [*rows, *_resident(context), *_limit(context), cells("File against memory", ratio, against)]
+    rows += [*_resident(context), *_limit(context)]
+    if context.fact("conditions", "memory_limit", "times_reached"):  # which says more than sizes do
+        return rows
+    against = f"{q.size(file or None)} of {q.size(room)}{pressed}. {sentences.fits_into_memory(file, room)}".strip()
+    return [*rows, cells("File against memory", ratio, against)]
 
 
 def _resident(context: Context) -> list[tuple[Cell, ...]]:
@@ -114,7 +115,7 @@ def _limit(context: Context) -> list[tuple[Cell, ...]]:
     control = context.fact("control")
     if (more := control_sentences.more_memory(control)) is not None:
         peak = q.size(control["without_limit"]["peak_bytes"])
-        text = f"{q.size(more)} more than under the limit: all that the program uses then stays in memory (one run)."
+        text = f"{q.size(more)} more than under the limit. So much holds all that the program uses: tried in one run."
         rows.append(cells("Memory without the limit, untraced", peak, text))
     return rows
 

@@ -99,7 +99,9 @@ def _control(context: Collector) -> list[Group]:
     control = context.fact("control")
     if not control:
         return []
-    facts = {"traced": say.execution(control["traced"])}
+    trace = context.fact("trace", "bytes")
+    beside = f"; its trace has {q.size(trace)}" if isinstance(trace, int) else ""
+    facts = {"traced": f"{say.execution(control['traced'])}{beside}"}
     facts |= {f"untraced {n}": say.execution(of) for n, of in enumerate(control["untraced"], 1)}
     if control["without_limit"]:
         facts["untraced, without the limit"] = say.execution(control["without_limit"])

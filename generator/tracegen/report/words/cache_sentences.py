@@ -42,15 +42,15 @@ def cliff_title(below: float, size: float, rate: float, best: float, target: flo
 
 def kernel_title(size: float, rate: float, lru: float, below: float | None, target: float) -> str:
     """What the kernel served with how many bytes of the file in memory, beside what LRU would serve."""
-    did = f"With {q.size(size)} of the file in memory the kernel served {q.percent(rate)} of what tokens use"
+    did = f"With {q.size(size)} of the file in memory the kernel served at least {q.percent(rate)} of what tokens use"
     if below is not None:
         return f"{did}; LRU would serve at most {q.percent(below)} with less than {q.size(lru)}"
     return f"{did}; LRU would serve {q.percent(target)} with {q.size(lru)}"
 
 
 def served(size: float, rate: float) -> str:
-    """What the kernel did, in a cell: `measured: served 76.9 % of what tokens use, with 78.0 MiB of the file`."""
-    return f"measured: served {q.percent(rate)} of what tokens use, with {q.size(size)} of the file in memory"
+    """What the kernel did, in a cell: `measured: served at least 76.9 % of what tokens use, …`."""
+    return f"measured: served at least {q.percent(rate)} of what tokens use, with {q.size(size)} of the file in memory"
 
 
 def cliff(policy: str, below: float, below_rate: float, size: float, rate: float) -> str:

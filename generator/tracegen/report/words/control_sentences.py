@@ -68,7 +68,9 @@ def execution(of: Mapping[str, Any]) -> str:
         f"peak of memory {q.size(of['peak_bytes'])}" if of.get("peak_bytes") is not None else "",
         f"limit reached {q.counted(of['times_reached'], 'time')}" if of.get("times_reached") is not None else "",
         f"others had {q.percent(of['others_share'])} of the processors" if of["others_share"] is not None else "",
-        f"{q.size(of['written_bytes'])} written to the device" if of.get("written_bytes") is not None else "",
+        f"{q.size(of['written_bytes'])} written to the model’s device, by anyone"
+        if of.get("written_bytes") is not None
+        else "",
         str(of["failure"]) if of["failure"] else "",
     ]
     return "; ".join(filter(None, parts))
