@@ -132,6 +132,18 @@ def test_the_limit_counts_all_that_was_made(tmp_path: Path) -> None:
         assert asker.ended() and (asker.trace / os.fsdecode(NAME)).stat().st_size == 2 * PAGE
 
 
+def test_what_measures_the_cost_of_tracing_takes_nothing_of_the_limit(tmp_path: Path) -> None:
+    cost = NAME.replace(b".t000.tt", b".cost")
+    with asking(tmp_path, most_bytes=2 * PAGE) as asker:
+        (asker.trace / os.fsdecode(cost)).touch()
+        asker.ask(0, 1 << 20, name=cost)
+        assert asker.made(1 << 20, name=cost)
+        asker.ask(0, 2 * PAGE)
+        assert asker.made(2 * PAGE)
+        asker.ask(1 << 20, 8 << 20, name=cost)
+        assert asker.ended()
+
+
 def test_a_flood_of_requests_ends_with_the_block(tmp_path: Path) -> None:
     with asking(tmp_path) as asker, pytest.raises(BlockingIOError):
         for _ in range(100_000):

@@ -19,7 +19,9 @@ from pathlib import Path
 FIFO = "pages"  # in the folder of the evidence, while the program runs
 _REQUEST = struct.Struct("<QQ44sI")  # struct tt_page_request: at, bytes, name, wish
 _MAKE, _DROP = 1, 2
-_SEGMENT = re.compile(rb"[0-9a-f]{32}\.((main|[tf][0-9]{3,5})\.tt|cost)")  # cost: events that only measure theirs
+_COST = b".cost"  # of a file of events that only measure what one costs; the tracer deletes it
+_COST_BYTES = 8 << 20
+_SEGMENT = re.compile(rb"[0-9a-f]{32}\.((main|[tf][0-9]{3,5})\.tt|cost)")
 _KEEP_SIZE = 1  # <linux/falloc.h>: the tracer takes the length of the file for what is ready
 _PIECE = bytes(256 << 10)
 
@@ -57,7 +59,7 @@ def trace_pages(raw: Path, most_bytes: int) -> Iterator[dict[str, object]]:
 
 def _serve(requests: int, folder: int, most_bytes: int) -> None:
     """Do what is asked, until something cannot be done; then close `requests`, which lets go of its lock."""
-    left = most_bytes
+    left = {False: most_bytes, True: _COST_BYTES}  # of the trace, and beside it
     try:
         while len(request := os.read(requests, _REQUEST.size)) == _REQUEST.size:
             at, size, padded, wish = _REQUEST.unpack(request)
@@ -66,10 +68,12 @@ def _serve(requests: int, folder: int, most_bytes: int) -> None:
                 return
             if wish == _DROP:
                 _drop(folder, name, at + size)
-            elif not 0 < size <= left or size % mmap.PAGESIZE or not _make(folder, name, at, size):
+            elif (
+                not 0 < size <= left[name.endswith(_COST)] or size % mmap.PAGESIZE or not _make(folder, name, at, size)
+            ):
                 return
             else:
-                left -= size
+                left[name.endswith(_COST)] -= size
     finally:
         os.close(requests)
 
