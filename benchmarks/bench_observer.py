@@ -31,9 +31,18 @@ PAIRS = 10
 FITS, REACHED = 1.05, 1.10  # of the median time per token, traced / untraced: where it fits; where it does not
 PEAK_LIMIT_MIB = 1.0
 ASKED = Experiment(
-    "bench", "", "smollm2", "What is the capital of France? Say in one paragraph what it is known for.", 24, chat=True,
-    flags=("--temp", "0"), context=256, prefault=False, page_cache="cold", faults=False,
-)  # fmt: skip
+    "bench",
+    "",
+    "smollm2",
+    "What is the capital of France? Say in one paragraph what it is known for.",
+    24,
+    chat=True,
+    flags=("--temp", "0"),
+    context=256,
+    prefault=False,
+    page_cache="cold",
+    faults=False,
+)
 
 
 def run(quick: bool) -> list[Result]:
@@ -79,9 +88,12 @@ def _execute(asked: Experiment, program: Path, model: Path, traced: bool) -> Exe
             drop([model])
             meter = Meter.start([model])
             ended = run_program(
-                command_for(asked, program, model), stdout=log, stderr=log, environment=environment,
+                command_for(asked, program, model),
+                stdout=log,
+                stderr=log,
+                environment=environment,
                 before=before_start(asked, pressure),
-            )  # fmt: skip
+            )
             assert pressure.limit is not None
             made = meter.stop(ended, log.read_text(encoding="utf-8", errors="replace"), pressure.limit.read)
         if made.failure or not made.eval_ms or not made.eval_runs or any((raw / "trace").iterdir()) != traced:
@@ -101,14 +113,20 @@ def _results(asked: Experiment, pairs: list[tuple[Execution, Execution]]) -> lis
     return [
         Result(f"{label}: untraced", 1e3 / middle["untraced"], "tokens/s", note=f"limit reached {reached:.0f} times"),
         Result(
-            f"{label}: a token, traced / untraced", middle["traced"] / middle["untraced"], "×", limit,
+            f"{label}: a token, traced / untraced",
+            middle["traced"] / middle["untraced"],
+            "×",
+            limit,
             f"medians of {len(pairs)} pairs in turn; {spread}",
         ),
         Result(
-            f"{label}: peaks, traced and untraced apart", abs(peaks[1] - peaks[0]) / 2**20, "MiB", PEAK_LIMIT_MIB,
+            f"{label}: peaks, traced and untraced apart",
+            abs(peaks[1] - peaks[0]) / 2**20,
+            "MiB",
+            PEAK_LIMIT_MIB,
             f"medians; limit reached {statistics.median(of.times_reached or 0 for of in traced):.0f} times when traced",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _ms(of: Execution) -> float:

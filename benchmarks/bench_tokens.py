@@ -102,9 +102,12 @@ def _run(asked: Experiment, program: Path, trace: Path, traced: bool) -> tuple[f
     environment = {**os.environ, **(environment_for(asked, trace) if traced else {})}
     with log.open("wb") as err:
         child = subprocess.Popen(
-            command_for(asked, program, Path(asked.model)), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=err, env=environment,
-        )  # fmt: skip
+            command_for(asked, program, Path(asked.model)),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=err,
+            env=environment,
+        )
         peak = 0
         while child.poll() is None:  # the kernel's own account of the peak begins with its parent's, wait4 tells that
             peak = _peak_bytes(child.pid) or peak
@@ -138,23 +141,33 @@ def _results(label: str, size: Size, found: Measured) -> list[Result]:
         Result(f"{label}: on", on, "ms", note="the same binary, TENSOR_TRACE_DIR set"),
         Result(f"{label}: on / off", float(np.median(ratios)), "×", note=f"{len(ratios)} pairs, order in turn"),
         Result(
-            f"{label}: tracer between two passes", between, "µs", BETWEEN_LIMIT_US if small else None,
+            f"{label}: tracer between two passes",
+            between,
+            "µs",
+            BETWEEN_LIMIT_US if small else None,
             f"median; {100 * share:.2f} % of a token; part of no pass",
         ),
         Result(
-            f"{label}: on / off without that, upper end", float(high) - share, "×", TOKEN_LIMIT if small else None,
+            f"{label}: on / off without that, upper end",
+            float(high) - share,
+            "×",
+            TOKEN_LIMIT if small else None,
             f"95 % bootstrap interval from {low - share:.3f}",
         ),
         Result(f"{label}: trace per token", float(np.median(found.trace_bytes)) / size.tokens, "B", note="on the disk"),
         Result(
-            f"{label}: memory, on - off", float(np.median(found.memory[:, 1] - found.memory[:, 0])) / 2**20, "MiB",
+            f"{label}: memory, on - off",
+            float(np.median(found.memory[:, 1] - found.memory[:, 0])) / 2**20,
+            "MiB",
             note="peak resident (looked at 50 times a second), pages of the trace included",
         ),
         Result(
-            f"{label}: cost as reported", 100 * float(np.median(found.reported)), "%",
+            f"{label}: cost as reported",
+            100 * float(np.median(found.reported)),
+            "%",
             note="by the run itself, of its passes",
         ),
-    ]  # fmt: skip
+    ]
     if small:  # elsewhere the cost is below what this machine can tell from noise
         measured, reported = float(np.median(ratios)) - 1, float(np.median(found.reported)) + share
         apart = max(measured / reported, reported / measured) if measured > 0 and reported > 0 else float("inf")

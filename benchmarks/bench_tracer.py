@@ -99,14 +99,17 @@ def _events(program: Path, work: Path, rounds: int) -> list[Result]:
             Result(f"{title}: a read", found["clock_read_ns"], "ns", note="in the same rounds"),
             Result(f"{title}: op event", found["op_ns"], "ns", note=f"{how}, new chunks included"),
             Result(
-                f"{title}: op event in cache", found["op_in_cache_ns"], "ns", TSC_LIMIT_NS if clock == "tsc" else None,
+                f"{title}: op event in cache",
+                found["op_in_cache_ns"],
+                "ns",
+                TSC_LIMIT_NS if clock == "tsc" else None,
                 f"{how}, into one chunk again and again",
             ),
             Result(f"{title}: op event / 2 reads", found["op_ratio"], "×", limit, "median of the rounds' ratios"),
             Result(f"{title}: op event with a barrier inside", found["op_with_barrier_ns"], "ns", note=how),
             Result(f"{title}: copying 8 experts of a token", found["index_ns"], "ns", note="beside its op event"),
             Result(f"{title}: the same / 4 reads", found["barrier_ratio"], "×", limit, "median of the rounds' ratios"),
-        ]  # fmt: skip
+        ]
     return [
         *results,
         Result("bytes per op event and thread", found["bytes_per_event"], "B", EVENT_BYTES, "committed"),
@@ -132,9 +135,15 @@ def instructions(program: Path, work: Path, valgrind: str, part: str) -> float:
     """Instructions of a part of `op_cost` (the name of a function), divided by how often it did what it measures."""
     out = work / f"{part}.callgrind"
     found = _run_op_cost(
-        program, work, "instructions", valgrind, "--tool=callgrind", "--collect-atstart=no",
-        f"--toggle-collect={part}", f"--callgrind-out-file={out}",
-    )  # fmt: skip
+        program,
+        work,
+        "instructions",
+        valgrind,
+        "--tool=callgrind",
+        "--collect-atstart=no",
+        f"--toggle-collect={part}",
+        f"--callgrind-out-file={out}",
+    )
     total = re.search(r"^(?:summary|totals): (\d+)", out.read_text(), re.M)
     if total is None:
         raise EnvironmentFailure(f"{out}: callgrind wrote no total; is this valgrind whole?")

@@ -42,20 +42,32 @@ def main(trace: Path, out: Path, limit: int) -> None:
                 where = {"disk_offset": place} if memory == 0 else {"buffer_id": place}
                 sources.append(
                     {
-                        "name": _text(text), "tensor_ptr": hex(address), "size_bytes": size,
-                        "layer_id": _layer(of_layer), "memory_source": ("DISK", "BUFFER")[memory], **where,
+                        "name": _text(text),
+                        "tensor_ptr": hex(address),
+                        "size_bytes": size,
+                        "layer_id": _layer(of_layer),
+                        "memory_source": ("DISK", "BUFFER")[memory],
+                        **where,
                     }
-                )  # fmt: skip
+                )
             *ids, n_ids = EXPERTS.unpack_from(record, 792)
             entries.append(
                 {
-                    "entry_id": len(entries), "timestamp_ns": time_ns,
-                    "timestamp_relative_ms": round((time_ns - first) / 1e6, 3), "token_id": token,
-                    "layer_id": _layer(layer), "thread_id": thread, "phase": ("PROMPT", "GENERATE")[phase],
-                    "operation_type": OPS[op], "dst_name": _text(name), "num_sources": n, "sources": sources,
-                    "expert_ids": ids[:n_ids], "num_experts": n_ids,
+                    "entry_id": len(entries),
+                    "timestamp_ns": time_ns,
+                    "timestamp_relative_ms": round((time_ns - first) / 1e6, 3),
+                    "token_id": token,
+                    "layer_id": _layer(layer),
+                    "thread_id": thread,
+                    "phase": ("PROMPT", "GENERATE")[phase],
+                    "operation_type": OPS[op],
+                    "dst_name": _text(name),
+                    "num_sources": n,
+                    "sources": sources,
+                    "expert_ids": ids[:n_ids],
+                    "num_experts": n_ids,
                 }
-            )  # fmt: skip
+            )
     metadata = {"total_entries": len(entries), "timestamp_start_ns": first, "format_version": "1024-byte"}
     with out.open("w", encoding="utf-8") as file:
         json.dump({"token_id": 0, "metadata": metadata, "entries": entries}, file, indent=2)

@@ -69,7 +69,7 @@ def an_experiment(experiments: Path, number: int) -> str:
         "settings": {"threads": 2} | ({"tags": tags} if tags else {}),
         "model": {"name": model, "architecture": architecture, "size_bytes": size},
         "trace": {"faults_recorded": number % 2 == 1, "requests_recorded": None},
-    }  # fmt: skip
+    }
     step = size // 64
     cells = [
         f"{p},disk,{i},{i * step},{(i + 1) * step},{step if dice.random() < share else 0}"

@@ -139,9 +139,18 @@ DEEPSEEK2 = Architecture(
 )
 
 GPT_OSS = gpt_oss(
-    n_layers=4, embd=64, heads=4, kv_heads=2, head=32, ff=96, n_experts=8, n_used=2, window=8, n_vocab=N_VOCAB,
+    n_layers=4,
+    embd=64,
+    heads=4,
+    kv_heads=2,
+    head=32,
+    ff=96,
+    n_experts=8,
+    n_used=2,
+    window=8,
+    n_vocab=N_VOCAB,
     context=CONTEXT,
-)  # fmt: skip
+)
 
 
 def _state_space(*parts: tuple[str, tuple[int, ...], bool]) -> tuple[Weight, ...]:

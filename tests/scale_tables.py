@@ -18,8 +18,19 @@ SLOWER = 100_000_007  # a run of milliseconds takes days
 LARGER = 200_003  # a model of megabytes has hundreds of GB
 
 MOMENTS = ("begin_ns", "end_ns", "time_ns")
-SIZES = ("offset", "origin_offset", "buffer_offset", "size_bytes", "axis_begin", "ne0", "nb1", "nb2", "nb3",
-         "view_offset_bytes", "read_bytes")  # fmt: skip
+SIZES = (
+    "offset",
+    "origin_offset",
+    "buffer_offset",
+    "size_bytes",
+    "axis_begin",
+    "ne0",
+    "nb1",
+    "nb2",
+    "nb3",
+    "view_offset_bytes",
+    "read_bytes",
+)
 
 
 def stretched(tables: Mapping[str, pd.DataFrame]) -> Tables:
@@ -95,10 +106,23 @@ def many_experts(n_tokens: int, n_layers: int = 60, n_experts: int = 512, n_chos
     }
     tables["routing"] = frame("routing", columns)
     tensors = [
-        dict(tensor=i, name=f"blk.{i}.ffn_up_exps.weight", file=0, offset=i << 33, size_bytes=1 << 33, dtype="F16",
-             layer=i, component="expert_up", n_experts=n_experts, ne0=1 << 11, ne1=1 << 12, ne2=n_experts, ne3=1)
+        dict(
+            tensor=i,
+            name=f"blk.{i}.ffn_up_exps.weight",
+            file=0,
+            offset=i << 33,
+            size_bytes=1 << 33,
+            dtype="F16",
+            layer=i,
+            component="expert_up",
+            n_experts=n_experts,
+            ne0=1 << 11,
+            ne1=1 << 12,
+            ne2=n_experts,
+            ne3=1,
+        )
         for i in range(n_layers)
-    ]  # fmt: skip
+    ]
     tables["tensors"] = frame("tensors", tensors)
     return tables
 
@@ -113,12 +137,22 @@ def long_graph(n_layers: int, per_layer: int) -> Tables:
     is_op = number < n
     names = [f"part_{i % per_layer}-{i // per_layer}" for i in range(n)] + ["output_norm.weight"]
     columns: dict[str, object] = {
-        "graph": np.zeros(n + 1, "int32"), "node": number.astype("int32"), "kind": np.where(is_op, "op", "leaf"),
-        "op": np.where(is_op, "ADD", "NONE"), "name": names, "layer": layer, "component": ["other"] * (n + 1),
-        "dtype": ["F32"] * (n + 1), "op_params": [""] * (n + 1), "compute": np.ones(n + 1, bool),
-        "view_offset_bytes": np.zeros(n + 1, "int64"), "size_bytes": np.full(n + 1, 4 * 4096),
-        "ne0": np.full(n + 1, 4096), "nb0": np.full(n + 1, 4), "nb1": np.full(n + 1, 4 * 4096),
-    }  # fmt: skip
+        "graph": np.zeros(n + 1, "int32"),
+        "node": number.astype("int32"),
+        "kind": np.where(is_op, "op", "leaf"),
+        "op": np.where(is_op, "ADD", "NONE"),
+        "name": names,
+        "layer": layer,
+        "component": ["other"] * (n + 1),
+        "dtype": ["F32"] * (n + 1),
+        "op_params": [""] * (n + 1),
+        "compute": np.ones(n + 1, bool),
+        "view_offset_bytes": np.zeros(n + 1, "int64"),
+        "size_bytes": np.full(n + 1, 4 * 4096),
+        "ne0": np.full(n + 1, 4096),
+        "nb0": np.full(n + 1, 4),
+        "nb1": np.full(n + 1, 4 * 4096),
+    }
     columns |= {f"ne{i}": np.ones(n + 1, "int64") for i in (1, 2, 3)}
     columns |= {f"nb{i}": np.full(n + 1, 4 * 4096) for i in (2, 3)}
     tables["graph_nodes"] = frame("graph_nodes", columns)
@@ -137,12 +171,17 @@ def long_graph(n_layers: int, per_layer: int) -> Tables:
     tables["ops"] = frame(
         "ops",
         {
-            "pass_id": zeros, "node": number[:n].astype("int32"), "state": ["executed"] * n, "backend": ["CPU"] * n,
-            "split": pd.array(zeros, dtype="Int32"), "n_threads": pd.array(zeros + 1, dtype="Int32"),
-            "begin_ns": pd.array(at, dtype="Int64"), "end_ns": pd.array(at + 900, dtype="Int64"),
+            "pass_id": zeros,
+            "node": number[:n].astype("int32"),
+            "state": ["executed"] * n,
+            "backend": ["CPU"] * n,
+            "split": pd.array(zeros, dtype="Int32"),
+            "n_threads": pd.array(zeros + 1, dtype="Int32"),
+            "begin_ns": pd.array(at, dtype="Int64"),
+            "end_ns": pd.array(at + 900, dtype="Int64"),
             "time_basis": ["measured"] * n,
         },
-    )  # fmt: skip
+    )
     times = {
         "begin_ns": at,
         "work_ns": np.full(n, 900),

@@ -21,9 +21,15 @@ from tracegen.contract.model import DEMO_DTYPES, DEMO_MODELS, TRAINED_MODELS, WR
 LEAVES = [leaf for verb in VERBS for leaf in with_verbs_below(command_of(verb)) if isinstance(leaf, Command)]
 # An option that stands for many: what is written behind it, and what the verb is given.
 SAMPLES: dict[str, tuple[str, Any]] = {
-    "integer": ("3", 3), "float": ("3", 3.0), "float range": ("3", 3.0), "rows": ("7", 7), "version": ("v4", 4),
-    "text": ("a word", "a word"), "path": ("x y.gguf", Path("x y.gguf")), "pass": ("2-9", range(2, 10)),
-}  # fmt: skip
+    "integer": ("3", 3),
+    "float": ("3", 3.0),
+    "float range": ("3", 3.0),
+    "rows": ("7", 7),
+    "version": ("v4", 4),
+    "text": ("a word", "a word"),
+    "path": ("x y.gguf", Path("x y.gguf")),
+    "pass": ("2-9", range(2, 10)),
+}
 
 
 def sample_of(param: click.Parameter) -> tuple[str, Any]:

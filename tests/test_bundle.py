@@ -112,14 +112,16 @@ def test_a_citation_has_author_address_date_and_a_hash_that_others_can_compute(t
 @pytest.mark.parametrize(
     ("settings", "facts"),
     [
-        ("site_author: Ada  Lovelace\nsite_url: https://x.org/b/\n",
-         {"author": "Ada Lovelace", "url": "https://x.org/b/experiments/a/v1/index.html"}),
+        (
+            "site_author: Ada  Lovelace\nsite_url: https://x.org/b/\n",
+            {"author": "Ada Lovelace", "url": "https://x.org/b/experiments/a/v1/index.html"},
+        ),
         ("extra: {author: Ada}\nplugins: !ENV [X, y]\nx: !!python/name:os.system\n", {"author": "Ada"}),
         ("site_url: ''\nsite_author: 7\n", {}),
         ("site_url: 'javascript:alert(1)'\n", {}),
         ("- a\n", {}),
     ],
-)  # fmt: skip
+)
 def test_author_and_address_come_from_the_settings_of_the_site(
     tmp_path: Path, settings: str, facts: dict[str, str]
 ) -> None:

@@ -17,28 +17,64 @@ CODE = "export K=canary; llama-completion -m m.gguf --pin canary"
 LINES = (
     *((shell, "-c", CODE) for shell in ("sh", "/bin/bash", "dash", "zsh", "fish", "ksh", "/opt/x/bash-5.2", "tcsh")),
     *((shell, "-lc", CODE, "canary", "-canary") for shell in ("bash", "zsh")),
-    ("bash", "-x", "-c", CODE), ("bash", "-c", "-e", CODE), ("fish", "--command", CODE), ("fish", f"-C{CODE}"),
-    ("busybox", "sh", "-c", CODE), ("bash", "-c", "login canary run.sh"), ("sh", "-c", "canary.sh"),
+    ("bash", "-x", "-c", CODE),
+    ("bash", "-c", "-e", CODE),
+    ("fish", "--command", CODE),
+    ("fish", f"-C{CODE}"),
+    ("busybox", "sh", "-c", CODE),
+    ("bash", "-c", "login canary run.sh"),
+    ("sh", "-c", "canary.sh"),
     *((python, "-c", CODE) for python in ("python", "/usr/bin/python3", "python3.12", "python3.13t", "Python")),
-    ("python3", f"-c{CODE}"), ("python", "-W", "ignore", "-c", CODE), ("python", "-Ic", CODE),
-    ("perl", "-e", CODE), ("perl5.36", "-E", CODE), ("perl", "-ne", CODE), ("perl", f"-e{CODE}", "-e", CODE),
-    ("ruby", "-e", CODE), ("ruby3.2", "-rjson", "-e", CODE), ("php", "-r", CODE), ("php8.2", "-B", CODE),
-    ("node", "-e", CODE), ("node", "-p", CODE), ("node", "--eval", CODE), ("nodejs", f"--print={CODE}"),
-    ("lua", "-e", CODE), ("luajit", "-e", CODE), ("R", "-e", CODE), ("Rscript", "-e", CODE), ("julia", "-E", CODE),
-    ("awk", CODE), ("gawk", "-v", "k=canary", CODE), ("sed", CODE), ("sed", "-e", CODE), ("jq", CODE),
-    ("ssh", "host", CODE), ("ssh", "host", "bash", "-c", CODE), ("watch", CODE), ("parallel", CODE),
-    ("docker", "run", "-e", "K=canary", "image", "bash", "-c", CODE), ("podman", "exec", "it", "sh", "-c", CODE),
-    ("psql", "-c", CODE), ("mysql", "-e", CODE), ("sqlite3", "db", CODE), ("gdb", "-ex", CODE),
+    ("python3", f"-c{CODE}"),
+    ("python", "-W", "ignore", "-c", CODE),
+    ("python", "-Ic", CODE),
+    ("perl", "-e", CODE),
+    ("perl5.36", "-E", CODE),
+    ("perl", "-ne", CODE),
+    ("perl", f"-e{CODE}", "-e", CODE),
+    ("ruby", "-e", CODE),
+    ("ruby3.2", "-rjson", "-e", CODE),
+    ("php", "-r", CODE),
+    ("php8.2", "-B", CODE),
+    ("node", "-e", CODE),
+    ("node", "-p", CODE),
+    ("node", "--eval", CODE),
+    ("nodejs", f"--print={CODE}"),
+    ("lua", "-e", CODE),
+    ("luajit", "-e", CODE),
+    ("R", "-e", CODE),
+    ("Rscript", "-e", CODE),
+    ("julia", "-E", CODE),
+    ("awk", CODE),
+    ("gawk", "-v", "k=canary", CODE),
+    ("sed", CODE),
+    ("sed", "-e", CODE),
+    ("jq", CODE),
+    ("ssh", "host", CODE),
+    ("ssh", "host", "bash", "-c", CODE),
+    ("watch", CODE),
+    ("parallel", CODE),
+    ("docker", "run", "-e", "K=canary", "image", "bash", "-c", CODE),
+    ("podman", "exec", "it", "sh", "-c", CODE),
+    ("psql", "-c", CODE),
+    ("mysql", "-e", CODE),
+    ("sqlite3", "db", CODE),
+    ("gdb", "-ex", CODE),
     ("su", "ada", "-c", CODE),
-    ("script", "-qc", CODE), ("flock", "lock", "-c", CODE), ("find", ".", "-exec", "sh", "-c", CODE, ";"),
-    ("env", "K=canary", "python", "x.py"), ("env", "-S", CODE), ("env", f"--split-string={CODE}"),
+    ("script", "-qc", CODE),
+    ("flock", "lock", "-c", CODE),
+    ("find", ".", "-exec", "sh", "-c", CODE, ";"),
+    ("env", "K=canary", "python", "x.py"),
+    ("env", "-S", CODE),
+    ("env", f"--split-string={CODE}"),
     ("sudo", "-s", CODE),
-    ("sudo", "-u", "ada", "K=canary", "bash", "-c", CODE), ("/usr/bin/env", "-i", "K=canary", "perl", "-e", CODE),
+    ("sudo", "-u", "ada", "K=canary", "bash", "-c", CODE),
+    ("/usr/bin/env", "-i", "K=canary", "perl", "-e", CODE),
     *((wrapper, "5", "bash", "-c", CODE) for wrapper in ("timeout", "taskset", "chrt", "nice", "nohup", "stdbuf")),
     *((wrapper, "-n", "5", "bash", "-c", CODE) for wrapper in ("nice", "ionice", "xargs", "numactl", "setsid", "time")),
     ("timeout", "5", "env", "K=canary", "nice", "-n", "5", "sh", "-c", CODE),
     ("my-launcher", "--", "bash", "-c", CODE),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("line", LINES, ids=" ".join)
@@ -61,17 +97,28 @@ OWN = ("/x/llama-server", "-m", "m.gguf", "-c", "4096", "-p", "bash", "-e", "sh 
 @pytest.mark.parametrize(
     "before",
     [
-        (), ("nice",), ("nice", "-n", "5"), ("nice", "-n19"), ("timeout", "-k", "5", "10"),
+        (),
+        ("nice",),
+        ("nice", "-n", "5"),
+        ("nice", "-n19"),
+        ("timeout", "-k", "5", "10"),
         ("timeout", "--signal=INT", "9"),
-        ("taskset", "-c", "0-3"), ("taskset", "0xf"), ("numactl", "-m", "0", "--cpunodebind=0"),
+        ("taskset", "-c", "0-3"),
+        ("taskset", "0xf"),
+        ("numactl", "-m", "0", "--cpunodebind=0"),
         ("stdbuf", "-oL", "-e0"),
-        ("env", "-u", "A", "OMP_NUM_THREADS=4"), ("sudo", "-u", "ada", "--"), ("chrt", "-f", "50"),
+        ("env", "-u", "A", "OMP_NUM_THREADS=4"),
+        ("sudo", "-u", "ada", "--"),
+        ("chrt", "-f", "50"),
         ("ionice", "-c2", "-n", "7"),
-        ("xargs", "-n", "1"), ("/usr/bin/time", "-v"), ("nohup",), ("setsid", "-w"),
+        ("xargs", "-n", "1"),
+        ("/usr/bin/time", "-v"),
+        ("nohup",),
+        ("setsid", "-w"),
         ("env", "-i", "nice", "timeout", "9"),
     ],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_words_of_llama_cpp_behind_a_wrapper_are_public(before: tuple[str, ...]) -> None:
     line = (*before, *OWN)
     assert kinds(line)[len(before) :] == [Kind.LLAMA] * len(OWN)
@@ -82,15 +129,19 @@ def test_words_of_llama_cpp_behind_a_wrapper_are_public(before: tuple[str, ...])
 @pytest.mark.parametrize(
     "line",
     [
-        ("sudo", "-p", "llama-x", "mysql", "-n", "canary"), ("timeout", "5", "mysql", "llama-x", "-m", "canary"),
-        ("nice", "--what", "llama-x", "-m", "canary"), ("taskset", "llama-x", "mysql", "-c", "canary"),
-        ("env", "-u", "llama-x", "mysql", "-c", "canary"), ("sh", "llama-x", "-c", "canary"),
-        ("env", "-S", "mysql", "llama-x", "-c", "canary"), ("mysql", "-pcanary"),
+        ("sudo", "-p", "llama-x", "mysql", "-n", "canary"),
+        ("timeout", "5", "mysql", "llama-x", "-m", "canary"),
+        ("nice", "--what", "llama-x", "-m", "canary"),
+        ("taskset", "llama-x", "mysql", "-c", "canary"),
+        ("env", "-u", "llama-x", "mysql", "-c", "canary"),
+        ("sh", "llama-x", "-c", "canary"),
+        ("env", "-S", "mysql", "llama-x", "-c", "canary"),
+        ("mysql", "-pcanary"),
         ("mysql", "-pcanary=1", "-s", "canary"),
         *(("other", flag, "canary") for flag in ("-c", "-s", "-t", "-b", "-n", "-m", "-ub", "--model")),
     ],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_words_of_another_program_are_not_public_whatever_its_flags_are_called(line: tuple[str, ...]) -> None:
     assert "canary" not in " ".join(withheld.public_words(line))
 
@@ -98,12 +149,15 @@ def test_words_of_another_program_are_not_public_whatever_its_flags_are_called(l
 @pytest.mark.parametrize(
     ("line", "shown"),
     [
-        (("python", "x.py", "-c", "5"), "x.py"), (("bash", "-x", "run.sh"), "run.sh"), (("python3", "-u", "a/x.py"),
-        "a/x.py"),
-        (("bash", "my.txt", "x.sh"), ""), (("other", "x.sh"), ""), (("python", "-W", "a", "x.py"), ""),
+        (("python", "x.py", "-c", "5"), "x.py"),
+        (("bash", "-x", "run.sh"), "run.sh"),
+        (("python3", "-u", "a/x.py"), "a/x.py"),
+        (("bash", "my.txt", "x.sh"), ""),
+        (("other", "x.sh"), ""),
+        (("python", "-W", "a", "x.py"), ""),
         (("ruby", "a b.rb"), ""),
     ],
-)  # fmt: skip
+)
 def test_a_script_is_named_where_an_interpreter_reads_it(line: tuple[str, ...], shown: str) -> None:
     assert [w for w in withheld.public_words(line)[1:] if w != WITHHELD and w[0] != "-"] == [shown] * bool(shown)
     assert withheld.words(line) == list(line), "arguments of a script are no code"

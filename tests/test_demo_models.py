@@ -126,8 +126,12 @@ def test_llama_cpp_runs_it_and_writes_words(
     with out.open("wb") as stream:
         done = subprocess.run(
             [str(hooked.programs / TARGET), "-m", str(path), "-p", "Hello", *options],
-            stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.PIPE, timeout=120, check=False,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.PIPE,
+            timeout=120,
+            check=False,
+        )
     assert done.returncode == 0, done.stderr.decode(errors="replace")[-2000:]
     text = out.read_text("ascii")
     assert text.split()[0] == "Hello"

@@ -21,9 +21,16 @@ from tracegen.storing.resources import package_version
 
 @pytest.mark.parametrize(
     ("generator", "faulty"),
-    [("tracegen 0.1.0", True), ("tracegen 0.1.12", True), ("tracegen 0.2.0", False), ("tracegen 1.0.0", False),
-     ("tracegen 0.10.0", False), ("tracegen unknown", True), ("", True)],
-)  # fmt: skip
+    [
+        ("tracegen 0.1.0", True),
+        ("tracegen 0.1.12", True),
+        ("tracegen 0.2.0", False),
+        ("tracegen 1.0.0", False),
+        ("tracegen 0.10.0", False),
+        ("tracegen unknown", True),
+        ("", True),
+    ],
+)
 def test_which_generators_made_the_fault(generator: str, faulty: bool) -> None:
     assert bool(errata_of(generator, created="2026-12-01T00:00:00Z")) == faulty
 

@@ -15,9 +15,13 @@ from tracegen.measure.checks.evidence import Evidence
 Tables = dict[str, pd.DataFrame]
 
 TRACE = {
-    "faults_recorded": True, "faults_refused": None, "faults_lost": 0, "threads_without_faults": 0,
-    "requests_recorded": False, "requests_refused": None,
-}  # fmt: skip
+    "faults_recorded": True,
+    "faults_refused": None,
+    "faults_lost": 0,
+    "threads_without_faults": 0,
+    "requests_recorded": False,
+    "requests_refused": None,
+}
 CASE = with_barriers(with_faults(scaled_case(3, 2, moe=True, threads=2)))
 CHECKS = (disk.recorded, disk.agree, disk.placed, disk.barriers)
 

@@ -32,8 +32,15 @@ def counted(width: int, n_vocab: int, n_layers: int = 24) -> int:
 
 
 def shape_of(architecture: Architecture) -> dict[str, int]:
-    keys = ("embedding_length", "feed_forward_length", "expert_feed_forward_length", "expert_count",
-            "expert_used_count", "attention.head_count", "attention.head_count_kv")  # fmt: skip
+    keys = (
+        "embedding_length",
+        "feed_forward_length",
+        "expert_feed_forward_length",
+        "expert_count",
+        "expert_used_count",
+        "attention.head_count",
+        "attention.head_count_kv",
+    )
     return {key: architecture.metadata[key] for key in keys}  # type: ignore[misc]
 
 
@@ -43,9 +50,14 @@ def shape_of(architecture: Architecture) -> dict[str, int]:
 def test_shape_and_size(size_gib: float, width: int, n_vocab: int) -> None:
     architecture = of_gib(size_gib)
     assert shape_of(architecture) == {
-        "embedding_length": width, "feed_forward_length": width, "expert_feed_forward_length": width,
-        "expert_count": 32, "expert_used_count": 4, "attention.head_count": 64, "attention.head_count_kv": 8,
-    }  # fmt: skip
+        "embedding_length": width,
+        "feed_forward_length": width,
+        "expert_feed_forward_length": width,
+        "expert_count": 32,
+        "expert_used_count": 4,
+        "attention.head_count": 64,
+        "attention.head_count_kv": 8,
+    }
     assert len(architecture.layers) == 24 and architecture.n_vocab == n_vocab
     assert tensor_bytes(architecture) == counted(width, n_vocab)
     assert tensor_bytes(architecture) == pytest.approx(size_gib * GIB, rel=0.05)

@@ -33,8 +33,10 @@ def test_every_computing_node_is_one_element() -> None:
 def test_layers_of_one_shape_are_drawn_once() -> None:
     drawing = draw(scaled_case(1, 4))
     assert [(b.title, b.layers) for b in drawing.blocks] == [
-        ("input", ()), ("layers 0–3", (0, 1, 2, 3)), ("output", ()),
-    ]  # fmt: skip
+        ("input", ()),
+        ("layers 0–3", (0, 1, 2, 3)),
+        ("output", ()),
+    ]
     assert "4 of the same shape" in drawing.overview
 
 

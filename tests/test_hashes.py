@@ -90,10 +90,21 @@ def test_a_file_that_changes_while_it_is_hashed_is_not_remembered(tmp_path: Path
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{broken", "[]", "null", '{"schema": 99, "files": {}}', '{"schema": 1}', '{"schema": 1, "files": []}',
-     '{"schema": 1, "files": {"1:2": 3}}', '{"schema": 1, "files": {"1:2": [1, 2]}}', '{"/a/path": [1, 2, 3, 4, "x"]}',
-     '{"schema": 1, "files": {"1:2": ["a", "b", "c", "d"]}}', "\udcff"],
-)  # fmt: skip
+    [
+        "",
+        "{broken",
+        "[]",
+        "null",
+        '{"schema": 99, "files": {}}',
+        '{"schema": 1}',
+        '{"schema": 1, "files": []}',
+        '{"schema": 1, "files": {"1:2": 3}}',
+        '{"schema": 1, "files": {"1:2": [1, 2]}}',
+        '{"/a/path": [1, 2, 3, 4, "x"]}',
+        '{"schema": 1, "files": {"1:2": ["a", "b", "c", "d"]}}',
+        "\udcff",
+    ],
+)
 @pytest.mark.usefixtures("settled")
 def test_a_broken_cache_is_made_anew(tmp_path: Path, content: str) -> None:
     path, cache = tmp_path / "file", tmp_path / "hashes.json"

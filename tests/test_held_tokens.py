@@ -25,9 +25,15 @@ def tables_of(message: Iterable[PassMade]) -> dict[str, pd.DataFrame]:
     for pass_id, (kind, produced, more) in enumerate(message):
         n = more.get("rows", 1)
         passes.append(
-            dict(pass_id=pass_id, context=more.get("context", 0), kind=kind, produced_token=produced,
-                 n_tokens=n or None, begin_ns=pass_id)
-        )  # fmt: skip
+            dict(
+                pass_id=pass_id,
+                context=more.get("context", 0),
+                kind=kind,
+                produced_token=produced,
+                n_tokens=n or None,
+                begin_ns=pass_id,
+            )
+        )
         tokens += [dict(pass_id=pass_id, row=r, sequence=more.get("sequence", 0), output=True) for r in range(n)]
     return {"passes": frame("passes", passes), "tokens": frame("tokens", tokens)}
 
@@ -58,8 +64,11 @@ def test_what_may_give_any_number_of_tokens_hides_what_follows(kind: str) -> Non
 
 def test_a_shift_of_the_cache_takes_in_nothing() -> None:
     assert holds(a("prompt", 0), a(None, rows=0), a("generate", 1), a("encode"), a("generate", 2)) == [
-        None, 0, None, 1,
-    ]  # fmt: skip
+        None,
+        0,
+        None,
+        1,
+    ]
     assert holds(a("prompt", 0), a(None), a("generate", 1)) == [None] * 3, "rows of which nobody knows the purpose"
 
 

@@ -36,7 +36,10 @@ ROOT = Path(__file__).parents[1]
 FACTS: dict[str, dict[str, object]] = {
     "settings": {"question": "Why?", "threads": 2, "repack": True},
     "model": {
-        "file": "m.gguf", "sha256": "ab" * 32, "architecture": "llama", "name": "A model",
+        "file": "m.gguf",
+        "sha256": "ab" * 32,
+        "architecture": "llama",
+        "name": "A model",
         "size_bytes": 1024,
     },
     "host": {"cpu": "A CPU", "memory_bytes": 25_276_514_304},
@@ -46,7 +49,7 @@ FACTS: dict[str, dict[str, object]] = {
     },
     "trace": {"faults_recorded": True, "requests_recorded": None},
     "versions": {"tracegen": "0.3.0"},
-}  # fmt: skip
+}
 VALUES: dict[str, tuple[float | None, str]] = {
     "tokens_per_second_generate": (2030.97291, "2\u202f031 tokens/s"),
     "tokens_per_second_prompt": (4000.0, "4\u202f000 tokens/s"),
@@ -133,15 +136,19 @@ def test_what_a_bundle_lacks_is_not_recorded(tmp_path: Path) -> None:
     assert data_of(index_of(tmp_path)) == {
         "words": {"verdict": ["complete"], "recorded": ["page faults", "disk requests", "experts"]},
         "rows": [[None, None, 0.6123, -1, -1, 0, [], []]],
-    }  # fmt: skip
+    }
 
 
 def test_what_a_bundle_holds_stands_in_the_index(tmp_path: Path) -> None:
     experiments = tmp_path / "experiments"
     report = a_full_report(
-        facts(), finding="It reads 5 of 7. Then it stops.", values=VALUES, dtypes={"F32": 3, "Q4_K": 9, "Q6_K": 4},
-        heatmap="pass_id,memory,bin,begin,end,touched_bytes\n1,disk,0,0,512,512\n", experts=True,
-    )  # fmt: skip
+        facts(),
+        finding="It reads 5 of 7. Then it stops.",
+        values=VALUES,
+        dtypes={"F32": 3, "Q4_K": 9, "Q6_K": 4},
+        heatmap="pass_id,memory,bin,begin,end,touched_bytes\n1,disk,0,0,512,512\n",
+        experts=True,
+    )
     for number in (1, 2):
         a_version(experiments, number=number, report=report)
     a_run_folder(experiments, a_run(number=5))
@@ -236,8 +243,9 @@ def test_runs_of_one_series_give_a_range(
 
 def test_a_value_that_a_check_refused_is_not_called_a_number(tmp_path: Path) -> None:
     values: dict[str, tuple[float | None, str]] = {
-        "tokens_per_second_generate": (None, "not shown"), "touched_share": (None, "withheld"),
-    }  # fmt: skip
+        "tokens_per_second_generate": (None, "not shown"),
+        "touched_share": (None, "withheld"),
+    }
     a_version(tmp_path / "experiments", report=a_full_report(facts(), values=values))
     text = text_of(index_of(tmp_path))
     assert "tokens/s not shown" in text and "touched share withheld" in text
@@ -247,10 +255,12 @@ def test_a_value_that_a_check_refused_is_not_called_a_number(tmp_path: Path) -> 
 def test_hostile_facts_are_text(tmp_path: Path) -> None:
     hostile: dict[str, object] = {"name": HOSTILE, "architecture": HOSTILE, "file": HOSTILE}
     report = a_full_report(
-        facts(model=hostile, settings={"tags": [HOSTILE], HOSTILE: HOSTILE}), title=HOSTILE, finding=HOSTILE * 50,
+        facts(model=hostile, settings={"tags": [HOSTILE], HOSTILE: HOSTILE}),
+        title=HOSTILE,
+        finding=HOSTILE * 50,
         values={"tokens_per_second_generate": (1.0, HOSTILE), "touched_share": (float(1), HOSTILE)},
         dtypes={HOSTILE.replace(",", ""): 4},
-    )  # fmt: skip
+    )
     for number in (1, 2):
         a_version(tmp_path / "experiments", number=number, report=report)
     (tmp_path / "experiments" / "sample" / "experiment.toml").write_text("question = '''" + HOSTILE + "'''\n")
@@ -374,8 +384,10 @@ def test_figures_over_versions(tmp_path: Path) -> None:
     assert shown is not None and shown.single
     assert [row.name for row in shown.rows] == ["v4", "v2", "v1"]  # the withdrawn one is passed over
     assert [(row.cells[0].text, row.cells[0].change) for row in shown.rows] == [
-        ("not shown", ""), ("150 tokens/s", "+50.0\u202f%"), ("100 tokens/s", ""),
-    ]  # fmt: skip
+        ("not shown", ""),
+        ("150 tokens/s", "+50.0\u202f%"),
+        ("100 tokens/s", ""),
+    ]
     assert [row.cells[2].change for row in shown.rows] == ["−10.0\u202fpoints", "+10.0\u202fpoints", ""]
     assert [row.cells[4].change for row in shown.rows] == ["same", "same", ""]
     assert [(step.name, step.before) for step in shown.steps] == [("v4", "v2"), ("v2", "v1")]
@@ -432,7 +444,7 @@ def test_what_was_different_at_a_step(tmp_path: Path) -> None:
             "build": {"build.compiler": "13", "build.hooked": "hooks = 578371122759, commit = x", "ggml.commit": "y"},
         },
         versions={"tracegen": "0.4.0"},
-    )  # fmt: skip
+    )
     del new["settings"]["repack"]
     assert step_of(tmp_path, facts(), new) == (
         "threads 2 → 4; sha256 of the model abababab → cdcdcdcd; llama.cpp 1 → 2; tracegen 0.3.0 → 0.4.0; "

@@ -71,13 +71,32 @@ def test_what_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(*flags: str) -> bool:
         return bool(llama_flags.questions(flags, project))
 
-    for inside in (["--lora", "a.gguf"], ["--lora", f"{project}/x/a.gguf"], ["--lora-scaled", "a:0.5,b/c:-1"],
-                   ["--grammar-file", "../project/g"], ["--temp", "0.5"], ["--logit-bias", "5+1"], ["--new-switch"],
-                   ["--override-kv", "a.b=str:x/y"], ["-1"], []):  # fmt: skip
+    for inside in (
+        ["--lora", "a.gguf"],
+        ["--lora", f"{project}/x/a.gguf"],
+        ["--lora-scaled", "a:0.5,b/c:-1"],
+        ["--grammar-file", "../project/g"],
+        ["--temp", "0.5"],
+        ["--logit-bias", "5+1"],
+        ["--new-switch"],
+        ["--override-kv", "a.b=str:x/y"],
+        ["-1"],
+        [],
+    ):
         assert not asked(*inside), inside
-    for outside in (["--lora", "/etc/passwd"], ["--lora", "a.gguf,../b.gguf"], ["--lora-scaled", "../a:0.5"],
-                    ["--grammar_file=/x"], ["--grammar-file", "link/x"], ["--rpc", "host:1"], ["--new", "/etc/x"],
-                    ["--new=~/x"], ["--new-file", "x"], ["--dump-it"], ["-x", "a/b"]):  # fmt: skip
+    for outside in (
+        ["--lora", "/etc/passwd"],
+        ["--lora", "a.gguf,../b.gguf"],
+        ["--lora-scaled", "../a:0.5"],
+        ["--grammar_file=/x"],
+        ["--grammar-file", "link/x"],
+        ["--rpc", "host:1"],
+        ["--new", "/etc/x"],
+        ["--new=~/x"],
+        ["--new-file", "x"],
+        ["--dump-it"],
+        ["-x", "a/b"],
+    ):
         assert asked(*outside), outside
 
 
@@ -90,9 +109,12 @@ def experiment(here: Path) -> Path:
 
 @pytest.mark.parametrize(
     "more",
-    ['flags = ["--lora", "/etc/adapter"]\n', '[matrix]\nthreads = [1]\nflags = [["--new", "/etc/adapter"], []]\n',
-     '[matrix]\nllama_cpp = ["/etc/adapter", "/usr"]\n'],
-)  # fmt: skip
+    [
+        'flags = ["--lora", "/etc/adapter"]\n',
+        '[matrix]\nthreads = [1]\nflags = [["--new", "/etc/adapter"], []]\n',
+        '[matrix]\nllama_cpp = ["/etc/adapter", "/usr"]\n',
+    ],
+)
 def test_without_an_answer_nothing_runs(
     experiment: Path, more: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

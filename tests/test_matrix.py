@@ -58,8 +58,10 @@ def test_what_is_excluded_is_no_cell(tmp_path: Path) -> None:
     factors = {"prefault": [True, False], "repack": [True, False]}
     one = matrix_of(tmp_path, factors | {"exclude": [{"prefault": True, "repack": False}]})
     assert [cell.name for cell in one.cells] == [
-        "prefault=true, repack=true", "prefault=false, repack=true", "prefault=false, repack=false",
-    ]  # fmt: skip
+        "prefault=true, repack=true",
+        "prefault=false, repack=true",
+        "prefault=false, repack=false",
+    ]
     half = matrix_of(tmp_path, factors | {"exclude": [{"repack": False}]})
     assert [cell.name for cell in half.cells] == ["prefault=true, repack=true", "prefault=false, repack=true"]
     assert "leaves no cell" in refused(tmp_path, factors | {"exclude": [{"repack": False}, {"repack": True}]})
@@ -84,10 +86,31 @@ def test_prompts_come_from_a_file_by_name(tmp_path: Path) -> None:
 
 
 NO_FIELDS = (
-    "/1", "/", "code/", "a//b", "c++/1", "/home/ada/1", "~ada/1", "https://x.org/1", "a /1", "a/ 1", "a/../b", "../x/1",
-    "a/1..2", "a,b/1", "a=b/1", "a@v1/1", "a:b/1", "a\n/1", "a/\u202e1", "<b>/1", "a/1\0", "./1", "a\\b/1",
+    "/1",
+    "/",
+    "code/",
+    "a//b",
+    "c++/1",
+    "/home/ada/1",
+    "~ada/1",
+    "https://x.org/1",
+    "a /1",
+    "a/ 1",
+    "a/../b",
+    "../x/1",
+    "a/1..2",
+    "a,b/1",
+    "a=b/1",
+    "a@v1/1",
+    "a:b/1",
+    "a\n/1",
+    "a/\u202e1",
+    "<b>/1",
+    "a/1\0",
+    "./1",
+    "a\\b/1",
     "x" * 39 + "/1",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("name", NO_FIELDS)
@@ -185,8 +208,9 @@ def test_both_repeats_are_refused(tmp_path: Path) -> None:
 def test_builds_of_llama_cpp_are_a_factor(tmp_path: Path) -> None:
     matrix = matrix_of(tmp_path, {"llama_cpp": ["old/bin-1", "new/bin-2"]})
     assert [(cell.name, cell.program) for cell in matrix.cells] == [
-        ("llama_cpp=bin-1", str(tmp_path / "old/bin-1")), ("llama_cpp=bin-2", str(tmp_path / "new/bin-2")),
-    ]  # fmt: skip
+        ("llama_cpp=bin-1", str(tmp_path / "old/bin-1")),
+        ("llama_cpp=bin-2", str(tmp_path / "new/bin-2")),
+    ]
 
 
 def test_the_identity_is_that_of_settings_not_of_words(tmp_path: Path) -> None:

@@ -105,8 +105,9 @@ def test_a_run_that_fails_is_tried_once_more(tmp_path: Path, machine: Machine) -
     outcomes = all_of(matrix, folder)
     assert all(outcome.usable for outcome in outcomes) and len(outcomes) == 6
     assert [outcome.problems for outcome in outcomes if outcome.problems] == [
-        ["no room"], ["run-004 is not usable: No event was dropped: 3"],
-    ]  # fmt: skip
+        ["no room"],
+        ["run-004 is not usable: No event was dropped: 3"],
+    ]
     assert len(machine.calls) == 8 and len(todo(matrix, folder).stored) == 6
     assert "failed: no room" in outcome_text(next(o for o in outcomes if o.problems))
 

@@ -77,8 +77,9 @@ def project(made: Path, here: Path) -> Path:
 def test_each_cell_is_a_version_with_all_its_runs(made: Path) -> None:
     versions = {p.version.name: p for p in read_published(made / "m", None)}
     assert {name: p.bundle.cell for name, p in versions.items()} == {
-        "v1": {"matrix": "abc/1", "factors": {"threads": "1"}}, "v2": {"matrix": "abc/1", "factors": {"threads": "2"}},
-    }  # fmt: skip
+        "v1": {"matrix": "abc/1", "factors": {"threads": "1"}},
+        "v2": {"matrix": "abc/1", "factors": {"threads": "2"}},
+    }
     for version, threads in (("v1", "1"), ("v2", "2")):
         folder = versions[version].bundle.folder
         (csl,) = json.loads((folder / "citation.json").read_text())
@@ -113,8 +114,11 @@ def test_the_journal_names_a_cell_and_the_version_must_be_it(made: Path) -> None
         assert problem.literal == text and why in problem.reason
     (mention,) = mentions(Paragraph(1, f"{{{{ {value}:run }}}}"))
     assert (mention.citation, mention.cell, mention.key, mention.part) == (
-        "m@v2", "threads=2", "tokens_per_second_generate", "run",
-    )  # fmt: skip
+        "m@v2",
+        "threads=2",
+        "tokens_per_second_generate",
+        "run",
+    )
 
 
 def test_versions_say_what_their_runs_say(made: Path) -> None:
@@ -179,9 +183,12 @@ def test_cells_do_not_supersede_each_other(here: Path, capsys: pytest.CaptureFix
     a_matrix(project / "m", range(1, 2), "abc/2")
     assert main(["publish", "m", "--matrix", "-m", "a new matrix"]) == 0
     assert status() == {
-        "v1": ("superseded", 5), "v2": ("withdrawn", 5), "v3": ("withdrawn", 5), "v4": ("current", None),
+        "v1": ("superseded", 5),
+        "v2": ("withdrawn", 5),
+        "v3": ("withdrawn", 5),
+        "v4": ("current", None),
         "v5": ("current", None),
-    }  # fmt: skip
+    }
 
 
 def test_the_site_compares_the_cells_without_their_runs(project: Path, tmp_path: Path) -> None:
@@ -199,8 +206,9 @@ def test_the_site_compares_the_cells_without_their_runs(project: Path, tmp_path:
 def test_two_cells_as_a_matrix_and_as_a_pair_are_two_pages(project: Path, tmp_path: Path) -> None:
     site = gathered(project, tmp_path / "cache", ["m@v1", "m@v2"])
     assert {c.asked.slug: len(c.bundle.pages) for c in site.entries[0].comparisons if c.bundle} == {
-        "matrix-v1-to-v2": 2, "with-m-v1-m-v2": 1,
-    }  # fmt: skip
+        "matrix-v1-to-v2": 2,
+        "with-m-v1-m-v2": 1,
+    }
 
 
 def test_a_cell_is_compared_with_the_last_version_of_the_same_cell(project: Path, tmp_path: Path) -> None:
@@ -209,8 +217,11 @@ def test_a_cell_is_compared_with_the_last_version_of_the_same_cell(project: Path
     shutil.rmtree(project / "m" / "runs")
     site = gathered(project, tmp_path / "cache")
     assert [c.asked.slug for c in site.entries[0].comparisons] == [
-        "v4-from-v2", "v3-from-v1", "matrix-v3-to-v4", "matrix-v1-to-v2",
-    ]  # fmt: skip
+        "v4-from-v2",
+        "v3-from-v1",
+        "matrix-v3-to-v4",
+        "matrix-v1-to-v2",
+    ]
     listed = site.pages["experiments/m/index.md"].content()
     assert "<strong>v4</strong>, after v2: " in listed and "<strong>v3</strong>, after v1: " in listed
     assert listed.count("data-step=") == 2
@@ -289,7 +300,7 @@ def test_the_factor_that_changed_the_speed_most_answers() -> None:
         runs = [
             run_with(turn, [timed(rate * (1 + turn / 1000))], slot=slot(turn, repack=repack, threads=threads))
             for turn in range(1, 10)
-        ]  # fmt: skip
+        ]
         cells.append(Side(f"threads={threads}, repack={repack}", tuple(runs)))
     found = effects(cells)
     assert [effect.factor for effect in found] == ["repack", "threads"]

@@ -15,10 +15,13 @@ MIB = 1 << 20
 
 def run(words: list[str], limit: int, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "tracegen", *words], cwd=folder, capture_output=True, text=True,
+        [sys.executable, "-m", "tracegen", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "XDG_CACHE_HOME": str(folder)},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("words", [["publish", "sample", "-m", "why"], ["build"]])

@@ -44,8 +44,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     a_run_folder(experiments, a_run("sample", 2, question=SAID))
     a_run_folder(experiments, a_run("untold", 1, question=SAID))
     _experiment(experiments, "private", _said(f"What of {PROMPT}?"), f'prompt = "{PROMPT}"', "private = true")
-    (_experiment(experiments, "file", _said(f"What of {PROMPT}?"), 'prompt_file = "p.txt"', "private = true")
-     / "p.txt").write_text(PROMPT, encoding="utf-8")  # fmt: skip
+    (
+        _experiment(experiments, "file", _said(f"What of {PROMPT}?"), 'prompt_file = "p.txt"', "private = true")
+        / "p.txt"
+    ).write_text(PROMPT, encoding="utf-8")
     return config
 
 

@@ -73,9 +73,18 @@ def test_blocks_are_as_the_gguf_package_says() -> None:
 
 def test_the_architecture_in_another_size() -> None:
     architecture = gpt_oss(
-        n_layers=3, embd=128, heads=8, kv_heads=2, head=16, ff=64, n_experts=16, n_used=4, window=32, n_vocab=500,
+        n_layers=3,
+        embd=128,
+        heads=8,
+        kv_heads=2,
+        head=16,
+        ff=64,
+        n_experts=16,
+        n_used=4,
+        window=32,
+        n_vocab=500,
         context=512,
-    )  # fmt: skip
+    )
     shapes = {weight.name: weight.shape for weight in architecture.weights}
     assert len(architecture.layers) == 3 and architecture.n_vocab == 500
     assert shapes["output.weight"] == shapes["token_embd.weight"] == (128, 500)

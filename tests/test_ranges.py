@@ -181,8 +181,10 @@ def test_a_check_compares_what_the_journal_quotes(tmp_path: Path) -> None:
     )
     (document,) = documents([tmp_path / "entry.md"])
     assert [(one.state, "13.1" in one.why) for one in judged(known, document)][:3] == [
-        ("superseded, another number", True), ("superseded", False), ("unknown", False),
-    ]  # fmt: skip
+        ("superseded, another number", True),
+        ("superseded", False),
+        ("unknown", False),
+    ]
     (typed,) = typed_numbers(known, document)
     assert typed.state == "typed by hand" and typed.why == f"write {{{{ sample@v2:{RATE} }}}}"
 

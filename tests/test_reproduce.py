@@ -31,9 +31,19 @@ from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.capture.plan import command_for, settings_of
 
 MADE = Experiment(
-    name="demo", question="What?", model="demo", prompt="A prompt\nof two lines", tokens=7, threads=3, context=64,
-    flags=("--temp", "0.5"), page_cache="cold", memory_limit_gb=0.5, timeout_s=60, repeat=4,
-)  # fmt: skip
+    name="demo",
+    question="What?",
+    model="demo",
+    prompt="A prompt\nof two lines",
+    tokens=7,
+    threads=3,
+    context=64,
+    flags=("--temp", "0.5"),
+    page_cache="cold",
+    memory_limit_gb=0.5,
+    timeout_s=60,
+    repeat=4,
+)
 
 
 def recorded(experiment: Experiment, **settings: Any) -> dict[str, Any]:
@@ -53,13 +63,16 @@ def test_the_record_of_a_run_describes_its_experiment(experiment: Experiment) ->
 @pytest.mark.parametrize(
     ("facts", "why"),
     [
-        ({}, "cannot be run again"), ({"settings": {}, "command": ["x", "-p"]}, "cannot be run again"),
-        (recorded(MADE, private=True), "withheld"), (recorded(MADE, flags=["--x", "(withheld)"]), "withheld"),
+        ({}, "cannot be run again"),
+        ({"settings": {}, "command": ["x", "-p"]}, "cannot be run again"),
+        (recorded(MADE, private=True), "withheld"),
+        (recorded(MADE, flags=["--x", "(withheld)"]), "withheld"),
         (recorded(replace(MADE, prompt="(withheld)")), "withheld"),
-        (recorded(MADE, flags=["-m", "/etc/passwd"]), "not allowed"), (recorded(MADE, tokens=-3), "tokens: is missing"),
+        (recorded(MADE, flags=["-m", "/etc/passwd"]), "not allowed"),
+        (recorded(MADE, tokens=-3), "tokens: is missing"),
         (recorded(MADE, threads="'; rm"), None),
     ],
-)  # fmt: skip
+)
 def test_a_record_that_is_no_experiment_is_refused(facts: dict[str, Any], why: str | None) -> None:
     """A setting that is none is left out, as an older tracegen may have had others: the run's own checks follow."""
     if why is None:
@@ -72,11 +85,14 @@ def test_a_record_that_is_no_experiment_is_refused(facts: dict[str, Any], why: s
 @pytest.mark.parametrize(
     ("settings", "dropped"),
     [
-        ({}, []), ({"mlock_gb": None}, []), ({"threads": "'; rm"}, ['threads = "\'; rm"']),
+        ({}, []),
+        ({"mlock_gb": None}, []),
+        ({"threads": "'; rm"}, ['threads = "\'; rm"']),
         ({"huge_pages": True, "zone": {"x": 1}}, ["huge_pages = true", 'zone = {"x": 1}']),
-        ({"timeout_s": -1}, ["timeout_s = -1"]), ({"a\x1b[2J": "x" * 99}, [rf'a\x1b[2J = "{"x" * 59}']),
+        ({"timeout_s": -1}, ["timeout_s = -1"]),
+        ({"a\x1b[2J": "x" * 99}, [rf'a\x1b[2J = "{"x" * 59}']),
     ],
-)  # fmt: skip
+)
 def test_recorded_settings_that_are_left_out_are_named(settings: dict[str, Any], dropped: list[str]) -> None:
     facts = json.loads(json.dumps(recorded(MADE, **settings)))
     assert dropped_settings(facts) == dropped

@@ -29,10 +29,18 @@ def counted(tables: Tables, **more: int) -> Tables:
         within = ended[((begin <= ends) & (ends < end)).to_numpy(bool)]
         rows.append(
             dict(
-                pass_id=number, device="vda", n_reads=len(within), written_bytes=0, n_writes=0, read_ns=0, busy_ns=0,
-                in_flight=0, counted_ns=100, read_bytes=int(within["size_bytes"].sum()) + more.get(f"in_{number}", 0),
+                pass_id=number,
+                device="vda",
+                n_reads=len(within),
+                written_bytes=0,
+                n_writes=0,
+                read_ns=0,
+                busy_ns=0,
+                in_flight=0,
+                counted_ns=100,
+                read_bytes=int(within["size_bytes"].sum()) + more.get(f"in_{number}", 0),
             )
-        )  # fmt: skip
+        )
     return {**tables, "device": contract.frame("device", rows)}
 
 

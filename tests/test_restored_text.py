@@ -22,37 +22,67 @@ BEGIN, USER, HELLO, THERE, E2, _82, AC, END = range(len(WORDS))
 Pass = tuple[str, int, list[int | None], int | None]  # kind, position of the first token, tokens, the token it gave
 CHAT: list[Pass] = [
     ("warmup", 0, [BEGIN, END], None),
-    ("prompt", 0, [BEGIN, USER], None), ("prompt", 2, [HELLO], 0),
-    ("generate", 3, [THERE], 1), ("generate", 4, [E2], 2), ("generate", 5, [_82], 3), ("generate", 6, [AC], 4),
-]  # fmt: skip
+    ("prompt", 0, [BEGIN, USER], None),
+    ("prompt", 2, [HELLO], 0),
+    ("generate", 3, [THERE], 1),
+    ("generate", 4, [E2], 2),
+    ("generate", 5, [_82], 3),
+    ("generate", 6, [AC], 4),
+]
 AGAIN: list[Pass] = [("prompt", 7, [USER, HELLO], 5), ("generate", 9, [THERE], 6)]
 LAST = "the last generated token, which no recorded pass took in"
 
 
-def tables_of(passes: list[Pass], sequences: dict[int, int] | None = None, contexts: dict[int, int] | None = None,
-              positions: bool = True) -> dict[str, pd.DataFrame]:  # fmt: skip
+def tables_of(
+    passes: list[Pass],
+    sequences: dict[int, int] | None = None,
+    contexts: dict[int, int] | None = None,
+    positions: bool = True,
+) -> dict[str, pd.DataFrame]:
     """Tables of these passes; `sequences` and `contexts` name those of the passes that are not of number 0."""
-    rows = frame("passes", [
-        dict(pass_id=i, context=(contexts or {}).get(i, 0), kind=kind, produced_token=given, n_tokens=len(ids),
-             begin_ns=i)
-        for i, (kind, _, ids, given) in enumerate(passes)
-    ])  # fmt: skip
-    tokens = frame("tokens", [
-        dict(pass_id=i, row=r, token_id=token, position=begin + r if positions else None,
-             sequence=(sequences or {}).get(i, 0))
-        for i, (_, begin, ids, _) in enumerate(passes) for r, token in enumerate(ids)
-    ])  # fmt: skip
+    rows = frame(
+        "passes",
+        [
+            dict(
+                pass_id=i,
+                context=(contexts or {}).get(i, 0),
+                kind=kind,
+                produced_token=given,
+                n_tokens=len(ids),
+                begin_ns=i,
+            )
+            for i, (kind, _, ids, given) in enumerate(passes)
+        ],
+    )
+    tokens = frame(
+        "tokens",
+        [
+            dict(
+                pass_id=i,
+                row=r,
+                token_id=token,
+                position=begin + r if positions else None,
+                sequence=(sequences or {}).get(i, 0),
+            )
+            for i, (_, begin, ids, _) in enumerate(passes)
+            for r, token in enumerate(ids)
+        ],
+    )
     return {"passes": rows, "tokens": tokens.assign(generated_token=held_tokens(rows, tokens)["generated_token"])}
 
 
 def model_in(folder: Path, kind: str = "llama") -> Model:
     """A model file with only a vocabulary."""
     path = folder / f"{kind}.gguf"
-    path.write_bytes(made.header((
-        made.string("tokenizer.ggml.model", kind),
-        made.array("tokenizer.ggml.tokens", 8, len(WORDS), b"".join(map(made.text, WORDS))),
-        made.array("tokenizer.ggml.token_type", 5, len(WORDS), struct.pack(f"<{len(WORDS)}i", *WORDS.values())),
-    )))  # fmt: skip
+    path.write_bytes(
+        made.header(
+            (
+                made.string("tokenizer.ggml.model", kind),
+                made.array("tokenizer.ggml.tokens", 8, len(WORDS), b"".join(map(made.text, WORDS))),
+                made.array("tokenizer.ggml.token_type", 5, len(WORDS), struct.pack(f"<{len(WORDS)}i", *WORDS.values())),
+            )
+        )
+    )
     return cast("Model", type("Named", (), {"paths": (path,)}))
 
 
@@ -61,9 +91,16 @@ def text_of(
 ) -> dict[str, Any]:
     """The facts of the text of a run of these passes."""
     captured = Captured(
-        settings={"private": False}, command=("python3",), status=0, models=models, loads={0: 0}, version="given",
-        conditions={}, prompt=given, generated=given,
-    )  # fmt: skip
+        settings={"private": False},
+        command=("python3",),
+        status=0,
+        models=models,
+        loads={0: 0},
+        version="given",
+        conditions={},
+        prompt=given,
+        generated=given,
+    )
     return text_facts(captured, NativeTrace(tables_of(passes, **more), {"sampled_tokens": list(sampled)}))
 
 
@@ -124,19 +161,24 @@ def test_where_it_is_not_clear_what_belongs_together_nothing_is_restored(tmp_pat
     )
     unknown: Pass = ("generate", 7, [99], None)
     assert parts_of(text_of(models, [*CHAT, unknown])) == (
-        "<s><|user|> Hello", None,
+        "<s><|user|> Hello",
+        None,
         "the generated text, as the vocabulary of the model file does not say what token 99 is",
-    )  # fmt: skip
+    )
 
 
 def test_a_prompt_of_which_a_part_was_not_computed_is_missing(tmp_path: Path) -> None:
     models = [model_in(tmp_path)]
     assert parts_of(text_of(models, CHAT[2:])) == (
-        None, " there€", f"the prompt, as no recorded pass took in its first 2 tokens; {LAST}"
-    )  # fmt: skip
+        None,
+        " there€",
+        f"the prompt, as no recorded pass took in its first 2 tokens; {LAST}",
+    )
     assert parts_of(text_of(models, CHAT[3:])) == (
-        None, " there€", f"the prompt and what else came before the first recorded pass; {LAST}"
-    )  # fmt: skip
+        None,
+        " there€",
+        f"the prompt and what else came before the first recorded pass; {LAST}",
+    )
     assert parts_of(text_of(models, CHAT[:2])) == ("<s><|user|>", None, "what came after")
 
 

@@ -362,9 +362,21 @@ def test_thousands_of_placements_of_a_large_model() -> None:
         for i in range(n_files)
     ]
     tensors = [
-        dict(tensor=k, name=f"t{k}", file=k // per_file, offset=k % per_file * size, size_bytes=size, dtype="F32",
-             component="other", ne0=1, ne1=1, ne2=1, ne3=1) for k in range(n)
-    ]  # fmt: skip
+        dict(
+            tensor=k,
+            name=f"t{k}",
+            file=k // per_file,
+            offset=k % per_file * size,
+            size_bytes=size,
+            dtype="F32",
+            component="other",
+            ne0=1,
+            ne1=1,
+            ne2=1,
+            ne3=1,
+        )
+        for k in range(n)
+    ]
     with within(8):
         table = placement_table(records, frame("files", files), frame("tensors", tensors))
     assert len(table) == n_placements * (n_nodes + n)

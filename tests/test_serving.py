@@ -84,11 +84,23 @@ def test_a_request_that_nobody_means_is_refused_without_a_traceback(
 @pytest.mark.parametrize(
     "host",
     [
-        "rebound.example", "rebound.example:8000", "localhost.rebound.example", "127.0.0.1.rebound.example",
-        "127.0.0.1@rebound.example", "[::1].rebound.example", "[rebound.example]", "[::1", "::1", "", ":8000",
-        "localhost:80:80", "127.0.0.1, rebound.example", "localhost\r\nHost: rebound.example", "0x7f.1",
+        "rebound.example",
+        "rebound.example:8000",
+        "localhost.rebound.example",
+        "127.0.0.1.rebound.example",
+        "127.0.0.1@rebound.example",
+        "[::1].rebound.example",
+        "[rebound.example]",
+        "[::1",
+        "::1",
+        "",
+        ":8000",
+        "localhost:80:80",
+        "127.0.0.1, rebound.example",
+        "localhost\r\nHost: rebound.example",
+        "0x7f.1",
     ],
-)  # fmt: skip
+)
 def test_a_site_whose_name_leads_here_reads_nothing(server: LiveReloadServer, host: str, path: str) -> None:
     got = answer_to(server, f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
     assert got.startswith(b"HTTP/1.0 403 Forbidden\r\n") and got.endswith(b"or as localhost\n")
@@ -101,9 +113,19 @@ def test_a_request_without_a_host_is_refused(server: LiveReloadServer, request_:
 
 @pytest.mark.parametrize(
     "host",
-    ["127.0.0.1", "127.0.0.1:8000", "192.168.1.20:80", "0.0.0.0:8000", "[::1]", "[::1]:8000", "[2001:DB8::1.2.3.4]:1",
-     "localhost", "LocalHost:8000", "localhost."],
-)  # fmt: skip
+    [
+        "127.0.0.1",
+        "127.0.0.1:8000",
+        "192.168.1.20:80",
+        "0.0.0.0:8000",
+        "[::1]",
+        "[::1]:8000",
+        "[2001:DB8::1.2.3.4]:1",
+        "localhost",
+        "LocalHost:8000",
+        "localhost.",
+    ],
+)
 def test_this_machine_is_answered_by_any_of_its_addresses(server: LiveReloadServer, host: str) -> None:
     got = answer_to(server, f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
     assert got.startswith(b"HTTP/1.0 200 OK\r\n") and got.endswith(b"<body>front</body>")

@@ -57,8 +57,10 @@ def test_pages_of_versions_and_drafts(tmp_path: Path) -> None:
         for key in keys
     }
     assert set(site.pages) == expected | {
-        "reference/index.md", "experiments/index.md", "experiments/sample/index.md",
-    }  # fmt: skip
+        "reference/index.md",
+        "experiments/index.md",
+        "experiments/sample/index.md",
+    }
     assert "Draft, not citable" in site.pages["experiments/sample/run-008/index.md"].content()
     assert "tracegen run sample" not in site.pages["experiments/sample/index.md"].content()
     assert [page.path for page in site.pages.values() if page.listed] == [

@@ -7,8 +7,22 @@ from tests.site_project import HOSTILE, LONG
 from tracegen.publishing.bundle import Bundle
 from tracegen.site import search as site_search
 
-PARTS = ("attn_norm", "attn_q", "attn_k", "attn_v", "attn_output", "ffn_norm", "ffn_gate_inp", "ffn_gate_exps",
-         "ffn_up_exps", "ffn_down_exps", "attn_q_norm", "attn_k_norm", "ffn_gate_shexp", "exp_probs_b")  # fmt: skip
+PARTS = (
+    "attn_norm",
+    "attn_q",
+    "attn_k",
+    "attn_v",
+    "attn_output",
+    "ffn_norm",
+    "ffn_gate_inp",
+    "ffn_gate_exps",
+    "ffn_up_exps",
+    "ffn_down_exps",
+    "attn_q_norm",
+    "attn_k_norm",
+    "ffn_gate_shexp",
+    "exp_probs_b",
+)
 NAMES = ["token_embd.weight", *(f"blk.{i}.{part}.weight" for i in range(61) for part in PARTS), "output.weight"]
 
 

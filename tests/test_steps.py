@@ -46,13 +46,20 @@ def test_an_outcome_is_that_of_the_newer_version() -> None:
 @pytest.mark.parametrize(
     ("document", "found"),
     [
-        *((other, Outcome("v1")) for other in (
-            {}, {"findings": None}, {"findings": {"kind": "timed"}}, {"findings": ["worse", 3, None]}, {"timed": 3},
-        )),
+        *(
+            (other, Outcome("v1"))
+            for other in (
+                {},
+                {"findings": None},
+                {"findings": {"kind": "timed"}},
+                {"findings": ["worse", 3, None]},
+                {"timed": 3},
+            )
+        ),
         ({"findings": [{"better": False}], "timed": "<b>"}, Outcome("v1", "v2-from-v1")),
         ({"findings": [{**WORSE, "better": "no"}], "timed": 3}, Outcome("v1", "v2-from-v1")),
     ],
-)  # fmt: skip
+)
 def test_other_data_is_no_comparison_and_a_row_of_no_kind_no_outcome(document: dict[str, Any], found: Outcome) -> None:
     assert outcome([compared("v2-from-v1", document)], "v2") == found
 
@@ -82,11 +89,13 @@ def test_each_step_says_what_its_runs_say(shown: Trend) -> None:
         "v6": ((), ("generation, speed +25.0 %",), (), ""),
         "v5": ((), (), (), "same within 5 %"),
         "v4": (
-            ("prompt, speed −30.0 %",), ("generation, speed +50.0 %",),
-            ("generation, operations of a token +2.8 %",), "",
+            ("prompt, speed −30.0 %",),
+            ("generation, speed +50.0 %",),
+            ("generation, operations of a token +2.8 %",),
+            "",
         ),
         "v3": (("generation, speed −20.8 %",), (), (), ""),
-    }  # fmt: skip
+    }
     assert all(of.slug == f"{name}-from-{of.against}" for name, of in known.items())
     assert shown.not_compared is not None and shown.not_compared.name == "v2"
 

@@ -139,11 +139,19 @@ def test_every_planted_fault_of_a_chapter_is_found_and_nothing_else(known: Refer
         ("notes.md", "Of [[dense@v1]] and {{ dense@v2:speed }}.\n\n```\n[[dense@v1]]\n```\n"),
         ("page.html", "<a href='../experiments/dense/v1/'>It</a>, <b>dense@v2</b><script>'dense@v1'</script>"),
         ("refs.bib", "@misc{a, url = {https://a.org/experiments/dense/v1/},\n note = {\\tracegen{dense@v2}{speed}}}"),
-        ("notes.ipynb", json.dumps({"cells": [
-            {"cell_type": "markdown", "source": ["Of [[dense@v1]]", " and {{ dense@v2:speed }}"]},
-            {"cell_type": "code", "source": "load('dense@v1')"}]})),
+        (
+            "notes.ipynb",
+            json.dumps(
+                {
+                    "cells": [
+                        {"cell_type": "markdown", "source": ["Of [[dense@v1]]", " and {{ dense@v2:speed }}"]},
+                        {"cell_type": "code", "source": "load('dense@v1')"},
+                    ]
+                }
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_other_documents(states_of: Any, name: str, text: str) -> None:
     found = states_of(text, name)
     assert found[0][0] == "withdrawn" and len(found) == 2
@@ -153,14 +161,21 @@ def test_other_documents(states_of: Any, name: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "state"),
     [
-        ("In moe@v1 it is 2.96 GiB.", "typed by hand"), ("In moe@v1 it is 2,96 GiB.", "typed by hand"),
-        ("In moe@v1 it is 9.26 GiB.", "near a value"), ("In moe@v1 it is 2.95 GiB.", "near a value"),
-        ("In moe@v1 it is 29.6 GiB.", ""), ("In moe@v1 it is 2.69 MiB.", ""), ("In moe@v1 it is 2.9 GiB.", ""),
-        ("In moe@v1 it is 3.96 GiB.", ""), ("In general it is 2.69 GiB.", ""), ("Of moe@v1. It is 2.69 GiB.", ""),
-        ("The 83.0 % of moe@v1.", "typed by hand"), ("The 38.0 % of moe@v1.", "near a value"),
+        ("In moe@v1 it is 2.96 GiB.", "typed by hand"),
+        ("In moe@v1 it is 2,96 GiB.", "typed by hand"),
+        ("In moe@v1 it is 9.26 GiB.", "near a value"),
+        ("In moe@v1 it is 2.95 GiB.", "near a value"),
+        ("In moe@v1 it is 29.6 GiB.", ""),
+        ("In moe@v1 it is 2.69 MiB.", ""),
+        ("In moe@v1 it is 2.9 GiB.", ""),
+        ("In moe@v1 it is 3.96 GiB.", ""),
+        ("In general it is 2.69 GiB.", ""),
+        ("Of moe@v1. It is 2.69 GiB.", ""),
+        ("The 83.0 % of moe@v1.", "typed by hand"),
+        ("The 38.0 % of moe@v1.", "near a value"),
         ("In moe@v1 it is version 1.2.96 GiB.", ""),
     ],
-)  # fmt: skip
+)
 def test_which_typed_numbers_are_reported(states_of: Any, text: str, state: str) -> None:
     assert [found for found, _ in states_of(text, "notes.md")] == ([state] if state else [])
 
@@ -215,30 +230,54 @@ def test_bad_input_is_named_and_harmless(states_of: Any, tmp_path: Path) -> None
 
 
 SHOWN = [
-    "moe@v1 is faster than dense@v3.", "Compared with dense@v3, moe@v1 is faster.", "dense@v3 is slower than moe@v1.",
-    "With repacking, moe@v1 is 12 % faster than dense@v3.", "moe@v1 outperforms dense@v3.",
-    "A token takes longer in dense@v3 than in moe@v1.", "moe@v1 generates quicker than dense@v3 does.",
-    "Against dense@v3, a token of moe@v1 takes less time.", "moe@v1 has a higher speed than dense@v3.",
-    "In moe@v1 generation is 1.3 times faster than in dense@v3.", "dense@v3 slows down by a third beside moe@v1.",
-    "Relative to moe@v1, dense@v3 is slower.", "dense@v3 needs more time for a token than moe@v1.",
-    "On the same machine moe@v1 is faster than dense@v3.", "moe@v1 is much faster than dense@v3!",
-]  # fmt: skip
+    "moe@v1 is faster than dense@v3.",
+    "Compared with dense@v3, moe@v1 is faster.",
+    "dense@v3 is slower than moe@v1.",
+    "With repacking, moe@v1 is 12 % faster than dense@v3.",
+    "moe@v1 outperforms dense@v3.",
+    "A token takes longer in dense@v3 than in moe@v1.",
+    "moe@v1 generates quicker than dense@v3 does.",
+    "Against dense@v3, a token of moe@v1 takes less time.",
+    "moe@v1 has a higher speed than dense@v3.",
+    "In moe@v1 generation is 1.3 times faster than in dense@v3.",
+    "dense@v3 slows down by a third beside moe@v1.",
+    "Relative to moe@v1, dense@v3 is slower.",
+    "dense@v3 needs more time for a token than moe@v1.",
+    "On the same machine moe@v1 is faster than dense@v3.",
+    "moe@v1 is much faster than dense@v3!",
+]
 HARMLESS = [
-    "dense@v3 and moe@v1 were recorded on one day.", "We ask whether moe@v1 is faster than dense@v3.",
-    "moe@v1 is not faster than dense@v3.", "It is unclear if dense@v3 is slower than moe@v1.",
-    "Is moe@v1 faster than dense@v3?", "moe@v1 could be faster than dense@v3.", "moe@v1 is as fast as dense@v3.",
-    "Neither dense@v3 nor moe@v1 is slower.", "One would expect moe@v1 to be faster than dense@v3.",
-    "dense@v3 and moe@v1 have the same speed.", "No difference between dense@v3 and moe@v1 makes one slower.",
-    "Nothing shows that moe@v1 is faster than dense@v3.", "moe@v1 is faster.", "A faster disk helps.",
-    "Table 3 lists dense@v3 and moe@v1.", "moe@v1 follows dense@v3 in the next section.",
-    "See dense@v3, and for experts moe@v1.", "It may be faster in moe@v1 than in dense@v3.",
-    "That moe@v1 is faster than dense@v3 cannot be said.", "dense@v3 asks the question that moe@v1 answers.",
-    "If moe@v1 is faster than dense@v3, repacking helps.", "dense@v3 might take longer than moe@v1.",
-    "The models of dense@v3 and moe@v1 are equally large.", "Both dense@v3 and moe@v1 use two threads.",
-    "moe@v1 was made after dense@v3.", "The settings of dense@v3 are those of moe@v1.",
-    "moe@v1 should be faster than dense@v3.", "We supposed that dense@v3 is slower than moe@v1.",
-    "The figures of dense@v3 and moe@v1 stand side by side.", "No evidence says that dense@v3 is slower than moe@v1.",
-]  # fmt: skip
+    "dense@v3 and moe@v1 were recorded on one day.",
+    "We ask whether moe@v1 is faster than dense@v3.",
+    "moe@v1 is not faster than dense@v3.",
+    "It is unclear if dense@v3 is slower than moe@v1.",
+    "Is moe@v1 faster than dense@v3?",
+    "moe@v1 could be faster than dense@v3.",
+    "moe@v1 is as fast as dense@v3.",
+    "Neither dense@v3 nor moe@v1 is slower.",
+    "One would expect moe@v1 to be faster than dense@v3.",
+    "dense@v3 and moe@v1 have the same speed.",
+    "No difference between dense@v3 and moe@v1 makes one slower.",
+    "Nothing shows that moe@v1 is faster than dense@v3.",
+    "moe@v1 is faster.",
+    "A faster disk helps.",
+    "Table 3 lists dense@v3 and moe@v1.",
+    "moe@v1 follows dense@v3 in the next section.",
+    "See dense@v3, and for experts moe@v1.",
+    "It may be faster in moe@v1 than in dense@v3.",
+    "That moe@v1 is faster than dense@v3 cannot be said.",
+    "dense@v3 asks the question that moe@v1 answers.",
+    "If moe@v1 is faster than dense@v3, repacking helps.",
+    "dense@v3 might take longer than moe@v1.",
+    "The models of dense@v3 and moe@v1 are equally large.",
+    "Both dense@v3 and moe@v1 use two threads.",
+    "moe@v1 was made after dense@v3.",
+    "The settings of dense@v3 are those of moe@v1.",
+    "moe@v1 should be faster than dense@v3.",
+    "We supposed that dense@v3 is slower than moe@v1.",
+    "The figures of dense@v3 and moe@v1 stand side by side.",
+    "No evidence says that dense@v3 is slower than moe@v1.",
+]
 
 
 @pytest.fixture
@@ -248,9 +287,10 @@ def claimed(known: References, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     def reported(sentence: str, factor: float) -> list[str]:
         speeds = {"dense@v3": 100.0, "moe@v1": 100.0 * factor}
         monkeypatch.setattr(
-            of_claims, "side_of",
+            of_claims,
+            "side_of",
             lambda name, experiments: side(name, [[timed(speeds[name] * (1 + n / 1000))] for n in range(9)]),
-        )  # fmt: skip
+        )
         (tmp_path / "claim.md").write_text(sentence)
         (document,) = documents([tmp_path / "claim.md"])
         return [one.why for one in of_claims.claims(known, document, tmp_path)]

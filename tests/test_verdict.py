@@ -15,15 +15,35 @@ from tracegen.measure.checks.evidence import Evidence
 from tracegen.measure.checks.verdict import checks_of
 
 TRACE: dict[str, Any] = {
-    "dropped": 0, "dropped_why": None, "skipped_passes": 0,
-    "ended": True, "unsealed_chunks": 0, "open_computes": 0, "not_monotone": 0, "zero_records": 0,
-    "clock": "monotonic", "clock_uneven_ns": 0,
-    "n_ops_short_of_threads": 0, "run_id": "00ff", "n_segments": 3, "n_misnamed": 0,
-    "event_cost_ns": 50.0, "clock_read_ns": 20.0, "hook_ns": {1: 100.0, 2: 120.0}, "copy_ns": {1: 90.0},
-    "hooks_inside": True, "processors_allowed": 2,
-    "faults_recorded": False, "faults_refused": None, "faults_lost": 0, "threads_without_faults": 0,
-    "requests_recorded": False, "requests_refused": None, "requests_unplaced": None, "requests_lost": 0,
-}  # fmt: skip
+    "dropped": 0,
+    "dropped_why": None,
+    "skipped_passes": 0,
+    "ended": True,
+    "unsealed_chunks": 0,
+    "open_computes": 0,
+    "not_monotone": 0,
+    "zero_records": 0,
+    "clock": "monotonic",
+    "clock_uneven_ns": 0,
+    "n_ops_short_of_threads": 0,
+    "run_id": "00ff",
+    "n_segments": 3,
+    "n_misnamed": 0,
+    "event_cost_ns": 50.0,
+    "clock_read_ns": 20.0,
+    "hook_ns": {1: 100.0, 2: 120.0},
+    "copy_ns": {1: 90.0},
+    "hooks_inside": True,
+    "processors_allowed": 2,
+    "faults_recorded": False,
+    "faults_refused": None,
+    "faults_lost": 0,
+    "threads_without_faults": 0,
+    "requests_recorded": False,
+    "requests_refused": None,
+    "requests_unplaced": None,
+    "requests_lost": 0,
+}
 
 
 BY_KEY = {check.key: made for check, made in zip(verdict.all_checks(), verdict._CHECKS, strict=True)}
@@ -299,9 +319,10 @@ def delayed(tables: dict[str, pd.DataFrame], delays: dict[int, list[int]]) -> di
             spans.loc[here & (spans["thread"] != thread).to_numpy(), "wait_ns"] += delay
     longer = passes["pass_id"].map({p: sum(by_thread) for p, by_thread in delays.items()}).fillna(0).astype("int64")
     passes = passes.assign(
-        end_ns=passes["end_ns"] + longer, run_delay_ns=passes["run_delay_ns"] + longer,
+        end_ns=passes["end_ns"] + longer,
+        run_delay_ns=passes["run_delay_ns"] + longer,
         counted_ns=passes["counted_ns"] + longer,
-    )  # fmt: skip
+    )
     return {**tables, "passes": passes, "spans": spans}
 
 
@@ -318,9 +339,12 @@ def test_of_threads_that_wait_for_processors_all_the_time_it_is_the_work_that_co
     """All wait at once, so that counting each wait for each of them leaves nothing: the share is no lower."""
     tables = hard_case()
     work = tables["spans"].groupby("pass_id")["work_ns"].sum()
-    drowned = {**tables, "passes": tables["passes"].assign(
-        run_delay_ns=tables["passes"]["run_delay_ns"].mask(tables["passes"]["pass_id"] > 0, 1_000_000)
-    )}  # fmt: skip
+    drowned = {
+        **tables,
+        "passes": tables["passes"].assign(
+            run_delay_ns=tables["passes"]["run_delay_ns"].mask(tables["passes"]["pass_id"] > 0, 1_000_000)
+        ),
+    }
     costs = pass_costs(drowned, TRACE).set_index("pass_id")
     assert (costs["undisturbed_ns"] > 0).all() and (costs["undisturbed_ns"] <= work[costs.index]).all()
     assert (costs["share"].to_numpy() >= pass_costs(tables, TRACE)["share"].to_numpy()).all()
@@ -477,16 +501,32 @@ OBSERVED = {  # the traced execution and the untraced ones, and what the check t
     "a little slower": (executed(1050), [executed(1000)], "warning", "generation 5.0 % slower"),
     "much slower": (executed(1110), [executed(1000)], "failed", "generation 11.0 % slower"),
     "slower beside a neighbour": (
-        executed(1110, others_share=0.05), [executed(1000)], "not checked", "not decided: generation 11.0 % slower"),
+        executed(1110, others_share=0.05),
+        [executed(1000)],
+        "not checked",
+        "not decided: generation 11.0 % slower",
+    ),
     "faster": (executed(800), [executed(1000)], "not checked", "not decided: generation 20.0 % faster (± 20.0 %)"),
     "within what untraced runs differ by": (
-        executed(1110), [executed(1000), executed(1100), executed(950)], "not checked", "3 untraced runs"),
+        executed(1110),
+        [executed(1000), executed(1100), executed(950)],
+        "not checked",
+        "3 untraced runs",
+    ),
     "slower than all of many": (
-        executed(1300), [executed(1000 + n) for n in range(10)], "failed", "generation 29.4 % slower"),
+        executed(1300),
+        [executed(1000 + n) for n in range(10)],
+        "failed",
+        "generation 29.4 % slower",
+    ),
     "lost in noise": (
-        executed(1000, others_share=0.9), [executed(900, others_share=0.9)], "not checked", "within the noise, which"),
+        executed(1000, others_share=0.9),
+        [executed(900, others_share=0.9)],
+        "not checked",
+        "within the noise, which",
+    ),
     "killed untraced": (executed(1000), [executed(1, failure="killed by SIGKILL")], "warning", "killed by SIGKILL"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("traced", "untraced", "state", "said"), OBSERVED.values(), ids=OBSERVED)

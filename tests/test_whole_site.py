@@ -328,8 +328,10 @@ def test_a_private_run_hides_prompt_answer_and_ids(project: Project) -> None:
             assert not found, f"{place}/{path}: {found}"
     kept = dict(readable(project.experiments / "private" / "runs" / "001"))  # the test can find what it looks for
     assert {path for path, text in kept.items() if secret.search(text)} == {
-        "run.json", "tables/tokens.parquet", "tables/touches.parquet"
-    }  # fmt: skip
+        "run.json",
+        "tables/tokens.parquet",
+        "tables/touches.parquet",
+    }
 
 
 # Bytes

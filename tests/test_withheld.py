@@ -41,14 +41,23 @@ def test_no_harmless_name_looks_secret() -> None:
 
 def test_what_of_the_environment_is_named() -> None:
     variables = {
-        "OMP_NUM_THREADS": "4", "GGML_UNKNOWN": "canary", "LLAMA_API_KEY": "canary", "LLAMA_ARG_HF_TOKEN": "canary",
-        "llama_password": "canary", "GGML_VK_VISIBLE_DEVICES": TOKEN, "GGML_SCHED_DEBUG": "https://a:canary@b",
-        "HOME": "/canary", "GGML_A/B": "1", f"KMP_{TOKEN}": "1",
-    }  # fmt: skip
+        "OMP_NUM_THREADS": "4",
+        "GGML_UNKNOWN": "canary",
+        "LLAMA_API_KEY": "canary",
+        "LLAMA_ARG_HF_TOKEN": "canary",
+        "llama_password": "canary",
+        "GGML_VK_VISIBLE_DEVICES": TOKEN,
+        "GGML_SCHED_DEBUG": "https://a:canary@b",
+        "HOME": "/canary",
+        "GGML_A/B": "1",
+        f"KMP_{TOKEN}": "1",
+    }
     assert withheld.environment(variables) == {
-        "OMP_NUM_THREADS": "4", "GGML_UNKNOWN": WITHHELD, "GGML_VK_VISIBLE_DEVICES": WITHHELD,
+        "OMP_NUM_THREADS": "4",
+        "GGML_UNKNOWN": WITHHELD,
+        "GGML_VK_VISIBLE_DEVICES": WITHHELD,
         "GGML_SCHED_DEBUG": WITHHELD,
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(
@@ -102,13 +111,26 @@ SIGNS = "aB3" * 12  # 36 letters and digits, as tokens have them
 @pytest.mark.parametrize(
     "token",
     [
-        f"hf_{SIGNS[:34]}", f"npm_{SIGNS}", "ASIA" + "A1B2" * 4, "AKIA" + "A1B2" * 4,
+        f"hf_{SIGNS[:34]}",
+        f"npm_{SIGNS}",
+        "ASIA" + "A1B2" * 4,
+        "AKIA" + "A1B2" * 4,
         f"SG.{SIGNS[:22]}.{SIGNS}-_{SIGNS[:5]}",
-        f"sk_live_{SIGNS[:24]}", f"rk_live_{SIGNS[:24]}", f"pypi-AgEIcHlwaS5vcmc{SIGNS}", f"pypi-{SIGNS}",
-        f"dckr_pat_{SIGNS[:27]}", f"ya29.a0{SIGNS}-_", f"sk-{SIGNS}", f"ghp_{SIGNS}", f"github_pat_{SIGNS}",
-        f"glpat-{SIGNS[:20]}", f"xoxb-{SIGNS}", f"AIza{SIGNS[:35]}", f"eyJ{SIGNS}.{SIGNS}.{SIGNS}",
+        f"sk_live_{SIGNS[:24]}",
+        f"rk_live_{SIGNS[:24]}",
+        f"pypi-AgEIcHlwaS5vcmc{SIGNS}",
+        f"pypi-{SIGNS}",
+        f"dckr_pat_{SIGNS[:27]}",
+        f"ya29.a0{SIGNS}-_",
+        f"sk-{SIGNS}",
+        f"ghp_{SIGNS}",
+        f"github_pat_{SIGNS}",
+        f"glpat-{SIGNS[:20]}",
+        f"xoxb-{SIGNS}",
+        f"AIza{SIGNS[:35]}",
+        f"eyJ{SIGNS}.{SIGNS}.{SIGNS}",
     ],
-)  # fmt: skip
+)
 def test_tokens_of_services_are_withheld_wherever_they_stand(token: str) -> None:
     for before, after in (
         ("", ""),
@@ -130,12 +152,15 @@ def test_tokens_of_services_are_withheld_wherever_they_stand(token: str) -> None
         ("it sent Authorization: hunter2", f"it sent Authorization: {WITHHELD}"),
         ('{"authorization": "Digest a=b, c", "n": 1}', f'{{"authorization": "{WITHHELD}", "n": 1}}'),
         ("Authorization: Basic YTpi\nnext", f"Authorization: {WITHHELD}\nnext"),
-        ("why Bearer abcdefgh?", f"why Bearer {WITHHELD}?"), ("why bearer ab12?", f"why bearer {WITHHELD}?"),
-        ("and Basic dXNlcjpwYXNz.", f"and Basic {WITHHELD}."), ("basic YWRhOmFkYQ==", f"basic {WITHHELD}"),
-        ("Server=x;Uid=ada;Pwd=hunter2;", f"Server=x;Uid=ada;Pwd={WITHHELD};"), ("pwd = 'a b'", f"pwd = {WITHHELD}"),
+        ("why Bearer abcdefgh?", f"why Bearer {WITHHELD}?"),
+        ("why bearer ab12?", f"why bearer {WITHHELD}?"),
+        ("and Basic dXNlcjpwYXNz.", f"and Basic {WITHHELD}."),
+        ("basic YWRhOmFkYQ==", f"basic {WITHHELD}"),
+        ("Server=x;Uid=ada;Pwd=hunter2;", f"Server=x;Uid=ada;Pwd={WITHHELD};"),
+        ("pwd = 'a b'", f"pwd = {WITHHELD}"),
         ("DB_PASSWORD=hunter2 x", f"DB_PASSWORD={WITHHELD} x"),
     ],
-)  # fmt: skip
+)
 def test_credentials_in_a_text(said: str, kept: str) -> None:
     assert withheld.text(said) == kept == withheld.text(kept)
 
@@ -143,19 +168,44 @@ def test_credentials_in_a_text(said: str, kept: str) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        "hf_model.gguf", "/models/hf_SmolLM2Instruct135M.gguf", f"hf_{SIGNS[:29]}.gguf", "hf_hub_download",
+        "hf_model.gguf",
+        "/models/hf_SmolLM2Instruct135M.gguf",
+        f"hf_{SIGNS[:29]}.gguf",
+        "hf_hub_download",
         "npm_config_registry",
-        "Asian", "ASIA and EUROPE", "ASIAPACIFIC", "The SG. is high", "SG.", "MSG.length.of.the.text", "ya29",
-        "ya29.", "ya29.x",
-        "pypi-server", "pypi-server-of-the-institute-in-berlin", "pypi", "dckr_pat_", "sk_live_", "risk_live_",
+        "Asian",
+        "ASIA and EUROPE",
+        "ASIAPACIFIC",
+        "The SG. is high",
+        "SG.",
+        "MSG.length.of.the.text",
+        "ya29",
+        "ya29.",
+        "ya29.x",
+        "pypi-server",
+        "pypi-server-of-the-institute-in-berlin",
+        "pypi",
+        "dckr_pat_",
+        "sk_live_",
+        "risk_live_",
         "task_live_x",
-        "disk-usage-of-the-whole-model", "authorization", "its Authorization: ", "unauthorized", "bearer of news",
+        "disk-usage-of-the-whole-model",
+        "authorization",
+        "its Authorization: ",
+        "unauthorized",
+        "bearer of news",
         "Bearer of",
-        "basic arithmetic", "Basic understanding of it", "Basic 4-bit-quantization", "PWD=/home/x", "OLDPWD=/a",
-        "pwd", "Pwd=",
-        "forgotten passwords", "Does a prompt of 8 tokens = 8 passes?",
+        "basic arithmetic",
+        "Basic understanding of it",
+        "Basic 4-bit-quantization",
+        "PWD=/home/x",
+        "OLDPWD=/a",
+        "pwd",
+        "Pwd=",
+        "forgotten passwords",
+        "Does a prompt of 8 tokens = 8 passes?",
     ],
-)  # fmt: skip
+)
 def test_ordinary_words_are_no_secrets(said: str) -> None:
     assert withheld.text(said) == said
 
@@ -168,9 +218,20 @@ def test_a_model_whose_name_begins_as_a_token_keeps_it_everywhere() -> None:
     assert privacy.scrub(facts)["model"] == {"file": "hf_SmolLM2Instruct135M.gguf"}
 
 
-@pytest.mark.parametrize("word", ["key" * 40_000, "x-key" * 5_000, "?key" * 20_000, "://" * 30_000, "eyJ" * 30_000,
-                                  "bearer " * 20_000, "Basic a" + "a" * 90_000, "authorization: " * 9_000,
-                                  "pwd" * 30_000])  # fmt: skip
+@pytest.mark.parametrize(
+    "word",
+    [
+        "key" * 40_000,
+        "x-key" * 5_000,
+        "?key" * 20_000,
+        "://" * 30_000,
+        "eyJ" * 30_000,
+        "bearer " * 20_000,
+        "Basic a" + "a" * 90_000,
+        "authorization: " * 9_000,
+        "pwd" * 30_000,
+    ],
+)
 def test_a_long_argument_takes_no_time(word: str) -> None:
     begin = time.process_time()
     withheld.words(["program", word, f"://{word}", f"{word}:"])
@@ -189,13 +250,21 @@ def test_secrets_that_a_program_was_given() -> None:
 
 def test_metadata_of_a_model() -> None:
     metadata = {
-        "my.api_key": "canary", "auth.token": "canary", "tokenizer.ggml.pre": "bpe", "general.author": "Ada",
-        "llama.attention.key_length": 64, "general.url": "https://a:canary@b/c", "x": [f"see {TOKEN}"],
-    }  # fmt: skip
+        "my.api_key": "canary",
+        "auth.token": "canary",
+        "tokenizer.ggml.pre": "bpe",
+        "general.author": "Ada",
+        "llama.attention.key_length": 64,
+        "general.url": "https://a:canary@b/c",
+        "x": [f"see {TOKEN}"],
+    }
     kept = withheld.metadata(metadata)
     assert "canary" not in json.dumps(kept)
     assert {key: kept[key] for key in ("tokenizer.ggml.pre", "general.author", "llama.attention.key_length")} == {
-        "tokenizer.ggml.pre": "bpe", "general.author": "Ada", "llama.attention.key_length": 64}  # fmt: skip
+        "tokenizer.ggml.pre": "bpe",
+        "general.author": "Ada",
+        "llama.attention.key_length": 64,
+    }
 
 
 def test_a_run_that_was_stored_before_is_read_without_its_secrets(tmp_path: Path) -> None:

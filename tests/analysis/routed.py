@@ -18,9 +18,14 @@ def chosen_of(choices: Choices, sequences: list[int] | None = None) -> pd.DataFr
     sequence = np.zeros(len(choices), dtype=int) if sequences is None else np.array(sequences)
     return pd.DataFrame(
         {
-            "pass_id": token, "row": 0, "sequence": pd.array(sequence[token], dtype="Int32"), "layer": layer,
-            "rank": rank, "expert": choices.ravel()}
-    )  # fmt: skip
+            "pass_id": token,
+            "row": 0,
+            "sequence": pd.array(sequence[token], dtype="Int32"),
+            "layer": layer,
+            "rank": rank,
+            "expert": choices.ravel(),
+        }
+    )
 
 
 def run_of(prompt: Choices | None, generated: Choices | None, n_experts: int) -> dict[str, pd.DataFrame]:

@@ -26,8 +26,11 @@ def summarised(tables: dict[str, pd.DataFrame]) -> summary.Summary:
 def test_load_and_warmup_are_not_measured() -> None:
     assert list(passes.measured(CASE)["kind"]) == ["prompt", *["generate"] * 5]
     assert passes.labels(CASE) == {
-        0: "load", 1: "warm-up", 2: "prompt → token 0", **{k + 2: f"token {k}" for k in range(1, 6)},
-    }  # fmt: skip
+        0: "load",
+        1: "warm-up",
+        2: "prompt → token 0",
+        **{k + 2: f"token {k}" for k in range(1, 6)},
+    }
 
 
 def test_touched_bytes_equal_a_count_of_single_bytes() -> None:
@@ -35,8 +38,10 @@ def test_touched_bytes_equal_a_count_of_single_bytes() -> None:
     assert coverage.touched_file_bytes(measured_ranges(HARD)) == len(touched) == 512 + 1024 + 4608
     use = coverage.tensor_use(HARD, measured_ranges(HARD), measured_unseen(HARD)).set_index("name")
     assert use["touched_bytes"].to_dict() == {
-        "token_embd.weight": 4 * 128, "blk.0.ffn_gate_inp.weight": 1024, "blk.0.ffn_gate_exps.weight": 4608,
-    }  # fmt: skip
+        "token_embd.weight": 4 * 128,
+        "blk.0.ffn_gate_inp.weight": 1024,
+        "blk.0.ffn_gate_exps.weight": 4608,
+    }
     assert use["memory"].to_dict()["blk.0.ffn_gate_exps.weight"] == "copied"
 
 

@@ -41,16 +41,25 @@ def bounds(layers: pd.DataFrame, **machine: Any) -> dict[str, str | None]:
 def test_each_bound_by_hand() -> None:
     """Memory gives 1 byte a ns, the caches hold 100 bytes; two threads work 1,000 ns each."""
     layers = a_table(
-        an_op("MUL_MAT", 0, 800, 2000, 1000), an_op("LESS", 1, 799, 2000, 1000),
-        an_op("ADD", 2, 0, 2000, 0, buffer_bytes=900), an_op("ROPE", 3, 900, 2000, 2000),
-        an_op("NORM", 4, 900, 2000, 0), an_op("SCALE", 5, 1500, 2000, 0), an_op("UNKNOWN", 6, None, 2000, 0),
+        an_op("MUL_MAT", 0, 800, 2000, 1000),
+        an_op("LESS", 1, 799, 2000, 1000),
+        an_op("ADD", 2, 0, 2000, 0, buffer_bytes=900),
+        an_op("ROPE", 3, 900, 2000, 2000),
+        an_op("NORM", 4, 900, 2000, 0),
+        an_op("SCALE", 5, 1500, 2000, 0),
+        an_op("UNKNOWN", 6, None, 2000, 0),
         faults={4: 1000},
-    )  # fmt: skip
+    )
     assert layers["op"].tolist() == ["ADD", "LESS", "MUL_MAT", "NORM", "ROPE", "SCALE"]
     table = bandwidth.summed(layers, ("op", "dtype"), bandwidth.Machine(1e9, 100, 1, 5000.0)).set_index("op")
     assert table["bytes_per_second"].to_dict() == {
-        "MUL_MAT": 8e8, "LESS": 7.99e8, "ADD": 9e8, "ROPE": 9e8, "NORM": 1.8e9, "SCALE": 1.5e9
-    }  # fmt: skip
+        "MUL_MAT": 8e8,
+        "LESS": 7.99e8,
+        "ADD": 9e8,
+        "ROPE": 9e8,
+        "NORM": 1.8e9,
+        "SCALE": 1.5e9,
+    }
     assert table.loc["MUL_MAT", "dtype"] == "Q8_0" and pd.isna(table.loc["ADD", "dtype"])
     waiting = {"ROPE": "waiting", "NORM": "waiting"}
     assert bounds(layers) == {"MUL_MAT": "memory", "LESS": None, "ADD": None, "SCALE": "caches", **waiting}
@@ -148,9 +157,15 @@ def test_the_array_is_larger_than_the_caches(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    "rate", [{}, {"threads": [], "bytes_per_second": []}, {"threads": [1], "bytes_per_second": []},
-             {"threads": [1], "bytes_per_second": [-5]}, {"threads": [1], "bytes_per_second": ["x"]}]
-)  # fmt: skip
+    "rate",
+    [
+        {},
+        {"threads": [], "bytes_per_second": []},
+        {"threads": [1], "bytes_per_second": []},
+        {"threads": [1], "bytes_per_second": [-5]},
+        {"threads": [1], "bytes_per_second": ["x"]},
+    ],
+)
 def test_a_damaged_rate_is_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rate: object) -> None:
     path, new = tmp_path / "rate.json", {"threads": [1], "bytes_per_second": [7]}
     monkeypatch.setattr(memory_rate, "measure", lambda _: new)

@@ -57,25 +57,48 @@ def played(ops: Ops) -> tuple[Tables, list[int]]:
                 work[i] += part.length
                 fault[i] += part.fault
                 if part.fault:
-                    faults.append(dict(
-                        fault=len(faults), pass_id=3, node=node, thread=i, file=0, offset=0, kind="minor",
-                        begin_ns=now + part.before, duration_ns=part.fault,
-                    ))  # fmt: skip
+                    faults.append(
+                        dict(
+                            fault=len(faults),
+                            pass_id=3,
+                            node=node,
+                            thread=i,
+                            file=0,
+                            offset=0,
+                            kind="minor",
+                            begin_ns=now + part.before,
+                            duration_ns=part.fault,
+                        )
+                    )
                 if number + 1 < len(stretches):
                     inside[i] += waited
-                    barriers.append(dict(
-                        pass_id=3, node=node, thread=i, barrier=number, begin_ns=now + part.length, duration_ns=waited
-                    ))  # fmt: skip
+                    barriers.append(
+                        dict(
+                            pass_id=3,
+                            node=node,
+                            thread=i,
+                            barrier=number,
+                            begin_ns=now + part.length,
+                            duration_ns=waited,
+                        )
+                    )
                 else:
                     wait[i] = waited
             now += opens
         expected += behind.tolist()
         spans += [
             dict(
-                pass_id=3, node=node, thread=i, begin_ns=begin, work_ns=int(work[i]), barrier_ns=int(inside[i]),
-                wait_ns=int(wait[i]), fault_ns=int(fault[i]))
+                pass_id=3,
+                node=node,
+                thread=i,
+                begin_ns=begin,
+                work_ns=int(work[i]),
+                barrier_ns=int(inside[i]),
+                wait_ns=int(wait[i]),
+                fault_ns=int(fault[i]),
+            )
             for i in range(n_threads)
-        ]  # fmt: skip
+        ]
         now += 7  # between two operations
     tables = {name: contract.frame(name, rows) for name, rows in (("spans", spans), ("faults", faults))}
     return {**tables, "barriers": contract.frame("barriers", barriers)}, expected

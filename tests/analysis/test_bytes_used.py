@@ -95,9 +95,14 @@ def test_rows_with_holes_between_them_are_ranges_of_their_own(n_rows: int) -> No
     one = nodes[at].iloc[0]
     stride = 2 * int(one["nb1"])
     tables = changed(
-        "graph_nodes", at, ne1=n_rows, nb1=stride, nb2=stride * n_rows, nb3=stride * n_rows,
+        "graph_nodes",
+        at,
+        ne1=n_rows,
+        nb1=stride,
+        nb2=stride * n_rows,
+        nb3=stride * n_rows,
         size_bytes=stride * (n_rows - 1) + int(one["nb1"]),
-    )  # fmt: skip
+    )
     used = accesses.ranges(tables, [3])
     mine = used[used["source_name"] == name].drop_duplicates(["begin", "end"])
     offset = int(weights.loc[weights["name"] == name, "offset"].iloc[0])
@@ -153,9 +158,15 @@ def test_a_tensor_in_the_mapping_and_copied_counts_in_both() -> None:
 def _tensor(number: int, offset: int, size: int, component: str) -> dict[str, object]:
     shape = {f"ne{i}": 1 for i in range(4)}
     return dict(
-        tensor=number, name=f"t{number}", file=0, offset=offset, size_bytes=size, dtype="F16", component=component,
+        tensor=number,
+        name=f"t{number}",
+        file=0,
+        offset=offset,
+        size_bytes=size,
+        dtype="F16",
+        component=component,
         **shape,
-    )  # fmt: skip
+    )
 
 
 def test_a_group_is_unknown_where_one_of_its_tensors_is() -> None:

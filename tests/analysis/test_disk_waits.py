@@ -133,10 +133,16 @@ def test_waiting_by_expert_against_equal_parts_of_its_tensors() -> None:
     size, passes = int(CASE["files"]["size_bytes"].iloc[0]), list(measured(CASE)["pass_id"])
     rows = [
         dict(
-            fault=i, pass_id=int(chosen.choice(passes)), file=0, offset=int(chosen.integers(size)), begin_ns=i,
-            kind=str(chosen.choice(["minor", "major"])), duration_ns=int(chosen.integers(1, 10_000)))
+            fault=i,
+            pass_id=int(chosen.choice(passes)),
+            file=0,
+            offset=int(chosen.integers(size)),
+            begin_ns=i,
+            kind=str(chosen.choice(["minor", "major"])),
+            duration_ns=int(chosen.integers(1, 10_000)),
+        )
         for i in range(400)
-    ]  # fmt: skip
+    ]
     tables = {**CASE, "faults": contract.frame("faults", rows)}
     tensors = tables["tensors"][tables["tensors"]["name"].str.contains("exps").to_numpy(bool)].to_dict("records")
     expected: dict[tuple[int, int], list[Any]] = {}

@@ -86,9 +86,10 @@ def test_layers_that_know_nothing_of_each_other_are_not_above_chance() -> None:
     for seed in range(200):
         n = 150
         choices = (
-            uneven(seed, n, 2, 8, 2, 0.9) if seed % 2 else np.concatenate(
-                [sticky(seed, n, 1, 8, 2, 0.6), sticky(seed + 500, n, 1, 8, 2, 0.6)], axis=1)
-        )  # fmt: skip
+            uneven(seed, n, 2, 8, 2, 0.9)
+            if seed % 2
+            else np.concatenate([sticky(seed, n, 1, 8, 2, 0.6), sticky(seed + 500, n, 1, 8, 2, 0.6)], axis=1)
+        )
         found += bool(told(chosen_of(choices), {0: 8, 1: 8})["p"].iloc[0] < chance.LEVEL)
     assert 3 <= found <= 19
 

@@ -73,7 +73,7 @@ def test_margins_that_no_weights_have_are_not_applicable() -> None:
         (lambda *a: uneven(*a, lasting=0.95), 400, 8, 2),
         (lambda *a: sticky(*a, stay=0.5), 260, 16, 2),
     ],
-)  # fmt: skip
+)
 def test_chance_is_rarely_called_a_pair(make: object, n: int, size: int, k: int) -> None:
     """Random, uneven and lasting choices: at most 5 % of 40 runs have a pair; 6 or more have a probability of 0.01."""
     found = [pairs(chosen_of(make(seed, n, 3, size, k)), dict.fromkeys(range(3), size)) for seed in range(40)]  # type: ignore[operator]

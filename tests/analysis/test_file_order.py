@@ -8,10 +8,14 @@ from tracegen.analysis import file_order
 
 TENSORS = pd.DataFrame(
     {
-        "tensor": [0, 1, 2, 3, 4], "file": 0, "offset": [100, 164, 228, 324, 356], "size_bytes": [64, 40, 96, 32, 8],
+        "tensor": [0, 1, 2, 3, 4],
+        "file": 0,
+        "offset": [100, 164, 228, 324, 356],
+        "size_bytes": [64, 40, 96, 32, 8],
         "component": ["output", "ffn_up", "attention_q", "embedding", "ffn_up"],
-        "layer": pd.array([None, 1, 0, None, 1], dtype="Int32")}
-)  # fmt: skip
+        "layer": pd.array([None, 1, 0, None, 1], dtype="Int32"),
+    }
+)
 
 
 def touched(*rows: tuple[int, int, int]) -> pd.DataFrame:
@@ -78,8 +82,10 @@ def test_the_model_of_a_run_that_is_most_like_the_file() -> None:
     same = file_order.pairs(RUN, OTHER)
     assert same["alike"].all()
     assert same.set_index("name")[["tensor_run", "tensor"]].to_dict("index") == {
-        "a": {"tensor_run": 0, "tensor": 2}, "b": {"tensor_run": 1, "tensor": 1}, "c": {"tensor_run": 2, "tensor": 0},
-    }  # fmt: skip
+        "a": {"tensor_run": 0, "tensor": 2},
+        "b": {"tensor_run": 1, "tensor": 1},
+        "c": {"tensor_run": 2, "tensor": 0},
+    }
     draft = file_order.pairs(RUN, tensors((0, "b", 0, 32, 4), (1, "a", 0, 64, 4)))
     assert draft["alike"].all() and set(draft["tensor_run"]) == {3, 4}
 
@@ -88,8 +94,10 @@ def test_differences() -> None:
     assert not file_order.pairs(RUN, OTHER.assign(ne0=1, ne1=OTHER["ne0"])).set_index("name")["alike"].any()
     assert not file_order.pairs(RUN, OTHER.assign(dtype="I32"))["alike"].any()
     assert file_order.pairs(RUN, OTHER.iloc[:2]).set_index("name")["alike"].to_dict() == {
-        "a": False, "b": True, "c": True,
-    }  # fmt: skip
+        "a": False,
+        "b": True,
+        "c": True,
+    }
     assert not file_order.pairs({name: table.iloc[:0] for name, table in RUN.items()}, OTHER)["alike"].any()
 
 
@@ -101,5 +109,7 @@ def test_accesses_move_with_their_tensors_into_one_file() -> None:
     ).astype({"tensor": "Int32"})
     moved = file_order.placed(RUN, accesses, same, pd.Series({0: 32, 1: 64, 2: 160}))
     assert moved[["tensor", "file", "begin", "end"]].to_numpy().tolist() == [
-        [2, 0, 160, 200], [1, 0, 74, 84], [0, 0, 32, 40],
-    ]  # fmt: skip
+        [2, 0, 160, 200],
+        [1, 0, 74, 84],
+        [0, 0, 32, 40],
+    ]

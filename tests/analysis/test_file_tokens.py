@@ -17,9 +17,12 @@ from tracegen.contract import tables as contract
 Tables = dict[str, pd.DataFrame]
 MOE = scaled_case(4, 3, moe=True, splits=2, threads=2)
 CASES = {
-    "experts in two files": MOE, "dense": scaled_case(3, 5), "faults": with_faults(MOE),
-    "requests": with_requests(with_faults(scaled_case(5, 2, threads=3))), "one token": scaled_case(0, 2),
-}  # fmt: skip
+    "experts in two files": MOE,
+    "dense": scaled_case(3, 5),
+    "faults": with_faults(MOE),
+    "requests": with_requests(with_faults(scaled_case(5, 2, threads=3))),
+    "one token": scaled_case(0, 2),
+}
 RANGES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.integers(1, 25)), max_size=8)
 
 
@@ -68,9 +71,11 @@ def test_neighbours_that_are_alike_share_a_row(of: list[tuple[bool, bool, int]],
     """Each pass: whether it is of the prompt, whether it waited for nothing, and what it touched."""
     passes = contract.frame(
         "passes",
-        [dict(pass_id=5 + i, graph=0, kind="prompt" if of_prompt else "generate", begin_ns=i, end_ns=i + 1)
-         for i, (of_prompt, _, _) in enumerate(of)],
-    )  # fmt: skip
+        [
+            dict(pass_id=5 + i, graph=0, kind="prompt" if of_prompt else "generate", begin_ns=i, end_ns=i + 1)
+            for i, (of_prompt, _, _) in enumerate(of)
+        ],
+    )
     quiet = pd.Series({5 + i: is_quiet for i, (_, is_quiet, _) in enumerate(of)}, dtype="bool")
     alike = pd.Series({5 + i: number for i, (_, _, number) in enumerate(of)}, dtype="int64")
     table = file_tokens.rows({"passes": passes}, quiet, alike, most).to_dict("records")

@@ -16,9 +16,15 @@ def a_table(*sizes_and_touches: tuple[int, int]) -> pd.DataFrame:
     sizes = [size for size, _ in sizes_and_touches]
     tensors = pd.DataFrame(
         {
-            "tensor": n, "name": [f"t{i}" for i in n], "file": 0, "offset": [sum(sizes[:i]) for i in n],
-            "size_bytes": sizes, "component": "other", "layer": pd.array([None] * len(sizes), dtype="Int32")}
-    )  # fmt: skip
+            "tensor": n,
+            "name": [f"t{i}" for i in n],
+            "file": 0,
+            "offset": [sum(sizes[:i]) for i in n],
+            "size_bytes": sizes,
+            "component": "other",
+            "layer": pd.array([None] * len(sizes), dtype="Int32"),
+        }
+    )
     accesses = [(i, 0, 1) for i, (_, touched) in enumerate(sizes_and_touches) for _ in range(touched)]
     return kept_tensors.kept(tensors, pd.DataFrame(accesses, columns=["tensor", "begin", "end"]))
 

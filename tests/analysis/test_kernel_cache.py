@@ -29,11 +29,20 @@ def with_reads(tables: Tables, pages: list[tuple[int, int]]) -> Tables:
     passes = tables["passes"].set_index("pass_id")
     rows: list[dict[str, Any]] = [
         dict(
-            request=number, device="254:0", place=page * PAGE, size_bytes=PAGE, file_bytes=PAGE, kind="read",
-            issue_ns=int(passes.loc[pass_id, "begin_ns"]), duration_ns=10, pass_id=pass_id, file=0, offset=page * PAGE,
+            request=number,
+            device="254:0",
+            place=page * PAGE,
+            size_bytes=PAGE,
+            file_bytes=PAGE,
+            kind="read",
+            issue_ns=int(passes.loc[pass_id, "begin_ns"]),
+            duration_ns=10,
+            pass_id=pass_id,
+            file=0,
+            offset=page * PAGE,
         )
         for number, (pass_id, page) in enumerate(sorted(pages))
-    ]  # fmt: skip
+    ]
     return {**tables, "requests": contract.frame("requests", rows)}
 
 

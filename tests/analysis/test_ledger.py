@@ -28,11 +28,16 @@ def tables(loaded: set[int], at_end: set[int]) -> dict[str, pd.DataFrame]:
         "files": pd.DataFrame({"file": [0], "axis_begin": [0], "size_bytes": [FILE]}),
         "tensors": pd.DataFrame(
             {
-                "tensor": [0, 1, 2], "file": 0, "offset": BEGINS, "size_bytes": SIZES,
+                "tensor": [0, 1, 2],
+                "file": 0,
+                "offset": BEGINS,
+                "size_bytes": SIZES,
                 "layer": pd.array([0, 0, 1], "Int32"),
-                "component": ["norm", "router", "norm"]}),
+                "component": ["norm", "router", "norm"],
+            }
+        ),
         "residency": pd.DataFrame(runs, columns=["pass_id", "file", "first_page", "n_pages"]),
-    }  # fmt: skip
+    }
 
 
 def ranges(rows: list[tuple[int, int, int, str]]) -> pd.DataFrame:
@@ -63,10 +68,15 @@ def test_each_byte_is_in_its_columns(rows: list[tuple[int, int, int, str]], load
     for tensor in range(3):
         own = set(range(BEGINS[tensor], BEGINS[tensor] + SIZES[tensor]))
         expected = {
-            "size_bytes": own, "touched_bytes": own & disk, "copied_bytes": own & copied, "loaded_bytes": own & there,
-            "waste_bytes": own & there - disk, "resident_bytes": own & left, "gone_bytes": own & disk - left,
+            "size_bytes": own,
+            "touched_bytes": own & disk,
+            "copied_bytes": own & copied,
+            "loaded_bytes": own & there,
+            "waste_bytes": own & there - disk,
+            "resident_bytes": own & left,
+            "gone_bytes": own & disk - left,
             "copied_resident_bytes": own & copied & left,
-        }  # fmt: skip
+        }
         assert {name: int(table.loc[tensor, name]) for name in ledger.SUMS} == {k: len(v) for k, v in expected.items()}
 
 

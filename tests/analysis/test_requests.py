@@ -34,10 +34,15 @@ def request(issue: int, **more: Any) -> dict[str, Any]:
 SPANS = st.lists(st.tuples(st.integers(0, 20), st.integers(1, 40), st.booleans()), min_size=4, max_size=4)
 READS = st.lists(
     st.tuples(
-        st.integers(0, 200), st.one_of(st.none(), st.integers(0, 90)), st.integers(1, 9), st.integers(0, 9),
-        st.booleans(), st.sampled_from((None, 0, 1, 2, 3))),
+        st.integers(0, 200),
+        st.one_of(st.none(), st.integers(0, 90)),
+        st.integers(1, 9),
+        st.integers(0, 9),
+        st.booleans(),
+        st.sampled_from((None, 0, 1, 2, 3)),
+    ),
     max_size=12,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=50)
@@ -51,10 +56,15 @@ def test_passes_and_their_requests_are_what_each_nanosecond_says(spans: Any, rea
         passes.append(dict(pass_id=number, kind=kind, kind_basis="recorded", begin_ns=begin, end_ns=end))
     rows = [
         request(
-            issue, duration_ns=duration, size_bytes=n * 512, file_bytes=min(n, of_file) * 512,
-            kind="ahead" if ahead else "read", pass_id=pass_id)
+            issue,
+            duration_ns=duration,
+            size_bytes=n * 512,
+            file_bytes=min(n, of_file) * 512,
+            kind="ahead" if ahead else "read",
+            pass_id=pass_id,
+        )
         for issue, duration, n, of_file, ahead, pass_id in reads
-    ]  # fmt: skip
+    ]
     tables = with_rows({**SMALL, "passes": contract.frame("passes", passes)}, rows)
     table = requests.by_pass(tables)
     expected = [row for row in passes if row["kind"] in ("prompt", "generate") and row["end_ns"] is not None]
@@ -81,8 +91,16 @@ def same(found: Any, expected: float | None) -> None:
     assert pd.isna(found) if expected is None else found == pytest.approx(expected)
 
 
-@given(st.lists(st.tuples(st.sampled_from((512, 4096, 4097, 16384, 1 << 22, (1 << 22) + 1, 9 << 20)),
-                          st.one_of(st.none(), st.integers(1, 99)), st.integers(0, 5)), max_size=20))  # fmt: skip
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from((512, 4096, 4097, 16384, 1 << 22, (1 << 22) + 1, 9 << 20)),
+            st.one_of(st.none(), st.integers(1, 99)),
+            st.integers(0, 5),
+        ),
+        max_size=20,
+    )
+)
 def test_classes_of_sizes_hold_what_is_no_larger(reads: list[tuple[int, int | None, int]]) -> None:
     rows = [
         request(i, size_bytes=size, duration_ns=duration, pass_id=pass_id)
@@ -153,16 +171,25 @@ PAGES_OF_SMALL = int(SMALL["files"]["size_bytes"].iloc[0]) // PAGE
 
 
 @settings(max_examples=15)
-@given(st.lists(st.tuples(st.integers(0, PAGES_OF_SMALL - 1), st.integers(1, 40), st.sampled_from((None, 1, 2, 3, 5))),
-                max_size=10))  # fmt: skip
+@given(
+    st.lists(
+        st.tuples(st.integers(0, PAGES_OF_SMALL - 1), st.integers(1, 40), st.sampled_from((None, 1, 2, 3, 5))),
+        max_size=10,
+    )
+)
 def test_the_use_of_a_few_requests_is_what_each_page_says(reads: list[tuple[int, int, int | None]]) -> None:
     size = int(SMALL["files"]["size_bytes"].iloc[0])
     rows = [
         request(
-            i, file=0, offset=first * PAGE, size_bytes=n * PAGE, file_bytes=min(n * PAGE, size - first * PAGE),
-            pass_id=pass_id)
+            i,
+            file=0,
+            offset=first * PAGE,
+            size_bytes=n * PAGE,
+            file_bytes=min(n * PAGE, size - first * PAGE),
+            pass_id=pass_id,
+        )
         for i, (first, n, pass_id) in enumerate(reads)
-    ]  # fmt: skip
+    ]
     tables = with_rows(SMALL, rows)
     assert requests.use_by_pass(tables, PAGE)[USE].values.tolist() == use_by_hand(tables, PAGE)
 

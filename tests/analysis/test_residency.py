@@ -68,13 +68,21 @@ def test_shares_are_means_of_a_row_and_neighbours_are_joined() -> None:
     rows = pd.DataFrame({"pass_id": [0, 1, 2, 3, 4], "row": [0, 1, 1, 2, 2], "n_passes": [1, 2, 2, 2, 2]})
     cells = pd.DataFrame(
         [
-            (0, 0, 0, 10, 10), (0, 1, 10, 20, 10), (0, 2, 20, 30, 0),
-            (1, 0, 0, 10, 10), (1, 1, 10, 20, 0), (1, 2, 20, 30, 0),
-            (2, 0, 0, 10, 0), (2, 1, 10, 20, 0), (2, 2, 20, 30, 1),
-            (3, 0, 0, 10, 10), (3, 1, 10, 20, 0), (3, 2, 20, 30, 0),  # after pass 4 nothing was in memory
+            (0, 0, 0, 10, 10),
+            (0, 1, 10, 20, 10),
+            (0, 2, 20, 30, 0),
+            (1, 0, 0, 10, 10),
+            (1, 1, 10, 20, 0),
+            (1, 2, 20, 30, 0),
+            (2, 0, 0, 10, 0),
+            (2, 1, 10, 20, 0),
+            (2, 2, 20, 30, 1),
+            (3, 0, 0, 10, 10),
+            (3, 1, 10, 20, 0),
+            (3, 2, 20, 30, 0),  # after pass 4 nothing was in memory
         ],
         columns=["pass_id", "bin", "begin", "end", "resident_bytes"],
-    )  # fmt: skip
+    )
     shares = joined_shares(cells, rows, 8)
     assert shares.values.tolist() == [[0, 7, 0, 20], [1, 3, 0, 10], [1, 0, 20, 30], [2, 3, 0, 10]]
 
@@ -115,10 +123,13 @@ def test_the_memory_page_shows_what_was_there() -> None:
 PLACES = [(0, 5, 3 * PAGE + 1), (0, 3 * PAGE + 1, 3 * PAGE + 9), (0, 6 * PAGE, SIZES[0]), (1, 7, 5 * PAGE)]
 TENSORS = pd.DataFrame(
     {
-        "tensor": range(4), "file": [file for file, *_ in PLACES], "offset": [begin for _, begin, _ in PLACES],
+        "tensor": range(4),
+        "file": [file for file, *_ in PLACES],
+        "offset": [begin for _, begin, _ in PLACES],
         "size_bytes": [end - begin for _, begin, end in PLACES],
-        "component": ["attention_q", "attention_k", "norm", "norm"]}
-)  # fmt: skip
+        "component": ["attention_q", "attention_k", "norm", "norm"],
+    }
+)
 PASSES = pd.DataFrame({"pass_id": [0, 1, 2], "end_ns": pd.array([5, 6, None], dtype="Int64")})
 TABLES = {"tensors": TENSORS, "passes": PASSES}
 

@@ -13,9 +13,12 @@ TOUCHED = [min(size, 2) for size in SIZES]  # by `accesses`
 ENDS = np.cumsum(SIZES)
 CUT = pd.DataFrame(
     {
-        "tensor": [0, 0, 1, 2, 2], "expert": pd.array([0, 1, None, 0, 1], dtype="Int64"),
-        "begin": ENDS - SIZES, "end": ENDS}
-)  # fmt: skip
+        "tensor": [0, 0, 1, 2, 2],
+        "expert": pd.array([0, 1, None, 0, 1], dtype="Int64"),
+        "begin": ENDS - SIZES,
+        "end": ENDS,
+    }
+)
 # Operations: number of the pass less that of the one before, the item
 OPS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, len(SIZES) - 1)), max_size=30)
 

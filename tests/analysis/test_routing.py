@@ -26,10 +26,17 @@ def uneven(seed: int, n_tokens: int = 9, sequences: int = 2) -> dict[str, pd.Dat
         for number, pass_id in enumerate(passes):
             found = rng.choice(N, CHOSEN, replace=False, p=likely / likely.sum())
             rows += [
-                dict(pass_id=int(pass_id), layer=layer, row=0, sequence=number % sequences, rank=rank, expert=int(e),
-                     weight=None if layer == 2 else float(rng.random()))
+                dict(
+                    pass_id=int(pass_id),
+                    layer=layer,
+                    row=0,
+                    sequence=number % sequences,
+                    rank=rank,
+                    expert=int(e),
+                    weight=None if layer == 2 else float(rng.random()),
+                )
                 for rank, e in enumerate(found)
-            ]  # fmt: skip
+            ]
     stated = tables["tensors"]["n_experts"].mask(tables["tensors"]["n_experts"].notna(), N)
     return tables | {"routing": frame("routing", rows), "tensors": tables["tensors"].assign(n_experts=stated)}
 

@@ -29,9 +29,20 @@ def test_a_row_says_all_that_a_page_shows() -> None:
     a, b = [100.0, 101, 102, 103, 104, 105, 106], [120.0, 121, 122, 123, 124, 125, 126]
     row = difference(a, b)
     assert row == Difference(
-        n_a=7, n_b=7, paired=False, median_a=103, median_b=123, shift=20, low=row.low, high=row.high, relative=20 / 103,
-        p=pytest.approx(2 / 3432, rel=1e-12), least_p=2 / 3432, p_adjusted=row.p, verdict=DIFFERENT,
-    )  # fmt: skip
+        n_a=7,
+        n_b=7,
+        paired=False,
+        median_a=103,
+        median_b=123,
+        shift=20,
+        low=row.low,
+        high=row.high,
+        relative=20 / 103,
+        p=pytest.approx(2 / 3432, rel=1e-12),
+        least_p=2 / 3432,
+        p_adjusted=row.p,
+        verdict=DIFFERENT,
+    )
     differences = sorted(y - x for x in a for y in b)
     assert (row.low, row.high) == (differences[4], differences[-5])  # U <= 4 is the critical value of 7 against 7
 

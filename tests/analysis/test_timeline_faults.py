@@ -74,10 +74,17 @@ def test_the_device_is_busy_where_a_request_is_under_way(seed: int) -> None:
     ]
     rows = [
         {
-            "request": i, "device": "8:0", "place": 0, "size_bytes": 4096, "file_bytes": 0, "kind": "read",
-            "issue_ns": issue, "duration_ns": None if i == 3 else took}
+            "request": i,
+            "device": "8:0",
+            "place": 0,
+            "size_bytes": 4096,
+            "file_bytes": 0,
+            "kind": "read",
+            "issue_ns": issue,
+            "duration_ns": None if i == 3 else took,
+        }
         for i, (issue, took) in enumerate(requests)
-    ]  # fmt: skip
+    ]
     drawn, _ = timeline.segments({**tables, "requests": contract.frame("requests", rows)}, pass_id)
     busy = drawn[drawn["thread"].isna()]
     assert set(busy["state"]) <= {timeline.DEVICE}

@@ -17,10 +17,15 @@ def a_model() -> dict[str, pd.DataFrame]:
     """Two files: 0 holds tensors 0 (16 bytes, 4 experts), 1 (10 bytes) and 2 (24 bytes, 4 experts); 1 holds 3 (9)."""
     tensors = pd.DataFrame(
         {
-            "tensor": [0, 1, 2, 3], "file": [0, 0, 0, 1], "offset": [32, 64, 96, 32], "size_bytes": [16, 10, 24, 9],
+            "tensor": [0, 1, 2, 3],
+            "file": [0, 0, 0, 1],
+            "offset": [32, 64, 96, 32],
+            "size_bytes": [16, 10, 24, 9],
             "component": ["expert_up", "norm", "expert_down", "output"],
-            "layer": pd.array([0, 0, 0, None], dtype="Int32"), "n_experts": pd.array([4, None, 4, None], dtype="Int32")}
-    )  # fmt: skip
+            "layer": pd.array([0, 0, 0, None], dtype="Int32"),
+            "n_experts": pd.array([4, None, 4, None], dtype="Int32"),
+        }
+    )
     files = pd.DataFrame({"file": [0, 1], "axis_begin": [0, AXIS], "size_bytes": [200, 100]})
     routing = pd.DataFrame({"pass_id": [], "row": [], "layer": [], "rank": [], "expert": []}, dtype="int64")
     return {"tensors": tensors, "files": files, "routing": routing}
@@ -156,10 +161,13 @@ def measured(latency: float, rate: float, sizes: list[int], noise: float = 0.0) 
     random = np.random.default_rng(1)
     return [
         {
-            "pattern": "random", "queue_depth": 1, "block_bytes": size,
-            "bytes_per_second": size * 1e9 / ((latency + size / rate * 1e9) * (1 + noise * random.standard_normal()))}
+            "pattern": "random",
+            "queue_depth": 1,
+            "block_bytes": size,
+            "bytes_per_second": size * 1e9 / ((latency + size / rate * 1e9) * (1 + noise * random.standard_normal())),
+        }
         for size in sizes
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.03])

@@ -117,7 +117,12 @@ def page(made_by: str, rows: Sequence[Row], skipped: Mapping[str, str]) -> str:
     reasons = {why: ", ".join(sorted(name for name in skipped if skipped[name] == why)) for why in skipped.values()}
     text = (Path(__file__).with_name("page.md")).read_text(encoding="utf-8")
     return text.format(
-        made_by=made_by, writer=WRITER, n_runs=len(rows), n_complete=n_complete, n_whole=n_whole,
-        rows="\n".join(map(str, rows)), n_skipped=len(skipped),
+        made_by=made_by,
+        writer=WRITER,
+        n_runs=len(rows),
+        n_complete=n_complete,
+        n_whole=n_whole,
+        rows="\n".join(map(str, rows)),
+        n_skipped=len(skipped),
         reasons="\n".join(f"| {why} | {names} |" for why, names in sorted(reasons.items())),
-    )  # fmt: skip
+    )

@@ -13,12 +13,17 @@ pytestmark = pytest.mark.attack
 RUN = "experiments/demo/runs/002"
 VERSION = "experiments/demo/versions/1"
 READERS = {
-    "experiments/demo/experiment.toml": ("run", "demo", "--plan"), f"{RUN}/run.json": ("show", "demo/run-002"),
-    f"{RUN}/tables/passes.parquet": ("show", "demo/run-002"), f"{VERSION}/version.json": ("show", "demo@v1"),
-    "experiments/demo/ledger.json": ("build",), "experiments/demo/status.json": ("build",),
-    "journal/index.md": ("build",), "mkdocs.yml": ("build",), "model.gguf": ("tensors", "model.gguf"),
+    "experiments/demo/experiment.toml": ("run", "demo", "--plan"),
+    f"{RUN}/run.json": ("show", "demo/run-002"),
+    f"{RUN}/tables/passes.parquet": ("show", "demo/run-002"),
+    f"{VERSION}/version.json": ("show", "demo@v1"),
+    "experiments/demo/ledger.json": ("build",),
+    "experiments/demo/status.json": ("build",),
+    "journal/index.md": ("build",),
+    "mkdocs.yml": ("build",),
+    "model.gguf": ("tensors", "model.gguf"),
     "older/tensor_trace.bin": ("import", "older", "--as", "imported"),
-}  # fmt: skip
+}
 
 
 def _text(content: bytes) -> Callable[[Path], None]:
@@ -61,15 +66,25 @@ def _folder(path: Path) -> None:
 
 
 CONTENTS: dict[str, Callable[[Path], None]] = {
-    "empty": _text(b""), "one byte": _text(b"\xff"), "nul": _text(b"\x00" * 4096), "half": _half, "flipped": _flipped,
+    "empty": _text(b""),
+    "one byte": _text(b"\xff"),
+    "nul": _text(b"\x00" * 4096),
+    "half": _half,
+    "flipped": _flipped,
     "deep json": _text(b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
     "deep toml": _text(b"a = " + b"[" * 20_000 + b"]" * 20_000),
-    "long number": _text(b'{"schema": ' + b"9" * 6_000 + b"}"), "long toml number": _text(b"tokens = " + b"9" * 6_000),
-    "long hex number": _text(b"tokens = 0x" + b"f" * 60_000), "long key": _text(b"a." * 50_000 + b"a = 1"),
+    "long number": _text(b'{"schema": ' + b"9" * 6_000 + b"}"),
+    "long toml number": _text(b"tokens = " + b"9" * 6_000),
+    "long hex number": _text(b"tokens = 0x" + b"f" * 60_000),
+    "long key": _text(b"a." * 50_000 + b"a = 1"),
     "wrong shapes": _text(b'{"schema": [], "manifest": [], "assets": {"a": 1}, "versions": {"1": []}}'),
-    "a list": _text(b"[]"), "byte order mark": _text(b"\xef\xbb\xbf{}"), "fifo": _fifo, "endless": _link("/dev/zero"),
-    "loop": _link("loop"), "folder": _folder,
-}  # fmt: skip
+    "a list": _text(b"[]"),
+    "byte order mark": _text(b"\xef\xbb\xbf{}"),
+    "fifo": _fifo,
+    "endless": _link("/dev/zero"),
+    "loop": _link("loop"),
+    "folder": _folder,
+}
 
 
 @pytest.mark.parametrize("content", CONTENTS)

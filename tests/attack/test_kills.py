@@ -12,8 +12,20 @@ from tests.attack.tried import BY_NAME, TRACEGEN, Surroundings, copy, leftovers,
 
 pytestmark = [pytest.mark.attack, pytest.mark.llama]
 
-NAMES = ("init", "run", "exec", "show", "import", "export", "publish", "build", "model", "reorder", "sample",
-         "import-version")  # fmt: skip
+NAMES = (
+    "init",
+    "run",
+    "exec",
+    "show",
+    "import",
+    "export",
+    "publish",
+    "build",
+    "model",
+    "reorder",
+    "sample",
+    "import-version",
+)
 MOMENTS = (0.05, 0.4, 1.8)
 BEFORE = re.compile(rb"\A(?!.*/tracegen/).*KeyboardInterrupt", re.DOTALL)  # no file of tracegen is named
 STATUS = {signal.SIGKILL: -9, signal.SIGINT: 130, signal.SIGTERM: 143}

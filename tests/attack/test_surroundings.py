@@ -18,7 +18,8 @@ ANY = {None: (0, 1, 2, 3)}  # the surroundings may stop the command, with a mess
 FAILED = {None: (0, 1, 3), "read": (2,), "llama-cpp": (2,), "reproduce": (2,)}
 
 SURROUNDINGS = (
-    Surroundings("healthy"), Surroundings("another user", before=OTHER),
+    Surroundings("healthy"),
+    Surroundings("another user", before=OTHER),
     Surroundings("a home that is not there", {"HOME": "{at}/nowhere", "XDG_CACHE_HOME": None}, OTHER, status=ANY),
     Surroundings("a home that nobody reads", {"HOME": "{at}/closed", "XDG_CACHE_HOME": None}, OTHER, status=ANY),
     Surroundings("a home that nobody writes", {"HOME": "{at}/fixed", "XDG_CACHE_HOME": None}, OTHER, status=ANY),
@@ -32,11 +33,15 @@ SURROUNDINGS = (
     Surroundings("no path", {"PATH": ""}, status=FAILED),
     Surroundings("odd terminal", {"COLUMNS": "1", "LINES": "-1", "TERM": "\x1b[31m", "FORCE_COLOR": "1"}),
     Surroundings("a date that is none", {"SOURCE_DATE_EPOCH": "garbage"}, status=ANY),
-    Surroundings("a narrow umask", shell="umask 077"), Surroundings("few open files", shell="ulimit -n 40", status=ANY),
-    Surroundings("spaces", folder="a b  c"), Surroundings("quotes", folder="a'b\"c`d$e"),
-    Surroundings("hash and percent", folder="a#b%20c%"), Surroundings("unicode", folder="Größe-模型-🦙"),
-    Surroundings("newline", folder="a\nb"), Surroundings("templates and options", folder="-x {{7*7}} [a](b) <b>&amp;"),
-)  # fmt: skip
+    Surroundings("a narrow umask", shell="umask 077"),
+    Surroundings("few open files", shell="ulimit -n 40", status=ANY),
+    Surroundings("spaces", folder="a b  c"),
+    Surroundings("quotes", folder="a'b\"c`d$e"),
+    Surroundings("hash and percent", folder="a#b%20c%"),
+    Surroundings("unicode", folder="Größe-模型-🦙"),
+    Surroundings("newline", folder="a\nb"),
+    Surroundings("templates and options", folder="-x {{7*7}} [a](b) <b>&amp;"),
+)
 
 
 @cache

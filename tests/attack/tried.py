@@ -35,13 +35,29 @@ COMMANDS = (
     Command("version", ("--version",)),
     Command("init", ("init", "begun")),
     Command(
-        "run", ("run", "--model", "model.gguf", "--prompt", "Hi", "-n", "2", "--name", "tried", "--llama-cpp", "LLAMA"),
-        needs_llama=True),
+        "run",
+        ("run", "--model", "model.gguf", "--prompt", "Hi", "-n", "2", "--name", "tried", "--llama-cpp", "LLAMA"),
+        needs_llama=True,
+    ),
     Command(
         "exec",
-        ("exec", "mine", "--llama-cpp", "LLAMA", "--", "LLAMA/llama-completion", "-m", "model.gguf", "-p", "Hi", "-n",
-         "2", "-no-cnv"),
-        needs_llama=True),
+        (
+            "exec",
+            "mine",
+            "--llama-cpp",
+            "LLAMA",
+            "--",
+            "LLAMA/llama-completion",
+            "-m",
+            "model.gguf",
+            "-p",
+            "Hi",
+            "-n",
+            "2",
+            "-no-cnv",
+        ),
+        needs_llama=True,
+    ),
     Command("show", ("show", "demo/run-001")),
     Command("analyse", ("analyse", "demo/run-001")),
     Command("compare", ("compare", "demo/run-001", "demo/run-002")),
@@ -62,7 +78,7 @@ COMMANDS = (
     Command("device", ("device", "model.gguf", "--seconds", "0.2")),
     Command("llama-cpp", ("llama-cpp", "hook", "no-such-tree"), status=2),
     Command("completion", ("completion", "bash")),
-)  # fmt: skip
+)
 BY_NAME = {command.name: command for command in COMMANDS}
 
 
@@ -114,9 +130,13 @@ def run_here(command: Command, project: Path, around: Surroundings, llama: str) 
             environment[name] = value.replace("{at}", str(project.parent))
     script = f'{around.shell}\n"$@" {around.output}'
     return subprocess.run(
-        ["/bin/bash", "-c", script, "tried", *words], cwd=project, env=environment, capture_output=True,
-        stdin=subprocess.DEVNULL, timeout=60,
-    )  # fmt: skip
+        ["/bin/bash", "-c", script, "tried", *words],
+        cwd=project,
+        env=environment,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
 
 
 def stored_bytes(project: Path) -> dict[str, str]:

@@ -26,9 +26,13 @@ rules => axe.run(document, {
     one.id + ": " + node.target.join(" ") + " " + node.html.slice(0, 120))))
 """
 REPORT = (
-    "index.html", "file/index.html", "operations/index.html", "graph/index.html", "method/index.html",
+    "index.html",
+    "file/index.html",
+    "operations/index.html",
+    "graph/index.html",
+    "method/index.html",
     "appendix/index.html",
-)  # fmt: skip
+)
 LISTS = ("index.html", "experiments/index.html", "experiments/demo/index.html")
 
 
@@ -131,9 +135,10 @@ def walk(page: Any) -> tuple[int, list[dict[str, Any]]]:
 
 
 WALKED = (
-    *(f"site/experiments/demo/v2/{path}" for path in REPORT), "experiments/demo/versions/2/index.html",
+    *(f"site/experiments/demo/v2/{path}" for path in REPORT),
+    "experiments/demo/versions/2/index.html",
     *(f"site/{path}" for path in LISTS),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("path", WALKED)

@@ -20,8 +20,16 @@ pytestmark = pytest.mark.browser
 
 SCREENS, SHEETS, FIRST_BYTES = 2.5, 14, 400_000  # of a page, of all pages but the appendix, of the first page
 ABOVE = {1280: (800, 140), 390: (844, 844 / 3)}  # width of a window -> its height, px above its first figure
-IDENTITY = {"citation": "", "draft": "demo/run-001", "experiment": "demo", "created": "", "message": "", "runs": [1],
-            "verdict": "complete", "question": "Where does the time go?"}  # fmt: skip
+IDENTITY = {
+    "citation": "",
+    "draft": "demo/run-001",
+    "experiment": "demo",
+    "created": "",
+    "message": "",
+    "runs": [1],
+    "verdict": "complete",
+    "question": "Where does the time go?",
+}
 
 
 @pytest.fixture(scope="module", params=["dense", "mixture"])

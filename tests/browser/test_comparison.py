@@ -16,8 +16,16 @@ from tracegen.publishing.bundle import write_bundle
 pytestmark = pytest.mark.browser
 
 TABLES = scaled_case(3, 2, moe=True)
-IDENTITY = {"citation": "", "draft": "a → b", "experiment": "", "created": "", "message": "", "runs": [],
-            "verdict": "complete", "question": "a → b"}  # fmt: skip
+IDENTITY = {
+    "citation": "",
+    "draft": "a → b",
+    "experiment": "",
+    "created": "",
+    "message": "",
+    "runs": [],
+    "verdict": "complete",
+    "question": "a → b",
+}
 
 
 def side(name: str, factor: float) -> Side:

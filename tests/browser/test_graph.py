@@ -323,9 +323,10 @@ def test_the_whole_graph_has_every_node_once_and_every_way_between_blocks(open_:
         assert title == f"{known.loc[int(node), 'op']} {known.loc[int(node), 'name']} (node {node})"
     layer = nodes.set_index("node")["layer"]
     crossing = {
-        (int(s), int(t)) for s, t in zip(edges["source"], edges["target"], strict=True)
+        (int(s), int(t))
+        for s, t in zip(edges["source"], edges["target"], strict=True)
         if known.loc[s, "kind"] != "leaf" and str(layer[s]) != str(layer[t])
-    }  # fmt: skip
+    }
     drawn = {
         int(n) for n in page.evaluate("[...document.querySelectorAll('.tg-between')].map(one => one.dataset.from)")
     }

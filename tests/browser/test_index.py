@@ -72,9 +72,11 @@ def test_the_page_is_small_and_pictures_come_when_they_are_seen(opened: Any, cro
 
 
 FILTERS = (  # name of a list, what is chosen, and what the text of each experiment that is left says
-    *(("model", model, model) for model in MODELS), ("architecture", "qwen3moe", "qwen3moe, Q4_K"),
-    ("tag", "disk", "disk"), ("verdict", "complete with warnings", "complete with warnings"),
-)  # fmt: skip
+    *(("model", model, model) for model in MODELS),
+    ("architecture", "qwen3moe", "qwen3moe, Q4_K"),
+    ("tag", "disk", "disk"),
+    ("verdict", "complete with warnings", "complete with warnings"),
+)
 RECORDED: dict[str, Callable[[int], object]] = {
     "page faults": lambda n: n % 7 and n % 2,
     "experts": lambda n: n % 7 and n % 4 in (0, 1),

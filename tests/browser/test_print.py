@@ -13,9 +13,14 @@ pypdf = pytest.importorskip("pypdf")
 pytestmark = pytest.mark.browser
 
 REPORT = (
-    "index.html", "file/index.html", "timeline/index.html", "operations/index.html", "graph/index.html",
-    "method/index.html", "appendix/index.html",
-)  # fmt: skip
+    "index.html",
+    "file/index.html",
+    "timeline/index.html",
+    "operations/index.html",
+    "graph/index.html",
+    "method/index.html",
+    "appendix/index.html",
+)
 # What flows out of its own box lies over what comes after it.
 OVERFLOWING = """
 () => Array.from(document.querySelectorAll(".tg-scroll, .tg-drawing, figure, section, p, dl")).filter(e =>

@@ -127,9 +127,11 @@ def test_an_address_leads_to_one_operation_and_keys_to_that_of_other_passes(tab:
 
 
 PLACES = (
-    ("file/", "fig-cache-rates"), ("timeline/", "tab-waiting-kinds"), ("method/", "check-tracing_cost"),
+    ("file/", "fig-cache-rates"),
+    ("timeline/", "tab-waiting-kinds"),
+    ("method/", "check-tracing_cost"),
     ("appendix/", "tab-biggest-tensors"),
-)  # fmt: skip
+)
 
 
 def test_a_short_address_leads_to_the_version(tab: Any, project: Project) -> None:
@@ -154,8 +156,14 @@ def test_what_a_link_leads_to_is_not_under_the_header(tab: Any, web: str, width:
 # Without scripts
 
 ROWS = {
-    "overview": 5, "file": 10, "timeline": 5, "operations": 40, "graph": 0, "method": 15, "appendix": 60,
-}  # fmt: skip
+    "overview": 5,
+    "file": 10,
+    "timeline": 5,
+    "operations": 40,
+    "graph": 0,
+    "method": 15,
+    "appendix": 60,
+}
 
 
 @pytest.mark.parametrize("key", ROWS)
@@ -193,8 +201,14 @@ def test_a_bundle_opens_by_itself(tab: Any, project: Project, tmp_path: Path, na
     document = json.loads((project.bundle(name) / "version.json").read_text())
     assert titles == [page["title"] for page in document["pages"]]
     assert [title for title in titles if title != "Experts"] == [
-        "Answer", "File and memory", "Timeline", "Operations", "Graph", "Method", "Appendix"
-    ]  # fmt: skip
+        "Answer",
+        "File and memory",
+        "Timeline",
+        "Operations",
+        "Graph",
+        "Method",
+        "Appendix",
+    ]
     assert ("Experts" in titles) == (name == "hostile")  # the only one whose model says so
     for title in [*titles[1:], titles[0]]:
         page.locator("nav.tracegen-nav a", has_text=title).click()

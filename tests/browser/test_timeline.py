@@ -33,8 +33,12 @@ def opened(page: Any, root: Path, address: str = "") -> Any:
 
 
 def fields(page: Any) -> dict[str, str]:
-    return dict(page.evaluate("[...document.querySelectorAll('[data-tg=about] div')].map(d =>"
-                              " [d.children[0].textContent, d.children[1].textContent])"))  # fmt: skip
+    return dict(
+        page.evaluate(
+            "[...document.querySelectorAll('[data-tg=about] div')].map(d =>"
+            " [d.children[0].textContent, d.children[1].textContent])"
+        )
+    )
 
 
 def shown(page: Any) -> tuple[int, int]:
@@ -52,8 +56,13 @@ def span(pass_id: int, node: int, thread: int = 0) -> dict[str, Any]:
     graph = int(CASE["passes"].set_index("pass_id")["graph"][pass_id])
     nodes = CASE["graph_nodes"]
     about = nodes[(nodes["graph"] == graph) & (nodes["node"] == node)].iloc[0]
-    return {"begin": int(one["begin_ns"]) - begin, "work": int(one["work_ns"]), "barrier": int(one["barrier_ns"]),
-            "wait": int(one["wait_ns"]), "about": about}  # fmt: skip
+    return {
+        "begin": int(one["begin_ns"]) - begin,
+        "work": int(one["work_ns"]),
+        "barrier": int(one["barrier_ns"]),
+        "wait": int(one["wait_ns"]),
+        "about": about,
+    }
 
 
 def point(page: Any, time: float, lane: int) -> tuple[float, float]:

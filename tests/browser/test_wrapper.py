@@ -45,8 +45,11 @@ def test_the_switch_leads_to_the_same_page_of_every_version_without_scripts(tab:
         page.click(".tracegen-switch summary")
         rows = [" ".join(row.split()) for row in page.locator(".tracegen-switch li").all_inner_texts()]
         assert [row.split()[:2] for row in rows] == [
-            ["v3", "withdrawn"], ["v2", "current"], ["v1", "superseded"], ["run-002", "draft"],
-        ]  # fmt: skip
+            ["v3", "withdrawn"],
+            ["v2", "current"],
+            ["v1", "superseded"],
+            ["run-002", "draft"],
+        ]
         assert page.locator(".tracegen-switch [aria-current]").inner_text() == at
         page.click(f".tracegen-switch li >> text='{following}'")
         assert page.url.endswith(f"/experiments/demo/{following}/file/index.html")

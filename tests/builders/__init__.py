@@ -7,6 +7,20 @@ from tests.builders.runs import a_moe_run, a_run, stored, with_facts
 from tests.builders.tables import only, scaled_case, without
 
 __all__ = [
-    "N_CTX", "N_EMBD", "N_EXPERTS", "N_FF", "N_USED", "N_VOCAB", "a_moe_run", "a_run", "only", "scaled_case",
-    "stored", "with_barriers", "with_facts", "with_faults", "with_requests", "without",
-]  # fmt: skip
+    "N_CTX",
+    "N_EMBD",
+    "N_EXPERTS",
+    "N_FF",
+    "N_USED",
+    "N_VOCAB",
+    "a_moe_run",
+    "a_run",
+    "only",
+    "scaled_case",
+    "stored",
+    "with_barriers",
+    "with_facts",
+    "with_faults",
+    "with_requests",
+    "without",
+]

@@ -33,10 +33,16 @@ def with_faults(tables: Tables, seed: int = 1) -> Tables:
             kind = str(random.choice(["minor", "major"]))
             rows.append(
                 dict(
-                    pass_id=span["pass_id"], node=span["node"], thread=span["thread"], file=place["file"],
+                    pass_id=span["pass_id"],
+                    node=span["node"],
+                    thread=span["thread"],
+                    file=place["file"],
                     offset=int(random.integers(int(place["begin"]), int(place["end"]))),
-                    kind=kind, begin_ns=span["begin_ns"] + total, duration_ns=took)
-            )  # fmt: skip
+                    kind=kind,
+                    begin_ns=span["begin_ns"] + total,
+                    duration_ns=took,
+                )
+            )
             left, total = left - took, total + took
         fault_ns.append(total)
     rows.sort(key=lambda row: int(str(row["begin_ns"])))
@@ -56,11 +62,16 @@ def with_barriers(tables: Tables) -> Tables:
     """The tables with the waits of `barrier_ns`: each span that waits inside waits once, after a third of its work."""
     rows = [
         dict(
-            pass_id=span["pass_id"], node=span["node"], thread=span["thread"], barrier=0,
-            begin_ns=span["begin_ns"] + span["work_ns"] // 3, duration_ns=span["barrier_ns"])
+            pass_id=span["pass_id"],
+            node=span["node"],
+            thread=span["thread"],
+            barrier=0,
+            begin_ns=span["begin_ns"] + span["work_ns"] // 3,
+            duration_ns=span["barrier_ns"],
+        )
         for span in tables["spans"].to_dict("records")
         if span["barrier_ns"]
-    ]  # fmt: skip
+    ]
     return {**tables, "barriers": contract.frame("barriers", rows)}
 
 
@@ -73,17 +84,28 @@ def _storage(tables: Tables, random: np.random.Generator) -> Tables:
     device = contract.frame(
         "device",
         {
-            "pass_id": passes["pass_id"].to_numpy("int32"), "device": ["vda"] * n, "n_reads": reads,
-            "read_bytes": reads * random.integers(512, 1 << 17, n), "read_ns": reads * 80_000,
-            "n_writes": np.zeros(n, np.int64), "written_bytes": np.zeros(n, np.int64),
-            "busy_ns": (counted * random.random(n)).astype(np.int64), "in_flight": np.zeros(n, np.int64),
-            "counted_ns": counted},
-    )  # fmt: skip
+            "pass_id": passes["pass_id"].to_numpy("int32"),
+            "device": ["vda"] * n,
+            "n_reads": reads,
+            "read_bytes": reads * random.integers(512, 1 << 17, n),
+            "read_ns": reads * 80_000,
+            "n_writes": np.zeros(n, np.int64),
+            "written_bytes": np.zeros(n, np.int64),
+            "busy_ns": (counted * random.random(n)).astype(np.int64),
+            "in_flight": np.zeros(n, np.int64),
+            "counted_ns": counted,
+        },
+    )
     rows = [
         dict(
-            pass_id=p, file=f, cached_pages=int(random.integers(0, size // 4096 + 1)), dirty_pages=0, evicted_pages=7,
-            recently_evicted_pages=3)
+            pass_id=p,
+            file=f,
+            cached_pages=int(random.integers(0, size // 4096 + 1)),
+            dirty_pages=0,
+            evicted_pages=7,
+            recently_evicted_pages=3,
+        )
         for p in passes["pass_id"]
         for f, size in zip(files["file"], files["size_bytes"], strict=True)
-    ]  # fmt: skip
+    ]
     return {"device": device, "cache": contract.frame("cache", rows)}

@@ -27,9 +27,17 @@ class Graph:
         return name
 
     def op(
-        self, op: str, name: str, component: str, shape: tuple[int, ...], sources: list[str | int],
-        layer: int | None = None, dtype: str = "F32", kind: str = "op", view_of: int | None = None,
-    ) -> int:  # fmt: skip
+        self,
+        op: str,
+        name: str,
+        component: str,
+        shape: tuple[int, ...],
+        sources: list[str | int],
+        layer: int | None = None,
+        dtype: str = "F32",
+        kind: str = "op",
+        view_of: int | None = None,
+    ) -> int:
         number = len(self.nodes)
         self.nodes.append(shaped(name, kind, op, component, dtype, shape, layer) | {"view_of": view_of})
         self.edges += [(source, number, slot) for slot, source in enumerate(sources)]
@@ -110,9 +118,16 @@ def _layer(g: Graph, layer: int, state: int, position: str, mask: int, moe: bool
         )
         caches.append(
             op(
-                "SET_ROWS", f"cache_{letter}_l{layer} (view)", "kv_cache", (N_EMBD, N_CTX), flat, index, cache,
-                dtype="F16")
-        )  # fmt: skip
+                "SET_ROWS",
+                f"cache_{letter}_l{layer} (view)",
+                "kv_cache",
+                (N_EMBD, N_CTX),
+                flat,
+                index,
+                cache,
+                dtype="F16",
+            )
+        )
     attention = op("FLASH_ATTN_EXT", "__fattn__", "attention", (64, 4, n), heads["q"], *caches, mask)
     flat = op("RESHAPE", "kqv_out", "attention", row, attention, kind="noop", view_of=attention)
     out = op(
@@ -138,9 +153,13 @@ def _dense(g: Graph, norm: int, weight: Any, op: Any) -> int:
 def _experts(g: Graph, layer: int, norm: int, weight: Any, op: Any) -> int:
     n, wide = g.tokens, (N_FF, N_USED, g.tokens)
     logits = op(
-        "MUL_MAT", "ffn_moe_logits", "router", (N_EXPERTS, n),
-        weight("ffn_gate_inp", "router", N_EMBD, N_EXPERTS, dtype="F32"), norm,
-    )  # fmt: skip
+        "MUL_MAT",
+        "ffn_moe_logits",
+        "router",
+        (N_EXPERTS, n),
+        weight("ffn_gate_inp", "router", N_EMBD, N_EXPERTS, dtype="F32"),
+        norm,
+    )
     probs = op("SOFT_MAX", "ffn_moe_probs", "router", (N_EXPERTS, n), logits)
     order = op("ARGSORT", "ffn_moe_argsort", "router", (N_EXPERTS, n), probs, dtype="I32")
     chosen = op("VIEW", "ffn_moe_topk", "router", (N_USED, n), order, kind="noop", dtype="I32", view_of=order)

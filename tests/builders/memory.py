@@ -26,9 +26,15 @@ def files_of(g: Graph, splits: int) -> tuple[list[dict[str, Any]], list[dict[str
         name = "model.gguf" if splits == 1 else f"model-{number + 1:05d}-of-{splits:05d}.gguf"
         files.append(
             dict(
-                file=number, model=0, split_index=number, path=name, size_bytes=offset, axis_begin=axis,
-                sha256="ab" * 32)
-        )  # fmt: skip
+                file=number,
+                model=0,
+                split_index=number,
+                path=name,
+                size_bytes=offset,
+                axis_begin=axis,
+                sha256="ab" * 32,
+            )
+        )
         axis += offset
     return tensors, files
 

@@ -6,9 +6,14 @@ from tests.builders.graph import N_EXPERTS, N_USED, N_VOCAB
 
 
 def passes_of(
-    built: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]], n_generate: int, n_prompt: int, threads: int,
-    moe: bool, n_layers: int, warmup: bool,
-) -> dict[str, list[dict[str, Any]]]:  # fmt: skip
+    built: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]],
+    n_generate: int,
+    n_prompt: int,
+    threads: int,
+    moe: bool,
+    n_layers: int,
+    warmup: bool,
+) -> dict[str, list[dict[str, Any]]]:
     rows: dict[str, list[dict[str, Any]]] = {k: [] for k in ("passes", "tokens", "ops", "spans", "touches", "routing")}
     none = dict(minor_faults=0, major_faults=0, voluntary_switches=3, involuntary_switches=0, read_bytes=0)
     rows["passes"].append(dict(pass_id=0, kind="load", kind_basis="recorded", begin_ns=1_000, end_ns=1_900_000) | none)
@@ -21,25 +26,52 @@ def passes_of(
         begin = clock
         clock = _ops(rows, built[graph][0], number, begin, threads, tokens, kind)
         _touches(rows, built[graph], number, tokens, moe and kind != "warmup", n_layers)
-        rows["passes"].append(dict(
-            pass_id=number, context=0, call=number - 1, ubatch=0, kind=kind, kind_basis="recorded", n_tokens=tokens,
-            n_sequences=1, n_outputs=1, position_begin=position, produced_token=produced, graph=graph,
-            placement=graph, begin_ns=begin, end_ns=clock) | none)  # fmt: skip
+        rows["passes"].append(
+            dict(
+                pass_id=number,
+                context=0,
+                call=number - 1,
+                ubatch=0,
+                kind=kind,
+                kind_basis="recorded",
+                n_tokens=tokens,
+                n_sequences=1,
+                n_outputs=1,
+                position_begin=position,
+                produced_token=produced,
+                graph=graph,
+                placement=graph,
+                begin_ns=begin,
+                end_ns=clock,
+            )
+            | none
+        )
         rows["tokens"] += [
             dict(
-                pass_id=number, row=r, token_id=(7 * number + 3 * r) % N_VOCAB, position=position + r, sequence=0,
-                output=r == tokens - 1, generated_token=produced - 1 if kind == "generate" else None)
+                pass_id=number,
+                row=r,
+                token_id=(7 * number + 3 * r) % N_VOCAB,
+                position=position + r,
+                sequence=0,
+                output=r == tokens - 1,
+                generated_token=produced - 1 if kind == "generate" else None,
+            )
             for r in range(tokens)
-        ]  # fmt: skip
+        ]
         position += 0 if kind == "warmup" else tokens
         clock += 40_000
     return rows
 
 
 def _ops(
-    rows: dict[str, list[dict[str, Any]]], nodes: list[dict[str, Any]], pass_id: int, begin: int, threads: int,
-    tokens: int, kind: str,
-) -> int:  # fmt: skip
+    rows: dict[str, list[dict[str, Any]]],
+    nodes: list[dict[str, Any]],
+    pass_id: int,
+    begin: int,
+    threads: int,
+    tokens: int,
+    kind: str,
+) -> int:
     at = begin + 500
     for node in nodes:
         if node["kind"] == "leaf":
@@ -59,9 +91,15 @@ def _ops(
             work = length - 40 * thread - inside
             rows["spans"].append(
                 dict(
-                    pass_id=pass_id, node=node["node"], thread=thread, begin_ns=at + late, work_ns=work,
-                    barrier_ns=inside, wait_ns=90 + 25 * thread)
-            )  # fmt: skip
+                    pass_id=pass_id,
+                    node=node["node"],
+                    thread=thread,
+                    begin_ns=at + late,
+                    work_ns=work,
+                    barrier_ns=inside,
+                    wait_ns=90 + 25 * thread,
+                )
+            )
             last = max(last, at + late + work + inside)
         rows["ops"].append(
             row | dict(state="executed", n_threads=threads, begin_ns=at, end_ns=last, time_basis="measured")
@@ -71,9 +109,13 @@ def _ops(
 
 
 def _touches(
-    rows: dict[str, list[dict[str, Any]]], built: tuple[list[dict[str, Any]], list[dict[str, Any]]], pass_id: int,
-    tokens: int, moe: bool, n_layers: int,
-) -> None:  # fmt: skip
+    rows: dict[str, list[dict[str, Any]]],
+    built: tuple[list[dict[str, Any]], list[dict[str, Any]]],
+    pass_id: int,
+    tokens: int,
+    moe: bool,
+    n_layers: int,
+) -> None:
     routes = {
         layer: [
             [(row * 3 + pass_id * 5 + layer + 3 * rank) % N_EXPERTS for rank in range(N_USED)] for row in range(tokens)

@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """What `run.json` says of a run."""
 
 from collections.abc import Mapping
@@ -16,17 +15,59 @@ from tracegen.storing import store
 def a_run(*, checks: tuple[Check, ...] = (), **facts: Any) -> Run:
     """A run with most facts filled in; name a group to replace it."""
     known: dict[str, Any] = dict(
-        settings=dict(model="demo", prompt="Once upon a time", tokens=6, seed=42, threads=2, mmap=True, repack=True, warmup=True, prefault=True),
+        settings=dict(
+            model="demo",
+            prompt="Once upon a time",
+            tokens=6,
+            seed=42,
+            threads=2,
+            mmap=True,
+            repack=True,
+            warmup=True,
+            prefault=True,
+        ),
         command=["llama-completion", "-m", "model.gguf", "-p", "Once upon a time", "-n", "6", "-no-cnv"],
-        text=dict(prompt="Once upon a time", generated=" there was a very small model.", token_ids=[11, 42, 7, 5, 3, 9], pieces={"11": " there", "42": " was", "7": " a", "5": " very", "3": " small", "9": " model."}, private=False),
-        llama_cpp=dict(version="0.3.36", build=dict(GGML_TENSOR_TRACE="ON"), timings=dict(prompt_ms=1.4, prompt_tokens=6, eval_ms=2.5, eval_runs=5, load_ms=1.9), graphs_reused=4),
-        model=dict(file="model.gguf", sha256="ab" * 32, architecture="llama", name="demo", size_bytes=5_000_000, n_tensors=39, n_layers=4, n_experts=None, random_weights=True, metadata={"general.architecture": "llama", "llama.block_count": 4}),
+        text=dict(
+            prompt="Once upon a time",
+            generated=" there was a very small model.",
+            token_ids=[11, 42, 7, 5, 3, 9],
+            pieces={"11": " there", "42": " was", "7": " a", "5": " very", "3": " small", "9": " model."},
+            private=False,
+        ),
+        llama_cpp=dict(
+            version="0.3.36",
+            build=dict(GGML_TENSOR_TRACE="ON"),
+            timings=dict(prompt_ms=1.4, prompt_tokens=6, eval_ms=2.5, eval_runs=5, load_ms=1.9),
+            graphs_reused=4,
+        ),
+        model=dict(
+            file="model.gguf",
+            sha256="ab" * 32,
+            architecture="llama",
+            name="demo",
+            size_bytes=5_000_000,
+            n_tensors=39,
+            n_layers=4,
+            n_experts=None,
+            random_weights=True,
+            metadata={"general.architecture": "llama", "llama.block_count": 4},
+        ),
         host=dict(cpu="Example CPU", cores=2, memory_bytes=8 << 30, kernel="6.1.0", os="Debian GNU/Linux 12"),
-        trace=dict(run_id="00c0ffee", bytes=123_456, events=4_321, dropped=0, event_cost_ns=47.0, clock_read_ns=19.0, overhead_share=0.004, environment=dict(OMP_NUM_THREADS="2"), begin_wall="2026-11-20T12:00:00Z"),
+        trace=dict(
+            run_id="00c0ffee",
+            bytes=123_456,
+            events=4_321,
+            dropped=0,
+            event_cost_ns=47.0,
+            clock_read_ns=19.0,
+            overhead_share=0.004,
+            environment=dict(OMP_NUM_THREADS="2"),
+            begin_wall="2026-11-20T12:00:00Z",
+        ),
         versions=dict(tracegen="0.1.0", python="3.11.2"),
         source=dict(commit="3b705b5", dirty=False),
         stages=[dict(name="capture", seconds=2.1), dict(name="read", seconds=0.4)],
-    )  # fmt: skip
+    )
     default = (
         Check("dropped_events", "No event was dropped", "passed", "0", "0"),
         Check("nodes_accounted", "Every node is accounted for", "passed", "100 %", "100 %"),

@@ -260,11 +260,12 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "header of another": (lambda tree: (tree / HEADER).write_text("/* mine */\n"), "tracegen did not write it"),
     "hooked by hand": (
         lambda tree: (tree / SAID_AT).write_text((tree / SAID_AT).read_text() + '#include "tensor_trace.h"\n'),
-        "tensor_trace.h\"' already"),
+        "tensor_trace.h\"' already",
+    ),
     "file missing": (lambda tree: (tree / SAID_AT).unlink(), "is missing"),
     "anchor missing": (lambda tree: (tree / SAID_AT).write_text("nothing\n"), f"{SAID_AT}: the line"),
     "folder for a file": (lambda tree: ((tree / SAID_AT).unlink(), (tree / SAID_AT).mkdir()), "cannot be read"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", REFUSED)

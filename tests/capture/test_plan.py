@@ -50,9 +50,14 @@ def test_what_tracegen_sets_nobody_else_may() -> None:
 
 def test_llama_cpps_own_counters() -> None:
     assert timings_in(LOG) == {
-        "load_ms": 9.97, "prompt_ms": 2.49, "prompt_tokens": 12, "eval_ms": 1.62, "eval_runs": 4, "total_ms": 4.56,
+        "load_ms": 9.97,
+        "prompt_ms": 2.49,
+        "prompt_tokens": 12,
+        "eval_ms": 1.62,
+        "eval_runs": 4,
+        "total_ms": 4.56,
         "graphs_reused": 3,
-    }  # fmt: skip
+    }
     assert set(timings_in("").values()) == {None}
 
 

@@ -60,9 +60,11 @@ def test_the_program_inherits_no_lock_and_is_the_first_that_the_kernel_ends(tmp_
     )
     with locked.locked_memory(SMALL) as held, under_pressure(held, None) as pressure:
         ended = run_program(
-            [sys.executable, "-c", code], stdout=tmp_path / "out", stderr=tmp_path / "err",
+            [sys.executable, "-c", code],
+            stdout=tmp_path / "out",
+            stderr=tmp_path / "err",
             before=conditions.before_start(EXPERIMENT, pressure),
-        )  # fmt: skip
+        )
     assert ended.status == 0 and (tmp_path / "out").read_text() == "['0'] 1000\n"
     assert Path("/proc/self/oom_score_adj").read_text().strip() != "1000"
 
@@ -184,15 +186,24 @@ def test_a_limit_is_made_entered_read_and_removed(fake: Fake) -> None:
         (limit.folder / "cgroup.procs").write_text("")
     assert facts == {
         "memory_limit": {
-            "asked_bytes": 1 << 28, "limit_bytes": 1 << 28, "swap_limit_bytes": 0, "peak_bytes": 260_000_000,
-            "times_reached": 17, "times_out_of_memory": 1, "processes_killed": 1}
-    }  # fmt: skip
+            "asked_bytes": 1 << 28,
+            "limit_bytes": 1 << 28,
+            "swap_limit_bytes": 0,
+            "peak_bytes": 260_000_000,
+            "times_reached": 17,
+            "times_out_of_memory": 1,
+            "processes_killed": 1,
+        }
+    }
     assert fake.folders() == []
     assert fake.written == [
-        ("tracegen-own-/cgroup.procs", pid), ("run.scope/cgroup.subtree_control", "+memory"),
-        ("tracegen-run-/memory.max", str(1 << 28)), ("tracegen-run-/memory.swap.max", "0"),
-        ("run.scope/cgroup.subtree_control", "-memory"), ("run.scope/cgroup.procs", pid),
-    ]  # fmt: skip
+        ("tracegen-own-/cgroup.procs", pid),
+        ("run.scope/cgroup.subtree_control", "+memory"),
+        ("tracegen-run-/memory.max", str(1 << 28)),
+        ("tracegen-run-/memory.swap.max", "0"),
+        ("run.scope/cgroup.subtree_control", "-memory"),
+        ("run.scope/cgroup.procs", pid),
+    ]
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, EnvironmentFailure])
@@ -224,8 +235,9 @@ def test_version_1_limits_where_it_has_the_memory_controller(fake: Fake) -> None
         assert limit.read().times_reached is None  # the kernel does not count
         assert pressure.cause(-9).startswith("needed more memory than memory_limit_gb allows (268435456 bytes)")
     assert fake.folders() == [] and [path for path, _ in fake.written] == [
-        "tracegen-run-/memory.limit_in_bytes", "tracegen-run-/memory.memsw.limit_in_bytes",
-    ]  # fmt: skip
+        "tracegen-run-/memory.limit_in_bytes",
+        "tracegen-run-/memory.memsw.limit_in_bytes",
+    ]
 
 
 def test_a_lifted_limit_counts_and_limits_nothing(fake: Fake) -> None:

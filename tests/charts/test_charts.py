@@ -164,10 +164,19 @@ def a_heatmap(rows: pd.DataFrame, below: pd.DataFrame, step: int) -> Any:
     """One cell in each of the rows, in this step of the scale; `below`: the bytes of buffers."""
     cells = pd.DataFrame(
         {
-            "row": rows["row"], "begin": 0, "end": 500, "n_passes": 1, "touched_bytes": 100, "size_bytes": 500,
-            "memory": "disk", "step": step, "tensor": "t", "layer": "0", "dtype": "F32",
+            "row": rows["row"],
+            "begin": 0,
+            "end": 500,
+            "n_passes": 1,
+            "touched_bytes": 100,
+            "size_bytes": 500,
+            "memory": "disk",
+            "step": step,
+            "tensor": "t",
+            "layer": "0",
+            "dtype": "F32",
         }
-    )  # fmt: skip
+    )
     bands = pd.DataFrame({"begin": [0], "end": [1000], "layer": [0], "component": ["norm"]})
     return heatmap.chart(cells, rows, bands, bands, below, heatmap.Axis(1000, (), 0), width=690)
 
@@ -236,8 +245,17 @@ def test_a_name_stands_at_the_part_that_it_names_where_there_is_room() -> None:
     ("prompt", "slowest", "gaps"), [(10.0, 2.0, ["own", "own"]), (2.0, 2.0, []), (1.0, 9.0, ["cut"])]
 )
 def test_a_bar_that_is_not_to_scale_has_a_gap(prompt: float, slowest: float, gaps: list[str]) -> None:
-    rows = pd.DataFrame({"row": range(4), "pass_id": range(4), "label": "", "is_prompt": [True, False, False, False],
-                         "took": "", "top": 0.0, "bottom": 9.0})  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "row": range(4),
+            "pass_id": range(4),
+            "label": "",
+            "is_prompt": [True, False, False, False],
+            "took": "",
+            "top": 0.0,
+            "bottom": 9.0,
+        }
+    )
     times = pd.DataFrame({"row": range(4), "attention": [prompt, 2.0, 2.0, slowest]})
     at = SimpleNamespace(lane=100.0, numbers=400.0)
     bars, _ = file_tokens._bars(at, rows, times, ["attention"])  # type: ignore[arg-type]

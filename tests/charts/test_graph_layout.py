@@ -14,11 +14,23 @@ WIDE = Box(140, 20, 20, 60)
 LAYER = {
     "spine": ["in", "norm", "q", "attention", "add", "up", "out"],
     "edges": [
-        ("in", "norm"), ("norm", "q"), ("norm", "k"), ("norm", "v"), ("q", "attention"), ("k", "cache_k"),
-        ("v", "attention"), ("view", "attention"), ("attention", "add"), ("in", "add"), ("add", "up"), ("up", "out"),
-        ("add", "out"), ("up", "gate"), ("gate", "out"),
+        ("in", "norm"),
+        ("norm", "q"),
+        ("norm", "k"),
+        ("norm", "v"),
+        ("q", "attention"),
+        ("k", "cache_k"),
+        ("v", "attention"),
+        ("view", "attention"),
+        ("attention", "add"),
+        ("in", "add"),
+        ("add", "up"),
+        ("up", "out"),
+        ("add", "out"),
+        ("up", "gate"),
+        ("gate", "out"),
     ],
-}  # fmt: skip
+}
 
 
 def layer() -> tuple[dict[str, Box], Layout]:

@@ -15,9 +15,10 @@ from tracegen.charts import forms, pdf
 
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="40" font-family="Arial, Liberation Sans"><text x="5" '
-    'y="20">endobj éüÅ</text>' + "".join(f'<path d="M{n},9v9" stroke="#000" opacity=".{n}"/>' for n in range(20, 60))
+    'y="20">endobj éüÅ</text>'
+    + "".join(f'<path d="M{n},9v9" stroke="#000" opacity=".{n}"/>' for n in range(20, 60))
     + "</svg>"
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")

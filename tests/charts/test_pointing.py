@@ -26,8 +26,10 @@ def documents(report: Report) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def a_chart(mark: str, n: int) -> dict[str, Any]:
-    encoding = {"x": {"field": "token", "type": "quantitative", "title": "token"},
-                "y": {"field": "time", "type": "quantitative", "title": "ms"}}  # fmt: skip
+    encoding = {
+        "x": {"field": "token", "type": "quantitative", "title": "token"},
+        "y": {"field": "time", "type": "quantitative", "title": "ms"},
+    }
     rows = [{"token": i, "time": i / 3, "colour": "#000"} for i in range(n)]
     return {"mark": mark, "encoding": encoding, "data": {"name": "d"}, "datasets": {"d": rows}}
 

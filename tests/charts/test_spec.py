@@ -12,8 +12,11 @@ from tracegen.charts import spec
 
 def document(rows: list[Any]) -> dict[str, Any]:
     encoding = {"x": {"field": "time", "type": "quantitative"}, "y": {"field": "name", "type": "nominal"}}
-    return {"$schema": "https://vega.github.io/schema/vega-lite/v6.4.1.json", "datasets": {"d": rows}, "hconcat": [
-        {"mark": "point", "encoding": encoding, "data": {"name": "d"}} for _ in range(2)]}  # fmt: skip
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.4.1.json",
+        "datasets": {"d": rows},
+        "hconcat": [{"mark": "point", "encoding": encoding, "data": {"name": "d"}} for _ in range(2)],
+    }
 
 
 NAMES = ['say "a,b"', "", "true", "7", "two\nlines", "µ"]

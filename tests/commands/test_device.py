@@ -17,12 +17,21 @@ from tracegen.measure.capture.device import Device, Measurement, ProgramLimit, S
 MIB = 1 << 20
 READS = Measurement("random", 4096, 1, 4321, 4321 * 4096, 10**9, 4321 * 4096.0, 4321.0, 88_600, 1_252_400)
 FOUND = Device(
-    file="m.gguf", file_bytes=2 << 20, fragments=3, device="/dev/\x1b[2J", model=None, file_system="ext4",
-    rotational=False, scheduler="none", readahead_bytes=131072, max_request_bytes=1310720, duration_ns=10**9,
+    file="m.gguf",
+    file_bytes=2 << 20,
+    fragments=3,
+    device="/dev/\x1b[2J",
+    model=None,
+    file_system="ext4",
+    rotational=False,
+    scheduler="none",
+    readahead_bytes=131072,
+    max_request_bytes=1310720,
+    duration_ns=10**9,
     measurements=(READS, replace(READS, pattern="sequential", block_bytes=2 * MIB, reads=20, latency_p99_ns=None)),
     skipped=(Skipped("random", 128 * 1024, 16, "the file holds 8 of the 16 blocks that are needed"),),
     program_limits=(ProgramLimit(1, 1_000_000.4, 700),),
-)  # fmt: skip
+)
 EXPECTED = """\
 file             m.gguf, 2 MiB
 fragments        3
@@ -79,9 +88,16 @@ def test_on_a_terminal(measured: None, capsys: pytest.CaptureFixture[str], monke
 
 def test_what_is_not_known_is_called_so(capsys: pytest.CaptureFixture[str]) -> None:
     unknown = replace(
-        FOUND, fragments=None, device=None, file_system=None, rotational=None, scheduler=None, readahead_bytes=None,
-        max_request_bytes=None, program_limits=(),
-    )  # fmt: skip
+        FOUND,
+        fragments=None,
+        device=None,
+        file_system=None,
+        rotational=None,
+        scheduler=None,
+        readahead_bytes=None,
+        max_request_bytes=None,
+        program_limits=(),
+    )
     command._print(unknown)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("  ")[-1].strip() for line in lines[1:9]] == ["not known"] * 8
@@ -111,9 +127,11 @@ def test_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert first["read_bytes"] == first["reads"] * 4096
     assert said["memory_rate"] is None or said["memory_rate"]["threads"][0] == 1
     assert said["skipped"][-1] == {
-        "pattern": "sequential", "block_bytes": 2 * MIB, "queue_depth": 4,
+        "pattern": "sequential",
+        "block_bytes": 2 * MIB,
+        "queue_depth": 4,
         "reason": "the file holds 0 of the 4 blocks that are needed",
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "60.1"])

@@ -44,8 +44,10 @@ def test_the_tables_come_back_from_parquet_and_from_csv(capsys: pytest.CaptureFi
         table = loaded.tables[name]
         pd.testing.assert_frame_equal(
             pd.read_parquet(f"demo-run-003-parquet/{name}.parquet").astype(object).fillna(0),
-            table.astype(object).fillna(0), check_dtype=False, check_column_type=False,
-        )  # fmt: skip
+            table.astype(object).fillna(0),
+            check_dtype=False,
+            check_column_type=False,
+        )
         assert len(pd.read_csv(f"sub/rows/{name}.csv")) == len(table)
 
 
@@ -79,8 +81,9 @@ def test_a_timeline_is_one_file_or_several(capsys: pytest.CaptureFixture[str], m
     assert "several: exists already" in refused(capsys, "perfetto", "--out", "several.pftrace")
     assert main(["export", "demo", "perfetto", "--out", "several.pftrace", "--pass", "1-2", "--force"]) == 0
     assert not Path("several.pftrace").exists() and {*Path("several").glob("passes-*")} == {
-        Path("several/passes-1-1.pftrace"), Path("several/passes-2-2.pftrace"),
-    }  # fmt: skip
+        Path("several/passes-1-1.pftrace"),
+        Path("several/passes-2-2.pftrace"),
+    }
 
 
 def test_a_table_as_csv_holds_no_control_character(tmp_path: Path) -> None:

@@ -104,28 +104,45 @@ PASSES = {
     "v3-256-tinyllama-shape": ["warmup", "prompt", "generate", "generate"],
     "v4b-1024-gpt-oss": ["warmup", "prompt"],
 }
-TOKENS = {"v1-64": [2, 14, 1, 1, 1], "v2-128": [2, 14, 1, 1, 1], "v3-256-moe": [2, 11, 1, 1, 1],
-          "v3-256-tinyllama-shape": [2, 12, 1, 1], "v4b-1024-gpt-oss": [2, 2]}  # fmt: skip
+TOKENS = {
+    "v1-64": [2, 14, 1, 1, 1],
+    "v2-128": [2, 14, 1, 1, 1],
+    "v3-256-moe": [2, 11, 1, 1, 1],
+    "v3-256-tinyllama-shape": [2, 12, 1, 1],
+    "v4b-1024-gpt-oss": [2, 2],
+}
 # What each verdict must name, and the words it must hold.
 NAMED = {
-    "v1-64": {"nodes_accounted": ("failed", "MUL_MAT only"), "names_whole": ("warning", "no names at all"),
-              "claims_agree": ("warning", "all 105 records claim phase PROMPT and token 0")},
-    "v2-128": {"nodes_accounted": ("failed", "MUL_MAT only"),
-               "claims_agree": ("warning", "63 records that claim PROMPT belong to generated tokens")},
-    "v3-256-moe": {"claims_agree": ("warning", "all 595 records claim phase PROMPT and token 0"),
-                   "names_whole": ("warning", "420 operands 19"), "nodes_accounted": ("passed", "975 of 975"),
-                   "experts_whole": ("warning", "48 of 60 operations without"),
-                   "op_times": ("warning", "gap to the next record")},
-    "v3-256-tinyllama-shape": {"claims_agree": ("warning", "all 1,164 records claim phase PROMPT and token 0"),
-                               "nodes_accounted": ("failed", "134 MUL_MAT are missing in each of 4 passes"),
-                               "tensors_tile_file": ("warning", "155 sizes of the list reached into the next tensor"),
-                               "buffers_whole": ("warning", "only buffers of the KV cache")},
-    "v4b-1024-gpt-oss": {"claims_agree": ("warning", "848 records that claim GENERATE belong to the prompt"),
-                         "experts_prompt": ("warning", "chose all experts"),
-                         "operands_whole": ("warning", "48 operands more stand in the dumps"),
-                         "disk_known": ("warning", "as in one mapping"),
-                         "threads_known": ("warning", "1 number of 16 bits")},
-}  # fmt: skip
+    "v1-64": {
+        "nodes_accounted": ("failed", "MUL_MAT only"),
+        "names_whole": ("warning", "no names at all"),
+        "claims_agree": ("warning", "all 105 records claim phase PROMPT and token 0"),
+    },
+    "v2-128": {
+        "nodes_accounted": ("failed", "MUL_MAT only"),
+        "claims_agree": ("warning", "63 records that claim PROMPT belong to generated tokens"),
+    },
+    "v3-256-moe": {
+        "claims_agree": ("warning", "all 595 records claim phase PROMPT and token 0"),
+        "names_whole": ("warning", "420 operands 19"),
+        "nodes_accounted": ("passed", "975 of 975"),
+        "experts_whole": ("warning", "48 of 60 operations without"),
+        "op_times": ("warning", "gap to the next record"),
+    },
+    "v3-256-tinyllama-shape": {
+        "claims_agree": ("warning", "all 1,164 records claim phase PROMPT and token 0"),
+        "nodes_accounted": ("failed", "134 MUL_MAT are missing in each of 4 passes"),
+        "tensors_tile_file": ("warning", "155 sizes of the list reached into the next tensor"),
+        "buffers_whole": ("warning", "only buffers of the KV cache"),
+    },
+    "v4b-1024-gpt-oss": {
+        "claims_agree": ("warning", "848 records that claim GENERATE belong to the prompt"),
+        "experts_prompt": ("warning", "chose all experts"),
+        "operands_whole": ("warning", "48 operands more stand in the dumps"),
+        "disk_known": ("warning", "as in one mapping"),
+        "threads_known": ("warning", "1 number of 16 bits"),
+    },
+}
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -428,8 +445,11 @@ def test_settings_become_an_experiment(tmp_path: Path, capsys: pytest.CaptureFix
     assert "temp_files is ignored" in output.err and "tracegen run older" in output.out
     written = tomllib.loads(Path("experiments/older/experiment.toml").read_text())
     assert written == {
-        "question": written["question"], "model": given["model_path"], "prompt": given["prompt"], "tokens": 7,
-    }  # fmt: skip
+        "question": written["question"],
+        "model": given["model_path"],
+        "prompt": given["prompt"],
+        "tokens": 7,
+    }
     assert main(["import", str(path), "--as", "older"]) == 2 and "exists already" in capsys.readouterr().err
     path.write_text(json.dumps({"experiment": {**given, "tokens_to_generate": "7"}}))
     assert main(["import", str(path), "--as", "other"]) == 2

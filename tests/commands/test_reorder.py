@@ -22,10 +22,20 @@ from tracegen.measure import reordered
 from tracegen.measure.demo import whole_files
 from tracegen.measure.demo.models import write_demo_model
 
-NAMES = ("token_embd.weight", "output.weight", "output_norm.weight", "rope_freqs.weight", "oddly named",
-         *(f"blk.{n}.{kind}.weight" for n in range(12) for kind in ("attn_q", "ffn_up_exps", "attn_norm")))  # fmt: skip
-SMALL = [("output.weight", (8, 4), "F32"), ("blk.1.attn_q.weight", (32, 3), "Q4_0"),
-         ("blk.0.attn_q.weight", (32, 2), "Q8_0"), ("token_embd.weight", (5,), "F32")]  # fmt: skip
+NAMES = (
+    "token_embd.weight",
+    "output.weight",
+    "output_norm.weight",
+    "rope_freqs.weight",
+    "oddly named",
+    *(f"blk.{n}.{kind}.weight" for n in range(12) for kind in ("attn_q", "ffn_up_exps", "attn_norm")),
+)
+SMALL = [
+    ("output.weight", (8, 4), "F32"),
+    ("blk.1.attn_q.weight", (32, 3), "Q4_0"),
+    ("blk.0.attn_q.weight", (32, 2), "Q8_0"),
+    ("token_embd.weight", (5,), "F32"),
+]
 
 
 @pytest.fixture
@@ -46,19 +56,24 @@ def key_values() -> st.SearchStrategy[list[bytes]]:
         st.floats(width=32).map(lambda x: (6, struct.pack("<f", x))),
         st.integers(0, 2**64 - 1).map(lambda n: (10, struct.pack("<Q", n))),
         st.lists(st.text(max_size=5), max_size=4).map(
-            lambda texts: (9, struct.pack("<IQ", 8, len(texts)) + b"".join(map(made.text, texts)))),
-        st.lists(st.integers(-5, 5), max_size=9).map(
-            lambda ns: (9, struct.pack(f"<IQ{len(ns)}i", 5, len(ns), *ns))),
-    )  # fmt: skip
+            lambda texts: (9, struct.pack("<IQ", 8, len(texts)) + b"".join(map(made.text, texts)))
+        ),
+        st.lists(st.integers(-5, 5), max_size=9).map(lambda ns: (9, struct.pack(f"<IQ{len(ns)}i", 5, len(ns), *ns))),
+    )
     return st.lists(kinds, max_size=5).map(
         lambda pairs: [made.pair(f"k{n}", kind, value) for n, (kind, value) in enumerate(pairs)]
     )
 
 
 KINDS = (
-    ((3,), "F32"), ((64, 3), "Q8_0"), ((32, 2, 2), "Q4_0"), ((1, 7), "F16"), ((32, 1), "MXFP4"),
-    ((256, 1, 1, 2), "Q4_K"), ((2, 3), "I8"),
-)  # fmt: skip
+    ((3,), "F32"),
+    ((64, 3), "Q8_0"),
+    ((32, 2, 2), "Q4_0"),
+    ((1, 7), "F16"),
+    ((32, 1), "MXFP4"),
+    ((256, 1, 1, 2), "Q4_K"),
+    ((2, 3), "I8"),
+)
 
 
 @settings(max_examples=60)
@@ -72,9 +87,13 @@ KINDS = (
     st.sampled_from([1, 100, reordered.PIECE]),
 )
 def test_everything_but_the_order_is_as_it_was(
-    tmp_path_factory: pytest.TempPathFactory, chosen: list[tuple[str, tuple[tuple[int, ...], str]]], pairs: list[bytes],
-    alignment: int, version: int, piece: int,
-) -> None:  # fmt: skip
+    tmp_path_factory: pytest.TempPathFactory,
+    chosen: list[tuple[str, tuple[tuple[int, ...], str]]],
+    pairs: list[bytes],
+    alignment: int,
+    version: int,
+    piece: int,
+) -> None:
     folder = tmp_path_factory.mktemp("any")
     entries = [(name, shape, dtype) for name, (shape, dtype) in chosen]
     path, out, again = folder / "m.gguf", folder / "out.gguf", folder / "again.gguf"
@@ -244,8 +263,9 @@ def test_a_disk_without_room_is_refused_before_anything_is_written(
 
 
 @needs_root
-def test_a_disk_that_is_full_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-                                       capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_a_disk_that_is_full_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = write_demo_model("demo", tmp_path / "m.gguf")[0]
     small = tmp_path / "small"
     small.mkdir()

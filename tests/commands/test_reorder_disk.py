@@ -60,8 +60,10 @@ def test_a_device_counts_the_reads_that_were_simulated(
     model, out = folder / "m.gguf", folder / "o.gguf"
     model.write_bytes(gguf_file(entries))
     assert reorder(model, out, "--order", "hot", "--run", "demo") == 0
-    simulated = re.search(r"speed: ([\d.]+) reads per token \(generate pass\) from MODEL as it is, ([\d.]+) from OUT",
-                     capsys.readouterr().out)  # fmt: skip
+    simulated = re.search(
+        r"speed: ([\d.]+) reads per token \(generate pass\) from MODEL as it is, ([\d.]+) from OUT",
+        capsys.readouterr().out,
+    )
     assert simulated
     os.sync()
     # A request holds at most so many bytes, and so many pieces of memory, which are pages at least.

@@ -56,8 +56,11 @@ def test_orders_and_simulation(case: dict[str, pd.DataFrame], capsys: pytest.Cap
     assert contents(Path("o.gguf")) == contents(Path("m.gguf"))
     names = [t.name for t in gguf.GGUFReader("m.gguf").tensors]
     assert in_order(Path("o.gguf")) == (by_layer(names) if which == "layer" else plain_order(which, names, case))
-    found = re.search(r"prediction of speed: ([\d.]+) reads per token \(generate pass\) from MODEL as it is, ([\d.]+) "
-                      r"from OUT", printed)  # fmt: skip
+    found = re.search(
+        r"prediction of speed: ([\d.]+) reads per token \(generate pass\) from MODEL as it is, ([\d.]+) "
+        r"from OUT",
+        printed,
+    )
     assert found, printed
     before, after = (reads_of(relocated(case, Path(file))) for file in ("m.gguf", "o.gguf"))
     assert tuple(map(float, found.groups())) == (before, after)
@@ -129,12 +132,21 @@ def test_a_run_whose_checks_failed(case: dict[str, pd.DataFrame], capsys: pytest
 DIFFERENCES = [
     (lambda es: es[:-1], "1 of 34 tensors differ", "is only in the run"),
     (lambda es: [*es, ("blk.0.more", (4,), "F32")], "1 of 35 tensors differ", "'blk.0.more' is only in the file"),
-    (lambda es: [(n, s, "Q8_0" if n == "blk.0.attn_q.weight" else d) for n, s, d in es], "1 of 34",
-     "'blk.0.attn_q.weight' is Q8_0 256 × 256 × 1 × 1, 69632 bytes in the file and Q4_0 256 × 256 × 1 × 1, 36864"),
-    (lambda es: [(n, (s[1], s[0], *s[2:]) if n == "output.weight" else s, "F32" if n == "output.weight" else d)
-                 for n, s, d in es], "1 of 34", "'output.weight' is F32 1000 × 256"),
+    (
+        lambda es: [(n, s, "Q8_0" if n == "blk.0.attn_q.weight" else d) for n, s, d in es],
+        "1 of 34",
+        "'blk.0.attn_q.weight' is Q8_0 256 × 256 × 1 × 1, 69632 bytes in the file and Q4_0 256 × 256 × 1 × 1, 36864",
+    ),
+    (
+        lambda es: [
+            (n, (s[1], s[0], *s[2:]) if n == "output.weight" else s, "F32" if n == "output.weight" else d)
+            for n, s, d in es
+        ],
+        "1 of 34",
+        "'output.weight' is F32 1000 × 256",
+    ),
     (lambda es: [(f"x{n}"[:60], s, d) for n, s, d in es], "68 of 68 tensors differ", "; and 65 more; name the model"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("change", "how_many", "which"), DIFFERENCES)

@@ -45,8 +45,11 @@ def test_json_names_units_of_its_numbers(tables: dict[str, pd.DataFrame], capsys
     assert figures["peak_buffer_bytes"] == total_peak(tables)
     assert figures["passes"] == {"load": 1, "warmup": 1, "prompt": 1, "generate": 2}
     assert figures["model"] == {
-        "file": "model.gguf", "architecture": "llama", "size_bytes": 5_000_000, "random_weights": True,
-    }  # fmt: skip
+        "file": "model.gguf",
+        "architecture": "llama",
+        "size_bytes": 5_000_000,
+        "random_weights": True,
+    }
     words = {"run", "answer", "model", "more_models", "passes", "time_by_op_ns", "verdict", "checks"}
     assert all(isinstance(value, int | float) for key, value in figures.items() if key not in words)
     assert all(isinstance(ns, int) for ns in figures["time_by_op_ns"].values())
@@ -117,8 +120,12 @@ def test_the_largest_buffers_come_first(here: Path, capsys: pytest.CaptureFixtur
     stored(Path("experiments"), a_run(), {**scaled_case(1, 1), "buffers": frame("buffers", events)})
     rows = json.loads(printed(capsys, "--buffers", "--json"))
     assert [(row["buffer_id"], row["event"]) for row in rows] == [
-        (2, "alloc"), (2, "free"), (1, "alloc"), (0, "alloc"), (3, "alloc"),
-    ]  # fmt: skip
+        (2, "alloc"),
+        (2, "free"),
+        (1, "alloc"),
+        (0, "alloc"),
+        (3, "alloc"),
+    ]
 
 
 def on_a_terminal(folder: Path, *arguments: str, columns: int) -> str:
@@ -192,10 +199,12 @@ def test_what_is_shown_again_loads_no_tables(tmp_path: Path) -> None:
         subprocess.run(
             [sys.executable, "-c", script, "show", str(folder)],
             env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
-            check=True, capture_output=True, text=True,
+            check=True,
+            capture_output=True,
+            text=True,
         ).stderr.strip()
         for _ in range(2)
-    ]  # fmt: skip
+    ]
     assert loaded == ["['numpy', 'pandas', 'pyarrow']", "[]"]
 
 

@@ -30,12 +30,16 @@ all                3         358  100.0 %
 def path(tmp_path: Path) -> Path:
     data = made.file(
         {
-            "token_embd.weight": ((32, 3), 2, 54), "blk.1.ffn_gate_exps.weight": ((64, 2, 4), 39, 272),
-            "blk.1.\x1b[2J": ((2, 4), 0, 32)},
+            "token_embd.weight": ((32, 3), 2, 54),
+            "blk.1.ffn_gate_exps.weight": ((64, 2, 4), 39, 272),
+            "blk.1.\x1b[2J": ((2, 4), 0, 32),
+        },
         [
-            made.string("general.architecture", "llama"), made.string("general.name", "na\x1bme"),
-            made.u32("llama.block_count", 2)],
-    )  # fmt: skip
+            made.string("general.architecture", "llama"),
+            made.string("general.name", "na\x1bme"),
+            made.u32("llama.block_count", 2),
+        ],
+    )
     path = tmp_path / "m.gguf"
     path.write_bytes(data)
     return path
@@ -73,10 +77,20 @@ def test_json(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = json.loads(text)
     assert "\x1b" not in text
     assert rows[0] == {
-        "tensor": 0, "name": "token_embd.weight", "file": "m.gguf", "offset": 320, "size_bytes": 54,
-        "dtype": "Q4_0", "ne0": 32, "ne1": 3, "ne2": 1, "ne3": 1, "layer": None, "component": "embedding",
+        "tensor": 0,
+        "name": "token_embd.weight",
+        "file": "m.gguf",
+        "offset": 320,
+        "size_bytes": 54,
+        "dtype": "Q4_0",
+        "ne0": 32,
+        "ne1": 3,
+        "ne2": 1,
+        "ne3": 1,
+        "layer": None,
+        "component": "embedding",
         "n_experts": None,
-    }  # fmt: skip
+    }
     assert rows[2]["name"] == "blk.1.\x1b[2J"
 
 

@@ -80,10 +80,17 @@ def test_another_model_comes_first_and_settings_that_one_side_lacks_are_left_out
         ("generate", "run", "", "weights touched by a token, mapped", "counted", "bytes", n << 20) for n in (8, 92)
     ]
     copies = ("generate", "run", "", COPIED, "counted", "bytes", 0.0)
-    a = with_facts("old", 3484.0, 1, [reads[0], copies], **model("moe", "a", 26 << 20),
-                   settings={"model": "moe", "threads": 2})  # fmt: skip
-    b = with_facts("new", 159.0, 9, [reads[1], copies], **model("dense", "b", 94 << 20),
-                   settings={"model": "dense", "threads": 1, "chat": True, "repack": True})  # fmt: skip
+    a = with_facts(
+        "old", 3484.0, 1, [reads[0], copies], **model("moe", "a", 26 << 20), settings={"model": "moe", "threads": 2}
+    )
+    b = with_facts(
+        "new",
+        159.0,
+        9,
+        [reads[1], copies],
+        **model("dense", "b", 94 << 20),
+        settings={"model": "dense", "threads": 1, "chat": True, "repack": True},
+    )
     assert plain(answer(compare(a, b))) == (
         "Model moe, 26.0 MiB → dense, 94.0 MiB, threads 2 → 1: generation speed, 3 484 tokens/s → 159 tokens/s (one "
         "run a side: too few to show a difference); a token touches 8.00 MiB → 92.0 MiB of the file (counted)."
@@ -112,12 +119,21 @@ def test_bytes_and_waiting_are_said_beside_the_speed() -> None:
     """What a limit of memory does to one run: slower, because it reads and waits."""
     waits = "waiting for the disk in operations, of a token"
     a, b = (
-        with_facts(name, speed, first, [("", "run", "", "read from the disk after loading", "timed", "bytes", read),
-                                        ("generate", "run", "", waits, "timed", "ns", ns)],
-                   settings={"memory_limit_gb": limit})
-        for name, speed, first, read, ns, limit in (("a", 151.0, 1, 0.0, 0.0, "none"),
-                                                    ("b", 8.92, 9, 2**30, 74e6, 0.12))
-    )  # fmt: skip
+        with_facts(
+            name,
+            speed,
+            first,
+            [
+                ("", "run", "", "read from the disk after loading", "timed", "bytes", read),
+                ("generate", "run", "", waits, "timed", "ns", ns),
+            ],
+            settings={"memory_limit_gb": limit},
+        )
+        for name, speed, first, read, ns, limit in (
+            ("a", 151.0, 1, 0.0, 0.0, "none"),
+            ("b", 8.92, 9, 2**30, 74e6, 0.12),
+        )
+    )
     assert plain(answer(compare(a, b))).startswith(
         "memory_limit_gb none → 0.12 GiB: generation speed, 151 tokens/s → 8.92 tokens/s; read from the disk after "
         "loading, 0 B → 1.00 GiB; waiting of a token for the disk, 0 ns → 74.0 ms (one run a side: too few to show "
@@ -132,14 +148,18 @@ MADE = {**HOST, "id": "f00d"}
     ("a", "b", "said"),
     [
         (MADE, MADE, "Same machine: Example CPU, 2 cores, 8.00 GiB."),
-        (HOST, MADE, "Both sides name Example CPU, 2 cores, 8.00 GiB. That it is one machine is not known: a holds "
-                     "no id of a machine."),
+        (
+            HOST,
+            MADE,
+            "Both sides name Example CPU, 2 cores, 8.00 GiB. That it is one machine is not known: a holds "
+            "no id of a machine.",
+        ),
         ({}, MADE, "The machine of a is not known: times are not compared."),
         ({}, {}, "The machines of a and b are not known: times are not compared."),
         (MADE, {**MADE, "id": "beef"}, "The machines differ (id): times are not compared."),
         (MADE, {**MADE, "cpu": "Other", "cores": 4}, "The machines differ (processor, cores): times are not compared."),
     ],
-)  # fmt: skip
+)
 def test_the_same_machine_is_said_only_where_it_is_known(a: dict[str, Any], b: dict[str, Any], said: str) -> None:
     left, right = side("a", [[timed(100.0)]], host=a), side("b", [[timed(99.0)]], first=9, host=b)
     assert plain(machines(left, right)) == said

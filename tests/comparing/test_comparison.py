@@ -61,16 +61,20 @@ def test_what_is_asked_shares_one_risk_and_all_other_rows_another() -> None:
     def runs(speed: float) -> list[list[tuple[object, ...]]]:
         others = [("op", f"op {k}") for k in range(15)] + [("layer", f"layer {k}") for k in range(15)]
         return [
-            [timed(speed + i), ("prompt", "run", "", "speed", "timed", "tokens/s", 100.0 + i),
-             timed(speed + i, "time of a token, median", unit="ns"),
-             *(timed(speed + i, "time", by, item, "ns") for by, item in others)]
+            [
+                timed(speed + i),
+                ("prompt", "run", "", "speed", "timed", "tokens/s", 100.0 + i),
+                timed(speed + i, "time of a token, median", unit="ns"),
+                *(timed(speed + i, "time", by, item, "ns") for by, item in others),
+            ]
             for i in range(6)
-        ]  # fmt: skip
+        ]
 
     rows = compare(side("a", runs(100)), side("b", runs(200))).rows
     assert {row.phase: (row.state, row.difference and row.difference.p_adjusted) for row in rows if row.asked} == {
-        "generate": ("different", pytest.approx(2 * 2 / 924)), "prompt": ("same within the margin", 1.0),
-    }  # fmt: skip
+        "generate": ("different", pytest.approx(2 * 2 / 924)),
+        "prompt": ("same within the margin", 1.0),
+    }
     others = [row for row in rows if not row.asked]
     assert len(others) == 31 and {row.state for row in others} == {"not enough runs"}
     assert {row.difference.runs_needed for row in others if row.difference} == {8}  # 31 x 2 / C(16, 8) < 0.01
@@ -91,10 +95,13 @@ def test_pairs_of_rounds_find_what_other_factors_hide() -> None:
     b = in_matrix("b", {key: 1.2 * value for key, value in base.items()}, 5, factor="2")
     comparison = compare(a, b)
     assert comparison.paired and {row.kind: row.state for row in comparison.rows} == {
-        "timed": "different", "counted": "equal",
-    }  # fmt: skip
-    apart = compare(Side("a", tuple(run_with(i, [timed(v)]) for i, v in enumerate(base.values()))),
-                    Side("b", tuple(run_with(i, [timed(1.2 * v)]) for i, v in enumerate(base.values()))))  # fmt: skip
+        "timed": "different",
+        "counted": "equal",
+    }
+    apart = compare(
+        Side("a", tuple(run_with(i, [timed(v)]) for i, v in enumerate(base.values()))),
+        Side("b", tuple(run_with(i, [timed(1.2 * v)]) for i, v in enumerate(base.values()))),
+    )
     assert not apart.paired and apart.rows[0].state == "not enough runs"
 
 
@@ -140,10 +147,13 @@ def test_values_of_several_cells_with_0_have_no_ratio() -> None:
 def test_a_measure_that_only_one_cell_has_is_compared_in_its_pairs() -> None:
     def cells(factor: str) -> Side:
         runs = [
-            run_with(n, [counted(7 if n % 2 else 9), *([counted(n % 2, "only big")] if n % 2 else [])],
-                     slot=slot(n, other="big" if n % 2 else "small", factor=factor))
+            run_with(
+                n,
+                [counted(7 if n % 2 else 9), *([counted(n % 2, "only big")] if n % 2 else [])],
+                slot=slot(n, other="big" if n % 2 else "small", factor=factor),
+            )
             for n in range(1, 9)
-        ]  # fmt: skip
+        ]
         return Side(factor, tuple(runs))
 
     rows = compare(cells("1"), cells("2")).rows

@@ -102,9 +102,13 @@ def rows_of(table: pd.DataFrame) -> dict[str, str]:
 def test_layers_that_change_alike_share_a_row() -> None:
     table, left_out = graph_rows(a_difference(6, {(2, "attn"): "changed", (3, "attn"): "changed", (5, "ffn"): "gone"}))
     assert left_out == 0 and rows_of(table) == {
-        "before the layers": "s", "layers 0 to 1": "sss", "layers 2 to 3": "scs", "layer 4": "sss", "layer 5": "ssg",
+        "before the layers": "s",
+        "layers 0 to 1": "sss",
+        "layers 2 to 3": "scs",
+        "layer 4": "sss",
+        "layer 5": "ssg",
         "after the layers": "ss",
-    }  # fmt: skip
+    }
     assert table.loc[table["row"] == "layer 5", "place"].tolist() == [1, 2, 3]
 
 

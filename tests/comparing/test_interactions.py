@@ -45,8 +45,10 @@ def test_a_planted_interaction_is_found_and_no_other() -> None:
     rows = found(cells(9, planted))
     assert set(rows) == {("a", "b"), ("a", "c"), ("b", "c")}
     assert {key: row.difference.verdict for key, row in rows.items()} == {
-        ("a", "b"): "different", ("a", "c"): "same within the margin", ("b", "c"): "same within the margin",
-    }  # fmt: skip
+        ("a", "b"): "different",
+        ("a", "c"): "same within the margin",
+        ("b", "c"): "same within the margin",
+    }
     of = rows["a", "b"].difference
     assert of.median_a == pytest.approx(2.0, rel=0.03) and of.median_b == pytest.approx(1.0, rel=0.03)
     assert of.relative == pytest.approx(-0.5, abs=0.03) and of.n_a == 18

@@ -47,11 +47,16 @@ def test_a_page_has_every_part_and_its_files(report: Report) -> None:
     well_formed(page.body)
     text = words(page.body)
     for title in (
-        "What differs?", "What was set or built differently", "Every run", "What was timed",
-        "What was counted and differs", "Time of a token by part of the model", "How long did the tokens take?",
+        "What differs?",
+        "What was set or built differently",
+        "Every run",
+        "What was timed",
+        "What was counted and differs",
+        "Time of a token by part of the model",
+        "How long did the tokens take?",
         "Which operations changed most?",
         "What differs in the graph",
-    ):  # fmt: skip
+    ):
         assert title in text, title
     for name in ("timed", "counted", "operations", "graph", "conditions", "runs", "components"):
         rows = list(csv.reader(io.StringIO(report.files[f"data/{name}.csv"].decode())))

@@ -14,9 +14,19 @@ SLOW, FAST = ([[timed(v + i / 9)] for i in range(7)] for v in (100, 130))
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x<-5%", "tokens_per_second_generate", "tokens_per_second_generate<-5", "ops_per_token=3%",
-             "ops_per_token<5%%", "ops_per_token<--5%", "tokens_per_second_generate<-99999999%", "ops_per_token<nan%"]
-)  # fmt: skip
+    "text",
+    [
+        "",
+        "x<-5%",
+        "tokens_per_second_generate",
+        "tokens_per_second_generate<-5",
+        "ops_per_token=3%",
+        "ops_per_token<5%%",
+        "ops_per_token<--5%",
+        "tokens_per_second_generate<-99999999%",
+        "ops_per_token<nan%",
+    ],
+)
 def test_what_is_no_rule_is_refused_with_the_names(text: str) -> None:
     with pytest.raises(SettingsError, match="NAME<-5% or NAME>5%, where NAME is one of tokens_per_second_generate"):
         parsed(text)
@@ -58,8 +68,11 @@ def test_what_a_journal_quotes_has_the_numbers_of_the_comparison() -> None:
     a, b = ([[timed(100 + step + n / 10), counted(4)] for n in range(9)] for step in (0, 30))
     found = values(compare(side("a", a), side("b", b)))["tokens_per_second_generate"]
     assert (found["a"], found["b"], found["n"], found["verdict"]) == (
-        "100 tokens/s", "130 tokens/s", "n = 9 and 9", "different"
-    )  # fmt: skip
+        "100 tokens/s",
+        "130 tokens/s",
+        "n = 9 and 9",
+        "different",
+    )
     assert found["range_a"] == "100 tokens/s to 101 tokens/s" and found["shift"] == "+29.9 %"
     assert found["p"].startswith("p ") and found["interval"].endswith(" %")
     assert found["change"] == f"100 tokens/s → 130 tokens/s (different, {found['p']}, n = 9 and 9)"

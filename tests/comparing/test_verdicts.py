@@ -67,18 +67,25 @@ def drifting(rng: np.random.Generator, n: int, in_rounds: bool) -> Comparison:
     off = rng.normal(0, 0.1)
     for number, cell in enumerate(np.concatenate(order)):
         off = 0.95 * off + rng.normal(0, 0.03)
-        rows = [timed(1e7 * math.exp(-off + rng.normal(0, 0.01))),
-                *(timed(1e8 * math.exp(off + rng.normal(0, 0.02)), "time for a token", "layer", f"layer {i}", "ns")
-                  for i in range(4))]  # fmt: skip
+        rows = [
+            timed(1e7 * math.exp(-off + rng.normal(0, 0.01))),
+            *(
+                timed(1e8 * math.exp(off + rng.normal(0, 0.02)), "time for a token", "layer", f"layer {i}", "ns")
+                for i in range(4)
+            ),
+        ]
         runs[cell].append(rows)
         times[cell].append(number)
     sides = [
-        Side(name, tuple(
-            run_with(at, rows, **({"slot": slot(turn, threads=name)} if in_rounds else {}))
-            for turn, (at, rows) in enumerate(zip(times[cell], runs[cell], strict=True), 1)
-        ))
+        Side(
+            name,
+            tuple(
+                run_with(at, rows, **({"slot": slot(turn, threads=name)} if in_rounds else {}))
+                for turn, (at, rows) in enumerate(zip(times[cell], runs[cell], strict=True), 1)
+            ),
+        )
         for cell, name in enumerate("ab")
-    ]  # fmt: skip
+    ]
     return compare(*sides)
 
 

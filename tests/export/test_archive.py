@@ -130,11 +130,17 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
     assert deposit["description"].startswith("WITHDRAWN: the wrong *model*. ")
     assert deposit["creators"] == [{"name": 'Ä "S".'}] and deposit["license"] == "cc-by-4.0"
     assert yaml.safe_load((top / "CITATION.cff").read_text()) == {
-        "cff-version": "1.2.0", "message": "If you use these data, please cite them.", "type": "dataset",
-        "title": json.loads((EXPERIMENTS / "sample/versions/3/version.json").read_text())["title"], "version": "3",
-        "date-released": "2026-11-26", "authors": [{"name": 'Ä "S".'}], "url": "https://e/x",
-        "license": "CC-BY-4.0", "identifiers": [{"type": "swh", "value": swhid_by_git(tmp_path, top)}],
-    }  # fmt: skip
+        "cff-version": "1.2.0",
+        "message": "If you use these data, please cite them.",
+        "type": "dataset",
+        "title": json.loads((EXPERIMENTS / "sample/versions/3/version.json").read_text())["title"],
+        "version": "3",
+        "date-released": "2026-11-26",
+        "authors": [{"name": 'Ä "S".'}],
+        "url": "https://e/x",
+        "license": "CC-BY-4.0",
+        "identifiers": [{"type": "swh", "value": swhid_by_git(tmp_path, top)}],
+    }
     monkeypatch.chdir(top)
     assert main(["build"]) == 0
     assert "the wrong *model*" in (top / "site" / "experiments" / "sample" / "v3" / "index.html").read_text()
@@ -190,9 +196,12 @@ def test_each_claim_is_a_measure_of_the_version(file: Path) -> None:
     generated = ops[ops["state"] == "executed"].merge(of).merge(nodes[["graph", "node", "op"]])
     n = int(generated["op"].eq("MUL_MAT").sum())
     assert claims["generation, operations, MUL_MAT"] == {
-        "claim": "generation, operations, MUL_MAT", "values": [n], "unit": "", "judged": "equal",
+        "claim": "generation, operations, MUL_MAT",
+        "values": [n],
+        "unit": "",
+        "judged": "equal",
         "command": "tracegen reproduce sample@v3 'generation, operations, MUL_MAT'",
-    }  # fmt: skip
+    }
     assert claims["generation, speed"]["judged"] == "by a test of runs on one machine"
 
 
@@ -206,17 +215,24 @@ def test_the_crate_is_valid(file: Path, tmp_path: Path, monkeypatch: pytest.Monk
 
     text = (Path(rocrate.__file__).parent / "data" / "ro-crate.jsonld").read_text()
     answer = SimpleNamespace(
-        status_code=200, ok=True, headers={"Content-Type": "application/ld+json"}, text=text, content=text.encode(),
-        json=lambda: json.loads(text), raise_for_status=lambda: None,
-    )  # fmt: skip
+        status_code=200,
+        ok=True,
+        headers={"Content-Type": "application/ld+json"},
+        text=text,
+        content=text.encode(),
+        json=lambda: json.loads(text),
+        raise_for_status=lambda: None,
+    )
     monkeypatch.setattr(http.HttpRequester, "get", lambda *_, **__: answer)
     monkeypatch.setattr(context, "source_to_json", lambda *_, **__: (json.loads(text), None))
     with zipfile.ZipFile(file) as opened:
         opened.extractall(tmp_path)
     settings = services.ValidationSettings(
-        rocrate_uri=str(tmp_path / "sample-v3"), profile_identifier="ro-crate-1.2",
-        requirement_severity=models.Severity.REQUIRED, skip_availability_check=True,
-    )  # fmt: skip
+        rocrate_uri=str(tmp_path / "sample-v3"),
+        profile_identifier="ro-crate-1.2",
+        requirement_severity=models.Severity.REQUIRED,
+        skip_availability_check=True,
+    )
     assert [issue.message for issue in services.validate(settings).get_issues()] == []
 
 

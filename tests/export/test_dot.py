@@ -16,10 +16,34 @@ from tracegen.export import dot
 from tracegen.export.format import Source
 
 NAMES = (
-    '"', "\\", 'a\\"', "\\\\", "ends\\", "{", "}|<>", "a|b", "<p>", "two  spaces ", " ", "\n", "a\r\nb\tc", "\0",
-    "\x1b[31m", "\ud800x", "&amp;", "&lt;script&gt;", "\\n", "\\N", "\\G\\L", "->", "]; n0 -> n1;", "ffn_up-0 (view)",
-    "", LONG, "Ünïcödé \u202e\u2028",
-)  # fmt: skip
+    '"',
+    "\\",
+    'a\\"',
+    "\\\\",
+    "ends\\",
+    "{",
+    "}|<>",
+    "a|b",
+    "<p>",
+    "two  spaces ",
+    " ",
+    "\n",
+    "a\r\nb\tc",
+    "\0",
+    "\x1b[31m",
+    "\ud800x",
+    "&amp;",
+    "&lt;script&gt;",
+    "\\n",
+    "\\N",
+    "\\G\\L",
+    "->",
+    "]; n0 -> n1;",
+    "ffn_up-0 (view)",
+    "",
+    LONG,
+    "Ünïcödé \u202e\u2028",
+)
 
 
 def graphs(tables: dict[str, pd.DataFrame], folder: Path) -> dict[int, pygraphviz.AGraph]:

@@ -238,16 +238,32 @@ def test_operations_of_another_backend_are_shown_as_their_split(tables: Tables, 
     begin, end = int(one["begin_ns"]), int(one["end_ns"])
     split = dict(pass_id=one["pass_id"], split=0, backend="CUDA0", n_nodes=20, begin_ns=begin, end_ns=begin + 900)
     rest = dict(split, split=1, backend="CPU", begin_ns=begin + 900, end_ns=end)
-    copy = dict(pass_id=one["pass_id"], copy=0, split=1, tensor="x#0", source="CUDA0", target="CPU", size_bytes=64,
-                begin_ns=begin + 900, end_ns=begin + 950)  # fmt: skip
-    timeline = drawn({
-        **tables, "ops": ops, "spans": spans, "copies": frame("copies", [copy]),
-        "splits": frame("splits", [split | dict(by_op=False), rest | dict(by_op=True)]),
-    }, tmp_path)  # fmt: skip
+    copy = dict(
+        pass_id=one["pass_id"],
+        copy=0,
+        split=1,
+        tensor="x#0",
+        source="CUDA0",
+        target="CPU",
+        size_bytes=64,
+        begin_ns=begin + 900,
+        end_ns=begin + 950,
+    )
+    timeline = drawn(
+        {
+            **tables,
+            "ops": ops,
+            "spans": spans,
+            "copies": frame("copies", [copy]),
+            "splits": frame("splits", [split | dict(by_op=False), rest | dict(by_op=True)]),
+        },
+        tmp_path,
+    )
     assert len(operations(timeline)) == len(spans) < len(tables["spans"])
     assert [(s.name, s.begin, s.end, s.args["n_nodes"], s.args["by_op"]) for s in timeline.of(track="splits")] == [
-        ("submitted to CUDA0", begin, begin + 900, 20, 0), ("CPU", begin + 900, end, 20, 1),
-    ]  # fmt: skip
+        ("submitted to CUDA0", begin, begin + 900, 20, 0),
+        ("CPU", begin + 900, end, 20, 1),
+    ]
     assert [(s.args["backend"], s.args["submitted"]) for s in timeline.of(track="splits")] == [("CUDA0", 1), ("CPU", 0)]
     (copied,) = timeline.of(track="copies")
     assert (copied.name, copied.duration, copied.args["size_bytes"]) == ("x#0", 50, 64)
@@ -385,10 +401,13 @@ def test_two_contexts_at_once_have_threads_of_their_own(tables: Tables, tmp_path
     moved = {**tables, "passes": passes}
     for name in ("passes", "ops", "spans", "faults", "barriers"):
         at = (moved[name]["pass_id"] == last).fillna(False).to_numpy(bool)
-        moved[name] = moved[name].assign(**{
-            column: moved[name][column].mask(at, moved[name][column] - shift)
-            for column in ("begin_ns", "end_ns") if column in moved[name]
-        })  # fmt: skip
+        moved[name] = moved[name].assign(
+            **{
+                column: moved[name][column].mask(at, moved[name][column] - shift)
+                for column in ("begin_ns", "end_ns")
+                if column in moved[name]
+            }
+        )
     timeline = drawn(moved, tmp_path)
     assert timeline.threads == {f"context {c}: thread {t}" for c in (0, 1) for t in (0, 1)}
     assert len(operations(timeline)) == len(tables["spans"]) and flows(timeline) == edges(tables)

@@ -28,9 +28,12 @@ def encoded(rows: list[tuple[int, int, str, list[int], bool]], place: np.ndarray
         chosen([protobuf.text(23, row[2]) for row in rows], np.arange(len(rows))),
         protobuf.some(protobuf.numbers(30, values), known),
         protobuf.fixed64s(
-            np.full(len(flows), 47), np.array([flow for _, flow in flows], np.uint64),
-            np.array([row for row, _ in flows], np.int64), len(rows)),
-    ]  # fmt: skip
+            np.full(len(flows), 47),
+            np.array([flow for _, flow in flows], np.uint64),
+            np.array([row for row, _ in flows], np.int64),
+            len(rows),
+        ),
+    ]
     return bytes(woven((place, protobuf.messages(1, protobuf.messages(11, event)))))
 
 

@@ -16,9 +16,12 @@ from types import ModuleType
 
 READERS = ("native", "gguf", "ggmlviz", "foreign", "records")
 INSTRUMENTED = [
-    "tracegen.readers", "tracegen.contract.documents", "tracegen.contract.shapes", "tracegen.contract.settings",
+    "tracegen.readers",
+    "tracegen.contract.documents",
+    "tracegen.contract.shapes",
+    "tracegen.contract.settings",
     "tracegen.contract.matrix",
-]  # fmt: skip
+]
 NUMBERS = (0, 1, 255, 1 << 31, (1 << 32) - 1, 1 << 40, 1 << 53, 1 << 62, (1 << 63) - 1, (1 << 64) - 1)
 MOST_MEMORY_MB, MOST_SECONDS = 4096, 30  # of one input
 
@@ -50,9 +53,13 @@ def fuzz(reader: str, seconds: int, folder: Path) -> None:
         return bytes(atheris.Mutate(data, most))
 
     options = [
-        f"-max_total_time={seconds}", f"-max_len={target.LONGEST}", f"-rss_limit_mb={MOST_MEMORY_MB}",
-        f"-timeout={MOST_SECONDS}", f"-artifact_prefix={folder}/", "-print_final_stats=1",
-    ]  # fmt: skip
+        f"-max_total_time={seconds}",
+        f"-max_len={target.LONGEST}",
+        f"-rss_limit_mb={MOST_MEMORY_MB}",
+        f"-timeout={MOST_SECONDS}",
+        f"-artifact_prefix={folder}/",
+        "-print_final_stats=1",
+    ]
     print(f"findings will be kept in {folder}", flush=True)
     atheris.Setup([sys.argv[0], *options, str(seeds)], target.check, custom_mutator=mutated)
     atheris.Fuzz()

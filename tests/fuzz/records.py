@@ -53,9 +53,12 @@ def _published() -> None:
 
 
 FILES: Mapping[str, Callable[[], None]] = {
-    "experiment.toml": _settings, "runs/001/run.json": _run, "versions/1/version.json": _published,
-    "ledger.json": _published, "status.json": _published,
-}  # fmt: skip
+    "experiment.toml": _settings,
+    "runs/001/run.json": _run,
+    "versions/1/version.json": _published,
+    "ledger.json": _published,
+    "status.json": _published,
+}
 GOOD: Mapping[str, bytes] = {"experiment.toml": SETTINGS, "status.json": STATUS} | {
     name: (FOLDER / name).read_bytes() for name in ("runs/001/run.json", "versions/1/version.json", "ledger.json")
 }

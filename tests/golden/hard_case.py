@@ -101,56 +101,169 @@ def _made() -> dict[str, pd.DataFrame]:
     tables["tensors"] = frame(
         "tensors",
         [
-            dict(tensor=0, name="token_embd.weight", file=0, offset=512, size_bytes=1280, dtype="F16",
-                 ne0=64, ne1=10, **shape, component="embedding"),
-            dict(tensor=1, name="blk.0.ffn_gate_inp.weight", file=0, offset=1792, size_bytes=1024, dtype="F32",
-                 ne0=64, ne1=4, **shape, layer=0, component="router"),
-            dict(tensor=2, name="blk.0.ffn_gate_exps.weight", file=1, offset=256, size_bytes=4608, dtype="Q4_0",
-                 ne0=64, ne1=32, ne2=4, ne3=1, layer=0, component="expert_gate", n_experts=4)],
-    )  # fmt: skip
+            dict(
+                tensor=0,
+                name="token_embd.weight",
+                file=0,
+                offset=512,
+                size_bytes=1280,
+                dtype="F16",
+                ne0=64,
+                ne1=10,
+                **shape,
+                component="embedding",
+            ),
+            dict(
+                tensor=1,
+                name="blk.0.ffn_gate_inp.weight",
+                file=0,
+                offset=1792,
+                size_bytes=1024,
+                dtype="F32",
+                ne0=64,
+                ne1=4,
+                **shape,
+                layer=0,
+                component="router",
+            ),
+            dict(
+                tensor=2,
+                name="blk.0.ffn_gate_exps.weight",
+                file=1,
+                offset=256,
+                size_bytes=4608,
+                dtype="Q4_0",
+                ne0=64,
+                ne1=32,
+                ne2=4,
+                ne3=1,
+                layer=0,
+                component="expert_gate",
+                n_experts=4,
+            ),
+        ],
+    )
     tables["buffers"] = frame(
         "buffers",
         [
-            dict(time_ns=1_500, event="alloc", buffer_id=1, address=0x9000, name="CPU_REPACK", backend="CPU",
-                 usage="weights", size_bytes=4608),
-            dict(time_ns=3_000, event="alloc", buffer_id=2, address=0x20000, name="CPU", backend="CPU",
-                 usage="compute", size_bytes=65536),
-            dict(time_ns=90_000, event="free", buffer_id=2, address=0x20000, name="CPU", backend="CPU",
-                 usage="compute", size_bytes=65536),
-            dict(time_ns=91_000, event="free", buffer_id=1, address=0x9000, name="CPU_REPACK", backend="CPU",
-                 usage="weights", size_bytes=4608)],
-    )  # fmt: skip
+            dict(
+                time_ns=1_500,
+                event="alloc",
+                buffer_id=1,
+                address=0x9000,
+                name="CPU_REPACK",
+                backend="CPU",
+                usage="weights",
+                size_bytes=4608,
+            ),
+            dict(
+                time_ns=3_000,
+                event="alloc",
+                buffer_id=2,
+                address=0x20000,
+                name="CPU",
+                backend="CPU",
+                usage="compute",
+                size_bytes=65536,
+            ),
+            dict(
+                time_ns=90_000,
+                event="free",
+                buffer_id=2,
+                address=0x20000,
+                name="CPU",
+                backend="CPU",
+                usage="compute",
+                size_bytes=65536,
+            ),
+            dict(
+                time_ns=91_000,
+                event="free",
+                buffer_id=1,
+                address=0x9000,
+                name="CPU_REPACK",
+                backend="CPU",
+                usage="weights",
+                size_bytes=4608,
+            ),
+        ],
+    )
     return tables
 
 
 def _load() -> dict[str, object]:
     return dict(
-        pass_id=0, kind="load", kind_basis="recorded", begin_ns=1_000, end_ns=2_000, minor_faults=40,
-        major_faults=0, voluntary_switches=1, involuntary_switches=0, read_bytes=7680,
-    )  # fmt: skip
+        pass_id=0,
+        kind="load",
+        kind_basis="recorded",
+        begin_ns=1_000,
+        end_ns=2_000,
+        minor_faults=40,
+        major_faults=0,
+        voluntary_switches=1,
+        involuntary_switches=0,
+        read_bytes=7680,
+    )
 
 
 def _prompt(p: int) -> dict[str, object]:
     return dict(
-        pass_id=p, context=0, call=0, ubatch=p - 1, kind="prompt", kind_basis="recorded", n_tokens=len(TOKENS[p]),
-        n_sequences=1, n_outputs=p - 1, position_begin=(0, 3)[p - 1], produced_token=(None, 0)[p - 1],
-        graph=p - 1, placement=p - 1, begin_ns=PASS_BEGIN[p], end_ns=PASS_BEGIN[p] + 5_000, minor_faults=2,
-        major_faults=0, voluntary_switches=0, involuntary_switches=0, read_bytes=0, run_delay_ns=100, cpu_ns=9_500,
-        blocked_ns=0, counted_ns=5_000,
-    )  # fmt: skip
+        pass_id=p,
+        context=0,
+        call=0,
+        ubatch=p - 1,
+        kind="prompt",
+        kind_basis="recorded",
+        n_tokens=len(TOKENS[p]),
+        n_sequences=1,
+        n_outputs=p - 1,
+        position_begin=(0, 3)[p - 1],
+        produced_token=(None, 0)[p - 1],
+        graph=p - 1,
+        placement=p - 1,
+        begin_ns=PASS_BEGIN[p],
+        end_ns=PASS_BEGIN[p] + 5_000,
+        minor_faults=2,
+        major_faults=0,
+        voluntary_switches=0,
+        involuntary_switches=0,
+        read_bytes=0,
+        run_delay_ns=100,
+        cpu_ns=9_500,
+        blocked_ns=0,
+        counted_ns=5_000,
+    )
 
 
 def _nodes(graph: int, rows: int) -> list[dict[str, object]]:
     def node(
-        number: int, kind: str, op: str, name: str, component: str, dtype: str, shape: tuple[int, ...], element: int,
-        layer: int | None = 0, **more: object,
-    ) -> dict[str, object]:  # fmt: skip
+        number: int,
+        kind: str,
+        op: str,
+        name: str,
+        component: str,
+        dtype: str,
+        shape: tuple[int, ...],
+        element: int,
+        layer: int | None = 0,
+        **more: object,
+    ) -> dict[str, object]:
         ne = [*shape, 1, 1, 1][:4]
         nb = [element, element * ne[0], element * ne[0] * ne[1], element * ne[0] * ne[1] * ne[2]]
         row: dict[str, object] = dict(
-            graph=graph, node=number, kind=kind, op=op, name=name, layer=layer, component=component, dtype=dtype,
-            op_params="", compute=True, view_offset_bytes=0, size_bytes=nb[3] * ne[3],
-        )  # fmt: skip
+            graph=graph,
+            node=number,
+            kind=kind,
+            op=op,
+            name=name,
+            layer=layer,
+            component=component,
+            dtype=dtype,
+            op_params="",
+            compute=True,
+            view_offset_bytes=0,
+            size_bytes=nb[3] * ne[3],
+        )
         row |= {f"ne{i}": ne[i] for i in range(4)} | {f"nb{i}": nb[i] for i in range(4)}
         return row | more
 
@@ -179,9 +292,18 @@ def _ops(p: int) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for node, at, length in ((0, 100, 200), (1, 400, 300), (2, 800, 100), (4, 1_000, 3_000)):
         rows.append(
-            dict(pass_id=p, node=node, state="executed", backend="CPU", split=0, n_threads=2,
-                 begin_ns=begin + at, end_ns=begin + at + length, time_basis="measured")
-        )  # fmt: skip
+            dict(
+                pass_id=p,
+                node=node,
+                state="executed",
+                backend="CPU",
+                split=0,
+                n_threads=2,
+                begin_ns=begin + at,
+                end_ns=begin + at + length,
+                time_basis="measured",
+            )
+        )
     rows.append(dict(pass_id=p, node=3, state="noop", backend="CPU", split=0, time_basis="graph only"))
     return sorted(rows, key=lambda op: op["node"])  # type: ignore[arg-type,return-value]
 
@@ -190,11 +312,15 @@ def _spans(p: int) -> list[dict[str, object]]:
     """Thread 0 works longest in MUL_MAT_ID; thread 1 begins 10 ns later and waits inside it."""
     begin = PASS_BEGIN[p]
     spans = [
-        (0, 0, 100, 200, 0, 100), (0, 1, 110, 150, 0, 140),
-        (1, 0, 400, 250, 50, 100), (1, 1, 410, 240, 50, 100),
-        (2, 0, 800, 100, 0, 100), (2, 1, 810, 10, 0, 180),
-        (4, 0, 1_000, 2_900, 100, 0), (4, 1, 1_010, 1_890, 1_000, 100),
-    ]  # fmt: skip
+        (0, 0, 100, 200, 0, 100),
+        (0, 1, 110, 150, 0, 140),
+        (1, 0, 400, 250, 50, 100),
+        (1, 1, 410, 240, 50, 100),
+        (2, 0, 800, 100, 0, 100),
+        (2, 1, 810, 10, 0, 180),
+        (4, 0, 1_000, 2_900, 100, 0),
+        (4, 1, 1_010, 1_890, 1_000, 100),
+    ]
     return [
         dict(pass_id=p, node=n, thread=t, begin_ns=begin + b, work_ns=w, barrier_ns=i, wait_ns=after)
         for n, t, b, w, i, after in spans
@@ -215,7 +341,8 @@ def _placements(graph: int) -> list[dict[str, object]]:
     placed += [
         lies(5, 1280, memory="disk", tensor=0, file=0, origin_offset=512, address=0x7000_0200),
         lies(7, 1024, memory="disk", tensor=1, file=0, origin_offset=1792, address=0x7000_0700),
-        lies(8, 4608, memory="copied", tensor=2, file=1, origin_offset=256, buffer_id=1, buffer_offset=0,
-             address=0x9000),
-    ]  # fmt: skip
+        lies(
+            8, 4608, memory="copied", tensor=2, file=1, origin_offset=256, buffer_id=1, buffer_offset=0, address=0x9000
+        ),
+    ]
     return sorted(placed, key=lambda row: row["node"])  # type: ignore[arg-type,return-value]

@@ -16,8 +16,11 @@ def test_op_row_of_the_expert_product() -> None:
     assert list(rows["node"]) == [0, 1, 2, 4]
     row = rows[rows["node"] == 4].iloc[0]
     assert (row["op"], row["name"], row["layer"], row["component"]) == (
-        "MUL_MAT_ID", "ffn_moe_gate-0", 0, "expert_gate",
-    )  # fmt: skip
+        "MUL_MAT_ID",
+        "ffn_moe_gate-0",
+        0,
+        "expert_gate",
+    )
     assert (row["begin_ns"], row["duration_ns"]) == (1_000, 3_000)
     assert (row["work_ns"], row["barrier_ns"], row["wait_ns"]) == (2_900 + 1_890, 1_100, 100)
     assert row["copied_bytes"] == 3 * EXPERT_BYTES and row["disk_bytes"] == 0

@@ -96,9 +96,12 @@ class Oracle:
             *("--warmup", on(experiment.warmup), *options),
         ]
         ended = subprocess.run(
-            command, capture_output=True, check=False, timeout=300,
+            command,
+            capture_output=True,
+            check=False,
+            timeout=300,
             env={**os.environ, "LD_LIBRARY_PATH": str(libraries or self.libraries), **environment},
-        )  # fmt: skip
+        )
         assert ended.returncode == 0, ended.stderr.decode(errors="replace")[-2000:]
         return [json.loads(line) for line in ended.stdout.splitlines()]
 
@@ -124,11 +127,26 @@ def oracle(plain: Build, tmp_path_factory: pytest.TempPathFactory) -> Oracle:
     def compile_in(folder: Path) -> None:
         compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))))
         command = [
-            compiler, "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror",
-            str(resource_folder("native") / "tests" / "oracle.cpp"), "-o", str(folder / "oracle"),
-            "-I", str(plain.source / "include"), "-I", str(plain.source / "ggml" / "include"),
-            "-L", str(plain.programs), "-lllama", "-lggml", "-lggml-base", f"-Wl,-rpath-link,{plain.programs}",
-        ]  # fmt: skip
+            compiler,
+            "-std=c++17",
+            "-O1",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            str(resource_folder("native") / "tests" / "oracle.cpp"),
+            "-o",
+            str(folder / "oracle"),
+            "-I",
+            str(plain.source / "include"),
+            "-I",
+            str(plain.source / "ggml" / "include"),
+            "-L",
+            str(plain.programs),
+            "-lllama",
+            "-lggml",
+            "-lggml-base",
+            f"-Wl,-rpath-link,{plain.programs}",
+        ]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr
 
@@ -185,9 +203,12 @@ def resident(loaded: LoadedRun, pass_id: int) -> set[int]:
 
 @pytest.fixture(scope="session", params=CHOSEN, ids=lambda case: case.name)
 def measured(
-    request: pytest.FixtureRequest, hooked: Build, oracle: Oracle, models: Path,
+    request: pytest.FixtureRequest,
+    hooked: Build,
+    oracle: Oracle,
+    models: Path,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Measured:  # fmt: skip
+) -> Measured:
     case: Case = request.param
     files = write_demo_model(case.kind, models / f"{case.name}.gguf", split=case.split, **case.shape)
     model = _linked(files)[0] if case.linked else files[0]

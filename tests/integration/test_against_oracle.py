@@ -37,9 +37,12 @@ def paired(measured: Measured) -> list[tuple[Any, dict[str, Any]]]:
 
 def described(row: Any) -> Description:
     return (
-        str(row.op), str(row.name), str(row.dtype),
-        (row.ne0, row.ne1, row.ne2, row.ne3), (row.nb0, row.nb1, row.nb2, row.nb3),
-    )  # fmt: skip
+        str(row.op),
+        str(row.name),
+        str(row.dtype),
+        (row.ne0, row.ne1, row.ne2, row.ne3),
+        (row.nb0, row.nb1, row.nb2, row.nb3),
+    )
 
 
 def recorded(measured: Measured, graph: int) -> list[Node]:
@@ -196,9 +199,11 @@ def test_times_of_ops_lie_in_their_pass(measured: Measured) -> None:
     loaded = measured.loaded
     ops = loaded.ops.dropna(subset=["begin_ns"]).merge(loaded.passes, on="pass_id", suffixes=("", "_pass"))
     assert (ops["begin_ns"] >= ops["begin_ns_pass"]).all() and (ops["end_ns"] <= ops["end_ns_pass"]).all()
-    ends = (loaded.spans["begin_ns"] + loaded.spans["work_ns"] + loaded.spans["barrier_ns"]).groupby(
-        [loaded.spans["pass_id"], loaded.spans["node"]]
-    ).max()  # fmt: skip
+    ends = (
+        (loaded.spans["begin_ns"] + loaded.spans["work_ns"] + loaded.spans["barrier_ns"])
+        .groupby([loaded.spans["pass_id"], loaded.spans["node"]])
+        .max()
+    )
     assert (ops.set_index(["pass_id", "node"])["end_ns"] == ends).all()
 
 

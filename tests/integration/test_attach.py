@@ -170,9 +170,11 @@ def traced(source: Path, folder: Path, plain: Build, library: Path, model: Path,
     subprocess.run([COMPILER, "-Wall", "-Werror", *includes, str(source), "-o", str(program), "-ldl"], check=True)
     trace.mkdir()
     subprocess.run(
-        [str(program), str(plain.programs / "libllama.so"), str(model)], check=check, capture_output=True,
+        [str(program), str(plain.programs / "libllama.so"), str(model)],
+        check=check,
+        capture_output=True,
         env={**os.environ, **preload(library), "TENSOR_TRACE_DIR": str(trace)},
-    )  # fmt: skip
+    )
     return read_trace(segment_files(trace))
 
 
@@ -194,9 +196,12 @@ def test_a_library_that_looks_for_the_next_one_finds_it(library: Path, tmp_path:
     )
     subprocess.run([COMPILER, "-shared", "-fPIC", str(source), "-o", str(behind)], check=True)
     ended = subprocess.run(
-        [sys.executable, "-c", "import os; print(os.getppid())"], capture_output=True, text=True, check=True,
+        [sys.executable, "-c", "import os; print(os.getppid())"],
+        capture_output=True,
+        text=True,
+        check=True,
         env={**os.environ, "LD_PRELOAD": f"{library} {behind}", "TENSOR_TRACE_DIR": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert int(ended.stdout) == os.getpid() + 1
 
 
@@ -218,7 +223,10 @@ def test_structures_that_lie_are_refused(
     ended = subprocess.run(
         [str(plain.programs / TARGET), "-m", str(demo), "-p", "a", "-n", "1", "-no-cnv", "--fit", "off"],
         env={**os.environ, **preload(ensure_attach(Progress())), "TENSOR_TRACE_DIR": str(trace)},
-        capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=True,
+    )
     assert "tensor_trace: nothing is recorded: struct ggml_tensor of this ggml is not as in" in ended.stderr
     assert not list(trace.iterdir())

@@ -81,9 +81,13 @@ def test_splits_are_the_schedulers_own(loaded: LoadedRun, experiment: Experiment
     """llama.cpp prints them when it is asked to: the last graph that it prints for the prompt's size is ours."""
     command = command_for(experiment, blas / TARGET, Path(experiment.model))
     ended = subprocess.run(
-        [*command, "-v"], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL,
+        [*command, "-v"],
+        capture_output=True,
+        text=True,
+        check=True,
+        stdin=subprocess.DEVNULL,
         env={**os.environ, "GGML_SCHED_DEBUG": "1"},
-    )  # fmt: skip
+    )
     printed = re.findall(r"## SPLIT #(\d+): (\S+) #", ended.stderr + ended.stdout)
     graphs: list[list[str]] = []
     for number, backend in printed:

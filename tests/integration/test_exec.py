@@ -126,9 +126,21 @@ def test_speculative_decoding_keeps_two_contexts_and_two_models_apart(execute: E
     """In the tables and on the pages, which of a private run do not hold its prompt."""
     (draft,) = write_demo_model("demo", models / "draft.gguf", n_layers=2)
     loaded = execute(
-        "llama-speculative-simple", "-m", demo, "-md", draft, "-p", PROMPT, "-n", 12, *COMMON, "-c", 256, *SPECULATE,
+        "llama-speculative-simple",
+        "-m",
+        demo,
+        "-md",
+        draft,
+        "-p",
+        PROMPT,
+        "-n",
+        12,
+        *COMMON,
+        "-c",
+        256,
+        *SPECULATE,
         options=("--private",),
-    )  # fmt: skip
+    )
     assert accounted(loaded)
     assert loaded.files["path"].tolist() == [demo.name, draft.name] and loaded.files["model"].tolist() == [0, 1]
     model_of = loaded.contexts.set_index("context")["model"]
@@ -154,7 +166,7 @@ def test_speculative_decoding_keeps_two_contexts_and_two_models_apart(execute: E
 def test_one_model_loaded_twice_is_one_model(execute: Exec, demo: Path) -> None:
     loaded = execute(
         "llama-speculative-simple", "-m", demo, "-md", demo, "-p", PROMPT, "-n", 6, *COMMON, "-c", 256, *SPECULATE
-    )  # fmt: skip
+    )
     assert accounted(loaded) and len(loaded.files) == 1 and set(loaded.contexts["model"].dropna()) == {0}
     assert (loaded.passes["kind"] == "load").sum() == 2
 

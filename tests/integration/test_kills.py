@@ -113,11 +113,26 @@ def test_a_program_that_forks(tmp_path: Path, hooked: Build, demo: Path) -> None
     """The child records nothing, and the trace of its parent is whole."""
     program = tmp_path / "forks"
     command = [
-        COMPILER, "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",
-        str(resource_folder("native") / "tests" / "forks.c"), "-o", str(program),
-        "-I", str(hooked.source / "include"), "-I", str(hooked.source / "ggml" / "include"),
-        "-L", str(hooked.programs), "-lllama", "-lggml", "-lggml-base", f"-Wl,-rpath,{hooked.programs}",
-    ]  # fmt: skip
+        COMPILER,
+        "-std=c11",
+        "-D_GNU_SOURCE",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        str(resource_folder("native") / "tests" / "forks.c"),
+        "-o",
+        str(program),
+        "-I",
+        str(hooked.source / "include"),
+        "-I",
+        str(hooked.source / "ggml" / "include"),
+        "-L",
+        str(hooked.programs),
+        "-lllama",
+        "-lggml",
+        "-lggml-base",
+        f"-Wl,-rpath,{hooked.programs}",
+    ]
     subprocess.run(command, check=True)
     trace = tmp_path / "trace"
     trace.mkdir()

@@ -35,9 +35,13 @@ OF_ANOTHER_WEIGHT = r"result_output|q_nope_absorbed-\d|fattn_mla-\d"
 OF_ALL_LAYERS = {"rs_s_copy (view)", "attn_inp_kq_mask (copy)"}
 
 K_QUANTS = {
-    "embedding": "Q3_K", "attention_q": "Q2_K", "attention_k": "Q5_K", "attention_v": "Q6_K", "ffn_down": "Q6_K",
+    "embedding": "Q3_K",
+    "attention_q": "Q2_K",
+    "attention_k": "Q5_K",
+    "attention_v": "Q6_K",
+    "ffn_down": "Q6_K",
     "output": "Q6_K",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -65,11 +69,17 @@ class Case:
 
 
 CASES = {
-    "llama": Case(random_models.LLAMA), "qwen2": Case(random_models.QWEN2, "Q8_0"), "qwen3": Case(random_models.QWEN3),
-    "qwen3moe": Case(random_models.QWEN3_MOE, "Q8_0"), "glm4moe": Case(random_models.GLM4_MOE),
-    "deepseek2": Case(random_models.DEEPSEEK2, "Q8_0"), "gemma3": Case(random_models.GEMMA3, "Q8_0"),
-    "phi3": Case(random_models.PHI3), "gpt-oss": Case(random_models.GPT_OSS, "Q8_0", GPT_OSS_TYPES),
-    "mamba": Case(random_models.MAMBA), "granite-hybrid": Case(random_models.GRANITE_HYBRID, "Q8_0"),
+    "llama": Case(random_models.LLAMA),
+    "qwen2": Case(random_models.QWEN2, "Q8_0"),
+    "qwen3": Case(random_models.QWEN3),
+    "qwen3moe": Case(random_models.QWEN3_MOE, "Q8_0"),
+    "glm4moe": Case(random_models.GLM4_MOE),
+    "deepseek2": Case(random_models.DEEPSEEK2, "Q8_0"),
+    "gemma3": Case(random_models.GEMMA3, "Q8_0"),
+    "phi3": Case(random_models.PHI3),
+    "gpt-oss": Case(random_models.GPT_OSS, "Q8_0", GPT_OSS_TYPES),
+    "mamba": Case(random_models.MAMBA),
+    "granite-hybrid": Case(random_models.GRANITE_HYBRID, "Q8_0"),
     "qwen3next": Case(random_models.QWEN3_NEXT, unplaced=frozenset({"REPEAT"})),
     "rwkv7": Case(random_models.RWKV7, "Q8_0"),
     **{f"llama-{dtype}": Case(random_models.LLAMA, dtype) for dtype in ("Q4_0", "Q8_0", "Q4_K", "Q6_K", "MXFP4")},
@@ -77,7 +87,7 @@ CASES = {
     "quantised-kv-cache": Case(random_models.LLAMA, flags=("-ctk", "q8_0", "-ctv", "q8_0")),
     "lora": Case(random_models.LLAMA, "Q8_0", lora=("attention_q", "ffn_down")),
     "lora-repacked": Case(random_models.LLAMA, "Q4_0", lora=("attention_v",)),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -96,9 +106,15 @@ def traced(request: pytest.FixtureRequest, hooked: Build, tmp_path_factory: pyte
     if case.lora:
         flags = ("--lora", str(write_lora(case.architecture, folder / "adapter.gguf", case.lora)))
     experiment = Experiment(
-        name=request.param, question="Is it true?", model=str(model), prompt=PROMPT, tokens=4, ubatch=8, context=256,
+        name=request.param,
+        question="Is it true?",
+        model=str(model),
+        prompt=PROMPT,
+        tokens=4,
+        ubatch=8,
+        context=256,
         flags=flags,
-    )  # fmt: skip
+    )
     loaded = stored(experiment, folder, hooked)
     return Traced(case, loaded, loaded.graph_nodes)
 

@@ -25,9 +25,11 @@ pytestmark = pytest.mark.llama
 PROGRAM = Path(__file__).with_name("plain_ggml")
 NATIVE = folder("native")
 HOOKED = {
-    "ggml/CMakeLists.txt", "ggml/src/ggml-backend.cpp", "ggml/src/ggml-cpu/ggml-cpu.c",
+    "ggml/CMakeLists.txt",
+    "ggml/src/ggml-backend.cpp",
+    "ggml/src/ggml-cpu/ggml-cpu.c",
     "ggml/src/ggml-cpu/ggml-cpu.cpp",
-}  # fmt: skip
+}
 CHOSEN = ((2, 3, 9), (2, 3, 10))
 FOLLOWS_THE_MACHINE = {"observer", "tracing_cost", "interference", "not_stopped"}  # of passes of some microseconds
 

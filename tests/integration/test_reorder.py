@@ -39,8 +39,10 @@ def test_logits_are_the_same_and_the_simulation_comes_true(
         out = tmp_path / f"{which}.gguf"
         capsys.readouterr()
         assert main(["reorder", str(model), str(out), "--order", which, "--run", str(before.run.folder)]) == 0
-        line = re.search(r"speed: ([\d.]+) reads per token \(generate pass\) from MODEL as it is, ([\d.]+) from OUT",
-                         capsys.readouterr().out)  # fmt: skip
+        line = re.search(
+            r"speed: ([\d.]+) reads per token \(generate pass\) from MODEL as it is, ([\d.]+) from OUT",
+            capsys.readouterr().out,
+        )
         assert contents(out) == contents(model)
         orders[which] = in_order(out)
         moved, after = measured(out, hooked, tmp_path / which)

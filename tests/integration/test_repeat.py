@@ -38,8 +38,10 @@ def test_three_runs(experiment: Path, hooked: Build, capsys: pytest.CaptureFixtu
     captured = capsys.readouterr()
     assert re.search(r"^generation +[0-9.]+ tokens/s \([0-9.]+ to [0-9.]+\)$", captured.out, re.MULTILINE)
     assert [line for line in captured.err.splitlines() if line.startswith("run ")] == [
-        "run 1 of 3", "run 2 of 3", "run 3 of 3",
-    ]  # fmt: skip
+        "run 1 of 3",
+        "run 2 of 3",
+        "run 3 of 3",
+    ]
     runs = [store.read_run(folder) for folder in store.run_folders(experiment)]
     assert [run.facts["repetition"] for run in runs] == [
         {"number": n, "of": 3, "first_run": "run-001"} for n in (1, 2, 3)

@@ -29,10 +29,18 @@ NEVER = [f"canary{n:02d}never" for n in range(20)]
 OWN = [f"canary{n:02d}own" for n in range(20, 24)]
 TOKEN = f"hf_{NEVER[0] * 3}"
 ENVIRONMENT = {
-    "LLAMA_API_KEY": NEVER[1], "LLAMA_ARG_HF_TOKEN": NEVER[2], "HF_TOKEN": NEVER[3], "GGML_DB_PASSWORD": NEVER[4],
-    "KMP_SECRET": NEVER[5], "MY_CREDENTIALS": NEVER[6], "GGML_UNKNOWN": NEVER[7], "OMP_AFFINITY_FORMAT": NEVER[8],
-    "GGML_SCHED_DEBUG": f"http://ada:{NEVER[9]}@host", f"LLAMA_{TOKEN}": "1", "CUDA_CACHE_PATH": NEVER[19],
-}  # fmt: skip
+    "LLAMA_API_KEY": NEVER[1],
+    "LLAMA_ARG_HF_TOKEN": NEVER[2],
+    "HF_TOKEN": NEVER[3],
+    "GGML_DB_PASSWORD": NEVER[4],
+    "KMP_SECRET": NEVER[5],
+    "MY_CREDENTIALS": NEVER[6],
+    "GGML_UNKNOWN": NEVER[7],
+    "OMP_AFFINITY_FORMAT": NEVER[8],
+    "GGML_SCHED_DEBUG": f"http://ada:{NEVER[9]}@host",
+    f"LLAMA_{TOKEN}": "1",
+    "CUDA_CACHE_PATH": NEVER[19],
+}
 # It is no program of llama.cpp, starts one, and says what it was given.
 SCRIPT = f"""
 import os, sys
@@ -116,8 +124,11 @@ def test_no_secret_leaves_its_place(
     model.write_bytes(content.replace(DESCRIPTION, secret))
     (project / "script.py").write_text(SCRIPT)
     git = ["git", "-C", str(project), "-c", f"user.email=ada@{NEVER[14]}", "-c", f"user.name={NEVER[15]}"]
-    for words in (["init", "-q"], ["remote", "add", "origin", f"https://ada:{NEVER[16]}@host/x.git"],
-                  ["commit", "-q", "--allow-empty", "-m", NEVER[17]]):  # fmt: skip
+    for words in (
+        ["init", "-q"],
+        ["remote", "add", "origin", f"https://ada:{NEVER[16]}@host/x.git"],
+        ["commit", "-q", "--allow-empty", "-m", NEVER[17]],
+    ):
         subprocess.run([*git, *words], check=True)
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
@@ -129,15 +140,39 @@ def test_no_secret_leaves_its_place(
         said.extend(capsys.readouterr())
 
     command = [
-        sys.executable, "-m", "tracegen", "exec", "a", "--attach", "--interactive", "--", sys.executable, "script.py",
-        str(plain.programs / TARGET), str(model), "--unknown", OWN[1], f"--other={OWN[2]}", OWN[3],
-        "--api-key", NEVER[18], TOKEN,
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "tracegen",
+        "exec",
+        "a",
+        "--attach",
+        "--interactive",
+        "--",
+        sys.executable,
+        "script.py",
+        str(plain.programs / TARGET),
+        str(model),
+        "--unknown",
+        OWN[1],
+        f"--other={OWN[2]}",
+        OWN[3],
+        "--api-key",
+        NEVER[18],
+        TOKEN,
+    ]
     ended = subprocess.run(command, input=NEVER[0], capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stderr
     command = [
-        *command[:3], "exec", "b", "--attach", "--", str(plain.programs / TARGET), "-hft", NEVER[10], "--no-such",
-    ]  # fmt: skip
+        *command[:3],
+        "exec",
+        "b",
+        "--attach",
+        "--",
+        str(plain.programs / TARGET),
+        "-hft",
+        NEVER[10],
+        "--no-such",
+    ]
     assert subprocess.run(command, capture_output=True, timeout=120, check=False).returncode == 2
     run = project / "experiments" / "a" / "runs" / "001"
     assert not found(run, NEVER) and not found(project / "experiments" / "b", NEVER)

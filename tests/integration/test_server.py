@@ -63,9 +63,15 @@ def ask(port: int, path: str, **body: Any) -> Any:
 def complete(port: int, prompt: list[int], n: int) -> list[int]:
     """The tokens that a request got."""
     answer = ask(
-        port, "completion", prompt=prompt, n_predict=n, ignore_eos=True, temperature=0, return_tokens=True,
+        port,
+        "completion",
+        prompt=prompt,
+        n_predict=n,
+        ignore_eos=True,
+        temperature=0,
+        return_tokens=True,
         cache_prompt=False,
-    )  # fmt: skip
+    )
     assert answer["tokens_evaluated"] == len(prompt) and answer["tokens_predicted"] == n
     return list(answer["tokens"])
 
@@ -80,10 +86,18 @@ def free_port() -> int:
 def serving(project: Path, programs: Path, model: Path, port: int) -> Iterator[subprocess.Popen[str]]:
     """`tracegen exec` with the server behind it, once it answers."""
     command = [
-        sys.executable, "-m", "tracegen", "exec", "case", "--llama-cpp", str(programs), "--", TARGET,
+        sys.executable,
+        "-m",
+        "tracegen",
+        "exec",
+        "case",
+        "--llama-cpp",
+        str(programs),
+        "--",
+        TARGET,
         *("-m", str(model), "--host", "127.0.0.1", "--port", str(port), "-np", "2", "-c", "2048", "-t", "2"),
         *("--fit", "off"),
-    ]  # fmt: skip
+    ]
     with (project / "said.txt").open("w") as output:
         child = subprocess.Popen(
             command, cwd=project, stdin=subprocess.DEVNULL, stdout=output, stderr=output, text=True

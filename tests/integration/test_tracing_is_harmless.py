@@ -34,9 +34,14 @@ def completion(experiment: Experiment, build: Build, **environment: str) -> tupl
     """Text and log of llama-completion."""
     command = command_for(experiment, build.programs / TARGET, Path(experiment.model))
     ended = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
-        env={**os.environ, **environment}, timeout=120,
-    )  # fmt: skip
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **environment},
+        timeout=120,
+    )
     return ended.stdout, ended.stderr
 
 
@@ -74,7 +79,10 @@ def test_a_graph_said_to_be_unchanged_is(experiment: Experiment, hooked: Build, 
         text, log = completion(experiment, hooked, **environment_for(experiment, folder), TENSOR_TRACE_VERIFY=verify)
         tables = read_trace(segment_files(folder)).tables
         tables_of[verify] = (
-            text, tables["passes"]["graph"].tolist(), tables["passes"]["placement"].tolist(), len(tables["ops"]),
-        )  # fmt: skip
+            text,
+            tables["passes"]["graph"].tolist(),
+            tables["passes"]["placement"].tolist(),
+            len(tables["ops"]),
+        )
         assert timings_in(log)["graphs_reused"], "llama.cpp says of some graphs that they are unchanged"
     assert tables_of["0"] == tables_of["1"]

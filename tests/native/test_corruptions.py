@@ -38,7 +38,7 @@ from tests.native.trace_bytes import (
     string,
     thread_begin,
     thread_end,
-)  # fmt: skip
+)
 from tracegen.contract.errors import EnvironmentFailure, TraceFormatError
 from tracegen.readers.native.segments import segment_files
 
@@ -113,7 +113,9 @@ RECORDS: Mapping[str, tuple[Callable[[], Trace], str]] = {
     "BUFFER_HUGE": (lambda: Trace(before=[buffer(size=BIG)]), "size_bytes"),
     "BUFFER_END_OF_NONE": (lambda: Trace(before=[buffer(3, kind=11)]), "buffer 3 was not written"),
     "FILE_BEYOND_MEMORY": (
-        lambda: Trace(before=[record(3, struct.pack("<QQQII", (1 << 64) - 8, 4096, 1, 0, 0))]), "end is"),
+        lambda: Trace(before=[record(3, struct.pack("<QQQII", (1 << 64) - 8, 4096, 1, 0, 0))]),
+        "end is",
+    ),
     "PASS_NUMBER_HUGE": (lambda: Trace(run=[pass_begin(NONE)]), "pass is 4294967295"),
     "PASS_TWICE": (lambda: Trace(run=[pass_begin(), pass_begin()]), "pass 0 was written before"),
     "PASS_OF_NO_GRAPH": (lambda: Trace(run=[pass_begin(graph=5)]), "graph 5 was not written"),
@@ -126,10 +128,13 @@ RECORDS: Mapping[str, tuple[Callable[[], Trace], str]] = {
     "COMPUTE_BEYOND_GRAPH": (lambda: Trace(run=[pass_begin(), compute(n_nodes=2)]), "beyond the 1 nodes of its graph"),
     "COMPUTE_WITHOUT_NODES": (lambda: Trace(run=[pass_begin(), compute(first=NONE)]), "map of 0 nodes"),
     "MAP_BEYOND_RECORD": (
-        lambda: Trace(run=[pass_begin(), compute(first=NONE, n_nodes=1 << 30, n_map=1 << 30)]), "map of 1073741824"),
+        lambda: Trace(run=[pass_begin(), compute(first=NONE, n_nodes=1 << 30, n_map=1 << 30)]),
+        "map of 1073741824",
+    ),
     "MAP_BEYOND_GRAPH": (
         lambda: Trace(run=[pass_begin(), compute(first=NONE, n_map=1, nodes=struct.pack("<I", 1))]),
-        "beyond the 1 nodes of its graph"),
+        "beyond the 1 nodes of its graph",
+    ),
     "SPLIT_OF_NO_PASS": (lambda: Trace(run=[split()]), "pass 0 was not written"),
     "SPLIT_TWICE": (lambda: Trace(run=[pass_begin(), split(), split()]), "split 0 of pass 0 was written before"),
     "SPLIT_BEYOND_GRAPH": (lambda: Trace(run=[pass_begin(), split(n_nodes=2)]), "beyond the 1 nodes of its graph"),
@@ -150,7 +155,9 @@ RECORDS: Mapping[str, tuple[Callable[[], Trace], str]] = {
     "PAGES_WHERE_NOTHING_IS_MAPPED": (lambda: Trace(after=[residency()]), "where no file was mapped"),
     "PASSES_MISSING": (lambda: Trace(after=[end(n_passes=3)]), "the run has 3 passes, but 1 are here"),
     "COST_NO_NUMBER": (
-        lambda: Trace(before=[*info(8, "cost.event_ns", "GET_ROWS"), *GOOD_BEFORE]), "cost.event_ns is 'GET_ROWS'"),
+        lambda: Trace(before=[*info(8, "cost.event_ns", "GET_ROWS"), *GOOD_BEFORE]),
+        "cost.event_ns is 'GET_ROWS'",
+    ),
     "UNITS_CUT": (lambda: Trace(events=[thread_begin(), short_op()[:15]]), "47 bytes are no multiple of a unit of 16"),
     "UNKNOWN_UNIT": (lambda: Trace(events=[thread_begin(), short_op(kind=9)]), "unit 2: its type is unknown"),
     "ZERO_UNITS": (lambda: Trace(events=[bytes(64)]), "unit 0: its type is unknown"),
@@ -177,24 +184,32 @@ RECORDS: Mapping[str, tuple[Callable[[], Trace], str]] = {
     "ONE_MOMENT": (lambda: Trace(clock=1, before=[clock(1, 1), *GOOD_BEFORE]), "holds 1 moments"),
     "STOPPED_CLOCK": (lambda: Trace(clock=1, before=[clock(1, 9), clock(2, 9), *GOOD_BEFORE]), "2 moments"),
     "CLOCK_RAN_BACKWARDS": (
-        lambda: Trace(clock=1, before=[clock(1, 10**8), clock(2, 1), clock(3, 10**9), *GOOD_BEFORE]), "ran backwards"),
+        lambda: Trace(clock=1, before=[clock(1, 10**8), clock(2, 1), clock(3, 10**9), *GOOD_BEFORE]),
+        "ran backwards",
+    ),
     "TICKS_HUGE": (lambda: Trace(clock=1, before=[clock(BIG, 1)]), "ticks is"),
     "EVENT_FAR_FROM_MOMENTS": (
         lambda: Trace(
-            clock=1, before=[clock(1, 1), clock(2, 1 << 40), *GOOD_BEFORE], events=[thread_begin(), op(begin=1 << 61)]),
-        "further from every known moment"),
+            clock=1, before=[clock(1, 1), clock(2, 1 << 40), *GOOD_BEFORE], events=[thread_begin(), op(begin=1 << 61)]
+        ),
+        "further from every known moment",
+    ),
     "INDEX_BEYOND_SEGMENT": (lambda: Trace(events=[thread_begin(), index(b"", ne0=NONE, ne1=NONE)]), "do not fit"),
     "INDEX_ELEMENT_ODD": (lambda: Trace(events=[thread_begin(), index(bytes(3), ne0=1, element=3)]), "of 3 bytes"),
     "INDEX_OF_WIDE_WEIGHTS": (
-        lambda: Trace(events=[thread_begin(), index(bytes(8), ne0=1, what=5, element=8)]), "kind 5 do not fit"),
+        lambda: Trace(events=[thread_begin(), index(bytes(8), ne0=1, what=5, element=8)]),
+        "kind 5 do not fit",
+    ),
     "INDEX_OF_WHAT": (lambda: Trace(events=[thread_begin(), index(bytes(4), ne0=1, what=7)]), "kind 7 do not fit"),
     "MASK_NOT_IN_PAIRS": (lambda: Trace(events=[thread_begin(), index(bytes(4), ne0=1, what=6)]), "kind 6 do not fit"),
     "INDEX_NEGATIVE": (lambda: Trace(events=[thread_begin(), index(b"\xff" * 4, ne0=1)]), "numbers -1 to -1 must be"),
     "INDEX_HUGE": (
-        lambda: Trace(events=[thread_begin(), index(struct.pack("<q", 1 << 62), ne0=1, element=8)]), "must be"),
+        lambda: Trace(events=[thread_begin(), index(struct.pack("<q", 1 << 62), ne0=1, element=8)]),
+        "must be",
+    ),
     "INDEX_TWICE": (lambda: Trace(events=[thread_begin(), ROW, ROW, short_op(), thread_end()]), "copied twice"),
     "INDEX_OF_NO_NODE": (lambda: Trace(events=[thread_begin(), index(bytes(4), ne0=1, node=7)]), "does not know"),
-}  # fmt: skip
+}
 
 
 def _nodes(first: bytes) -> Trace:

@@ -28,9 +28,11 @@ def rows(trace: NativeTrace) -> list[dict[str, object]]:
 
 def test_a_fault_lies_in_the_op_that_its_thread_ran_then() -> None:
     trace = with_faults(
-        part(), fault(MAJOR, begin=4_100, took=300, address=(1 << 20) + 5_000), fault(MINOR, begin=4_900, took=50),
+        part(),
+        fault(MAJOR, begin=4_100, took=300, address=(1 << 20) + 5_000),
+        fault(MINOR, begin=4_900, took=50),
         fault(MINOR, begin=5_200, took=10),
-    )  # fmt: skip
+    )
     in_no_model = dict(pass_id=0, thread=0, file=None, offset=None)
     assert rows(trace) == [
         in_no_model | dict(fault=0, node=0, kind="major", begin_ns=4_100, duration_ns=300),
@@ -62,10 +64,15 @@ def test_faults_are_in_order_of_begin() -> None:
 
 def test_faults_of_other_memory_and_lost_ones_are_counted_for_their_pass() -> None:
     trace = with_faults(
-        part(), fault(ELSEWHERE, begin=4_000, took=700, address=3), fault(LOST, took=0, address=11), part(NO_COMPUTE),
-        fault(ELSEWHERE, begin=8_000, took=30, address=2), fault(ELSEWHERE, begin=2_000, took=9, address=40),
-        fault(LOST, begin=9_500, took=0, address=5), fault(UNSEEN, took=0, address=24),
-    )  # fmt: skip
+        part(),
+        fault(ELSEWHERE, begin=4_000, took=700, address=3),
+        fault(LOST, took=0, address=11),
+        part(NO_COMPUTE),
+        fault(ELSEWHERE, begin=8_000, took=30, address=2),
+        fault(ELSEWHERE, begin=2_000, took=9, address=40),
+        fault(LOST, begin=9_500, took=0, address=5),
+        fault(UNSEEN, took=0, address=24),
+    )
     assert trace.tables["passes"][["other_faults", "other_fault_ns", "lost_faults"]].values.tolist() == [[5, 730, 11]]
     assert trace.facts["faults_lost"] == 16
     assert trace.facts["threads_without_faults"] == 1 and trace.tables["faults"].empty
@@ -73,9 +80,11 @@ def test_faults_of_other_memory_and_lost_ones_are_counted_for_their_pass() -> No
 
 def test_waits_at_barriers_inside_operations_are_numbered_in_order() -> None:
     trace = with_faults(
-        part(), fault(BARRIER, begin=4_600, took=100, address=0), fault(MINOR, begin=4_400, took=50),
+        part(),
+        fault(BARRIER, begin=4_600, took=100, address=0),
+        fault(MINOR, begin=4_400, took=50),
         fault(BARRIER, begin=4_200, took=30, address=0),
-    )  # fmt: skip
+    )
     rows = trace.tables["barriers"].to_dict("records")
     of_op = dict(pass_id=0, node=0, thread=0)
     assert rows == [

@@ -40,9 +40,15 @@ def recorded(programs: Path, kind: str, folder: Path, case: str) -> NativeTrace:
 
 
 WITHOUT_A_MODEL = (
-    "trace_complete", "dropped_events", "one_run_id", "zero_records", "monotone_time", "even_clock",
-    "nodes_accounted", "threads_accounted",
-)  # fmt: skip
+    "trace_complete",
+    "dropped_events",
+    "one_run_id",
+    "zero_records",
+    "monotone_time",
+    "even_clock",
+    "nodes_accounted",
+    "threads_accounted",
+)
 
 
 def complaints(trace: NativeTrace) -> set[str]:

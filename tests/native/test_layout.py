@@ -17,18 +17,28 @@ FIELD_BYTES = {"I": 4, "i": 4, "Q": 8}
 HEADER = (Path(__file__).parents[2] / "native/include/tensor_trace_format.h").read_text(encoding="utf-8")
 TYPES = HEADER.partition("enum tt_type {")[2].partition("};")[0]
 STRUCTS = [
-    ("tt_file_header", segments._FILE_HEADER), ("tt_chunk_header", segments._CHUNK_HEADER),
-    ("tt_record", records._RECORD), ("tt_page_request", trace_pages._REQUEST),
+    ("tt_file_header", segments._FILE_HEADER),
+    ("tt_chunk_header", segments._CHUNK_HEADER),
+    ("tt_record", records._RECORD),
+    ("tt_page_request", trace_pages._REQUEST),
     *((name, records._TAKERS[int(n)][0]) for n, name in re.findall(r"= (\d+), +/\* struct (\w+)", TYPES)),
-]  # fmt: skip
+]
 ARRAYS: dict[str, np.dtype[np.void]] = {
-    "tt_node": recorded.NODE, "tt_place": recorded.PLACE, "tt_token": recorded.TOKEN, "tt_op": units.OP_UNIT,
-    "tt_long_op": units.LONG_UNITS, "tt_thread_begin": units.BEGIN_UNITS, "tt_thread_end": units.END_UNIT,
-    "tt_index": units.INDEX_UNITS, "tt_fault": fault_records.FAULT,
-    "tt_faults_elsewhere": fault_records.FAULTS_ELSEWHERE, "tt_faults_lost": fault_records.FAULTS_LOST,
-    "tt_faults_unseen": fault_records.FAULTS_UNSEEN, "tt_fault_part": fault_records.FAULT_PART,
+    "tt_node": recorded.NODE,
+    "tt_place": recorded.PLACE,
+    "tt_token": recorded.TOKEN,
+    "tt_op": units.OP_UNIT,
+    "tt_long_op": units.LONG_UNITS,
+    "tt_thread_begin": units.BEGIN_UNITS,
+    "tt_thread_end": units.END_UNIT,
+    "tt_index": units.INDEX_UNITS,
+    "tt_fault": fault_records.FAULT,
+    "tt_faults_elsewhere": fault_records.FAULTS_ELSEWHERE,
+    "tt_faults_lost": fault_records.FAULTS_LOST,
+    "tt_faults_unseen": fault_records.FAULTS_UNSEEN,
+    "tt_fault_part": fault_records.FAULT_PART,
     "tt_barrier_wait": fault_records.BARRIER_WAIT,
-}  # fmt: skip
+}
 INSIDE = {"usage": "tt_usage", "begin": "tt_device_counts", "end": "tt_device_counts"}  # fields that are structs
 Layout = dict[str, tuple[int, dict[str, tuple[int, int]]]]
 

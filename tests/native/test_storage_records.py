@@ -29,8 +29,16 @@ def read_with_model(trace: Trace, *paths: str) -> NativeTrace:
 
 def test_a_device_did_the_difference_of_its_counters() -> None:
     trace = read(with_records(device(name=8), device(of_pass=NONE, name=8, begin_ns=9_000)).files())
-    row = dict(device="vdb", n_reads=1, read_bytes=200 * 512, read_ns=2_000_000, n_writes=2, written_bytes=16 * 512,
-               busy_ns=1_000_000, in_flight=3)  # fmt: skip
+    row = dict(
+        device="vdb",
+        n_reads=1,
+        read_bytes=200 * 512,
+        read_ns=2_000_000,
+        n_writes=2,
+        written_bytes=16 * 512,
+        busy_ns=1_000_000,
+        in_flight=3,
+    )
     assert trace.tables["device"].to_dict("records") == [
         row | {"pass_id": 0, "counted_ns": 400},  # the load
         row | {"pass_id": 1, "counted_ns": 6_500},
@@ -53,9 +61,12 @@ def test_milliseconds_that_the_kernel_prints_with_32_bits_wrap_round() -> None:
 
 def test_the_cache_of_each_model_file() -> None:
     trace = with_records(
-        cache(), cache((2, 0, 0, 7, 0), path=7), cache((1, 0, 0, 0, 0), path=1), cache((3, 0, 9, 0, 0), of_pass=NONE),
+        cache(),
+        cache((2, 0, 0, 7, 0), path=7),
+        cache((1, 0, 0, 0, 0), path=1),
+        cache((3, 0, 9, 0, 0), of_pass=NONE),
         before=(file_map(address=2 << 20, path=7), file_map(address=3 << 20, path=1)),
-    )  # fmt: skip
+    )
     table = read_with_model(trace, "token_embd.weight", "inp_tokens").tables["cache"]
     assert table.to_numpy().tolist() == [[0, 0, 3, 0, 0, 0], [1, 0, 9, 1, 5, 4], [1, 1, 2, 0, 7, 0]]
     assert read(trace.files()).tables["cache"].empty, "of files that no model lists nothing is said"
@@ -63,9 +74,10 @@ def test_the_cache_of_each_model_file() -> None:
 
 def test_copies_of_a_file_are_summed_up() -> None:
     trace = with_records(
-        cache(), cache((2, 0, 0, 7, 3), path=9),
+        cache(),
+        cache((2, 0, 0, 7, 3), path=9),
         before=(string(9, "/copy/token_embd.weight"), file_map(address=2 << 20, path=9)),
-    )  # fmt: skip
+    )
     table = read_with_model(trace, "token_embd.weight").tables["cache"]
     assert table.to_numpy().tolist() == [[1, 0, 11, 1, 12, 7]]
 

@@ -64,8 +64,13 @@ def test_units_are_read_as_they_were_written(computes: list[tuple[int, int, list
     payload, ops, copies = _encoded(computes)
     parsed = _units(payload)
     columns = (
-        parsed.ops.opening, parsed.ops.node, parsed.ops.n_fused, parsed.ops.begin, parsed.ops.end, parsed.ops.barrier,
-    )  # fmt: skip
+        parsed.ops.opening,
+        parsed.ops.node,
+        parsed.ops.n_fused,
+        parsed.ops.begin,
+        parsed.ops.end,
+        parsed.ops.barrier,
+    )
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == ops
     assert parsed.openings.compute.tolist() == [number for number, _, _ in computes]
     ends = np.cumsum(parsed.copies.n)[:-1]

@@ -141,9 +141,12 @@ def test_touches_and_routing(trace: NativeTrace) -> None:
     touches = trace.tables["touches"]
     prompt = touches[touches["pass_id"] == 2][["node", "slot", "unit", "first_unit", "n_units"]].values.tolist()
     assert prompt == [
-        [0, "src0", "row", 1, 1], [0, "src0", "row", 31, 1], [4, "dst", "row", 5, 2],
-        [6, "src0", "expert", 0, 2], [6, "src0", "expert", 3, 1],
-    ]  # fmt: skip
+        [0, "src0", "row", 1, 1],
+        [0, "src0", "row", 31, 1],
+        [4, "dst", "row", 5, 2],
+        [6, "src0", "expert", 0, 2],
+        [6, "src0", "expert", 3, 1],
+    ]
     routing = trace.tables["routing"]
     prompt = routing[routing["pass_id"] == 2][["layer", "row", "rank", "expert", "weight"]].values.tolist()
     assert prompt == [[0, 0, 0, 3, 0.75], [0, 0, 1, 0, 0.25], [0, 1, 0, 1, 0.5], [0, 1, 1, 3, 0.5]]
@@ -171,8 +174,13 @@ def test_residency(of_model: NativeTrace, trace: NativeTrace) -> None:
 def test_devices(trace: NativeTrace, dump: list[str]) -> None:
     """A load and three passes; the kernel's milliseconds wrapped round in each."""
     begins, ends, records = _rows(dump, "begin"), _rows(dump, "end n_reads"), _rows(dump, "device")
-    names = {"n_reads": ("n_reads", 1), "read_bytes": ("read_sectors", 512), "read_ns": ("read_ms", 10**6),
-             "n_writes": ("n_writes", 1), "written_bytes": ("written_sectors", 512)}  # fmt: skip
+    names = {
+        "n_reads": ("n_reads", 1),
+        "read_bytes": ("read_sectors", 512),
+        "read_ns": ("read_ms", 10**6),
+        "n_writes": ("n_writes", 1),
+        "written_bytes": ("written_sectors", 512),
+    }
     table = trace.tables["device"]
     assert table["pass_id"].tolist() == [0, 1, 2, 3] and table["device"].tolist() == ["vdz"] * 4
     for column, (name, unit) in names.items():
@@ -240,7 +248,10 @@ def test_the_plain_and_the_sanitized_tt_dump_agree(build: Build, dump: list[str]
     program = build("tools") / "asan" / "tt_dump"
     assert shutil.which(str(program))
     ended = subprocess.run(
-        [program, "--events", written], capture_output=True, text=True, check=True,
+        [program, "--events", written],
+        capture_output=True,
+        text=True,
+        check=True,
         env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"},
-    )  # fmt: skip
+    )
     assert ended.stdout.splitlines() == dump

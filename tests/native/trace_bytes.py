@@ -31,9 +31,14 @@ def header(
 def chunk(payload: bytes, sequence: int = 0, *, sealed: int = 1, committed: int | None = None) -> bytes:
     size = -(-(64 + len(payload)) // 4096) * 4096
     head = struct.pack(
-        "<IIQQII32x", 0x4B4E4843, sequence, size, len(payload) if committed is None else committed, sealed,
+        "<IIQQII32x",
+        0x4B4E4843,
+        sequence,
+        size,
+        len(payload) if committed is None else committed,
+        sealed,
         zlib.crc32(payload),
-    )  # fmt: skip
+    )
     return (head + payload).ljust(size, b"\0")
 
 
@@ -53,9 +58,15 @@ def info(number: int, key: str, value: str) -> list[bytes]:
 
 
 def node(
-    op: int, name: int, *, computes: int = 0, rows: int = 4, sources: tuple[int, ...] = (), view_of: int = NONE,
+    op: int,
+    name: int,
+    *,
+    computes: int = 0,
+    rows: int = 4,
+    sources: tuple[int, ...] = (),
+    view_of: int = NONE,
     nb: int = 4,
-) -> bytes:  # fmt: skip
+) -> bytes:
     size = 16 * rows
     head = struct.pack("<6I2Q", op, name, 3, 16, computes, view_of, 0, size)
     shape = struct.pack("<8Q", 4, rows, 1, 1, nb, 16, size, size)
@@ -77,9 +88,14 @@ def buffer(number: int = 0, size: int = 1 << 16, kind: int = 9) -> bytes:
 
 
 def pass_begin(
-    number: int = 0, *, graph: int = 0, placement: int = 0, n_tokens: int = 1, minor_faults: int = 1,
+    number: int = 0,
+    *,
+    graph: int = 0,
+    placement: int = 0,
+    n_tokens: int = 1,
+    minor_faults: int = 1,
     time_ns: int = 3_000,
-) -> bytes:  # fmt: skip
+) -> bytes:
     head = struct.pack("<5Q5IiII", minor_faults, 2, 3, 4, 512, number, NONE, graph, placement, 0, 0, n_tokens, 1)
     return record(15, head + struct.pack("<iiiI", 7, 0, 0, 1), time_ns)
 
@@ -95,9 +111,16 @@ def compute(
 
 
 def split(
-    *, of_pass: int = 0, backend: int = 6, begin_ns: int = 5_000, n_nodes: int = 1, first: int = 0, n_map: int = 0,
-    by_op: int = 0, nodes: bytes = b"",
-) -> bytes:  # fmt: skip
+    *,
+    of_pass: int = 0,
+    backend: int = 6,
+    begin_ns: int = 5_000,
+    n_nodes: int = 1,
+    first: int = 0,
+    n_map: int = 0,
+    by_op: int = 0,
+    nodes: bytes = b"",
+) -> bytes:
     head = struct.pack("<QIIIIIIII", begin_ns, of_pass, 0, backend, n_nodes, first, n_map, by_op, 0)
     return record(24, head + nodes, 6_000)
 
@@ -115,9 +138,14 @@ def clock(ticks: int, time_ns: int) -> bytes:
 
 
 def residency(
-    runs: tuple[tuple[int, int], ...] = ((0, 1),), *, of_pass: int = 0, load: int = 0, page: int = 4096,
-    size: int = 1 << 16, n: int | None = None,
-) -> bytes:  # fmt: skip
+    runs: tuple[tuple[int, int], ...] = ((0, 1),),
+    *,
+    of_pass: int = 0,
+    load: int = 0,
+    page: int = 4096,
+    size: int = 1 << 16,
+    n: int | None = None,
+) -> bytes:
     head = struct.pack("<QQIIII", 1 << 20, size, of_pass, load, page, len(runs) if n is None else n)
     return record(22, head + b"".join(struct.pack("<II", *run) for run in runs), 9_500)
 
@@ -125,8 +153,13 @@ def residency(
 def device(
     begin: tuple[int, ...] = (5, 100, 7, 2, 8, 0, 40),
     end: tuple[int, ...] = (6, 300, 9, 4, 24, 3, 41),
-    *, of_pass: int = 0, load: int = 0, name: int = 5, begin_ns: int = 2_900, time_ns: int = 9_400,
-) -> bytes:  # fmt: skip
+    *,
+    of_pass: int = 0,
+    load: int = 0,
+    name: int = 5,
+    begin_ns: int = 2_900,
+    time_ns: int = 9_400,
+) -> bytes:
     """Counters: reads, sectors, ms, writes, sectors, requests under way, ms busy."""
     return record(28, struct.pack("<14QQIIII", *begin, *end, begin_ns, name, of_pass, load, 0), time_ns)
 
@@ -210,17 +243,33 @@ class Trace:
 
 # Segments with right checksums and wrong contents: tt_dump must refuse them and read nothing out of bounds.
 GARBAGE: tuple[bytes, ...] = (
-    *(header() + chunk(record(kind, b"")) for kind in range(22, 30)), header() + chunk(device()),
-    header() + chunk(cache()), header() + chunk(split(n_map=NONE)), header() + chunk(residency(n=NONE - 1)),
-    header() + chunk(record(21, b"")), header() + chunk(struct.pack("<IIQ", 1, 8, 1)),
-    header() + chunk(record(2, struct.pack("<II", 0, 99))), header() + chunk(record(1, struct.pack("<II", 1, 1))),
-    header() + chunk(graph(n_leafs=NONE)), header() + chunk(graph()), header() + chunk(pass_begin(n_tokens=NONE)),
+    *(header() + chunk(record(kind, b"")) for kind in range(22, 30)),
+    header() + chunk(device()),
+    header() + chunk(cache()),
+    header() + chunk(split(n_map=NONE)),
+    header() + chunk(residency(n=NONE - 1)),
+    header() + chunk(record(21, b"")),
+    header() + chunk(struct.pack("<IIQ", 1, 8, 1)),
+    header() + chunk(record(2, struct.pack("<II", 0, 99))),
+    header() + chunk(record(1, struct.pack("<II", 1, 1))),
+    header() + chunk(graph(n_leafs=NONE)),
+    header() + chunk(graph()),
+    header() + chunk(pass_begin(n_tokens=NONE)),
     header() + chunk(record(13, struct.pack("<QIIII", 1, 0, 0, NONE, 0))),
     header() + chunk(record(17, struct.pack("<QIIIIII", 0, 0, 0, 0, 5, NONE, 6) + bytes(24))),
-    header() + chunk(b"", sealed=0, committed=4033), header() + chunk(b"", 1), header(1, 1) + chunk(short_op(kind=9)),
-    header(1, 1) + chunk(op()[:16]), header(1, 1) + chunk(thread_begin()[:16]),
-    header(1, 1) + chunk(index(b"", ne0=1)[:16]), header(1, 1) + chunk(index(b"", ne0=NONE, ne1=NONE, element=8)),
-    header(1, 1) + chunk(index(b"", ne0=1, element=0)), header(1, 1) + chunk(short_op()[:15]),
-    header(2, 1) + chunk(fault(9)), header(2, 1) + chunk(fault(1)[:31]), header(7) + chunk(b""),
-    header(version=1) + chunk(b""), header(version=3) + chunk(b""), header(clock=2) + chunk(b""),
-)  # fmt: skip
+    header() + chunk(b"", sealed=0, committed=4033),
+    header() + chunk(b"", 1),
+    header(1, 1) + chunk(short_op(kind=9)),
+    header(1, 1) + chunk(op()[:16]),
+    header(1, 1) + chunk(thread_begin()[:16]),
+    header(1, 1) + chunk(index(b"", ne0=1)[:16]),
+    header(1, 1) + chunk(index(b"", ne0=NONE, ne1=NONE, element=8)),
+    header(1, 1) + chunk(index(b"", ne0=1, element=0)),
+    header(1, 1) + chunk(short_op()[:15]),
+    header(2, 1) + chunk(fault(9)),
+    header(2, 1) + chunk(fault(1)[:31]),
+    header(7) + chunk(b""),
+    header(version=1) + chunk(b""),
+    header(version=3) + chunk(b""),
+    header(clock=2) + chunk(b""),
+)

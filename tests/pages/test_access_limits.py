@@ -33,7 +33,7 @@ def test_without_access_to_a_mapped_file_nothing_is_counted() -> None:
     placements = MOE["placements"]
     in_buffers = placements.assign(
         memory="buffer", buffer_id=1, buffer_offset=0, tensor=pd.NA, file=pd.NA, origin_offset=pd.NA
-    ).astype(placements.dtypes.to_dict())  # fmt: skip
+    ).astype(placements.dtypes.to_dict())
     for bare in (
         MOE | {"placements": in_buffers},
         MOE | {name: MOE[name].iloc[:0] for name in ("files", "tensors")} | {"placements": in_buffers},

@@ -22,8 +22,15 @@ def test_the_first_page_is_question_answer_picture_key_figures_findings_verdict_
     run = a_moe_run()
     run = with_facts(run, settings=dict(question="Which experts?"))
     overview = body(rendered(CASES["experts"], run), "overview")
-    marks = ("<h1>Which experts?</h1>", 'class="tg-answer"', 'id="fig-file-tokens"', 'id="key-figures"',
-             'id="findings"', 'id="verdict"', 'id="text"')  # fmt: skip
+    marks = (
+        "<h1>Which experts?</h1>",
+        'class="tg-answer"',
+        'id="fig-file-tokens"',
+        'id="key-figures"',
+        'id="findings"',
+        'id="verdict"',
+        'id="text"',
+    )
     assert all(overview.count(mark) == 1 for mark in marks)
     places = [overview.index(mark) for mark in marks]
     assert all(a < b for a, b in pairwise(places))

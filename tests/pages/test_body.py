@@ -21,5 +21,6 @@ def test_a_page_of_few_parts_has_no_list() -> None:
     assert contents('<h2 id="a">A</h2><h2 id="b">B</h2>') == []
     listed = contents('<section id="s" hidden>\n<h2>S <b>x</b></h2></section>' + '<h2 id="a">A &lt;i&gt;</h2>' * 3)
     assert [(e.anchor, e.title, e.figure, e.scripted) for e in listed[:2]] == [
-        ("s", "S x", False, True), ("a", "A &lt;i&gt;", False, False),
-    ]  # fmt: skip
+        ("s", "S x", False, True),
+        ("a", "A &lt;i&gt;", False, False),
+    ]

@@ -58,9 +58,12 @@ def test_interference_is_said_above_every_time() -> None:
         "Touched bytes are not affected.",
     )
     for key, first in (
-        ("timeline", "fig-timeline"), ("graph", "fig-graph-0"), ("operations", "fig-components"),
-        ("appendix", "fig-layers"), ("overview", "ran"),
-    ):  # fmt: skip
+        ("timeline", "fig-timeline"),
+        ("graph", "fig-graph-0"),
+        ("operations", "fig-components"),
+        ("appendix", "fig-layers"),
+        ("overview", "ran"),
+    ):
         assert -1 < plain(report, key).find(note) < plain(report, key).index(f'id="{first}"')
         assert all((said in plain(report, key)) == (key == "overview") for said in ("If other programs ran", more))
     assert plain(report, "overview").partition("</header>")[2].count("a lot (limit: ≤ 2 %)") == 1

@@ -21,9 +21,20 @@ LIMIT = 110 * MIB
 
 def executed(ms: float, **more: Any) -> dict[str, Any]:
     known: dict[str, Any] = dict(
-        seconds=2.5, prompt_ms=200.0, prompt_tokens=47, eval_runs=20, processor_s=3.0, minor_faults=4, major_faults=3,
-        read_bytes=2 << 30, written_bytes=4096, others_share=0.021, peak_bytes=LIMIT, times_reached=1234, failure=None,
-    )  # fmt: skip
+        seconds=2.5,
+        prompt_ms=200.0,
+        prompt_tokens=47,
+        eval_runs=20,
+        processor_s=3.0,
+        minor_faults=4,
+        major_faults=3,
+        read_bytes=2 << 30,
+        written_bytes=4096,
+        others_share=0.021,
+        peak_bytes=LIMIT,
+        times_reached=1234,
+        failure=None,
+    )
     return {**known, "eval_ms": ms, **more}
 
 

@@ -16,9 +16,16 @@ from tracegen.report.figures.disk_reads import DISK_READ_SIZES, DISK_REQUESTS, D
 CASE = with_requests(scaled_case(6, 2, moe=True, copied=False))
 HOST = dict(memory_bytes=8 << 30, page_bytes=4096)
 MEASURED = dict(
-    pattern="random", block_bytes=16384, queue_depth=4, reads=777, read_bytes=777 << 14, duration_ns=10**9,
-    bytes_per_second=512.0 * 2**20, reads_per_second=777.0, latency_median_ns=81_000,
-)  # fmt: skip
+    pattern="random",
+    block_bytes=16384,
+    queue_depth=4,
+    reads=777,
+    read_bytes=777 << 14,
+    duration_ns=10**9,
+    bytes_per_second=512.0 * 2**20,
+    reads_per_second=777.0,
+    latency_median_ns=81_000,
+)
 SLOWER = MEASURED | dict(pattern="sequential", block_bytes=2 << 20, bytes_per_second=100.0 * 2**20)
 
 
@@ -98,11 +105,20 @@ def test_the_sizes_of_reads_are_those_of_single_requests() -> None:
     first = passes[(passes["kind"] == "generate").to_numpy(bool)].iloc[0]
     rows = [
         dict(
-            request=i, pass_id=first["pass_id"], device="254:0", place=i << 21, size_bytes=size, file=0, offset=0,
-            file_bytes=0, kind="read", issue_ns=first["begin_ns"] + i, duration_ns=2_000,
+            request=i,
+            pass_id=first["pass_id"],
+            device="254:0",
+            place=i << 21,
+            size_bytes=size,
+            file=0,
+            offset=0,
+            file_bytes=0,
+            kind="read",
+            issue_ns=first["begin_ns"] + i,
+            duration_ns=2_000,
         )
         for i, size in enumerate((4096, 4096, 4096, 1 << 20))
-    ]  # fmt: skip
+    ]
     shown = said_of(DISK_READ_SIZES, {**CASE, "requests": contract.frame("requests", rows)}, a_recorded_run())
     assert "25.0 % of the requests, those over 4 KiB, bring 98.8 % of what was read" in shown
     assert "up to 4 KiB" in shown and "up to 1 MiB" in shown and "up to 16 KiB" not in shown

@@ -124,8 +124,9 @@ def test_what_the_order_of_tokens_says_needs_enough_of_them() -> None:
         return texts(run_of(None, even(1, n, layers, 8, k), 8), BY_ORDER)
 
     assert said(3) == [
-        "No sequence has 4 generated tokens in a row.", "3 token rows are too few to learn a guess: it takes 100."
-    ]  # fmt: skip
+        "No sequence has 4 generated tokens in a row.",
+        "3 token rows are too few to learn a guess: it takes 100.",
+    ]
     assert said(4)[0] == "" and said(100) == ["", ""]
     assert said(100, layers=1)[1].startswith("Not applicable: fewer than two layers")
     assert all(text.startswith("Not applicable: in no layer") for text in said(100, k=8))

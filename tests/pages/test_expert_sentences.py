@@ -27,8 +27,11 @@ SAID: list[tuple[Callable[..., str], dict[str, Any], str]] = [
     (say.line_name, dict(given=(None, 4), passes=(3, 7)), "passes 3–7"),  # half known would name two things at once
     (say.no_choice, dict(has_routing=False, has_generate=True, kinds=[]), "The trace holds no routing: it does not"),
     (say.no_choice, dict(has_routing=True, has_generate=True, kinds=["prompt"]), "no routing of a generate pass."),
-    (say.no_choice, dict(has_routing=True, has_generate=False, kinds=["warmup", "mixed", "prompt"]),
-     "only rows of warm-up, mixed and prompt passes chose experts."),
+    (
+        say.no_choice,
+        dict(has_routing=True, has_generate=False, kinds=["warmup", "mixed", "prompt"]),
+        "only rows of warm-up, mixed and prompt passes chose experts.",
+    ),
     (say.no_choice, dict(has_routing=True, has_generate=False, kinds=[]), "only rows of other passes chose experts."),
     (say.no_weight, dict(private=True), "the experiment is private"),
     (say.no_weight, dict(private=False), "holds no routing weight"),
@@ -41,8 +44,11 @@ SAID: list[tuple[Callable[..., str], dict[str, Any], str]] = [
     (say.choice_title, CHOICE | dict(n_best=3), "is chosen, 3 of them most often, by 4 of 7 tokens each"),
     (say.choice_title, CHOICE | dict(n_best=32), "is chosen, each by 4 of 7 tokens"),
     (say.choice_title, CHOICE | dict(n_best=32, n_rows=1, most=1), "is chosen, by one token"),
-    (say.choice_caption, CELLS, "n = 7 token rows; each chooses 2 of 8 experts in a layer, so that an even choice "
-     "would give every cell 1.75."),
+    (
+        say.choice_caption,
+        CELLS,
+        "n = 7 token rows; each chooses 2 of 8 experts in a layer, so that an even choice would give every cell 1.75.",
+    ),
     (say.choice_caption, CELLS | dict(n_rows=1), "n = 1 token row; it chooses 2 of 8 experts"),
     (say.choice_caption, CELLS | dict(n_rows=0), f"one row of cells per layer. {say.LEFT_OUT}"),
     (say.choice_caption, CELLS | dict(n_experts=None), "layers differ"),
@@ -61,15 +67,24 @@ SAID: list[tuple[Callable[..., str], dict[str, Any], str]] = [
     (say.last_token, dict(last=7, windowed=False), "No pass takes in token 7, the last one generated: it chose no"),
     (say.last_token, dict(last=7, windowed=True), "No recorded pass takes in token 7, the last one generated."),
     (say.last_token, dict(last=None, windowed=False), ""),
-    (say.load_title, dict(share=2 / 7, even=1 / 8, layers=FOUR), "28.6 % of its choices (median over 4 layers); an "
-     "even choice would give it 12.5 %"),
+    (
+        say.load_title,
+        dict(share=2 / 7, even=1 / 8, layers=FOUR),
+        "28.6 % of its choices (median over 4 layers); an even choice would give it 12.5 %",
+    ),
     (say.load_title, dict(share=2 / 7, even=1 / 8, layers=[3]), "of layer 3 gets 28.6 % of its choices; an even"),
-    (say.load_title, dict(share=5 / 14, even=1 / 8, layers=FOUR, chance=0.2735), "12.5 %, a random choice by so few "
-     "rows about 27.4 %"),
+    (
+        say.load_title,
+        dict(share=5 / 14, even=1 / 8, layers=FOUR, chance=0.2735),
+        "12.5 %, a random choice by so few rows about 27.4 %",
+    ),
     (say.load_caption, LOAD, "highest of 4 layers, tick: their median"),
     (say.load_caption, LOAD | dict(sizes_differ=True), "of 4 layers (of those that have so many experts)"),
-    (say.load_caption, LOAD | dict(n_layers=1, n_rows=1), "tick: the share of each, dashed: every expert chosen "
-     "equally often. n = 1 token row of"),
+    (
+        say.load_caption,
+        LOAD | dict(n_layers=1, n_rows=1),
+        "tick: the share of each, dashed: every expert chosen equally often. n = 1 token row of",
+    ),
     (say.load_caption, LOAD | dict(n_layers=0, n_rows=0), "highest of the layers, tick: their median"),
     (say.weights_title, dict(mean=0.354, places=2, layers=FOUR), "gets a weight of 0.354"),
     (say.weights_title, dict(mean=0.354, places=2, layers=[3]), "strongest expert in layer 3 "),
@@ -77,13 +92,19 @@ SAID: list[tuple[Callable[..., str], dict[str, Any], str]] = [
     (say.counted_rows, dict(numbers=[7, 7], what="per layer"), " n = 7 token rows per layer."),
     (say.counted_rows, dict(numbers=[3, 1], what="per layer"), " n = 1 to 3 token rows per layer."),
     (say.counted_rows, dict(numbers=[], what="per layer"), ""),
-    (say.used_title, dict(prompt=(26, 30), generate=(32, 32), n_experts=32), "prompt uses 26 to 30 of 32 experts of a "
-     "layer, all generated tokens together 32"),
+    (
+        say.used_title,
+        dict(prompt=(26, 30), generate=(32, 32), n_experts=32),
+        "prompt uses 26 to 30 of 32 experts of a layer, all generated tokens together 32",
+    ),
     (say.used_title, dict(prompt=None, generate=(3, 4), n_experts=32), "generated tokens use 3 to 4 of 32 experts"),
     (say.used_title, dict(prompt=(3, 3), generate=None, n_experts=32), "prompt uses 3 of 32 experts of a layer"),
     (say.used_title, dict(prompt=(3, 3), generate=(3, 3), n_experts=None), "?"),
-    (chance.balance_title, dict(entropy=0.952, low=0.993, high=0.995), "95.2 % of the largest possible entropy, less "
-     "than random choice by as many rows: 99.3 % to 99.5 %"),
+    (
+        chance.balance_title,
+        dict(entropy=0.952, low=0.993, high=0.995),
+        "95.2 % of the largest possible entropy, less than random choice by as many rows: 99.3 % to 99.5 %",
+    ),
     (chance.balance_title, dict(entropy=0.999, low=0.993, high=0.995), "more than random choice"),
     (chance.balance_title, dict(entropy=0.994, low=0.993, high=0.995), "as random choice by as many rows has: 99.3 %"),
     (chance.balance_title, dict(entropy=0.9, low=None, high=None), "90.0 % of the largest possible entropy"),
@@ -99,7 +120,7 @@ SAID: list[tuple[Callable[..., str], dict[str, Any], str]] = [
     (chance.no_phases, dict(n_prompt=5, n_generate=5), chance.UNTESTED),
     (chance.no_next, dict(n_rows=1, n_layers=4, least=100), "1 token row is too few to learn a guess: it takes 100."),
     (chance.no_next, dict(n_rows=200, n_layers=1, least=100), "Not applicable: fewer than two layers"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("sentence", "given", "said"), SAID)

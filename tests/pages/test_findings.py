@@ -298,9 +298,12 @@ def finding(kind: Kind, effect: float, scope: Scope = "generation") -> Finding:
 
 def test_the_rule_on_a_few() -> None:
     time, more, prompt, waits, little = (
-        finding("time", 0.6), finding("bytes", 0.9), finding("waiting", 0.9, "prompt"), finding("waiting", 0.02),
+        finding("time", 0.6),
+        finding("bytes", 0.9),
+        finding("waiting", 0.9, "prompt"),
+        finding("waiting", 0.02),
         finding("waiting", 0.019),
-    )  # fmt: skip
+    )
     assert ordered([more, time, little]) == [time, more, little]
     assert ordered([time, prompt, waits]) == [waits, time, prompt]
     assert ordered([more, time, waits], "bytes") == [more, time, waits], "what is asked for answers"

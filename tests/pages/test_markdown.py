@@ -9,11 +9,41 @@ from tests.site_project import HOSTILE
 from tracegen.report.words import markdown as md
 
 NAMES = [
-    "blk.0.ffn_gate_exps.weight", "a|b", "`x`", "``", "`", "*bold*", "_em_", "__x__", "~~gone~~", "[a](http://b.example)",
-    "![i](x.png)", "<script>alert(1)</script>", "<!-- -->", "&lt;b&gt;", "&#64;ada", "$x$", "\\", "a\\|b", "# title",
-    "- item", "> quote", "@ada", "(@ada/team)", "x@y.example", "see #12", "ggml-org/llama.cpp#12", "GH-12", "gh-12",
-    "https://evil.example/x", "www.evil.example", "line\nbreak | two", "\u202e@ada #1", "\x1b[31m", HOSTILE,
-]  # fmt: skip
+    "blk.0.ffn_gate_exps.weight",
+    "a|b",
+    "`x`",
+    "``",
+    "`",
+    "*bold*",
+    "_em_",
+    "__x__",
+    "~~gone~~",
+    "[a](http://b.example)",
+    "![i](x.png)",
+    "<script>alert(1)</script>",
+    "<!-- -->",
+    "&lt;b&gt;",
+    "&#64;ada",
+    "$x$",
+    "\\",
+    "a\\|b",
+    "# title",
+    "- item",
+    "> quote",
+    "@ada",
+    "(@ada/team)",
+    "x@y.example",
+    "see #12",
+    "ggml-org/llama.cpp#12",
+    "GH-12",
+    "gh-12",
+    "https://evil.example/x",
+    "www.evil.example",
+    "line\nbreak | two",
+    "\u202e@ada #1",
+    "\x1b[31m",
+    HOSTILE,
+]
 ALLOWED = {"p", "code", "table", "thead", "tbody", "tr", "th", "td"}
 
 

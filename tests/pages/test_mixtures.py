@@ -14,8 +14,9 @@ def test_experts_are_drawn_for_a_mixture_only() -> None:
     """What stands where there is nothing to draw: test_expert_chance.py."""
     drawn = {f.key: f.page for f in rendered(CASES["experts"], a_moe_run()).figures}
     assert {key for key, page in drawn.items() if page == "experts"} == {
-        "experts", "experts-load",
-    }  # fmt: skip
+        "experts",
+        "experts-load",
+    }
     assert {"experts-tokens", "experts-cover", "experts-sticky", "experts-weights"} <= {
         key for key, page in drawn.items() if page == "appendix"
     }
@@ -52,8 +53,11 @@ def test_a_token_row_is_named_by_the_token_that_its_pass_gives() -> None:
     given = pd.read_csv(io.BytesIO(report.files["data/generated-tokens.csv"]))
     assert given.pop("text").isna().all()  # the run has no text of tokens
     assert given.to_dict("list") | {"held_by_pass": given["held_by_pass"].tolist()[:-1]} == {
-        "token": [0, 1, 2, 3], "token_id": [11, 42, 7, 5], "pass_id": [2, 3, 4, 5], "held_by_pass": [3, 4, 5],
-    }  # fmt: skip
+        "token": [0, 1, 2, 3],
+        "token_id": [11, 42, 7, 5],
+        "pass_id": [2, 3, 4, 5],
+        "held_by_pass": [3, 4, 5],
+    }
     assert given["held_by_pass"].isna().tolist() == [False, False, False, True]
     assert "no recorded pass took in" in words(body(report, "method"))
     for said in (

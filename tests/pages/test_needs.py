@@ -121,9 +121,15 @@ def test_one_check_refuses_exactly_the_figures_it_makes_false(check: str, state:
 def test_every_check_that_can_fail_forbids_something() -> None:
     """Those that only warn hide nothing: their words stand beside the figures."""
     only_warn = {
-        "tokens_asked", "never_touched", "interference", "not_stopped", "even_tokens",
-        "requests_agree", "operands_whole", "experts_prompt",
-    }  # fmt: skip
+        "tokens_asked",
+        "never_touched",
+        "interference",
+        "not_stopped",
+        "even_tokens",
+        "requests_agree",
+        "operands_whole",
+        "experts_prompt",
+    }
     assert {check for check in CHECKS if not catalogue.figures_of(check)} == only_warn
     assert {check for key in catalogue.NEEDS for check in catalogue.checks_of(key)} <= set(CHECKS), (
         "a check that is none"

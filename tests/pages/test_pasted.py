@@ -42,11 +42,15 @@ from tracegen.report.pages.pasted import MOST_LINES, PARTS, pasted, path_of
 
 MEASURED = [
     dict(
-        pattern=pattern, reads=77, block_bytes=block, queue_depth=1.0, bytes_per_second=rate * 2.0**20,
+        pattern=pattern,
+        reads=77,
+        block_bytes=block,
+        queue_depth=1.0,
+        bytes_per_second=rate * 2.0**20,
         latency_median_ns=81e3,
     )
     for pattern, block, rate in (("random", 4096, 9), ("sequential", 1 << 21, 1024))
-]  # fmt: skip
+]
 
 
 def disk_case() -> tuple[Run, dict[str, pd.DataFrame]]:
@@ -334,29 +338,40 @@ def test_the_cost_of_tracing_names_the_pass_that_it_is_of() -> None:
 # phases are durations of passes, as those of the figure of tokens.
 SIGNS = {
     "hot": {
-        r"\| +pp\d": "rates", r"\| +tg\d": "rates", r"pp: \d": "rates", r"tracing cost": "rates",
+        r"\| +pp\d": "rates",
+        r"\| +tg\d": "rates",
+        r"pp: \d": "rates",
+        r"tracing cost": "rates",
         r"of weights touched per token \(": "bytes",
-        r"of the file touched at least once \(": "file-use", r"\| attention ": "tensor-groups",
-        r"\| `blk\.\*": "biggest-tensors", r"\| layer \d+, expert": "experts-load",
+        r"of the file touched at least once \(": "file-use",
+        r"\| attention ": "tensor-groups",
+        r"\| `blk\.\*": "biggest-tensors",
+        r"\| layer \d+, expert": "experts-load",
         r"- The most chosen expert of a layer: ": "experts-load",
     },
     "cache": {
-        r"is in memory after|at the end": "residency", r"Read in measured passes +\| \d": "storage",
+        r"is in memory after|at the end": "residency",
+        r"Read in measured passes +\| \d": "storage",
         r"Page faults that read nothing: ": "disk-split storage",
         r"Page faults that waited .* \| \d": "storage",
         r"Read again after it was dropped from memory: ": "disk-requests storage",
     },
     "load": {
-        r"\| load +\| +1 \| +[\d.]+ [mµn]?s": "tokens", r"\| prompt .* \d+ \|$": "storage",
-        r"in buffers at their peak \(": "buffers", r"\| compute ": "buffer-peaks", r"All weights|weight bytes": "bytes",
+        r"\| load +\| +1 \| +[\d.]+ [mµn]?s": "tokens",
+        r"\| prompt .* \d+ \|$": "storage",
+        r"in buffers at their peak \(": "buffers",
+        r"\| compute ": "buffer-peaks",
+        r"All weights|weight bytes": "bytes",
     },
     "ops": {r"\| `MUL_MAT` +\| +\d": "op-kinds", r"\| `ffn_\S+` +\| `": "top-operations"},
     "disk": {
-        r"\| generate passes": "disk-sizes", r"\| device: random": "disk-sizes", r"kept it busy": "disk-sizes",
+        r"\| generate passes": "disk-sizes",
+        r"\| device: random": "disk-sizes",
+        r"kept it busy": "disk-sizes",
         r"\| `\S+` +\| +\d+ \| +\d+ \|": "disk-tensors",
         r"Page faults that read nothing: ": "disk-split storage",
     },
-}  # fmt: skip
+}
 
 
 def failing(check: str) -> Collector:

@@ -9,11 +9,19 @@ from tracegen.contract import quantities as q
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (None, "not recorded"), (pd.NA, "not recorded"), (math.nan, "not recorded"), (0, "0 B"), (1023, "1023 B"),
-        (4718592, "4.50 MiB"), (1 << 30, "1.00 GiB"), (1234 * 1024 * 1024, "1.21 GiB"), (1000 << 20, "1\u202f000 MiB"),
-        (500 * 10**9, "466 GiB"), (3 << 40, "3.00 TiB"),
+        (None, "not recorded"),
+        (pd.NA, "not recorded"),
+        (math.nan, "not recorded"),
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (4718592, "4.50 MiB"),
+        (1 << 30, "1.00 GiB"),
+        (1234 * 1024 * 1024, "1.21 GiB"),
+        (1000 << 20, "1\u202f000 MiB"),
+        (500 * 10**9, "466 GiB"),
+        (3 << 40, "3.00 TiB"),
     ],
-)  # fmt: skip
+)
 def test_size(value: object, text: str) -> None:
     assert q.size(value) == text
 

@@ -151,11 +151,27 @@ def test_anchors_that_are_cited() -> None:
         "operations": ["tab-token", "tab-operations", "fig-components", "tab-top-operations", "pass=6&node=18"],
         "timeline": ["fig-timeline", "tab-waiting-kinds"],
         "graph": ["fig-graph-0", "g0-n5"],
-        "method": ["tab-checks", "check-dropped_events", "check-tracing_cost", "check-nodes_accounted", "tab-disk",
-                   "tab-downloads", "settings", "reading-guide"],
-        "appendix": ["fig-layers", "fig-heatmap", "fig-op-kinds", "fig-tokens", "tab-waiting-nodes",
-                     "tab-tensor-groups", "tab-biggest-tensors", "tab-never-touched"],
-    }.items():  # fmt: skip
+        "method": [
+            "tab-checks",
+            "check-dropped_events",
+            "check-tracing_cost",
+            "check-nodes_accounted",
+            "tab-disk",
+            "tab-downloads",
+            "settings",
+            "reading-guide",
+        ],
+        "appendix": [
+            "fig-layers",
+            "fig-heatmap",
+            "fig-op-kinds",
+            "fig-tokens",
+            "tab-waiting-nodes",
+            "tab-tensor-groups",
+            "tab-biggest-tensors",
+            "tab-never-touched",
+        ],
+    }.items():
         assert set(anchors) <= set(Tags(body(report, key)).ids), key
     assert {f.key for f in report.figures} >= {"heatmap", "components", "tokens", "timeline", "buffers", "graph-0"}
     for figure in report.figures:

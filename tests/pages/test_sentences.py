@@ -79,36 +79,63 @@ SAID: list[tuple[Callable[..., str], tuple[Any, ...], str]] = [
     (s.origin, ("A lab", None), " Origin: A lab."),
     (s.origin, (None, "MIT"), " Licence: MIT."),
     (s.origin, (None, None), ""),
-    (what_if_sentences.memory_title, (0.0, 2 * MIB, 0.495), "of memory, half of what was touched of the mapped file, "
-     "would not shorten reading with LRU; holding the most used bytes in it would serve 49.5 %"),
+    (
+        what_if_sentences.memory_title,
+        (0.0, 2 * MIB, 0.495),
+        "of memory, half of what was touched of the mapped file, "
+        "would not shorten reading with LRU; holding the most used bytes in it would serve 49.5 %",
+    ),
     (what_if_sentences.memory_title, (0.835, 2 * MIB, 0.495), "would shorten reading of the scored passes by 83.5 %"),
-    (disk_sentences.experts_title, (0.02, 1, 1), "2.0 % of the waiting of measured passes is for experts, all of that "
-     "for one"),
+    (
+        disk_sentences.experts_title,
+        (0.02, 1, 1),
+        "2.0 % of the waiting of measured passes is for experts, all of that for one",
+    ),
     (disk_sentences.experts_title, (0.02, 1, 3), "; 1 of 3 experts is half of that"),
-    (disk_sentences.split_title, (SUMS, "generate", None), "20.0 % of the time of generate passes is waiting for the "
-     "disk, and 10.0 % waiting for a thread that does"),
+    (
+        disk_sentences.split_title,
+        (SUMS, "generate", None),
+        "20.0 % of the time of generate passes is waiting for the disk, and 10.0 % waiting for a thread that does",
+    ),
     (disk_sentences.split_title, (SUMS, "generate", 4096), "is waiting for the disk"),
-    (disk_sentences.split_title, (SUMS, "prompt", 0), "20.0 % of the time of the prompt is page faults that read "
-     "nothing"),
+    (
+        disk_sentences.split_title,
+        (SUMS, "prompt", 0),
+        "20.0 % of the time of the prompt is page faults that read nothing",
+    ),
     (disk_sentences.split_title, ({**SUMS, "disk_ns": 0.0}, "generate", 0), "No operation of generate passes has"),
     (disk_sentences.read_sizes_title, ("1 MiB", 0.83, 0.082), "8.2 % of the requests, those over 1 MiB, bring 83.0 %"),
     (disk_sentences.sizes_title, (0.0, "generate", 5.0), "?"),
     (disk_sentences.sizes_title, (3.0 * MIB, "prompt", 0.0), "the prompt kept it busy, the device read 3 MiB/s"),
     (disk_sentences.requests_title, (NO_READS, "prompt"), "?"),
-    (disk_sentences.requests_title, (NO_READS | {"page_bytes_read": 8.0, "now_bytes": 8.0}, "generate"),
-     "Of what generate passes read, 100 % was used in the same pass, 0 % never"),
-    (cache_sentences.cliff_title, (0.018, 92.1 * MIB, 1.0, 83.0 * MIB, 0.9), "serves at most 1.8 % of repeated uses in "
-     "all measured passes below 92.1 MiB, and 100 % from there on; at best 90.0 % take 83.0 MiB"),
-    (cache_sentences.cliff, ("LRU", MIB, 0.018, 2 * MIB, 0.993), "below 2.00 MiB it serves at most 1.8 %, from there "
-     "on at least 99.3 %."),
+    (
+        disk_sentences.requests_title,
+        (NO_READS | {"page_bytes_read": 8.0, "now_bytes": 8.0}, "generate"),
+        "Of what generate passes read, 100 % was used in the same pass, 0 % never",
+    ),
+    (
+        cache_sentences.cliff_title,
+        (0.018, 92.1 * MIB, 1.0, 83.0 * MIB, 0.9),
+        "serves at most 1.8 % of repeated uses in "
+        "all measured passes below 92.1 MiB, and 100 % from there on; at best 90.0 % take 83.0 MiB",
+    ),
+    (
+        cache_sentences.cliff,
+        ("LRU", MIB, 0.018, 2 * MIB, 0.993),
+        "below 2.00 MiB it serves at most 1.8 %, from there on at least 99.3 %.",
+    ),
     (cache_sentences.cliff, ("LRU", MIB, 0.6, 2 * MIB, 0.9995), "60.0 %, from there on > 99.9 %."),
     (cache_sentences.cliff, ("FIFO", MIB, 0.018, 2 * MIB, 0.993), "with 1.00 MiB it serves 1.8 %, with 2.00 MiB"),
     (cache_sentences.sampled, (1, {}), ""),
-    (cache_sentences.sampled, (0.125, {"LRU": 0.004, "LFU": 0.031, "FIFO": 0.018}), "LFU by up to 3.1 %, FIFO by up to "
-     "1.8 % of the uses. That is what LRU, which is exact here, would be off by with such a sample (up to 0.4 %)"),
+    (
+        cache_sentences.sampled,
+        (0.125, {"LRU": 0.004, "LFU": 0.031, "FIFO": 0.018}),
+        "LFU by up to 3.1 %, FIFO by up to "
+        "1.8 % of the uses. That is what LRU, which is exact here, would be off by with such a sample (up to 0.4 %)",
+    ),
     (cache_sentences.grouped, (1,), ""),
     (cache_sentences.grouped, (8,), "after every 8 uses only: no cache serves more than this line says"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("sentence", "given", "said"), SAID)

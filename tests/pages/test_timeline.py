@@ -75,11 +75,22 @@ def test_chunks_hold_every_span_of_the_table(report: Report) -> None:
                 columns = (node, begins, *times)
                 found |= {(one["id"], lane["thread"], *row) for row in zip(*columns, strict=True)}
     assert found == {
-        (s["pass_id"], s["thread"], s["node"], s["begin_ns"] - begin[s["pass_id"]], s["work_ns"], s["barrier_ns"],
-         s["wait_ns"]) for s in CASE["spans"].to_dict("records")
-    }  # fmt: skip
-    nodes = {(g["graph"], n): name for g in called(report, r"data/spans/g\d+\.js", "tracegenNodes")
-             for n, name in zip(g["node"], g["name"], strict=True)}  # fmt: skip
+        (
+            s["pass_id"],
+            s["thread"],
+            s["node"],
+            s["begin_ns"] - begin[s["pass_id"]],
+            s["work_ns"],
+            s["barrier_ns"],
+            s["wait_ns"],
+        )
+        for s in CASE["spans"].to_dict("records")
+    }
+    nodes = {
+        (g["graph"], n): name
+        for g in called(report, r"data/spans/g\d+\.js", "tracegenNodes")
+        for n, name in zip(g["node"], g["name"], strict=True)
+    }
     table = CASE["graph_nodes"][CASE["graph_nodes"]["kind"] == "op"]
     assert nodes == dict(zip(zip(table["graph"], table["node"], strict=True), table["name"], strict=True))
 
@@ -118,12 +129,26 @@ def test_one_pass_larger_than_the_limit_is_carried_alone() -> None:
 
 def test_millions_of_spans_are_cut_to_the_limit() -> None:
     n, width = 2_000, 1_700
-    spans = pd.DataFrame({
-        "pass_id": np.repeat(np.arange(n, dtype="int32"), width), "node": np.tile(np.arange(width, dtype="int32"), n),
-        "thread": np.int32(0), "begin_ns": np.arange(n * width), "work_ns": 1, "barrier_ns": 0, "wait_ns": 0,
-    })  # fmt: skip
-    passes = pd.DataFrame({"pass_id": np.arange(n), "graph": 1, "begin_ns": np.arange(n) * width,
-                           "end_ns": (np.arange(n) + 1) * width, "kind": "generate"})  # fmt: skip
+    spans = pd.DataFrame(
+        {
+            "pass_id": np.repeat(np.arange(n, dtype="int32"), width),
+            "node": np.tile(np.arange(width, dtype="int32"), n),
+            "thread": np.int32(0),
+            "begin_ns": np.arange(n * width),
+            "work_ns": 1,
+            "barrier_ns": 0,
+            "wait_ns": 0,
+        }
+    )
+    passes = pd.DataFrame(
+        {
+            "pass_id": np.arange(n),
+            "graph": 1,
+            "begin_ns": np.arange(n) * width,
+            "end_ns": (np.arange(n) + 1) * width,
+            "kind": "generate",
+        }
+    )
     context = Collector(a_run(), CASE | {"spans": spans, "passes": passes}, "demo/run-003", None)
     carried = span_chunks.write_spans(context, [0])
     assert (carried.n_with_spans, carried.n_spans) == (n, len(carried.chunk) * width)

@@ -16,18 +16,27 @@ from tracegen.report.pages.collector import Collector
 
 
 def test_of_a_row_the_pass_of_median_length_stands_for_all() -> None:
-    times = pd.DataFrame({
-        "row": [0, 1, 1, 1, 1, 2, 2, 2], "pass_id": range(8), "duration_ns": [5, 40, 10, 20, 30, 7, 7, 9],
-    })  # fmt: skip
+    times = pd.DataFrame(
+        {
+            "row": [0, 1, 1, 1, 1, 2, 2, 2],
+            "pass_id": range(8),
+            "duration_ns": [5, 40, 10, 20, 30, 7, 7, 9],
+        }
+    )
     assert median_passes(times)["pass_id"].to_dict() == {0: 0, 1: 3, 2: 6}
 
 
 def test_a_part_that_is_much_of_one_row_keeps_its_name() -> None:
     """The output matrix: little of a long prompt, a fifth of a token."""
-    by_row = pd.DataFrame({
-        "duration_ns": [1000.0, 10.0], "FFN": [900.0, 7.0], "output": [2.0, 2.0],
-        "norm": [5.0, 0.1], "other": [1.0, 0.1],
-    })  # fmt: skip
+    by_row = pd.DataFrame(
+        {
+            "duration_ns": [1000.0, 10.0],
+            "FFN": [900.0, 7.0],
+            "output": [2.0, 2.0],
+            "norm": [5.0, 0.1],
+            "other": [1.0, 0.1],
+        }
+    )
     assert joined(by_row) == ["FFN", "output", "other"]
     assert by_row["other"].tolist() == pytest.approx([6.0, 0.2]), "what is little of every row"
 

@@ -66,9 +66,11 @@ def test_a_build_says_so_loudly(tmp_path: Path, caplog: pytest.LogCaptureFixture
 
 
 def test_withdrawing_explains_that_history_keeps_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.chdir(tmp_path)
     a_version(tmp_path / "experiments", report=_with_method(LEAKING))
     assert main(["publish", "sample", "--withdraw", "1", "-m", "It shows a key"]) == 0

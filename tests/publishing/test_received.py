@@ -194,12 +194,18 @@ FIGURE = {"key": "x", "title": "x", "caption": "x", "alt": "x", "page": "overvie
     [
         ({"figures": [{**FIGURE, "path_svg": "../../../../secret.svg"}]}, "none of its files"),
         ({"figures": [{**FIGURE, "path_svg": "figures/nope.svg"}]}, "none of its files"),
-        ({"figures": [{"key": "x"}]}, "title"), ({"assets": {"a.css": "../../a.css"}}, "none of its files"),
-        ({"cell": {"factors": {}}}, "matrix"), ({"values": {"a": {}}}, "text"), ({"runs": []}, "its runs"),
-        ({"verdict": "\x1b[31mfine"}, "its verdict"), ({"created": "\x1b[2J"}, "its time"), ({"runs": None}, "runs"),
-        ({"experiment": "other"}, "its folder another"), ({"experiment": "../x"}, "its folder another"),
+        ({"figures": [{"key": "x"}]}, "title"),
+        ({"assets": {"a.css": "../../a.css"}}, "none of its files"),
+        ({"cell": {"factors": {}}}, "matrix"),
+        ({"values": {"a": {}}}, "text"),
+        ({"runs": []}, "its runs"),
+        ({"verdict": "\x1b[31mfine"}, "its verdict"),
+        ({"created": "\x1b[2J"}, "its time"),
+        ({"runs": None}, "runs"),
+        ({"experiment": "other"}, "its folder another"),
+        ({"experiment": "../x"}, "its folder another"),
     ],
-)  # fmt: skip
+)
 def test_a_record_that_is_hostile_is_refused(
     archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], said: str
 ) -> None:
@@ -245,17 +251,24 @@ def _without(name: str) -> Callable[[Entries], object]:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (_to("sample-v3/../../evil"), "leads elsewhere"), (_to("/etc/evil"), "leads elsewhere"),
+        (_to("sample-v3/../../evil"), "leads elsewhere"),
+        (_to("/etc/evil"), "leads elsewhere"),
         (_to(f"s/{'a' * 300}"), "too long"),
-        (_to("sample-v3/README.md"), "occurs twice"), (_to("sample-v3/a//b"), "leads elsewhere"),
-        (_to("sample-v3/a\\b"), "is no plain file"), (_to("sample-v3/\x1b[2J"), "is no plain file"),
-        (_to("other/README.txt"), "is no archive of a version"), (_link, "is no plain file"),
-        (_to("sample-v3/more.txt"), "more.txt is not listed"), (_to("sample-v3/README.md/x"), "lies in a file"),
-        (_other("data/values.json", b"{}"), "values.json has changed"), (_without("data/values.json"), "is missing"),
-        (_without("SHA256SUMS"), "is no archive of a version"), (_other("SHA256SUMS", b"x"), "no list of hashes"),
+        (_to("sample-v3/README.md"), "occurs twice"),
+        (_to("sample-v3/a//b"), "leads elsewhere"),
+        (_to("sample-v3/a\\b"), "is no plain file"),
+        (_to("sample-v3/\x1b[2J"), "is no plain file"),
+        (_to("other/README.txt"), "is no archive of a version"),
+        (_link, "is no plain file"),
+        (_to("sample-v3/more.txt"), "more.txt is not listed"),
+        (_to("sample-v3/README.md/x"), "lies in a file"),
+        (_other("data/values.json", b"{}"), "values.json has changed"),
+        (_without("data/values.json"), "is missing"),
+        (_without("SHA256SUMS"), "is no archive of a version"),
+        (_other("SHA256SUMS", b"x"), "no list of hashes"),
         (_other("SHA256SUMS", b"\xff"), "no list of hashes"),
     ],
-)  # fmt: skip
+)
 def test_an_archive_that_is_not_whole_is_refused(
     archive: Path, tmp_path: Path, change: Callable[[Entries], object], said: str
 ) -> None:

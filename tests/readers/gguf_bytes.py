@@ -35,9 +35,13 @@ def tensor(name: str | bytes, shape: Iterable[int], kind: int, offset: int) -> b
 
 
 def header(
-    pairs: Iterable[bytes] = (), tensors: Iterable[bytes] = (), *, magic: bytes = b"GGUF", version: int = 3,
+    pairs: Iterable[bytes] = (),
+    tensors: Iterable[bytes] = (),
+    *,
+    magic: bytes = b"GGUF",
+    version: int = 3,
     counts: tuple[int, int] | None = None,
-) -> bytes:  # fmt: skip
+) -> bytes:
     pairs, tensors = list(pairs), list(tensors)
     n_tensors, n_pairs = counts or (len(tensors), len(pairs))
     return magic + struct.pack("<IQQ", version, n_tensors, n_pairs) + b"".join([*pairs, *tensors])

@@ -62,11 +62,19 @@ def test_agrees_with_the_reader_of_the_gguf_package(tmp_path: Path, kind: str, d
 def test_metadata_agrees_with_the_gguf_package(tmp_path: Path) -> None:
     writer = gguf.GGUFWriter(tmp_path / "m.gguf", "llama")
     values: dict[str, object] = {
-        "a.u8": 255, "a.i8": -128, "a.u16": 65535, "a.i16": -32768, "a.u32": 2**32 - 1,
+        "a.u8": 255,
+        "a.i8": -128,
+        "a.u16": 65535,
+        "a.i16": -32768,
+        "a.u32": 2**32 - 1,
         "a.i32": -(2**31),
-        "a.u64": 2**64 - 1, "a.i64": -(2**63), "a.f32": 0.5, "a.f64": 0.1, "a.bool": True,
+        "a.u64": 2**64 - 1,
+        "a.i64": -(2**63),
+        "a.f32": 0.5,
+        "a.f64": 0.1,
+        "a.bool": True,
         "a.text": "Grüße ▁",
-    }  # fmt: skip
+    }
     adders = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64")
     for (key, value), kind in zip(values.items(), (*adders, "bool", "string"), strict=True):
         getattr(writer, f"add_{kind}")(key, value)
@@ -113,15 +121,28 @@ def test_a_hand_made_file(tmp_path: Path) -> None:
     assert (model.architecture, model.name, model.n_layers, model.n_experts) == ("llama", "tiny", 7, 4)
     assert (model.n_experts_used, model.random_weights, model.paths) == (None, False, (path,))
     assert model.tensors.to_dict("list") == {
-        "tensor": [0, 1, 2], "name": ["token_embd.weight", "blk.6.ffn_gate_exps.weight", "blk.6.ffn_gate_exps.bias"],
-        "file": [0, 0, 0], "offset": [begin, begin + 64, begin + 64 + 288], "size_bytes": [54, 272, 32],
-        "dtype": ["Q4_0", "MXFP4", "F32"], "ne0": [32, 64, 2], "ne1": [3, 2, 4], "ne2": [1, 4, 1], "ne3": [1, 1, 1],
-        "layer": [None, 6, 6], "component": ["embedding", "expert_gate", "expert_gate"], "n_experts": [None, 4, 4],
-    }  # fmt: skip
+        "tensor": [0, 1, 2],
+        "name": ["token_embd.weight", "blk.6.ffn_gate_exps.weight", "blk.6.ffn_gate_exps.bias"],
+        "file": [0, 0, 0],
+        "offset": [begin, begin + 64, begin + 64 + 288],
+        "size_bytes": [54, 272, 32],
+        "dtype": ["Q4_0", "MXFP4", "F32"],
+        "ne0": [32, 64, 2],
+        "ne1": [3, 2, 4],
+        "ne2": [1, 4, 1],
+        "ne3": [1, 1, 1],
+        "layer": [None, 6, 6],
+        "component": ["embedding", "expert_gate", "expert_gate"],
+        "n_experts": [None, 4, 4],
+    }
     assert model.files.drop(columns="sha256").to_dict("list") == {
-        "file": [0], "model": [0], "split_index": [0], "path": ["m.gguf"],
-        "size_bytes": [path.stat().st_size], "axis_begin": [0],
-    }  # fmt: skip
+        "file": [0],
+        "model": [0],
+        "split_index": [0],
+        "path": ["m.gguf"],
+        "size_bytes": [path.stat().st_size],
+        "axis_begin": [0],
+    }
     assert model.files["sha256"].isna().all()
 
 

@@ -21,9 +21,19 @@ def case() -> dict[str, pd.DataFrame]:
     def node(number: int, op: str, name: str) -> dict[str, object]:
         sizes = dict(ne0=8, ne1=N_ROWS, ne2=1, ne3=2, nb0=2, nb1=16, nb2=1024, nb3=1024)
         return dict(
-            graph=0, node=number, kind="op" if op != "NONE" else "leaf", op=op, name=name, component="attention",
-            dtype="f16", size_bytes=2048, op_params="", compute=True, view_offset_bytes=0, **sizes,
-        )  # fmt: skip
+            graph=0,
+            node=number,
+            kind="op" if op != "NONE" else "leaf",
+            op=op,
+            name=name,
+            component="attention",
+            dtype="f16",
+            size_bytes=2048,
+            op_params="",
+            compute=True,
+            view_offset_bytes=0,
+            **sizes,
+        )
 
     leaves = {2: "k", 3: "v", 4: "mask", 5: "mask_swa"}
     nodes = [node(n, "FLASH_ATTN_EXT", f"out-{n}") for n in ATTENTION] + [node(n, "NONE", t) for n, t in leaves.items()]

@@ -133,8 +133,12 @@ def test_a_layout_is_what_the_format_says() -> None:
     layout = read_layout("issue.format", TEXT)
     assert layout.number == 513
     assert dict(layout.fields) == {
-        "common_type": (0, "<u2"), "count": (4, "<i4"), "place": (8, "<u8"), "name": (16, "S4"), "flag": (20, "u1"),
-    }  # fmt: skip
+        "common_type": (0, "<u2"),
+        "count": (4, "<i4"),
+        "place": (8, "<u8"),
+        "name": (16, "S4"),
+        "flag": (20, "u1"),
+    }
 
 
 def test_fields_of_events_are_read_by_their_layout() -> None:
@@ -146,8 +150,12 @@ def test_fields_of_events_are_read_by_their_layout() -> None:
     events, _ = read_ring("cpu0.ring", bytes(page))
     columns = events.of(read_layout("issue.format", TEXT), "count", "place", "name", "flag")
     assert [column.tolist() for column in columns] == [
-        [51, 52], [-5, 9], [1 << 63, 12], [b"ab", b"wxyz"], [7, 255],
-    ]  # fmt: skip
+        [51, 52],
+        [-5, 9],
+        [1 << 63, 12],
+        [b"ab", b"wxyz"],
+        [7, 255],
+    ]
 
 
 def test_an_event_shorter_than_its_layout_is_refused() -> None:

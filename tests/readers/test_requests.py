@@ -59,11 +59,15 @@ def test_what_no_file_can_hold_is_no_request(tmp_path: Path) -> None:
 SPANS = st.lists(st.tuples(st.integers(0, 300), st.one_of(st.none(), st.integers(1, 120))), max_size=6)
 EVENTS = st.lists(
     st.tuples(
-        st.sampled_from((ISSUE, COMPLETE)), st.sampled_from((DISK, OTHER)), st.integers(0, 60), st.integers(1, 24),
-        st.sampled_from(("R", "RA", "RSM"))),
+        st.sampled_from((ISSUE, COMPLETE)),
+        st.sampled_from((DISK, OTHER)),
+        st.integers(0, 60),
+        st.integers(1, 24),
+        st.sampled_from(("R", "RA", "RSM")),
+    ),
     min_size=4,
     max_size=40,
-)  # fmt: skip
+)
 EXTENTS = st.lists(st.tuples(*map(st.integers, (0, 1, 1, 1), (2, 10, 8, 5))), min_size=2, max_size=8)
 
 
@@ -132,10 +136,18 @@ def requests_by_hand(events: list[Event], owners: Bytes, spans: list[Any]) -> It
             n += 1
         running = [10 + k for k, (b, e) in enumerate(spans) if e is not None and b <= event.time_ns < e]
         yield [
-            event.device, event.time_ns, "{}:{}".format(*event.device), place, size,
-            "ahead" if "A" in event.flags else "read", duration, first and first[0], first and first[1], n,
+            event.device,
+            event.time_ns,
+            "{}:{}".format(*event.device),
+            place,
+            size,
+            "ahead" if "A" in event.flags else "read",
+            duration,
+            first and first[0],
+            first and first[1],
+            n,
             running[0] if len(running) == 1 else None,
-        ]  # fmt: skip
+        ]
 
 
 def test_a_run_without_the_folder_recorded_none(tmp_path: Path) -> None:
@@ -164,8 +176,22 @@ def test_places_of_other_files_than_the_run_has_are_refused(tmp_path: Path) -> N
 
 GOOD: dict[str, Any] = {"refused": None, "lost": 0, "files": [placed(DISK, (0, 4096, 4096))]}
 WRONG: tuple[Any, ...] = (
-    None, -1, 1.5, 1 << 63, 10**400, "x", "7", True, [], {}, [[1]], [1, 2, 3], ["a", "b"], [254, 0], [[0, 1, 2.5]],
-)  # fmt: skip
+    None,
+    -1,
+    1.5,
+    1 << 63,
+    10**400,
+    "x",
+    "7",
+    True,
+    [],
+    {},
+    [[1]],
+    [1, 2, 3],
+    ["a", "b"],
+    [254, 0],
+    [[0, 1, 2.5]],
+)
 
 
 def hostile_states() -> Iterator[Any]:

@@ -40,9 +40,16 @@ def model() -> Path:
 @pytest.fixture(scope="module")
 def experiment(model: Path) -> Experiment:
     return Experiment(
-        name="real", question="Is it true?", model=str(model), prompt="The capital of France is", tokens=6, threads=2,
-        context=128, repack=False, flags=("--temp", "0"),
-    )  # fmt: skip
+        name="real",
+        question="Is it true?",
+        model=str(model),
+        prompt="The capital of France is",
+        tokens=6,
+        threads=2,
+        context=128,
+        repack=False,
+        flags=("--temp", "0"),
+    )
 
 
 @pytest.fixture(scope="module")

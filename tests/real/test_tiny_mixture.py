@@ -34,12 +34,18 @@ def exact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shape = {
         name: fields[f"llama.{key}"].contents()
         for name, key in {
-            "context": "context_length", "width": "embedding_length", "layers": "block_count",
-            "used": "expert_used_count", "expert_width": "feed_forward_length",
-            "heads": "attention.head_count", "experts": "expert_count",
-            "epsilon": "attention.layer_norm_rms_epsilon", "rope_base": "rope.freq_base", "vocabulary": "vocab_size",
+            "context": "context_length",
+            "width": "embedding_length",
+            "layers": "block_count",
+            "used": "expert_used_count",
+            "expert_width": "feed_forward_length",
+            "heads": "attention.head_count",
+            "experts": "expert_count",
+            "epsilon": "attention.layer_norm_rms_epsilon",
+            "rope_base": "rope.freq_base",
+            "vocabulary": "vocab_size",
         }.items()
-    }  # fmt: skip
+    }
     tokens, merges = (fields[f"tokenizer.ggml.{name}"].contents() for name in ("tokens", "merges"))
     vocabulary = {"model": {"vocab": {token: number for number, token in enumerate(tokens)}, "merges": merges}}
     convert.write(convert.read(FILE), shape, vocabulary, path, gguf.GGMLQuantizationType.F32)

@@ -228,11 +228,12 @@ def test_hit_rates_of_lru_and_of_a_static_set(case: Case) -> None:
     rates = [row for row in case.published.csv("cache-rates") if row["policy"] in hits]
     expected = [
         {
-            "policy": row["policy"], "size_bytes": int(row["size_bytes"]),
+            "policy": row["policy"],
+            "size_bytes": int(row["size_bytes"]),
             "hit_rate": hits[row["policy"]](int(row["size_bytes"]) // size) / again,
         }
         for row in rates
-    ]  # fmt: skip
+    ]
     assert_published(rates, expected, ("policy", "size_bytes"))
     best = {
         row["size_bytes"]: float(row["hit_rate"])
@@ -243,12 +244,13 @@ def test_hit_rates_of_lru_and_of_a_static_set(case: Case) -> None:
     sizes = [row for row in case.published.csv("cache-sizes") if row["policy"] in hits]
     needed = [
         {
-            "policy": policy, "target": target,
+            "policy": policy,
+            "target": target,
             "size_bytes": size * next(n for n in range(len(static)) if hits[policy](n) >= target * again),
         }
         for policy in hits
         for target in plain_access.TARGETS
-    ]  # fmt: skip
+    ]
     assert_published(sizes, needed, ("policy", "target"))
 
 
@@ -419,11 +421,16 @@ def test_model_files(case: Case) -> None:
     folder = Path(case.run.facts["settings"]["model"]).parent
     expected = [
         {
-            "file": number, "model": 0, "split_index": number, "path": path.name, "size_bytes": path.stat().st_size,
-            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "axis_begin": case.rows.axis[number],
+            "file": number,
+            "model": 0,
+            "split_index": number,
+            "path": path.name,
+            "size_bytes": path.stat().st_size,
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "axis_begin": case.rows.axis[number],
         }
         for number, path in enumerate(sorted(folder.glob("*.gguf")))
-    ]  # fmt: skip
+    ]
     assert_published(case.published.csv("model-files"), expected, ("file",))
 
 

@@ -28,9 +28,23 @@ DESTINATIONS: frozenset[tuple[str, str]] = frozenset({("SET_ROWS", "src2"), ("CP
 _SLOT = pd.CategoricalDtype(list(SLOTS))
 
 ACCESS_COLUMNS = (
-    "pass_id", "node", "slot", "op", "name", "source", "source_name", "layer", "component", "tensor",
-    "memory", "file", "offset", "buffer_id", "size_bytes", "touched_bytes",
-)  # fmt: skip
+    "pass_id",
+    "node",
+    "slot",
+    "op",
+    "name",
+    "source",
+    "source_name",
+    "layer",
+    "component",
+    "tensor",
+    "memory",
+    "file",
+    "offset",
+    "buffer_id",
+    "size_bytes",
+    "touched_bytes",
+)
 
 
 def operands(tables: Tables) -> pd.DataFrame:

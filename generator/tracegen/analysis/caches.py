@@ -235,9 +235,12 @@ def hit_rates(
 _RATES = {"policy": "object", "size_granules": "int64", "hit_rate": "float64"}
 _NEEDED = {"policy": "object", "target": "float64", "size_granules": "int64"}
 _CLIFFS = {
-    "policy": "object", "below_granules": "int64", "below_rate": "float64", "size_granules": "int64",
+    "policy": "object",
+    "below_granules": "int64",
+    "below_rate": "float64",
+    "size_granules": "int64",
     "hit_rate": "float64",
-}  # fmt: skip
+}
 
 
 def _cliffs(

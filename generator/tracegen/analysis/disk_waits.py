@@ -47,10 +47,15 @@ def pass_split(tables: Tables) -> pd.DataFrame:
         spans[name].to_numpy("int64") for name in ("work_ns", "barrier_ns", "wait_ns", "fault_ns", "behind_ns")
     )
     several = spans.groupby(["pass_id", "node"], sort=False)["thread"].transform("size").to_numpy() > 1
-    rows = pd.DataFrame({
-        "pass_id": spans["pass_id"], "computing_ns": work - fault, "disk_ns": fault, "behind_ns": behind,
-        "barrier_ns": inside + np.where(several, after, 0) - behind,
-    })  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "pass_id": spans["pass_id"],
+            "computing_ns": work - fault,
+            "disk_ns": fault,
+            "behind_ns": behind,
+            "barrier_ns": inside + np.where(several, after, 0) - behind,
+        }
+    )
     sums = rows.groupby("pass_id").sum()
     sums["n_threads"] = spans.groupby("pass_id")["thread"].nunique()
     passes = measured(tables).dropna(subset=["duration_ns"]).set_index("pass_id")
@@ -87,8 +92,20 @@ def by_tensor(tables: Tables) -> pd.DataFrame:
     table["share"] = table["waited_ns"] / whole if whole else 0.0
     uses = _longest_use(tables, rows)
     table = table.merge(uses, on="tensor", how="left")
-    columns = ["tensor", "name", "layer", "component", "dtype", "n_faults", "n_major", "n_pages", "waited_ns", "share",
-               "op", "op_share"]  # fmt: skip
+    columns = [
+        "tensor",
+        "name",
+        "layer",
+        "component",
+        "dtype",
+        "n_faults",
+        "n_major",
+        "n_pages",
+        "waited_ns",
+        "share",
+        "op",
+        "op_share",
+    ]
     return table[columns].sort_values(["waited_ns", "tensor"], ascending=[False, True], ignore_index=True)
 
 

@@ -33,8 +33,26 @@ N_PARTS = 10
 LEAST_SCORED = 2 * N_PARTS  # rows, for an interval: fewer have none
 LEAST_ROWS = LEAST_SCORED * 5
 MOST_ROWS = 2_000  # of more token rows the first are used: each scored row is compared with each
-COLUMNS = ["layer", "after", "n_layers", "n_learned", "n_rows", "n_choices", "n_told", "share", "share_low",
-           "share_high", "most", "before", "even", "shifted", "low", "high", "effect", "p"]  # fmt: skip
+COLUMNS = [
+    "layer",
+    "after",
+    "n_layers",
+    "n_learned",
+    "n_rows",
+    "n_choices",
+    "n_told",
+    "share",
+    "share_low",
+    "share_high",
+    "most",
+    "before",
+    "even",
+    "shifted",
+    "low",
+    "high",
+    "effect",
+    "p",
+]
 _TIE = 1e-9
 _INTEGERS = {"layer", "after"}
 _TYPES = {name: "Int64" if name in _INTEGERS or name.startswith("n_") else "Float64" for name in COLUMNS}
@@ -118,8 +136,19 @@ def _record(shared: np.ndarray, others: Mapping[str, float], n_learned: int) -> 
     around = chance.around_mean(of_row, N_PARTS)
     as_far = np.abs(shares - mean) >= abs(share - mean) - _TIE
     return {
-        "n_learned": n_learned, "n_rows": n, "n_choices": round(n_choices), "n_told": round(float(shared.trace())),
-        "share": share, "share_low": max(0.0, share - around), "share_high": min(1.0, share + around),
-        "most": others["most"], "before": others["before"], "even": others["even"],
-        "shifted": mean, "low": low, "high": high, "effect": share - mean, "p": float(as_far.mean()),
-    }  # fmt: skip
+        "n_learned": n_learned,
+        "n_rows": n,
+        "n_choices": round(n_choices),
+        "n_told": round(float(shared.trace())),
+        "share": share,
+        "share_low": max(0.0, share - around),
+        "share_high": min(1.0, share + around),
+        "most": others["most"],
+        "before": others["before"],
+        "even": others["even"],
+        "shifted": mean,
+        "low": low,
+        "high": high,
+        "effect": share - mean,
+        "p": float(as_far.mean()),
+    }

@@ -42,8 +42,22 @@ LEAST_LIFT = 1.5
 LAGS = 32
 SHOWN = 200
 _STEPS, _CLOSE = 2_000, 1e-6
-COLUMNS = ["layer", "a", "b", "n_rows", "n_a", "n_b", "together", "expected", "lift", "low", "high", "p", "p_adjusted",
-           "unusual"]  # fmt: skip
+COLUMNS = [
+    "layer",
+    "a",
+    "b",
+    "n_rows",
+    "n_a",
+    "n_b",
+    "together",
+    "expected",
+    "lift",
+    "low",
+    "high",
+    "p",
+    "p_adjusted",
+    "unusual",
+]
 _COUNTS = ("layer", "a", "b", "n_rows", "n_a", "n_b", "together")
 TYPES = {name: "Int64" if name in _COUNTS else "boolean" if name == "unusual" else "Float64" for name in COLUMNS}
 
@@ -113,11 +127,20 @@ def _of_layer(layer: Layer) -> pd.DataFrame:
         p[near] = np.maximum(p[near], by_blocks)
     return pd.DataFrame(
         {
-            "layer": layer.layer, "a": a, "b": b, "n_rows": n, "n_a": counts[a], "n_b": counts[b],
-            "together": together.astype("int64"), "expected": expected, "lift": together / expected, "low": low,
-            "high": high, "p": p,
+            "layer": layer.layer,
+            "a": a,
+            "b": b,
+            "n_rows": n,
+            "n_a": counts[a],
+            "n_b": counts[b],
+            "together": together.astype("int64"),
+            "expected": expected,
+            "lift": together / expected,
+            "low": low,
+            "high": high,
+            "p": p,
         }
-    )  # fmt: skip
+    )
 
 
 def expected_together(counts: np.ndarray, n_chosen: int) -> np.ndarray | None:

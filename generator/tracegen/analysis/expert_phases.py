@@ -20,8 +20,19 @@ from tracegen.analysis.expert_rows import SameRows, groups, over_layers
 
 BLOCK, LEAST_BLOCKS = 8, 5
 MOST_ROWS = 1_000  # of a phase; of more the last of the prompt and the first generated
-COLUMNS = ["layer", "n_layers", "n_prompt", "n_generate", "block", "distance", "shuffled", "high", "effect", "p",
-           "p_adjusted"]  # fmt: skip
+COLUMNS = [
+    "layer",
+    "n_layers",
+    "n_prompt",
+    "n_generate",
+    "block",
+    "distance",
+    "shuffled",
+    "high",
+    "effect",
+    "p",
+    "p_adjusted",
+]
 _TYPES = {name: "Int64" if name in ("layer", "block") or name.startswith("n_") else "Float64" for name in COLUMNS}
 
 

@@ -33,8 +33,18 @@ LENGTHS = (4, 16, 64, 256)  # token rows of a segment, those of the paper
 SIZES = (1, 2)  # ρ: experts in the cache, divided by those that a row chooses
 DRAWS = 19
 MOST_ROWS = 512  # of more token rows the first are used: the length of the paper's samples
-COLUMNS = ["length", "n_rows", "n_segments", "n_layers", "srp", "srp_shuffled", "srp_low", "srp_high", "srp_size",
-           *(f"sch_{size}{end}" for size in SIZES for end in ("", "_shuffled", "_low", "_high"))]  # fmt: skip
+COLUMNS = [
+    "length",
+    "n_rows",
+    "n_segments",
+    "n_layers",
+    "srp",
+    "srp_shuffled",
+    "srp_low",
+    "srp_high",
+    "srp_size",
+    *(f"sch_{size}{end}" for size in SIZES for end in ("", "_shuffled", "_low", "_high")),
+]
 _TYPES = {name: "Int64" if name == "length" or name.startswith("n_") else "Float64" for name in COLUMNS}
 
 Chosen = np.ndarray  # bool
@@ -74,8 +84,11 @@ def _beside(name: str, values: Sequence[float]) -> dict[str, float]:
     """The value of the rows as they are, the first, and those of the shuffled rows."""
     own, *others = values
     return {
-        name: own, f"{name}_shuffled": float(np.mean(others)), f"{name}_low": min(others), f"{name}_high": max(others),
-    }  # fmt: skip
+        name: own,
+        f"{name}_shuffled": float(np.mean(others)),
+        f"{name}_low": min(others),
+        f"{name}_high": max(others),
+    }
 
 
 def _alike(found: list[SameRows]) -> SameRows | None:

@@ -26,8 +26,23 @@ N_PARTS = 10
 LEAST_PAIRS = 2 * N_PARTS  # of neighbours, for an interval
 FEW_PAIRS = 3  # up to so many, no order of the tokens is rare: 4 tokens have 12 orders and their reverses
 MOST_ROWS = 2_000  # of more token rows the first are tested: a test compares each with each
-COLUMNS = ["layer", "n_layers", "n_pairs", "n_choices", "n_again", "share", "share_low", "share_high", "even",
-           "shuffled", "low", "high", "effect", "p", "p_adjusted"]  # fmt: skip
+COLUMNS = [
+    "layer",
+    "n_layers",
+    "n_pairs",
+    "n_choices",
+    "n_again",
+    "share",
+    "share_low",
+    "share_high",
+    "even",
+    "shuffled",
+    "low",
+    "high",
+    "effect",
+    "p",
+    "p_adjusted",
+]
 
 
 def stickiness(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
@@ -67,9 +82,14 @@ def _group(group: SameRows) -> pd.DataFrame:
     ]
     total = choices.sum()
     overall = _record(
-        None, len(group.layers), again, k, float((even * choices).sum() / total), float(expected.sum()),
+        None,
+        len(group.layers),
+        again,
+        k,
+        float((even * choices).sum() / total),
+        float(expected.sum()),
         drawn.sum(axis=1) / total,
-    )  # fmt: skip
+    )
     return pd.DataFrame([overall, *records], columns=COLUMNS)
 
 
@@ -85,13 +105,22 @@ def _record(
     around = chance.around_mean(of_pair, N_PARTS) if n_pairs >= LEAST_PAIRS else None
     shuffled = expected / n_choices
     return {
-        "layer": layer, "n_layers": n_layers, "n_pairs": n_pairs, "n_choices": n_choices, "n_again": int(again.sum()),
+        "layer": layer,
+        "n_layers": n_layers,
+        "n_pairs": n_pairs,
+        "n_choices": n_choices,
+        "n_again": int(again.sum()),
         "share": share,
         "share_low": None if around is None else max(0.0, share - around),
         "share_high": None if around is None else min(1.0, share + around),
-        "even": even, "shuffled": shuffled, "low": low, "high": high, "effect": share - shuffled,
-        "p": chance.p_value(share, drawn, shuffled), "p_adjusted": None,
-    }  # fmt: skip
+        "even": even,
+        "shuffled": shuffled,
+        "low": low,
+        "high": high,
+        "effect": share - shuffled,
+        "p": chance.p_value(share, drawn, shuffled),
+        "p_adjusted": None,
+    }
 
 
 def _expected(x: np.ndarray, who: np.ndarray) -> float:

@@ -28,10 +28,15 @@ def parts(tables: Tables, group_of: Mapping[str, str], most: int) -> pd.DataFram
     """
     tensors = tables["tensors"]
     begin = axis.tensor_begins(tables)
-    rows = pd.DataFrame({
-        "file": tensors["file"], "layer": tensors["layer"].astype("Int64"), "begin": begin,
-        "end": begin + tensors["size_bytes"], "group": tensors["component"].astype("object").map(group_of),
-    }).sort_values("begin", ignore_index=True)  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "file": tensors["file"],
+            "layer": tensors["layer"].astype("Int64"),
+            "begin": begin,
+            "end": begin + tensors["size_bytes"],
+            "group": tensors["component"].astype("object").map(group_of),
+        }
+    ).sort_values("begin", ignore_index=True)
     place = _changes(rows[["file", "layer"]].astype("Float64").fillna(-1)).cumsum()
     own = rows["group"].mask(rows["group"].isin(JOINING))
     rows["group"] = own.groupby(place).ffill().fillna(own.groupby(place).bfill()).fillna(rows["group"])

@@ -16,8 +16,19 @@ from tracegen.analysis.passes import measured, of_kind
 Change = Literal["same", "changed", "moved", "new", "gone"]
 COMPARED = ("dtype", "shape", "op_params", "operands")  # what makes a node that has its counterpart "changed"
 COLUMNS = [
-    "change", "op", "name", "layer", "component", "node_a", "node_b", "what", "ns_a", "ns_b", "touched_a", "touched_b",
-]  # fmt: skip
+    "change",
+    "op",
+    "name",
+    "layer",
+    "component",
+    "node_a",
+    "node_b",
+    "what",
+    "ns_a",
+    "ns_b",
+    "touched_a",
+    "touched_b",
+]
 _NUMBER = re.compile(r"(?:node|leaf)_[0-9]+")  # of nodes that nobody named, as ggml gives it
 
 

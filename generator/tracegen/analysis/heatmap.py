@@ -105,9 +105,10 @@ def shares(
     touched, copied = (
         bytes_in(union(some, "pass_id"), cells).rename(columns={"bytes": name, "place": "cell"})
         for name, some in (
-            ("touched_bytes", flat), ("copied_bytes", flat[(flat["memory"] == "copied").to_numpy(bool)]),
+            ("touched_bytes", flat),
+            ("copied_bytes", flat[(flat["memory"] == "copied").to_numpy(bool)]),
         )
-    )  # fmt: skip
+    )
     both = touched.merge(copied, on=["pass_id", "cell"], how="left")
     both["copied_bytes"] = both["copied_bytes"].fillna(0).astype("int64")
     both = both.merge(rows[["pass_id", "row"]], on="pass_id")
@@ -143,9 +144,13 @@ def joined_shares(cells: pd.DataFrame, n_steps: int, most: int) -> pd.DataFrame:
     grouped = table.groupby(change.cumsum())
     joined = grouped.agg(
         **{name: (name, "first") for name in ("row", "pass_id", "n_passes", "begin", "first_tensor", *same[1:])},
-        end=("end", "last"), last_tensor=("last_tensor", "last"), n_tensors=("n_new", "sum"),
-        **{name: (name, "sum") for name in summed}, n_cells=("row", "size"), expert=("expert", "first"),
-    ).reset_index(drop=True)  # fmt: skip
+        end=("end", "last"),
+        last_tensor=("last_tensor", "last"),
+        n_tensors=("n_new", "sum"),
+        **{name: (name, "sum") for name in summed},
+        n_cells=("row", "size"),
+        expert=("expert", "first"),
+    ).reset_index(drop=True)
     joined["expert"] = joined["expert"].mask(joined.pop("n_cells") > 1)
     joined["share"] = joined["touched_bytes"] / (joined["size_bytes"] * joined["n_passes"])
     return joined[list(table.columns.drop("n_new"))]

@@ -16,9 +16,15 @@ from tracegen.analysis.passes import measured
 
 BLOCKS = (4096, 131072, 2097152)  # bytes: a page, what read-ahead asks for, a huge page
 SUMS = (
-    "size_bytes", "touched_bytes", "copied_bytes", "loaded_bytes", "waste_bytes", "resident_bytes", "gone_bytes",
+    "size_bytes",
+    "touched_bytes",
+    "copied_bytes",
+    "loaded_bytes",
+    "waste_bytes",
+    "resident_bytes",
+    "gone_bytes",
     "copied_resident_bytes",
-)  # fmt: skip
+)
 
 Ranges = tuple[np.ndarray, np.ndarray]  # begins and ends on the disk axis, bytes, in any order; they may overlap
 
@@ -63,8 +69,10 @@ def by_tensor(tables: Tables, used: pd.DataFrame, unseen: pd.DataFrame, page_byt
     for name, which in chosen.items():
         sums = pd.Series(size * which * inside).groupby(tensor).sum()
         table[name] = table["tensor"].map(sums).fillna(0).astype("Int64")
-    table.loc[table["tensor"].isin(unseen["tensor"]), ["touched_bytes", "copied_bytes", "waste_bytes", "gone_bytes",
-                                                       "copied_resident_bytes"]] = pd.NA  # fmt: skip
+    table.loc[
+        table["tensor"].isin(unseen["tensor"]),
+        ["touched_bytes", "copied_bytes", "waste_bytes", "gone_bytes", "copied_resident_bytes"],
+    ] = pd.NA
     if loads is None:
         table[["loaded_bytes", "waste_bytes"]] = pd.NA
     if last is None:

@@ -36,10 +36,23 @@ def op_rows(
     touched = touched_by_memory(accesses(tables, pass_ids) if accessed is None else accessed)
     rows = rows.merge(touched, on=["pass_id", "node"], how="left")
     wanted = [
-        "pass_id", "node", "op", "name", "layer", "component", "dtype", "state", "fused_into",
-        "begin_ns", "duration_ns", "work_ns", "barrier_ns", "wait_ns", "n_threads",
+        "pass_id",
+        "node",
+        "op",
+        "name",
+        "layer",
+        "component",
+        "dtype",
+        "state",
+        "fused_into",
+        "begin_ns",
+        "duration_ns",
+        "work_ns",
+        "barrier_ns",
+        "wait_ns",
+        "n_threads",
         *(f"{memory}_bytes" for memory in MEMORY_KINDS),
-    ]  # fmt: skip
+    ]
     return rows.sort_values(["pass_id", "node"], ignore_index=True)[wanted]
 
 

@@ -61,8 +61,12 @@ def counted(choices: pd.DataFrame) -> Counts:
     layers = table.columns.get_level_values("layer").to_numpy()
     tokens = of.drop_duplicates(["prompt", "pass_id", "row"]).groupby("prompt").size().reindex(prompts)
     return Counts(
-        chosen=table.to_numpy(np.int64), rows=rows[layers].to_numpy(np.int64), tokens=tokens.to_numpy(np.int64),
-        layers=layers, experts=table.columns.get_level_values("expert").to_numpy(), prompts=tuple(map(str, prompts)),
+        chosen=table.to_numpy(np.int64),
+        rows=rows[layers].to_numpy(np.int64),
+        tokens=tokens.to_numpy(np.int64),
+        layers=layers,
+        experts=table.columns.get_level_values("expert").to_numpy(),
+        prompts=tuple(map(str, prompts)),
         fields=tuple((str(field), int((named["field"] == field).sum())) for field in fields),
         n_left_out=len(rows.columns) - len(common),
-    )  # fmt: skip
+    )

@@ -65,11 +65,16 @@ def layers(counts: pd.DataFrame) -> pd.DataFrame:
         needed = {f"needed_{round(100 * part)}": int((sums < _least(part, total)).sum()) + 1 for part in COVERED}
         records.append(
             {
-                "layer": int(str(layer)), "n_experts": len(n), "n_choices": total,
-                "most_chosen": int(best["expert"]), "most_share": float(n[0]) / total,
-                "n_never": int((n == 0).sum()), "unevenness": float(n.std() / n.mean()),
-            } | needed
-        )  # fmt: skip
+                "layer": int(str(layer)),
+                "n_experts": len(n),
+                "n_choices": total,
+                "most_chosen": int(best["expert"]),
+                "most_share": float(n[0]) / total,
+                "n_never": int((n == 0).sum()),
+                "unevenness": float(n.std() / n.mean()),
+            }
+            | needed
+        )
     columns = ["layer", "n_experts", "n_choices", "most_chosen", "most_share", "n_never", "unevenness"]
     return pd.DataFrame(records, columns=[*columns, *(f"needed_{round(100 * part)}" for part in COVERED)])
 

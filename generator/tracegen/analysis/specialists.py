@@ -33,9 +33,29 @@ from tracegen.analysis.prompt_choices import Counts, counted
 
 MARGIN = 0.10  # the least effect with any one prompt left out
 LEAST_PROMPTS = 2  # of a field, and outside of it
-COLUMNS = ["layer", "expert", "field", "n_prompts", "n_other_prompts", "n_tokens", "n_other_tokens", "share",
-           "other_share", "effect", "least", "least_prompt", "most_other", "other_field", "left_out", "left_out_prompt",
-           "replicates", "stays", "p", "p_adjusted", "specialist"]  # fmt: skip
+COLUMNS = [
+    "layer",
+    "expert",
+    "field",
+    "n_prompts",
+    "n_other_prompts",
+    "n_tokens",
+    "n_other_tokens",
+    "share",
+    "other_share",
+    "effect",
+    "least",
+    "least_prompt",
+    "most_other",
+    "other_field",
+    "left_out",
+    "left_out_prompt",
+    "replicates",
+    "stays",
+    "p",
+    "p_adjusted",
+    "specialist",
+]
 _TIE = 1e-9
 
 
@@ -82,11 +102,14 @@ def specialists(choices: pd.DataFrame) -> Specialists:
         for n, size in enumerate(sizes)
     ]
     last = np.cumsum(sizes)
-    fields = pd.DataFrame({
-        "field": [field for field, _ in counts.fields], "n_prompts": sizes,
-        "n_tokens": [int(counts.tokens[at - n : at].sum()) for at, n in zip(last, sizes, strict=True)],
-        "least_p": pd.array(leasts, dtype="Float64"),
-    })  # fmt: skip
+    fields = pd.DataFrame(
+        {
+            "field": [field for field, _ in counts.fields],
+            "n_prompts": sizes,
+            "n_tokens": [int(counts.tokens[at - n : at].sum()) for at, n in zip(last, sizes, strict=True)],
+            "least_p": pd.array(leasts, dtype="Float64"),
+        }
+    )
     n_experts, needed = counts.chosen.shape[1], prompts_needed(len(sizes))
     if not tested or not n_experts:
         return Specialists(
@@ -121,18 +144,29 @@ def _table(counts: Counts, tested: np.ndarray, by: Labelings) -> pd.DataFrame:
     p, p_adjusted = _p(counts, tested, by, whole.effect)
     replicates = whole.replicates
     n_tokens = np.add.reduceat(counts.rows, by.starts, axis=0)[tested]
-    of = pd.DataFrame({
-        "layer": np.tile(counts.layers, len(tested)), "expert": np.tile(counts.experts, len(tested)),
-        "field": np.repeat([counts.fields[n][0] for n in tested], len(counts.layers)),
-        "n_prompts": np.repeat([counts.fields[n][1] for n in tested], len(counts.layers)),
-        "n_tokens": n_tokens.ravel(), "n_other_tokens": (counts.rows.sum(axis=0) - n_tokens).ravel(),
-        "share": whole.share.ravel(), "other_share": whole.other.ravel(), "effect": whole.effect.ravel(),
-        "least": whole.least.ravel(), "least_prompt": np.array(counts.prompts)[whole.least_prompt].ravel(),
-        "most_other": whole.most_other.ravel(),
-        "other_field": np.array([field for field, _ in counts.fields])[whole.other_field].ravel(),
-        "left_out": left_out.ravel(), "left_out_prompt": np.array(counts.prompts)[left_out_prompt].ravel(),
-        "replicates": replicates.ravel(), "stays": stays.ravel(), "p": p.ravel(), "p_adjusted": p_adjusted.ravel(),
-    })  # fmt: skip
+    of = pd.DataFrame(
+        {
+            "layer": np.tile(counts.layers, len(tested)),
+            "expert": np.tile(counts.experts, len(tested)),
+            "field": np.repeat([counts.fields[n][0] for n in tested], len(counts.layers)),
+            "n_prompts": np.repeat([counts.fields[n][1] for n in tested], len(counts.layers)),
+            "n_tokens": n_tokens.ravel(),
+            "n_other_tokens": (counts.rows.sum(axis=0) - n_tokens).ravel(),
+            "share": whole.share.ravel(),
+            "other_share": whole.other.ravel(),
+            "effect": whole.effect.ravel(),
+            "least": whole.least.ravel(),
+            "least_prompt": np.array(counts.prompts)[whole.least_prompt].ravel(),
+            "most_other": whole.most_other.ravel(),
+            "other_field": np.array([field for field, _ in counts.fields])[whole.other_field].ravel(),
+            "left_out": left_out.ravel(),
+            "left_out_prompt": np.array(counts.prompts)[left_out_prompt].ravel(),
+            "replicates": replicates.ravel(),
+            "stays": stays.ravel(),
+            "p": p.ravel(),
+            "p_adjusted": p_adjusted.ravel(),
+        }
+    )
     of["n_other_prompts"] = len(counts.prompts) - of["n_prompts"]
     of["specialist"] = of["replicates"] & of["stays"] & (of["p_adjusted"] < chance.LEVEL)
     order = ["specialist", "effect", "layer", "expert", "field"]

@@ -112,8 +112,11 @@ def _binned(rows: pd.DataFrame, n_bins: int) -> tuple[pd.DataFrame, int]:
     values = best[same].astype("object").fillna("")
     change = (values != values.shift()).any(axis=1) | (best["bin"] != best["bin"].shift() + 1)
     joined = best.groupby(change.cumsum()).agg(
-        thread=("thread", "first"), state=("state", "first"), component=("component", "first"),
-        begin_ns=("bin", "min"), end_ns=("bin", "max"),
-    )  # fmt: skip
+        thread=("thread", "first"),
+        state=("state", "first"),
+        component=("component", "first"),
+        begin_ns=("bin", "min"),
+        end_ns=("bin", "max"),
+    )
     joined = joined.assign(begin_ns=joined["begin_ns"] * width, end_ns=(joined["end_ns"] + 1) * width, node=None)
     return joined.reset_index(drop=True)[["thread", "begin_ns", "end_ns", "state", "node", "component"]], width

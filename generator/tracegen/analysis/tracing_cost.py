@@ -56,9 +56,14 @@ def pass_costs(tables: Tables, trace: Mapping[str, Any]) -> pd.DataFrame:
     between = table["pass_id"].map(trace.get("between_ns", {})).astype("float64")
     kind = table["kind"].astype("object")
     return table.assign(
-        phase=kind.where(kind.isin(PHASES), "other"), cost_ns=cost, thread_ns=thread_ns, undisturbed_ns=alone,
-        share=cost / alone, between_ns=between, between_share=between / (alone / table["n_threads"] + between),
-    )[list(COLUMNS)].reset_index(drop=True)  # fmt: skip
+        phase=kind.where(kind.isin(PHASES), "other"),
+        cost_ns=cost,
+        thread_ns=thread_ns,
+        undisturbed_ns=alone,
+        share=cost / alone,
+        between_ns=between,
+        between_share=between / (alone / table["n_threads"] + between),
+    )[list(COLUMNS)].reset_index(drop=True)
 
 
 def undisturbed(passes: pd.DataFrame, spans: pd.DataFrame) -> pd.Series:

@@ -16,8 +16,11 @@ import numpy as np
 import pandas as pd
 
 BYTES = {
-    "granules": "bytes", "least_granules": "least_bytes", "most_granules": "most_bytes", "new_granules": "new_bytes"
-}  # fmt: skip
+    "granules": "bytes",
+    "least_granules": "least_bytes",
+    "most_granules": "most_bytes",
+    "new_granules": "new_bytes",
+}
 COLUMNS = ["n_passes", "n_windows", "granules", "least_granules", "most_granules", "new_granules"]
 
 

@@ -31,14 +31,26 @@ def path(rows: pd.DataFrame, total: int, *, width: int = theme.WIDTHS[-1]) -> An
     )
     scale = theme.group_scale(list(data["group"].unique()))
     plot = theme.plot(theme.NUMBERS, width)
-    marks = alt.Chart(data).mark_rect(strokeWidth=LEAST).encode(
-        x=alt.X("from:Q", title=f"time since the begin of the pass, {clock}", scale=dict(nice=False, zero=True),
-                axis=theme.x_axis(width, tickCount=theme.ticks(8, width))),
-        x2=alt.X2("to:Q"),
-        y=alt.Y("begin:Q", title=f"place in the model file, {unit}", scale=dict(domain=[0, total / size], nice=False),
-                axis=theme.y_axis(theme.NUMBERS, tickCount=6)),
-        y2=alt.Y2("end:Q"),
-        color=alt.Color("group:N", scale=scale, legend=theme.legend(scale["domain"], width, title=None, offset=30)),
-        stroke=alt.Stroke("group:N", scale=scale, legend=None),
-    )  # fmt: skip
+    marks = (
+        alt.Chart(data)
+        .mark_rect(strokeWidth=LEAST)
+        .encode(
+            x=alt.X(
+                "from:Q",
+                title=f"time since the begin of the pass, {clock}",
+                scale=dict(nice=False, zero=True),
+                axis=theme.x_axis(width, tickCount=theme.ticks(8, width)),
+            ),
+            x2=alt.X2("to:Q"),
+            y=alt.Y(
+                "begin:Q",
+                title=f"place in the model file, {unit}",
+                scale=dict(domain=[0, total / size], nice=False),
+                axis=theme.y_axis(theme.NUMBERS, tickCount=6),
+            ),
+            y2=alt.Y2("end:Q"),
+            color=alt.Color("group:N", scale=scale, legend=theme.legend(scale["domain"], width, title=None, offset=30)),
+            stroke=alt.Stroke("group:N", scale=scale, legend=None),
+        )
+    )
     return marks.properties(width=plot, height=HEIGHT)

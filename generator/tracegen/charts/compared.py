@@ -30,7 +30,7 @@ def dots(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
         base = alt.Chart(data, title=theme.wrapped(str(measure), width)).encode(
             y=alt.Y("side:N", title=None, scale=dict(domain=list(SIDES)), axis=named),
             color=_of_side(None),
-        )  # fmt: skip
+        )
         near_zero = of["value"].min() < of["value"].max() / 4
         scale = dict(domainMin=0) if near_zero else dict(zero=False, padding=12)
         x = dict(scale=scale | dict(nice=True), axis=dict(tickCount=theme.ticks(8, width)))
@@ -70,11 +70,15 @@ def curves(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     scale = dict(type="log", nice=True) if wide else dict(zero=True)
     x, y = dict(tickCount=theme.ticks(8, width)), theme.y_axis(52, format=".0%", tickCount=5)
     legend = theme.legend(list(SIDES), width, title=None, symbolType="stroke", symbolStrokeWidth=2)
-    line = alt.Chart(data).mark_line(interpolate="step-after", strokeWidth=2).encode(
-        x=alt.X("time:Q", title=f"time of a token, {unit}", scale=scale, axis=x),
-        y=alt.Y("share:Q", title=None, scale=dict(domain=[0, 1]), axis=y),
-        color=_of_side(legend),
-    )  # fmt: skip
+    line = (
+        alt.Chart(data)
+        .mark_line(interpolate="step-after", strokeWidth=2)
+        .encode(
+            x=alt.X("time:Q", title=f"time of a token, {unit}", scale=scale, axis=x),
+            y=alt.Y("share:Q", title=None, scale=dict(domain=[0, 1]), axis=y),
+            color=_of_side(legend),
+        )
+    )
     return line.properties(width=theme.plot(52, width), height=190)
 
 
@@ -93,7 +97,7 @@ def pairs(rows: pd.DataFrame, unit: str, *, width: int = theme.WIDTHS[-1]) -> An
         y=names("item", order, room, paddingInner=0.25),
         yOffset=alt.YOffset("side:N", scale=dict(domain=list(SIDES))),
         x=alt.X("value:Q", title=unit, scale=dict(domain=domain, nice=False), axis=ticks),
-    )  # fmt: skip
+    )
     legend = theme.legend(list(SIDES), width, title=None)
     bars = base.mark_bar(height=BAR).encode(color=_of_side(legend))
     labels = base.mark_text(align="left", dx=5).encode(text=alt.Text("text:N"))

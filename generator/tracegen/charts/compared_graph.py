@@ -25,19 +25,29 @@ def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     room = theme.names(width, max(map(len, order)))
     plot, most = theme.plot(room, width), int(rows["place"].max())
     names = [name for name in CHANGES if name in set(rows["change"])]
-    data = rows.assign(begin=rows["place"] - 1, end=rows["place"] - min(0.15, most / plot),
-                       sign=[CHANGES[change][1] for change in rows["change"]])  # fmt: skip
-    x = alt.X("begin:Q", title="operations of a token, in their order", scale=dict(domain=[0, most], nice=False),
-              axis=theme.x_axis(width, tickCount=theme.ticks(8, width), tickMinStep=1))  # fmt: skip
+    data = rows.assign(
+        begin=rows["place"] - 1,
+        end=rows["place"] - min(0.15, most / plot),
+        sign=[CHANGES[change][1] for change in rows["change"]],
+    )
+    x = alt.X(
+        "begin:Q",
+        title="operations of a token, in their order",
+        scale=dict(domain=[0, most], nice=False),
+        axis=theme.x_axis(width, tickCount=theme.ticks(8, width), tickMinStep=1),
+    )
     base = alt.Chart(data).encode(y=channels.names("row", order, room))
     colours = alt.Scale(domain=names, range=[CHANGES[name][0] for name in names])
     boxes = base.mark_rect(height=HIGH - 6).encode(
-        x=x, x2=alt.X2("end"),
+        x=x,
+        x2=alt.X2("end"),
         color=alt.Color("change:N", scale=colours, legend=alt.Legend(**theme.legend(names, width, title=None))),
-    )  # fmt: skip
+    )
     if plot / most < SIGN:
         return boxes.properties(width=plot, height=HIGH * len(order))
-    signs = base.transform_calculate(middle="(datum.begin + datum.end) / 2").mark_text(
-        fontSize=11, fontWeight="bold", color=theme.INK["ground"][1]
-    ).encode(x=alt.X("middle:Q"), text="sign:N")  # fmt: skip
+    signs = (
+        base.transform_calculate(middle="(datum.begin + datum.end) / 2")
+        .mark_text(fontSize=11, fontWeight="bold", color=theme.INK["ground"][1])
+        .encode(x=alt.X("middle:Q"), text="sign:N")
+    )
     return (boxes + signs).properties(width=plot, height=HIGH * len(order))

@@ -46,19 +46,25 @@ def _lanes(
     axis = theme.y_axis(room, ticks=False, domain=False)
     names, colours = [name for name, _ in keys], [colour for _, colour in keys]
     base = alt.Chart(rows).encode(
-        x=alt.X("begin:Q", title=f"place in the model file, {unit}",
-                scale=dict(domain=[0, total / size], nice=False), axis=dict(tickCount=theme.ticks(8, width))),
+        x=alt.X(
+            "begin:Q",
+            title=f"place in the model file, {unit}",
+            scale=dict(domain=[0, total / size], nice=False),
+            axis=dict(tickCount=theme.ticks(8, width)),
+        ),
         x2=alt.X2("end"),
         y=alt.Y("lane:N", title=None, scale=dict(domain=list(lanes)), axis=axis),
-    )  # fmt: skip
+    )
     cells_drawn = base.mark_rect(height=26).encode(
         color=alt.Color("colour:N", scale=None),
         opacity=alt.Opacity("opacity:Q", scale=None, legend=None),
     )
     legend = theme.legend(names, width, title=None, symbolType="square", symbolOpacity=1, symbolSize=110)
-    keyed = alt.Chart(pd.DataFrame({"name": names})).mark_point(opacity=0, filled=True).encode(
-        color=alt.Color("name:N", scale=dict(domain=names, range=colours), legend=legend)
-    )  # fmt: skip
+    keyed = (
+        alt.Chart(pd.DataFrame({"name": names}))
+        .mark_point(opacity=0, filled=True)
+        .encode(color=alt.Color("name:N", scale=dict(domain=names, range=colours), legend=legend))
+    )
     drawn = (cells_drawn + keyed).resolve_scale(color="independent")
     return drawn.properties(width=theme.plot(room, width), height=36 * len(lanes))
 

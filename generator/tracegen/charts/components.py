@@ -58,9 +58,13 @@ def _panel(data: pd.DataFrame, phase: str, order: list[str], top: float, title: 
     words_room = 1 + words / max(width - words, 1)  # leaves room for the label of the longest bar
     base = alt.Chart(data, title={"prompt": "Prompt", "generate": "Generation"}[phase]).encode(
         y=names("name", order, room, {"labels": room > 0}),
-        x=alt.X("time:Q", title=title,
-                scale=dict(domain=[0, top * words_room], nice=False), axis=dict(tickCount=5 if width > 300 else 3)),
-    )  # fmt: skip
+        x=alt.X(
+            "time:Q",
+            title=title,
+            scale=dict(domain=[0, top * words_room], nice=False),
+            axis=dict(tickCount=5 if width > 300 else 3),
+        ),
+    )
     bars = base.mark_bar(height=12).encode(color=alt.Color("colour:N", scale=None))
     labels = base.mark_text(align="left", dx=6).encode(text=alt.Text("text:N"))
     return (bars + labels).properties(width=width, height=16 * len(order))

@@ -68,10 +68,15 @@ def plan(parts: pd.DataFrame, width: int, n_rows: int, has_reads: bool) -> Plan:
     low, high = (placed[name].to_numpy()[part] for name in ("begin", "end"))
     x, x2 = (placed[name].to_numpy()[part] for name in ("left", "right"))
     many = n[part]
-    cells = pd.DataFrame({
-        "part": part, "begin": low + (high - low) * number // many, "end": low + (high - low) * (number + 1) // many,
-        "left": x + (x2 - x) * number / many, "right": x + (x2 - x) * (number + 1) / many,
-    })  # fmt: skip
+    cells = pd.DataFrame(
+        {
+            "part": part,
+            "begin": low + (high - low) * number // many,
+            "end": low + (high - low) * (number + 1) // many,
+            "left": x + (x2 - x) * number / many,
+            "right": x + (x2 - x) * (number + 1) / many,
+        }
+    )
     lane = left + track + (8 if theme.narrow(width) else 24)
     return Plan(width, placed, cells, lane, width - (0 if theme.narrow(width) or not has_reads else 134))
 
@@ -85,9 +90,12 @@ def joined(at: Plan, found: pd.DataFrame, colour: pd.Series) -> pd.DataFrame:
     table["left"], table["right"] = (at.cells[name].to_numpy()[table["cell"]] for name in ("left", "right"))
     grouped = table.groupby(new.cumsum())
     return grouped.agg(
-        row=("row", "first"), part=("part", "first"), colour=("colour", "first"), left=("left", "min"),
+        row=("row", "first"),
+        part=("part", "first"),
+        colour=("colour", "first"),
+        left=("left", "min"),
         right=("right", "max"),
-    ).reset_index(drop=True)  # fmt: skip
+    ).reset_index(drop=True)
 
 
 def part_names(at: Plan) -> pd.Series:
@@ -115,8 +123,13 @@ def headings(at: Plan) -> pd.DataFrame:
     layer = at.parts["layer"].astype("object").where(at.parts["layer"].notna(), None)
     change = (layer.fillna(-1) != layer.fillna(-1).shift()) | layer.isna()
     grouped = at.parts.assign(name=part_names(at)).groupby(change.cumsum())
-    spans = grouped.agg(left=("left", "min"), right=("right", "max"), layer=("layer", "min"),
-                        last=("last_layer", "max"), name=("name", "first"))  # fmt: skip
+    spans = grouped.agg(
+        left=("left", "min"),
+        right=("right", "max"),
+        layer=("layer", "min"),
+        last=("last_layer", "max"),
+        name=("name", "first"),
+    )
     texts, left_out = _placed(spans, "layer ")
     with_noun = not left_out
     for together in TOGETHER if left_out else ():
@@ -135,8 +148,13 @@ def _runs(spans: pd.DataFrame, together: int) -> pd.DataFrame:
     layer, last = (spans[name].astype("Float64") for name in ("layer", "last"))
     follows = (layer == last.shift() + 1) & (layer // together == layer.shift() // together)
     grouped = spans.groupby((~follows.fillna(False).astype(bool)).cumsum())
-    return grouped.agg(left=("left", "min"), right=("right", "max"), layer=("layer", "min"), last=("last", "max"),
-                       name=("name", "first"))  # fmt: skip
+    return grouped.agg(
+        left=("left", "min"),
+        right=("right", "max"),
+        layer=("layer", "min"),
+        last=("last", "max"),
+        name=("name", "first"),
+    )
 
 
 def _placed(spans: pd.DataFrame, noun: str = "") -> tuple[list[tuple[str, float]], bool]:

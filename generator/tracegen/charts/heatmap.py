@@ -130,9 +130,14 @@ def _x(disk: Axis, **more: Any) -> Any:
 
 
 TOOLTIP = {
-    "label": "pass", "tensor": "tensor", "layer": "layer", "dtype": "type", "used": "bytes used", "memory": "memory",
+    "label": "pass",
+    "tensor": "tensor",
+    "layer": "layer",
+    "dtype": "type",
+    "used": "bytes used",
+    "memory": "memory",
     "stretch": "bytes of the file",
-}  # fmt: skip
+}
 PLACE = ["begin", "end", "tensor", "layer", "dtype", "size_bytes"]
 USED = "format(datum.touched_bytes / datum.n_passes, ',.0f') + ' of ' + format(datum.size_bytes, ',') + ' bytes (' + "
 USED += "format(datum.touched_bytes / datum.n_passes / datum.size_bytes, '.1%') + ')'"

@@ -15,17 +15,24 @@ from tracegen.contract import quantities as q
 Look = tuple[str, list[int]]  # colour and dashes of a line
 PLAIN, LONG, SHORT, MIXED = [1, 0], [6, 3], [2, 2], [8, 2, 2, 2]
 INK, FFN, ATTENTION, EXPERTS, OUTPUT = (
-    theme.INK["ink"][1], *(theme.GROUPS[name][1] for name in ("FFN", "attention", "experts", "output"))
-)  # fmt: skip
+    theme.INK["ink"][1],
+    *(theme.GROUPS[name][1] for name in ("FFN", "attention", "experts", "output")),
+)
 
 POLICIES = {
-    "Belady": (INK, PLAIN), "static": (FFN, LONG), "LRU": (ATTENTION, PLAIN), "LFU": (EXPERTS, SHORT),
+    "Belady": (INK, PLAIN),
+    "static": (FFN, LONG),
+    "LRU": (ATTENTION, PLAIN),
+    "LFU": (EXPERTS, SHORT),
     "FIFO": (OUTPUT, MIXED),
-}  # fmt: skip
+}
 ORDERS = {
-    "today": (INK, PLAIN), "layer": (FFN, LONG), "first-touch": (ATTENTION, PLAIN), "hot": (EXPERTS, SHORT),
+    "today": (INK, PLAIN),
+    "layer": (FFN, LONG),
+    "first-touch": (ATTENTION, PLAIN),
+    "hot": (EXPERTS, SHORT),
     "co-activated": (OUTPUT, MIXED),
-}  # fmt: skip
+}
 MEASURES = {"touched_bytes": "touched bytes", "n_accesses": "accesses", "work_ns": "time of operations"}
 OF_MEASURES = {"touched bytes": (ATTENTION, PLAIN), "accesses": (EXPERTS, LONG), "time of operations": (FFN, SHORT)}
 TOGETHER, NEW = "touched together", "needed anew by the next"
@@ -51,10 +58,11 @@ def hit_rates(
     size, unit = scaled([float(rows["size_bytes"].max())], "bytes")
     data = rows.assign(size=rows["size_bytes"] / size)
     x = alt.X(
-        "size:Q", title=f"size of the cache, {unit}",
+        "size:Q",
+        title=f"size of the cache, {unit}",
         scale=dict(type="log", nice=False, domain=[float(data["size"].min()), float(data["size"].max()) * ROOM]),
         axis=theme.x_axis(width, tickCount=theme.ticks(8, width), format="~r"),
-    )  # fmt: skip
+    )
     y = _shares("hit_rate:Q", "hit rate")
     line = _lines(data, "policy", POLICIES, x, y, width)
     drawn = line + _points(line)
@@ -98,8 +106,12 @@ def read_times(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     size, unit = scaled([float(rows["memory_bytes"].max())], "bytes")
     time, clock = scaled([float(rows["time_ns"].max())], "ns")
     data = pd.DataFrame({"order": rows["order"], "memory": rows["memory_bytes"] / size, "time": rows["time_ns"] / time})
-    x = alt.X("memory:Q", title=f"memory for the file, {unit}", scale=dict(nice=False),
-              axis=theme.x_axis(width, tickCount=theme.ticks(8, width)))  # fmt: skip
+    x = alt.X(
+        "memory:Q",
+        title=f"memory for the file, {unit}",
+        scale=dict(nice=False),
+        axis=theme.x_axis(width, tickCount=theme.ticks(8, width)),
+    )
     line = _lines(data, "order", ORDERS, x, amounts("time", f"time to read, {clock}"), width, offset=30)
     return _sized(line + _points(line), width)
 
@@ -110,8 +122,12 @@ def use_shares(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     `rows`: measure, file_share, use_share, in order of each curve.
     """
     data = rows.assign(measure=rows["measure"].map(MEASURES))
-    x = alt.X("file_share:Q", title="share of the tensors’ bytes, the most used first",
-              scale=dict(domain=[0, 1]), axis=theme.x_axis(width, format=".0%", tickCount=5))  # fmt: skip
+    x = alt.X(
+        "file_share:Q",
+        title="share of the tensors’ bytes, the most used first",
+        scale=dict(domain=[0, 1]),
+        axis=theme.x_axis(width, format=".0%", tickCount=5),
+    )
     line = _lines(data, "measure", OF_MEASURES, x, _shares("use_share:Q", "share of the use"), width, offset=30)
     ends = pd.DataFrame({"x": [0.0], "y": [0.0], "x2": [1.0], "y2": [1.0]})
     even = alt.Chart(ends).mark_rule(strokeDash=[4, 3], strokeWidth=1, color=theme.INK["muted"][1])
@@ -134,9 +150,11 @@ def working_sets(rows: pd.DataFrame, noun: str, *, width: int = theme.WIDTHS[-1]
     values = [int(n) for n in count]
     named = values[:-1] if len(values) > 1 and values[-1] < 1.5 * values[-2] else values  # names that have room
     x = alt.X(
-        "n:Q", title=f"{noun} in a row", scale=dict(type="log", base=2, domain=[1, max(values[-1], 2)], nice=False),
+        "n:Q",
+        title=f"{noun} in a row",
+        scale=dict(type="log", base=2, domain=[1, max(values[-1], 2)], nice=False),
         axis=theme.x_axis(width, values=named if width > theme.NARROW else named[::2], format=",d"),
-    )  # fmt: skip
+    )
     band = pd.DataFrame({"n": count, "low": rows["least_bytes"] / size, "high": rows["most_bytes"] / size})
     around = alt.Chart(band).mark_area(color=theme.INK["band"][1])
     around = around.encode(x=x, y=alt.Y("low:Q", title=unit), y2=alt.Y2("high:Q"))
@@ -153,8 +171,12 @@ def in_memory(rows: pd.DataFrame, order: list[str], *, width: int = theme.WIDTHS
     kept = np.unique(np.linspace(0, last, min(last + 1, MOST)).round().astype(int))
     data = rows[rows["number"].isin(kept)]
     looks = {name: (theme.colour(name), DASHES[at % len(DASHES)]) for at, name in enumerate(order)}
-    x = alt.X("number:Q", title="loads and passes, in their order", scale=dict(domain=[0, max(last, 1)], nice=False),
-              axis=theme.x_axis(width, tickCount=theme.ticks(8, width), format=",d", tickMinStep=1))  # fmt: skip
+    x = alt.X(
+        "number:Q",
+        title="loads and passes, in their order",
+        scale=dict(domain=[0, max(last, 1)], nice=False),
+        axis=theme.x_axis(width, tickCount=theme.ticks(8, width), format=",d", tickMinStep=1),
+    )
     line = _lines(data, "group", looks, x, _shares("share:Q", "in memory"), width, offset=30)
     return _sized(line + _points(line, opacity=0 if last > 1 else 1), width)
 
@@ -167,11 +189,16 @@ def _lines(data: pd.DataFrame, series: str, looks: Mapping[str, Look], x: Any, y
     order = [name for name in looks if (data[series] == name).any()]
     legend = theme.legend(order, width, title=None, symbolType="stroke", symbolStrokeWidth=2, **more)
     colours, dashes = ([looks[name][place] for name in order] for place in (0, 1))
-    return alt.Chart(data).mark_line(strokeWidth=2).encode(
-        x=x, y=y,
-        color=alt.Color(f"{series}:N", scale=dict(domain=order, range=colours), legend=legend),
-        strokeDash=alt.StrokeDash(f"{series}:N", scale=dict(domain=order, range=dashes), legend=legend),
-    )  # fmt: skip
+    return (
+        alt.Chart(data)
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color(f"{series}:N", scale=dict(domain=order, range=colours), legend=legend),
+            strokeDash=alt.StrokeDash(f"{series}:N", scale=dict(domain=order, range=dashes), legend=legend),
+        )
+    )
 
 
 def _points(line: Any, size: int = 60, opacity: float = 0) -> Any:

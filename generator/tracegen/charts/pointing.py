@@ -17,9 +17,15 @@ from tracegen.charts import theme
 # Columns of a chart's data that set the look of a mark; tooltips leave them out.
 LOOKS = {"pass_id", "colour", "ink", "step", "rank", "text", "at", "width", "left", "right", "top", "bottom"}
 WORDS = {
-    "label": "pass", "line": "token", "even": "even choice", "n_tokens": "tokens", "touched_bytes": "touched bytes",
-    "middle": "layer in the middle", "value": "part", "share": "share of the phase",
-}  # fmt: skip
+    "label": "pass",
+    "line": "token",
+    "even": "even choice",
+    "n_tokens": "tokens",
+    "touched_bytes": "touched bytes",
+    "middle": "layer in the middle",
+    "value": "part",
+    "share": "share of the phase",
+}
 ENDS = ("end", "high", "true_end")  # columns that follow the begin of a stretch
 LEGEND = "legend"  # the name of a view that explains colours and holds no data
 MOST = 2000  # marks: more are too small to point at, and slow a page down

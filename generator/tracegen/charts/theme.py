@@ -26,16 +26,24 @@ FONT = "Arial, Liberation Sans, sans-serif"  # the renderer and browsers agree o
 
 GROUP_OF: Mapping[str, str] = {
     "embedding": "embedding",
-    "attention_q": "attention", "attention_k": "attention", "attention_v": "attention",
-    "attention_output": "attention", "attention": "attention",
+    "attention_q": "attention",
+    "attention_k": "attention",
+    "attention_v": "attention",
+    "attention_output": "attention",
+    "attention": "attention",
     "kv_cache": "KV cache",
     "router": "router",
-    "ffn_gate": "FFN", "ffn_up": "FFN", "ffn_down": "FFN",
-    "expert_gate": "experts", "expert_up": "experts", "expert_down": "experts",
+    "ffn_gate": "FFN",
+    "ffn_up": "FFN",
+    "ffn_down": "FFN",
+    "expert_gate": "experts",
+    "expert_up": "experts",
+    "expert_down": "experts",
     "norm": "norm",
     "output": "output",
-    "recurrent": "other", "other": "other",
-}  # fmt: skip
+    "recurrent": "other",
+    "other": "other",
+}
 
 # group -> CSS variable, colour on light ground, colour on dark ground
 GROUPS: Mapping[str, tuple[str, str, str]] = {
@@ -154,20 +162,36 @@ def config() -> dict[str, Any]:
         "padding": 4,
         "view": {"stroke": None},
         "axis": {
-            "labelFontSize": 13, "titleFontSize": 13, "titleFontWeight": "normal", "labelColor": muted,
-            "titleColor": muted, "domainColor": line, "tickColor": line, "gridColor": line, "gridOpacity": 0.7,
-            "labelLimit": NAMES - 8, "titlePadding": 8,
+            "labelFontSize": 13,
+            "titleFontSize": 13,
+            "titleFontWeight": "normal",
+            "labelColor": muted,
+            "titleColor": muted,
+            "domainColor": line,
+            "tickColor": line,
+            "gridColor": line,
+            "gridOpacity": 0.7,
+            "labelLimit": NAMES - 8,
+            "titlePadding": 8,
         },
         "legend": {
-            "labelFontSize": 13, "titleFontSize": 13, "titleFontWeight": "normal", "labelColor": ink, "labelLimit": 240,
-            "titleColor": muted, "symbolType": "square", "symbolStrokeWidth": 0, "orient": "top", "columnPadding": 14,
+            "labelFontSize": 13,
+            "titleFontSize": 13,
+            "titleFontWeight": "normal",
+            "labelColor": ink,
+            "labelLimit": 240,
+            "titleColor": muted,
+            "symbolType": "square",
+            "symbolStrokeWidth": 0,
+            "orient": "top",
+            "columnPadding": 14,
         },
         "header": {"labelFontSize": 13, "labelColor": ink, "title": None, "labelAnchor": "start"},
         "title": {"fontSize": 14, "fontWeight": "normal", "color": ink, "anchor": "start", "offset": 8},
         "text": text,
         "bar": {"color": INK["bar"][1]},
         "concat": {"spacing": 12},
-    }  # fmt: skip
+    }
 
 
 def plot(room: int, width: int = WIDTH) -> int:

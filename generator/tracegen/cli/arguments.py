@@ -129,9 +129,13 @@ def debug_option(*, hidden: bool = False) -> click.Option:
             ctx.ensure_object(dict)["debug"] = True
 
     return click.Option(
-        ["--debug"], is_flag=True, expose_value=False, callback=switch, hidden=hidden,
+        ["--debug"],
+        is_flag=True,
+        expose_value=False,
+        callback=switch,
+        hidden=hidden,
         help="Show where an error comes from.",
-    )  # fmt: skip
+    )
 
 
 class Converted(click.ParamType[Any]):

@@ -22,14 +22,30 @@ GENERATED = "<!-- Made by `python -m tracegen.cli.docs` from the code; change it
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Question, model and prompt": ("question", "model", "prompt", "prompt_file", "chat", "tokens"),
     "How llama.cpp is called": (
-        "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap", "flash_attention", "flags",
+        "seed",
+        "threads",
+        "context",
+        "ubatch",
+        "warmup",
+        "repack",
+        "mmap",
+        "flash_attention",
+        "flags",
     ),
     "Conditions of the measurement": (
-        "prefault", "page_cache", "residency", "faults", "disk", "processors", "nice", "mlock_gb", "memory_limit_gb",
+        "prefault",
+        "page_cache",
+        "residency",
+        "faults",
+        "disk",
+        "processors",
+        "nice",
+        "mlock_gb",
+        "memory_limit_gb",
         "control",
     ),
     "Storing and publishing": ("private", "asks", "tags", "repeat"),
-}  # fmt: skip
+}
 OF_A_MATRIX = ("prompts", "llama_cpp", "exclude", "repeat", "order")
 INTRO = Path(__file__).with_name("docs.md")  # what stands above the settings of docs/settings.md
 

@@ -65,12 +65,16 @@ tracegen = Verbs(
     subcommand_metavar="COMMAND …",
     params=[
         click.Option(
-            ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version,
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_version,
             help="Print the version and exit.",
         ),
         debug_option(),
     ],
-)  # fmt: skip
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -26,8 +26,15 @@ from tracegen.comparing.measures import ASKED, BY, KEY, by_row
 from tracegen.comparing.side import Machine, Measured, Side, machines_of
 
 State = Literal[
-    "different", "varies", "only A", "only B", "equal", "same within the margin", "not enough runs", "not comparable",
-]  # fmt: skip
+    "different",
+    "varies",
+    "only A",
+    "only B",
+    "equal",
+    "same within the margin",
+    "not enough runs",
+    "not comparable",
+]
 TELLING: tuple[State, ...] = ("different", "varies", "only A", "only B")  # what a page shows first
 ROUNDING = 1e-9  # relative; means of equal counts differ by less
 _Key = tuple[str, str, str, str, str, str]  # KEY, kind, unit
@@ -285,8 +292,10 @@ def of_ratios(a: Sequence[float], b: Sequence[float], *, paired: bool = True, ma
     base = min(math.log(value) for value in (*a, *b))
     logs = [[math.log(value) - base for value in values] for values in (a, b)]
     found, middle = difference(*logs, paired=paired, margin=margin), median(a)
-    ends = {name: None if end is None else math.expm1(end) * middle
-            for name, end in (("shift", found.shift), ("low", found.low), ("high", found.high))}  # fmt: skip
+    ends = {
+        name: None if end is None else math.expm1(end) * middle
+        for name, end in (("shift", found.shift), ("low", found.low), ("high", found.high))
+    }
     ends["relative"] = math.expm1(found.shift)
     return judged(replace(found, median_a=middle, median_b=median(b), **ends))  # type: ignore[arg-type]
 

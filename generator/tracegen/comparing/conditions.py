@@ -9,14 +9,28 @@ from tracegen.contract.text import UNKNOWN, printable
 # Group of facts -> its name, and the keys that are compared; all keys where none is listed.
 GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "settings": ("Setting", ()),
-    "model": ("Model", ("file", "sha256", "architecture", "name", "size_bytes", "n_files", "n_tensors", "n_layers",
-                        "n_experts", "n_experts_used", "random_weights")),
+    "model": (
+        "Model",
+        (
+            "file",
+            "sha256",
+            "architecture",
+            "name",
+            "size_bytes",
+            "n_files",
+            "n_tensors",
+            "n_layers",
+            "n_experts",
+            "n_experts_used",
+            "random_weights",
+        ),
+    ),
     "host": ("Machine", ("id", "cpu", "cores", "memory_bytes", "page_bytes", "kernel")),
     "llama_cpp": ("llama.cpp", ("version", "build")),
     "conditions": ("Condition", ("storage", "kernel", "mlock", "memory_limit")),
     "trace": ("Tracer", ("attached", "clock", "environment", "faults_recorded", "requests_recorded")),
     "versions": ("Version of", ()),
-}  # fmt: skip
+}
 NOT_COMPARED = {"settings.question", "settings.asks", "settings.tags", "settings.repeat", "settings.private"}
 _MOST = 200  # characters of a value
 # Each run measures these anew: they are no conditions.

@@ -16,9 +16,16 @@ from tracegen.report.words.markdown import prose
 TITLE = "Which experts belong to a field?"
 FIXED = "\u00a0"  # a space at which no line ends: on a narrow page a cell of many words has two lines, not ten
 MOST, MOST_NONE = 40, 10  # rows of specialists, and of the largest effects if there is none
-_HEAD = (Head("Expert"), Head("Field"), Head("In the field", number=True), Head("In others", number=True),
-         Head("Effect", "points", True), Head("One left out", "points", True), Head("p", number=True),
-         Head("Specialist"))  # fmt: skip
+_HEAD = (
+    Head("Expert"),
+    Head("Field"),
+    Head("In the field", number=True),
+    Head("In others", number=True),
+    Head("Effect", "points", True),
+    Head("One left out", "points", True),
+    Head("p", number=True),
+    Head("Specialist"),
+)
 
 
 def specialists_table(fields: Fields, keep: Keep) -> TableView:
@@ -40,10 +47,17 @@ def findings(fields: Fields) -> list[str]:
     lines = [say.specialists(found, best, n=_n(of), reason=_reason(fields), level=chance.LEVEL)]
     if fields.likeness is not None:
         like = fields.likeness
-        lines.append(say.alike(
-            same=like.same, different=like.different, n_same=like.n_same, n_different=like.n_different, p=like.p,
-            least=like.least_p, level=chance.LEVEL,
-        ))  # fmt: skip
+        lines.append(
+            say.alike(
+                same=like.same,
+                different=like.different,
+                n_same=like.n_same,
+                n_different=like.n_different,
+                p=like.p,
+                least=like.least_p,
+                level=chance.LEVEL,
+            )
+        )
     return [*lines, say.RANDOM] if fields.random else lines
 
 
@@ -80,9 +94,12 @@ def _reason(fields: Fields) -> str:
     least = of.fields["least_p"].min()
     several = bool(of.fields["least_p"].notna().any())
     reason = say.cannot_tell(
-        n_fields=len(of.fields), several=several, least=float(least) if several else None, level=chance.LEVEL,
+        n_fields=len(of.fields),
+        several=several,
+        least=float(least) if several else None,
+        level=chance.LEVEL,
         prompts=of.needed,
-    )  # fmt: skip
+    )
     return f"{say.HIDDEN} {reason}" if fields.hidden else reason
 
 
@@ -92,27 +109,40 @@ def _n(of: Specialists) -> str:
 
 def _row(row: dict[str, Any], tellable: bool) -> tuple[Cell, ...]:
     why = say.why_none(
-        replicates=bool(row["replicates"]), stays=bool(row["stays"]), tellable=tellable, margin=MARGIN,
-        level=chance.LEVEL, least=(row["least_prompt"], row["least"]), other=(row["other_field"], row["most_other"]),
+        replicates=bool(row["replicates"]),
+        stays=bool(row["stays"]),
+        tellable=tellable,
+        margin=MARGIN,
+        level=chance.LEVEL,
+        least=(row["least_prompt"], row["least"]),
+        other=(row["other_field"], row["most_other"]),
         left_out=(row["left_out_prompt"], row["left_out"]),
-    )  # fmt: skip
+    )
     effects = [number(say.points(row[key]).removesuffix(" points")) for key in ("effect", "left_out")]
-    n = [f"n = {q.counted(row[f'n_{of}prompts'], 'prompt')}, {q.counted(row[f'n_{of}tokens'], 'token')}"
-         for of in ("", "other_")]  # fmt: skip
+    n = [
+        f"n = {q.counted(row[f'n_{of}prompts'], 'prompt')}, {q.counted(row[f'n_{of}tokens'], 'token')}"
+        for of in ("", "other_")
+    ]
     shares = [
         Cell(q.percent(row[key]), number=True, exact=of) for key, of in zip(("share", "other_share"), n, strict=True)
     ]
     said = "yes" if row["specialist"] else f"no: {why}".replace(" ", FIXED).replace(f",{FIXED}", ", ")
     return cells(
-        f"layer{FIXED}{row['layer']}, expert{FIXED}{row['expert']}", str(row["field"]), *shares, *effects,
-        number(q.p_value(row["p_adjusted"])), said,
-    )  # fmt: skip
+        f"layer{FIXED}{row['layer']}, expert{FIXED}{row['expert']}",
+        str(row["field"]),
+        *shares,
+        *effects,
+        number(q.p_value(row["p_adjusted"])),
+        said,
+    )
 
 
 def _caption(fields: Fields, n_shown: int) -> str:
     of = fields.specialists
-    counts = [f"{r['field']}: {q.counted(r['n_prompts'], 'prompt')}, {q.counted(r['n_tokens'], 'token')}"
-              for r in _records(of.fields)]  # fmt: skip
+    counts = [
+        f"{r['field']}: {q.counted(r['n_prompts'], 'prompt')}, {q.counted(r['n_tokens'], 'token')}"
+        for r in _records(of.fields)
+    ]
     said = [
         "Tokens of generate passes. The effect is the share of a field’s tokens that chose the expert less that of all "
         "other tokens; “one left out” is the least effect with any one prompt left out. A specialist: every prompt of "

@@ -72,14 +72,15 @@ def fields_of(sides: Sequence[Side]) -> Fields | None:
         return None
     varies = {name for name, values in factors_of(sides).items() if len(values) > 1}
     return Fields(
-        specialists=specialists(rows), likeness=likeness(rows),
+        specialists=specialists(rows),
+        likeness=likeness(rows),
         where=cell_name({name: value for name, value in others if name in varies}),
         silent=tuple(prompt for prompt, of in found.items() if of.empty),
         varying=tuple(prompt for prompt, side in cells.items() if _varies(side)),
         repeated=any(len(side.runs) > 1 for side in cells.values()),
         random=any(side.typical.fact("model", "random_weights") is True for side in cells.values()),
         hidden=any(side.typical.fact("settings", "private") is True for side in cells.values()),
-    )  # fmt: skip
+    )
 
 
 def _choices(prompt: str, run: Measured) -> pd.DataFrame:

@@ -46,9 +46,13 @@ def _finding(row: Compared, comparison: Comparison) -> dict[str, Any]:
     elif row.state == "varies":
         change = f"{change} in the median, but not in every run"
     return {
-        "measure": say.name(row), "change": change, "relative": relative, "state": row.state, "kind": row.kind,
+        "measure": say.name(row),
+        "change": change,
+        "relative": relative,
+        "state": row.state,
+        "kind": row.kind,
         "better": row.better,
-    }  # fmt: skip
+    }
 
 
 def values(comparison: Comparison) -> dict[str, dict[str, str]]:

@@ -86,8 +86,10 @@ def _ratios(
             values = dict(place)
             if (values.get(name), values.get(other_name)) != (a, c):
                 continue
-            four = [of_round.get(tuple(sorted({**values, name: x, other_name: y}.items())))
-                    for x, y in ((a, c), (b, c), (a, d), (b, d))]  # fmt: skip
+            four = [
+                of_round.get(tuple(sorted({**values, name: x, other_name: y}.items())))
+                for x, y in ((a, c), (b, c), (a, d), (b, d))
+            ]
             known = [speed for speed in four if speed is not None]
             if len(known) == 4:
                 yield known[1] / known[0], known[3] / known[2]

@@ -68,14 +68,20 @@ def render_matrix(
     factors, joint = factors_of(sides), interactions(sides, margin)
     view = {
         "effects": [
-            {"name": effect.name, "href": page.path, "brief": say.in_brief(effect.comparison),
-             "answer": answer(effect.comparison), "answers": say.answers(effect.comparison)}
+            {
+                "name": effect.name,
+                "href": page.path,
+                "brief": say.in_brief(effect.comparison),
+                "answer": answer(effect.comparison),
+                "answers": say.answers(effect.comparison),
+            }
             for effect, page in zip(changed, pages, strict=True)
         ],
         "factors": [f"{factor}: {', '.join(values)}" for factor, values in factors.items()],
         "made": _when_and_where(sides),
-        "checks": sorted({check.title for side in sides for run in side.runs for check in run.checks
-                          if check.state == "warning"}),
+        "checks": sorted(
+            {check.title for side in sides for run in side.runs for check in run.checks if check.state == "warning"}
+        ),
         "machines": _machines([run for side in sides for run in side.runs]),
         "n": f"{q.counted(len(sides), 'cell')}, {q.counted(sum(len(s.runs) for s in sides), 'usable run')}",
         "left_out": [f"{run} is left out: {why}" for side in sides for run, why in side.left_out],
@@ -88,7 +94,7 @@ def render_matrix(
         "specialists": specialists_table(fields, collector.csv) if fields else None,
         "random": _random(sides, has_experts=fields is not None),
         "interacting": [_interacting(row) for row in joint if row.difference.verdict == "different"],
-    }  # fmt: skip
+    }
     overview = rendered(Page("overview", name, SUMMARY, ""), "matrix.html", view)
     return report(collector, name, (overview, *pages))
 
@@ -136,8 +142,9 @@ def _cells(sides: Sequence[Side], collector: Collector, links: Mapping[str, str]
         size, name = charts.scaled([value for values in of for value in values], unit if any(of) else "")
         heads.append(Head(label, name, number=True))
         columns.append([_range([value / size for value in values]) for values in of])
-        data += [(side.name, phase, what, unit, value)
-                 for side, values in zip(sides, of, strict=True) for value in values]  # fmt: skip
+        data += [
+            (side.name, phase, what, unit, value) for side, values in zip(sides, of, strict=True) for value in values
+        ]
     factors = factors_of(sides)
     rows = []
     for i, side in enumerate(sides):
@@ -194,8 +201,15 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
             data.append((effect.factor, effect.a, effect.b, others, row.a, row.b, row.relative, row.state))
     columns = ["factor", "from", "to", "where", "a", "b", "relative", "state"]
     csv = collector.csv("effects", pd.DataFrame(data, columns=columns))
-    head = (Head("Factor"), Head("Where the others are"), Head("From", number=True), Head("To", number=True),
-            Head("Shift", number=True), Head("p", number=True), Head("Finding"))  # fmt: skip
+    head = (
+        Head("Factor"),
+        Head("Where the others are"),
+        Head("From", number=True),
+        Head("To", number=True),
+        Head("Shift", number=True),
+        Head("p", number=True),
+        Head("Finding"),
+    )
     caption = (
         "How many times as fast generation is, as a change: the median ratio of runs. All together: every pair of runs "
         "of one round that differ in this factor alone (Wilcoxon), or all runs with each value (Mann-Whitney) where "
@@ -222,20 +236,68 @@ def _interactions(found: Sequence[Interaction], collector: Collector) -> TableVi
         of = row.difference
         ends = of.ends or (None, None)
         shift, within = say.effect(of, "")
-        rows.append(cells(
-            f"{row.factor}, {row.a} → {row.b}", f"{row.other}, {row.c} → {row.d}", say.PHASES[row.phase],
-            number(say.times(of.median_a)), number(say.times(of.median_b)), number(shift),
-            number(within), number(q.p_value(of.p_adjusted) if within else ""),
-            _joint_finding(of),
-        ))  # fmt: skip
-        data.append((row.phase, row.factor, row.a, row.b, row.other, row.c, row.d, of.n_a, of.median_a, of.median_b,
-                     of.relative, *ends, of.p, of.p_adjusted, of.verdict))  # fmt: skip
-    columns = ["phase", "factor", "from", "to", "other", "other_from", "other_to", "n", "ratio_from", "ratio_to",
-               "relative", "low", "high", "p", "p_adjusted", "verdict"]  # fmt: skip
+        rows.append(
+            cells(
+                f"{row.factor}, {row.a} → {row.b}",
+                f"{row.other}, {row.c} → {row.d}",
+                say.PHASES[row.phase],
+                number(say.times(of.median_a)),
+                number(say.times(of.median_b)),
+                number(shift),
+                number(within),
+                number(q.p_value(of.p_adjusted) if within else ""),
+                _joint_finding(of),
+            )
+        )
+        data.append(
+            (
+                row.phase,
+                row.factor,
+                row.a,
+                row.b,
+                row.other,
+                row.c,
+                row.d,
+                of.n_a,
+                of.median_a,
+                of.median_b,
+                of.relative,
+                *ends,
+                of.p,
+                of.p_adjusted,
+                of.verdict,
+            )
+        )
+    columns = [
+        "phase",
+        "factor",
+        "from",
+        "to",
+        "other",
+        "other_from",
+        "other_to",
+        "n",
+        "ratio_from",
+        "ratio_to",
+        "relative",
+        "low",
+        "high",
+        "p",
+        "p_adjusted",
+        "verdict",
+    ]
     csv = collector.csv("interactions", with_older_name(pd.DataFrame(data, columns=columns)))
-    head = (Head("Factor"), Head("Other factor"), Head("Speed of"), Head("Before", number=True),
-            Head("After", number=True), Head("Shift", number=True), Head("99 % interval", number=True),
-            Head("p", number=True), Head("Finding"))  # fmt: skip
+    head = (
+        Head("Factor"),
+        Head("Other factor"),
+        Head("Speed of"),
+        Head("Before", number=True),
+        Head("After", number=True),
+        Head("Shift", number=True),
+        Head("99 % interval", number=True),
+        Head("p", number=True),
+        Head("Finding"),
+    )
     caption = (
         "What a factor multiplies the speed by, before and after another factor changes: medians over the rounds and "
         "over the other factors. If the two differ (Wilcoxon, in pairs of one round; all rows of a speed are adjusted "

@@ -126,9 +126,18 @@ class PageFigures:
     prefix: str = ""
 
     def figure(
-        self, key: str, title: str, caption: str, data: pd.DataFrame, chart: Callable[[int], Any], *, reason: str = "",
-        alt: str = "", file: str = "", paper: bool = False,
-    ) -> FigureView:  # fmt: skip
+        self,
+        key: str,
+        title: str,
+        caption: str,
+        data: pd.DataFrame,
+        chart: Callable[[int], Any],
+        *,
+        reason: str = "",
+        alt: str = "",
+        file: str = "",
+        paper: bool = False,
+    ) -> FigureView:
         """The figure with the drawing that `chart` makes for each width; `reason`: why there is nothing to draw.
 
         `paper`: it has PDFs, too.

@@ -100,10 +100,12 @@ def _chart(
     names = joined(by_row.copy())
     touched, waited, ahead = (
         pd.concat(
-            [file_tokens.shares(getattr(one, of), passes[["pass_id", "row"]].assign(n_passes=1), at.cells)
-             for one, passes in zip(both, typical, strict=True)]
+            [
+                file_tokens.shares(getattr(one, of), passes[["pass_id", "row"]].assign(n_passes=1), at.cells)
+                for one, passes in zip(both, typical, strict=True)
+            ]
         )
         for of in ("used", "waits", "read")
-    )  # fmt: skip
+    )
     unused, times = beside(ahead, touched), by_row.reset_index()
     return chart.chart(chart.Picture(at, rows, touched, waited, unused, times, names))

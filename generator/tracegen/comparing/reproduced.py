@@ -95,13 +95,15 @@ def claims(citation: str, found: Sequence[Reproduced]) -> list[dict[str, Any]]:
     """What a version says, measure by measure: its values in its runs, how they are judged, and by which command."""
     return [
         {
-            "claim": one.name, "values": list(one.published), "unit": one.unit,
+            "claim": one.name,
+            "values": list(one.published),
+            "unit": one.unit,
             "judged": "equal" if one.counted else "by a test of runs on one machine",
             "command": f"tracegen reproduce {citation} {shlex.quote(one.name)}",
         }
         for one in found
         if one.published
-    ]  # fmt: skip
+    ]
 
 
 def claimed(found: Sequence[Reproduced], claims: Sequence[str]) -> list[Reproduced]:
@@ -154,7 +156,10 @@ def certificate(
     differs = [d for d in differing(comparison.a, comparison.b) if d.group in ("Machine", "llama.cpp", "Model")]
     listed = [one for one in found if left_out or one.outcome != "equal"]
     lines = [
-        f"# {citation}, run again", "", f"{summary(found, left_out)}", "",
+        f"# {citation}, run again",
+        "",
+        f"{summary(found, left_out)}",
+        "",
         *([f"- Version: {citation}, SHA-256 of its content {content}"] if content else []),
         f"- When: {run.created}, {q.counted(len(comparison.b.runs), 'run')}",
         f"- Where: {q.printable(str(host.get('cpu')))}, {host.get('cores')} cores, "
@@ -163,10 +168,14 @@ def certificate(
         *(f"- Other than then: {d.group}, {d.key}: {', '.join(d.a)} → {', '.join(d.b)}" for d in differs),
         *([f"- Recorded, but left out of the new runs: {q.printable('; '.join(dropped))}"] if dropped else []),
         *([f"- Known faults of the version, which may be why: {'; '.join(faults)}"] if faults else []),
-        "", "| measure | published | run again | outcome |", "|---|---|---|---|",
+        "",
+        "| measure | published | run again | outcome |",
+        "|---|---|---|---|",
         *(f"| {' | '.join(cell.replace('|', ' ') for cell in one.row)} |" for one in listed),
-        "", f"Not checked: {_not_checked(found, left_out)}", "",
-    ]  # fmt: skip
+        "",
+        f"Not checked: {_not_checked(found, left_out)}",
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -198,9 +207,12 @@ def as_json(citation: str, found: Sequence[Reproduced], left_out: int = 0) -> di
     measures = [vars(one) | {"published": list(one.published), "found": list(one.found)} for one in found]
     judged = any(one.outcome != "not judged" for one in found) and not failed(found)
     return {
-        "version": citation, "summary": summary(found, left_out), "reproduced": judged, "not_asked_for": left_out,
+        "version": citation,
+        "summary": summary(found, left_out),
+        "reproduced": judged,
+        "not_asked_for": left_out,
         "measures": measures,
-    }  # fmt: skip
+    }
 
 
 def failed(found: Sequence[Reproduced]) -> list[Reproduced]:

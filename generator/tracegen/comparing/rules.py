@@ -91,7 +91,18 @@ def _measure(row: Compared) -> dict[str, Any]:
         sure |= {"p_held": d.p_adjusted, "relative_low": ends[0], "relative_high": ends[1]}  # p_held: its older name
         sure |= {"runs_needed": d.runs_needed, "asked": row.asked}
     return {
-        "phase": row.phase, "by": row.by, "item": row.item, "what": row.what, "kind": row.kind, "unit": row.unit,
-        "a": row.a, "b": row.b, "values_a": list(row.values_a), "values_b": list(row.values_b), "change": row.change,
-        "relative": row.relative, **sure, "state": row.state,
-    }  # fmt: skip
+        "phase": row.phase,
+        "by": row.by,
+        "item": row.item,
+        "what": row.what,
+        "kind": row.kind,
+        "unit": row.unit,
+        "a": row.a,
+        "b": row.b,
+        "values_a": list(row.values_a),
+        "values_b": list(row.values_b),
+        "change": row.change,
+        "relative": row.relative,
+        **sure,
+        "state": row.state,
+    }

@@ -184,10 +184,13 @@ def timed_in_brief(rows: Sequence[Compared], margin: float) -> str:
         f"{states['different']} of {q.counted(n, 'measure')} {'differs' if states['different'] == 1 else 'differ'}"
     ]
     words = {
-        "only A": "only in A", "only B": "only in B", "equal": "equal in every run",
-        "same within the margin": f"the same within {margin_of(margin)}", "not enough runs": "with not enough runs",
+        "only A": "only in A",
+        "only B": "only in B",
+        "equal": "equal in every run",
+        "same within the margin": f"the same within {margin_of(margin)}",
+        "not enough runs": "with not enough runs",
         "not comparable": "not comparable",
-    }  # fmt: skip
+    }
     parts += [f"{states[s]} {text}" for s, text in words.items() if states[s]]
     return ", ".join(parts)
 

@@ -156,9 +156,13 @@ def _published(folder: Path) -> Side:
         for name, created, of, table in read_repeats(folder, document["manifest"], facts)
     ]
     alone = Measured(
-        version.citation, run.created, facts, checks,
-        lambda: measures(Context(run, version.tables)), lambda: version.tables,
-    )  # fmt: skip
+        version.citation,
+        run.created,
+        facts,
+        checks,
+        lambda: measures(Context(run, version.tables)),
+        lambda: version.tables,
+    )
     return Side(version.citation, tuple(found) or (alone,))
 
 

@@ -56,13 +56,23 @@ def counted(comparison: Comparison, keep: Keep) -> TableView:
     """The counted measures that differ."""
     rows = [row for row in comparison.rows if row.kind == "counted"]
     telling = [row for row in rows if row.state in TELLING]
-    head = (*NAMED, Head("A", number=True), Head("B", number=True), Head("Change", number=True),
-            Head("Relative", number=True))  # fmt: skip
+    head = (
+        *NAMED,
+        Head("A", number=True),
+        Head("B", number=True),
+        Head("Change", number=True),
+        Head("Relative", number=True),
+    )
     shown = [
-        cells(*_named(row), _value(row.a, row), _value(row.b, row), number(say.signed(row.change, row.unit)),
-              number(say.share(row.relative)))
+        cells(
+            *_named(row),
+            _value(row.a, row),
+            _value(row.b, row),
+            number(say.signed(row.change, row.unit)),
+            number(say.share(row.relative)),
+        )
         for row in [row for row in telling if row.by not in MANY][:MOST]
-    ]  # fmt: skip
+    ]
     hidden = f"{q.counted(len(rows) - len(telling), 'measure')} of {len(rows)} are equal on both sides"
     many = {by: sum(row.by == by for row in telling) for by in MANY}
     left = [f"{q.counted(n, 'measure')} of {MANY[by]}" for by, n in many.items() if n]
@@ -89,8 +99,15 @@ def timed(comparison: Comparison, keep: Keep) -> TableView:
     rows = [row for row in comparison.rows if row.kind == "timed"]
     telling = [row for row in rows if row.state in TELLING]
     also = [row for row in rows if row.by == "run" and row not in telling]
-    head = (*NAMED, Head("A", number=True), Head("B", number=True), Head("Change", number=True),
-            Head("99 % interval", number=True), Head("p", number=True), Head("Finding"))  # fmt: skip
+    head = (
+        *NAMED,
+        Head("A", number=True),
+        Head("B", number=True),
+        Head("Change", number=True),
+        Head("99 % interval", number=True),
+        Head("p", number=True),
+        Head("Finding"),
+    )
     shown = tuple(_timed_row(row, comparison.margin) for row in [*telling, *also][:MOST])
     pairs = {row.difference.paired for row in comparison.rows if row.difference is not None}
     how = "Pairs of runs of one round were compared (Wilcoxon). " if pairs == {True} else ""
@@ -120,22 +137,36 @@ def operations(nodes: pd.DataFrame, keep: Keep) -> TableView:
     known = known.assign(change=known["ns_b"].astype(float) - known["ns_a"].astype(float))
     largest = known.reindex(known["change"].abs().sort_values(ascending=False, kind="stable").index).head(MOST_OPS)
     rows = tuple(
-        cells(Cell(name, code=True), str(op), _known(layer), number(q.duration(a)), number(q.duration(b)),
-              number(say.signed(change, "ns")), number(say.share(change / a if a else None)))
+        cells(
+            Cell(name, code=True),
+            str(op),
+            _known(layer),
+            number(q.duration(a)),
+            number(q.duration(b)),
+            number(say.signed(change, "ns")),
+            number(say.share(change / a if a else None)),
+        )
         for name, op, layer, a, b, change in by_row(largest, "name", "op", "layer", "ns_a", "ns_b", "change")
-    )  # fmt: skip
+    )
     return TableView(
         "operations",
         "Which operations changed most?",
         "Mean wall time of an operation in a token, in the typical run of each side (that of median speed). One run a "
         "side says nothing about noise: the largest changes are where to look, not findings. Operations are matched by "
         "name, layer and order.",
-        (Head("Operation"), Head("Kind"), Head("Layer"), Head("A", number=True), Head("B", number=True),
-         Head("Change", number=True), Head("Relative", number=True)),
+        (
+            Head("Operation"),
+            Head("Kind"),
+            Head("Layer"),
+            Head("A", number=True),
+            Head("B", number=True),
+            Head("Change", number=True),
+            Head("Relative", number=True),
+        ),
         rows,
         "" if rows else "No operation with a time runs on both sides.",
         keep("operations", nodes),
-    )  # fmt: skip
+    )
 
 
 def graph(nodes: pd.DataFrame, keep: Keep) -> TableView:
@@ -165,10 +196,16 @@ def experts(comparison: Comparison, keep: Keep) -> TableView:
     distances = expert_distances(rows)
     same = bool(rows) and all(row.state == "equal" for row in rows)
     shown = tuple(
-        cells(f"{layer}", number(q.count(a)), number(q.count(b)), Cell(q.percent(part), number=True, bar=part),
-              number(str(most_a)), number(str(most_b)))
+        cells(
+            f"{layer}",
+            number(q.count(a)),
+            number(q.count(b)),
+            Cell(q.percent(part), number=True, bar=part),
+            number(str(most_a)),
+            number(str(most_b)),
+        )
         for layer, a, b, part, most_a, most_b in by_row(distances, *distances.columns)
-    )  # fmt: skip
+    )
     reason = "Both sides chose each expert equally often in every layer." if same else ""
     reason = reason or ("" if shown else "At least one side chose no expert in a generate pass.")
     return TableView(
@@ -176,12 +213,18 @@ def experts(comparison: Comparison, keep: Keep) -> TableView:
         "Did tokens choose other experts?",
         "Generate passes. The distance is the share of a layer's choices that would have to go to another expert for "
         "both sides to choose alike (total variation); short texts differ by chance too.",
-        (Head("Layer"), Head("Choices A", number=True), Head("Choices B", number=True), Head("Distance", number=True),
-         Head("Most chosen A", number=True), Head("Most chosen B", number=True)),
+        (
+            Head("Layer"),
+            Head("Choices A", number=True),
+            Head("Choices B", number=True),
+            Head("Distance", number=True),
+            Head("Most chosen A", number=True),
+            Head("Most chosen B", number=True),
+        ),
         () if reason else shown,
         reason,
         keep("experts", distances),
-    )  # fmt: skip
+    )
 
 
 def measures_table(rows: Iterable[Compared]) -> pd.DataFrame:
@@ -192,11 +235,11 @@ def measures_table(rows: Iterable[Compared]) -> pd.DataFrame:
         sure = {name: getattr(d, name) for name in (*_SURE, *_LIMITS)} if d else {}
         ends = (d.ends or (None, None)) if d else (None, None)
         table.append(
-            {name: getattr(row, name) for name in _OF_ROW} | sure
+            {name: getattr(row, name) for name in _OF_ROW}
+            | sure
             | {"n_a": len(row.values_a), "n_b": len(row.values_b), "relative_low": ends[0], "relative_high": ends[1]}
-        )  # fmt: skip
-    columns = [*_OF_ROW[:-1], *_SURE, "n_a", "n_b", "state", "relative_low", "relative_high",
-               *_LIMITS]  # fmt: skip
+        )
+    columns = [*_OF_ROW[:-1], *_SURE, "n_a", "n_b", "state", "relative_low", "relative_high", *_LIMITS]
     return with_older_name(pd.DataFrame(table, columns=columns).astype({"runs_needed": "Int64"}))
 
 
@@ -211,11 +254,13 @@ def _timed_row(row: Compared, margin: float) -> tuple[Cell, ...]:
     if row.several and row.relative is None:  # of cells of different size
         shift, ends = "", ""
     return cells(
-        *_named(row), *([number("")] * 2 if row.several else [_value(row.a, row), _value(row.b, row)]),
-        number(shift), number(ends),
+        *_named(row),
+        *([number("")] * 2 if row.several else [_value(row.a, row), _value(row.b, row)]),
+        number(shift),
+        number(ends),
         number(q.p_value(d.p_adjusted) if d is not None and ends else ""),
         f"different{', better' if row.better else ', worse'}" if row.state == "different" else say.state(row, margin),
-    )  # fmt: skip
+    )
 
 
 def _named(row: Compared) -> tuple[Cell, Cell]:

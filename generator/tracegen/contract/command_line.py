@@ -61,8 +61,17 @@ WRAPPERS: Mapping[str, Wrapper] = {
     "nohup": Wrapper(),
     "numactl": Wrapper(
         "i:w:P:C:N:m:p:la",
-        ("interleave=", "weighted-interleave=", "preferred=", "preferred-many=", "physcpubind=", "cpunodebind=",
-         "membind=", "localalloc", "all"),
+        (
+            "interleave=",
+            "weighted-interleave=",
+            "preferred=",
+            "preferred-many=",
+            "physcpubind=",
+            "cpunodebind=",
+            "membind=",
+            "localalloc",
+            "all",
+        ),
     ),
     "setsid": Wrapper("cfw", ("ctty", "fork", "wait")),
     "stdbuf": Wrapper("i:o:e:", ("input=", "output=", "error=")),
@@ -71,7 +80,7 @@ WRAPPERS: Mapping[str, Wrapper] = {
     "time": Wrapper("apvqf:o:", ("append", "portability", "verbose", "quiet", "format=", "output=")),
     "timeout": Wrapper("fpvk:s:", ("foreground", "preserve-status", "verbose", "kill-after=", "signal="), 1),
     "xargs": Wrapper("0rtxI:n:P:d:a:L:s:E:", ("null", "no-run-if-empty", "verbose", "max-args=", "max-procs=")),
-}  # fmt: skip
+}
 
 
 def kinds(command: Sequence[str]) -> list[Kind]:

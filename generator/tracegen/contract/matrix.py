@@ -85,10 +85,21 @@ class Matrix:
         rounds += self._more_rounds(rounds, frozenset(cell.name for cell in self.cells), self.repeat)
         places = [(turn, cell) for turn, cells in enumerate(rounds, 1) for cell in cells]
         return [
-            (cell, Slot(self.identity, dict(cell.factors), turn, n, len(places), self.hash_of(cell),
-                        len(self.cells), self.repeat))
+            (
+                cell,
+                Slot(
+                    self.identity,
+                    dict(cell.factors),
+                    turn,
+                    n,
+                    len(places),
+                    self.hash_of(cell),
+                    len(self.cells),
+                    self.repeat,
+                ),
+            )
             for n, (turn, cell) in enumerate(places, 1)
-        ]  # fmt: skip
+        ]
 
     def hash_of(self, cell: MatrixCell) -> str:
         """A hash of the settings of a cell and of the seed of the order: runs of one hash repeat each other."""

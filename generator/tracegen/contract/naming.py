@@ -77,7 +77,7 @@ _RULES = tuple(
         (r"(?:indexer|lid|mla|msa|dsv4|csa|hca)[._].*", "attention"),
         (r"output\w*|result_\w+|(?:inp_)?out_ids|cls(?:\..*)?|shared_head_head", "output"),
     )
-)  # fmt: skip
+)
 
 
 def layer_of(name: str) -> int | None:

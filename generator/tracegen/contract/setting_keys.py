@@ -88,48 +88,50 @@ def are_tags(value: object) -> bool:
     )
 
 
-KEYS: Mapping[str, Setting] = _explained({
-    "question": _TEXT,
-    "model": _TEXT,
-    "prompt": _TEXT,
-    "prompt_file": _TEXT,
-    "chat": _SWITCH,
-    "tokens": _whole(1, _MAX_INT32),
-    "seed": _whole(0, (1 << 32) - 2),  # llama.cpp takes 2^32 - 1 for "choose one"
-    "threads": _whole(1, 512),  # GGML_MAX_N_THREADS
-    "context": _whole(1, _MAX_INT32),
-    "ubatch": _whole(1, _MAX_INT32),
-    "flags": Setting("list of texts", "a list of texts without NUL characters", _are_texts),
-    "warmup": _SWITCH,
-    "repack": _SWITCH,
-    "mmap": _SWITCH,
-    "prefault": _SWITCH,
-    "page_cache": _word("as is", "cold", "warm"),
-    "residency": _SWITCH,
-    "faults": _SWITCH,
-    "disk": _SWITCH,
-    "processors": Setting("list of whole numbers", "a list of different processor numbers", _are_processors),
-    "nice": _whole(-20, 19),
-    "mlock_gb": _GIB,
-    "memory_limit_gb": _GIB,
-    "control": Setting(
-        "text, switch or whole number",
-        f'"auto", true, false or a whole number from 0 to {MOST_CONTROLS}',
-        lambda value: value == "auto" or (isinstance(value, int) and 0 <= value <= MOST_CONTROLS),
-    ),
-    "flash_attention": _word("auto", "on", "off"),
-    "private": _SWITCH,
-    "asks": _word("waiting", "time", "bytes", "memory", "experts"),
-    "tags": Setting(
-        "list of texts",
-        f"a list of at most {MOST_TAGS} different tags of 1 to 24 small letters, digits, '.' and '-', which begin and "
-        "end with a letter or digit",
-        are_tags,
-    ),
-    "repeat": _whole(1, 1000),
-    "matrix": _TABLE,
-    "limits": _TABLE,
-})  # fmt: skip
+KEYS: Mapping[str, Setting] = _explained(
+    {
+        "question": _TEXT,
+        "model": _TEXT,
+        "prompt": _TEXT,
+        "prompt_file": _TEXT,
+        "chat": _SWITCH,
+        "tokens": _whole(1, _MAX_INT32),
+        "seed": _whole(0, (1 << 32) - 2),  # llama.cpp takes 2^32 - 1 for "choose one"
+        "threads": _whole(1, 512),  # GGML_MAX_N_THREADS
+        "context": _whole(1, _MAX_INT32),
+        "ubatch": _whole(1, _MAX_INT32),
+        "flags": Setting("list of texts", "a list of texts without NUL characters", _are_texts),
+        "warmup": _SWITCH,
+        "repack": _SWITCH,
+        "mmap": _SWITCH,
+        "prefault": _SWITCH,
+        "page_cache": _word("as is", "cold", "warm"),
+        "residency": _SWITCH,
+        "faults": _SWITCH,
+        "disk": _SWITCH,
+        "processors": Setting("list of whole numbers", "a list of different processor numbers", _are_processors),
+        "nice": _whole(-20, 19),
+        "mlock_gb": _GIB,
+        "memory_limit_gb": _GIB,
+        "control": Setting(
+            "text, switch or whole number",
+            f'"auto", true, false or a whole number from 0 to {MOST_CONTROLS}',
+            lambda value: value == "auto" or (isinstance(value, int) and 0 <= value <= MOST_CONTROLS),
+        ),
+        "flash_attention": _word("auto", "on", "off"),
+        "private": _SWITCH,
+        "asks": _word("waiting", "time", "bytes", "memory", "experts"),
+        "tags": Setting(
+            "list of texts",
+            f"a list of at most {MOST_TAGS} different tags of 1 to 24 small letters, digits, '.' and '-', "
+            "which begin and end with a letter or digit",
+            are_tags,
+        ),
+        "repeat": _whole(1, 1000),
+        "matrix": _TABLE,
+        "limits": _TABLE,
+    }
+)
 LIMITS: Mapping[str, Setting] = _explained(
     {"timeout_s": _whole(1, _MAX_INT32), "max_trace_bytes": _whole(1 << 20, 1 << 50)}, "limits."
 )
@@ -149,16 +151,19 @@ def _values(meaning: str = "") -> Setting:
 
 
 MATRIX: Mapping[str, Setting] = {
-    **_explained({
-        "prompts": _TEXT,
-        "llama_cpp": _values(),
-        "exclude": Setting(
-            "list of tables",
-            "a list of tables that are not empty",
-            lambda value: isinstance(value, list) and all(isinstance(entry, dict) and entry for entry in value),
-        ),
-        "repeat": _whole(1, 1000),
-        "order": _whole(0, _MAX_INT32),
-    }, "matrix."),
+    **_explained(
+        {
+            "prompts": _TEXT,
+            "llama_cpp": _values(),
+            "exclude": Setting(
+                "list of tables",
+                "a list of tables that are not empty",
+                lambda value: isinstance(value, list) and all(isinstance(entry, dict) and entry for entry in value),
+            ),
+            "repeat": _whole(1, 1000),
+            "order": _whole(0, _MAX_INT32),
+        },
+        "matrix.",
+    ),
     **{key: _values(f"Values of `{key}`.") for key in FACTORS if key != "llama_cpp"},
-}  # fmt: skip
+}

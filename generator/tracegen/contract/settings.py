@@ -23,11 +23,17 @@ from tracegen.contract.withheld import words
 
 # Flags of llama.cpp that tracegen sets itself, or that would prevent an unattended run -> why they are refused
 _SET_BY = {
-    "model": ("-m", "--model"), "tokens": ("-n", "--predict", "--n-predict"), "seed": ("-s", "--seed"),
-    "threads": ("-t", "--threads"), "context": ("-c", "--ctx-size"), "ubatch": ("-ub", "--ubatch-size"),
-    "warmup": ("--warmup", "--no-warmup"), "repack": ("--repack", "-nr", "--no-repack"),
-    "mmap": ("--mmap", "--no-mmap", "-lm", "--load-mode"), "flash_attention": ("-fa", "--flash-attn"),
-}  # fmt: skip
+    "model": ("-m", "--model"),
+    "tokens": ("-n", "--predict", "--n-predict"),
+    "seed": ("-s", "--seed"),
+    "threads": ("-t", "--threads"),
+    "context": ("-c", "--ctx-size"),
+    "ubatch": ("-ub", "--ubatch-size"),
+    "warmup": ("--warmup", "--no-warmup"),
+    "repack": ("--repack", "-nr", "--no-repack"),
+    "mmap": ("--mmap", "--no-mmap", "-lm", "--load-mode"),
+    "flash_attention": ("-fa", "--flash-attn"),
+}
 OWN_FLAGS: Mapping[str, str] = {
     **{flag: f"the key `{key}` sets it" for key, flags in _SET_BY.items() for flag in flags},
     **dict.fromkeys(
@@ -38,14 +44,24 @@ OWN_FLAGS: Mapping[str, str] = {
         ("-p", "--prompt", "-f", "--file", "-bf", "--binary-file"), "the key `prompt` (or `prompt_file`) sets it"
     ),
     **dict.fromkeys(
-        ("-cnv", "--conversation", "-no-cnv", "--no-conversation", "-st", "--single-turn", "-i", "--interactive",
-         "-if", "--interactive-first"),
+        (
+            "-cnv",
+            "--conversation",
+            "-no-cnv",
+            "--no-conversation",
+            "-st",
+            "--single-turn",
+            "-i",
+            "--interactive",
+            "-if",
+            "--interactive-first",
+        ),
         "a run has no conversation: it ends after `tokens` tokens",
     ),
     "--ignore-eos": "tracegen sets it, so that `tokens` holds",
     "--log-disable": "llama.cpp writes the generated text as part of its log",
     **dict.fromkeys(("-h", "--help", "--usage", "--version"), "llama.cpp would not run the model"),
-}  # fmt: skip
+}
 
 MOST_PROMPT = 64 << 20  # bytes of a prompt_file
 

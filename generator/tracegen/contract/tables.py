@@ -81,9 +81,14 @@ class Table:
 
 _CONTRACT = Path(__file__).with_name("tables.txt").read_text(encoding="utf-8")
 _LISTS: Mapping[str, tuple[str, ...]] = {
-    "PASS_KINDS": PASS_KINDS, "OP_STATES": OP_STATES, "MEMORY_KINDS": MEMORY_KINDS, "UNITS": UNITS,
-    "COMPONENTS": COMPONENTS, "SLOTS": SLOTS, "OPERANDS": SLOTS[1:],
-}  # fmt: skip
+    "PASS_KINDS": PASS_KINDS,
+    "OP_STATES": OP_STATES,
+    "MEMORY_KINDS": MEMORY_KINDS,
+    "UNITS": UNITS,
+    "COMPONENTS": COMPONENTS,
+    "SLOTS": SLOTS,
+    "OPERANDS": SLOTS[1:],
+}
 _TABLE = re.compile(r"(?P<name>\w+) \((?P<key>[\w, ]+)\)(?: \+(?P<added>[0-9]+))?: (?P<meaning>.+)")
 _COLUMN = re.compile(r"    (?P<name>\w+) (?P<dtype>[\w?]+)(?: (?P<unit>\w+))?: (?P<meaning>.+?)(?: = (?P<values>.+))?")
 

@@ -161,8 +161,12 @@ class Deposit:
             **({"author": author} if author else {}),
         }
         yield {
-            "@id": "#swhid", "@type": "PropertyValue", "name": "SWHID", "propertyID": "SWHID", "value": self.identifier,
-        }  # fmt: skip
+            "@id": "#swhid",
+            "@type": "PropertyValue",
+            "name": "SWHID",
+            "propertyID": "SWHID",
+            "value": self.identifier,
+        }
         own = [{"@id": path} for path in parts if path.startswith(home)]
         yield {"@id": home, "@type": "Dataset", "name": version.citation, "description": ABOUT, "hasPart": own}
         for path, (what, kind) in parts.items():

@@ -5,7 +5,14 @@ from tracegen.export.format import Format
 from tracegen.export.perfetto import trace
 
 FORMATS: tuple[Format, ...] = (
-    trace.PERFETTO, columns.PARQUET, columns.CSV, html.HTML, figures.FIGURES, latex.LATEX, archive.ARCHIVE,
-    older_json.JSON, dot.DOT,
-)  # fmt: skip
+    trace.PERFETTO,
+    columns.PARQUET,
+    columns.CSV,
+    html.HTML,
+    figures.FIGURES,
+    latex.LATEX,
+    archive.ARCHIVE,
+    older_json.JSON,
+    dot.DOT,
+)
 BY_KEY = {written.key: written for written in FORMATS}

@@ -26,10 +26,17 @@ STYLE = "tracegen.css"
 def _html(source: Source, folder: Path) -> None:
     version = (source.folder / VERSION_FILE).is_file()
     body, style, facts = _of_version(source.folder) if version else _of_run(source)
-    text = shells().get_template("single_file.html").render(
-        name=source.name, body=Markup(unlinked(body)), style=Markup(_enclosed(f"{own(CHROME).decode()}{style}")),
-        exported_by=f"tracegen {package_version()}", **facts,
-    )  # fmt: skip
+    text = (
+        shells()
+        .get_template("single_file.html")
+        .render(
+            name=source.name,
+            body=Markup(unlinked(body)),
+            style=Markup(_enclosed(f"{own(CHROME).decode()}{style}")),
+            exported_by=f"tracegen {package_version()}",
+            **facts,
+        )
+    )
     content = text.encode()
     if len(content) > LIMIT:
         raise SettingsError(
@@ -52,9 +59,15 @@ def _of_run(source: Source) -> Overview:
     run, form = source.run, public_form(source.run, source.folder)
     report = render_report(form.run, form.tables(source.tables), address=source.name, citable=None)
     facts = {
-        "title": report.title, "status": "draft", "reason": "", "successor": "", "created": run.created,
-        "verdict": run.verdict, "generator": "", "errata": (),
-    }  # fmt: skip
+        "title": report.title,
+        "status": "draft",
+        "reason": "",
+        "successor": "",
+        "created": run.created,
+        "verdict": run.verdict,
+        "generator": "",
+        "errata": (),
+    }
     return report.pages[0].body, report.assets[STYLE].decode(), facts
 
 

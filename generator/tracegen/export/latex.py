@@ -22,10 +22,18 @@ from tracegen.storing.store import sha256_of
 
 WIDTHS_MM = {360: 86, 515: 120, 690: 160}  # px of a layout -> mm: a column, the line of a plain article, a wide page
 _UNITS = {
-    "TiB": r"\tebi\byte", "GiB": r"\gibi\byte", "MiB": r"\mebi\byte", "KiB": r"\kibi\byte", "B": r"\byte",
-    "s": r"\second", "ms": r"\milli\second", "µs": r"\micro\second", "ns": r"\nano\second", "%": r"\percent",
+    "TiB": r"\tebi\byte",
+    "GiB": r"\gibi\byte",
+    "MiB": r"\mebi\byte",
+    "KiB": r"\kibi\byte",
+    "B": r"\byte",
+    "s": r"\second",
+    "ms": r"\milli\second",
+    "µs": r"\micro\second",
+    "ns": r"\nano\second",
+    "%": r"\percent",
     "tokens/s": r"\tokens\per\second",
-}  # fmt: skip
+}
 _HASH = re.compile(r"\b[0-9a-f]{64}\b")
 _LEFT_OUT = {"values", "downloads"}  # of data/*.tex: no table of what was measured
 _QUANTITY = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>\S+)?")

@@ -22,9 +22,16 @@ from tracegen.export.format import Format, Source
 
 # The symbol that ggml's dump draws for an operation; the others are NAME(x).
 SYMBOLS: Mapping[str, str] = {
-    "MUL_MAT": "X*Y", "MUL_MAT_ID": "X[i]*Y", "ADD": "x+y", "ADD_ID": "x[i]+y", "SUB": "x-y", "MUL": "x*y",
-    "DIV": "x/y", "CPY": "x-\\>y", "NONE": "CONST",
-}  # fmt: skip
+    "MUL_MAT": "X*Y",
+    "MUL_MAT_ID": "X[i]*Y",
+    "ADD": "x+y",
+    "ADD_ID": "x[i]+y",
+    "SUB": "x-y",
+    "MUL": "x*y",
+    "DIV": "x/y",
+    "CPY": "x-\\>y",
+    "NONE": "CONST",
+}
 # component -> category, component and component type of a memory map
 _ATTENTION = "attention"
 COMPONENTS: Mapping[str, tuple[str, str, str]] = {
@@ -90,9 +97,11 @@ def _trace(entries: list[dict[str, Any]], number: int) -> dict[str, Any]:
     times = [entry["timestamp_ns"] for entry in entries]
     begin, end = (times[0], times[-1]) if times else (0, 0)
     metadata = {
-        "total_entries": len(entries), "duration_ms": (end - begin) / 1e6, "timestamp_start_ns": begin,
+        "total_entries": len(entries),
+        "duration_ms": (end - begin) / 1e6,
+        "timestamp_start_ns": begin,
         "format_version": "1024-byte",
-    }  # fmt: skip
+    }
     return {"token_id": number, "metadata": metadata, "entries": entries}
 
 
@@ -109,23 +118,30 @@ class _Graph:
             self._operands.setdefault(edge["target"], []).append(edge["source"])
         self.document = {
             "metadata": {
-                "total_nodes": len(rows), "total_edges": len(operands),
-                "layers": len({row["layer"] for row in rows} - {None}), "timestamp_generated": None,
+                "total_nodes": len(rows),
+                "total_edges": len(operands),
+                "layers": len({row["layer"] for row in rows} - {None}),
+                "timestamp_generated": None,
             },
             "nodes": [_node(row) for row in rows],
             "edges": [
                 {
-                    "source": f"node_{edge['source']}", "target": f"node_{edge['target']}",
+                    "source": f"node_{edge['source']}",
+                    "target": f"node_{edge['target']}",
                     "label": f"src {edge['slot'].removeprefix('src')}",
                 }
                 for edge in operands
             ],
-        }  # fmt: skip
+        }
 
     def entries(
-        self, ops: pd.DataFrame, number: int, kind: str | None, places: Mapping[int, Mapping[str, Any]],
+        self,
+        ops: pd.DataFrame,
+        number: int,
+        kind: str | None,
+        places: Mapping[int, Mapping[str, Any]],
         experts: Mapping[int, list[int]],
-    ) -> list[dict[str, Any]]:  # fmt: skip
+    ) -> list[dict[str, Any]]:
         """The entries of a pass; `experts` has the chosen experts by layer."""
         entries: list[dict[str, Any]] = []
         first = int(ops["begin_ns"].iloc[0]) if len(ops) else 0
@@ -133,11 +149,18 @@ class _Graph:
             row = self._nodes[node]
             sources = [self._source(of, places.get(of, {})) for of in self._operands.get(node, [])]
             entry: dict[str, Any] = {
-                "entry_id": len(entries), "timestamp_ns": int(begin),
-                "timestamp_relative_ms": round((int(begin) - first) / 1e6, 3), "token_id": number,
-                "layer_id": row["layer"], "thread_id": 0, "phase": "GENERATE" if kind == "generate" else "PROMPT",
-                "operation_type": row["op"], "dst_name": row["name"], "num_sources": len(sources), "sources": sources,
-            }  # fmt: skip
+                "entry_id": len(entries),
+                "timestamp_ns": int(begin),
+                "timestamp_relative_ms": round((int(begin) - first) / 1e6, 3),
+                "token_id": number,
+                "layer_id": row["layer"],
+                "thread_id": 0,
+                "phase": "GENERATE" if kind == "generate" else "PROMPT",
+                "operation_type": row["op"],
+                "dst_name": row["name"],
+                "num_sources": len(sources),
+                "sources": sources,
+            }
             if row["op"] == "MUL_MAT_ID":
                 ids = experts.get(row["layer"], [])[:N_IDS]
                 entry |= {"expert_ids": ids, "num_experts": len(ids)}
@@ -164,12 +187,16 @@ def _node(row: Mapping[str, Any]) -> dict[str, Any]:
     category, _, _ = COMPONENTS.get(row["component"], OTHER)
     named = {"embedding": "input", "norm": "norm"}
     return {
-        "id": f"node_{row['node']}", "address": f"0x{row['node']:x}", "label": row["name"],
+        "id": f"node_{row['node']}",
+        "address": f"0x{row['node']:x}",
+        "label": row["name"],
         "operation": SYMBOLS.get(row["op"], f"{row['op'].lower()}(x)"),
-        "shape": [] if None in shape else _short(shape, 2), "dtype": (row["dtype"] or "").lower(),
-        "layer_id": row["layer"], "category": named.get(row["component"], category),
+        "shape": [] if None in shape else _short(shape, 2),
+        "dtype": (row["dtype"] or "").lower(),
+        "layer_id": row["layer"],
+        "category": named.get(row["component"], category),
         "node_type": "infrastructure" if row["kind"] == "leaf" or row["layer"] is None else "layer",
-    }  # fmt: skip
+    }
 
 
 def _short(shape: list[int], least: int) -> list[int]:
@@ -200,11 +227,13 @@ def _memory_map(source: Source) -> dict[str, Any]:
         "model_name": str(model.get("name") or files["path"].iloc[0]),
         "total_size_bytes": int(files["size_bytes"].sum()),
         "metadata": {
-            "n_layers": model.get("n_layers"), "n_vocab": metadata.get(f"{arch}.vocab_size"),
-            "n_embd": metadata.get(f"{arch}.embedding_length"), "n_tensors": len(listed),
+            "n_layers": model.get("n_layers"),
+            "n_vocab": metadata.get(f"{arch}.vocab_size"),
+            "n_embd": metadata.get(f"{arch}.embedding_length"),
+            "n_tensors": len(listed),
         },
         "tensors": listed,
-    }  # fmt: skip
+    }
 
 
 def _tensors(row: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
@@ -219,11 +248,16 @@ def _tensors(row: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     for expert in range(n if stacked else 1):
         begin = row["offset"] + expert * size
         entry = {
-            "name": f"{row['name']}[{expert}]" if stacked else row["name"], "offset_start": begin,
-            "offset_end": begin + size, "size_bytes": size, "shape": shape[:2] if stacked else shape,
-            "category": category, "layer_id": row["layer"], "component": component,
+            "name": f"{row['name']}[{expert}]" if stacked else row["name"],
+            "offset_start": begin,
+            "offset_end": begin + size,
+            "size_bytes": size,
+            "shape": shape[:2] if stacked else shape,
+            "category": category,
+            "layer_id": row["layer"],
+            "component": component,
             "component_type": f"{kind} Expert {expert}" if stacked else kind,
-        }  # fmt: skip
+        }
         yield entry | ({"expert_id": expert} if stacked else {})
 
 
@@ -244,31 +278,44 @@ def _buffers(source: Source) -> dict[str, Any]:
         usage = usages.index(row["usage"]) if row["usage"] in usages else 0
         timeline.append(
             {
-                "timestamp_ms": row["time_ns"] / 1e6, "event": "alloc" if alloc else "dealloc",
-                "buffer_id": row["buffer_id"], "buffer_name": row["name"] or "", "size": size,
-                "cumulative_size": occupied, "num_active_buffers": active,
+                "timestamp_ms": row["time_ns"] / 1e6,
+                "event": "alloc" if alloc else "dealloc",
+                "buffer_id": row["buffer_id"],
+                "buffer_name": row["name"] or "",
+                "size": size,
+                "cumulative_size": occupied,
+                "num_active_buffers": active,
             }
-        )  # fmt: skip
+        )
         if alloc:
             buffers.append(
                 {
-                    "id": row["buffer_id"], "name": row["name"] or "", "size": size, "backend": row["backend"],
-                    "usage": usage, "usage_name": usages[usage].upper(), "layer": 65535,
-                    "alloc_time_ms": row["time_ns"] / 1e6, "dealloc_time_ms": ends.get(row["buffer_id"]),
+                    "id": row["buffer_id"],
+                    "name": row["name"] or "",
+                    "size": size,
+                    "backend": row["backend"],
+                    "usage": usage,
+                    "usage_name": usages[usage].upper(),
+                    "layer": 65535,
+                    "alloc_time_ms": row["time_ns"] / 1e6,
+                    "dealloc_time_ms": ends.get(row["buffer_id"]),
                 }
-            )  # fmt: skip
+            )
     peak = max((row["cumulative_size"] for row in timeline), default=0)
     kinds = pd.Series([buffer["usage_name"] for buffer in buffers], dtype=object).value_counts()
     times = [row["timestamp_ms"] for row in timeline]
     return {
         "metadata": {
-            "total_events": len(timeline), "total_buffers": len(buffers), "peak_occupancy_bytes": peak,
-            "peak_occupancy_mb": peak / 2**20, "duration_ms": times[-1] - times[0] if times else 0.0,
+            "total_events": len(timeline),
+            "total_buffers": len(buffers),
+            "peak_occupancy_bytes": peak,
+            "peak_occupancy_mb": peak / 2**20,
+            "duration_ms": times[-1] - times[0] if times else 0.0,
             "usage_breakdown": {str(name): int(n) for name, n in kinds.items()},
         },
         "buffers": buffers,
         "timeline": timeline,
-    }  # fmt: skip
+    }
 
 
 JSON = Format("json", "a folder in the schema of the older tools: traces, graphs, memory map, buffers", _write)

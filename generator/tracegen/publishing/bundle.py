@@ -45,22 +45,39 @@ CHROME = "chrome.css"  # of the page around a body: header, banner, lists
 SPDX = "https://spdx.org/licenses/"
 _PAGE = {shapes.NEEDED: ("key", "title", "summary"), "key": str, "title": str, "summary": str}
 _FIGURE = {
-    shapes.NEEDED: ("key", "title", "caption", "alt", "page", "path_svg"), "key": str, "title": str, "caption": str,
-    "alt": str, "page": str, "path_svg": str, "layouts": {shapes.ANY: str},
-}  # fmt: skip
+    shapes.NEEDED: ("key", "title", "caption", "alt", "page", "path_svg"),
+    "key": str,
+    "title": str,
+    "caption": str,
+    "alt": str,
+    "page": str,
+    "path_svg": str,
+    "layouts": {shapes.ANY: str},
+}
 SHAPE: Mapping[str, Any] = {
     shapes.NEEDED: ("pages", "figures", "values", "assets", "manifest"),
-    "citation": shapes.TEXT, "experiment": shapes.TEXT, "version": shapes.COUNT, "created": shapes.TEXT,
-    "message": shapes.TEXT, "runs": [int], "verdict": shapes.TEXT, "question": shapes.TEXT, "title": str,
-    "generator": shapes.TEXT, "finding": shapes.TEXT, "author": shapes.TEXT, "url": shapes.TEXT,
-    "licence": shapes.TEXT, "packages": {shapes.ANY: str},
+    "citation": shapes.TEXT,
+    "experiment": shapes.TEXT,
+    "version": shapes.COUNT,
+    "created": shapes.TEXT,
+    "message": shapes.TEXT,
+    "runs": [int],
+    "verdict": shapes.TEXT,
+    "question": shapes.TEXT,
+    "title": str,
+    "generator": shapes.TEXT,
+    "finding": shapes.TEXT,
+    "author": shapes.TEXT,
+    "url": shapes.TEXT,
+    "licence": shapes.TEXT,
+    "packages": {shapes.ANY: str},
     "pages": [_PAGE],
     "figures": [_FIGURE],
     "values": {shapes.ANY: {shapes.NEEDED: ("text",), "unit": shapes.TEXT, "text": shapes.TEXT}},
     "cell": {shapes.NEEDED: ("matrix", "factors"), "matrix": str, "factors": {shapes.ANY: str}},
     "assets": {shapes.ANY: str},
     "manifest": shapes.MANIFEST,
-}  # fmt: skip
+}
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -131,8 +148,17 @@ def write_comparison(folder: Path, report: Report, message: str = "", said: Mapp
 
     `said`: entries of its `version.json` besides.
     """
-    identity = {"citation": "", "draft": report.title, "experiment": "", "created": "", "message": message, "runs": [],
-                "verdict": "", "question": report.title, **said}  # fmt: skip
+    identity = {
+        "citation": "",
+        "draft": report.title,
+        "experiment": "",
+        "created": "",
+        "message": message,
+        "runs": [],
+        "verdict": "",
+        "question": report.title,
+        **said,
+    }
     with store.whole_folder(folder) as beside:
         write_bundle(beside, report, identity)
 

@@ -37,15 +37,23 @@ VERDICTS = get_args(Verdict)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _LEDGER: Mapping[str, Any] = {
     shapes.NEEDED: ("versions",),
-    "versions": [{
-        shapes.NEEDED: ("version", "sha256"), "version": int, "created": shapes.TEXT, "sha256": str,
-        "received": {shapes.NEEDED: ("archive", "created"), "archive": str, "created": str},
-    }],
-}  # fmt: skip
+    "versions": [
+        {
+            shapes.NEEDED: ("version", "sha256"),
+            "version": int,
+            "created": shapes.TEXT,
+            "sha256": str,
+            "received": {shapes.NEEDED: ("archive", "created"), "archive": str, "created": str},
+        }
+    ],
+}
 _WITHDRAWN = {
-    shapes.NEEDED: ("reason",), "reason": str, "successor": shapes.COUNT, "created": shapes.TEXT,
+    shapes.NEEDED: ("reason",),
+    "reason": str,
+    "successor": shapes.COUNT,
+    "created": shapes.TEXT,
     "earlier": [{"reason": str}],
-}  # fmt: skip
+}
 _STATUS: Mapping[str, Any] = {shapes.NEEDED: ("withdrawn",), "withdrawn": {shapes.ANY: _WITHDRAWN}}
 
 

@@ -126,12 +126,18 @@ def card(entry: Entry) -> Card:
     tags = entry.tags if entry.tags is not None else about.tags
     counts = len(entry.published), len(entry.drafts) + entry.older
     return Card(
-        entry.name, cut(entry.question, LONG), tuple(cut(tag) for tag in tags), *counts, about, folder, name,
+        entry.name,
+        cut(entry.question, LONG),
+        tuple(cut(tag) for tag in tags),
+        *counts,
+        about,
+        folder,
+        name,
         _of_series(about, list(abouts.values())),
         next((of for of in entry.comparisons if of.asked.matrix and of.answer), None),
         tuple(p.version.citation for p in entry.published if p.version.status == "withdrawn"),
         current is not None and bool(current.received),
-    )  # fmt: skip
+    )
 
 
 def _of_series(about: About, known: Sequence[About]) -> tuple[float, ...]:

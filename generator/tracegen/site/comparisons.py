@@ -75,9 +75,12 @@ class Compared:
 
 
 def asked_for(
-    experiments: Path, published: Mapping[str, Sequence[Published]], named: Iterable[object],
-    pairs: Iterable[tuple[str, str]], cache: Path,
-) -> list[Asked]:  # fmt: skip
+    experiments: Path,
+    published: Mapping[str, Sequence[Published]],
+    named: Iterable[object],
+    pairs: Iterable[tuple[str, str]],
+    cache: Path,
+) -> list[Asked]:
     """The comparisons that a site has. Raises SettingsError if `named`, from mkdocs.yml, is no list of addresses.
 
     `pairs` are versions that the journal compares, by citation; those that are not published are left out.

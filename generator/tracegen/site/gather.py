@@ -128,10 +128,18 @@ def gather(
         raise
     settings = [public_settings(folder, known) for folder in folders]
     entries = [
-        Entry(folder.name, _question(of, versions, paths, drawing, known), _tags(of), versions, paths, n - len(paths),
-              drawing, [of for of in compared if of.asked.experiment == folder.name])
+        Entry(
+            folder.name,
+            _question(of, versions, paths, drawing, known),
+            _tags(of),
+            versions,
+            paths,
+            n - len(paths),
+            drawing,
+            [of for of in compared if of.asked.experiment == folder.name],
+        )
         for folder, of, versions, paths, n in zip(folders, settings, published, newest, map(len, waiting), strict=True)
-    ]  # fmt: skip
+    ]
     pictures = Pictures(cache / "pictures")
     pages = {page.source: page for page in pages_of(entries, cache, journal, pictures)}
     return Site(entries, pages, drawing, engine, pictures)

@@ -78,13 +78,15 @@ def _script_data(cards: Sequence[Card], filters: Sequence[Filter]) -> str:
     rows: list[list[Any]] = []
     for card in cards:
         about, of = card.about, _words_of(card)
-        rows.append([
-            about.size_bytes,
-            _short(about.typical(RATE)),
-            _short(about.number(SHARE)),
-            *(places[key].get(of[key][0], -1) for key in ("model", "architecture", "verdict")),
-            *([places[key][word] for word in of[key]] for key in ("tag", "recorded")),
-        ])  # fmt: skip
+        rows.append(
+            [
+                about.size_bytes,
+                _short(about.typical(RATE)),
+                _short(about.number(SHARE)),
+                *(places[key].get(of[key][0], -1) for key in ("model", "architecture", "verdict")),
+                *([places[key][word] for word in of[key]] for key in ("tag", "recorded")),
+            ]
+        )
     text = json.dumps(rows, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

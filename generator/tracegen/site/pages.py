@@ -105,9 +105,16 @@ def _versions(entry: Entry) -> Iterator[_Shown]:
     for published in entry.published:
         version, bundle = published.version, published.bundle
         yield _Shown(
-            entry, version.name, version.citation, version.status, bundle.pages, partial(_itself, bundle),
-            published.reason, published.successor, published.received,
-        )  # fmt: skip
+            entry,
+            version.name,
+            version.citation,
+            version.status,
+            bundle.pages,
+            partial(_itself, bundle),
+            published.reason,
+            published.successor,
+            published.received,
+        )
 
 
 def _comparisons(entry: Entry) -> Iterator[_Shown]:

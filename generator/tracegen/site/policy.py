@@ -21,17 +21,19 @@ def with_policy(before: str, after: str) -> str:
     theme = before + after
     hosts = " ".join(dict.fromkeys(("'self'", "file:", *_LOADED.findall(theme))))
     hashes = "".join(f" {hashed(found['code'])}" for found in _INLINE.finditer(theme) if _runs(found["attributes"]))
-    policy = "; ".join((
-        f"default-src {hosts}",
-        f"{SCRIPTS} {hosts}{hashes}",
-        f"style-src {hosts} 'unsafe-inline'",
-        f"img-src {hosts} data: blob:",
-        f"font-src {hosts} data:",
-        f"worker-src {hosts} blob:",
-        "object-src 'none'",
-        "base-uri 'none'",
-        "form-action 'self' file:",
-    ))  # fmt: skip
+    policy = "; ".join(
+        (
+            f"default-src {hosts}",
+            f"{SCRIPTS} {hosts}{hashes}",
+            f"style-src {hosts} 'unsafe-inline'",
+            f"img-src {hosts} data: blob:",
+            f"font-src {hosts} data:",
+            f"worker-src {hosts} blob:",
+            "object-src 'none'",
+            "base-uri 'none'",
+            "form-action 'self' file:",
+        )
+    )
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     return _HEAD.sub(lambda head: f"{head[0]}\n{meta}", before, count=1)
 

@@ -38,7 +38,16 @@ def render() -> str:
     changes = [(since, [e for e in ERRATA if e.since == since]) for since in dict.fromkeys(e.since for e in ERRATA)]
     template = resources.templates("site").get_template("reference.html")
     return template.render(
-        title=TITLE, summary=SUMMARY, tables=tables.TABLES, checks=all_checks(), forbids=forbids, noted=noted,
-        above_times=needs.NOTED_ABOVE_TIMES, changes=changes,
-        kinds=KINDS, states=STATES, memory=MEMORY, units=tables.UNITS,
-    )  # fmt: skip
+        title=TITLE,
+        summary=SUMMARY,
+        tables=tables.TABLES,
+        checks=all_checks(),
+        forbids=forbids,
+        noted=noted,
+        above_times=needs.NOTED_ABOVE_TIMES,
+        changes=changes,
+        kinds=KINDS,
+        states=STATES,
+        memory=MEMORY,
+        units=tables.UNITS,
+    )

@@ -235,6 +235,11 @@ def line(values: Sequence[tuple[float | None, Range | None]]) -> Markup:
         '<svg class="tracegen-line" width="{w}" height="{h}" viewBox="0 0 {w} {h}" aria-hidden="true">'
         '<path d="M0 {base}H{w}"/>{bars}<polyline points="{path}"/><circle cx="{x}" cy="{y}" r="2.5"/></svg>'
     ).format(
-        w=WIDTH, h=HEIGHT, base=HEIGHT - EDGE, path=" ".join(f"{x(i)},{y(value)}" for i, value, _ in known),
-        bars=Markup('<path class="tracegen-bars" d="{}"/>').format(bars) if bars else "", x=x(last), y=y(value),
-    )  # fmt: skip
+        w=WIDTH,
+        h=HEIGHT,
+        base=HEIGHT - EDGE,
+        path=" ".join(f"{x(i)},{y(value)}" for i, value, _ in known),
+        bars=Markup('<path class="tracegen-bars" d="{}"/>').format(bars) if bars else "",
+        x=x(last),
+        y=y(value),
+    )

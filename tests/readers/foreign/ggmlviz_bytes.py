@@ -75,7 +75,9 @@ def two_ops(begin: int, thread: int = 7, graph_pointer: int = 0x1000, backend: i
     """A graph of two operations in numbers of 2026-11, each with a time of its own: 10 and 20 ns of 40."""
     return [
         graph(0, begin, 2, graph_pointer, backend, thread),
-        op(2, begin + 1, "inp_embd", 40, 0x10, thread=thread), op(3, begin + 11, "inp_embd", 40, 0x10, thread=thread),
-        op(2, begin + 12, "ffn_up-0", 29, 0x20, thread=thread), op(3, begin + 32, "ffn_up-0", 29, 0x20, thread=thread),
+        op(2, begin + 1, "inp_embd", 40, 0x10, thread=thread),
+        op(3, begin + 11, "inp_embd", 40, 0x10, thread=thread),
+        op(2, begin + 12, "ffn_up-0", 29, 0x20, thread=thread),
+        op(3, begin + 32, "ffn_up-0", 29, 0x20, thread=thread),
         graph(1, begin + 40, 2, graph_pointer, backend, thread),
-    ]  # fmt: skip
+    ]

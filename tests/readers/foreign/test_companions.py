@@ -29,11 +29,15 @@ def of_json(is_one: Callable[[object], bool], read: Callable[[str, Any], object]
     return read_it
 
 
-MAP = {"model_name": "m", "total_size_bytes": 999, "tensors": [
-    {"name": "blk.0.ffn_up_exps.weight[1]", "offset_start": 64, "size_bytes": 32, "shape": [4, 2]},
-    {"name": "blk.0.ffn_up_exps.weight[0]", "offset_start": 32, "size_bytes": 32, "shape": [4, 2]},
-    {"name": "output.weight", "offset_start": 96, "size_bytes": 16, "shape": [4]},
-]}  # fmt: skip
+MAP = {
+    "model_name": "m",
+    "total_size_bytes": 999,
+    "tensors": [
+        {"name": "blk.0.ffn_up_exps.weight[1]", "offset_start": 64, "size_bytes": 32, "shape": [4, 2]},
+        {"name": "blk.0.ffn_up_exps.weight[0]", "offset_start": 32, "size_bytes": 32, "shape": [4, 2]},
+        {"name": "output.weight", "offset_start": 96, "size_bytes": 16, "shape": [4]},
+    ],
+}
 CSV = b"""free line
 tensor_name,file_offset,size_bytes,layer_id,component_type,n_dims,dim0,dim1,dim2,dim3
 token_embd.weight,0,4096,-1,Token Embeddings,2,32,32,0,0
@@ -44,18 +48,48 @@ LOG = (
     b'"name":"KV "x"","backend":"CPU","usage":2,"layer":65535}\n'
     b'{"timestamp_ms":13.000,"event":"dealloc","buffer_id":18446744073709551615}\n'
 )
-TRACE = {"token_id": 0, "metadata": {}, "entries": [
-    {"entry_id": 0, "timestamp_ns": 5, "token_id": 0, "layer_id": None, "thread_id": 1, "phase": "PROMPT",
-     "operation_type": "GET_ROWS", "dst_name": "inp_embd", "num_sources": 1,
-     "sources": [{"name": "token_embd.weight", "tensor_ptr": "0x10", "size_bytes": 64, "layer_id": None,
-                  "memory_source": "DISK", "disk_offset": 4}], "expert_ids": [3, 1], "num_experts": 2},
-]}  # fmt: skip
-GRAPH = {"token_id": 0, "metadata": {}, "nodes": [
-    {"id": "node_0", "label": "Qcur-0", "operation": "X*Y", "shape": [4, 2], "dtype": "f32"},
-    {"id": "node_1", "label": "Qcur-0", "operation": "reshape(x)", "shape": [2, 2, 2], "dtype": "reshaped"},
-    {"id": "node_2", "label": "blk.0.attn_q.weight", "operation": "CONST", "shape": [4, 4], "dtype": "q8_0"},
-], "edges": [{"source": "node_2", "target": "node_0", "label": "src 0"},
-             {"source": "node_0", "target": "node_1", "label": "src 0"}]}  # fmt: skip
+TRACE = {
+    "token_id": 0,
+    "metadata": {},
+    "entries": [
+        {
+            "entry_id": 0,
+            "timestamp_ns": 5,
+            "token_id": 0,
+            "layer_id": None,
+            "thread_id": 1,
+            "phase": "PROMPT",
+            "operation_type": "GET_ROWS",
+            "dst_name": "inp_embd",
+            "num_sources": 1,
+            "sources": [
+                {
+                    "name": "token_embd.weight",
+                    "tensor_ptr": "0x10",
+                    "size_bytes": 64,
+                    "layer_id": None,
+                    "memory_source": "DISK",
+                    "disk_offset": 4,
+                }
+            ],
+            "expert_ids": [3, 1],
+            "num_experts": 2,
+        },
+    ],
+}
+GRAPH = {
+    "token_id": 0,
+    "metadata": {},
+    "nodes": [
+        {"id": "node_0", "label": "Qcur-0", "operation": "X*Y", "shape": [4, 2], "dtype": "f32"},
+        {"id": "node_1", "label": "Qcur-0", "operation": "reshape(x)", "shape": [2, 2, 2], "dtype": "reshaped"},
+        {"id": "node_2", "label": "blk.0.attn_q.weight", "operation": "CONST", "shape": [4, 4], "dtype": "q8_0"},
+    ],
+    "edges": [
+        {"source": "node_2", "target": "node_0", "label": "src 0"},
+        {"source": "node_0", "target": "node_1", "label": "src 0"},
+    ],
+}
 DOT = b"""digraph G {
   "0x1" [ style = filled; fillcolor = white; shape = record; label="Qcur-0 (view) (f32)|0 [4, 2] | <x>X*Y"; ]
   "0x2" [ style = filled; fillcolor = pink; shape = record; label="<x>blk.0.w (a) (q8_0)|CONST 0 [4, 4]"; ]
@@ -70,7 +104,7 @@ WHOLE: dict[str, tuple[Read, bytes]] = {
     "map": (of_json(memory_map.is_map, memory_map.read_json_map), json.dumps(MAP).encode()),
     "trace": (lambda data: older_json.read_traces({"a.json": data}), json.dumps(TRACE).encode()),
     "graph": (of_json(older_json.is_graph, older_json.read_graph), json.dumps(GRAPH).encode()),
-}  # fmt: skip
+}
 
 
 def refused(kind: str, data: bytes) -> bool:
@@ -105,11 +139,37 @@ def test_random_bytes(kind: str, data: bytes) -> None:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(
-        ["token_id", "entries", "tensors", "total_size_bytes", "nodes", "edges", "timeline", "name", "sources", "id",
-         "shape", "size_bytes", "offset_start", "timestamp_ns", "tensor_ptr", "event", "buffer_id", "timestamp_ms"]
-    ), inner, max_size=6), max_leaves=30,
-)  # fmt: skip
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "token_id",
+                    "entries",
+                    "tensors",
+                    "total_size_bytes",
+                    "nodes",
+                    "edges",
+                    "timeline",
+                    "name",
+                    "sources",
+                    "id",
+                    "shape",
+                    "size_bytes",
+                    "offset_start",
+                    "timestamp_ns",
+                    "tensor_ptr",
+                    "event",
+                    "buffer_id",
+                    "timestamp_ms",
+                ]
+            ),
+            inner,
+            max_size=6,
+        )
+    ),
+    max_leaves=30,
+)
 
 
 @settings(max_examples=300)
@@ -127,8 +187,9 @@ def test_a_dump_has_names_with_parentheses_types_shapes_and_slots() -> None:
     graph = dot.read_dot("a.dot", DOT)
     assert graph.n_nodes == 1 and [node.name for node in graph.nodes] == ["Qcur-0 (view)", "blk.0.w (a)"]
     assert [(node.op, node.dtype, node.shape) for node in graph.nodes] == [
-        ("MUL_MAT", "F32", (4, 2)), ("NONE", "Q8_0", (4, 4)),
-    ]  # fmt: skip
+        ("MUL_MAT", "F32", (4, 2)),
+        ("NONE", "Q8_0", (4, 4)),
+    ]
     assert [dict(of) for of in graph.operands] == [{0: 1, 9: 0}, {}]
 
 

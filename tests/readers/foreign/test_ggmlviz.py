@@ -31,8 +31,13 @@ from tracegen.readers.foreign.trace import ForeignTrace
 EXPECTED: dict[str, dict[str, Any]] = json.loads((SAMPLES / "expected.json").read_text())
 WHOLE = ("01", "02", "03", "06", "07", "10")
 NAMES = (
-    "GRAPH_COMPUTE_BEGIN", "GRAPH_COMPUTE_END", "OP_COMPUTE_BEGIN", "OP_COMPUTE_END", "TENSOR_ALLOC", "TENSOR_FREE",
-)  # fmt: skip
+    "GRAPH_COMPUTE_BEGIN",
+    "GRAPH_COMPUTE_END",
+    "OP_COMPUTE_BEGIN",
+    "OP_COMPUTE_END",
+    "TENSOR_ALLOC",
+    "TENSOR_FREE",
+)
 
 
 def expected(number: str) -> dict[str, Any]:
@@ -66,9 +71,14 @@ def as_event(events: VizEvents, i: int) -> dict[str, Any]:
     """An event in the words of expected.json."""
     kind, label = int(events.type[i]), int(events.label[i])
     event: dict[str, Any] = dict(
-        i=i, off=int(events.offset[i]), type=kind, name=NAMES[kind], ts=int(events.time_ns[i]),
-        tid=int(events.thread[i]), label=events.labels[label] if label >= 0 else None,
-    )  # fmt: skip
+        i=i,
+        off=int(events.offset[i]),
+        type=kind,
+        name=NAMES[kind],
+        ts=int(events.time_ns[i]),
+        tid=int(events.thread[i]),
+        label=events.labels[label] if label >= 0 else None,
+    )
     pointer, backend, size = hex(events.pointer[i]), hex(events.backend[i]), int(events.size[i])
     if kind < 2:
         n_nodes, n_threads = int(events.n_nodes[i]), int(events.n_threads[i])
@@ -104,12 +114,17 @@ def test_nested_graphs_are_those_that_other_decoders_find(number: str) -> None:
     graphs = graph_records(events)
     found = [
         dict(
-            begin_index=begin, end_index=end, depth=depth, n_nodes=int(events.n_nodes[begin]),
-            graph_ptr=hex(events.pointer[begin]), backend_ptr=hex(events.backend[begin]),
-            duration_ns=int(events.time_ns[end] - events.time_ns[begin]))
+            begin_index=begin,
+            end_index=end,
+            depth=depth,
+            n_nodes=int(events.n_nodes[begin]),
+            graph_ptr=hex(events.pointer[begin]),
+            backend_ptr=hex(events.backend[begin]),
+            duration_ns=int(events.time_ns[end] - events.time_ns[begin]),
+        )
         for begin, end, depth in zip(graphs.begin.tolist(), graphs.end.tolist(), graphs.depth.tolist(), strict=True)
         if end >= 0
-    ]  # fmt: skip
+    ]
     assert found == expected(number)["graphs"]
 
 
@@ -289,8 +304,11 @@ def test_a_pointer_that_is_allocated_again_ends_the_buffer_before() -> None:
     trace = read(traced(memory(4, 10, 0xA, 100, "a"), memory(4, 20, 0xA, 50, "b"), memory(5, 30, 0xA, 0)))
     rows = trace.tables["buffers"][["time_ns", "event", "buffer_id", "name", "size_bytes"]]
     assert rows.to_numpy().tolist() == [
-        [10, "alloc", 0, "a", 100], [20, "free", 0, "a", 100], [20, "alloc", 1, "b", 50], [30, "free", 1, "b", 50],
-    ]  # fmt: skip
+        [10, "alloc", 0, "a", 100],
+        [20, "free", 0, "a", 100],
+        [20, "alloc", 1, "b", 50],
+        [30, "free", 1, "b", 50],
+    ]
     assert checks(trace)["buffers_balance"].state == "warning"
     assert trace.tables["passes"].empty and "op_names" not in checks(trace)
 
@@ -302,9 +320,18 @@ def test_the_branch_memory_visualization_is_recognised_by_its_records() -> None:
     trace = read(traced(tensors, buffers[:1], two_ops(10), buffers[1:], others))
     assert trace.facts["dialect"] == "memory-visualization"
     assert trace.facts["counts"] == dict(
-        graph_begin=1, graph_end=1, op_begin=2, op_end=2, tensor_alloc=1, tensor_free=1, buffer_alloc=1, buffer_free=1,
-        barrier=1, thread_begin=1, thread_free=1,
-    )  # fmt: skip
+        graph_begin=1,
+        graph_end=1,
+        op_begin=2,
+        op_end=2,
+        tensor_alloc=1,
+        tensor_free=1,
+        buffer_alloc=1,
+        buffer_free=1,
+        barrier=1,
+        thread_begin=1,
+        thread_free=1,
+    )
     rows = trace.tables["buffers"][["time_ns", "event", "name", "size_bytes"]].to_numpy().tolist()
     assert rows == [[3, "alloc", "CPU", 4096], [90, "free", "CPU", 4096]]
     assert checks(trace)["buffers_whole"].found == "2 events of tensors are left out"

@@ -97,13 +97,16 @@ def test_random_bytes_after_a_header(data: bytes) -> None:
 @given(
     st.lists(
         st.builds(
-            record, st.integers(0, 10), st.sampled_from([0, 1, 2, 5, (1 << 63) - 1]), st.integers(0, 2),
+            record,
+            st.integers(0, 10),
+            st.sampled_from([0, 1, 2, 5, (1 << 63) - 1]),
+            st.integers(0, 2),
             st.lists(st.sampled_from([0, 1, 2, 29]), min_size=32, max_size=32).map(bytes),
             st.sampled_from([None, "", "ffn_up-0", "\0", "é" * 31 + "x"]),
         ),
         max_size=12,
     )
-)  # fmt: skip
+)
 def test_random_records(records: list[bytes]) -> None:
     read(HEADER + b"".join(records))
 

@@ -40,9 +40,16 @@ def as_decoded(trace: OpTrace, i: int) -> Op:
     experts = tuple(trace.experts[at[0]][: trace.n_experts[at[0]]].tolist()) if len(at) else ()
     layer = 65535 if each.claimed_layer is None else each.claimed_layer
     return Op(
-        int(trace.time_ns[i]), int(trace.token[i]), layer, int(trace.thread[i]), OPS.index(each.op),
-        int(trace.phase[i]), each.name, sources, experts,
-    )  # fmt: skip
+        int(trace.time_ns[i]),
+        int(trace.token[i]),
+        layer,
+        int(trace.thread[i]),
+        OPS.index(each.op),
+        int(trace.phase[i]),
+        each.name,
+        sources,
+        experts,
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in SAMPLES if SIZES[name] >= 256])
@@ -75,15 +82,21 @@ def test_the_records_are_those_of_the_exported_json() -> None:
     for i, entry in enumerate(entries):
         each = trace.describe(int(trace.which[i]))
         assert (each.op, each.name, int(trace.time_ns[i])) == (
-            entry["operation_type"], entry["dst_name"], entry["timestamp_ns"],
-        )  # fmt: skip
+            entry["operation_type"],
+            entry["dst_name"],
+            entry["timestamp_ns"],
+        )
         assert each.claimed_layer == entry["layer_id"] and trace.thread[i] == entry["thread_id"]
         assert ("PROMPT", "GENERATE")[trace.phase[i]] == entry["phase"] and trace.token[i] == entry["token_id"]
         for operand, source in zip(each.operands, entry["sources"], strict=True):
             place = source.get("disk_offset", source.get("buffer_id"))
             assert (operand.name, hex(operand.address), operand.size_bytes, operand.memory, operand.place) == (
-                source["name"], source["tensor_ptr"], source["size_bytes"], source["memory_source"].lower(), place,
-            )  # fmt: skip
+                source["name"],
+                source["tensor_ptr"],
+                source["size_bytes"],
+                source["memory_source"].lower(),
+                place,
+            )
 
 
 def test_a_sparse_tail_is_not_read_and_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,12 +25,17 @@ def in_order(rows: Rows, found: Iterable[Access]) -> dict[int, list[Row]]:
             node = rows.nodes[graphs[access.pass_id], access.node]
             of.setdefault(access.pass_id, []).extend(
                 {
-                    "node": access.node, "slot": SLOTS.index(access.slot), "begin": begin + start, "end": end + start,
-                    "file": access.file, "layer": node["layer"], "component": node["component"],
+                    "node": access.node,
+                    "slot": SLOTS.index(access.slot),
+                    "begin": begin + start,
+                    "end": end + start,
+                    "file": access.file,
+                    "layer": node["layer"],
+                    "component": node["component"],
                     "tensor": access.tensor,
                 }
                 for begin, end in access.ranges
-            )  # fmt: skip
+            )
     for used in of.values():
         used.sort(key=lambda one: (one["node"], one["slot"], one["begin"]))
     return of
@@ -60,11 +65,13 @@ def order(rows: Rows, found: Iterable[Access]) -> list[Row]:
         used = of.get(one["pass_id"], [])
         moves = steps(used)
         row = {
-            "pass_id": one["pass_id"], "kind": one["kind"], "n_accesses": len(used),
+            "pass_id": one["pass_id"],
+            "kind": one["kind"],
+            "n_accesses": len(used),
             "touched_bytes": sum(u["end"] - u["begin"] for u in used),
             "distance_bytes": sum(abs(gap) for _, gap, _, _ in moves),
             "n_layers_down": sum(up is not None and up < 0 for *_, up in moves),
-        }  # fmt: skip
+        }
         for kind in ("contiguous", "forward", "backward", "overlapping"):
             row[f"n_{kind}"] = sum(k == kind for k, *_ in moves)
         for tolerance in TOLERANCES:
@@ -88,10 +95,12 @@ def reads(passes: list[Row]) -> list[Row]:
         joined = [row[f"reads_{tolerance}"] for row in passes]
         table.append(
             {
-                "tolerance_bytes": tolerance, "reads": float(median(joined)),
-                "sequential_share": (accesses - sum(joined)) / n_steps, "mean_bytes": touched / sum(joined),
+                "tolerance_bytes": tolerance,
+                "reads": float(median(joined)),
+                "sequential_share": (accesses - sum(joined)) / n_steps,
+                "mean_bytes": touched / sum(joined),
             }
-        )  # fmt: skip
+        )
     return table
 
 
@@ -196,11 +205,15 @@ def what_if(rows: Rows, found: Iterable[Access]) -> list[Row]:
                 last = (pass_id, end)
         table.append(
             {
-                "order": "today", "memory_share": n / 20, "memory_bytes": memory, "reads": reads / len(scored),
-                "read_bytes": n_bytes / len(scored), "time_ns": (reads * 1e5 + n_bytes) / len(scored),
+                "order": "today",
+                "memory_share": n / 20,
+                "memory_bytes": memory,
+                "reads": reads / len(scored),
+                "read_bytes": n_bytes / len(scored),
+                "time_ns": (reads * 1e5 + n_bytes) / len(scored),
                 "sequential_share": sum(joined) / len(joined) if joined else None,
             }
-        )  # fmt: skip
+        )
     return table
 
 

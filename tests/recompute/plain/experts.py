@@ -38,10 +38,12 @@ def counts(rows: Rows) -> list[Row]:
         for expert in range(size):
             table.append(
                 {
-                    "layer": layer, "expert": expert, "n_tokens": chosen.count(expert),
+                    "layer": layer,
+                    "expert": expert,
+                    "n_tokens": chosen.count(expert),
                     "n_tokens_if_even": len(chosen) / size,
                 }
-            )  # fmt: skip
+            )
     return table
 
 
@@ -58,10 +60,15 @@ def ranked(rows: Rows) -> list[Row]:
             sofar += row["n_tokens"]
             table.append(
                 {
-                    "layer": layer, "place": place, "expert": row["expert"], "n_tokens": row["n_tokens"],
-                    "share": row["n_tokens"] / total, "covered": sofar / total, "even": 1 / len(of),
+                    "layer": layer,
+                    "place": place,
+                    "expert": row["expert"],
+                    "n_tokens": row["n_tokens"],
+                    "share": row["n_tokens"] / total,
+                    "covered": sofar / total,
+                    "even": 1 / len(of),
                 }
-            )  # fmt: skip
+            )
     return table
 
 
@@ -77,10 +84,14 @@ def layers(rows: Rows) -> list[Row]:
         n = [row["n_tokens"] for row in of]
         mean = sum(n) / len(n)
         row = {
-            "layer": layer, "n_experts": len(n), "n_choices": sum(n), "most_chosen": of[0]["expert"],
-            "most_share": n[0] / sum(n), "n_never": n.count(0),
+            "layer": layer,
+            "n_experts": len(n),
+            "n_choices": sum(n),
+            "most_chosen": of[0]["expert"],
+            "most_share": n[0] / sum(n),
+            "n_never": n.count(0),
             "unevenness": sqrt(sum((one - mean) ** 2 for one in n) / len(n)) / mean,
-        }  # fmt: skip
+        }
         for percent in (50, 80, 95):
             taken = 0
             while sum(n[:taken]) * 100 < percent * sum(n):
@@ -113,10 +124,14 @@ def reuse(rows: Rows) -> list[Row]:
         if n_tokens:
             table.append(
                 {
-                    "layer": layer, "n_tokens": n_tokens, "n_choices": n_choices, "n_again": n_again,
-                    "share": n_again / n_choices, "even": likely / n_choices,
+                    "layer": layer,
+                    "n_tokens": n_tokens,
+                    "n_choices": n_choices,
+                    "n_again": n_again,
+                    "share": n_again / n_choices,
+                    "even": likely / n_choices,
                 }
-            )  # fmt: skip
+            )
     return table
 
 
@@ -137,10 +152,14 @@ def strength(rows: Rows) -> list[Row]:
             of = [token[place - 1] for token in weights if place <= len(token)]
             table.append(
                 {
-                    "layer": layer, "place": place, "n": len(of), "mean": sum(of) / len(of), "lowest": min(of),
+                    "layer": layer,
+                    "place": place,
+                    "n": len(of),
+                    "mean": sum(of) / len(of),
+                    "lowest": min(of),
                     "highest": max(of),
                 }
-            )  # fmt: skip
+            )
     return table
 
 
@@ -185,12 +204,18 @@ def balance(rows: Rows) -> list[Row]:
             differences = sum(abs(a - b) for a in n for b in n)
             table.append(
                 {
-                    "phase": phase, "layer": layer, "n_layers": 1, "n_rows": len(tokens), "n_experts": size,
-                    "n_chosen": len(tokens[0]), "n_used": len(shares),
+                    "phase": phase,
+                    "layer": layer,
+                    "n_layers": 1,
+                    "n_rows": len(tokens),
+                    "n_experts": size,
+                    "n_chosen": len(tokens[0]),
+                    "n_used": len(shares),
                     "entropy": -sum(share * log2(share) for share in shares) / log2(size),
-                    "gini": differences / (2 * size * len(chosen)), "largest": max(n) * size / len(chosen),
+                    "gini": differences / (2 * size * len(chosen)),
+                    "largest": max(n) * size / len(chosen),
                 }
-            )  # fmt: skip
+            )
     return table
 
 
@@ -251,13 +276,16 @@ def used(rows: Rows) -> list[Row]:
             if tensor["n_experts"] and of:
                 table.append(
                     {
-                        "phase": "generate" if number is None else "prompt", "pass_id": number,
-                        "layer": tensor["layer"], "tensor": tensor["name"],
+                        "phase": "generate" if number is None else "prompt",
+                        "pass_id": number,
+                        "layer": tensor["layer"],
+                        "tensor": tensor["name"],
                         "n_rows": len({(row["pass_id"], row["row"]) for row in of}),
-                        "n_used": len({row["expert"] for row in of}), "n_experts": tensor["n_experts"],
+                        "n_used": len({row["expert"] for row in of}),
+                        "n_experts": tensor["n_experts"],
                         "if_even": at_random(of, tensor["n_experts"]),
                     }
-                )  # fmt: skip
+                )
     return table
 
 

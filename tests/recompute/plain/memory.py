@@ -63,12 +63,18 @@ def heatmap(
         for begin, end in cells:
             touched = sum(within(pass_id, False, begin, end) for pass_id in together)
             if touched:
-                drawn.append({
-                    "pass_id": together[0], "n_passes": len(together), "begin": begin, "end": end,
-                    "size_bytes": end - begin, "touched_bytes": touched,
-                    "copied_bytes": sum(within(pass_id, True, begin, end) for pass_id in together),
-                    "share": touched / ((end - begin) * len(together)),
-                })  # fmt: skip
+                drawn.append(
+                    {
+                        "pass_id": together[0],
+                        "n_passes": len(together),
+                        "begin": begin,
+                        "end": end,
+                        "size_bytes": end - begin,
+                        "touched_bytes": touched,
+                        "copied_bytes": sum(within(pass_id, True, begin, end) for pass_id in together),
+                        "share": touched / ((end - begin) * len(together)),
+                    }
+                )
     return drawn
 
 

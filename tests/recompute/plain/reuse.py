@@ -23,11 +23,14 @@ def working_set(rows: Rows, found: Iterable[Access], passes: list[int]) -> list[
         new = [len(touched[i] - set.union(*touched[i - length : i])) for i in range(length, n)]
         table.append(
             {
-                "n_passes": length, "n_windows": len(windows), "bytes": size * sum(windows) / len(windows),
-                "least_bytes": size * min(windows), "most_bytes": size * max(windows),
+                "n_passes": length,
+                "n_windows": len(windows),
+                "bytes": size * sum(windows) / len(windows),
+                "least_bytes": size * min(windows),
+                "most_bytes": size * max(windows),
                 "new_bytes": size * sum(new) / len(new) if new else None,
             }
-        )  # fmt: skip
+        )
     return table
 
 
@@ -80,12 +83,19 @@ def reuse(rows: Rows, found: list[Access]) -> list[Row]:
         )
     return [
         {
-            "kind": kind, "n_items": n, "n_again": len(passes), "passes_50": _within(passes, 0.5),
-            "passes_90": _within(passes, 0.9), "lru_bytes_50": _within(lru, 0.5), "lru_bytes_90": _within(lru, 0.9),
-            "lru_bytes_99": _within(lru, 0.99), "sampled": 1, "error": 0,
+            "kind": kind,
+            "n_items": n,
+            "n_again": len(passes),
+            "passes_50": _within(passes, 0.5),
+            "passes_90": _within(passes, 0.9),
+            "lru_bytes_50": _within(lru, 0.5),
+            "lru_bytes_90": _within(lru, 0.9),
+            "lru_bytes_99": _within(lru, 0.99),
+            "sampled": 1,
+            "error": 0,
         }
         for kind, (n, passes, lru) in kinds.items()
-    ]  # fmt: skip
+    ]
 
 
 def _again(

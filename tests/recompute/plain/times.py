@@ -205,10 +205,14 @@ def segments(rows: Rows, one: Row) -> list[Row]:
                 if span[name]:
                     table.append(
                         {
-                            "thread": span["thread"], "begin_ns": at, "end_ns": at + span[name], "state": state,
-                            "node": node, "component": rows.nodes[one["graph"], node]["component"],
+                            "thread": span["thread"],
+                            "begin_ns": at,
+                            "end_ns": at + span[name],
+                            "state": state,
+                            "node": node,
+                            "component": rows.nodes[one["graph"], node]["component"],
                         }
-                    )  # fmt: skip
+                    )
                 at += span[name]
     return table
 

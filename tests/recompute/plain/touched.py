@@ -53,9 +53,16 @@ def accesses(rows: Rows, passes: Iterable[Row]) -> Iterator[Access]:
                 if file is not None and not contiguous(rows.nodes[graph, source]):
                     raise ValueError(f"{rows.nodes[graph, source]['name']}: not contiguous in its file")
                 yield Access(
-                    one["pass_id"], node, slot, place["memory"], n_bytes, place["tensor"], file, place["buffer_id"],
+                    one["pass_id"],
+                    node,
+                    slot,
+                    place["memory"],
+                    n_bytes,
+                    place["tensor"],
+                    file,
+                    place["buffer_id"],
                     tuple(r for r in ranges if r[0] < r[1]),
-                )  # fmt: skip
+                )
 
 
 def used(rows: Rows, one: Row, op: Row, slot: str) -> tuple[list[Range], int]:

@@ -147,9 +147,7 @@ def _table(widths: Sequence[float]) -> str:
 def _channels(of: Ranked, x: Places, depth: int) -> list[list[_Run]]:
     """The runs below each rank, with their tracks."""
     ranks, reach = of.ranks, of.reach
-    runs = {
-        (rank, name): _Run(name, x[rank, name]) for name in of.boxes for rank in range(ranks[name], reach[name])
-    }  # fmt: skip
+    runs = {(rank, name): _Run(name, x[rank, name]) for name in of.boxes for rank in range(ranks[name], reach[name])}
     for (rank, name), run in runs.items():
         if reach[name] > rank + 1:
             run.ends.append((x[rank + 1, name], None))
@@ -193,7 +191,7 @@ def _assign_tracks(runs: list[_Run]) -> None:
     above = {
         id(run): [o for o in runs if o is not run and any(abs(o.x - x) < ENTRY / 2 for x, _ in run.ends)]
         for run in runs
-    }  # fmt: skip
+    }
     waiting, placed = sorted(runs, key=lambda run: run.span), list[_Run]()
     while waiting:
         free = (run for run in waiting if all(o in placed for o in above[id(run)]))

@@ -92,10 +92,23 @@ def command(
             raise SettingsError(f"--{option.replace('_', '-')}: is {size}; must be {KEYS[option].allowed}")
     _check_control(control, cold, interactive=interactive)
     observation = Observation(
-        check_name(name), program, question, after, for_s, passes, limit,
-        private or privacy.asked_for(EXPERIMENTS / name), interactive, attach, faults, disk, mlock_gb,
-        memory_limit_gb, cold, control,
-    )  # fmt: skip
+        check_name(name),
+        program,
+        question,
+        after,
+        for_s,
+        passes,
+        limit,
+        private or privacy.asked_for(EXPERIMENTS / name),
+        interactive,
+        attach,
+        faults,
+        disk,
+        mlock_gb,
+        memory_limit_gb,
+        cold,
+        control,
+    )
     refuse_same_name(EXPERIMENTS / observation.name)
     if (EXPERIMENTS / observation.name / "experiment.toml").is_file():
         print(f"{EXPERIMENTS / observation.name} has an experiment.toml; this run is stored beside the runs of it")

@@ -185,10 +185,12 @@ def _write(source: Original, plan: Layout, model: Path, out: Path, force: bool) 
     progress = Progress()
     progress.step(f"write {visible(out.name)}")
     write_reordered(
-        source, plan, out,
+        source,
+        plan,
+        out,
         progress=lambda done, total: progress.update(done, total, BYTES),
         before_placing=lambda: _refuse_place(model, out, force),
-    )  # fmt: skip
+    )
     progress.done()
 
 

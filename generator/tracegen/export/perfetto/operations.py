@@ -97,10 +97,12 @@ class Operations:
         tracks = [
             self._tracks.place(
                 self._label(*one[["context", "thread"]].iloc[0]),
-                one["begin_ns"].to_numpy(), one["until"].to_numpy(), thread=bool(one["thread"].iloc[0] != _WHOLE),
+                one["begin_ns"].to_numpy(),
+                one["until"].to_numpy(),
+                thread=bool(one["thread"].iloc[0] != _WHOLE),
             )
             for _, one in outer.groupby(pool[order])
-        ]  # fmt: skip
+        ]
         outer["track"] = np.concatenate([np.zeros(0, np.int64), *tracks])
         return outer.sort_values("track", kind="stable", ignore_index=True)
 

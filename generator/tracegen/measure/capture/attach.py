@@ -17,8 +17,16 @@ from tracegen.storing.resources import folder as resource_folder
 LIBRARY = "libtensor-trace.so"
 _PARTS = ("include/*.h", "core/*.h", "core/*.c", "ggml/*.h", "ggml/*.c", "attach/*.h", "attach/*.c")
 _FLAGS = (
-    "-shared", "-fPIC", "-O2", "-g", "-std=c11", "-D_GNU_SOURCE", "-DTT_ATTACH", "-fvisibility=hidden", "-pthread",
-)  # fmt: skip
+    "-shared",
+    "-fPIC",
+    "-O2",
+    "-g",
+    "-std=c11",
+    "-D_GNU_SOURCE",
+    "-DTT_ATTACH",
+    "-fvisibility=hidden",
+    "-pthread",
+)
 
 
 def ensure_attach(progress: Progress) -> Path:

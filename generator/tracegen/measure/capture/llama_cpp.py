@@ -232,8 +232,18 @@ def configure(build: Build, progress: Progress) -> None:
     if not any(map(shutil.which, ("c++", "g++", "clang++"))):
         raise EnvironmentFailure("no C++ compiler found; on Debian: apt install g++")
     launcher = shutil.which("ccache")
-    command = [cmake, "-S", str(build.source), "-B", str(build.folder / build.subfolder), "-G", "Ninja",
-               f"-DCMAKE_MAKE_PROGRAM={ninja}", *FLAGS, *((TRACED,) if build.traced else ())]  # fmt: skip
+    command = [
+        cmake,
+        "-S",
+        str(build.source),
+        "-B",
+        str(build.folder / build.subfolder),
+        "-G",
+        "Ninja",
+        f"-DCMAKE_MAKE_PROGRAM={ninja}",
+        *FLAGS,
+        *((TRACED,) if build.traced else ()),
+    ]
     command += build.options
     if launcher:
         command += [f"-DCMAKE_{language}_COMPILER_LAUNCHER={launcher}" for language in ("C", "CXX")]

@@ -43,9 +43,13 @@ def command_for(experiment: Experiment, program: Path, model: Path, *, has_load_
 def environment_for(experiment: Experiment, trace: Path, **more: object) -> dict[str, str]:
     """The environment that measures an experiment; `more` settings of the tracer belong to the place of this run."""
     return tracer_environment(
-        trace, experiment.max_trace_bytes, experiment.records_faults,
-        PREFAULT=int(experiment.prefault), RESIDENCY=int(experiment.residency), **more,
-    )  # fmt: skip
+        trace,
+        experiment.max_trace_bytes,
+        experiment.records_faults,
+        PREFAULT=int(experiment.prefault),
+        RESIDENCY=int(experiment.residency),
+        **more,
+    )
 
 
 def untraced_environment(experiment: Experiment) -> dict[str, str]:
@@ -83,9 +87,24 @@ def timings_in(log: str) -> dict[str, float | int | None]:
 def settings_of(experiment: Experiment) -> Mapping[str, object]:
     """The settings as used in a run, for run.json."""
     names = (
-        "question", "model", "tokens", "seed", "threads", "context", "ubatch", "warmup", "repack", "mmap",
-        "flash_attention", "page_cache", "residency", "private", "repeat", "timeout_s", "max_trace_bytes",
-    )  # fmt: skip
+        "question",
+        "model",
+        "tokens",
+        "seed",
+        "threads",
+        "context",
+        "ubatch",
+        "warmup",
+        "repack",
+        "mmap",
+        "flash_attention",
+        "page_cache",
+        "residency",
+        "private",
+        "repeat",
+        "timeout_s",
+        "max_trace_bytes",
+    )
     return {
         **{name: getattr(experiment, name) for name in names},
         "flags": list(experiment.flags),

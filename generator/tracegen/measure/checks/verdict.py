@@ -36,13 +36,28 @@ def checks_of(evidence: Evidence) -> tuple[Check, ...]:
 def all_checks() -> tuple[Check, ...]:
     """All checks of a run without any record: the reference page takes their keys, titles and limits."""
     counts = (
-        "dropped", "skipped_passes", "unsealed_chunks", "open_computes", "not_monotone", "zero_records",
-        "clock_uneven_ns", "n_ops_short_of_threads", "n_segments", "n_misnamed", "requests_lost", "faults_lost",
+        "dropped",
+        "skipped_passes",
+        "unsealed_chunks",
+        "open_computes",
+        "not_monotone",
+        "zero_records",
+        "clock_uneven_ns",
+        "n_ops_short_of_threads",
+        "n_segments",
+        "n_misnamed",
+        "requests_lost",
+        "faults_lost",
         "threads_without_faults",
-    )  # fmt: skip
+    )
     unknown = (
-        "processors_allowed", "faults_refused", "requests_refused", "requests_unplaced", "dropped_why", "clock",
-    )  # fmt: skip
+        "processors_allowed",
+        "faults_refused",
+        "requests_refused",
+        "requests_unplaced",
+        "dropped_why",
+        "clock",
+    )
     trace: dict[str, Any] = {**dict.fromkeys(counts, 0), **dict.fromkeys(unknown)}
     trace |= {"hook_ns": {}, "copy_ns": {}, "hooks_inside": True, "run_id": "", "ended": False}
     trace |= {"faults_recorded": True, "requests_recorded": True}
@@ -319,11 +334,34 @@ def _kinds(e: Evidence) -> Check:
 
 
 _CHECKS = (
-    _complete, _dropped, _one_run, _zero, _monotone, _even, _nodes, _threads, _kinds, _passes, _tokens,
-    _asked, _layers, _first_op, _op_mix, _offsets, _tiles, _untouched, _buffers, *disk.CHECKS, *requests.CHECKS,
-    times.parts, times.cost, observer,
-    times.interference, times.stopped, times.skew,
-)  # fmt: skip
+    _complete,
+    _dropped,
+    _one_run,
+    _zero,
+    _monotone,
+    _even,
+    _nodes,
+    _threads,
+    _kinds,
+    _passes,
+    _tokens,
+    _asked,
+    _layers,
+    _first_op,
+    _op_mix,
+    _offsets,
+    _tiles,
+    _untouched,
+    _buffers,
+    *disk.CHECKS,
+    *requests.CHECKS,
+    times.parts,
+    times.cost,
+    observer,
+    times.interference,
+    times.stopped,
+    times.skew,
+)
 
 _OF_TABLES = (_layers, _op_mix, _untouched, times.skew)  # those that tables of any origin allow
 

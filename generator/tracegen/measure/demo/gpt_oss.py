@@ -29,9 +29,19 @@ _HEADER = 1 << 20  # bytes at most, without tokens
 
 
 def gpt_oss(
-    *, n_layers: int, embd: int, heads: int, kv_heads: int, head: int, ff: int, n_experts: int, n_used: int,
-    window: int, n_vocab: int, context: int,
-) -> Architecture:  # fmt: skip
+    *,
+    n_layers: int,
+    embd: int,
+    heads: int,
+    kv_heads: int,
+    head: int,
+    ff: int,
+    n_experts: int,
+    n_used: int,
+    window: int,
+    n_vocab: int,
+    context: int,
+) -> Architecture:
     """The architecture with attention sinks, a sliding window and no dense layers; `head` is the length of a head."""
     layer = (
         *norms(embd, "attn_norm", "post_attention_norm"),
@@ -57,9 +67,18 @@ def gpt_oss(
 def of_width(width: int, n_layers: int = N_LAYERS) -> Architecture:
     """gpt-oss-20b with another width, with a vocabulary in proportion, and with as many layers."""
     return gpt_oss(
-        n_layers=n_layers, embd=width, heads=64, kv_heads=8, head=64, ff=width, n_experts=32, n_used=4, window=128,
-        n_vocab=_N_VOCAB * width // _WIDTH // _TOKENS * _TOKENS, context=131_072,
-    )  # fmt: skip
+        n_layers=n_layers,
+        embd=width,
+        heads=64,
+        kv_heads=8,
+        head=64,
+        ff=width,
+        n_experts=32,
+        n_used=4,
+        window=128,
+        n_vocab=_N_VOCAB * width // _WIDTH // _TOKENS * _TOKENS,
+        context=131_072,
+    )
 
 
 def of_size(size_bytes: float, n_layers: int = N_LAYERS) -> Architecture:

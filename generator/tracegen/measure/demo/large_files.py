@@ -24,9 +24,15 @@ PIECE = 16 << 20  # bytes of a tensor that are in memory at a time, at most
 
 # where the scales (f16) of a block lie, in bytes; the block of MXFP4 begins with an exponent instead
 _SCALES = {
-    "Q4_0": (0,), "Q8_0": (0,), "Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,),
+    "Q4_0": (0,),
+    "Q8_0": (0,),
+    "Q2_K": (80, 82),
+    "Q3_K": (108,),
+    "Q4_K": (0, 2),
+    "Q5_K": (0, 2),
+    "Q6_K": (208,),
     "MXFP4": (),
-}  # fmt: skip
+}
 _LARGEST = 0.1  # of floats
 _EXPONENT = 127 - 6  # of MXFP4 blocks: values of at most 6 / 64
 

@@ -24,9 +24,21 @@ from tracegen.storing.resources import package_version
 
 DESCRIBED = ("architecture", "name", "n_layers", "n_experts", "n_experts_used", "random_weights", "metadata")
 MODEL_FACTS = (
-    "file", "sha256", "architecture", "name", "size_bytes", "n_files", "n_tensors", "n_layers", "n_experts",
-    "n_experts_used", "random_weights", "origin", "licence", "metadata",
-)  # fmt: skip
+    "file",
+    "sha256",
+    "architecture",
+    "name",
+    "size_bytes",
+    "n_files",
+    "n_tensors",
+    "n_layers",
+    "n_experts",
+    "n_experts_used",
+    "random_weights",
+    "origin",
+    "licence",
+    "metadata",
+)
 
 
 @dataclass(frozen=True)
@@ -162,13 +174,36 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
             **{
                 name: facts[name]
                 for name in (
-                    "reader", "run_id", "n_segments", "bytes", "events", "records", "dropped", "dropped_why",
-                    "unsealed_chunks", "skipped_passes", "environment", "environment_unnamed", "clock", "clock_why",
+                    "reader",
+                    "run_id",
+                    "n_segments",
+                    "bytes",
+                    "events",
+                    "records",
+                    "dropped",
+                    "dropped_why",
+                    "unsealed_chunks",
+                    "skipped_passes",
+                    "environment",
+                    "environment_unnamed",
+                    "clock",
+                    "clock_why",
                     "clock_anchor",
-                    "mapped_files", "n_weights", "n_weights_mapped", "attached", "faults_recorded", "faults_refused",
-                    "device_refused", "cache_refused", "own_page_bytes",
-                    "requests_recorded", "requests_refused", "requests_lost", "requests_unplaced",
-                    "requests_elsewhere", "requests_elsewhere_bytes",
+                    "mapped_files",
+                    "n_weights",
+                    "n_weights_mapped",
+                    "attached",
+                    "faults_recorded",
+                    "faults_refused",
+                    "device_refused",
+                    "cache_refused",
+                    "own_page_bytes",
+                    "requests_recorded",
+                    "requests_refused",
+                    "requests_lost",
+                    "requests_unplaced",
+                    "requests_elsewhere",
+                    "requests_elsewhere_bytes",
                 )
             },
             **{
@@ -180,7 +215,7 @@ def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float
         },
         "versions": versions(),
         "source": _source(),
-    }  # fmt: skip
+    }
 
 
 def versions() -> dict[str, str]:

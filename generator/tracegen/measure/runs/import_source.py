@@ -71,9 +71,13 @@ def found_in(
     chosen = model or (models[0] if len(models) == 1 else None)
     kept, left = _one_each([found for found in beside if found.role != "gguf"])
     return Import(
-        wanted[0], tuple(traces[wanted[0]]), tuple(kept), (*ignored, *left),
-        read_model(chosen, progress) if chosen is not None else None, op_table,
-    )  # fmt: skip
+        wanted[0],
+        tuple(traces[wanted[0]]),
+        tuple(kept),
+        (*ignored, *left),
+        read_model(chosen, progress) if chosen is not None else None,
+        op_table,
+    )
 
 
 def _one_each(beside: Sequence[Found]) -> tuple[list[Found], list[str]]:

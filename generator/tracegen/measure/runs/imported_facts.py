@@ -20,11 +20,13 @@ def model_document(model: Model | None) -> dict[str, Any] | None:
     if model is None:
         return None
     return {
-        "file": str(model.paths[0]), **described(model),
-        "data_begin": list(model.data_begin), "alignment": list(model.alignment),
+        "file": str(model.paths[0]),
+        **described(model),
+        "data_begin": list(model.data_begin),
+        "alignment": list(model.alignment),
         "files": documents.parse_json(model.files.to_json(orient="records"), "a table"),
         "tensors": documents.parse_json(model.tensors.to_json(orient="records"), "a table"),
-    }  # fmt: skip
+    }
 
 
 def model_of(document: Mapping[str, Any] | None) -> Model | None:
@@ -32,10 +34,13 @@ def model_of(document: Mapping[str, Any] | None) -> Model | None:
     if document is None:
         return None
     return Model(
-        paths=(Path(document["file"]),), files=frame("files", document["files"]),
-        tensors=frame("tensors", document["tensors"]), data_begin=tuple(document["data_begin"]),
-        alignment=tuple(document["alignment"]), **{name: document[name] for name in DESCRIBED},
-    )  # fmt: skip
+        paths=(Path(document["file"]),),
+        files=frame("files", document["files"]),
+        tensors=frame("tensors", document["tensors"]),
+        data_begin=tuple(document["data_begin"]),
+        alignment=tuple(document["alignment"]),
+        **{name: document[name] for name in DESCRIBED},
+    )
 
 
 def experts_of(trace: ForeignTrace) -> int | None:
@@ -59,9 +64,14 @@ def facts_of(
         known["n_experts"] = known["n_experts"] or experts_of(trace)
     return {
         "imported": {
-            "format": trace.format, "identity": document["identity"], "op_table": document["op_table"],
-            "files": document["files"], "left_out": [], **trace.facts,
-            "routing": bool(len(trace.tables["routing"])), "spans": False,
+            "format": trace.format,
+            "identity": document["identity"],
+            "op_table": document["op_table"],
+            "files": document["files"],
+            "left_out": [],
+            **trace.facts,
+            "routing": bool(len(trace.tables["routing"])),
+            "spans": False,
         },
         "settings": {},
         "command": [],
@@ -75,4 +85,4 @@ def facts_of(
         "versions": versions(),
         "source": {},
         "stages": [],
-    }  # fmt: skip
+    }

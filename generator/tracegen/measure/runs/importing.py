@@ -35,13 +35,32 @@ from tracegen.storing.progress import Progress
 IMPORT_FILE = "import.json"
 _MODEL = {
     shapes.NEEDED: (
-        "file", "files", "tensors", "metadata", "data_begin", "alignment", "architecture", "name", "n_layers",
-        "n_experts", "n_experts_used", "random_weights",
+        "file",
+        "files",
+        "tensors",
+        "metadata",
+        "data_begin",
+        "alignment",
+        "architecture",
+        "name",
+        "n_layers",
+        "n_experts",
+        "n_experts_used",
+        "random_weights",
     ),
-    "file": str, "files": [{}], "tensors": [{}], "metadata": {},
-    "data_begin": [int], "alignment": [int], "architecture": shapes.TEXT, "name": shapes.TEXT,
-    "n_layers": shapes.COUNT, "n_experts": shapes.COUNT, "n_experts_used": shapes.COUNT, "random_weights": shapes.FLAG,
-}  # fmt: skip
+    "file": str,
+    "files": [{}],
+    "tensors": [{}],
+    "metadata": {},
+    "data_begin": [int],
+    "alignment": [int],
+    "architecture": shapes.TEXT,
+    "name": shapes.TEXT,
+    "n_layers": shapes.COUNT,
+    "n_experts": shapes.COUNT,
+    "n_experts_used": shapes.COUNT,
+    "random_weights": shapes.FLAG,
+}
 _KEPT: Mapping[str, Any] = {
     shapes.NEEDED: ("files", "model", "role", "op_table"),
     "files": [{shapes.NEEDED: ("name", "role"), "name": str, "role": str}],
@@ -87,9 +106,13 @@ def _import_run(name: str, folder: Path, wanted: Import, progress: Progress, has
                 return known, True
             progress.step("check and store")
             document = {
-                "schema": store.SCHEMA, "identity": identity, "role": wanted.role, "op_table": wanted.op_table,
-                "files": entries, "model": model_document(wanted.model),
-            }  # fmt: skip
+                "schema": store.SCHEMA,
+                "identity": identity,
+                "role": wanted.role,
+                "op_table": wanted.op_table,
+                "files": entries,
+                "model": model_document(wanted.model),
+            }
             store.write_text(part / "raw" / IMPORT_FILE, json.dumps(document, indent=1) + "\n")
             store.write_tables(part / "tables", trace.tables, VERSION)
             checks = _checks(trace, wanted.model)
@@ -154,9 +177,12 @@ def _known(runs: Path, identity: str) -> Run | None:
 
 def _checks(trace: ForeignTrace, model: Model | None) -> tuple[Check, ...]:
     evidence = Evidence(
-        tables=trace.tables, trace={}, timings={}, n_layers=model.n_layers if model else None,
+        tables=trace.tables,
+        trace={},
+        timings={},
+        n_layers=model.n_layers if model else None,
         n_experts=model.n_experts if model else experts_of(trace) or _seen_experts(trace),
-    )  # fmt: skip
+    )
     return checks_of_import(evidence, trace.checks)
 
 

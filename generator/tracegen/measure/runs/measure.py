@@ -94,8 +94,10 @@ def measure(
             control = Control(
                 conditions=lambda lifted: _conditions(experiment, command, model.paths, locked, lifted=lifted),
                 run=lambda pressure, log: _untraced(experiment, command, pressure, log),
-                paths=model.paths, folder=raw, stages=stages,
-            )  # fmt: skip
+                paths=model.paths,
+                folder=raw,
+                stages=stages,
+            )
             before, after = shares(experiment.controls, repetition, slot)
             control.repeat(before)
             stages.begin("capture")
@@ -166,9 +168,13 @@ def _refuse_parts(path: Path, model: Model) -> None:
 
 @contextmanager
 def _conditions(
-    experiment: Experiment, command: Sequence[str], paths: Sequence[Path], locked: Locked | None, *,
+    experiment: Experiment,
+    command: Sequence[str],
+    paths: Sequence[Path],
+    locked: Locked | None,
+    *,
     lifted: bool = False,
-) -> Iterator[Pressure]:  # fmt: skip
+) -> Iterator[Pressure]:
     """During the block, the limit and the page cache of the experiment; `lifted`: without the limit of memory."""
     with under_pressure(locked, experiment.memory_limit_gb, lifted=lifted) as pressure:
         fetch_code(Path(command[0]))
@@ -177,9 +183,13 @@ def _conditions(
 
 
 def _capture(
-    experiment: Experiment, command: tuple[str, ...], raw: Path, paths: Sequence[Path], locked: Locked | None,
+    experiment: Experiment,
+    command: tuple[str, ...],
+    raw: Path,
+    paths: Sequence[Path],
+    locked: Locked | None,
     control: Control,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Run llama.cpp with the tracer on; return the conditions that held.
 
     Raises, with the last lines of its log, SettingsError when it exits with an error (it refused model or settings),
@@ -193,11 +203,14 @@ def _capture(
     ):
         before, meter = cached_bytes(paths), Meter.start(paths)
         ended = run_program(
-            command, stdout=out, stderr=err,
+            command,
+            stdout=out,
+            stderr=err,
             environment=environment_for(experiment, (raw / "trace").resolve(), **pages, **pressure.tracer),
-            timeout_s=experiment.timeout_s, before=before_start(experiment, pressure),
+            timeout_s=experiment.timeout_s,
+            before=before_start(experiment, pressure),
             watch=requests.drain if requests else None,
-        )  # fmt: skip
+        )
         log = err.read_text(encoding="utf-8", errors="replace")
         control.traced = meter.stop(ended, log, pressure.limit.read if pressure.limit else None)
         pressed, why = pressure.facts(), pressure.cause(ended.status) or ended.ending
@@ -214,6 +227,10 @@ def _capture(
 def _untraced(experiment: Experiment, command: tuple[str, ...], pressure: Pressure, log: Path) -> Completed:
     """Run llama.cpp with the tracer off; what it prints goes into `log`."""
     return run_program(
-        command, stdout=log, stderr=log, environment=untraced_environment(experiment),
-        timeout_s=experiment.timeout_s, before=before_start(experiment, pressure),
-    )  # fmt: skip
+        command,
+        stdout=log,
+        stderr=log,
+        environment=untraced_environment(experiment),
+        timeout_s=experiment.timeout_s,
+        before=before_start(experiment, pressure),
+    )

@@ -101,8 +101,10 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
             control = Control(
                 conditions=lambda lifted: _conditions(observation, code, locked, lifted=lifted),
                 run=lambda pressure, log: _untraced(command, pressure, log),
-                paths=observation.cold, folder=raw, stages=stages,
-            )  # fmt: skip
+                paths=observation.cold,
+                folder=raw,
+                stages=stages,
+            )
             stages.begin("capture")
             progress.done()  # end the line, as the program now prints its own output
             with (
@@ -209,9 +211,13 @@ def _run(
     trace = raw / "trace"
     with noticed_interrupts(ctrl_c_is_the_programs=observation.interactive) as interrupts:
         child = Beside(
-            command, stdout=raw / "stdout.txt", stderr=raw / "stderr.txt",
-            environment=environment, interactive=observation.interactive, before=pressure.before,
-        )  # fmt: skip
+            command,
+            stdout=raw / "stdout.txt",
+            stderr=raw / "stderr.txt",
+            environment=environment,
+            interactive=observation.interactive,
+            before=pressure.before,
+        )
         try:
             while (ended := child.wait(0.1)) is None:
                 if requests:

@@ -30,9 +30,13 @@ from tracegen.storing.progress import Progress
 
 _LEAST_ROOM = 64 << 10  # bytes that the tracer's first files need; with less, the program's output is lost too
 _MODELS: Mapping[str, Any] = {
-    shapes.NEEDED: ("files", "tensors"), "models": [{"metadata": {}}], "loads": {shapes.ANY: int},
-    "data_begin": [int], "files": [{}], "tensors": [{}],
-}  # fmt: skip
+    shapes.NEEDED: ("files", "tensors"),
+    "models": [{"metadata": {}}],
+    "loads": {shapes.ANY: int},
+    "data_begin": [int],
+    "files": [{}],
+    "tensors": [{}],
+}
 
 
 class Stages:

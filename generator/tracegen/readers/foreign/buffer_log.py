@@ -84,9 +84,11 @@ def _event(where: str, time: str, event: str, numbers: dict[str, int], texts: di
         raise TraceFormatError(f"{where}: a number is out of range")
     whole, _, part = time.partition(".")
     return {
-        **numbers, **texts, "event": "alloc" if event == "alloc" else "free",
+        **numbers,
+        **texts,
+        "event": "alloc" if event == "alloc" else "free",
         "time_ns": int(whole) * 1_000_000 + int((part + "000000")[:6]),
-    }  # fmt: skip
+    }
 
 
 def _buffers(events: Iterable[dict[str, Any]]) -> BufferLog:
@@ -115,9 +117,10 @@ def _buffers(events: Iterable[dict[str, Any]]) -> BufferLog:
     only_cache = bool(rows) and all("KVCache" in name for name in names)
     n_free = sum(row["event"] == "free" for row in rows)
     balance = found(
-        "buffers_balance", "failed" if n_unknown else "passed" if n_free == n_alloc else "warning",
+        "buffers_balance",
+        "failed" if n_unknown else "passed" if n_free == n_alloc else "warning",
         f"{n_alloc} allocated, {n_free} freed" + (f", {n_unknown} freed that were not allocated" if n_unknown else ""),
-    )  # fmt: skip
+    )
     partial = only_cache or n_free == 0
     follows = "compute, output and weight buffers are missing, so that no sum of buffers is that of the run"
     what = "only buffers of the KV cache, " if only_cache else ""
@@ -130,8 +133,13 @@ def _buffers(events: Iterable[dict[str, Any]]) -> BufferLog:
 def _row(event: dict[str, Any], number: int) -> dict[str, Any]:
     usage, layer = event.get("usage"), event.get("layer")
     return dict(
-        event="alloc", time_ns=event["time_ns"], buffer_id=number, address=event.get("buffer_ptr"),
-        name=event.get("name"), backend=event.get("backend"), size_bytes=event["size"],
+        event="alloc",
+        time_ns=event["time_ns"],
+        buffer_id=number,
+        address=event.get("buffer_ptr"),
+        name=event.get("name"),
+        backend=event.get("backend"),
+        size_bytes=event["size"],
         usage=USAGES[usage] if isinstance(usage, int) and usage < len(USAGES) else None,
         layer=layer if isinstance(layer, int) and layer < 65535 else None,
-    )  # fmt: skip
+    )

@@ -96,9 +96,19 @@ def _table(tensors: Sequence[MapTensor]) -> pd.DataFrame:
         experts = tensor.n_experts or (tensor.shape[2] if "_exps" in tensor.name and len(tensor.shape) == 3 else None)
         rows.append(
             dict(
-                tensor=number, name=tensor.name, file=0, offset=tensor.offset, size_bytes=tensor.size_bytes,
-                dtype=tensor.dtype, ne0=shape[0], ne1=shape[1], ne2=shape[2], ne3=shape[3],
-                layer=layer_of(tensor.name), component=component_of(tensor.name), n_experts=experts,
+                tensor=number,
+                name=tensor.name,
+                file=0,
+                offset=tensor.offset,
+                size_bytes=tensor.size_bytes,
+                dtype=tensor.dtype,
+                ne0=shape[0],
+                ne1=shape[1],
+                ne2=shape[2],
+                ne3=shape[3],
+                layer=layer_of(tensor.name),
+                component=component_of(tensor.name),
+                n_experts=experts,
             )
-        )  # fmt: skip
+        )
     return contract.frame("tensors", rows)

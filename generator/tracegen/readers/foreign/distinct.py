@@ -66,9 +66,15 @@ def distinct(trace: OpTrace, passes: Restored, companions: Companions, weights: 
         dumps.append(found[0] if found else None)
         ops.append(tuple(described))
     return RestoredRun(
-        passes, tuple(graphs), tuple(ops), tuple(dumps), tuple(graph), tuple(placement), tuple(example),
+        passes,
+        tuple(graphs),
+        tuple(ops),
+        tuple(dumps),
+        tuple(graph),
+        tuple(placement),
+        tuple(example),
         tuple(graph_of_placement),
-    )  # fmt: skip
+    )
 
 
 def _dumped(ops: Sequence[Described], companions: Companions, room: tuple[int, int]) -> tuple[str, Graph] | None:

@@ -24,10 +24,21 @@ _EDGE = re.compile(
 )
 _FUNCTION = re.compile(r"(\w+)\(x\)")
 _SYMBOLS: Mapping[str, str] = {
-    "X*Y": "MUL_MAT", "X[i]*Y": "MUL_MAT_ID", "x+y": "ADD", "x[i]+y": "ADD_ID", "x-y": "SUB", "x*y": "MUL",
-    "x/y": "DIV", "x-\\>y": "CPY", "x->y": "CPY", "x^2": "SQR", "√x": "SQRT", "Σx": "SUM", "Σx_k": "SUM_ROWS",
+    "X*Y": "MUL_MAT",
+    "X[i]*Y": "MUL_MAT_ID",
+    "x+y": "ADD",
+    "x[i]+y": "ADD_ID",
+    "x-y": "SUB",
+    "x*y": "MUL",
+    "x/y": "DIV",
+    "x-\\>y": "CPY",
+    "x->y": "CPY",
+    "x^2": "SQR",
+    "√x": "SQRT",
+    "Σx": "SUM",
+    "Σx_k": "SUM_ROWS",
     "x*v": "SCALE",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

@@ -158,10 +158,15 @@ def _choosing(graph: Graph, ops: Sequence[Described], n_experts: int | None) -> 
         n_ids = choice.size_bytes // ID_BYTES if choice is not None else 0
         found_ops.append(
             _Choosing(
-                i, graph.at[i], SLOT[ops[i].op], choice.name if choice else "", layer_of(ops[i].name), n_ids,
+                i,
+                graph.at[i],
+                SLOT[ops[i].op],
+                choice.name if choice else "",
+                layer_of(ops[i].name),
+                n_ids,
                 chosen.get(i, 0),
             )
-        )  # fmt: skip
+        )
     return found_ops
 
 

@@ -145,9 +145,12 @@ class _Building:
         for node in self._nodes:
             node.operands = {slot: final(number) for slot, number in node.operands.items()}
         return Graph(
-            (*self._nodes, *self._leaves), n, tuple(number for number, _ in added),
-            tuple(tuple(map(final, sources)) for _, sources in added), False,
-        )  # fmt: skip
+            (*self._nodes, *self._leaves),
+            n,
+            tuple(number for number, _ in added),
+            tuple(tuple(map(final, sources)) for _, sources in added),
+            False,
+        )
 
 
 def _view_of(name: str) -> tuple[str, str | None]:
@@ -174,11 +177,15 @@ def joined(ops: Sequence[Described], dump: DotGraph, room: tuple[int, int]) -> G
         node += 1
     nodes = [
         Node(
-            "leaf" if i >= dump.n_nodes else "op" if known.computes else "noop", known.op, known.name,
-            dict(dump.operands[i]), known.dtype, known.shape,
+            "leaf" if i >= dump.n_nodes else "op" if known.computes else "noop",
+            known.op,
+            known.name,
+            dict(dump.operands[i]),
+            known.dtype,
+            known.shape,
         )
         for i, known in enumerate(dump.nodes)
-    ]  # fmt: skip
+    ]
     sources = []
     for number, each in zip(at, ops, strict=True):
         nodes[number].op = each.op

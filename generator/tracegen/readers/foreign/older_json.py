@@ -49,9 +49,19 @@ def read_traces(files: Mapping[str, bytes], executor: Executor | None = None) ->
         line[: len(rows[at][5])] = rows[at][5]
     columns = [np.array([row[i] for row in rows], np.int64) for i in range(4)]
     return OpTrace(
-        "exported JSON", columns[0], columns[1], columns[2], columns[3], which, known.__getitem__, expert_at, experts,
-        np.array([len(rows[at][5]) for at in expert_at.tolist()], np.int64), most_operands=4, thread_bits=16,
-    )  # fmt: skip
+        "exported JSON",
+        columns[0],
+        columns[1],
+        columns[2],
+        columns[3],
+        which,
+        known.__getitem__,
+        expert_at,
+        experts,
+        np.array([len(rows[at][5]) for at in expert_at.tolist()], np.int64),
+        most_operands=4,
+        thread_bits=16,
+    )
 
 
 def _rows_of(name: str, data: bytes) -> list[Row]:
@@ -97,9 +107,11 @@ def _pair(where: str, weight: object, activation: object) -> Row:
 def _head(where: str, entry: Mapping[str, Any]) -> tuple[int, int, int, int]:
     phase = entry.get("phase")
     return (
-        _whole(where, entry, "timestamp_ns", 1 << 62), _whole(where, entry, "token_id", 1 << 32),
-        PHASES.index(phase) if phase in PHASES else -1, _whole(where, entry, "thread_id", 1 << 62),
-    )  # fmt: skip
+        _whole(where, entry, "timestamp_ns", 1 << 62),
+        _whole(where, entry, "token_id", 1 << 32),
+        PHASES.index(phase) if phase in PHASES else -1,
+        _whole(where, entry, "thread_id", 1 << 62),
+    )
 
 
 def _operand(where: str, source: object) -> Operand:
@@ -170,10 +182,12 @@ def read_graph(name: str, document: Mapping[str, Any]) -> DotGraph:
         known = dtype.upper() in BLOCKS
         nodes.append(
             DotNode(
-                label if known or not dtype else f"{label} ({dtype})", dtype.upper() if known else "", tuple(shape),
+                label if known or not dtype else f"{label} ({dtype})",
+                dtype.upper() if known else "",
+                tuple(shape),
                 "NONE" if row.get("operation") in (None, "CONST") else op_of(str(row["operation"])),
             )
-        )  # fmt: skip
+        )
     operands: list[dict[int, int]] = [{} for _ in nodes]
     for i, edge in enumerate(document["edges"]):
         ends = [number.get(str(edge.get(key))) if isinstance(edge, dict) else None for key in ("source", "target")]

@@ -68,15 +68,19 @@ def _nodes(run: RestoredRun, tables: Tables) -> Check:
     """Which nodes the trace says nothing of; only a dump of the graph lists those that were not recorded."""
     if run.only_products:
         return found(
-            "nodes_accounted", False, "MUL_MAT only: no other operation is in the trace",
+            "nodes_accounted",
+            False,
+            "MUL_MAT only: no other operation is in the trace",
             "the recorder saw no other; their times and bytes are in no sum",
-        )  # fmt: skip
+        )
     if not any(graph.dumped for graph in run.graphs):
         finding = f"{int(tables['ops']['state'].notna().sum()):,} recorded"
         return found(
-            "nodes_accounted", "not checked", finding,
+            "nodes_accounted",
+            "not checked",
+            finding,
             "without a dump of the graph (token_00000.dot beside the trace) nobody can say which nodes are missing",
-        )  # fmt: skip
+        )
     state = tables["ops"]["state"]
     lacking = state.isna().to_numpy()
     if not lacking.any():
@@ -92,19 +96,25 @@ def _nodes(run: RestoredRun, tables: Tables) -> Check:
     else:
         finding = f"{int(lacking.sum()):,} of {len(state):,} are missing, {n:,} of them {most}"
     return found(
-        "nodes_accounted", False, finding,
+        "nodes_accounted",
+        False,
+        finding,
         "probably llama.cpp repacked these weights into memory of its own, where such a recorder does not see the "
-        "operations that read them; their times and bytes are in no sum" if most == "MUL_MAT" else "",
-    )  # fmt: skip
+        "operations that read them; their times and bytes are in no sum"
+        if most == "MUL_MAT"
+        else "",
+    )
 
 
 def _op_times(run: RestoredRun) -> Check:
     n = len(run.passes.begin)
     return found(
-        "op_times", "warning", "begins only: the time of an operation is the gap to the next record",
+        "op_times",
+        "warning",
+        "begins only: the time of an operation is the gap to the next record",
         f"a gap holds whatever followed the operation too; the last operation of each of {n:,} passes, and the pass "
         "itself, have no end",
-    )  # fmt: skip
+    )
 
 
 def _op_names(described: list[Described]) -> Check:
@@ -168,9 +178,11 @@ def _claims(trace: OpTrace, run: RestoredRun, layers: str) -> Check | None:
     if not findings:
         return found("claims_agree", True, f"0 of {len(phase):,} records differ")
     return found(
-        "claims_agree", "warning", "; ".join(findings),
+        "claims_agree",
+        "warning",
+        "; ".join(findings),
         "what was found is used; the claims stand in the columns claimed_phase and claimed_token_id of passes",
-    )  # fmt: skip
+    )
 
 
 def _layers(described: list[Described], often: np.ndarray) -> str:
@@ -198,10 +210,11 @@ def _names(described: list[Described], often: np.ndarray, trace: OpTrace, run: R
         return found("names_whole", True, f"0 of {len(trace):,} operations have a cut name")
     restored = "; whole names were taken from the dump of the graph" if any(g.dumped for g in run.graphs) else ""
     return found(
-        "names_whole", "warning",
+        "names_whole",
+        "warning",
         f"{results:,} results have {trace.room[0]} characters and {operands:,} operands {trace.room[1]}: may be cut",
         f"the recorder had no room for more{restored}",
-    )  # fmt: skip
+    )
 
 
 def _operands(described: list[Described], often: np.ndarray, trace: OpTrace, run: RestoredRun) -> Check | None:
@@ -215,9 +228,11 @@ def _operands(described: list[Described], often: np.ndarray, trace: OpTrace, run
     if all(graph.dumped for graph in run.graphs):
         return _lost_operands(run, trace, names, n)
     return found(
-        "operands_whole", "warning", f"{n:,} operations have {trace.most_operands}: {names}",
+        "operands_whole",
+        "warning",
+        f"{n:,} operations have {trace.most_operands}: {names}",
         f"the recorder had room for {trace.most_operands}; a fifth operand, as attention sinks, would be lost",
-    )  # fmt: skip
+    )
 
 
 def _lost_operands(run: RestoredRun, trace: OpTrace, names: str, n: int) -> Check:
@@ -254,9 +269,11 @@ def _threads(trace: OpTrace) -> Check | None:
         return None
     n = len(np.unique(trace.thread))
     return found(
-        "threads_known", "warning", f"{n} number{'' if n == 1 else 's'} of 16 bits",
+        "threads_known",
+        "warning",
+        f"{n} number{'' if n == 1 else 's'} of 16 bits",
         "only the last 16 bits of a thread's number were kept, and only one thread recorded; no waiting is known",
-    )  # fmt: skip
+    )
 
 
 def _disk(described: list[Described]) -> Check | None:
@@ -272,14 +289,18 @@ def _disk(described: list[Described]) -> Check | None:
     n = sum(apart.values())
     if len(apart) == 1:
         return found(
-            "disk_known", "warning", f"{n:,} places at one distance from their addresses, as in one mapping",
+            "disk_known",
+            "warning",
+            f"{n:,} places at one distance from their addresses, as in one mapping",
             "the trace says which memory held weights, not that it was the mapped file; a file that was read whole "
             "into one buffer would look the same",
-        )  # fmt: skip
+        )
     return found(
-        "disk_known", "warning", f"{n:,} places at {len(apart)} distances from their addresses",
+        "disk_known",
+        "warning",
+        f"{n:,} places at {len(apart)} distances from their addresses",
         "`disk` stood for buffers of weights in such builds; some of these may be copies in memory, or several files",
-    )  # fmt: skip
+    )
 
 
 def _offsets(tables: Tables, companions: Companions, shift: int | None) -> Check:
@@ -287,9 +308,11 @@ def _offsets(tables: Tables, companions: Companions, shift: int | None) -> Check
     place = place[(place["memory"] == "disk").fillna(False).to_numpy(bool)]
     if tables["tensors"].empty:
         return found(
-            "offsets_in_tensors", "not checked", f"{len(place):,} places, no list of tensors",
+            "offsets_in_tensors",
+            "not checked",
+            f"{len(place):,} places, no list of tensors",
             "put the GGUF file or its list of tensors beside the trace, or name it with --model",
-        )  # fmt: skip
+        )
     inside = place[place["tensor"].notna().to_numpy()]
     tensors = tables["tensors"].set_index("tensor")
     of = tensors.reindex(inside["tensor"].astype(int))
@@ -300,9 +323,11 @@ def _offsets(tables: Tables, companions: Companions, shift: int | None) -> Check
     listed = companions.model is not None or (companions.map is not None and len(place) > 0)
     if shift is None and listed and len(place):
         return found(
-            "offsets_in_tensors", False, "the trace and the list of tensors disagree on where tensors lie",
+            "offsets_in_tensors",
+            False,
+            "the trace and the list of tensors disagree on where tensors lie",
             "another model, or a list of another file; import again with the model's own file",
-        )  # fmt: skip
+        )
     if shift:
         detail = (
             f"the list counts offsets from byte {shift:,} of the file, where its data begin; the trace from the file's "
@@ -321,10 +346,12 @@ def _tiles(tables: Tables, companions: Companions) -> Check | None:
     inflated = companions.map.n_inflated if companions.map is not None and companions.model is None else 0
     if inflated and not overlaps:
         return found(
-            "tensors_tile_file", "warning", f"{inflated:,} sizes of the list reached into the next tensor",
+            "tensors_tile_file",
+            "warning",
+            f"{inflated:,} sizes of the list reached into the next tensor",
             "they are those of unpacked numbers; the size that fits between two tensors was taken instead. The size of "
             "the last tensor, and of the file, is not known unless the trace has it",
-        )  # fmt: skip
+        )
     return found("tensors_tile_file", overlaps == 0, f"{overlaps:,} overlaps")
 
 
@@ -337,10 +364,12 @@ def _graphs(run: RestoredRun, companions: Companions) -> Check:
     without = len(run.dump) - len(taken)
     if not companions.dumps:
         return found(
-            "graphs_joined", "warning", f"no dump; {len(run.graphs):,} different graphs were put together from names",
+            "graphs_joined",
+            "warning",
+            f"no dump; {len(run.graphs):,} different graphs were put together from names",
             "nodes that compute nothing (views) are known only where an operation names one; types and shapes of "
             "results are not known",
-        )  # fmt: skip
+        )
     finding = f"{len(companions.dumps):,} dumps, {len(taken):,} of {len(run.dump):,} different graphs found in them"
     passes = len(run.graph)
     detail = (

@@ -49,9 +49,11 @@ def restore(
         checks += companions.buffers.checks
     tables = contract.empty() | tables
     facts = {
-        "n_records": len(trace), "partial_records": passes.partial, "n_passes": len(passes.begin),
+        "n_records": len(trace),
+        "partial_records": passes.partial,
+        "n_passes": len(passes.begin),
         "graphs_from": [dump for dump in run.dump if dump is not None],
-    }  # fmt: skip
+    }
     return ForeignTrace(trace.format, tables, tuple(check for check in checks if check is not None), facts)
 
 
@@ -196,9 +198,13 @@ def _placements(trace: OpTrace, run: RestoredRun, weights: Weights, companions: 
                 if node in seen:
                     continue
                 row: dict[str, object] = dict(
-                    placement=placement, graph=number, node=node, memory=operand.memory,
-                    address=operand.address or None, size_bytes=operand.size_bytes,
-                )  # fmt: skip
+                    placement=placement,
+                    graph=number,
+                    node=node,
+                    memory=operand.memory,
+                    address=operand.address or None,
+                    size_bytes=operand.size_bytes,
+                )
                 if operand.memory == "disk":
                     row |= _in_file(graph.nodes[node].name, operand.place, weights)
                 elif operand.place in numbers:

@@ -25,9 +25,18 @@ from tracegen.contract.errors import ModelFormatError, os_errors
 from tracegen.contract.ggml_types import GGML_TYPES
 
 _SCALARS: Mapping[int, tuple[str, str]] = {
-    0: ("u8", "<B"), 1: ("i8", "<b"), 2: ("u16", "<H"), 3: ("i16", "<h"), 4: ("u32", "<I"), 5: ("i32", "<i"),
-    6: ("f32", "<f"), 7: ("bool", "<B"), 10: ("u64", "<Q"), 11: ("i64", "<q"), 12: ("f64", "<d"),
-}  # fmt: skip
+    0: ("u8", "<B"),
+    1: ("i8", "<b"),
+    2: ("u16", "<H"),
+    3: ("i16", "<h"),
+    4: ("u32", "<I"),
+    5: ("i32", "<i"),
+    6: ("f32", "<f"),
+    7: ("bool", "<B"),
+    10: ("u64", "<Q"),
+    11: ("i64", "<q"),
+    12: ("f64", "<d"),
+}
 _BOOL, _STRING, _ARRAY = 7, 8, 9
 
 _MAX_DIMS = 4  # GGML_MAX_DIMS

@@ -17,9 +17,17 @@ from tracegen.readers.native.units import Openings, Ops, read_units, windows
 
 # The columns of Spans, in order. There are millions of rows, so types are small; every value was checked to fit.
 _SPAN_DTYPES: Mapping[str, type[np.generic]] = {
-    "pass_id": np.int32, "node": np.int32, "thread": np.int32, "pool": np.uint16, "split": np.int32,
-    "n_fused": np.uint16, "begin_ns": np.int64, "work_ns": np.int64, "barrier_ns": np.int64, "wait_ns": np.int64,
-}  # fmt: skip
+    "pass_id": np.int32,
+    "node": np.int32,
+    "thread": np.int32,
+    "pool": np.uint16,
+    "split": np.int32,
+    "n_fused": np.uint16,
+    "begin_ns": np.int64,
+    "work_ns": np.int64,
+    "barrier_ns": np.int64,
+    "wait_ns": np.int64,
+}
 
 
 @dataclass(frozen=True)
@@ -103,12 +111,18 @@ def _spans_of(
         what = f"{segment.name}: an op is told"
         pass_id, node, split = computes.place(what, openings.compute, opening, ops.node[part], ops.n_fused[part])
         piece = {
-            "pass_id": pass_id, "node": node, "thread": openings.thread[opening], "pool": openings.n_threads[opening],
-            "split": split, "n_fused": ops.n_fused[part], "begin_ns": begin, "work_ns": end - begin - barrier,
+            "pass_id": pass_id,
+            "node": node,
+            "thread": openings.thread[opening],
+            "pool": openings.n_threads[opening],
+            "split": split,
+            "n_fused": ops.n_fused[part],
+            "begin_ns": begin,
+            "work_ns": end - begin - barrier,
             "barrier_ns": barrier,
             # After the last op of an unfinished compute no event follows: the wait is unknown, and 0 is its minimum.
             "wait_ns": np.maximum(following - end, 0),
-        }  # fmt: skip
+        }
         for name, values in piece.items():
             columns[name][part] = values
     return columns

@@ -27,9 +27,15 @@ FAULTS_UNSEEN = _record("since_ns", "reserved", "error")
 FAULT_PART = _record("time_ns", "thread", "compute")
 BARRIER_WAIT = _record("begin", "took", "node")
 STRUCTS = {
-    MINOR: FAULT, MAJOR: FAULT, OPEN: FAULT, ELSEWHERE: FAULTS_ELSEWHERE, LOST: FAULTS_LOST, UNSEEN: FAULTS_UNSEEN,
-    PART: FAULT_PART, BARRIER: BARRIER_WAIT,
-}  # fmt: skip
+    MINOR: FAULT,
+    MAJOR: FAULT,
+    OPEN: FAULT,
+    ELSEWHERE: FAULTS_ELSEWHERE,
+    LOST: FAULTS_LOST,
+    UNSEEN: FAULTS_UNSEEN,
+    PART: FAULT_PART,
+    BARRIER: BARRIER_WAIT,
+}
 _BELOW = {
     **dict.fromkeys(("begin_ns", "before_ns", "since_ns", "time_ns", "begin"), SIZE),
     **dict.fromkeys(("took_ns", "took", "reserved", "n_faults", "n_events"), LONGEST_NS),

@@ -13,8 +13,12 @@ from tracegen.readers.native.recorded import NONE, Records
 
 _ADDRESSES = 1 << 64
 _NULLABLE: Mapping[str, type[np.generic]] = {
-    "tensor": np.int32, "file": np.int32, "origin_offset": np.int64, "buffer_id": np.int32, "buffer_offset": np.int64,
-}  # fmt: skip
+    "tensor": np.int32,
+    "file": np.int32,
+    "origin_offset": np.int64,
+    "buffer_id": np.int32,
+    "buffer_offset": np.int64,
+}
 
 
 def placement_table(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:

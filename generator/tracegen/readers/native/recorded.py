@@ -10,11 +10,20 @@ UNKNOWN = 0xFFFFFFFFFFFFFFFF  # a time that the kernel did not report
 
 NODE = np.dtype(
     [
-        ("op", "<u4"), ("name", "<u4"), ("dtype", "<u4"), ("flags", "<u4"), ("computes", "<u4"), ("view_of", "<u4"),
-        ("view_offset", "<u8"), ("size_bytes", "<u8"), ("ne", "<u8", 4), ("nb", "<u8", 4), ("src", "<u4", 10),
+        ("op", "<u4"),
+        ("name", "<u4"),
+        ("dtype", "<u4"),
+        ("flags", "<u4"),
+        ("computes", "<u4"),
+        ("view_of", "<u4"),
+        ("view_offset", "<u8"),
+        ("size_bytes", "<u8"),
+        ("ne", "<u8", 4),
+        ("nb", "<u8", 4),
+        ("src", "<u4", 10),
         ("op_params", "<u4", 16),
     ]
-)  # fmt: skip
+)
 PLACE = np.dtype([("address", "<u8"), ("buffer", "<u4"), ("reserved", "<u4")])
 TOKEN = np.dtype([("token", "<i4"), ("position", "<i4"), ("sequence", "<i4"), ("output", "<u4")])
 

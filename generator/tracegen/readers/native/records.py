@@ -151,10 +151,16 @@ def _take_context(records: Records, time_ns: int, rest: memoryview, *values: int
     _below(NUMBER, load=load, n_threads=n_threads)
     records.contexts.append(
         dict(
-            context=context, model=load, n_ctx=n_ctx, n_batch=n_batch, n_ubatch=n_ubatch, n_threads=n_threads,
-            type_k=records.text(type_k) or None, type_v=records.text(type_v) or None,
+            context=context,
+            model=load,
+            n_ctx=n_ctx,
+            n_batch=n_batch,
+            n_ubatch=n_ubatch,
+            n_threads=n_threads,
+            type_k=records.text(type_k) or None,
+            type_v=records.text(type_v) or None,
         )
-    )  # fmt: skip
+    )
 
 
 @_takes(9, "IIQQII")
@@ -315,9 +321,14 @@ def _take_copy(records: Records, time_ns: int, rest: memoryview, *values: int) -
     _below(SIZE, size_bytes=size)
     _below(time_ns + 1, begin_ns=begin_ns)
     row = dict(
-        split=split, tensor=records.text(tensor), source=records.text(source), target=records.text(target),
-        size_bytes=size, begin_ns=begin_ns, end_ns=time_ns,
-    )  # fmt: skip
+        split=split,
+        tensor=records.text(tensor),
+        source=records.text(source),
+        target=records.text(target),
+        size_bytes=size,
+        begin_ns=begin_ns,
+        end_ns=time_ns,
+    )
     records.copies.append((number, row))
 
 
@@ -424,12 +435,15 @@ def _take_device(records: Records, time_ns: int, rest: memoryview, *values: int)
         raise ValueError(f"device {key[1]!r} has no name, or its counters are there already")
     grown = {name: end[name] - begin[name] for name in recorded.DEVICE_COUNTS}
     records.devices[key] = dict(
-        n_reads=grown["n_reads"], read_bytes=grown["read_sectors"] * SECTOR,
+        n_reads=grown["n_reads"],
+        read_bytes=grown["read_sectors"] * SECTOR,
         read_ns=grown["read_ms"] % MILLISECONDS * MILLISECOND_NS,
-        n_writes=grown["n_writes"], written_bytes=grown["written_sectors"] * SECTOR,
+        n_writes=grown["n_writes"],
+        written_bytes=grown["written_sectors"] * SECTOR,
         busy_ns=grown["busy_ms"] % MILLISECONDS * MILLISECOND_NS,
-        in_flight=end["in_flight"], counted_ns=time_ns - begin_ns,
-    )  # fmt: skip
+        in_flight=end["in_flight"],
+        counted_ns=time_ns - begin_ns,
+    )
 
 
 @_takes(29, "5Q4I")

@@ -27,8 +27,13 @@ def split_tables(records: Records) -> dict[str, pd.DataFrame]:
             "splits",
             [
                 dict(
-                    pass_id=pass_ids[s.pass_number], split=s.split, backend=s.backend, n_nodes=len(s.nodes),
-                    begin_ns=s.begin_ns, end_ns=s.end_ns, by_op=s.by_op,
+                    pass_id=pass_ids[s.pass_number],
+                    split=s.split,
+                    backend=s.backend,
+                    n_nodes=len(s.nodes),
+                    begin_ns=s.begin_ns,
+                    end_ns=s.end_ns,
+                    by_op=s.by_op,
                 )
                 for s in splits
             ],
@@ -40,7 +45,7 @@ def split_tables(records: Records) -> dict[str, pd.DataFrame]:
                 for (_, row), pass_id, n in zip(copies, in_pass, in_pass.groupby(in_pass).cumcount(), strict=True)
             ],
         ),
-    }  # fmt: skip
+    }
 
 
 @dataclass(frozen=True)

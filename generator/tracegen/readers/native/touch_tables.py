@@ -78,10 +78,14 @@ def _mask_reads(indexes: Indexes, graph: np.ndarray, tables: Mapping[str, pd.Dat
         raise TraceFormatError("the rows that a mask lets through do not ascend; the trace was changed")
     rows = pd.DataFrame(
         {
-            "pass_id": indexes.pass_id[entry], "graph": graph[entry], "node": indexes.node[entry], "what": MASK,
-            "first_unit": first, "n_units": n,
+            "pass_id": indexes.pass_id[entry],
+            "graph": graph[entry],
+            "node": indexes.node[entry],
+            "what": MASK,
+            "first_unit": first,
+            "n_units": n,
         }
-    )  # fmt: skip
+    )
     sharing = _sharing_mask(tables).rename(columns={"keeper": "node"})
     reads = rows.merge(sharing, on=["graph", "node"], how="left")
     if (reads["user"].isna() | (reads["first_unit"] + reads["n_units"] > reads["n_rows"])).any():

@@ -149,14 +149,25 @@ def _passes(ordered: list[Pass], *, reads_counted: bool) -> pd.DataFrame:
     rows = []
     for pass_id, (p, (kind, basis, produced)) in enumerate(zip(ordered, kinds_of(ordered), strict=True)):
         row: dict[str, object] = dict(
-            pass_id=pass_id, context=p.context, call=p.call, ubatch=p.ubatch, kind=kind, kind_basis=basis,
-            produced_token=produced, graph=p.graph, placement=p.placement, begin_ns=p.begin_ns, end_ns=p.end_ns,
-        )  # fmt: skip
+            pass_id=pass_id,
+            context=p.context,
+            call=p.call,
+            ubatch=p.ubatch,
+            kind=kind,
+            kind_basis=basis,
+            produced_token=produced,
+            graph=p.graph,
+            placement=p.placement,
+            begin_ns=p.begin_ns,
+            end_ns=p.end_ns,
+        )
         if not p.is_load and not p.flags & OUTSIDE:
             row |= dict(
-                n_tokens=len(p.tokens), n_sequences=p.n_sequences or None, n_outputs=_outputs(p.tokens),
+                n_tokens=len(p.tokens),
+                n_sequences=p.n_sequences or None,
+                n_outputs=_outputs(p.tokens),
                 position_begin=int(p.tokens["position"][0]) if (p.tokens["position"][:1] >= 0).any() else None,
-            )  # fmt: skip
+            )
         if p.end_usage is not None:
             names = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "read_bytes")
             row |= {n: after - before for n, before, after in zip(names, p.usage, p.end_usage, strict=True)}
@@ -196,10 +207,15 @@ def _buffers(records: Records) -> pd.DataFrame:
     rows = []
     for buffer in records.buffers.values():
         row = dict(
-            event="alloc", time_ns=buffer.begin_ns, buffer_id=buffer.number, address=buffer.address or None,
-            name=buffer.name or None, backend=buffer.backend or None, size_bytes=buffer.size_bytes,
+            event="alloc",
+            time_ns=buffer.begin_ns,
+            buffer_id=buffer.number,
+            address=buffer.address or None,
+            name=buffer.name or None,
+            backend=buffer.backend or None,
+            size_bytes=buffer.size_bytes,
             usage=_usage(buffer, records),
-        )  # fmt: skip
+        )
         rows.append(row)
         if buffer.end_ns is not None:
             rows.append(row | dict(event="free", time_ns=buffer.end_ns))

@@ -19,25 +19,49 @@ OP_UNIT = np.dtype(
 )
 LONG_UNITS = np.dtype(
     [
-        ("begin", "<u8"), ("node", "<u4"), ("n_fused", "<u2"), ("reserved", "u1"), ("type", "u1"),
-        ("took", "<u8"), ("barrier", "<u4"), ("barrier_high", "<u2"), ("reserved2", "u1"), ("more", "u1"),
+        ("begin", "<u8"),
+        ("node", "<u4"),
+        ("n_fused", "<u2"),
+        ("reserved", "u1"),
+        ("type", "u1"),
+        ("took", "<u8"),
+        ("barrier", "<u4"),
+        ("barrier_high", "<u2"),
+        ("reserved2", "u1"),
+        ("more", "u1"),
     ]
-)  # fmt: skip
+)
 BEGIN_UNITS = np.dtype(
     [
-        ("time", "<u8"), ("thread", "<u4"), ("n_threads", "<u2"), ("reserved", "u1"), ("type", "u1"),
-        ("compute", "<u8"), ("os_thread", "<u4"), ("reserved2", "<u2"), ("reserved3", "u1"), ("more", "u1"),
+        ("time", "<u8"),
+        ("thread", "<u4"),
+        ("n_threads", "<u2"),
+        ("reserved", "u1"),
+        ("type", "u1"),
+        ("compute", "<u8"),
+        ("os_thread", "<u4"),
+        ("reserved2", "<u2"),
+        ("reserved3", "u1"),
+        ("more", "u1"),
     ]
-)  # fmt: skip
-END_UNIT = np.dtype(
-    [("time", "<u8"), ("thread", "<u4"), ("reserved", "<u2"), ("reserved2", "u1"), ("type", "u1")]
-)  # fmt: skip
+)
+END_UNIT = np.dtype([("time", "<u8"), ("thread", "<u4"), ("reserved", "<u2"), ("reserved2", "u1"), ("type", "u1")])
 INDEX_UNITS = np.dtype(
     [
-        ("time", "<u8"), ("node", "<u4"), ("what", "u1"), ("bytes", "u1"), ("reserved", "u1"), ("type", "u1"),
-        ("ne0", "<u4"), ("ne1", "<u4"), ("reserved2", "<u4"), ("reserved3", "<u2"), ("reserved4", "u1"), ("more", "u1"),
+        ("time", "<u8"),
+        ("node", "<u4"),
+        ("what", "u1"),
+        ("bytes", "u1"),
+        ("reserved", "u1"),
+        ("type", "u1"),
+        ("ne0", "<u4"),
+        ("ne1", "<u4"),
+        ("reserved2", "<u4"),
+        ("reserved3", "<u2"),
+        ("reserved4", "u1"),
+        ("more", "u1"),
     ]
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -125,13 +149,17 @@ def read_units(segment: Segment) -> Units:
         Openings(openings["compute"], openings["thread"].astype(np.int64), openings["n_threads"].astype(np.int64)),
         _ops(segment, units, events, kind, opening, begin, end),
         Copies(
-            opening[at_index], index["node"].astype(np.int64), index["what"].astype(np.int64),
-            index["ne0"].astype(np.int64), n, begin[np.minimum(at_index + 1, len(begin) - 1)] - begin[at_index],
+            opening[at_index],
+            index["node"].astype(np.int64),
+            index["what"].astype(np.int64),
+            index["ne0"].astype(np.int64),
+            n,
+            begin[np.minimum(at_index + 1, len(begin) - 1)] - begin[at_index],
             _numbers(segment, payload, index_at, index, n),
         ),
         begin,
         n_open,
-    )  # fmt: skip
+    )
 
 
 def windows(n: int) -> Iterator[slice]:

@@ -19,9 +19,13 @@ _MOST_BYTES = 1 << 30  # of a processor: some ten million requests
 _CHUNK = 1 << 20
 _BEYOND = 1 << 61  # no place on a device, in bytes
 _NONE: dict[str, Any] = {
-    "requests_recorded": False, "requests_refused": None, "requests_lost": 0, "requests_unplaced": None,
-    "requests_elsewhere": 0, "requests_elsewhere_bytes": 0,
-}  # fmt: skip
+    "requests_recorded": False,
+    "requests_refused": None,
+    "requests_lost": 0,
+    "requests_unplaced": None,
+    "requests_elsewhere": 0,
+    "requests_elsewhere_bytes": 0,
+}
 _FIELDS = {"dev": "ui", "sector": "ui", "nr_sector": "ui", "rwbs": "S"}  # with the kinds of NumPy types they may have
 _COLUMNS = {"time_ns": "int64", "is_end": "int64", "device": "int64", "sector": "int64", "n_sectors": "int64"}
 

@@ -186,8 +186,14 @@ def disk_panel(context: Context) -> Rows:
     """Settings, bytes read from the disk, page cache, and page faults."""
     outside, read, *faults = _counters(context)
     rows = [
-        *_settings(context), outside, read, *_memory(context), *faults, *_waiting(context), *_read_again(context),
-    ]  # fmt: skip
+        *_settings(context),
+        outside,
+        read,
+        *_memory(context),
+        *faults,
+        *_waiting(context),
+        *_read_again(context),
+    ]
     return Rows(
         caption=f"Settings and counters that decide whether a measured pass can reach the disk. {OUTSIDE}",
         head=(Head("What"), Head("Found"), Head("Meaning")),

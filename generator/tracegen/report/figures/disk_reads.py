@@ -93,10 +93,14 @@ DISK_DEVICE = Table(
 
 USE = ["page_bytes_read", "now_bytes", "later_bytes", "never_bytes", "again_bytes"]
 READ = {
-    "model_bytes": "Read of the model", "ahead_bytes": "of it read-ahead", "now_bytes": "used in the pass",
-    "later_bytes": "used later", "never_bytes": "never used", "again_bytes": "read again",
+    "model_bytes": "Read of the model",
+    "ahead_bytes": "of it read-ahead",
+    "now_bytes": "used in the pass",
+    "later_bytes": "used later",
+    "never_bytes": "never used",
+    "again_bytes": "read again",
     "other_bytes": "Read of other files",
-}  # fmt: skip
+}
 
 
 def _disk_requests(context: Context) -> Rows:

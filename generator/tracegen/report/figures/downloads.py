@@ -34,10 +34,15 @@ def _content(context: Context) -> Rows:
         digest = hashlib.sha256(parquet).hexdigest()
         rows.append(
             {
-                "table": name, "meaning": contract.meaning, "n": len(frame), "path": path, "size": len(parquet),
-                "csv": csv, "sha256": digest,
+                "table": name,
+                "meaning": contract.meaning,
+                "n": len(frame),
+                "path": path,
+                "size": len(parquet),
+                "csv": csv,
+                "sha256": digest,
             }
-        )  # fmt: skip
+        )
     return Rows(
         caption="Every table of the run; the data dictionary has columns, units and meanings. The hash is that of the "
         "Parquet file (its first 16 digits).",

@@ -96,7 +96,7 @@ def _experts_segments(context: Context) -> Rows:
         col.percent("shuffled", "sch_1_shuffled"),
         col.share("SCH, 2k cached", "sch_2"),
         col.percent("shuffled", "sch_2_shuffled"),
-    )  # fmt: skip
+    )
 
 
 EXPERTS_SEGMENTS = shared_experts.table(
@@ -165,7 +165,10 @@ def _experts_pairs(context: Context) -> Rows:
         data=found.strongest,
         empty=shared_experts.untested(context)
         or say.no_pairs(
-            n_rows=choice.n_rows, n_chosen=choice.n_chosen, n_tested=found.n_tested, n_pairs=found.n_pairs,
+            n_rows=choice.n_rows,
+            n_chosen=choice.n_chosen,
+            n_tested=found.n_tested,
+            n_pairs=found.n_pairs,
             least=2 * expert_pairs.N_BLOCKS,
         ),
     ).of(
@@ -179,7 +182,7 @@ def _experts_pairs(context: Context) -> Rows:
         col.decimal("Lift", "lift", 2),
         col.number("95 % interval", lambda r: between(r["low"], r["high"], lambda value: q.decimal(value, 2))),
         col.number("p (Holm)", lambda r: q.p_value(r["p_adjusted"])),
-    )  # fmt: skip
+    )
 
 
 EXPERTS_PAIRS = shared_experts.table(

@@ -22,11 +22,15 @@ class Need:
     warned: tuple[Key, ...] = ()
 
 
-EVIDENCE = Need("events that are missing from the trace, or come from another run, make every sum wrong",
-                (Key.ONE_RUN_ID, Key.DROPPED_EVENTS, Key.ZERO_RECORDS, Key.RECORDED_ONCE))  # fmt: skip
+EVIDENCE = Need(
+    "events that are missing from the trace, or come from another run, make every sum wrong",
+    (Key.ONE_RUN_ID, Key.DROPPED_EVENTS, Key.ZERO_RECORDS, Key.RECORDED_ONCE),
+)
 NODES = Need("an operation that was not recorded has no time and no bytes", (Key.NODES_ACCOUNTED,))
-CLOCK = Need("times of some or all threads are wrong",
-             (Key.THREADS_ACCOUNTED, Key.MONOTONE_TIME, Key.EVEN_CLOCK, Key.TIME_ACCOUNTED, Key.OP_TIMES))  # fmt: skip
+CLOCK = Need(
+    "times of some or all threads are wrong",
+    (Key.THREADS_ACCOUNTED, Key.MONOTONE_TIME, Key.EVEN_CLOCK, Key.TIME_ACCOUNTED, Key.OP_TIMES),
+)
 COST = Need("times are those of the tracer rather than of the model", (Key.TRACING_COST, Key.OBSERVER))
 PLACES = Need(
     "bytes would be drawn at the wrong place of the file",
@@ -37,15 +41,20 @@ NAMES = Need(
     (Key.FIRST_OP, Key.OP_MIX, Key.OP_NAMES),
 )
 LAYERS = Need("operations would be counted in wrong layers", (Key.LAYERS_AGREE,))
-KINDS = Need("passes would be counted as another kind: warm-up as prompt, prompt as generation",
-             (Key.PASS_KINDS, Key.PASSES_AGREE))  # fmt: skip
+KINDS = Need(
+    "passes would be counted as another kind: warm-up as prompt, prompt as generation",
+    (Key.PASS_KINDS, Key.PASSES_AGREE),
+)
 ROWS = Need("sums would be divided by the wrong number of token rows", (Key.TOKENS_AGREE,))
 WHOLE = Need("the trace ends before the run did, so nothing can be said about the whole run", (Key.TRACE_COMPLETE,))
-FAULTS = Need("page faults are missing, or were counted in the wrong operation",
-              (Key.FAULTS_RECORDED, Key.FAULTS_AGREE, Key.FAULTS_PLACED, Key.FAULTS_BARRIERS))  # fmt: skip
+FAULTS = Need(
+    "page faults are missing, or were counted in the wrong operation",
+    (Key.FAULTS_RECORDED, Key.FAULTS_AGREE, Key.FAULTS_PLACED, Key.FAULTS_BARRIERS),
+)
 REQUESTS = Need("requests are missing, or model files have no known place on the device", (Key.REQUESTS_RECORDED,))
-CHOSEN = Need("which experts tokens chose was not recorded, so that their bytes would count as 0", (),
-              (Key.EXPERTS_WHOLE,))  # fmt: skip
+CHOSEN = Need(
+    "which experts tokens chose was not recorded, so that their bytes would count as 0", (), (Key.EXPERTS_WHOLE,)
+)
 ALL_BUFFERS = Need("buffers are missing from the log, so that no sum is that of the run", (), (Key.BUFFERS_WHOLE,))
 ALL_OPS = Need("a graph of some operations is not the graph that ran", (Key.GRAPHS_JOINED,))
 BALANCE = Need("more was freed than allocated, so the sizes are wrong", (Key.BUFFERS_BALANCE,))
@@ -60,8 +69,11 @@ RATES = (*TIMES, ROWS)
 FILE_USE = (*BYTES, WHOLE)
 STORAGE = (EVIDENCE, KINDS, WHOLE)
 KEY_FIGURES: Mapping[str, tuple[Need, ...]] = {
-    "rates": RATES, "bytes": BYTES, "file-use": FILE_USE, "storage": STORAGE,
-}  # fmt: skip
+    "rates": RATES,
+    "bytes": BYTES,
+    "file-use": FILE_USE,
+    "storage": STORAGE,
+}
 
 # If a check only warned, its figures are shown with the warning: above the times of a page, or in their captions.
 NOTED_ABOVE_TIMES = (Key.OP_TIMES, Key.INTERFERENCE, Key.NOT_STOPPED, Key.EVEN_TOKENS, Key.TRACING_COST, Key.OBSERVER)

@@ -87,9 +87,16 @@ OP_KINDS = Figure(
 
 
 TOKEN_COLUMNS = (
-    "produced_token", "pass_id", "duration_ns", "n_tokens", "major_faults", "minor_faults", "read_bytes",
-    "run_delay_ns", "involuntary_switches",
-)  # fmt: skip
+    "produced_token",
+    "pass_id",
+    "duration_ns",
+    "n_tokens",
+    "major_faults",
+    "minor_faults",
+    "read_bytes",
+    "run_delay_ns",
+    "involuntary_switches",
+)
 
 
 def _token_times(context: Context) -> Content:

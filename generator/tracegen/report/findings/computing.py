@@ -27,10 +27,15 @@ def findings(context: Context) -> Iterator[Finding]:
             of_groups: pd.Series = shares.T[op]
             share, group = float(of_groups.sum()), str(of_groups.idxmax())
             yield Finding(
-                kind="time", measure=f"Computing {q.printable(op)}", amount=Amount(share, "share", "of the time"),
+                kind="time",
+                measure=f"Computing {q.printable(op)}",
+                amount=Amount(share, "share", "of the time"),
                 more=(Amount(float(of_groups.max()) / share, "share", f"of it for {group}"),) if share else (),
-                scope=scope, population=population, effect=share, part=BANDWIDTH,
-            )  # fmt: skip
+                scope=scope,
+                population=population,
+                effect=share,
+                part=BANDWIDTH,
+            )
     rows = context.timed[context.timed["phase"] == context.phase].dropna(subset=["work_ns"])
     whole, n_threads = waiting.thread_time(rows, context.measured)
     if whole and n_threads > 1:
@@ -40,10 +45,14 @@ def findings(context: Context) -> Iterator[Finding]:
             waited = float(split["barrier_ns"].sum()) / float(split["duration_ns"].sum())
             measure += ", not for the disk"
         yield Finding(
-            kind="time", measure=measure, amount=Amount(waited, "share", "of thread time"),
-            scope=scope, population=f"{population}, {q.counted(n_threads, 'thread')}", effect=waited,
+            kind="time",
+            measure=measure,
+            amount=Amount(waited, "share", "of thread time"),
+            scope=scope,
+            population=f"{population}, {q.counted(n_threads, 'thread')}",
+            effect=waited,
             part=WAITING_KINDS,
-        )  # fmt: skip
+        )
 
 
 def _computing(context: Context) -> pd.DataFrame:

@@ -37,11 +37,15 @@ def _load(context: Context, population: str) -> Iterator[Finding]:
     if (by_chance := context.choice_by_chance) is not None:
         beside.append(Amount(by_chance, "share", "about, by chance"))
     yield Finding(
-            kind="experts", measure="The most chosen expert of a layer",
-            amount=Amount(share, "share", "of the choices"), beside=(*beside, Amount(n_never, "count",
-            f"of {q.counted(n_pairs, 'expert')} never chosen")), scope="generation", population=population,
-            effect=max(share, n_never / n_pairs if n_pairs else 0.0), part=EXPERTS_LOAD,
-    )  # fmt: skip
+        kind="experts",
+        measure="The most chosen expert of a layer",
+        amount=Amount(share, "share", "of the choices"),
+        beside=(*beside, Amount(n_never, "count", f"of {q.counted(n_pairs, 'expert')} never chosen")),
+        scope="generation",
+        population=population,
+        effect=max(share, n_never / n_pairs if n_pairs else 0.0),
+        part=EXPERTS_LOAD,
+    )
 
 
 def _hot(context: Context) -> Iterator[Finding]:
@@ -50,16 +54,18 @@ def _hot(context: Context) -> Iterator[Finding]:
     served, share = hot.static.served, hot.n_held / hot.n_experts
     ends = f"95 % interval {q.percent(hot.static.low)} to {q.percent(hot.static.high)}"
     yield Finding(
-            kind="experts", measure=HOT[hot.static.reaches].format(f"{hot.n_held} of {hot.n_experts}"),
-            amount=Amount(served, "share", "of later choices"),
-            beside=(
-                Amount(share, "share", "by chance"),
-                Amount(hot.static.gain, "share", f"of the way from chance to all, {ends}"),
-            ),
-            scope="generation",
-            population=f"the last {q.counted(hot.n_scored, 'token')}, learned from the {q.count(hot.n_learned)} before",
-            effect=served if hot.static.reaches == "yes" else 0.0, part=HOT_EXPERTS,
-    )  # fmt: skip
+        kind="experts",
+        measure=HOT[hot.static.reaches].format(f"{hot.n_held} of {hot.n_experts}"),
+        amount=Amount(served, "share", "of later choices"),
+        beside=(
+            Amount(share, "share", "by chance"),
+            Amount(hot.static.gain, "share", f"of the way from chance to all, {ends}"),
+        ),
+        scope="generation",
+        population=f"the last {q.counted(hot.n_scored, 'token')}, learned from the {q.count(hot.n_learned)} before",
+        effect=served if hot.static.reaches == "yes" else 0.0,
+        part=HOT_EXPERTS,
+    )
 
 
 def _alike(context: Context, population: str) -> Iterator[Finding]:
@@ -68,27 +74,27 @@ def _alike(context: Context, population: str) -> Iterator[Finding]:
     if len(sticky) and (p := float(sticky["p"].iloc[0])) < chance.LEVEL:
         again, shuffled = (float(sticky[name].iloc[0]) for name in ("share", "shuffled"))
         yield Finding(
-                kind="experts",
-                measure="Experts that the token before chose too",
-                amount=Amount(again, "share"),
-                beside=(Amount(shuffled, "share", "in shuffled order"), Amount(p, "p")),
-                scope="generation",
-                population=population,
-                effect=again - shuffled,
-                part=EXPERTS_STICKY,
-        )  # fmt: skip
+            kind="experts",
+            measure="Experts that the token before chose too",
+            amount=Amount(again, "share"),
+            beside=(Amount(shuffled, "share", "in shuffled order"), Amount(p, "p")),
+            scope="generation",
+            population=population,
+            effect=again - shuffled,
+            part=EXPERTS_STICKY,
+        )
     if len(after):
         share, most, before, effect, p = (
             float(after[name].iloc[0]) for name in ("share", "most", "before", "effect", "p")
         )
         if p < chance.LEVEL and effect > 0 and share > max(most, before):
             yield Finding(
-                    kind="experts",
-                    measure="Experts predicted from the layer before",
-                    amount=Amount(share, "share"),
-                    beside=(Amount(most, "share", "by the most chosen"), Amount(p, "p")),
-                    scope="generation",
-                    population=population,
-                    effect=share - most,
-                    part=EXPERTS_NEXT,
-            )  # fmt: skip
+                kind="experts",
+                measure="Experts predicted from the layer before",
+                amount=Amount(share, "share"),
+                beside=(Amount(most, "share", "by the most chosen"), Amount(p, "p")),
+                scope="generation",
+                population=population,
+                effect=share - most,
+                part=EXPERTS_NEXT,
+            )

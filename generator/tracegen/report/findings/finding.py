@@ -72,6 +72,13 @@ class Finding:
         """The finding for a program: the numbers exact, with their units."""
         amounts = {name: [vars(a) for a in getattr(self, name)] for name in ("more", "beside")}
         return {
-            "kind": self.kind, "measure": self.measure, "amount": vars(self.amount), **amounts, "scope": self.scope,
-            "population": self.population, "effect": self.effect, "figure": self.part.key, "text": self.text,
-        }  # fmt: skip
+            "kind": self.kind,
+            "measure": self.measure,
+            "amount": vars(self.amount),
+            **amounts,
+            "scope": self.scope,
+            "population": self.population,
+            "effect": self.effect,
+            "figure": self.part.key,
+            "text": self.text,
+        }

@@ -20,26 +20,26 @@ def findings(context: Context) -> Iterator[Finding]:
         cliff = caches.lru_cliff(context, lru)
         below = (Amount(cliff[0], "share", "with any less"),) if cliff else ()
         yield Finding(
-                kind="memory",
-                measure=f"Memory that serves {q.percent(TARGET)} of repeated uses",
-                amount=Amount(lru, "bytes", "with LRU"),
-                more=(Amount(min(lru / file, 1.0), "share", "of the file"),),
-                beside=(*below, Amount(best, "bytes", "at best")),
-                scope="measured passes",
-                population=population,
-                effect=min(lru / file, 1.0),
-                part=CACHE_RATES,
-        )  # fmt: skip
+            kind="memory",
+            measure=f"Memory that serves {q.percent(TARGET)} of repeated uses",
+            amount=Amount(lru, "bytes", "with LRU"),
+            more=(Amount(min(lru / file, 1.0), "share", "of the file"),),
+            beside=(*below, Amount(best, "bytes", "at best")),
+            scope="measured passes",
+            population=population,
+            effect=min(lru / file, 1.0),
+            part=CACHE_RATES,
+        )
     one, new, several = (context.windows.of(*of) for of in ((1, "bytes"), (1, "new_bytes"), (MIDDLE, "bytes")))
     if one and new is not None and several and not context.refusal(WORKING_SET.needs):
         yield Finding(
-                kind="memory",
-                measure="Bytes of a token that the one before did not touch",
-                amount=Amount(new, "bytes"),
-                more=(Amount(new / one, "share", f"of the {q.size(one)} that it touches"),),
-                beside=(Amount(several, "bytes", f"by {q.count(MIDDLE)} in a row"),),
-                scope="generation",
-                population=q.counted(context.summary.n_generate_passes, "token"),
-                effect=new / one,
-                part=WORKING_SET,
-        )  # fmt: skip
+            kind="memory",
+            measure="Bytes of a token that the one before did not touch",
+            amount=Amount(new, "bytes"),
+            more=(Amount(new / one, "share", f"of the {q.size(one)} that it touches"),),
+            beside=(Amount(several, "bytes", f"by {q.count(MIDDLE)} in a row"),),
+            scope="generation",
+            population=q.counted(context.summary.n_generate_passes, "token"),
+            effect=new / one,
+            part=WORKING_SET,
+        )

@@ -48,9 +48,14 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
     share = float(cost[of.index].sum()) / float(passes.sum())
     if share and read_bytes(context, split["pass_id"]) == 0:
         return Finding(
-            kind="time", measure="Page faults that read nothing", amount=Amount(share, "share", "of the time"),
-            scope=scope, population=q.counted(len(of), "pass"), effect=share, part=DISK_SPLIT,
-        )  # fmt: skip
+            kind="time",
+            measure="Page faults that read nothing",
+            amount=Amount(share, "share", "of the time"),
+            scope=scope,
+            population=q.counted(len(of), "pass"),
+            effect=share,
+            part=DISK_SPLIT,
+        )
     behind = float(of["behind_ns"].sum()) / float(cost[of.index].sum()) if share else 0.0
     ids = set(of["pass_id"]) if waits.any() else set[int]()
     noun = "token" if scope == "generation" else "pass"
@@ -70,11 +75,16 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
     beside += [Amount(float(limit), "bytes", "of memory allowed")] if isinstance(limit, (int, float)) else []
     threads = [Amount(behind, "share", "of it for another thread that waits there")] if behind >= LEAST else []
     return Finding(
-        kind="waiting", measure="Waiting for the disk", amount=Amount(share, "share", whose),
-        more=(*threads, *_for_what(context, ids), *_read_before(context, ids)), beside=tuple(beside), scope=scope,
-        population="" if some else every, effect=float(cost.sum()) / float(split["duration_ns"].sum()),
+        kind="waiting",
+        measure="Waiting for the disk",
+        amount=Amount(share, "share", whose),
+        more=(*threads, *_for_what(context, ids), *_read_before(context, ids)),
+        beside=tuple(beside),
+        scope=scope,
+        population="" if some else every,
+        effect=float(cost.sum()) / float(split["duration_ns"].sum()),
         part=FILE_TOKENS if scope == "prompt" and not context.refusal(FILE_TOKENS.needs) else DISK_SPLIT,
-    )  # fmt: skip
+    )
 
 
 def _for_what(context: Context, pass_ids: set[int]) -> list[Amount]:
@@ -112,10 +122,14 @@ def _read(context: Context) -> Iterator[Finding]:
         n = int((read > 0).sum())
         population = f"{q.count(n)} of {q.counted(len(read), 'token' if kind == 'generate' else 'pass')} read anything"
         yield Finding(
-            kind="bytes", measure="Read from the disk", amount=Amount(float(read.sum()), "bytes"), scope=scope,
-            population=population, effect=min(float(read.sum()) / s.file_bytes, 1.0) if s.file_bytes else 0.0,
+            kind="bytes",
+            measure="Read from the disk",
+            amount=Amount(float(read.sum()), "bytes"),
+            scope=scope,
+            population=population,
+            effect=min(float(read.sum()) / s.file_bytes, 1.0) if s.file_bytes else 0.0,
             part=DISK,
-        )  # fmt: skip
+        )
 
 
 def _again(context: Context) -> Iterator[Finding]:
@@ -127,8 +141,12 @@ def _again(context: Context) -> Iterator[Finding]:
     if not read:
         return
     yield Finding(
-            kind="memory", measure="Read again after it was dropped from memory",
-            amount=Amount(again / read, "share", f"of the {q.size(read)} that were read"),
-            beside=(Amount(never / read, "share", "was not used by any operation afterwards"),),
-            scope="generation", population=q.counted(len(use), "token"), effect=again / read, part=DISK_REQUESTS,
-    )  # fmt: skip
+        kind="memory",
+        measure="Read again after it was dropped from memory",
+        amount=Amount(again / read, "share", f"of the {q.size(read)} that were read"),
+        beside=(Amount(never / read, "share", "was not used by any operation afterwards"),),
+        scope="generation",
+        population=q.counted(len(use), "token"),
+        effect=again / read,
+        part=DISK_REQUESTS,
+    )

@@ -84,13 +84,19 @@ def _speeds(context: Context) -> list[Value]:
     prompt = "; ".join(filter(None, (prompt, sentences.reused_prefix(s.prompt_tokens, context.reused_tokens))))
     return [
         Value(
-            "tokens_per_second_generate", s.generate_rate, "1/s", q.rate(s.generate_rate), needs.RATES,
-            "generation speed", "; ".join(filter(None, notes)), per_token=True,
+            "tokens_per_second_generate",
+            s.generate_rate,
+            "1/s",
+            q.rate(s.generate_rate),
+            needs.RATES,
+            "generation speed",
+            "; ".join(filter(None, notes)),
+            per_token=True,
         ),
         Value(
             "tokens_per_second_prompt", s.prompt_rate, "1/s", q.rate(s.prompt_rate), needs.RATES, "prompt speed", prompt
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _bytes(context: Context) -> list[Value]:
@@ -98,25 +104,39 @@ def _bytes(context: Context) -> list[Value]:
     s, found = context.summary, context.embeddings
     mapped, copied = (amount(context, s.generate_token_bytes[memory]) for memory in ("disk", "copied"))
     of_token = Value(
-        "weight_bytes_per_token", s.weight_token_bytes, "bytes", amount(context, s.weight_token_bytes), needs.BYTES,
-        "of weights touched per token", f"median, {_population(context)}: {mapped} mapped, {copied} copied",
+        "weight_bytes_per_token",
+        s.weight_token_bytes,
+        "bytes",
+        amount(context, s.weight_token_bytes),
+        needs.BYTES,
+        "of weights touched per token",
+        f"median, {_population(context)}: {mapped} mapped, {copied} copied",
         per_token=True,
-    )  # fmt: skip
+    )
     if found is None:
         return [of_token]
     n = f"median, n = {q.counted(found.n_passes, 'measured pass')}"
     return [
         of_token,
         Value(
-            "weight_bytes_per_pass", found.weight_bytes, "bytes", amount(context, found.weight_bytes), needs.BYTES,
-            "of weights touched per pass", n,
+            "weight_bytes_per_pass",
+            found.weight_bytes,
+            "bytes",
+            amount(context, found.weight_bytes),
+            needs.BYTES,
+            "of weights touched per pass",
+            n,
         ),
         Value(
-            "bytes_touched_per_pass", found.touched_bytes, "bytes", amount(context, found.touched_bytes), needs.BYTES,
+            "bytes_touched_per_pass",
+            found.touched_bytes,
+            "bytes",
+            amount(context, found.touched_bytes),
+            needs.BYTES,
             "touched per pass in total",
             f"{n}; weights, KV cache and intermediate results; a byte that two operations touch counts twice",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _of_the_file(context: Context) -> list[Value]:
@@ -128,21 +148,34 @@ def _of_the_file(context: Context) -> list[Value]:
     beside = f"; {q.size(s.header_bytes)} of the file are header and padding" if s.header_bytes else ""
     return [
         Value(
-            "touched_share", s.touched_share, "1", "withheld" if withheld else q.percent(s.touched_share),
-            needs.FILE_USE, "of the file touched at least once",
+            "touched_share",
+            s.touched_share,
+            "1",
+            "withheld" if withheld else q.percent(s.touched_share),
+            needs.FILE_USE,
+            "of the file touched at least once",
             f"{amount(context, s.touched_bytes)} of {q.size(s.file_bytes)}, by {passes}; each byte counts once{beside}"
             f"{gaps}",
         ),
         Value(
-            "n_tensors_never_touched", s.n_never_touched, "1", q.count(s.n_never_touched), needs.FILE_USE,
+            "n_tensors_never_touched",
+            s.n_never_touched,
+            "1",
+            q.count(s.n_never_touched),
+            needs.FILE_USE,
             "tensors never touched" if s.n_never_touched != 1 else "tensor never touched",
             f"of {q.count(len(context.tables['tensors']))} in the file",
         ),
         Value(
-            "peak_buffer_bytes", peak, "bytes", q.size(peak), BUFFERS.needs, "in buffers at their peak",
+            "peak_buffer_bytes",
+            peak,
+            "bytes",
+            q.size(peak),
+            BUFFERS.needs,
+            "in buffers at their peak",
             "sum of all runtime allocations, copied weights included",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _published_only(context: Context) -> list[Value]:

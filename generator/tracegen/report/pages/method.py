@@ -26,11 +26,20 @@ OF_SERIES = (
     ("slot", "Place in the matrix", ("slot",), "The cell of this run, and when it was its turn."),
 )
 OF_MEMORY = (
-    ("mlock", "Memory locked beside the program", ("conditions", "mlock"),
-     "No program could use it while this one ran."),
-    ("memory-limit", "Limit to the program’s memory", ("conditions", "memory_limit"),
-     "Counted are its own memory and those pages of files that it touched first; those of the trace are made outside."),
-)  # fmt: skip
+    (
+        "mlock",
+        "Memory locked beside the program",
+        ("conditions", "mlock"),
+        "No program could use it while this one ran.",
+    ),
+    (
+        "memory-limit",
+        "Limit to the program’s memory",
+        ("conditions", "memory_limit"),
+        "Counted are its own memory and those pages of files that it touched first; "
+        "those of the trace are made outside.",
+    ),
+)
 
 
 def method(context: Collector) -> dict[str, Any]:

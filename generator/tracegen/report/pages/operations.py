@@ -20,10 +20,23 @@ from tracegen.report.words.terms import memory_name
 
 # The columns of the table in order: their names in scripts/op_rows.js, and their widths in pixels.
 TABLE = (
-    ("node", 52), ("name", 190), ("op", 150), ("layer", 52), ("component", 132), ("begin", 70), ("duration", 72),
-    ("work", 72), ("barrier", 72), ("wait", 72), ("disk", 78), ("copied", 72), ("buffer", 72), ("threads", 68),
-    ("reads", 300), ("used", 180),
-)  # fmt: skip
+    ("node", 52),
+    ("name", 190),
+    ("op", 150),
+    ("layer", 52),
+    ("component", 132),
+    ("begin", 70),
+    ("duration", 72),
+    ("work", 72),
+    ("barrier", 72),
+    ("wait", 72),
+    ("disk", 78),
+    ("copied", 72),
+    ("buffer", 72),
+    ("threads", 68),
+    ("reads", 300),
+    ("used", 180),
+)
 LISTED = 24  # operations that a page without scripts lists
 _TOUCHED = ("node", "slot", "unit", "first_unit", "n_units")
 
@@ -181,6 +194,12 @@ def _operand(context: Collector, row: Mapping[Any, Any], units: str) -> dict[str
         q.count(row[c]) if q.known(row[c]) else "—" for c in ("offset", "size_bytes", "touched_bytes")
     )
     return dict(
-        slot=str(row["slot"]), name=q.printable(row["source_name"]), memory=memory, place=place, offset=offset,
-        size=size, touched=touched, units=units,
-    )  # fmt: skip
+        slot=str(row["slot"]),
+        name=q.printable(row["source_name"]),
+        memory=memory,
+        place=place,
+        offset=offset,
+        size=size,
+        touched=touched,
+        units=units,
+    )

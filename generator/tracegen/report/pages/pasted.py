@@ -24,12 +24,19 @@ from tracegen.storing import resources
 MOST_LINES = 40
 MOST_CHECKS = 6
 PARTS: Mapping[str, Callable[[Collector], list[str]]] = {
-    "hot": parts.hot, "disk": parts.disk, "ops": parts.ops, "cache": parts.cache, "load": parts.load,
-}  # fmt: skip
+    "hot": parts.hot,
+    "disk": parts.disk,
+    "ops": parts.ops,
+    "cache": parts.cache,
+    "load": parts.load,
+}
 TITLES = {
-    "hot": "what tokens touch", "disk": "requests and waits", "ops": "time by operation",
-    "cache": "page cache and reads", "load": "loading and buffers",
-}  # fmt: skip
+    "hot": "what tokens touch",
+    "disk": "requests and waits",
+    "ops": "time by operation",
+    "cache": "page cache and reads",
+    "load": "loading and buffers",
+}
 _COMMIT = re.compile(r"\bcommit = ([0-9a-f]{7,40})\b")
 _PACKAGE = re.compile(r"\d+\.\d+\.\d+")
 
@@ -179,8 +186,15 @@ def _speeds(context: Collector, repeats: Sequence[Speed]) -> str:
         return "The passes give embeddings: speeds of prompt and generation do not apply."
     if not rows:
         return "No prompt and no token was evaluated in a measured pass: there are no speeds."
-    head = (("model", False), ("size", True), ("params", True), ("backend", False), ("threads", True), ("test", True),
-            ("t/s", True))  # fmt: skip
+    head = (
+        ("model", False),
+        ("size", True),
+        ("params", True),
+        ("backend", False),
+        ("threads", True),
+        ("test", True),
+        ("t/s", True),
+    )
     return md.table(head, rows) + ("" if refused else f"\n\n{_how_fast(context, len(repeats))}")
 
 

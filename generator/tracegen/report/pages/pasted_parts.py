@@ -76,8 +76,15 @@ def load(context: Collector) -> list[str]:
 def ops(context: Collector) -> list[str]:
     """Which kinds of operation and which operations take the time."""
     first = f"operations that took most time, {context.phase}"
-    columns = {"Result": first, "Operation": "op", "Layer": "", "Component": "", "Share": "share of operations’ time",
-               "Wall time": "mean, µs", "n": ""}  # fmt: skip
+    columns = {
+        "Result": first,
+        "Operation": "op",
+        "Layer": "",
+        "Component": "",
+        "Share": "share of operations’ time",
+        "Wall time": "mean, µs",
+        "n": "",
+    }
     return [_op_kinds(context), _of_page(context, TOP_OPERATIONS, columns, range(MOST_OPS))]
 
 
@@ -94,8 +101,14 @@ def disk(context: Collector) -> list[str]:
         lines.append("requests: not recorded (`disk = true` records them)")
     elif not context.fact("device", "measurements"):
         lines.append("what the device can do at most: not recorded")
-    waits = {"Tensor": "waited for longest", "Page faults": "", "of them major": "", "Waited": "waited, ms",
-             "Share of waiting": "", "Used in": ""}  # fmt: skip
+    waits = {
+        "Tensor": "waited for longest",
+        "Page faults": "",
+        "of them major": "",
+        "Waited": "waited, ms",
+        "Share of waiting": "",
+        "Used in": "",
+    }
     return [
         _listed(lines),
         _sizes(context),
@@ -107,8 +120,14 @@ def _sizes(context: Collector) -> str:
     """What the device was asked for in each phase, then the fastest of what was measured on it before the run."""
     measured = context.fact("device", "measurements") or ()
     what = "requests (device: measured before the run)" if measured else "requests"
-    columns = {"What": what, "Requests": "n", "Mean size": "mean size, KiB",
-               "Queue depth": "", "Rate": "rate, MiB/s", "Median duration": "median, µs"}  # fmt: skip
+    columns = {
+        "What": what,
+        "Requests": "n",
+        "Mean size": "mean size, KiB",
+        "Queue depth": "",
+        "Rate": "rate, MiB/s",
+        "Median duration": "median, µs",
+    }
     n_phases = len(context.table(DISK_SIZES).rows) - len(measured) if _shown(context, DISK_SIZES) else 0
     rates = {n_phases + at: float(m["bytes_per_second"]) for at, m in enumerate(measured)}
     fastest = sorted(rates, key=lambda at: -rates[at])[:MOST_MEASURED]
@@ -274,8 +293,14 @@ def _phases(context: Collector) -> str:
         time = "not shown" if untimed else q.duration(summed(part, "duration_ns"))
         if len(part):
             shown.append((name, q.count(len(part)), time, *(["not shown"] * 3 if uncounted else counts)))
-    head = (("phase", False), ("passes", True), ("time", True), ("read from the disk", True), ("major faults", True),
-            ("minor faults", True))  # fmt: skip
+    head = (
+        ("phase", False),
+        ("passes", True),
+        ("time", True),
+        ("read from the disk", True),
+        ("major faults", True),
+        ("minor faults", True),
+    )
     return md.table(head, shown) if shown else "Passes: not recorded."
 
 

@@ -46,27 +46,76 @@ SIMULATED = (APPENDIX, "overview", "file")  # pages that need what another proce
 CHECK_COLUMNS = [field.name for field in fields(Check)]
 # What the templates print beside figures and tables; other pages have nothing else.
 BUILDERS = {
-    "overview": overview, "file": file, "operations": operations, "graph": graphs, "timeline": timeline,
-    "experts": experts, "method": method,
-}  # fmt: skip
+    "overview": overview,
+    "file": file,
+    "operations": operations,
+    "graph": graphs,
+    "timeline": timeline,
+    "experts": experts,
+    "method": method,
+}
 STYLES = (
-    "page", "figures", "operations", "selection", "memory", "graph", "graph_tools", "timeline", "guide", "layout",
+    "page",
+    "figures",
+    "operations",
+    "selection",
+    "memory",
+    "graph",
+    "graph_tools",
+    "timeline",
+    "guide",
+    "layout",
     "print",
-)  # fmt: skip
+)
 # In this order: a file may use what earlier files define. What every page loads, and what pages with explorers do.
 SCRIPTS = (
-    "base", "cite", "selection", "canvas", "figures", "figures_chosen", "compare", "sideways", "reveal", "begin",
-)  # fmt: skip
+    "base",
+    "cite",
+    "selection",
+    "canvas",
+    "figures",
+    "figures_chosen",
+    "compare",
+    "sideways",
+    "reveal",
+    "begin",
+)
 EXPLORER_SCRIPTS = (
-    "packing", "passes",
-    "op_window", "op_rows", "op_cells", "op_tools", "op_find", "layer_table", "token_tensors", "token_panel",
+    "packing",
+    "passes",
+    "op_window",
+    "op_rows",
+    "op_cells",
+    "op_tools",
+    "op_find",
+    "layer_table",
+    "token_tensors",
+    "token_panel",
     "operations",
-    "memory_data", "memory_picture", "memory_log", "memory_passes", "memory_state", "memory_labels", "memory_input",
-    "memory", "memory_slide",
-    "graph_zoom", "graph_data", "graph_search", "graph_colours", "graph_facts", "graph_whole", "graph",
-    "timeline_state", "timeline_labels", "timeline_picture", "timeline_strip", "timeline_pointer", "timeline",
+    "memory_data",
+    "memory_picture",
+    "memory_log",
+    "memory_passes",
+    "memory_state",
+    "memory_labels",
+    "memory_input",
+    "memory",
+    "memory_slide",
+    "graph_zoom",
+    "graph_data",
+    "graph_search",
+    "graph_colours",
+    "graph_facts",
+    "graph_whole",
+    "graph",
+    "timeline_state",
+    "timeline_labels",
+    "timeline_picture",
+    "timeline_strip",
+    "timeline_pointer",
+    "timeline",
     "experts",
-)  # fmt: skip
+)
 
 
 @small_tables

@@ -7,14 +7,38 @@ from collections.abc import Iterable, Mapping, Sequence
 from tracegen.contract.text import ended, printable
 
 _SIGNS = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "`": r"\textasciigrave{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "{''}", "[": "{[}", "]": "{]}", "*": "{*}",
-    "\u00a0": "~", "\u2009": r"\,", "\u202f": r"\,", "–": r"\textendash{}", "—": r"\textemdash{}",
-    "…": r"\ldots{}", "’": r"\textquoteright{}", "‘": r"\textquoteleft{}", "“": r"\textquotedblleft{}",
-    "”": r"\textquotedblright{}", "µ": r"\ensuremath{\mu}", "μ": r"\ensuremath{\mu}", "×": r"\ensuremath{\times}",
-    "·": r"\ensuremath{\cdot}", "≤": r"\ensuremath{\leq}", "≥": r"\ensuremath{\geq}", "−": r"\ensuremath{-}",
-    "→": r"\ensuremath{\rightarrow}", "±": r"\ensuremath{\pm}", "≈": r"\ensuremath{\approx}",
-}  # fmt: skip
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "`": r"\textasciigrave{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "{''}",
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+    "\u00a0": "~",
+    "\u2009": r"\,",
+    "\u202f": r"\,",
+    "–": r"\textendash{}",
+    "—": r"\textemdash{}",
+    "…": r"\ldots{}",
+    "’": r"\textquoteright{}",
+    "‘": r"\textquoteleft{}",
+    "“": r"\textquotedblleft{}",
+    "”": r"\textquotedblright{}",
+    "µ": r"\ensuremath{\mu}",
+    "μ": r"\ensuremath{\mu}",
+    "×": r"\ensuremath{\times}",
+    "·": r"\ensuremath{\cdot}",
+    "≤": r"\ensuremath{\leq}",
+    "≥": r"\ensuremath{\geq}",
+    "−": r"\ensuremath{-}",
+    "→": r"\ensuremath{\rightarrow}",
+    "±": r"\ensuremath{\pm}",
+    "≈": r"\ensuremath{\approx}",
+}
 _SIGNS |= {sign: f"\\{sign}" for sign in "{}$&#_%"}
 _LETTERS = {chr(n) for n in range(0xC0, 0x100)} - set("ÐÞðþ×÷")  # in every font of LaTeX
 _JOINED = re.compile(r"([-',])(?=\1)")  # LaTeX makes one sign of two

@@ -17,9 +17,18 @@ from tracegen.site.thesis.mentions import Mention, Place, mentions, place_of
 from tracegen.storing import store
 
 State = Literal[
-    "fine", "superseded", "superseded, another number", "withdrawn", "erratum", "another file", "unknown",
-    "no version", "typed by hand", "near a value", "no difference shown",
-]  # fmt: skip
+    "fine",
+    "superseded",
+    "superseded, another number",
+    "withdrawn",
+    "erratum",
+    "another file",
+    "unknown",
+    "no version",
+    "typed by hand",
+    "near a value",
+    "no difference shown",
+]
 HARMLESS = {"fine", "superseded", "no version", "typed by hand"}  # a reader is not misled
 
 

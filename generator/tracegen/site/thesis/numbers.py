@@ -18,10 +18,21 @@ _TYPED = re.compile(
 )
 _SIUNITX = re.compile(r"\\(?:SI|qty)\s*+(?:\[[^][]*+\])?\{(?P<number>[0-9.,]+)\}\s*\{(?P<unit>[^{}]*)\}")
 _NAMED = {
-    r"\tebi\byte": "TiB", r"\gibi\byte": "GiB", r"\mebi\byte": "MiB", r"\kibi\byte": "KiB", r"\byte": "B",
-    r"\nano\second": "ns", r"\micro\second": "µs", r"\milli\second": "ms", r"\second": "s", r"\percent": "%",
-    r"\ns": "ns", r"\us": "µs", r"\ms": "ms", r"\s": "s",
-}  # fmt: skip
+    r"\tebi\byte": "TiB",
+    r"\gibi\byte": "GiB",
+    r"\mebi\byte": "MiB",
+    r"\kibi\byte": "KiB",
+    r"\byte": "B",
+    r"\nano\second": "ns",
+    r"\micro\second": "µs",
+    r"\milli\second": "ms",
+    r"\second": "s",
+    r"\percent": "%",
+    r"\ns": "ns",
+    r"\us": "µs",
+    r"\ms": "ms",
+    r"\s": "s",
+}
 
 
 def typed_numbers(known: References, document: Document) -> Iterator[Judged]:

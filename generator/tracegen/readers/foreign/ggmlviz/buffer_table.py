@@ -41,15 +41,19 @@ def buffers_of(events: VizEvents, dialect: str) -> tuple[pd.DataFrame, tuple[Che
         (int((~ended).sum()), "allocations that are never freed"),
     )
     balance = found(
-        "buffers_balance", "failed" if n_unknown else "passed" if 2 * n_allocs == len(at) else "warning",
-        f"{n_allocs:,} allocated, {len(at) - n_allocs:,} freed", "; ".join(f"{n:,} {what}" for n, what in counts if n),
-    )  # fmt: skip
+        "buffers_balance",
+        "failed" if n_unknown else "passed" if 2 * n_allocs == len(at) else "warning",
+        f"{n_allocs:,} allocated, {len(at) - n_allocs:,} freed",
+        "; ".join(f"{n:,} {what}" for n, what in counts if n),
+    )
     if not len(of_backends) or not len(of_tensors):
         return table, (balance,)
     inside = found(
-        "buffers_whole", "warning", f"{len(of_tensors):,} events of tensors are left out",
+        "buffers_whole",
+        "warning",
+        f"{len(of_tensors):,} events of tensors are left out",
         "tensors lie in the backend buffers that are recorded too, and their bytes would count twice",
-    )  # fmt: skip
+    )
     return table, (balance, inside)
 
 

@@ -13,9 +13,18 @@ from tracegen.readers.foreign.op_numbers import NOOPS
 def checks_of(of: Found) -> tuple[Check, ...]:
     """What was found for each known fault of this format."""
     checks = (
-        _complete(of), _zero(of), _monotone(of), _once(of), _nodes(of), _op_times(of), _op_names(of), _first_op(of),
-        _kinds(of), _names(of), *of.buffer_checks,
-    )  # fmt: skip
+        _complete(of),
+        _zero(of),
+        _monotone(of),
+        _once(of),
+        _nodes(of),
+        _op_times(of),
+        _op_names(of),
+        _first_op(of),
+        _kinds(of),
+        _names(of),
+        *of.buffer_checks,
+    )
     return tuple(check for check in checks if check is not None)
 
 
@@ -53,11 +62,12 @@ def _once(of: Found) -> Check:
     low, high = int(levels.min()), int(levels.max())
     at = f"{high} nested levels" if low == high else f"{low} to {high} nested levels"
     return found(
-        "recorded_once", "warning",
+        "recorded_once",
+        "warning",
         f"{_counted(n, 'graph record')} are {_counted(passes, 'pass', 'passes')}, each recorded at {at}; counted once",
         "the outermost record counts, as it holds the whole graph and all that the others hold; operations are those "
         "of the outermost level that has any",
-    )  # fmt: skip
+    )
 
 
 def _nodes(of: Found) -> Check:
@@ -70,13 +80,16 @@ def _nodes(of: Found) -> Check:
     unended = int(((of.operations.end < 0) & ~np.isin(op, noop)).sum())
     total, known = int(claimed.sum()), int(recorded.sum()) - unended
     problems = [
-        (int((recorded != claimed).sum()), "pass with another number of operations than nodes",
-         "passes with another number of operations than nodes"),
+        (
+            int((recorded != claimed).sum()),
+            "pass with another number of operations than nodes",
+            "passes with another number of operations than nodes",
+        ),
         (unended, "operation without an end", ""),
         (of.operations.n_unopened, "end of an operation without a begin", "ends of operations without a begin"),
         (of.graphs.n_unopened, "end of a graph without a begin", "ends of graphs without a begin"),
         (of.n_outside, "record of an operation outside all graphs", "records of operations outside all graphs"),
-    ]  # fmt: skip
+    ]
     detail = "; ".join(_counted(n, *noun) for n, *noun in problems if n)
     return found("nodes_accounted", bool(total) and not detail, f"{known:,} of {total:,}", detail)
 

@@ -99,13 +99,22 @@ def decode(name: str, data: bytes) -> VizEvents:
     for what, values in (("time", times), ("size", sizes)):
         _refuse_where(name, values >= _MOST, f"a {what} below 2^63", offset, values)
     return VizEvents(
-        offset, kind, times.view(np.int64), records["thread"].copy(), records["pointer"].copy(),
-        np.where(is_graph, records["n_nodes"], 0), np.where(is_graph, records["n_threads"], 0),
-        np.where(is_op, records["op"], 0), sizes.view(np.int64), backend, label,
+        offset,
+        kind,
+        times.view(np.int64),
+        records["thread"].copy(),
+        records["pointer"].copy(),
+        np.where(is_graph, records["n_nodes"], 0),
+        np.where(is_graph, records["n_threads"], 0),
+        np.where(is_op, records["op"], 0),
+        sizes.view(np.int64),
+        backend,
+        label,
         tuple(text.decode("utf-8", "replace") for text in texts),
         sum(len(text) >= LONGEST_LABEL for text in texts),
-        truncated_at, 0 if truncated_at is None else len(data) - truncated_at,
-    )  # fmt: skip
+        truncated_at,
+        0 if truncated_at is None else len(data) - truncated_at,
+    )
 
 
 def _check_header(name: str, data: bytes) -> None:

@@ -46,9 +46,7 @@ def find(name: str, events: VizEvents, op_table: str | None) -> Found:
     at, root, n_outside = kept_operations(events, graphs)
     operations = operations_of(events, at, pass_of_root[root])
     wanted = op_table is not None
-    return Found(
-        events, dialect, graphs, passes, operations, n_outside, table, wanted, *buffers_of(events, dialect)
-    )  # fmt: skip
+    return Found(events, dialect, graphs, passes, operations, n_outside, table, wanted, *buffers_of(events, dialect))
 
 
 def _op_table(name: str, events: VizEvents, wanted: str | None) -> OpTable | None:

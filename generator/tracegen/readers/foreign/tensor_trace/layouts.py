@@ -23,12 +23,22 @@ SAMPLE = 256  # records that are looked at to recognise the layout
 N_IDS = 16  # numbers of experts that a record has room for
 
 _HEAD: list[tuple[str, str]] = [
-    ("time_ns", "<u8"), ("token", "<u4"), ("layer", "<u2"), ("thread", "<u2"), ("op", "u1"), ("phase", "u1"),
-]  # fmt: skip
+    ("time_ns", "<u8"),
+    ("token", "<u4"),
+    ("layer", "<u2"),
+    ("thread", "<u2"),
+    ("op", "u1"),
+    ("phase", "u1"),
+]
 _ONE = [
-    *_HEAD, ("padding", "V6"), ("index", "<u4"), ("address", "<u8"), ("place", "<u8"), ("size", "<u4"),
+    *_HEAD,
+    ("padding", "V6"),
+    ("index", "<u4"),
+    ("address", "<u8"),
+    ("place", "<u8"),
+    ("size", "<u4"),
     ("unused", "V16"),
-]  # fmt: skip
+]
 
 
 def _operands(width: int) -> np.dtype[np.void]:
@@ -39,9 +49,15 @@ def _operands(width: int) -> np.dtype[np.void]:
 
 _V3 = [*_HEAD, ("n", "u1"), ("padding", "V5"), ("name", "S24"), ("operands", _operands(20), 4)]
 _V4 = [
-    *_HEAD, ("n", "u1"), ("padding", "V5"), ("name", "S128"), ("operands", _operands(128), 4),
-    ("experts", "<i4", N_IDS), ("n_experts", "u1"), ("end", "V167"),
-]  # fmt: skip
+    *_HEAD,
+    ("n", "u1"),
+    ("padding", "V5"),
+    ("name", "S128"),
+    ("operands", _operands(128), 4),
+    ("experts", "<i4", N_IDS),
+    ("n_experts", "u1"),
+    ("end", "V167"),
+]
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,21 @@ def ops_of(name: str, records: Records) -> OpTrace:
         return _described(records.distinct[number])
 
     return OpTrace(
-        title, records.time_ns, records.token.astype(np.int64), records.phase.astype(np.int64),
-        records.thread.astype(np.int64), records.which, describe, records.expert_at, records.experts,
-        np.minimum(records.n_experts, 16).astype(np.int64), records.layout.room, 4, 16, 32,
-    )  # fmt: skip
+        title,
+        records.time_ns,
+        records.token.astype(np.int64),
+        records.phase.astype(np.int64),
+        records.thread.astype(np.int64),
+        records.which,
+        describe,
+        records.expert_at,
+        records.experts,
+        np.minimum(records.n_experts, 16).astype(np.int64),
+        records.layout.room,
+        4,
+        16,
+        32,
+    )
 
 
 def _described(record: np.void) -> Described:
@@ -61,10 +72,18 @@ def _of_pairs(name: str, records: Records, title: str) -> OpTrace:
 
     first = slice(0, 2 * n, 2)
     return OpTrace(
-        title, records.time_ns[first], records.token[first].astype(np.int64), records.phase[first].astype(np.int64),
-        records.thread[first].astype(np.int64), which.astype(np.int32), describe, room=records.layout.room,
-        most_operands=2, thread_bits=16, size_bits=32,
-    )  # fmt: skip
+        title,
+        records.time_ns[first],
+        records.token[first].astype(np.int64),
+        records.phase[first].astype(np.int64),
+        records.thread[first].astype(np.int64),
+        which.astype(np.int32),
+        describe,
+        room=records.layout.room,
+        most_operands=2,
+        thread_bits=16,
+        size_bits=32,
+    )
 
 
 def _text(name: bytes) -> str:
