@@ -8,13 +8,11 @@ import hashlib
 import json
 import os
 import pickle
-import threading
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -69,44 +67,38 @@ def empty_figures(but: tuple[str, ...] = ()) -> Iterator[None]:
         yield
 
 
+class _Here(Executor):
+    """Stands for a worker: this process does what it is asked."""
+
+    def submit(self, interruptible: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        function, *arguments = args  # called as it is: it may be another thread than the one that hears signals
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments))
+        return future
+
+
 @contextmanager
 def by_this_process() -> Iterator[None]:
     """In this block a site's drafts and comparisons are drawn here, not by processes that load pandas and Vega anew."""
     from tracegen.report import drawing
     from tracegen.site import comparisons, drafts, jobs
 
-    asked = threading.local()  # two builds may run at once
-
-    def carried_out(draw: Callable[..., None]) -> int:
-        asked.answers = [json.dumps(jobs.attempt(draw, *job, executor=None)).encode() for job in asked.jobs]
-        return 0
-
-    def started(main: Callable[[], int]) -> Any:
-        @contextmanager
-        def here(command: object, asks: bytes) -> Iterator[SimpleNamespace]:
-            asked.jobs = json.loads(asks)[1]
-            main()
-            yield SimpleNamespace(stdout=asked.answers, poll=lambda: 0)
-
-        return here
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jobs, "carry_out", carried_out)
+        patch.setattr(jobs, "worker", _Here)
         patch.setattr(drawing, "process", lambda **_: nullcontext())  # a version's charts, too
         for module in (comparisons, drafts):
-            patch.setattr(module, "started", started(module.main))
+            patch.setattr(module, "charts", lambda folder: None)
         yield
 
 
 @contextmanager
 def by_processes() -> Iterator[None]:
     """In this block they are drawn as for a user: for tests of those processes."""
-    from tracegen.site import comparisons, drafts
-    from tracegen.storing import execute
+    from tracegen.site import jobs
+    from tracegen.storing.worker import Worker
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (comparisons, drafts):
-            patch.setattr(module, "started", execute.started)
+        patch.setattr(jobs, "worker", Worker)
         yield
 
 

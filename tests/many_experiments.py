@@ -1,4 +1,4 @@
-"""A site of many small experiments with all that the index shows of one: facts, figures, a heatmap, tags.
+"""A site of many small experiments with all that the index shows of one: facts, figures, a picture, tags.
 
 `python -m tests.many_experiments FOLDER [N]` builds one to look at.
 """
@@ -10,13 +10,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
+
 from tests.stand_in import a_project, a_report, a_run
+from tracegen.charts import theme
+from tracegen.charts.card import card
 from tracegen.cli.commands.build import build_site
+from tracegen.contract.address import CARD
 from tracegen.contract.model import Verdict, Version
 from tracegen.publishing.bundle import VERSION_FILE, write_bundle
 from tracegen.publishing.versions import LEDGER_FILE, identity_of
 from tracegen.report.pages import run_file
-from tracegen.report.pages.page import Page, Report
+from tracegen.report.pages.page import Report
 from tracegen.storing import store
 
 MODELS = {
@@ -27,7 +32,6 @@ MODELS = {
 }
 TAGS = ("disk", "moe", "prefault", "repack", "threads")
 VERDICTS: tuple[Verdict, ...] = ("complete", "complete with warnings", "not usable")
-HEATMAP = "data/heatmap.csv"
 FINDING = "The 24 measured passes left {share} % of the file untouched."
 
 
@@ -38,58 +42,50 @@ def a_full_report(
     finding: str = "",
     values: Mapping[str, tuple[float | None, str]] | None = None,
     dtypes: Mapping[str, int] | None = None,
-    heatmap: str = "",
-    experts: bool = False,
+    picture: bytes = b"",
 ) -> Report:
     """A small report that holds what the index reads; each part is left out where it is empty."""
     report = a_report(title)
-    pages = [*report.pages, *([Page("experts", "Experts", "Experts.", "<h1>Experts</h1>\n")] if experts else [])]
     files = dict(report.files)
     if groups:
         files[run_file.PATH] = run_file.run_file(replace(a_run(), facts=groups)).encode()
     if dtypes:
         rows = [f"{i},t{i},{dtype},{size}" for i, (dtype, size) in enumerate(dtypes.items())]
         files["data/tensors-use.csv"] = "\n".join(["tensor,name,dtype,size_bytes", *rows, ""]).encode()
-    if heatmap:
-        files[HEATMAP] = heatmap.encode()
+    if picture:
+        files[CARD] = picture
     known = {key: {"value": value, "unit": "1", "text": text} for key, (value, text) in (values or {}).items()}
-    return replace(report, pages=tuple(pages), files=files, values=known, finding=finding)
+    return replace(report, files=files, values=known, finding=finding)
 
 
 def an_experiment(experiments: Path, number: int) -> str:
-    """Publish a version of the experiment with this number; every seventh lacks figures, as an old version may."""
+    """Publish a version of the experiment with this number; every seventh lacks what the others have."""
     dice = random.Random(number)
     name = f"{dice.choice(('cold', 'warm', 'disk', 'experts'))}-{number:03d}"
     model = list(MODELS)[number % len(MODELS)]
     architecture, dtype, size = MODELS[model]
-    old = number % 7 == 0
+    bare = number % 7 == 0
     rate, share = round(10 ** dice.uniform(0, 3), 3), round(dice.uniform(0.05, 1), 4)
     tags = dice.sample(TAGS, number % 3)
     groups = {
         "settings": {"threads": 2} | ({"tags": tags} if tags else {}),
         "model": {"name": model, "architecture": architecture, "size_bytes": size},
-        "trace": {"faults_recorded": number % 2 == 1, "requests_recorded": None},
     }
-    step = size // 64
-    cells = [
-        f"{p},disk,{i},{i * step},{(i + 1) * step},{step if dice.random() < share else 0}"
-        for p in range(8)
-        for i in range(64)
-    ]
+    tokens = [(x, x + 1, y, y + 1) for y in range(8) for x in range(64) if dice.random() < share]
+    rects = pd.DataFrame(tokens, columns=["left", "right", "top", "bottom"]).assign(colour=theme.INK["touched"][1])
     report = a_full_report(
-        {} if old else groups,
-        finding="" if old else FINDING.format(share=round(100 - share * 100, 1)),
+        {} if bare else groups,
+        finding="" if bare else FINDING.format(share=round(100 - share * 100, 1)),
         values=None
-        if old
+        if bare
         else {
             "tokens_per_second_generate": (rate, f"{rate:.3g} tokens/s"),
             "touched_share": (share, f"{share:.1%}".replace("%", " %")),
         },
         dtypes={dtype: size * 3 // 4, "F32": size // 4},
-        heatmap="\n".join(["pass_id,memory,bin,begin,end,touched_bytes", *cells, ""]),
-        experts=model.startswith(("Qwen3", "gpt")) and not old,
+        picture=card(rects),
     )
-    keys = ("overview", "memory", "provenance", "experts")
+    keys = ("overview", "file", "method")
     report = replace(report, pages=tuple(page for page in report.pages if page.key in keys))
     _published(experiments / name, report, VERDICTS[number % 3], f"2026-{1 + number % 12:02d}-{1 + number % 28:02d}")
     question = f"How much of the file does a token of experiment {number} read when nothing is in memory?"

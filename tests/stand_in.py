@@ -1,6 +1,7 @@
 """A report as small as it can be, hostile on request, and a project to publish it in."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,12 +14,13 @@ from tracegen.contract import tables
 from tracegen.contract.model import Check, Run, Version
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
-from tracegen.report.pages.page import Page, PublishedFigure, Report, outline
+from tracegen.report.pages import run_file
+from tracegen.report.pages.anchors import ids_of
+from tracegen.report.pages.page import ANCHORS, Page, PublishedFigure, Report, outline
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(2)> & \" ' $x^2_{%}"
-# Pages as versions have them that were published before they were made anew; drafts have those of today.
-KEYS = ("overview", "memory", "access", "caches", "operations", "graph", "timeline", "provenance")
+KEYS = ("overview", "file", "timeline", "operations", "graph", "method", "appendix")
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 2"><rect width="10" height="2"/></svg>'
 
 
@@ -47,17 +49,28 @@ def a_report(title: str = "What is read?", extra: str = "", keys: tuple[str, ...
     return Report(
         title=title,
         pages=pages,
-        files={f"figures/{key}.svg": SVG for key in keys} | {"data/ops/0.js": b"tracegen.rows(0, [])\n"},
+        files={f"figures/{key}.svg": SVG for key in keys}
+        | {
+            "data/ops/0.js": b"tracegen.rows(0, [])\n",
+            "data/checks.csv": b"key,title,state,found,limit,detail\n",
+            run_file.PATH: run_file.run_file(Run("sample", 1, "", (), {"model": {}})).encode(),
+            ANCHORS: addresses(pages),
+        },
         assets={
             "tracegen.css": b".tracegen h1{font-size:32px}\n",
             "tracegen.js": b"'use strict';\n",
         },
         values={"touched_share": {"value": 0.6123, "unit": "share", "text": "61 %"}},
         figures=tuple(
-            PublishedFigure(f"fig-{k}", f"The {k}", f"Counted: {k}.", f"A drawing of {k}.", k, f"figures/{k}.svg")
-            for k in keys
+            PublishedFigure(k, f"The {k}", f"Counted: {k}.", f"A drawing of {k}.", k, f"figures/{k}.svg") for k in keys
         ),
     )
+
+
+def addresses(pages: Sequence[Page]) -> bytes:
+    """The list of the addresses on these pages, without those of scripts."""
+    ids = {page.key: ids_of(page.body) for page in pages}
+    return json.dumps({"ids": ids, "nodes": [], "passes": {}, "tensors": [], "graphs": {}}).encode()
 
 
 def keys_of(run: Run) -> tuple[str, ...]:

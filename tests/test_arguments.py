@@ -115,7 +115,7 @@ def test_of_options_that_contradict_each_other_one_is_taken(command: Command) ->
     ("arguments", "output"),
     [
         (["show"], "tracegen show: error: Missing argument 'RUN'."),
-        (["show", "x", "y", "z"], "tracegen show: error: Got unexpected extra arguments (y z)"),
+        (["show", "x", "y", "z"], "tracegen show: error: Got unexpected extra argument (z)"),
         (["show", "x", "--limi", "3"], "tracegen show: error: No such option '--limi'"),  # written in full
         (["show", "x", "--ops=3"], "tracegen show: error: Option '--ops' does not take a value."),
         (["publish", "x"], "Missing option '-m' / '--message'."),
@@ -212,6 +212,7 @@ def test_a_shell_completes_verbs_options_experiments_and_runs(
     assert offered(monkeypatch, capsys, "tracegen llama-cpp hook --r") == ["--reverse"]
     assert offered(monkeypatch, capsys, "tracegen model --dtype Q") == ["Q4_0", "Q8_0", "Q4_K"]
     assert offered(monkeypatch, capsys, "tracegen run f") == ["first-book"]
+    assert offered(monkeypatch, capsys, "tracegen show first-book access-p") == ["access-path"]
     assert offered(monkeypatch, capsys, "tracegen show first-book/") == ["first-book/run-001", "first-book/run-002"]
 
 

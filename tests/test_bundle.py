@@ -72,15 +72,15 @@ def test_hostile_text_is_text(tmp_path: Path) -> None:
 
 def test_a_page_loads_nothing_from_outside(tmp_path: Path) -> None:
     folder = written(tmp_path / "b")
-    html = (folder / "memory" / "index.html").read_text()
+    html = (folder / "file" / "index.html").read_text()
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
     assert policy and "default-src 'none'" in policy[1] and "http" not in policy[1]
     loaded = re.findall(r'<(?:link|script|img)[^>]*(?:href|src)="([^"]*)"', html)
     assert len(loaded) == 4
     for address in loaded:
-        assert (folder / "memory" / address).resolve().is_file()
+        assert (folder / "file" / address).resolve().is_file()
     for address in re.findall(r'<a href="([^"#]+)"', html):
-        assert address.endswith("index.html") and (folder / "memory" / address).is_file()
+        assert address.endswith("index.html") and (folder / "file" / address).is_file()
 
 
 def test_citations(tmp_path: Path) -> None:
@@ -154,8 +154,8 @@ def test_a_body_with_our_mark_is_refused(tmp_path: Path) -> None:
 
 
 def change_content(folder: Path) -> Path:
-    path = folder / "memory" / "index.html"
-    path.write_bytes(path.read_bytes().replace(b"memory", b"mem0ry"))
+    path = folder / "file" / "index.html"
+    path.write_bytes(path.read_bytes().replace(b"file", b"f1le"))
     return path
 
 

@@ -18,7 +18,7 @@ from tracegen.contract.errors import CheckError, SettingsError
 from tracegen.contract.model import Check, Run
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
-from tracegen.site import comparisons, gather, journal, output, references
+from tracegen.site import gather, jobs, journal, output, references
 
 pytestmark = pytest.mark.usefixtures("empty_figures")
 BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
@@ -89,10 +89,10 @@ def test_what_is_in_the_cache_is_not_drawn_again(
 ) -> None:
     first = gathered(experiments, cache)
 
-    def started(*arguments: object) -> object:
+    def worker() -> object:
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr(comparisons, "started", started)
+    monkeypatch.setattr(jobs, "worker", worker)
     again = gathered(experiments, cache)
     assert [e.comparisons for e in again.entries] == [e.comparisons for e in first.entries]
     place = again.entries[0].comparisons[0].asked.place

@@ -121,7 +121,6 @@ HEAVY = ("pandas", "numpy", "pyarrow", "altair", "vl_convert", "mkdocs", "jinja2
         (["show", "demo", "--verify"], HEAVY),
         (["show", "demo"], {"mkdocs", "gguf"}),  # the first time: the findings name their figures
         (["run", "nothing"], HEAVY),
-        (["device", "nothing"], set(HEAVY) - {"numpy"}),
         (["completion", "fish"], HEAVY),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

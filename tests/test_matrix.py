@@ -1,7 +1,6 @@
 import itertools
 import json
 import random
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.matrix import field_of, matrix_from, read_matrix
+from tracegen.contract.matrix import matrix_from, read_matrix
 from tracegen.contract.settings import experiment_from
 
 LEAST: dict[str, Any] = {"question": "Why?", "model": "demo", "prompt": "Hello", "tokens": 4}
@@ -83,68 +82,6 @@ def test_prompts_come_from_a_file_by_name(tmp_path: Path) -> None:
     assert [(c.name, c.experiment.prompt) for c in listed.cells] == [("prompt=1", "one"), ("prompt=2", "two")]
     once = matrix_of(tmp_path, {"prompts": "prompts.json", "exclude": [{"prompt": "1"}]})
     assert [c.name for c in once.cells] == ["prompt=2"]
-
-
-NO_FIELDS = (
-    "/1",
-    "/",
-    "code/",
-    "a//b",
-    "c++/1",
-    "/home/ada/1",
-    "~ada/1",
-    "https://x.org/1",
-    "a /1",
-    "a/ 1",
-    "a/../b",
-    "../x/1",
-    "a/1..2",
-    "a,b/1",
-    "a=b/1",
-    "a@v1/1",
-    "a:b/1",
-    "a\n/1",
-    "a/\u202e1",
-    "<b>/1",
-    "a/1\0",
-    "./1",
-    "a\\b/1",
-    "x" * 39 + "/1",
-)
-
-
-@pytest.mark.parametrize("name", NO_FIELDS)
-def test_a_name_with_a_field_that_reads_as_something_else_is_refused(tmp_path: Path, name: str) -> None:
-    (tmp_path / "p.json").write_text(json.dumps({name: "text", "fine/1": "text", "a, b = c": "no field is in it"}))
-    text = refused(tmp_path, {"prompts": "p.json"})
-    assert "1 problem" in text and "a name with / is FIELD/NAME" in text and "fine/1" not in text
-    assert all(line.isprintable() for line in text.splitlines())
-
-
-def test_the_field_of_a_prompt_is_what_stands_before_the_last_slash(tmp_path: Path) -> None:
-    fields = {
-        "code/1": "code",
-        "a+b or c/late 2": "a+b or c",
-        "law/eu/1": "law/eu",
-        "Ärzte/1": "Ärzte",
-        "alone": "alone",
-    }
-    (tmp_path / "p.json").write_text(json.dumps(dict.fromkeys(fields, "Why either/or?")))
-    matrix = matrix_of(tmp_path, {"prompts": "p.json"})
-    found = [field_of(dict(cell.factors)["prompt"], cell.experiment.prompt) for cell in matrix.cells]
-    assert found == list(fields.values())
-    assert [cell.name for cell in matrix.cells] == [f"prompt={name}" for name in fields]
-    texts = matrix_of(tmp_path, {"prompt": ["Why either/or?", "Why either/and " * 9]})
-    for cell in texts.cells:
-        name = dict(cell.factors)["prompt"]
-        assert field_of(name, cell.experiment.prompt) == name != field_of(name)
-
-
-def test_the_prompts_of_the_demo_are_six_in_each_of_four_fields() -> None:
-    matrix = read_matrix(Path(__file__).parents[1] / "experiments/expert-domains/experiment.toml")
-    assert matrix is not None and len(matrix.cells) == 24
-    fields = Counter(field_of(dict(cell.factors)["prompt"], cell.experiment.prompt) for cell in matrix.cells)
-    assert fields == dict.fromkeys(("english", "german", "python", "c"), 6)
 
 
 @pytest.mark.parametrize(

@@ -165,20 +165,9 @@ def made(folder: Path) -> list[tuple[int, str]]:
     return [(run.facts["slot"]["round"], str(run.facts["slot"]["factors"]["threads"])) for run in runs]
 
 
-def as_before_growing(folder: Path) -> None:
-    """Make the stored runs what they were before a matrix could grow: their places without the new entries."""
-    for path in store.run_folders(folder):
-        run = store.read_run(path)
-        slot = {key: run.facts["slot"][key] for key in ("matrix", "factors", "round", "number", "of")}
-        store.write_run_file(path, replace(run, facts={**run.facts, "slot": slot}))
-
-
-@pytest.mark.parametrize("before", [True, False])
-def test_a_matrix_grows_by_rounds(tmp_path: Path, machine: Machine, before: bool) -> None:
+def test_a_matrix_grows_by_rounds(tmp_path: Path, machine: Machine) -> None:
     matrix, folder = a_matrix(tmp_path, threads=[1, 2], repeat=3)
     all_of(matrix, folder)
-    if before:
-        as_before_growing(folder)
     first = made(folder)
     more, _ = a_matrix(tmp_path, threads=[1, 2], repeat=4)
     plan = todo(more, folder)
@@ -198,14 +187,9 @@ def test_a_matrix_grows_by_rounds(tmp_path: Path, machine: Machine, before: bool
     assert "8 runs stored, 6 asked for and usable" in matrix_text(matrix, fewer.stored, [])
 
 
-@pytest.mark.parametrize("before", [True, False])
-def test_a_value_that_is_added_gets_its_runs_in_rounds_of_its_own(
-    tmp_path: Path, machine: Machine, before: bool
-) -> None:
+def test_a_value_that_is_added_gets_its_runs_in_rounds_of_its_own(tmp_path: Path, machine: Machine) -> None:
     matrix, folder = a_matrix(tmp_path, threads=[1, 2], repeat=3)
     all_of(matrix, folder)
-    if before:
-        as_before_growing(folder)
     first = made(folder)
     wider, _ = a_matrix(tmp_path, threads=[4, 1, 2], repeat=3)
     plan = todo(wider, folder)

@@ -199,7 +199,6 @@ def test_the_site_compares_the_cells_without_their_runs(project: Path, tmp_path:
     assert "n = 8 and 8" in page
     listed = site.pages["experiments/m/index.md"].content()
     assert "The matrix of v1 to v2" in listed and "threads=1" in listed
-    assert "What was different" not in listed and "tracegen-line" not in listed, "a cell is no step from another"
     assert "Superseded" not in site.pages["experiments/m/v1/index.md"].content()
 
 
@@ -222,9 +221,6 @@ def test_a_cell_is_compared_with_the_last_version_of_the_same_cell(project: Path
         "matrix-v3-to-v4",
         "matrix-v1-to-v2",
     ]
-    listed = site.pages["experiments/m/index.md"].content()
-    assert "<strong>v4</strong>, after v2: " in listed and "<strong>v3</strong>, after v1: " in listed
-    assert listed.count("data-step=") == 2
 
 
 def test_compare_takes_the_versions_where_there_are_no_runs(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

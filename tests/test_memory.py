@@ -41,5 +41,5 @@ def test_a_limit_of_addresses(words: list[str], limit: int, tmp_path: Path) -> N
 def test_what_draws_nothing_needs_no_such_room(tmp_path: Path) -> None:
     a_project(tmp_path)
     a_run_folder(tmp_path / "experiments", a_run())
-    ended = run(["analyse", "sample"], 16 * 1024 * MIB, tmp_path)
+    ended = run(["show", "sample", "all"], 16 * 1024 * MIB, tmp_path)
     assert ended.returncode == 0 and "cache-rates" in ended.stdout, ended.stderr

@@ -32,7 +32,7 @@ def a_full_project(folder: Path, **options: object) -> Path:
     a_version(experiments, number=2, report=a_report(title=HOSTILE, extra="é\r\n\tkept  as it is &amp;"))
     a_run_folder(experiments, a_run(number=3, question=HOSTILE))
     (folder / "journal" / "entry.md").write_text(
-        "# Entry\n\n[[sample@v1]], {{ sample@v2:touched_share }}\n\n![[sample@v2#fig-memory]]\n"
+        "# Entry\n\n[[sample@v1]], {{ sample@v2:touched_share }}\n\n![[sample@v2#fig-file]]\n"
     )
     return config
 
@@ -56,7 +56,7 @@ def test_a_strict_build(tmp_path: Path, theme: str, directory_urls: bool) -> Non
     # One copy of an asset, however many versions
     assert len(list(built.rglob("vega.*.js"))) == len(list(built.rglob("tracegen.*.js"))) == 1
     assert not list((built / "experiments").rglob("assets"))
-    folder = built / "experiments/sample/v1/memory"
+    folder = built / "experiments/sample/v1/file"
     (address,) = re.findall(r'<html data-tracegen-vega="([^"]*)"', (folder / "index.html").read_text())
     assert (folder / address).resolve().read_bytes() == vega.script(tmp_path)
     if theme == "material":  # the navigation holds the index only
@@ -138,7 +138,7 @@ def test_a_draft_that_cannot_be_shown_fails_a_strict_build_and_has_no_page(
     assert (built / "experiments/sample/run-003/index.html").is_file() and "run-003" in index
     assert not (built / "experiments/sample/run-004").exists() and "run-004" not in index
     assert "Run 004: " in (built / "experiments/sample/index.html").read_text()
-    for page in ("v1/index.html", "v2/memory/index.html", "run-003/index.html"):
+    for page in ("v1/index.html", "v2/file/index.html", "run-003/index.html"):
         html = (built / "experiments/sample" / page).read_text()
         assert 'data-folder="run-003"' in html and 'data-folder="run-004"' not in html, page
     assert (built / "search" / "search_index.js").read_text() == f"var __index = {index}"

@@ -12,23 +12,20 @@ from markdown import markdown
 
 from tests.many_experiments import a_full_report
 from tests.stand_in import a_version
-from tests.test_index import VALUES, data_of, facts, index_of, text_of
-from tests.test_site import gathered
+from tests.test_index import VALUES, facts, index_of, measures_of, text_of
+from tracegen.analysis.measures import COLUMNS
 from tracegen.comparing import repeats
-from tracegen.comparing.measures import COLUMNS
-from tracegen.comparing.rules import NAMES
 from tracegen.publishing.bundle import read_bundle
 from tracegen.publishing.versions import read_published
 from tracegen.site import journal, ranges, references
 from tracegen.site.about import About
-from tracegen.site.ranges import figures_of_runs, range_of
+from tracegen.site.ranges import range_of, values_of_runs
 from tracegen.site.thesis.documents import documents
 from tracegen.site.thesis.judged import judged
 from tracegen.site.thesis.numbers import typed_numbers
-from tracegen.site.trend import line, trend
 
 RATE = "tokens_per_second_generate"
-HEAD = "run,created,phase,by,item,what,kind,unit,value"
+HEAD = "run,created,key,phase,by,item,label,kind,unit,value"
 
 
 def repeats_csv(speeds: Sequence[float], touched: Sequence[int] = ()) -> str:
@@ -37,15 +34,14 @@ def repeats_csv(speeds: Sequence[float], touched: Sequence[int] = ()) -> str:
     for i, speed in enumerate(speeds):
         begin = f"run-{i + 1:03d},2026-11-20T12:00:{i:02d}Z"
         rows += [
-            f"{begin},generate,run,,speed,timed,tokens/s,{speed}",
-            f"{begin},prompt,run,,speed,timed,tokens/s,4000",
+            f"{begin},{RATE},generate,run,,generation speed,timed,tokens/s,{speed}",
+            f"{begin},tokens_per_second_prompt,prompt,run,,prompt speed,timed,tokens/s,4000",
         ]
-        rows += [f'{begin},generate,op,"MUL_MAT, ""x""",time for a token,timed,ns,1e5']
-        rows += [f"{begin},generate,layer,layer 0,speed,timed,tokens/s,7"]
+        rows += [f'{begin},"op_MUL_MAT_""x""",generate,op,"MUL_MAT, ""x""",time per token,timed,ns,1e5']
+        rows += [f"{begin},layer_0,generate,layer,layer 0,speed,timed,tokens/s,7"]
         if touched:
-            rows += [f"{begin},,run,,touched of the file at least once,counted,bytes,{touched[i]}"]
-            rows += [f"{begin},,run,,size of the model file,counted,bytes,1000"]
-        rows += [f"{begin},,run,,most that buffers held,counted,bytes,2097152.0"]
+            rows += [f"{begin},touched_share,,run,,share of the file touched,counted,share,{touched[i] / 1000}"]
+        rows += [f"{begin},peak_buffer_bytes,,run,,peak buffer memory,counted,bytes,2097152.0"]
     return "\n".join([*rows, ""])
 
 
@@ -63,9 +59,6 @@ def a_repeated(experiments: Path, text: str | None, rate: float | None = 12.0, n
 def test_the_site_reads_the_file_and_the_measures_that_tracegen_writes() -> None:
     assert ranges.PATH == repeats.MEASURES
     assert set(ranges.COLUMNS) < {"run", "created", *COLUMNS}
-    named = {key: measures for key, measures in ranges.MEASURES.items() if key in NAMES}
-    assert named == {key: (NAMES[key],) for key in named} and len(named) == 3
-    assert ranges.MEASURES["touched_share"][0] == NAMES["touched_bytes"]
 
 
 def test_a_figure_over_the_runs_of_a_version(tmp_path: Path) -> None:
@@ -74,10 +67,10 @@ def test_a_figure_over_the_runs_of_a_version(tmp_path: Path) -> None:
     assert speed is not None and (speed.median, speed.least, speed.most, speed.n) == (10.5, 9.5, 14.0, 4)
     assert (speed.text, speed.words) == ("10.5 tokens/s", "9.50 to 14.0 in 4 runs")
     assert share is not None and (share.text, share.words) == ("50.5 %", "50.0 % to 52.0 % in 4 runs")
-    assert about.typical(RATE) == 10.5 and about.typical_text(RATE) == "10.5 tokens/s"
+    assert about.typical_text(RATE) == "10.5 tokens/s"
     buffers = about.range("peak_buffer_bytes")
     assert buffers is not None and (buffers.text, buffers.words) == ("2.00 MiB", "the same in 4 runs")
-    assert about.range("bytes_touched_per_token") is None and about.typical("bytes_touched_per_token") == 1000
+    assert about.range("bytes_touched_per_token") is None and about.typical_text("bytes_touched_per_token") == "1000 B"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +87,7 @@ def test_a_figure_over_the_runs_of_a_version(tmp_path: Path) -> None:
         repeats_csv([1.0, 2.0]).replace("tokens/s,1.0", "tokens/s,1e999"),
         repeats_csv([1.0, 2.0]).replace("tokens/s,1.0", "tokens/s,-1"),
         repeats_csv([1.0, 2.0]).replace(",tokens/s,1.0", ""),
-        repeats_csv([1.0, 2.0]).replace("prompt,run", "generate,run"),  # a measure twice
+        repeats_csv([1.0, 2.0]).replace("tokens_per_second_prompt", RATE),  # a measure twice
         repeats_csv([1.0, 2.0]) + '"',
         repeats_csv([1.0, 2.0]) + "\udcff",
         repeats_csv([1.0, 2.0]) + "x" * 200_000,
@@ -103,56 +96,38 @@ def test_a_figure_over_the_runs_of_a_version(tmp_path: Path) -> None:
 def test_another_file_is_a_single_run(tmp_path: Path, text: str | None) -> None:
     about = a_repeated(tmp_path, text)
     assert about.range(RATE) is None
-    assert (about.typical(RATE), about.typical_text(RATE)) == (12.0, "12 tokens/s")
+    assert about.typical_text(RATE) == "12 tokens/s"
 
 
 def test_columns_may_stand_in_another_order_beside_new_ones(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / ranges.PATH).write_text(
-        "value,what,machine,item,by,phase,created,run\n3,speed,x,,run,generate,t1,run-001\n5,speed,x,,run,generate,t2,run-002\n"
+        f"value,unit,key,machine,by,created,run\n3,tokens/s,{RATE},x,run,t1,run-001\n5,tokens/s,{RATE},x,run,t2,run-002\n"
     )
     bundle = read_bundle(a_repeated(tmp_path / "e", None).bundle.folder)
     bundle = replace(bundle, folder=tmp_path, document={**bundle.document, "manifest": {ranges.PATH: {}}})
-    assert range_of(RATE, figures_of_runs(bundle)) == ranges.Range(RATE, 2, 4.0, 3.0, 5.0)
+    assert range_of(RATE, values_of_runs(bundle)) == ranges.Range(RATE, "tokens/s", 2, 4.0, 3.0, 5.0)
     (tmp_path / ranges.PATH).unlink()
-    assert figures_of_runs(bundle) == []
+    assert values_of_runs(bundle) == []
 
 
 def test_the_card_has_the_median_and_the_range(tmp_path: Path) -> None:
     a_repeated(tmp_path / "experiments", repeats_csv([14.0, 9.5, 11.0]), rate=14.0)
     html = index_of(tmp_path)
     assert "median 11.0 tokens/s (9.50 to 14.0 in 3 runs)" in text_of(html)
-    assert data_of(html)["rows"][0][1] == 11.0  # it is sorted by what it shows
     assert "goes from the least to the most" in html
 
 
-def test_the_trend_is_of_medians(tmp_path: Path) -> None:
+def test_the_table_of_versions_has_medians_and_ranges(tmp_path: Path) -> None:
     experiments = tmp_path / "experiments"
     a_repeated(experiments, None, rate=10.0, number=1)
     a_repeated(experiments, repeats_csv([8.0, 12.0, 20.0]), rate=20.0, number=2)
     a_repeated(experiments, repeats_csv([6.0, 6.0]), rate=6.0, number=3)
-    (entry,) = gathered(tmp_path).entries
-    shown = trend(entry)
-    assert shown is not None and shown.single and shown.several
-    assert [(row.cells[0].text, row.cells[0].range, row.cells[0].change) for row in shown.rows] == [
-        ("6.00 tokens/s", "the same in 2 runs", "−50.0\u202f%"),
-        ("12.0 tokens/s", "8.00 to 20.0 in 3 runs", "+20.0\u202f%"),
-        ("10 tokens/s", "", ""),
+    assert [row[:2] for row in measures_of(tmp_path)] == [
+        ["v3", "6.00 tokens/s / the same in 2 runs"],
+        ["v2", "12.0 tokens/s / 8.00 to 20.0 in 3 runs"],
+        ["v1", "10 tokens/s"],
     ]
-    html = gathered(tmp_path).pages["experiments/sample/index.md"].content()
-    assert "a version of a single run cannot tell a difference from noise" in html
-    assert "the range from the least to the most of them" in html
-    assert "<span>8.00 to 20.0 in 3 runs</span><span>+20.0\u202f%</span>" in html
-
-
-def test_a_line_has_a_bar_for_each_range() -> None:
-    """From 3 px above to 3 px below, 0 to the most of all runs; 34 px between."""
-    over_runs = ranges.Range(RATE, 3, 12.0, 8.0, 20.0)
-    same = ranges.Range(RATE, 3, 5.0, 5.0, 5.0)
-    drawn = line([(10.0, None), (12.0, over_runs), (5.0, same)])
-    assert '<path class="tracegen-bars" d="M48 23.4V3"/>' in drawn
-    assert 'points="3,20 48,16.6 93,28.5"' in drawn
-    assert "tracegen-bars" not in line([(10.0, None), (5.0, same)])
 
 
 def test_a_journal_quotes_the_median_of_several_runs(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from tracegen.comparing.reproduced import (
     certificate,
     claimed,
     claims,
-    codecheck,
     dropped_settings,
     experiment_of,
     outcomes,
@@ -131,7 +130,6 @@ def test_counted_measures_must_be_equal_and_times_pass_the_test() -> None:
     assert "Other than then: Machine, cpu: Example CPU → Another" in text and "A fault" in text
     assert "Not checked: 1 measure, made on another machine." in text
     assert summary(outcomes(other)) == "1 of 2 counted measures are equal. Timed: 1 not judged."
-    assert 'summary: "1 of 2' in codecheck("demo@v1", "2026-12-01", outcomes(other))
 
 
 def test_a_certificate_of_some_measures_says_that_there_are_others() -> None:

@@ -71,7 +71,16 @@ def test_pages_of_versions_and_drafts(tmp_path: Path) -> None:
 
 def test_each_cell_of_a_matrix_is_shown_by_its_newest_run(tmp_path: Path) -> None:
     for number, threads in enumerate("121212", start=2):
-        place = {"matrix": "ada/0a1b", "factors": {"threads": threads}, "round": 1, "number": 1, "of": 6}
+        place = {
+            "matrix": "ada/0a1b",
+            "factors": {"threads": threads},
+            "round": 1,
+            "number": 1,
+            "of": 6,
+            "cell": "",
+            "cells": 2,
+            "repeat": 3,
+        }
         a_run_folder(tmp_path / "experiments", replace(a_run(number=number), facts={**a_run().facts, "slot": place}))
     for number in (1, 8):
         a_run_folder(tmp_path / "experiments", a_run(number=number))
@@ -105,10 +114,10 @@ def test_an_experiment_of_which_every_run_failed_is_not_listed(tmp_path: Path) -
 def test_compose_puts_body_and_head_in(tmp_path: Path) -> None:
     a_version(tmp_path / "experiments")
     site = gathered(tmp_path)
-    page = site.pages["experiments/sample/v1/memory/index.md"]
+    page = site.pages["experiments/sample/v1/file/index.md"]
     shell = f'<html lang="en"><head><title>x</title></head><body>{output.placeholder(page)}</body></html>'
     html = output.compose(site, page, shell)
-    assert next(p.body for p in a_report().pages if p.key == "memory") in html
+    assert next(p.body for p in a_report().pages if p.key == "file") in html
     assert html.startswith('<html data-tracegen-vega="../../../../assets/tracegen/vega.')
     assert 0 < html.index("<script defer") < html.index("</head>")
     assert output.PAGE_BEGIN not in html

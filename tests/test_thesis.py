@@ -82,15 +82,15 @@ See \url{https://example.org/experiments/dense/v1/}.                            
 It reached \tracegen{dense@v2}{speed}.                                           % 3 superseded, another number
 So did \dense{speed} with a macro of one's own.                                  % 4 superseded, another number
 It touched \tracegen{dense@v2}{touched}, which is the same since.                % 5 superseded
-Its page is \href{\site{dense/v2/memory/\#fig-memory}}{here}.                    % 6 superseded
+Its page is \href{\site{dense/v2/file/\#fig-file}}{here}.                        % 6 superseded
 \tracegen{dense@v3}{sped} is no value.                                           % 7 unknown
 \dense{wait} is none either.                                                     % 8 unknown
 \tracegen{dense@v9}{speed} was never published.                                  % 9 unknown
 \tracegen{sparse@v1}{speed} neither.                                             % 10 unknown
-\url{https://example.org/experiments/dense/v3/memory/#fig-nothing} is gone.      % 11 unknown
+\url{https://example.org/experiments/dense/v3/file/#fig-nothing} is gone.        % 11 unknown
 \url{https://example.org/experiments/dense/v3/nowhere/} is no page.              % 12 unknown
 \url{https://example.org/experiments/dense/run-003/} is a draft.                 % 13 unknown
-\url{https://example.org/experiments/old/v1/} has faults.                        % 22 erratum
+\url{https://example.org/experiments/old/v1/file/} has faults.                   % 22 erratum
 \tracegen{dense}{speed} names no version.                                        % 14 no version
 
 In moe@v1 a token touches 2.69 GiB.                                              % 15 near a value
@@ -99,7 +99,7 @@ The speed of moe@v1 is \qty{137}{tokens/s} or 137~tokens/s.                     
 In moe@v1 it touches \SI{2.96}{\gibi\byte}.                                      % 18 typed by hand
 
 \input{chapters/missing}                                                         % 19 unknown
-\includegraphics{moe-v1/figures/memory}                                          % 20 another file
+\includegraphics{moe-v1/figures/file}                                            % 20 another file
 \includegraphics{moe-v1/figures/nothing.pdf}                                     % 21 unknown
 \include{chapters/two}
 % \tracegen{dense@v1}{speed} in a comment says nothing.
@@ -118,7 +118,7 @@ def test_every_planted_fault_of_a_chapter_is_found_and_nothing_else(known: Refer
     (tmp_path / "chapters").mkdir()
     (tmp_path / "chapters" / "two.tex").write_text(TWO)
     (tmp_path / "moe-v1" / "figures").mkdir(parents=True)
-    (tmp_path / "moe-v1" / "figures" / "memory.svg").write_text("<svg/>")
+    (tmp_path / "moe-v1" / "figures" / "file.svg").write_text("<svg/>")
     found = [
         (one.place.path.name, one.place.line, one.state)
         for document in documents([tmp_path / "thesis.tex"])
@@ -311,7 +311,7 @@ def test_claims_are_checked_against_the_comparison(claimed: Any) -> None:
 
 def test_the_command(experiments: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chapter, of = tmp_path / "a.tex", ["--experiments", str(experiments)]
-    links = r"\url{https://example.org/experiments/dense/v2/memory/\#fig-memory}"
+    links = r"\url{https://example.org/experiments/dense/v2/file/\#fig-file}"
     chapter.write_text(f"{links}\n\\tracegen{{dense@v2}}{{touched}} \\tracegen{{dense@v2}}{{speed}}\n")
     assert main(["check", str(tmp_path), *of]) == 1
     said = capsys.readouterr()
@@ -337,13 +337,13 @@ def test_figures_that_name_their_version(tmp_path: Path, capsys: pytest.CaptureF
 
     (experiments / "dense").mkdir(parents=True)
 
-    def stamped(number: int, name: str = "dense", key: str = "fig-memory", data: bytes = b"x,y\n1,2\n") -> bytes:
+    def stamped(number: int, name: str = "dense", key: str = "file", data: bytes = b"x,y\n1,2\n") -> bytes:
         stamp = Stamp(f"{name}@v{number}", key, "complete", "data/file.csv", hashlib.sha256(data).hexdigest())
         return in_svg("<svg><title>a file</title></svg>", stamp).encode()
 
     for number, data in ((1, b"x,y\n1,2\n"), (2, b"x,y\n1,2\n"), (3, b"x,y\n1,3\n")):
         files = {"figures/file.svg": stamped(number, data=data), "data/file.csv": data}
-        figures = [replace(f, path_svg="figures/file.svg") if f.key == "fig-memory" else f for f in a_report().figures]
+        figures = [replace(f, path_svg="figures/file.svg") if f.key == "file" else f for f in a_report().figures]
         report = replace(a_report(), files=a_report().files | files, figures=tuple(figures))
         run = privacy.public_run(a_run("dense", number))
         publish.publish(experiments / "dense", run, lambda planned, report=report: report, "why", LATER)
@@ -365,7 +365,7 @@ def test_figures_that_name_their_version(tmp_path: Path, capsys: pytest.CaptureF
         (stamped(1), "a.svg", 1, "dense@v1 is withdrawn: the wrong model; see dense@v3"),
         (b"%PDF" + stamped(1), "a.pdf", 1, "dense@v1 is withdrawn: the wrong model; see dense@v3"),
         (stamped(9), "a.svg", 1, "dense@v9 is no published version; published are "),
-        (stamped(3, key="fig-memor"), "a.svg", 1, "dense@v3 has no such figure; "),
+        (stamped(3, key="fil"), "a.svg", 1, "dense@v3 has no such figure; "),
     ):
         ended, out = states(content, name)
         assert (ended, said in out) == (code, True), out
@@ -386,9 +386,9 @@ def test_figures_that_name_their_version(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_whose_a_file_or_a_value_is(experiments: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     of = ["--experiments", str(experiments)]
-    (tmp_path / "renamed.svg").write_bytes((experiments / "moe/versions/1/figures/memory.svg").read_bytes())
+    (tmp_path / "renamed.svg").write_bytes((experiments / "moe/versions/1/figures/file.svg").read_bytes())
     assert main(["whose", str(tmp_path / "renamed.svg"), *of]) == 0
-    assert "moe@v1 (current): figures/memory.svg\n" in capsys.readouterr().out
+    assert "moe@v1 (current): figures/file.svg\n" in capsys.readouterr().out
     for value in ("159 tokens/s", "159.0", "159\u202ftokens/s"):
         assert main(["whose", value, *of]) == 0
         assert capsys.readouterr().out == "dense@v3 (current): speed = 159 tokens/s\n"

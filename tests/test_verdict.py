@@ -33,7 +33,6 @@ TRACE: dict[str, Any] = {
     "clock_read_ns": 20.0,
     "hook_ns": {1: 100.0, 2: 120.0},
     "copy_ns": {1: 90.0},
-    "hooks_inside": True,
     "processors_allowed": 2,
     "faults_recorded": False,
     "faults_refused": None,

@@ -1,4 +1,4 @@
-"""The best choice of a cache, counted the slow way: what `caches.most_hits` and libcachesim are compared with."""
+"""The best choice of a cache, counted the slow way: what `belady.Best` and libcachesim are compared with."""
 
 from collections.abc import Sequence
 

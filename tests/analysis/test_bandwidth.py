@@ -174,15 +174,6 @@ def test_a_damaged_rate_is_measured_anew(tmp_path: Path, monkeypatch: pytest.Mon
     assert memory_rate.memory_rate(path) == new
 
 
-def test_a_rate_of_an_older_schema_is_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "rate.json"
-    for rate in (7, 8):
-        new = {"threads": [1], "bytes_per_second": [rate]}
-        monkeypatch.setattr(memory_rate, "measure", lambda _, new=new: new)
-        assert memory_rate.memory_rate(path) == new
-        path.write_text(path.read_text().replace('"schema": 2', '"schema": 1'))
-
-
 def test_only_takes_count_in_which_each_thread_had_a_processor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every third take is undisturbed, and none is as fast as those that are not."""
     takes = iter(range(10**6))

@@ -53,12 +53,12 @@ def test_show_and_pages_call_figures_of_tokens_not_applicable() -> None:
     found = summary.embeddings(tables, operations.op_rows(tables))
     assert found
     figures = key_figures(run, tables)
-    assert figures["embeddings"]["weight_bytes"] == found.weight_bytes
-    assert "embeddings" not in key_figures(run, scaled_case(2, 1))
+    assert figures["measures"]["weight_bytes_per_pass"]["value"] == found.weight_bytes
+    assert "weight_bytes_per_pass" not in key_figures(run, scaled_case(2, 1))["measures"]
     words = in_words(figures)
     named = {key for key, text in words.items() if text == q.NOT_APPLICABLE}
-    assert {"prompt", "generation", "ops per token"} <= named and "touched per token: mapped" in named
-    assert words["touched per pass: weights"] and words["touched per pass: in total"]
+    assert {"prompt speed", "generation speed", "operations per token", "weights touched per token"} <= named
+    assert words["weights touched per pass"] and words["touched per pass in total"]
     assert not [key for key, text in words.items() if text is None and "token" in key]
     report = rendered(tables, run)
     overview = body(report, "overview")

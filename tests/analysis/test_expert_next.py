@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.analysis.routed import chosen_of, even, sticky, uneven
 from tracegen.analysis import chance
-from tracegen.analysis.expert_next import COLUMNS, LEARNED, LEAST_ROWS, MOST_ROWS, told
+from tracegen.analysis.expert_next import COLUMNS, LEARNED, LEAST_ROWS, told
+from tracegen.analysis.expert_rows import MOST_ROWS
 
 
 def guesses(choices: np.ndarray, n_experts: int, n_learned: int, layer: int) -> list[set[int]]:

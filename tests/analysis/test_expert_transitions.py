@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.analysis.routed import chosen_of, even, sticky, uneven
 from tracegen.analysis import chance
-from tracegen.analysis.expert_transitions import COLUMNS, LEAST_PAIRS, MOST_ROWS, stickiness
+from tracegen.analysis.expert_rows import MOST_ROWS
+from tracegen.analysis.expert_transitions import COLUMNS, LEAST_PAIRS, stickiness
 
 
 def again(choices: np.ndarray, layer: int, order: list[int] | None = None) -> int:
@@ -80,7 +81,7 @@ def test_layers_of_different_size_and_rows() -> None:
 def test_what_cannot_be_tested_has_no_row() -> None:
     for choices, size in ((even(1, 1, 2, 8, 2), 8), (even(1, 9, 2, 4, 4), 4), (np.zeros((9, 2, 1), int), 1)):
         table = stickiness(chosen_of(choices), {0: size, 1: size})
-        assert table.empty and list(table.columns) == [*COLUMNS, "p_held"]
+        assert table.empty and list(table.columns) == COLUMNS
     assert stickiness(chosen_of(even(1, 9, 1, 8, 2)).iloc[:0], {}).empty
     assert stickiness(chosen_of(even(1, 9, 1, 8, 2)).iloc[:-1], {0: 8}).empty, "rows differ in k"
 

@@ -6,7 +6,7 @@ Experts used by passes, beside random choice.
 from tests.analysis.routed import even, run_of
 from tests.builders import N_EXPERTS, N_USED, only, scaled_case, without
 from tracegen.analysis import experts
-from tracegen.analysis.expert_use import line, used
+from tracegen.analysis.expert_use import used
 
 CASE = scaled_case(7, 3, moe=True)
 
@@ -40,7 +40,3 @@ def test_without_tensors_choices_or_one_number_of_experts() -> None:
     assert bare["tensor"].isna().all() and len(bare) == 1
     assert used(tables | {"routing": tables["routing"].iloc[:0]}).empty
     assert used(tables | {"routing": tables["routing"].iloc[:-1]})["if_even"].isna().all()
-
-
-def test_the_words_that_users_paste() -> None:
-    assert line("blk.0.ffn_gate_exps.weight", 95, 128) == "blk.0.ffn_gate_exps.weight: 95/128 experts used"

@@ -100,7 +100,7 @@ def test_what_was_not_recorded_is_null() -> None:
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3 << 20), st.integers(1, 300_000)), max_size=8))
 def test_blocks_are_those_in_which_a_byte_was_touched(rows: list[tuple[int, int, int]]) -> None:
     table = pd.DataFrame(rows, columns=["pass_id", "begin", "length"], dtype="int64")
-    found = ledger.blocks(table.assign(end=table["begin"] + table["length"]))
+    found = ledger.blocks(table.assign(end=table["begin"] + table["length"]), 1 << 30)
     for row in found.itertuples():
         size = int(str(row.block_bytes))
         own = [(begin, begin + length) for number, begin, length in rows if number == row.pass_id]
@@ -116,7 +116,7 @@ def test_blocks_are_those_in_which_a_byte_was_touched(rows: list[tuple[int, int,
 @pytest.mark.parametrize("size", ledger.BLOCKS)
 def test_a_byte_on_a_border_touches_two_blocks(size: int) -> None:
     touched = pd.DataFrame({"pass_id": [0], "begin": [size - 1], "end": [size + 1]})
-    found = ledger.blocks(touched).set_index("block_bytes")
+    found = ledger.blocks(touched, 1 << 30).set_index("block_bytes")
     assert found.loc[size, "in_blocks_bytes"] == 2 * size and found.loc[size, "touched_bytes"] == 2
 
 

@@ -56,20 +56,6 @@ def test_a_part_that_is_met_exactly_needs_no_further_expert() -> None:
     assert (layer["needed_50"], layer["needed_80"], layer["needed_95"]) == (1, 2, 3)
 
 
-def test_one_token_has_none_before_it() -> None:
-    case = uneven(1, n_tokens=1)
-    assert routing.reuse(experts.generated(case), experts.choice(case).counts).empty
-
-
-def test_unnamed_sequences_are_one() -> None:
-    case = uneven(1, sequences=1)
-    bare = case | {"routing": case["routing"].assign(sequence=pd.array([None] * len(case["routing"]), dtype="Int64"))}
-    counts = experts.choice(case).counts
-    pd.testing.assert_frame_equal(
-        routing.reuse(experts.generated(bare), counts), routing.reuse(experts.generated(case), counts)
-    )
-
-
 def test_a_row_that_lacks_a_weight_has_no_places_and_equal_weights_stand_as_they_were_chosen() -> None:
     weights = {0: (0.2, 0.5, 0.2), 1: (0.1, None, 0.9)}
     chosen = pd.DataFrame(

@@ -9,7 +9,7 @@ from tests.small_disk import needs_root, small_disk
 
 pytestmark = [pytest.mark.attack, pytest.mark.llama, needs_root]
 
-NAMES = ("init", "run", "exec", "import", "export", "publish", "build", "sample", "model", "reorder", "import-version")
+NAMES = ("init", "run", "exec", "import", "export", "publish", "build", "sample", "model", "reorder")
 FREE_KIB = (0, 8, 100)
 
 

@@ -12,20 +12,7 @@ from tests.attack.tried import BY_NAME, TRACEGEN, Surroundings, copy, leftovers,
 
 pytestmark = [pytest.mark.attack, pytest.mark.llama]
 
-NAMES = (
-    "init",
-    "run",
-    "exec",
-    "show",
-    "import",
-    "export",
-    "publish",
-    "build",
-    "model",
-    "reorder",
-    "sample",
-    "import-version",
-)
+NAMES = ("init", "run", "exec", "show", "import", "export", "publish", "build", "model", "reorder", "sample")
 MOMENTS = (0.05, 0.4, 1.8)
 BEFORE = re.compile(rb"\A(?!.*/tracegen/).*KeyboardInterrupt", re.DOTALL)  # no file of tracegen is named
 STATUS = {signal.SIGKILL: -9, signal.SIGINT: 130, signal.SIGTERM: 143}

@@ -15,7 +15,7 @@ MADE = {
     "exec": ("experiments/mine/runs", 2),
     "import": ("experiments/imported/runs", 1),  # the same source is one run
 }
-NAMES = ("init", "run", "exec", "import", "export", "publish", "build", "sample", "model", "reorder", "analyse", "show")
+NAMES = ("init", "run", "exec", "import", "export", "publish", "build", "sample", "model", "reorder", "show")
 
 
 @pytest.mark.parametrize("turn", range(2))

@@ -13,7 +13,6 @@ from tests.builders import scaled_case
 from tests.foreign_samples import copy_of
 from tests.site_project import NOW, plain_run, stored
 from tests.stand_in import a_project
-from tracegen.cli.main import main
 from tracegen.measure.demo.models import write_demo_model
 from tracegen.publishing.freeze import freeze
 
@@ -59,7 +58,7 @@ COMMANDS = (
         needs_llama=True,
     ),
     Command("show", ("show", "demo/run-001")),
-    Command("analyse", ("analyse", "demo/run-001")),
+    Command("show-all", ("show", "demo/run-001", "all")),
     Command("compare", ("compare", "demo/run-001", "demo/run-002")),
     Command("import", ("import", "older", "--as", "imported"), status=1),  # a trace that is not usable
     Command("export", ("export", "demo/run-001", "parquet", "--out", "tables")),
@@ -67,7 +66,6 @@ COMMANDS = (
     Command("build", ("build",)),
     Command("check", ("check", "note.md"), status=1),  # what it says is no longer true
     Command("whose", ("whose", "experiments/demo/versions/1/figures/tokens.svg")),
-    Command("import-version", ("import-version", "theirs.zip")),
     Command("reproduce", ("reproduce", "demo@v1"), status=2),  # nobody has its model
     Command("serve", ("serve", "--help")),
     Command("read", ("read", "demo/run-001"), status=2),  # this run has no evidence
@@ -75,7 +73,6 @@ COMMANDS = (
     Command("model", ("model", "demo", "written.gguf")),
     Command("tensors", ("tensors", "model.gguf")),
     Command("reorder", ("reorder", "model.gguf", "layers.gguf", "--order", "layer")),
-    Command("device", ("device", "model.gguf", "--seconds", "0.2")),
     Command("llama-cpp", ("llama-cpp", "hook", "no-such-tree"), status=2),
     Command("completion", ("completion", "bash")),
 )
@@ -111,11 +108,6 @@ def make_prototype(root: Path) -> None:
     stored(experiments, plain_run(number=2), scaled_case(2, 1))
     write_demo_model("demo", root / "model.gguf")
     (root / "note.md").write_text("A token takes `{{ demo@v1:nothing }}`.\n")
-    others = root / "others"
-    theirs = stored(others, plain_run("theirs"), scaled_case(1, 1))
-    of = freeze(others / "theirs", theirs, "first", NOW).folder
-    assert main(["export", str(of), "archive", "--out", str(root / "theirs.zip")]) == 0
-    shutil.rmtree(others)
     copy_of("v1-64", root / "older")
 
 

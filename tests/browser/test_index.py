@@ -1,4 +1,4 @@
-"""The index of many experiments in Chromium: filter, sort, search, and the state in the address."""
+"""The index of many experiments in Chromium: search, a tag, and the state in the address."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.test_access import found_by_axe
-from tests.many_experiments import MODELS, many
+from tests.many_experiments import TAGS, many
 from tests.shared import shared_folder
 from tests.site_project import Project
 from tracegen.cli.commands.build import build_site
@@ -20,7 +20,6 @@ N = 200
 MOST_BYTES = 600 * N
 SHOWN = """() => Array.from(document.querySelectorAll(".tracegen-index li")).filter(li => li.checkVisibility())
     .map(li => li.textContent.replace(/\\s+/g, " "))"""
-FASTEST = re.compile(r"([\d.e+]+) tokens/s, 1 run")
 
 
 @pytest.fixture(scope="module")
@@ -62,49 +61,32 @@ def names(texts: list[str]) -> list[str]:
 
 
 def test_the_page_is_small_and_pictures_come_when_they_are_seen(opened: Any, crowd: Path, plain_texts: Any) -> None:
-    assert crowd.stat().st_size < MOST_BYTES and len(list((crowd.parent / "_").glob("*.png"))) == N
+    assert crowd.stat().st_size < MOST_BYTES
     page = opened()
     page.wait_for_function("Array.from(document.querySelectorAll('.tracegen-index img')).some(i => i.complete)")
     loaded = "Array.from(document.querySelectorAll('.tracegen-index img')).filter(i => i.naturalWidth).length"
     assert 0 < page.evaluate(loaded) < N / 4
-    assert page.locator(".tracegen-index img").first.evaluate("i => [i.naturalWidth, i.naturalHeight]") == [160, 128]
+    assert page.locator(".tracegen-index img").first.evaluate("i => [i.naturalWidth, i.naturalHeight]") == [320, 256]
     assert names(page.evaluate(SHOWN)) == names(plain_texts)
 
 
-FILTERS = (  # name of a list, what is chosen, and what the text of each experiment that is left says
-    *(("model", model, model) for model in MODELS),
-    ("architecture", "qwen3moe", "qwen3moe, Q4_K"),
-    ("tag", "disk", "disk"),
-    ("verdict", "complete with warnings", "complete with warnings"),
-)
-RECORDED: dict[str, Callable[[int], object]] = {
-    "page faults": lambda n: n % 7 and n % 2,
-    "experts": lambda n: n % 7 and n % 4 in (0, 1),
-}
-
-
-def test_a_filter_leaves_those_that_say_so(opened: Any, plain_texts: list[str]) -> None:
+def test_a_tag_leaves_the_experiments_that_have_it(opened: Any, plain_texts: list[str]) -> None:
     page = opened()
-    for key, value, said in FILTERS:
-        of = (text.partition("tags: ")[2].strip().split(", ") if key == "tag" else text for text in plain_texts)
-        expected = [text for text, words in zip(plain_texts, of, strict=True) if said in words]
+    tags = [text.partition("tags: ")[2].strip().split(", ") for text in plain_texts]
+    for tag in TAGS:
+        expected = [text for text, of in zip(plain_texts, tags, strict=True) if tag in of]
         assert 10 < len(expected) < N
-        page.select_option(f"[name={key}]", value)
+        page.select_option("[name=tag]", tag)
         assert names(page.evaluate(SHOWN)) == names(expected)
         assert page.locator("output").inner_text() == f"{len(expected)} of {N} experiments"
-        assert page.locator(f"[name={key}] option:checked").inner_text() == f"{value} ({len(expected)})"
-        page.select_option(f"[name={key}]", "")
-    for value, recorded in RECORDED.items():
-        page.select_option("[name=recorded]", value)
-        left = sorted(n for n in names(plain_texts) if recorded(int(n[-3:])))
-        assert sorted(names(page.evaluate(SHOWN))) == left, value
+        assert page.locator("[name=tag] option:checked").inner_text() == f"{tag} ({len(expected)})"
 
 
-def test_filters_and_search_hold_together(opened: Any, plain_texts: list[str]) -> None:
+def test_tag_and_search_hold_together(opened: Any, plain_texts: list[str]) -> None:
     page = opened()
-    page.select_option("[name=model]", "gpt-oss 20B")
+    page.select_option("[name=tag]", "moe")
     page.fill("[name=q]", "WARM  untouched")
-    expected = [t for t in plain_texts if "gpt-oss 20B" in t and "warm" in t and "untouched" in t]
+    expected = [t for t in plain_texts if "moe" in t.partition("tags: ")[2] and "warm" in t and "untouched" in t]
     assert names(page.evaluate(SHOWN)) == names(expected) and 3 < len(expected) < 60
     page.fill("[name=q]", "no such thing")
     assert page.evaluate(SHOWN) == []
@@ -115,39 +97,15 @@ def test_filters_and_search_hold_together(opened: Any, plain_texts: list[str]) -
     assert not page.get_by_role("button", name="Show all").is_visible()
 
 
-def test_sorts(opened: Any, plain_texts: list[str]) -> None:
-    page = opened()
-    for sort, sign in (("fastest", -1), ("slowest", 1)):
-        page.select_option("[name=sort]", sort)
-        rates = [FASTEST.search(text) for text in page.evaluate(SHOWN)]
-        known = [float(rate[1]) * sign for rate in rates if rate]
-        assert known == sorted(known) and len(known) > 0.8 * N
-        assert not any(rates[len(known) :]) and all(rates[: len(known)])
-    page.select_option("[name=sort]", "name")
-    assert names(page.evaluate(SHOWN)) == sorted(names(plain_texts))
-    page.select_option("[name=sort]", "largest")
-    sizes = [text.find(" 16.1 GiB") > 0 for text in page.evaluate(SHOWN)]
-    assert sizes[0] and sizes == sorted(sizes, reverse=True)
-    page.select_option("[name=sort]", "least")
-    shares = [re.search(r"([\d.]+) % of the file touched", text) for text in page.evaluate(SHOWN)]
-    found = [float(share[1]) for share in shares if share]
-    assert found == sorted(found) and all(shares[: len(found)])
-    page.select_option("[name=sort]", "oldest")
-    dates = [re.search(r"2026-\d\d-\d\d", text)[0] for text in page.evaluate(SHOWN)]  # type: ignore[index]
-    assert dates == sorted(dates)
-    page.select_option("[name=sort]", "")
-    assert names(page.evaluate(SHOWN)) == names(plain_texts)
-
-
-def test_the_state_is_in_the_address_and_back_undoes_it(opened: Any, crowd: Path) -> None:
+def test_the_state_is_in_the_address_and_back_undoes_it(opened: Any) -> None:
     page = opened()
     page.select_option("[name=tag]", "moe")
     page.locator("[name=q]").press_sequentially("cold a")
-    page.select_option("[name=sort]", "most")
-    assert page.url.partition("#")[2] == "tag=moe&sort=most&q=cold+a"
-    shown = page.evaluate(SHOWN)
+    page.select_option("[name=tag]", "disk")
     address = page.url.partition("#")[2]
-    for expected in ("tag=moe&q=cold+a", "tag=moe", ""):  # the letters of a search are one step
+    assert address == "q=cold+a&tag=disk"
+    shown = page.evaluate(SHOWN)
+    for expected in ("q=cold+a&tag=moe", "tag=moe", ""):  # the letters of a search are one step
         page.go_back()
         assert page.url.partition("#")[2] == expected
     assert len(page.evaluate(SHOWN)) == N and page.locator("[name=tag]").input_value() == ""
@@ -155,19 +113,26 @@ def test_the_state_is_in_the_address_and_back_undoes_it(opened: Any, crowd: Path
     assert page.locator("[name=tag]").input_value() == "moe"
     page = opened(f"#{address}")
     assert page.evaluate(SHOWN) == shown
-    values = {key: page.locator(f"[name={key}]").input_value() for key in ("tag", "q", "sort", "model")}
-    assert values == {"tag": "moe", "q": "cold a", "sort": "most", "model": ""}
+    assert [page.locator(f"[name={key}]").input_value() for key in ("tag", "q")] == ["disk", "cold a"]
 
 
 def test_an_address_that_leads_nowhere_is_harmless(opened: Any) -> None:
-    junk = ("#tag=", "#tag=nothing", "#sort=up", "#model", "#q=%E0%A4%A", "#constructor=x&tag[]=moe")
-    for state in junk:
+    for state in (
+        "#tag=",
+        "#tag=nothing",
+        "#sort=fastest",
+        "#model",
+        "#q=",
+        "#constructor=x&tag[]=moe",
+        "#tag=%E0%A4%A",
+    ):
         page = opened(state)
         assert len(page.evaluate(SHOWN)) == N, state
         assert page.locator("output").inner_text() == f"{N} experiments", state
+        assert page.locator("[name=tag] option:checked").inner_text() == "all"
 
 
-def test_a_link_to_a_place_of_the_page_keeps_the_filter(opened: Any) -> None:
+def test_a_link_to_a_place_of_the_page_keeps_the_tag(opened: Any) -> None:
     page = opened("#tag=moe")
     before = page.evaluate(SHOWN)
     page.locator(".tracegen-skip").focus()
@@ -189,7 +154,7 @@ def test_it_reads_on_a_narrow_screen(opened: Any) -> None:
     assert size >= 14
 
 
-def test_axe_finds_nothing_serious_while_it_is_filtered(tab: Any, crowd: Path) -> None:
+def test_axe_finds_nothing_serious_while_some_are_shown(tab: Any, crowd: Path) -> None:
     page = tab(f"{crowd.as_uri()}#tag=moe&q=cold+1", reduced_motion="reduce")
     assert 0 < len(page.evaluate(SHOWN)) < N / 5
     assert found_by_axe(page) == []
@@ -212,4 +177,5 @@ def test_the_index_of_the_project(tab: Any, web: str, project: Project) -> None:
     assert "demo@v2" in text and "3 versions, 1 draft" in text
     item.get_by_role("link", name="demo", exact=True).click()
     page.wait_for_url(f"{web}experiments/demo/index.html")
-    assert page.locator("#trend").is_visible() and page.locator(".tracegen-trend tbody tr").count() == 3
+    assert page.locator("#measures").is_visible()
+    assert page.locator("[aria-label='Key measures, table'] tbody tr").count() == 2

@@ -240,39 +240,26 @@ def test_a_copied_link_leads_to_what_is_seen(page: Any, moe_report: Path) -> Non
     assert copied(page, page.locator("[data-tg=copy-link]")) == link
 
 
-def test_each_part_of_the_lines_for_an_issue_is_copied(page: Any, moe_report: Path) -> None:
+def test_the_lines_for_an_issue_are_copied(page: Any, moe_report: Path) -> None:
     page.goto((moe_report / "index.html").as_uri())
-    assert page.locator("[data-tg=issue] a").first.is_hidden()
-    page.locator("[data-tg=issue] summary").press("Enter")
-    texts = set()
-    for part in ("hot", "disk", "ops", "cache", "load"):
-        own = copied(page, page.locator(f"[data-tg=issue] a[data-part={part}]"), "copied")
-        text = (moe_report / "data" / f"issue-{part}.md").read_text(encoding="utf-8")
-        assert own == text and text.startswith("`model.gguf`, llama, ")
-        texts.add(text)
-    assert len(texts) == 5 and not page.locator("[data-tg=issue] textarea:visible").count()
+    text = (moe_report / "data/issue.md").read_text(encoding="utf-8")
+    assert copied(page, page.locator("[data-tg=issue] a"), "copied") == text and "| llama " in text
+    assert page.locator("[data-tg=issue] textarea").is_hidden()
 
 
-def test_without_scripts_the_menu_leads_to_the_files(tab: Any, moe_report: Path) -> None:
+def test_without_scripts_the_link_leads_to_the_file(tab: Any, moe_report: Path) -> None:
     page = tab(moe_report / "index.html", java_script_enabled=False)
-    page.click("[data-tg=issue] summary")
-    links = page.locator("[data-tg=issue] a:visible")
-    assert [link.get_attribute("href") for link in links.all()] == [
-        f"data/issue-{part}.md" for part in ("hot", "disk", "ops", "cache", "load")
-    ]
-    assert all((moe_report / link.get_attribute("href")).is_file() for link in links.all())
+    link = page.locator("[data-tg=issue] a")
+    assert link.is_visible() and (moe_report / link.get_attribute("href")).is_file()
 
 
 def test_where_copying_is_not_allowed_the_lines_can_be_copied_by_hand(page: Any, moe_report: Path) -> None:
     page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     page.goto((moe_report / "index.html").as_uri())
-    page.click("[data-tg=issue] summary")
-    for part in ("hot", "load"):
-        page.click(f"[data-tg=issue] a[data-part={part}]")
-        assert page.inner_text("[data-tg=copied]") == "The browser did not allow copying: copy the text below."
-        text = (moe_report / "data" / f"issue-{part}.md").read_text(encoding="utf-8")
-        assert page.locator("[data-tg=issue] textarea:visible").count() == 1
-        assert page.evaluate("document.activeElement.value.slice(0, document.activeElement.selectionEnd)") == text
+    page.click("[data-tg=issue] a")
+    assert page.inner_text("[data-tg=copied]") == "The browser did not allow copying: copy the text below."
+    text = (moe_report / "data/issue.md").read_text(encoding="utf-8")
+    assert page.evaluate("document.activeElement.value.slice(0, document.activeElement.selectionEnd)") == text
     page.click("[data-tg=copy-link]")
     assert page.inner_text("[data-tg=said]") == f"The browser did not allow copying: {page.url}"
 

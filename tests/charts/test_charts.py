@@ -217,11 +217,6 @@ def test_on_dark_ground_every_colour_is_the_dark_one_of_its_name() -> None:
     assert theme.on_dark('<path fill="url(#a)" stroke="transparent"/>') == '<path fill="url(#a)" stroke="transparent"/>'
 
 
-@pytest.mark.parametrize("colour", ["#c3c9d1", "red", "#fff"])
-def test_a_drawing_with_a_colour_of_its_own_is_not_turned_dark(colour: str) -> None:
-    assert theme.on_dark(f'<path fill="{theme.INK["ink"][1]}" stroke="{colour}"/>') == ""
-
-
 BARS = pd.DataFrame(
     [
         ("router 2 %", 100.0, 104.0, 40.0),  # too narrow for its words

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from tests.builders import a_run, scaled_case
 from tests.comparing.made import slot
 from tests.stand_in import NOW
 from tracegen.cli.main import main
-from tracegen.comparing.field_sentences import HIDDEN
 from tracegen.comparing.sides import cells_of
 from tracegen.contract.model import Check, Run
 from tracegen.publishing import privacy
@@ -22,7 +20,7 @@ from tracegen.report.pages.render import render_report
 
 pytestmark = pytest.mark.usefixtures("empty_figures", "here")
 BAD = (Check("dropped_events", "No event was dropped", "failed", "3", "0"),)
-TABLES, MIXTURE = scaled_case(2, 2), scaled_case(2, 2, moe=True)
+TABLES = scaled_case(2, 2)
 
 
 def stored(name: str, number: int, checks: tuple[Check, ...] = (), layers: int = 2, **facts: object) -> Run:
@@ -150,48 +148,14 @@ def test_a_private_matrix_tells_neither_prompts_nor_rows(capsys: pytest.CaptureF
     assert "touched of the file at least once" not in known and "operations of a token" in known
 
 
-def of_prompts(names: Sequence[str], **settings: object) -> None:
-    """A run of a mixture for each prompt; all choose the same experts."""
-    for number, name in enumerate(names, 1):
-        of = {**a_run().facts["settings"], "prompt": f"The text of {name}", **settings}
-        run = replace(a_run(slot=slot(1, prompt=name), settings=of), experiment="m", number=number)
-        builders.stored(Path("experiments"), run, MIXTURE)
-
-
-def test_prompts_of_fields_have_addresses_and_findings(capsys: pytest.CaptureFixture[str]) -> None:
-    names = [f"{field}/{n}" for field in ("code", "law") for n in range(1, 5)]
-    of_prompts(names)
-    assert [cell.name for cell in cells_of("m")] == [f"prompt={name}" for name in names]
-    assert main(["compare", "m:prompt=code/1", "m:prompt=law/3", "--json"]) == 0
+def test_cells_whose_factors_all_differ_are_compared_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    for number, (prompt, repack) in enumerate([("code/1", "true"), ("law/1", "false")], 1):
+        stored("m", number, slot=slot(1, prompt=prompt, repack=repack))
+    assert main(["compare", "m:prompt=code/1", "m:prompt=law/1", "--json"]) == 0
     (document,) = json.loads(capsys.readouterr().out)
-    assert (document["a"]["runs"], document["b"]["runs"]) == (["m/run-001"], ["m/run-007"])
-    assert main(["compare", "m:prompt=code/9", "m"]) == 2
-    assert "there is no such cell; cells of m: prompt=code/1; " in capsys.readouterr().err
-    assert main(["compare", "m"]) == 0
-    out = capsys.readouterr().out
-    assert "No expert is shown to belong to a field" in out and "n = 8 prompts in 2 fields" in out
-    (page,) = re.findall(r"^page: (.+)$", out, re.MULTILINE)
-    assert 'id="tab-specialists"' in Path(page).read_text() and (Path(page).parent / "data/specialists.csv").is_file()
-    assert main(["compare", "m", "--markdown"]) == 0
-    assert "\n- Prompts of one field choose no more alike than others: " in capsys.readouterr().out
-    assert main(["compare", "m", "--json"]) == 0
-    *comparisons, fields = json.loads(capsys.readouterr().out)
-    assert comparisons == [], "prompts are compared by field"
+    assert (document["a"]["runs"], document["b"]["runs"]) == (["m/run-001"], ["m/run-002"])
     assert main(["compare", "m", "--fail-on", "read_bytes>1%"]) == 2
-    assert "--fail-on: m compares its prompts by field; name two cells" in capsys.readouterr().err
-    assert [field["n_prompts"] for field in fields["fields"]] == [4, 4] and fields["likeness"]["effect"] == 0
-    assert {row["effect"] for row in fields["specialists"]} == {0}
-
-
-def test_a_private_matrix_tells_no_field(capsys: pytest.CaptureFixture[str]) -> None:
-    of_prompts(["hushed/1", "hushed/2", "quiet/1", "quiet/2"], private=True)
-    for form in ([], ["--markdown"], ["--json"]):
-        assert main(["compare", "m", *form]) == 0
-        out = capsys.readouterr().out
-        assert "hushed" not in out and "quiet" not in out and "belong" not in out
-    files = [path for path in Path(".tracegen").rglob("*.*") if path.is_file()]
-    assert all(b"hushed" not in path.read_bytes() for path in files)
-    assert sum(HIDDEN in path.read_text() for path in files if path.name == "index.html") == 1
+    assert "--fail-on: no two cells of m differ in one factor alone; name two" in capsys.readouterr().err
 
 
 def slower(number: int, factor: float, **facts: object) -> None:

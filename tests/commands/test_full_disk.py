@@ -83,7 +83,7 @@ def test_a_place_that_cannot_be_written_is_found_before_anything_is_drawn(
             a_run_folder(tmp_path, a_run())
             (folder / "versions").mkdir()
         make_read_only(folder)
-        monkeypatch.setattr("tracegen.report.drawing.process", lambda **_: pytest.fail("it was drawn"))
+        monkeypatch.setattr("tracegen.report.drawing.process", lambda: pytest.fail("it was drawn"))
         assert main(["publish", str(tmp_path / "sample"), "-m", "why"]) == 3
     said = capsys.readouterr()
     advice = "Read-only file system; the version goes there: make it writable"

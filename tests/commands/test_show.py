@@ -19,6 +19,7 @@ from tests.builders import a_run, scaled_case, without
 from tests.site_project import stored
 from tracegen.analysis.buffers import total_peak
 from tracegen.cli.main import main
+from tracegen.contract import quantities as q
 from tracegen.contract.tables import frame
 from tracegen.reading.folders import run_folder
 from tracegen.storing import store
@@ -40,9 +41,15 @@ def printed(capsys: pytest.CaptureFixture[str], *options: str) -> str:
 def test_json_names_units_of_its_numbers(tables: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str]) -> None:
     figures = json.loads(printed(capsys, "--json"))
     generate = tables["passes"][tables["passes"]["kind"] == "generate"]
-    assert figures["generate_ns"] == int((generate["end_ns"] - generate["begin_ns"]).sum())
-    assert figures["tokens_per_second_generate"] == pytest.approx(len(generate) / figures["generate_ns"] * 1e9)
-    assert figures["peak_buffer_bytes"] == total_peak(tables)
+    measures, generate_ns = figures["measures"], int((generate["end_ns"] - generate["begin_ns"]).sum())
+    assert measures["tokens_per_second_generate"]["value"] == pytest.approx(len(generate) / generate_ns * 1e9)
+    peak = total_peak(tables)
+    assert measures["peak_buffer_bytes"] == {
+        "value": peak,
+        "unit": "bytes",
+        "text": q.size(peak),
+        "label": "peak buffer memory",
+    }
     assert figures["passes"] == {"load": 1, "warmup": 1, "prompt": 1, "generate": 2}
     assert figures["model"] == {
         "file": "model.gguf",
@@ -50,7 +57,7 @@ def test_json_names_units_of_its_numbers(tables: dict[str, pd.DataFrame], capsys
         "size_bytes": 5_000_000,
         "random_weights": True,
     }
-    words = {"run", "answer", "model", "more_models", "passes", "time_by_op_ns", "verdict", "checks"}
+    words = {"run", "answer", "model", "more_models", "passes", "measures", "time_by_op_ns", "verdict", "checks"}
     assert all(isinstance(value, int | float) for key, value in figures.items() if key not in words)
     assert all(isinstance(ns, int) for ns in figures["time_by_op_ns"].values())
     assert [check["key"] for check in figures["checks"]] == ["tracing_cost"]
@@ -68,14 +75,15 @@ def test_json_is_null_where_words_say_not_recorded(here: Path, capsys: pytest.Ca
     bare = without(scaled_case(1, 1), "files", "tensors", "buffers", "touches")
     stored(Path("experiments"), a_run(trace=dict(events=1)), bare)
     figures = json.loads(printed(capsys, "--json"))
-    unknown = ("file_bytes", "touched_bytes", "touched_share", "peak_buffer_bytes", "tracing_cost_share")
-    assert [figures[key] for key in unknown] == [None] * 5
+    unknown = ("file_bytes", "touched_bytes", "touched_share", "peak_buffer_bytes")
+    assert [figures["measures"][key]["value"] for key in unknown] == [None] * 4
+    assert figures["tracing_cost_share"] is None
     assert printed(capsys).count("not recorded") >= 3
 
 
 def test_words_keep_their_units(tables: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str]) -> None:
     words = dict(line.split("  ", 1) for line in printed(capsys).splitlines())
-    assert words["prompt"].endswith(" tokens/s") and words["peak of buffers"].endswith(" MiB")
+    assert words["prompt speed"].endswith(" tokens/s") and words["peak buffer memory"].endswith(" MiB")
     assert words["verdict"].strip() == "complete with warnings"
 
 

@@ -7,28 +7,42 @@ from typing import Any
 import pandas as pd
 
 from tests.builders import a_run
-from tracegen.comparing.measures import COLUMNS, measures
+from tracegen.analysis.analyses import Analyses
+from tracegen.analysis.measures import BY_KEY, COLUMNS, compared
 from tracegen.comparing.side import Measured, Side
-from tracegen.report.figures.context import Context
 
 HOST = dict(cpu="Example CPU", cores=2, memory_bytes=8 << 30)
 
 
 def run_with(number: int, rows: Sequence[tuple[Any, ...]], **facts: Any) -> Measured:
-    """A run with these measures: (phase, by, item, what, kind, unit, value)."""
+    """A run with these measures, each a row of `measures.COLUMNS`."""
     table = pd.DataFrame(rows, columns=COLUMNS)
     created = f"2026-11-20T12:{number // 60:02d}:{number % 60:02d}Z"
     return Measured(f"made/run-{number:03d}", created, {"host": HOST, **facts}, (), lambda: table, dict)
 
 
 def timed(
-    value: float, what: str = "speed", by: str = "run", item: str = "", unit: str = "tokens/s"
+    value: float,
+    key: str = "tokens_per_second_generate",
+    by: str = "run",
+    item: str = "",
+    unit: str = "tokens/s",
+    phase: str = "generate",
 ) -> tuple[Any, ...]:
-    return ("generate", by, item, what, "timed", unit, value)
+    return _row(key, phase, by, item, "timed", unit, value)
 
 
-def counted(value: float, what: str = "tokens", by: str = "run", item: str = "") -> tuple[Any, ...]:
-    return ("generate", by, item, what, "counted", "", value)
+def counted(
+    value: float, key: str = "generated_tokens", by: str = "run", item: str = "", unit: str = ""
+) -> tuple[Any, ...]:
+    return _row(key, "generate", by, item, "counted", unit, value)
+
+
+def _row(key: str, phase: str, by: str, item: str, kind: str, unit: str, value: float) -> tuple[Any, ...]:
+    """A row of measures; one that the list has not is called by its key."""
+    if key in BY_KEY:
+        return key, BY_KEY[key].phase, by, item, BY_KEY[key].label, kind, BY_KEY[key].unit, value
+    return " ".join(filter(None, (key, item))), phase, by, item, key, kind, unit, value
 
 
 def side(name: str, runs: Sequence[Sequence[tuple[Any, ...]]], first: int = 1, **facts: Any) -> Side:
@@ -38,7 +52,7 @@ def side(name: str, runs: Sequence[Sequence[tuple[Any, ...]]], first: int = 1, *
 def of_tables(name: str, tables: Mapping[str, pd.DataFrame], n: int = 1, **facts: Any) -> Side:
     """A side of `n` equal runs of a case."""
     run = a_run(**facts)
-    table = measures(Context(run, tables))
+    table = compared(Analyses(run, tables))
     rows = [
         Measured(
             f"{name}/run-{i:03d}", f"2026-11-20T12:00:{i:02d}Z", run.facts, run.checks, lambda: table, lambda: tables
@@ -49,7 +63,8 @@ def of_tables(name: str, tables: Mapping[str, pd.DataFrame], n: int = 1, **facts
 
 
 def slot(round_: int, **factors: str) -> dict[str, Any]:
-    return {"matrix": "abc/1", "factors": factors, "round": round_, "number": round_, "of": 99}
+    place = {"matrix": "abc/1", "factors": factors, "cell": "", "cells": 9, "repeat": 9}
+    return {**place, "round": round_, "number": round_, "of": 99}
 
 
 def measures_of(name: str, tables: Mapping[str, pd.DataFrame], factors: Sequence[float]) -> Side:

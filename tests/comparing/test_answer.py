@@ -10,11 +10,9 @@ from tracegen.comparing.comparison import compare
 from tracegen.comparing.machines import machines
 from tracegen.comparing.side import Side
 
-COPIED = "weights touched by a token, copied"
-
 
 def runs(name: str, speeds: list[float], first: int = 1, copied: float = 0.0, **settings: Any) -> Side:
-    rows = [[timed(speed), ("generate", "run", "", COPIED, "counted", "bytes", copied)] for speed in speeds]
+    rows = [[timed(speed), counted(copied, "copied_bytes_per_token")] for speed in speeds]
     return side(name, rows, first=first, settings=settings)
 
 
@@ -33,7 +31,7 @@ def test_a_difference_is_said_with_its_size_and_p() -> None:
 
 def test_one_run_published_twice_is_called_one_run() -> None:
     def once(name: str, ns: float, tokens: float = 7, n: int = 10, **settings: Any) -> Side:
-        rows = [timed(20.0), *(timed(ns + i, "time for a token", "layer", f"layer {i}", "ns") for i in range(n))]
+        rows = [timed(20.0), *(timed(ns + i, "layer_ns_per_token", "layer", f"layer {i}", "ns") for i in range(n))]
         return side(name, [[*rows, counted(tokens)]], settings=settings)
 
     assert answer(compare(once("a", 3.0), once("b", 3.0))).startswith("Both sides are one run")
@@ -76,10 +74,8 @@ def with_facts(name: str, speed: float, first: int, more: list[tuple[Any, ...]],
 
 def test_another_model_comes_first_and_settings_that_one_side_lacks_are_left_out() -> None:
     """The model and what a token touches are real; a version that holds no `chat` says nothing about it."""
-    reads = [
-        ("generate", "run", "", "weights touched by a token, mapped", "counted", "bytes", n << 20) for n in (8, 92)
-    ]
-    copies = ("generate", "run", "", COPIED, "counted", "bytes", 0.0)
+    reads = [counted(n << 20, "mapped_bytes_per_token") for n in (8, 92)]
+    copies = counted(0.0, "copied_bytes_per_token")
     a = with_facts(
         "old", 3484.0, 1, [reads[0], copies], **model("moe", "a", 26 << 20), settings={"model": "moe", "threads": 2}
     )
@@ -99,7 +95,7 @@ def test_another_model_comes_first_and_settings_that_one_side_lacks_are_left_out
 
 def test_a_setting_is_not_said_to_change_nothing_where_the_counts_differ_or_the_speed_does() -> None:
     on, off = dict(settings={"repack": True}), dict(settings={"repack": False})
-    copies = ("generate", "run", "", COPIED, "counted", "bytes", 0.0)
+    copies = counted(0.0, "copied_bytes_per_token")
     a, b = (with_facts(n, 9.0, i, [copies, counted(i)], **of) for n, i, of in (("a", 1, on), ("b", 9, off)))
     assert "repack changed nothing" not in answer(compare(a, b)), "another number of tokens was counted"
     faster = answer(compare(runs("a", SLOW, repack=True), runs("b", FAST, first=9, repack=False)))
@@ -117,15 +113,14 @@ def test_the_same_file_under_another_name_is_no_other_model() -> None:
 
 def test_bytes_and_waiting_are_said_beside_the_speed() -> None:
     """What a limit of memory does to one run: slower, because it reads and waits."""
-    waits = "waiting for the disk in operations, of a token"
     a, b = (
         with_facts(
             name,
             speed,
             first,
             [
-                ("", "run", "", "read from the disk after loading", "timed", "bytes", read),
-                ("generate", "run", "", waits, "timed", "ns", ns),
+                timed(read, "disk_read_bytes"),
+                timed(ns, "disk_wait_ns_per_token"),
             ],
             settings={"memory_limit_gb": limit},
         )
@@ -136,7 +131,7 @@ def test_bytes_and_waiting_are_said_beside_the_speed() -> None:
     )
     assert plain(answer(compare(a, b))).startswith(
         "memory_limit_gb none → 0.12 GiB: generation speed, 151 tokens/s → 8.92 tokens/s; read from the disk after "
-        "loading, 0 B → 1.00 GiB; waiting of a token for the disk, 0 ns → 74.0 ms (one run a side: too few to show "
+        "loading, 0 B → 1.00 GiB; waiting for the disk per token, 0 ns → 74.0 ms (one run a side: too few to show "
         "a difference)"
     )
 

@@ -1,5 +1,6 @@
 """Which state a measure has: rules of counted and timed measures, pairs, machines."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -8,7 +9,9 @@ from tests.builders import scaled_case
 from tests.comparing.made import HOST, counted, of_tables, run_with, side, slot, timed
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Compared, compare, evenly
+from tracegen.comparing.markdown import markdown_of
 from tracegen.comparing.side import Side
+from tracegen.contract.model import Check
 
 
 def only(a: Side, b: Side) -> Compared:
@@ -53,7 +56,7 @@ def test_times_of_machines_that_are_not_known_are_not_compared() -> None:
 
 
 def test_a_value_that_never_changes_is_equal() -> None:
-    row = only(side("a", [[timed(0, "read", unit="bytes")]] * 3), side("b", [[timed(0, "read", unit="bytes")]] * 5))
+    row = only(side("a", [[timed(0, "disk_read_bytes")]] * 3), side("b", [[timed(0, "disk_read_bytes")]] * 5))
     assert row.state == "equal" and row.difference is None
 
 
@@ -63,8 +66,8 @@ def test_what_is_asked_shares_one_risk_and_all_other_rows_another() -> None:
         return [
             [
                 timed(speed + i),
-                ("prompt", "run", "", "speed", "timed", "tokens/s", 100.0 + i),
-                timed(speed + i, "time of a token, median", unit="ns"),
+                timed(100.0 + i, "tokens_per_second_prompt"),
+                timed(speed + i, "token_ns_median"),
                 *(timed(speed + i, "time", by, item, "ns") for by, item in others),
             ]
             for i in range(6)
@@ -113,7 +116,7 @@ def test_a_run_without_its_pair_ends_pairing() -> None:
 
 def test_another_number_of_layers_is_a_counted_difference() -> None:
     comparison = compare(of_tables("a", scaled_case(3, 2)), of_tables("b", scaled_case(3, 4)))
-    row = comparison.named("generate", "operations of a token")
+    row = comparison.named("ops_per_token")
     assert row is not None and row.state == "different" and (row.b or 0) > (row.a or 0)
     states = {row.item: row.state for row in comparison.of("timed", "layer") if row.phase == "generate"}
     assert states["layer 3"] == "only B" and states["layer 1"] == "equal"
@@ -122,7 +125,7 @@ def test_another_number_of_layers_is_a_counted_difference() -> None:
 def test_cells_of_several_are_compared_by_their_ratios() -> None:
     base = {("big", n): 1e6 + 1e3 * n for n in range(1, 6)} | {("small", n): 10 + n / 100 for n in range(1, 6)}
     half = in_matrix("b", {key: value / 2 for key, value in base.items()}, 5, factor="2")
-    row = compare(in_matrix("a", base, 5, factor="1"), half).named("generate", "speed")
+    row = compare(in_matrix("a", base, 5, factor="1"), half).named("tokens_per_second_generate")
     assert row is not None and row.state == "different" and row.better is False
     assert row.relative == pytest.approx(-0.5)
     assert "worse by 50.0 %" in say.answers(compare(in_matrix("a", base, 5, factor="1"), half))[1]
@@ -131,7 +134,7 @@ def test_cells_of_several_are_compared_by_their_ratios() -> None:
 def test_a_fall_can_be_larger_than_a_noise_of_more_than_all() -> None:
     noisy = {(o, n): v * (1 if n % 2 else 2.5) for o, v in (("big", 1e6), ("small", 10.0)) for n in range(1, 9)}
     lower = in_matrix("b", {key: value / 100 for key, value in noisy.items()}, 5, factor="2")
-    row = compare(in_matrix("a", noisy, 5, factor="1"), lower).named("generate", "speed")
+    row = compare(in_matrix("a", noisy, 5, factor="1"), lower).named("tokens_per_second_generate")
     assert row is not None and row.difference is not None
     assert row.state == "different" and row.relative == pytest.approx(-0.99)
 
@@ -139,7 +142,7 @@ def test_a_fall_can_be_larger_than_a_noise_of_more_than_all() -> None:
 def test_values_of_several_cells_with_0_have_no_ratio() -> None:
     base = {("big", n): 1e6 + n for n in range(1, 6)} | {("small", n): 10.0 + n for n in range(1, 6)}
     nothing = in_matrix("b", dict.fromkeys(base, 0.0), 5, factor="2")
-    row = compare(in_matrix("a", base, 5, factor="1"), nothing).named("generate", "speed")
+    row = compare(in_matrix("a", base, 5, factor="1"), nothing).named("tokens_per_second_generate")
     assert row is not None and row.state == "different" and row.relative is None
     assert "worse. " in say.answers(compare(in_matrix("a", base, 5, factor="1"), nothing))[1]
 
@@ -157,7 +160,7 @@ def test_a_measure_that_only_one_cell_has_is_compared_in_its_pairs() -> None:
         return Side(factor, tuple(runs))
 
     rows = compare(cells("1"), cells("2")).rows
-    assert {row.what: row.state for row in rows} == {"tokens": "equal", "only big": "equal"}
+    assert {row.key: row.state for row in rows} == {"generated_tokens": "equal", "only big": "equal"}
 
 
 def test_more_than_a_hundred_runs_a_side_are_spread_evenly() -> None:
@@ -190,3 +193,15 @@ def test_more_repeats_never_tell_less(n: int) -> None:
     assert {row.difference.paired for row in layers if row.difference} == {n >= 13}
     (key,) = found.of("timed", "run")
     assert key.state == "different" and key.difference is not None and key.difference.paired == (n >= 8)
+
+
+def test_runs_whose_threads_waited_for_processors_are_named_beside_what_differs() -> None:
+    a, b = (side(name, [[timed(speed)]] * 3, first) for name, speed, first in (("a@v1", 100, 1), ("a@v2", 80, 20)))
+    assert say.disturbed(compare(a, b)) == []
+    waited = Check("interference", "Share of thread time", "warning", "60 %", "1 %")
+    found = compare(
+        a, replace(b, runs=tuple(replace(run, checks=(waited,)) if n else run for n, run in enumerate(b.runs)))
+    )
+    (line,) = say.disturbed(found)
+    assert line.startswith("a@v2: in 2 of 3 runs threads waited") and say.answers(found)[-1] == line
+    assert "in 2 of 3 runs threads waited" in markdown_of(found)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tests.comparing.made import run_with, side, slot, timed
+from tracegen.analysis.measures import ASKED
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Comparison, compare
-from tracegen.comparing.measures import ASKED
 from tracegen.comparing.side import Side
 
 Row = tuple[object, ...]
@@ -22,9 +22,7 @@ def run_of(rng: np.random.Generator, slower: float, spread: float, disturbed: fl
     times = [1e8 * math.exp(shared + rng.normal(0, spread / 2) + math.log1p(slower)) for _ in range(OTHERS)]
     rows: list[Row] = [timed(t, "time for a token", "layer", f"layer {i}", "ns") for i, t in enumerate(times)]
     rows.append(timed(1e9 / math.exp(math.log(1e7) + shared + math.log1p(slower))))
-    for phase, what in ASKED[1:]:
-        unit = "tokens/s" if what == "speed" else "bytes" if "disk" in what else "ns"
-        rows.append((phase, "run", "", what, "timed", unit, 1e6 * math.exp(shared + rng.normal(0, 2 * spread))))
+    rows += [timed(1e6 * math.exp(shared + rng.normal(0, 2 * spread)), key) for key in ASKED[1:]]
     return rows
 
 
@@ -53,7 +51,7 @@ def test_of_equal_runs_at_most_one_comparison_in_twenty_calls_anything(
 
 
 def test_ten_per_cent_are_found_in_nine_of_ten_quiet_pairs_of_six_and_never_called_the_same() -> None:
-    found = [c.named("generate", "speed") for c in comparisons(1, 100, 6, 0.1, 0.02, 0.0)]
+    found = [c.named("tokens_per_second_generate") for c in comparisons(1, 100, 6, 0.1, 0.02, 0.0)]
     states = [row.state for row in found if row is not None]
     assert states.count("different") >= 90 and states.count("same within the margin") == 0
     assert all(row is not None and row.better is False for row in found if row is not None and row.state == "different")
@@ -114,7 +112,7 @@ def test_the_answer_has_effect_and_interval_in_per_cent_and_the_rule_with_its_ma
     comparison = compare(a, b, margin=0.02)
     (speed,) = say.answers(comparison)[1:]
     assert speed == (
-        "Generation, speed: better by 56.4 %. 20.1 tokens/s → 31.5 tokens/s; shift +56.4 % (99 % interval +35.0 % to "
+        "Generation speed: better by 56.4 %. 20.1 tokens/s → 31.5 tokens/s; shift +56.4 % (99 % interval +35.0 % to "
         "+78.0 %), p = 0.0022, n = 6 and 6."
     )
     rule = say.rule(comparison)[0]
@@ -142,4 +140,4 @@ def test_where_the_interval_reaches_the_double_effect_and_ends_are_factors() -> 
 )
 def test_what_is_not_different_is_the_same_or_wants_runs(values: tuple[float, ...], words: str) -> None:
     a, b = (side(name, [[timed(v + i / 1000)] for v in values]) for i, name in enumerate("ab"))
-    assert f"Generation, speed: {words}. " in say.answers(compare(a, b))[1]
+    assert f"Generation speed: {words}. " in say.answers(compare(a, b))[1]

@@ -1,12 +1,12 @@
 """Runs as earlier tracegens stored them, one for each set of columns that tables have had, and what made them.
 
-- `1`: as `sample@v1` was made; the tables of its downloads.
+- `1`: the first tables, of a mixture that generated 8 tokens.
 - `2`: `passes.read_bytes` was added, and the conditions of a run.
 - `3`: the tables `splits` and `copies` were added; tracegen 0.1.0.
 
 What was added since is in today's tables. A folder holds what is not as in the one before it: `put_together` makes the
 run, which its manifest holds against. They have no evidence (`raw/`), and never change. Whoever adds a column or table
-to tables that were released stores a run of those first: `python -m tests.earlier`.
+to tables that were released stores a run of those first.
 """
 
 import shutil

@@ -126,9 +126,9 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
     assert readme.count("\n## Check\n") == 1 and "Licence: CC-BY-4.0." in readme
     assert (top / "LICENSE").read_text().startswith("SPDX-License-Identifier: CC-BY-4.0\n")
     assert (top / "requirements.txt").read_text() == "pandas==3.1.1\nvl-convert==1.9.0.post1+cpu\n"
-    deposit = json.loads((top / "zenodo.json").read_text())["metadata"]
-    assert deposit["description"].startswith("WITHDRAWN: the wrong *model*. ")
-    assert deposit["creators"] == [{"name": 'Ä "S".'}] and deposit["license"] == "cc-by-4.0"
+    entities = {entity["@id"]: entity for entity in json.loads((top / "ro-crate-metadata.json").read_text())["@graph"]}
+    assert entities["./"]["description"].startswith("WITHDRAWN: the wrong *model*. ")
+    assert entities["#author"]["name"] == 'Ä "S".' and entities["./"]["license"] == {"@id": f"{deposit.SPDX}CC-BY-4.0"}
     assert yaml.safe_load((top / "CITATION.cff").read_text()) == {
         "cff-version": "1.2.0",
         "message": "If you use these data, please cite them.",

@@ -26,8 +26,9 @@ from tests.site_project import (
 from tracegen.cli.main import main
 from tracegen.contract.model import Run
 from tracegen.export import html
-from tracegen.publishing import versions
+from tracegen.publishing import errata, versions
 from tracegen.publishing.bundle import read_bundle
+from tracegen.publishing.freeze import freeze
 from tracegen.storing.resources import package_version
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +46,7 @@ MADE = {
     "hostile": (hostile_run, hostile_tables),
     "private": (not_yet_private, private_tables),
 }
-PUBLISHED = ("sample@v1", "sample@v2", "hot-set@v1", "disk-small@v1")
+PUBLISHED = ("sample@v3", "fits@v1", "does-not-fit@v2", "hot-set@v2")
 
 
 class Read(Tags):
@@ -139,33 +140,41 @@ def test_a_version_is_as_it_was_published(name: str, files: dict[str, str]) -> N
     assert f"published {bundle.document['created'][:10]} by {bundle.document['generator']}" in Read(files[name]).text
 
 
-def test_what_became_known_of_a_version(here: Path, files: dict[str, str]) -> None:
-    assert "Superseded. sample@v3 is newer" in Read(files["sample@v1"]).text.replace(" .", ".")
-    assert "Erratum. tracegen 0.1.0 published this page" in Read(files["sample@v1"]).text
-    shutil.copytree(ROOT / "experiments" / "sample", here / "experiments" / "sample")
-    versions.withdraw(Path("experiments/sample"), 2, f"On battery {SCRIPT}", 1, NOW)
-    assert main(["export", "sample@v2", "html"]) == 0
-    said = Path("sample-v2.html").read_text(encoding="utf-8")
-    assert "Withdrawn. On battery <script>alert(1)</script>. Use sample@v1 instead." in Read(said).text
-    assert "Withdrawn: sample@v2 , published" in Read(said).text and "Cite as" not in said
-    assert "script" not in Read(said).tags
+@pytest.mark.usefixtures("empty_figures")
+def test_what_became_known_of_a_version(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = stored(Path("experiments"), plain_run(), scaled_case(1, 1))
+    for why in ("first", "second"):
+        freeze(Path("experiments/demo"), run, why, NOW, again=True)
+    fault = errata.Erratum("9.0.0", ("overview",), "Bytes were wrong", "They were too many.", "They are right.")
+    monkeypatch.setattr(errata, "ERRATA", (fault,))
+    assert main(["export", "demo@v1", "html"]) == 0
+    said = Read(Path("demo-v1.html").read_text(encoding="utf-8")).text
+    assert "Superseded. demo@v2 is newer" in said.replace(" .", ".")
+    assert f"Erratum. tracegen {package_version()} published this page" in said and "They were too many." in said
+    versions.withdraw(Path("experiments/demo"), 2, f"On battery {SCRIPT}", 1, NOW)
+    assert main(["export", "demo@v2", "html"]) == 0
+    text = Path("demo-v2.html").read_text(encoding="utf-8")
+    said = Read(text).text
+    assert "Withdrawn. On battery <script>alert(1)</script>. Use demo@v1 instead." in said
+    assert "Withdrawn: demo@v2 , published" in said and "Cite as" not in text
+    assert "script" not in Read(text).tags
 
 
 def test_a_changed_page_is_not_exported(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copytree(ROOT / "experiments" / "sample" / "versions" / "2", here / "mine")
+    shutil.copytree(ROOT / "experiments" / "sample" / "versions" / "3", here / "mine")
     assert main(["export", "mine", "html"]) == 0  # without the ledger: its own manifest holds
     page = Path("mine/index.html")
-    page.write_text(page.read_text(encoding="utf-8").replace("7.92 MiB", "7.29 MiB"), encoding="utf-8")
+    page.write_text(page.read_text(encoding="utf-8").replace("MiB", "GiB"), encoding="utf-8")
     assert main(["export", "mine", "html", "--force"]) == 2
     assert "index.html: is missing or has changed since it was published" in capsys.readouterr().err
 
 
 def test_what_it_cannot_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(ROOT / "experiments" / "sample" / "versions" / "2", tmp_path / "mine")
+    shutil.copytree(ROOT / "experiments" / "sample" / "versions" / "3", tmp_path / "mine")
     assert main(["export", "mine", "html", "--pass", "2"]) == 2
     assert "--pass: html shows the whole run; leave it out" in capsys.readouterr().err
-    monkeypatch.setattr(html, "LIMIT", 100_000)
+    monkeypatch.setattr(html, "LIMIT", 10_000)
     assert main(["export", "mine", "html"]) == 2
-    assert "more than the 100,000 of a file to mail" in capsys.readouterr().err
+    assert "more than the 10,000 of a file to mail" in capsys.readouterr().err
     assert [path.name for path in Path().iterdir()] == ["mine"]

@@ -49,10 +49,10 @@ def without_loads(table: pd.DataFrame, loaded: Tables) -> pd.DataFrame:
 
 
 # The view of the KV cache grows when 256 tokens are in it: two graphs that differ in sizes only.
-GROWING = ("hot-set/versions/1", [1, 2, 3, 230, 231, 245, 246, 260])
+GROWING = ("hot-set/versions/2", [1, 2, 3, 230, 231, 245, 246, 260])
 
 
-@pytest.mark.parametrize(("address", "chosen"), [("sample/versions/2", None), GROWING])
+@pytest.mark.parametrize(("address", "chosen"), [("sample/versions/3", None), GROWING])
 def test_own_tables_come_back(address: str, chosen: list[int] | None) -> None:
     own, back = there_and_back(str(VERSIONS / address), chosen)
     passes = without_loads(own.passes, own)
@@ -94,7 +94,8 @@ def test_own_tables_come_back(address: str, chosen: list[int] | None) -> None:
     single = passes.loc[passes["n_tokens"] == 1, "pass_id"].tolist()
     routing = without_loads(own.routing, own)
     chosen = rows(routing[routing["pass_id"].isin(single)], ["pass_id", "layer", "rank", "expert"], in_order=False)
-    assert rows(back.routing, ["pass_id", "layer", "rank", "expert"], in_order=False) == chosen and len(chosen) > 50
+    assert rows(back.routing, ["pass_id", "layer", "rank", "expert"], in_order=False) == chosen
+    assert (len(chosen) > 50) == address.startswith("hot-set")
     keys = ["pass_id", "node", "first_unit", "n_units"]
     touches = without_loads(own.touches, own).query("unit == 'expert'")
     touched, stacks = (table[table["pass_id"].isin(single)] for table in (back.touches, touches))

@@ -71,10 +71,7 @@ def test_the_cpus_own_split_leaves_its_ops_as_they_are() -> None:
     assert tables["splits"]["by_op"].tolist() == [True]
 
 
-@pytest.mark.parametrize(
-    ("payload", "hooks", "between"),
-    [(struct.pack("<QII", 500, 0, 1), 500, {}), (struct.pack("<QIIQ", 500, 0, 1, 90), 500, {0: 90})],
-)
-def test_older_traces_lack_what_tracing_took_between(payload: bytes, hooks: int, between: dict[int, int]) -> None:
-    older = trace(attached_pass(0), pass_end(0), record(26, payload, 9_100), before=(CONTEXT,))
-    assert older.facts["hook_ns"] == {0: hooks} and older.facts["between_ns"] == between
+def test_what_tracing_took_in_a_pass_and_before_it() -> None:
+    record_of = record(26, struct.pack("<QIIQ", 500, 0, 1, 90), 9_100)
+    facts = trace(attached_pass(0), pass_end(0), record_of, before=(CONTEXT,)).facts
+    assert facts["hook_ns"] == {0: 500} and facts["between_ns"] == {0: 90}

@@ -92,7 +92,6 @@ def test_how_the_threads_of_a_pass_got_processors(trace: NativeTrace, dump: list
         assert passes[name].tolist() == known
     assert passes["run_delay_ns"].tolist() == [pd.NA, 500, 1000] and passes["blocked_ns"].tolist() == [pd.NA, pd.NA, 0]
     assert trace.tables["passes"]["run_delay_ns"].isna()[0]  # not recorded for a load
-    assert trace.facts["hooks_inside"] is True
 
 
 def test_ticks_of_the_processor_give_the_same_times(tools: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from tests.builders import a_run, only, scaled_case, without
+from tests.builders import a_moe_run, a_run, only, scaled_case, with_facts, with_faults, with_requests, without
 from tests.drawn import NOTHING, empty_figures
 from tests.golden.hard_case import hard_case
 from tracegen.charts.pointing import targets
@@ -21,6 +21,28 @@ from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.page import Report
 from tracegen.report.pages.render import render_report
 from tracegen.report.pages.views import TableView
+
+MEASURED = [
+    dict(
+        pattern=pattern,
+        reads=77,
+        block_bytes=block,
+        queue_depth=1.0,
+        bytes_per_second=rate * 2.0**20,
+        latency_median_ns=81e3,
+    )
+    for pattern, block, rate in (("random", 4096, 9), ("sequential", 1 << 21, 1024))
+]
+
+
+def disk_case() -> tuple[Run, dict[str, pd.DataFrame]]:
+    """A mixture of which everything was recorded: faults, requests, residency, the device."""
+    tables = with_requests(with_faults(scaled_case(5, 3, moe=True)))
+    last = int(tables["passes"]["pass_id"].max())
+    tables["residency"] = contract.frame("residency", [dict(pass_id=last, file=0, first_page=0, n_pages=2)])
+    run = a_moe_run(device=dict(device="vda", measurements=MEASURED))
+    recorded = dict(faults_recorded=True, requests_recorded=True)
+    return with_facts(run, trace=recorded, host=dict(page_bytes=4096)), tables
 
 
 def render(

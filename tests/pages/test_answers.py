@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, a_run, only, scaled_case, with_facts
-from tests.pages.rendered import CASES, Tags, body, rendered
-from tests.pages.test_pasted import disk_case
+from tests.pages.rendered import CASES, Tags, body, disk_case, rendered
 from tests.site_project import private_run, private_tables
 from tracegen.contract.model import Check, Run
 from tracegen.publishing import privacy

@@ -13,6 +13,7 @@ from tracegen.contract.model import Check
 from tracegen.reading.shown.figures import key_figures
 from tracegen.reading.shown.words import in_words
 from tracegen.report.figures.disk import DISK
+from tracegen.report.pages import issue
 from tracegen.report.words import control_sentences as say
 
 MIB = 1 << 20
@@ -83,8 +84,7 @@ def test_the_line_stands_on_the_first_page_in_show_and_in_the_issue_text() -> No
     assert f"{LINE} {MORE}" in words(body(report, "overview")).replace("\u202f", " ")
     method = words(body(report, "method")).replace("\u202f", " ")
     assert "Traced and untraced" in method and "limit reached 1 234 times" in method and "3 major page faults" in method
-    pasted = [content for path, content in report.files.items() if path.startswith("data/issue-")]
-    assert pasted and all(LINE.encode() in content for content in pasted)
+    assert LINE.encode() in report.files[issue.PATH]
     figures = key_figures(run, CASES["dense"])
     assert figures["control"] == run.facts["control"]
     assert in_words(figures)["control"] == f"{LINE} {MORE}"

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracegen.analysis.chance import LEVEL
-from tracegen.report.words import expert_chance_sentences as chance
 from tracegen.report.words import expert_sentences as say
 
 FOUR = (0, 1, 2, 3)
@@ -17,7 +16,6 @@ ALONE = dict(layers=[2], n_pairs=8)
 CELLS = dict(n_rows=7, n_experts=8, n_chosen=2, even=1.75)
 TOKENS = dict(n_tokens=7, several=1, n_layers=4, most_uneven=True, last="")
 LOAD = dict(n_layers=4, n_rows=7, sizes_differ=False)
-PAIRS = dict(n_rows=60, n_chosen=2, n_tested=9, n_pairs=28, least=40)
 
 # A sentence, what it is given by name, and what it says: nothing (empty), a question ("?"), or this.
 SAID: list[tuple[Callable[..., str], dict[str, Any], str]] = [
@@ -101,25 +99,16 @@ SAID: list[tuple[Callable[..., str], dict[str, Any], str]] = [
     (say.used_title, dict(prompt=(3, 3), generate=None, n_experts=32), "prompt uses 3 of 32 experts of a layer"),
     (say.used_title, dict(prompt=(3, 3), generate=(3, 3), n_experts=None), "?"),
     (
-        chance.balance_title,
+        say.balance_title,
         dict(entropy=0.952, low=0.993, high=0.995),
         "95.2 % of the largest possible entropy, less than random choice by as many rows: 99.3 % to 99.5 %",
     ),
-    (chance.balance_title, dict(entropy=0.999, low=0.993, high=0.995), "more than random choice"),
-    (chance.balance_title, dict(entropy=0.994, low=0.993, high=0.995), "as random choice by as many rows has: 99.3 %"),
-    (chance.balance_title, dict(entropy=0.9, low=None, high=None), "90.0 % of the largest possible entropy"),
-    (chance.balance_title, dict(entropy=None, low=None, high=None), "?"),
-    (chance.pairs_title, dict(n_unusual=1), "1 pair of experts of a layer is chosen together"),
-    (chance.pairs_title, dict(n_unusual=0), "?"),
-    (chance.no_pairs, PAIRS, "No pair exceeds chance clearly, of 9 tested pairs."),
-    (chance.no_pairs, PAIRS | dict(n_tested=0), "often enough to test"),
-    (chance.no_pairs, PAIRS | dict(n_rows=1, n_pairs=0), "1 token row is too few to test pairs: it takes 40."),
-    (chance.no_pairs, PAIRS | dict(n_chosen=1, n_pairs=0), "Not applicable"),
-    (chance.no_phases, dict(n_prompt=0, n_generate=5), "no routing of a prompt pass"),
-    (chance.no_phases, dict(n_prompt=5, n_generate=0), "no routing of a generate pass"),
-    (chance.no_phases, dict(n_prompt=5, n_generate=5), chance.UNTESTED),
-    (chance.no_next, dict(n_rows=1, n_layers=4, least=100), "1 token row is too few to learn a guess: it takes 100."),
-    (chance.no_next, dict(n_rows=200, n_layers=1, least=100), "Not applicable: fewer than two layers"),
+    (say.balance_title, dict(entropy=0.999, low=0.993, high=0.995), "more than random choice"),
+    (say.balance_title, dict(entropy=0.994, low=0.993, high=0.995), "as random choice by as many rows has: 99.3 %"),
+    (say.balance_title, dict(entropy=0.9, low=None, high=None), "90.0 % of the largest possible entropy"),
+    (say.balance_title, dict(entropy=None, low=None, high=None), "?"),
+    (say.no_next, dict(n_rows=1, n_layers=4, least=100), "1 token row is too few to learn a guess: it takes 100."),
+    (say.no_next, dict(n_rows=200, n_layers=1, least=100), "Not applicable: fewer than two layers"),
 ]
 
 
@@ -192,46 +181,29 @@ def test_what_is_said_of_half_of_the_layers_is_so(needed: list[int]) -> None:
 
 def test_stickiness_is_compared_with_shuffled_tokens() -> None:
     found = dict(share=0.306, low=0.153, high=0.17, share_low=None, share_high=None, shuffled=0.17)
-    assert chance.sticky_title(found | dict(effect=0.14, p=0.001), few=False) == (
+    assert say.sticky_title(found | dict(effect=0.14, p=0.001), few=False) == (
         "A token chooses 30.6 % of its experts as the token before did, more than shuffled tokens: 15.3 % to 17.0 %"
     )
-    assert ", fewer than shuffled tokens:" in chance.sticky_title(found | dict(effect=-0.14, p=0.001), few=False)
-    assert "no difference shown from shuffled" in chance.sticky_title(found | dict(effect=0.14, p=LEVEL), few=False)
-    assert "Too few tokens" in chance.sticky_title(found | dict(effect=0.14, p=0.001), few=True)
+    assert ", fewer than shuffled tokens:" in say.sticky_title(found | dict(effect=-0.14, p=0.001), few=False)
+    assert "no difference shown from shuffled" in say.sticky_title(found | dict(effect=0.14, p=LEVEL), few=False)
+    assert "Too few tokens" in say.sticky_title(found | dict(effect=0.14, p=0.001), few=True)
     several = found | dict(effect=0.02, p=0.04, share_low=0.16, share_high=0.2)
-    assert chance.sticky_overall(several, n_layers=4, n_sure=1) == (
+    assert say.sticky_overall(several, n_layers=4, n_sure=1) == (
         " Effect over all layers: +2.0 percentage points (95 %: −1.0 to +3.0), p = 0.04; of 4 layers, 1 differ by "
         "Holm’s method."
     )
-    alone = chance.sticky_overall(found | dict(effect=-0.02, p=0.4), n_layers=1, n_sure=0)
+    alone = say.sticky_overall(found | dict(effect=-0.02, p=0.4), n_layers=1, n_sure=0)
     assert alone == " Effect over all layers: −2.0 percentage points, p = 0.40."
-
-
-def test_prompt_against_generation() -> None:
-    found = dict(distance=0.267, high=0.25)
-    assert "choose other experts: their distance is 26.7 %" in chance.phases_title(found | dict(p=0.01), few=False)
-    assert "choose no clearly different experts" in chance.phases_title(found | dict(p=LEVEL), few=False)
-    assert "Too few" in chance.phases_title(found | dict(p=LEVEL), few=True)
 
 
 def test_what_the_layer_before_tells() -> None:
     found = dict(share=0.34, low=0.2, high=0.25, share_low=0.3, share_high=0.38, shifted=0.24, most=0.3, before=0.28)
-    assert chance.next_title(found | dict(effect=0.1, p=0.02)) == (
+    assert say.next_title(found | dict(effect=0.1, p=0.02)) == (
         "The layer before predicts 34.0 % of a token’s experts, more than chance: 20.0 % to 25.0 %"
     )
-    assert "fewer than chance:" in chance.next_title(found | dict(effect=-0.1, p=0.02))
-    assert "no more than chance:" in chance.next_title(found | dict(effect=0.1, p=LEVEL))
-    assert chance.next_overall(found | dict(effect=0.1, p=0.02, even=0.125)) == (
+    assert "fewer than chance:" in say.next_title(found | dict(effect=-0.1, p=0.02))
+    assert "no more than chance:" in say.next_title(found | dict(effect=0.1, p=LEVEL))
+    assert say.next_overall(found | dict(effect=0.1, p=0.02, even=0.125)) == (
         " Effect over all layers: +10.0 percentage points (95 %: +6.0 to +14.0), p = 0.02. The most chosen experts "
         "find 30.0 %, those of the token before 28.0 %, any k of E 12.5 %."
     )
-
-
-def test_how_long_the_same_experts_serve() -> None:
-    found = dict(length=16, srp_low=0.34, srp_high=0.36)
-    assert chance.segments_title(found | dict(srp=0.4)) == (
-        "A fixed set of experts fits the choices of 16 tokens in a row with an F1 of 40.0 % (SRP), more than those of "
-        "shuffled tokens: 34.0 % to 36.0 %"
-    )
-    assert "less than those of shuffled" in chance.segments_title(found | dict(srp=0.3))
-    assert "(SRP), within those of shuffled" in chance.segments_title(found | dict(srp=0.36))

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from tests.analysis.test_disk_waits import split_by_hand
 from tests.analysis.test_requests import use_by_hand
 from tests.builders import a_moe_run, a_run, scaled_case, with_faults
-from tests.pages.rendered import CASES, same_analyses
-from tests.pages.test_pasted import disk_case
+from tests.pages.rendered import CASES, disk_case, same_analyses
 from tests.recompute.plain import access, experts, memory, reuse
 from tests.recompute.plain.rows import Rows
 from tests.recompute.plain.touched import Access, accesses

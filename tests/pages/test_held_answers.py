@@ -13,21 +13,9 @@ from tracegen.report.findings.found import findings
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 # Version -> kind, scope, and words of the answer; and of what must stand among the next four.
 ANSWERS = {
-    "hot-set-wide/versions/1": ("waiting", "generation", ("16 of 259 tokens", "token_embd.weight"), "memory"),
-    "hot-set/versions/1": ("waiting", "prompt", ("Waiting for the disk",), "experts"),
-    "disk-small/versions/1": ("waiting", "prompt", ("Waiting for the disk",), "bytes"),
-    "sample/versions/1": ("time", "generation", ("MUL_MAT_ID", "experts"), "bytes"),
-    "sample/versions/2": ("time", "generation", ("MUL_MAT_ID", "experts"), "bytes"),
     # 24 dense layers in memory: 65 of 73 ms in operations are MUL_MAT, most of it FFN; no token waits.
     "fits/versions/1": ("time", "generation", ("MUL_MAT:", "FFN"), "bytes"),
-    # The same in too little memory: each of 7 tokens waits 83 % of its time, and had read every byte before.
-    "does-not-fit/versions/1": (
-        "waiting",
-        "generation",
-        ("Waiting for the disk: 83.0", "100", "read before"),
-        "memory",
-    ),
-    # In 107.5 MiB, where it waits untraced, too: each token reads the whole file, which it had read before.
+    # The same in 107.5 MiB: each of 7 tokens waits, untraced too, and reads the whole file, which it had read before.
     "does-not-fit/versions/2": (
         "waiting",
         "generation",

@@ -14,11 +14,12 @@ import pytest
 
 from tests.builders import a_moe_run, scaled_case, with_facts, with_faults, with_requests
 from tests.pages.rendered import same_analyses, undrawn
+from tracegen.contract import needs
 from tracegen.contract.model import Check, Run
 from tracegen.contract.tables import frame
 from tracegen.measure.checks.verdict import all_checks
 from tracegen.readers.foreign.faults import LIMITS
-from tracegen.report.figures import catalogue, needs
+from tracegen.report.figures import catalogue
 from tracegen.report.figures.disk import DISK
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.key_figures import key_figures

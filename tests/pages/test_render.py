@@ -5,7 +5,6 @@ import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from html import unescape
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,7 +13,6 @@ from tests import drawn
 from tests.builders import a_moe_run, scaled_case
 from tests.pages.rendered import CASES, Tags, body, long_pages, render, rendered, words
 from tests.recompute.published import handed_over
-from tracegen.analysis import caches, reuse
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Version
 from tracegen.report.figures.context import OUTSIDE
@@ -124,22 +122,13 @@ def test_the_same_run_gives_the_same_bytes() -> None:
         assert render(CASES["experts"], a_moe_run()) == first
 
 
-def test_who_draws_and_simulates_for_a_version_changes_nothing() -> None:
-    """A version's caches are simulated by the process that draws, and its pages wait for them in another order."""
+def test_who_draws_for_a_version_changes_nothing() -> None:
     run = a_moe_run()
     version = Version(run.experiment, 1, run.created, "why", (run.number,), run.verdict, "title")
-    asked = []
-
-    class Another(ThreadPoolExecutor):
-        def submit(self, function: Any, /, *of: Any, **more: Any) -> Any:
-            asked.append(function)
-            return super().submit(function, *of, **more)
-
-    with drawn.empty_figures(but=("cache-rates",)), Another(1) as executor:
+    with drawn.empty_figures(but=("cache-rates",)), ThreadPoolExecutor(1) as executor:
         alone = render(CASES["experts"], run, version)
         assert render(CASES["experts"], run, version, executor) == alone
-    assert asked[:2] == [reuse.counted, caches.hit_rates] and len(asked) > 2
-    pages = list(dict.fromkeys(figure.page for figure in alone.figures if figure.page != "graph"))  # drawn last
+    pages = list(dict.fromkeys(figure.page for figure in alone.figures))
     assert pages == [page.key for page in alone.pages if page.key in pages], "figures stand in the order of the pages"
 
 

@@ -1,15 +1,12 @@
 """Every sentence for one, for several, for none, and for the case that would mislead: its branch and its numbers."""
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from tracegen.analysis.hot_set import Gain
 from tracegen.contract.model import Check
-from tracegen.report.figures import caches
 from tracegen.report.words import access_sentences, cache_sentences, disk_sentences, what_if_sentences
 from tracegen.report.words import sentences as s
 
@@ -24,10 +21,6 @@ def plain(text: str) -> str:
 
 # A sentence, what it is given, and what it says: nothing (empty), a question where nothing was found ("?"), or this.
 SAID: list[tuple[Callable[..., str], tuple[Any, ...], str]] = [
-    (s.copied_weights, (0, 0), ""),
-    (s.copied_weights, (10, 0), "All weights that a token touches are mapped"),
-    (s.copied_weights, (0, 10), "were copied out of the file at load; no operation reads the file."),
-    (s.copied_weights, (30, 10), "25.0 % of the weight bytes that a token touches were copied"),
     (s.token_times, ([],), "?"),
     (s.token_times, ([3 * MS],), "One token has a pass of its own: it took 3.00 ms"),
     (s.token_times, ([10 * MS, 10 * MS, 11 * MS],), "All 3 tokens take about the same time: 10.0 ms at the median"),
@@ -119,20 +112,6 @@ SAID: list[tuple[Callable[..., str], tuple[Any, ...], str]] = [
         "serves at most 1.8 % of repeated uses in "
         "all measured passes below 92.1 MiB, and 100 % from there on; at best 90.0 % take 83.0 MiB",
     ),
-    (
-        cache_sentences.cliff,
-        ("LRU", MIB, 0.018, 2 * MIB, 0.993),
-        "below 2.00 MiB it serves at most 1.8 %, from there on at least 99.3 %.",
-    ),
-    (cache_sentences.cliff, ("LRU", MIB, 0.6, 2 * MIB, 0.9995), "60.0 %, from there on > 99.9 %."),
-    (cache_sentences.cliff, ("FIFO", MIB, 0.018, 2 * MIB, 0.993), "with 1.00 MiB it serves 1.8 %, with 2.00 MiB"),
-    (cache_sentences.sampled, (1, {}), ""),
-    (
-        cache_sentences.sampled,
-        (0.125, {"LRU": 0.004, "LFU": 0.031, "FIFO": 0.018}),
-        "LFU by up to 3.1 %, FIFO by up to "
-        "1.8 % of the uses. That is what LRU, which is exact here, would be off by with such a sample (up to 0.4 %)",
-    ),
     (cache_sentences.grouped, (1,), ""),
     (cache_sentences.grouped, (8,), "after every 8 uses only: no cache serves more than this line says"),
 ]
@@ -167,7 +146,7 @@ def test_one_is_no_plural(n: int, last: str) -> None:
 
 GAINS = {
     "yes": (Gain(0.675, 0.351, 0.262, 0.440), ", at least the limit of 0.1"),
-    "open, above chance": (  # of hot-set-wide@v1: “no 8 of 32 experts serve clearly more than chance”
+    "open, above chance": (  # it was “no 8 of 32 experts serve clearly more than chance”
         Gain(0.294, 0.0593, 0.0109, 0.1076),
         ", more than chance; that it reaches the limit of 0.1 is neither shown nor excluded",
     ),
@@ -195,18 +174,6 @@ def test_what_was_chosen_last_is_named_where_it_alone_is_worth_a_cache() -> None
     title = cache_sentences.hot_title(static, recent, 8, 32)
     assert "below the limit of 0.1" in title and "those chosen last serve 67.5 %" in title
     assert cache_sentences.gain_words(recent) in title
-
-
-def test_two_steps_of_one_size_are_named_once() -> None:
-    """Of a small dense model: 4.0 % below 1,254 granules, 91.2 % below 1,255; both sizes read 4.90 MiB."""
-    steps = pd.DataFrame(
-        [("LRU", 1253, 0.04, 1254, 0.912), ("LRU", 1254, 0.912, 1255, 0.9995), ("FIFO", 1240, 0.1, 1255, 1.0)],
-        columns=["policy", "below_granules", "below_rate", "size_granules", "hit_rate"],
-    )
-    context: Any = SimpleNamespace(granule_bytes=4096, hit_rates=SimpleNamespace(cliffs=steps))
-    text = caches.cliffs(context)
-    assert text.count("LRU has a cliff") == 1 and "at most 4.0 %, from there on at least 91.2 %." in text
-    assert text.count("FIFO has a cliff") == 1
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_run, scaled_case
-from tests.pages.test_pasted import disk_case
+from tests.pages.rendered import disk_case
 from tracegen.charts.file_memory import _listed
 from tracegen.comparing.picture import picture
 from tracegen.contract import quantities as q

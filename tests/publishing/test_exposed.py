@@ -9,17 +9,17 @@ import pytest
 from tests.stand_in import a_report, a_version
 from tracegen.cli.main import main
 from tracegen.publishing.bundle import read_bundle
-from tracegen.publishing.exposed import PAGES, exposed
+from tracegen.publishing.exposed import exposed
 from tracegen.publishing.versions import read_published
 from tracegen.report.pages.page import Page, Report
 from tracegen.site.plugin import _warn_of_secrets
 
 
-def _with_method(body: str, key: str = "method") -> Report:
-    """A report whose page of the method, or as it was called before, has this in it."""
+def _with_method(body: str) -> Report:
+    """A report whose page of the method has this in it."""
     report = a_report()
-    others = (page for page in report.pages if page.key not in PAGES)
-    return replace(report, pages=(*others, Page(key, "Method", "", body)))
+    others = (page for page in report.pages if page.key != "method")
+    return replace(report, pages=(*others, Page("method", "Method", "", body)))
 
 
 def _page(command: str, **variables: str) -> str:
@@ -43,9 +43,8 @@ CLEAN = _page("llama-server -m m.gguf --api-key &#x27;(withheld)&#x27;", GGML_X=
     ],
 )
 def test_what_a_version_exposes(tmp_path: Path, page: str, names: list[str]) -> None:
-    for number, key in enumerate(("method", "provenance"), 1):
-        version = a_version(tmp_path, number=number, report=_with_method(page, key))
-        assert version.folder and exposed(read_bundle(version.folder)) == names
+    version = a_version(tmp_path, report=_with_method(page))
+    assert version.folder and exposed(read_bundle(version.folder)) == names
 
 
 def test_a_message_that_holds_a_password_is_exposed(tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ NOT_COUNTED = {
     "disk-read-sizes": "the same",
     "access-ledger": "of runs that looked for pages in memory: tests/analysis/test_ledger.py looks at each byte",
     "experts-next": "of runs with 100 tokens: tests/analysis/test_expert_next.py learns and scores by itself",
-    "experts-pairs": "of runs with 40 tokens: tests/analysis/test_expert_pairs.py counts each pair by itself",
     "hot-experts": "of runs with 200 tokens: tests/analysis/test_hot_set.py learns and scores by itself",
     "keep-tensors": "tests/analysis/test_kept_tensors.py: by hand; its Gini coefficient as in test_concentration.py",
     "bandwidth": "tests/analysis/test_bandwidth.py adds up bytes and times of each operation by itself",

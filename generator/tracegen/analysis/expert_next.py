@@ -15,7 +15,7 @@ Chance: a guess also scores because some experts are chosen often, and because t
 So the experts guessed for each row are compared with those that the row `s` rows later chose, in a circle, for every
 shift s: both keep their order. `low` to `high` is the middle 95 % of these shares, `shifted` their mean, and
 p = (shifts with a share as far from their mean as observed, 0 among them) / rows. The interval of the share rests on
-the means of `N_PARTS` parts of the scored rows (batch means; Student's t).
+the means of `chance.N_PARTS` parts of the scored rows (batch means; Student's t).
 """
 
 from collections.abc import Mapping
@@ -29,10 +29,8 @@ from tracegen.analysis.expert_rows import Layer, SameRows, groups
 from tracegen.analysis.stack_distance import previous_use
 
 LEARNED = 0.8  # of the token rows
-N_PARTS = 10
-LEAST_SCORED = 2 * N_PARTS  # rows, for an interval: fewer have none
+LEAST_SCORED = 2 * chance.N_PARTS  # rows, for an interval: fewer have none
 LEAST_ROWS = LEAST_SCORED * 5
-MOST_ROWS = 2_000  # of more token rows the first are used: each scored row is compared with each
 COLUMNS = [
     "layer",
     "after",
@@ -67,7 +65,7 @@ def told(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
     most, before, even (shares of the other guesses), shifted, low, high, effect (share - shifted), p. Without rows
     where fewer than two layers can be tested or fewer than `LEAST_ROWS` token rows chose in them.
     """
-    found = groups(chosen, sizes, MOST_ROWS)
+    found = groups(chosen, sizes)
     if not found or len(found[0].layers) < 2 or len(found[0].rows) < LEAST_ROWS:
         return pd.DataFrame({name: pd.Series(dtype=_TYPES[name]) for name in COLUMNS})
     group = _in_order(found[0])
@@ -133,7 +131,7 @@ def _record(shared: np.ndarray, others: Mapping[str, float], n_learned: int) -> 
     shares = shifted / n_choices
     low, high = chance.range_95(shares)
     share, mean = float(of_row.mean()), float(shares.mean())
-    around = chance.around_mean(of_row, N_PARTS)
+    around = chance.around_mean(of_row)
     as_far = np.abs(shares - mean) >= abs(share - mean) - _TIE
     return {
         "n_learned": n_learned,

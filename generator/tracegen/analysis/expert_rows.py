@@ -5,15 +5,14 @@ That takes layers in which the same token rows chose: they make up `SameRows`. M
 prompt has a group of its own, for llama.cpp computes it only for the rows whose output is asked for.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis import chance
-
 Chose = np.ndarray  # bool
+MOST_ROWS = 2_000  # of more token rows the first are tested: a test compares each with each
 
 
 @dataclass(frozen=True)
@@ -29,11 +28,6 @@ class Layer:
         """How many experts the layer has."""
         return int(self.chose.shape[1])
 
-    @property
-    def n_rows(self) -> int:
-        """How many token rows chose."""
-        return int(self.chose.shape[0])
-
 
 @dataclass(frozen=True)
 class SameRows:
@@ -43,11 +37,11 @@ class SameRows:
     layers: tuple[Layer, ...]
 
 
-def groups(chosen: pd.DataFrame, sizes: Mapping[int, int], most: int | None = None) -> list[SameRows]:
+def groups(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> list[SameRows]:
     """The choices by groups of layers with the same token rows, the group of most layers first.
 
     `chosen` has the columns of the table `routing`; `sizes` the number of experts of each layer. Rows are in order of
-    sequence, pass and row; of more than `most` rows the first are taken. A layer is left out where its rows choose
+    sequence, pass and row; of more than MOST_ROWS the first are taken. A layer is left out where its rows choose
     different numbers of experts, or all of them: there is no chance in that, and nothing to test.
     """
     key = ["who", "pass_id", "row"]
@@ -65,21 +59,7 @@ def groups(chosen: pd.DataFrame, sizes: Mapping[int, int], most: int | None = No
         n_chosen = chose.sum(axis=1)
         if (n_chosen != n_chosen[0]).any() or n_chosen[0] >= sizes[layer]:
             continue
-        tokens, chose = tokens[:most], chose[:most]
+        tokens, chose = tokens[:MOST_ROWS], chose[:MOST_ROWS]
         found.setdefault(tokens.tobytes(), (every.iloc[tokens], []))[1].append(Layer(layer, int(n_chosen[0]), chose))
     same_rows = [SameRows(tokens, tuple(layers)) for tokens, layers in found.values()]
     return sorted(same_rows, key=lambda group: (-len(group.layers), -len(group.rows), group.layers[0].layer))
-
-
-def over_layers(by_group: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
-    """One table of tests by layer from those of groups of layers, each with a first row over all layers of its group.
-
-    The first group's such row stays, its p_adjusted is its p; those of the layers are adjusted for all layers. No rows
-    of no group.
-    """
-    if not by_group:
-        return pd.DataFrame(columns=list(columns))
-    layers = pd.concat([part.iloc[1:] for part in by_group], ignore_index=True).sort_values("layer")
-    layers["p_adjusted"] = chance.adjusted(layers["p"].to_numpy("float64"))
-    overall = by_group[0].iloc[:1]
-    return pd.concat([overall.assign(p_adjusted=overall["p"]), layers], ignore_index=True)[list(columns)]

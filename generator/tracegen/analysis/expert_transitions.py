@@ -11,7 +11,7 @@ repeats them whatever the order of tokens, so the right one is `shuffled`: the m
 
 with range and p from `chance.DRAWS` shuffles (`chance.p_value`). A shuffle moves whole tokens with all their layers
 within their sequence. The effect is share - shuffled. Rows that follow each other are not independent, so the interval
-of the share rests on the means of `N_PARTS` parts of the rows in order (batch means; Student's t).
+of the share rests on the means of `chance.N_PARTS` parts of the rows in order (batch means; Student's t).
 """
 
 from collections.abc import Mapping
@@ -20,12 +20,10 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis import chance
-from tracegen.analysis.expert_rows import SameRows, groups, over_layers
+from tracegen.analysis.expert_rows import SameRows, groups
 
-N_PARTS = 10
-LEAST_PAIRS = 2 * N_PARTS  # of neighbours, for an interval
+LEAST_PAIRS = 2 * chance.N_PARTS  # of neighbours, for an interval
 FEW_PAIRS = 3  # up to so many, no order of the tokens is rare: 4 tokens have 12 orders and their reverses
-MOST_ROWS = 2_000  # of more token rows the first are tested: a test compares each with each
 COLUMNS = [
     "layer",
     "n_layers",
@@ -55,8 +53,13 @@ def stickiness(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
     those in which the same rows chose, if they are most. No rows where no layer can be tested: see
     `expert_rows.groups`.
     """
-    by_group = [part for part in map(_group, groups(chosen, sizes, MOST_ROWS)) if len(part)]
-    return chance.with_older_name(over_layers(by_group, COLUMNS).astype(_TYPES))
+    by_group = [part for part in map(_group, groups(chosen, sizes)) if len(part)]
+    if not by_group:
+        return pd.DataFrame(columns=COLUMNS).astype(_TYPES)
+    layers = pd.concat([part.iloc[1:] for part in by_group], ignore_index=True).sort_values("layer")
+    layers["p_adjusted"] = chance.adjusted(layers["p"].to_numpy("float64"))
+    overall = by_group[0].iloc[:1]
+    return pd.concat([overall.assign(p_adjusted=overall["p"]), layers], ignore_index=True)[COLUMNS].astype(_TYPES)
 
 
 _TYPES = {name: "Int64" if name == "layer" or name.startswith("n_") else "Float64" for name in COLUMNS}
@@ -102,7 +105,7 @@ def _record(
     of_pair = again.sum(axis=0) / k.sum()
     share = float(again.sum()) / n_choices
     low, high = chance.range_95(drawn)
-    around = chance.around_mean(of_pair, N_PARTS) if n_pairs >= LEAST_PAIRS else None
+    around = chance.around_mean(of_pair) if n_pairs >= LEAST_PAIRS else None
     shuffled = expected / n_choices
     return {
         "layer": layer,

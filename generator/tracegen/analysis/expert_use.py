@@ -1,4 +1,4 @@
-"""How many experts of each tensor a pass used, in the words that users of llama.cpp paste.
+"""How many experts of each tensor a pass used.
 
 All expert tensors of a layer share its routing: an expert that some token row of the pass chose is used of each.
 """
@@ -35,8 +35,3 @@ def used(tables: Tables) -> pd.DataFrame:
     table = table.astype({"layer": "int64"}).merge(tensors, on="layer", how="left")
     types = dict.fromkeys(["pass_id", "n_rows", "n_used", "n_experts"], "Int64")
     return table.astype({**types, "if_even": "Float64"})[[*columns[:4], "tensor", *columns[4:]]]
-
-
-def line(tensor: str, n_used: int, n_experts: int) -> str:
-    """`blk.0.ffn_gate_exps.weight: 95/128 experts used`."""
-    return f"{tensor}: {n_used}/{n_experts} experts used"

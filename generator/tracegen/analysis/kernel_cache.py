@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tracegen.analysis import requests
+from tracegen.analysis import granules, requests
 from tracegen.analysis.accesses import Tables
 
 COLUMNS = ["policy", "size_bytes", "hit_rate"]
@@ -20,7 +20,7 @@ def served(tables: Tables, uses: pd.DataFrame, granule_bytes: int, page_bytes: i
     passes = tables["passes"]
     ids = passes.loc[(passes["kind"] == "generate").to_numpy(bool), "pass_id"]
     size = _in_memory(tables, ids, page_bytes)
-    touched = uses[uses["pass_id"].isin(ids).to_numpy(bool)].groupby("pass_id")["granule"].nunique()
+    touched = granules.per_pass(uses[uses["pass_id"].isin(ids).to_numpy(bool)])
     if tables["requests"].empty or size is None or touched.empty:
         return pd.DataFrame(columns=COLUMNS)
     use = requests.use_by_pass(tables, page_bytes).set_index("pass_id")["now_bytes"]

@@ -100,12 +100,12 @@ def segments(sets: Mapping[str, Ranges], edges: np.ndarray) -> pd.DataFrame:
     return table
 
 
-def blocks(accesses: pd.DataFrame, disk_bytes: int | None = None) -> pd.DataFrame:
+def blocks(accesses: pd.DataFrame, disk_bytes: int) -> pd.DataFrame:
     """What a token touches in whole blocks: pass_id, block_bytes, touched_bytes, in_blocks_bytes; a row for each size.
 
     `accesses` is the result of `order.disk_accesses`. touched_bytes are the different bytes that the pass touched of
     the mapped files, in_blocks_bytes those of the blocks (aligned on the disk axis) in which at least one of them lies,
-    the last of them up to disk_bytes, the end of the files. Pages published before 0.2.0 leave disk_bytes out.
+    the last of them up to disk_bytes, the end of the files.
     """
     tables = []
     for size in (1, *BLOCKS):

@@ -27,6 +27,12 @@ def of_kind(passes: pd.DataFrame, kind: str) -> pd.DataFrame:
     return passes[(passes["kind"] == kind).fillna(False).to_numpy(bool)]
 
 
+def median_pass(passes: pd.DataFrame) -> int:
+    """The pass of median length: of an even number the shorter one of two, of equals the first."""
+    ordered = passes.sort_values(["duration_ns", "pass_id"])
+    return int(ordered["pass_id"].iloc[(len(ordered) - 1) // 2])
+
+
 def labels(tables: Tables) -> dict[int, str]:
     """The name of each pass on pages: `token 3`, `prompt, ubatch 0`, `warm-up`, `load`; unique within a run."""
     passes = tables["passes"]

@@ -26,7 +26,7 @@ import pandas as pd
 from tracegen.analysis.coverage import union
 from tracegen.analysis.granules import granule_uses, n_uses
 from tracegen.analysis.pieces import overlaps
-from tracegen.analysis.stack_distance import previous_use, stack_distances
+from tracegen.analysis.stack_distance import previous_use, smallest, stack_distances
 from tracegen.contract.hashing import hashed
 
 GRANULES = (2097152, 4096)  # bytes
@@ -62,11 +62,11 @@ class Reuse:
 
     def passes(self, target: float) -> int | None:
         """The smallest number of passes within which `target` of the repeated uses come; None without any."""
-        return _smallest(self._passes, target)
+        return smallest(self._passes, target)
 
     def lru_bytes(self, target: float) -> int | None:
         """The smallest LRU cache that serves `target` of the repeated uses, bytes; None without any."""
-        return _smallest(self._lru_bytes, target)
+        return smallest(self._lru_bytes, target)
 
     @cached_property
     def _passes(self) -> np.ndarray:
@@ -111,12 +111,6 @@ def by_kind(accesses: pd.DataFrame, cut: pd.DataFrame) -> dict[str, Reuse]:
         found = {"expert": of_each.of(np.flatnonzero(is_expert)), **found}
         found["whole tensor"] = of_pieces(accesses, whole.sort_values("begin", kind="stable"))
     return found | {f"{size} bytes": of_granules(accesses, size) for size in GRANULES}
-
-
-def counted(accesses: pd.DataFrame, cut: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The result of `table` and, for the rows of `cut` that were used, by number that of `by_item`."""
-    of = by_kind(accesses, cut)
-    return table(of), pd.concat([by_item(of[kind]) for kind in ("expert", "tensor") if kind in of])
 
 
 def table(of: dict[str, Reuse]) -> pd.DataFrame:
@@ -207,8 +201,3 @@ def _reuse(pass_id: np.ndarray, items: np.ndarray, size: np.ndarray | int, sampl
         }
     )
     return Reuse(table, np.sort(items[previous < 0]), sampled)
-
-
-def _smallest(ascending: np.ndarray, target: float) -> int | None:
-    """The smallest of the values that `target` of them do not exceed; None without values."""
-    return int(ascending[int(np.ceil(target * len(ascending))) - 1]) if len(ascending) else None

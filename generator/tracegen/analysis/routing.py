@@ -92,32 +92,6 @@ def most_uneven(per_layer: pd.DataFrame) -> int | None:
     return int(ordered["layer"].iloc[0])
 
 
-def reuse(chosen: pd.DataFrame, counts: pd.DataFrame) -> pd.DataFrame:
-    """How many of a token's experts the token before it had chosen too, per layer.
-
-    `chosen` is the result of `experts.generated`. The token before is the previous row of the same sequence in that
-    layer; the first token of a sequence has none and does not count. Columns: layer, n_tokens (counted tokens),
-    n_choices (of these tokens), n_again (choices that the token before made too), share (n_again / n_choices), even
-    (the expected share if all experts are equally likely: the share of experts that the token before chose).
-    """
-    rows = chosen.assign(who=chosen["sequence"].astype("Int64").fillna(-1).astype("int64"))
-    tokens = rows[["layer", "who", "pass_id", "row"]].drop_duplicates().sort_values(["layer", "who", "pass_id", "row"])
-    tokens = tokens.assign(number=tokens.groupby(["layer", "who"]).cumcount())
-    rows = rows.merge(tokens, on=["layer", "who", "pass_id", "row"])
-    before = rows.groupby(["layer", "who", "number"]).size().rename("before").reset_index()
-    now = rows[rows["number"] > 0][["layer", "who", "number", "expert"]]
-    earlier = rows[["layer", "who", "number", "expert"]].assign(number=rows["number"] + 1, again=True)
-    now = now.merge(earlier, on=["layer", "who", "number", "expert"], how="left")
-    now = now.merge(before.assign(number=before["number"] + 1), on=["layer", "who", "number"])
-    size = counts.groupby("layer").size()
-    grouped = now.assign(again=now["again"].notna(), even=now["before"] / now["layer"].map(size)).groupby("layer")
-    table = grouped.agg(n_choices=("expert", "size"), n_again=("again", "sum"), even=("even", "mean")).reset_index()
-    n_tokens = now.drop_duplicates(["layer", "who", "number"]).groupby("layer").size()
-    table["n_tokens"] = table["layer"].map(n_tokens)
-    table["share"] = table["n_again"] / table["n_choices"]
-    return table[["layer", "n_tokens", "n_choices", "n_again", "share", "even"]]
-
-
 def by_strength(chosen: pd.DataFrame) -> pd.DataFrame:
     """The choices with `place`: the place of the expert by weight among those of its row and layer, 1 the strongest.
 

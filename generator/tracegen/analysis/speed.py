@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, median, stdev
+from statistics import median
 
 import pandas as pd
 
@@ -51,12 +51,6 @@ def spread_of(values: Sequence[float | None]) -> Spread | None:
     if not known or len(known) < len(values):
         return None
     return Spread(median(known), min(known), max(known))
-
-
-def mean_of(values: Sequence[float | None]) -> tuple[float, float] | None:
-    """Mean and sample standard deviation (n - 1) over several runs; None for fewer than two, or if one is not known."""
-    known = [value for value in values if value is not None]
-    return (fmean(known), stdev(known)) if len(known) == len(values) > 1 else None
 
 
 def total(values: pd.Series) -> int | None:

@@ -83,6 +83,11 @@ def _before(values: Array, dtype: type) -> Array:
     return sums
 
 
+def smallest(ascending: Array, target: float) -> int | None:
+    """The smallest of the values that `target` of them do not exceed; None without values."""
+    return int(ascending[int(np.ceil(target * len(ascending))) - 1]) if len(ascending) else None
+
+
 def _moved(values: Array, target: Array) -> Array:
     out = np.empty_like(values)
     out[target] = values

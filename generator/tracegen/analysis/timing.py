@@ -1,14 +1,17 @@
 """What took the time of the measured passes: by component, layer, kind of op, single op."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.pass_parts import OUTSIDE_OPS, pass_parts
 from tracegen.analysis.passes import measured
+from tracegen.contract.components import GROUP_OF
 
 PHASES = ("prompt", "generate")
+OUTSIDE_LAYERS = "in no layer"
 SUMS = ("duration_ns", "work_ns", "barrier_ns", "wait_ns")
 
 
@@ -26,6 +29,26 @@ def timed_ops(tables: Tables, ops: pd.DataFrame) -> pd.DataFrame:
     phase = phases(measured(tables))
     rows = ops[(ops["state"] == "executed") & ops["pass_id"].isin(phase.index)]
     return rows.assign(phase=rows["pass_id"].map(phase))
+
+
+def touching_ops(passes: pd.DataFrame, ops: pd.DataFrame) -> pd.DataFrame:
+    """Executed and fused ops of prompt and generate passes, with `phase`, `group` (of components), `layer` as text."""
+    phase = phases(passes)
+    rows = ops[ops["state"].isin(["executed", "fused"]) & ops["pass_id"].isin(phase.index)]
+    layers = [layer_name(number) for number in rows["layer"]]
+    return rows.assign(phase=rows["pass_id"].map(phase), group=groups_of(rows), layer=layers)
+
+
+def groups_of(rows: pd.DataFrame) -> pd.Series:
+    """The group of the component of each row."""
+    component = rows["component"].astype("category")
+    groups = pd.array([GROUP_OF.get(str(name), "other") for name in (*component.cat.categories, None)], dtype="object")
+    return pd.Series(groups[component.cat.codes.to_numpy()], rows.index, name="group")  # -1, none: the last
+
+
+def layer_name(number: Any) -> str:
+    """`layer 3`, `in no layer`."""
+    return OUTSIDE_LAYERS if pd.isna(number) else f"layer {int(number)}"
 
 
 def outside(tables: Tables, parts: pd.DataFrame | None = None) -> pd.DataFrame:

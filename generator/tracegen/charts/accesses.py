@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.compared import scaled
+from tracegen.charts.lazy import alt
 
 HEIGHT = 340
 LEAST = 1.5  # px: the least extent of a mark, as most accesses are thin in one direction

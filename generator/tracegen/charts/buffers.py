@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.channels import amounts
+from tracegen.charts.lazy import alt
 
 COLOURS = {
     "KV cache": theme.BUFFERS["KV cache"][1],

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.channels import amounts, names, places
+from tracegen.charts.lazy import alt
 
 LETTER, GAP = 7, 8  # px at the right: for each letter of a name, and before it
 WIDEST = 64  # px: the largest width of a bar

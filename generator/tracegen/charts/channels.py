@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from tracegen.charts import theme
+from tracegen.charts.lazy import alt
 
 
 def names(field: str, order: Sequence[str], room: int, axis: dict[str, Any] | None = None, **scale: Any) -> Any:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.channels import names
+from tracegen.charts.lazy import alt
 from tracegen.contract.text import printable, three
 
 SIDES = {"A": theme.INK["after"][1], "B": theme.INK["bar"][1]}

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from tracegen.charts import channels, theme
+from tracegen.charts.lazy import alt
 
 # change -> colour and sign: nothing is shown by colour alone
 CHANGES = {

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.compared import cell_names
+from tracegen.charts.lazy import alt
 
 LANES = ("A", "B", "B − A")
 MORE, LESS = theme.GROUPS["attention"][1], theme.GROUPS["experts"][1]

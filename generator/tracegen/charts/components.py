@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from tracegen.analysis.pass_parts import OUTSIDE_OPS
 from tracegen.charts import theme
 from tracegen.charts.channels import names
+from tracegen.charts.lazy import alt
 from tracegen.contract.text import printable, three, whole_percent
 
 MOST, MOST_STACKED = 18, 8  # bars of a panel; of one that stands above another, so that both fit on a page

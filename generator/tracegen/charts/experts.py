@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.channels import amounts, names, places
+from tracegen.charts.lazy import alt
 from tracegen.charts.pointing import LEGEND
 
 ROW, KEY, DIGIT = 24, 40, 8  # px: height of a row, least width of a step in the key, width of a digit in it

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.heatmap import BETWEEN, Axis, ruler, size_text
+from tracegen.charts.lazy import alt
 from tracegen.charts.pointing import LEGEND
 from tracegen.contract.text import three
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 
 from tracegen.charts import file_memory, theme
 from tracegen.charts.file_plan import FEW, LEAST, Plan, headings, joined, part_names, text
+from tracegen.charts.lazy import alt
 from tracegen.contract import quantities as q
 
 CUT = 4  # times the median of the rows of tokens: a longer bar is cut
@@ -69,7 +69,7 @@ def chart(of: Picture) -> Any:
         mark = alt.Chart(some[["text", "left", "top"]]).mark_text(
             align=align, baseline="middle", color=ink, fontStyle=style, fontSize=theme.SMALL
         )
-        drawn += mark.encode(text="text:N", x=_X, y=_Y)
+        drawn += mark.encode(text="text:N", x=alt.X("left:Q", **_PX), y=alt.Y("top:Q", **_PX))
     return drawn.resolve_scale(x="shared", y="shared").properties(width=at.width - 10, height=height)
 
 
@@ -103,7 +103,6 @@ def _laid(at: Plan, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 _PX = dict(scale=dict(domain=[0, 1], range=[0, 1], nice=False, zero=False), axis=None)
-_X, _Y = alt.X("left:Q", **_PX), alt.Y("top:Q", **_PX)
 
 
 def _rects(rows: pd.DataFrame, *, outlined: bool = False) -> Any:
@@ -113,7 +112,7 @@ def _rects(rows: pd.DataFrame, *, outlined: bool = False) -> Any:
         mark = mark.mark_rect(filled=False, stroke=DISK, strokeWidth=1)
     else:
         mark = alt.Chart(rows[columns].round(1)).mark_rect().encode(color=alt.Color("colour:N", scale=None))
-    return mark.encode(x=_X, x2=alt.X2("right:Q"), y=_Y, y2=alt.Y2("bottom:Q"))
+    return mark.encode(x=alt.X("left:Q", **_PX), x2=alt.X2("right:Q"), y=alt.Y("top:Q", **_PX), y2=alt.Y2("bottom:Q"))
 
 
 def _ground(at: Plan, rows: pd.DataFrame) -> pd.DataFrame:

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.buffers import COLOURS
+from tracegen.charts.lazy import alt
 from tracegen.charts.pointing import LEGEND
 
 BUFFERS, BETWEEN = 150, 28

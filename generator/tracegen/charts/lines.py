@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.channels import amounts
 from tracegen.charts.compared import scaled
+from tracegen.charts.lazy import alt
 from tracegen.contract import quantities as q
 
 Look = tuple[str, list[int]]  # colour and dashes of a line
@@ -19,13 +19,7 @@ INK, FFN, ATTENTION, EXPERTS, OUTPUT = (
     *(theme.GROUPS[name][1] for name in ("FFN", "attention", "experts", "output")),
 )
 
-POLICIES = {
-    "Belady": (INK, PLAIN),
-    "static": (FFN, LONG),
-    "LRU": (ATTENTION, PLAIN),
-    "LFU": (EXPERTS, SHORT),
-    "FIFO": (OUTPUT, MIXED),
-}
+POLICIES = {"Belady": (INK, PLAIN), "static": (FFN, LONG), "LRU": (ATTENTION, PLAIN)}
 ORDERS = {
     "today": (INK, PLAIN),
     "layer": (FFN, LONG),

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
-import vl_convert
 
 from tracegen.charts import theme
 
@@ -61,6 +60,8 @@ def targets(document: dict[str, Any]) -> dict[str, Any]:
             part["encoding"].pop("tooltip")  # a layer of points has them
         elif _kind(part) == "line":
             _by_place(part, len(rows))
+    import vl_convert  # loads a JavaScript engine
+
     vega: dict[str, Any] = vl_convert.vegalite_to_vega(document)
     del vega["$schema"]  # an address, and pages load nothing from outside
     return vega

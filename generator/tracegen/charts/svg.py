@@ -16,10 +16,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-import altair as alt
 from markupsafe import escape
 
 from tracegen.charts import forms, pointing, theme
+from tracegen.charts.lazy import alt
 
 # A file has the light colours and may be shown on a dark page, so it contains a ground.
 GROUND = f'<rect width="100%" height="100%" fill="{theme.INK["ground"][1]}"/>'

@@ -15,6 +15,8 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tracegen.contract.components import GROUP_OF as GROUP_OF
+
 WIDTHS = (360, 690, 1190)  # px: a figure is laid out for each: a phone, a column of text, a page
 WIDTH = WIDTHS[-1]
 SMALL = 12.2  # px: the smallest type, 8 pt on paper 160 mm wide
@@ -23,27 +25,6 @@ GLYPH = 7.2  # px: upper estimate of the mean width of a character in a text of 
 NAMES, NUMBERS = 128, 52  # px at the left for names or for numbers
 RIGHT = 22  # px at the right: half a tick's label and the padding
 FONT = "Arial, Liberation Sans, sans-serif"  # the renderer and browsers agree on its widths
-
-GROUP_OF: Mapping[str, str] = {
-    "embedding": "embedding",
-    "attention_q": "attention",
-    "attention_k": "attention",
-    "attention_v": "attention",
-    "attention_output": "attention",
-    "attention": "attention",
-    "kv_cache": "KV cache",
-    "router": "router",
-    "ffn_gate": "FFN",
-    "ffn_up": "FFN",
-    "ffn_down": "FFN",
-    "expert_gate": "experts",
-    "expert_up": "experts",
-    "expert_down": "experts",
-    "norm": "norm",
-    "output": "output",
-    "recurrent": "other",
-    "other": "other",
-}
 
 # group -> CSS variable, colour on light ground, colour on dark ground
 GROUPS: Mapping[str, tuple[str, str, str]] = {
@@ -127,12 +108,9 @@ _COLOUR = re.compile(r'\b(fill|stroke)="([^"]+)"')
 
 
 def on_dark(svg: str) -> str:
-    """A standalone SVG with the colours of dark ground; empty if it has a colour that the theme does not know."""
+    """A standalone SVG with the colours of dark ground; a colour that the theme does not know stays."""
     light, dark = variables()
     values = {value: dark[name] for name, value in light.items()}
-    unknown = {colour for _, colour in _COLOUR.findall(svg) if colour not in values and not colour.startswith("url(#")}
-    if unknown - {"none", "transparent"}:
-        return ""
     return _COLOUR.sub(lambda m: f'{m.group(1)}="{values.get(m.group(2), m.group(2))}"', svg)
 
 

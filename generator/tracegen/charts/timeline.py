@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.charts.channels import names
+from tracegen.charts.lazy import alt
 
 
 def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:

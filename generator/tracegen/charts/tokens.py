@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from tracegen.analysis.disk_waits import PARTS
@@ -11,6 +10,7 @@ from tracegen.charts.buffers import COLOURS
 from tracegen.charts.by_layer import at_right
 from tracegen.charts.channels import amounts, places
 from tracegen.charts.compared import scaled
+from tracegen.charts.lazy import alt
 from tracegen.contract.text import three
 
 MEDIAN = 90  # room for the median's label at the right

@@ -2,27 +2,28 @@
 
 from collections.abc import Sequence
 
+from tracegen.analysis.measures import ASKED
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import Differs, differing
 from tracegen.comparing.effects import Effect
-from tracegen.comparing.measures import AFTER_LOADING, ASKED, FILE_SIZE, WAITING, WHILE_LOADING
 from tracegen.comparing.side import Side
 from tracegen.contract import quantities as q
 
-# Setting -> the measure that it is there to change: phase, what, and what became of its bytes.
+WAITING = "disk_wait_ns_per_token"
+# Setting -> the measure that it is there to change, and what became of its bytes.
 MEANT = {
-    "repack": ("generate", "weights touched by a token, copied", "copied"),
-    "prefault": ("", WHILE_LOADING, "read while loading"),
-    "page_cache": ("", AFTER_LOADING, "read after loading"),
-    "memory_limit_gb": ("", AFTER_LOADING, "read after loading"),
-    "mlock_gb": ("", AFTER_LOADING, "read after loading"),
+    "repack": ("copied_bytes_per_token", "copied"),
+    "prefault": ("disk_read_bytes_load", "read while loading"),
+    "page_cache": ("disk_read_bytes", "read after loading"),
+    "memory_limit_gb": ("disk_read_bytes", "read after loading"),
+    "mlock_gb": ("disk_read_bytes", "read after loading"),
 }
 LONG = {"prompt": "another prompt", "model": "another model", "flags": "other flags"}  # settings without their values
 MOST_SETTINGS, MOST_MEASURES = 3, 3
 SURE = 10  # times: fewer, of a coarse clock, may agree by chance
 SWITCH = {"true": "on", "false": "off"}
-TOUCHED = (("mapped", "of the file"), ("copied", "of copies of weights"))
+TOUCHED = (("mapped_bytes_per_token", "of the file"), ("copied_bytes_per_token", "of copies of weights"))
 
 
 def answer(comparison: Comparison, factor: str = "") -> str:
@@ -53,7 +54,7 @@ def matrix_answer(effects: Sequence[Effect]) -> str:
     """
 
     def change(effect: Effect) -> float:
-        rows = [effect.comparison.named(phase, "speed") for phase in ("generate", "prompt")]
+        rows = [effect.comparison.named(key) for key in ASKED[:2]]
         ratios = [1 + row.relative for row in rows if row and row.state == "different" and row.relative is not None]
         return max((max(ratio, 1 / ratio) for ratio in ratios if ratio > 0), default=1.0)
 
@@ -76,7 +77,7 @@ def _is_other_model(comparison: Comparison, found: Sequence[Differs]) -> bool | 
     keys = {one.key for one in found if one.group == "Model" and one.known}
     if all(run.fact("model", "sha256") for side in (comparison.a, comparison.b) for run in side.runs):
         return "sha256" in keys
-    size = comparison.named("", FILE_SIZE)
+    size = comparison.named("file_bytes")
     return bool(keys & {"name", "size_bytes"}) or (size is not None and size.state == "different") or None
 
 
@@ -90,7 +91,7 @@ def _model(side: Side) -> str:
     names = {run.fact("model", "name") or run.fact("model", "file") for run in side.runs}
     if len(names) > 1:
         return q.counted(len(names), "model")
-    size = side.typical.fact("model", "size_bytes") or side.typical.value("", FILE_SIZE)
+    size = side.typical.fact("model", "size_bytes") or side.typical.value("file_bytes")
     return f"{q.printable(str(names.pop() or 'of unknown name'))}, {q.size(size)}"
 
 
@@ -121,7 +122,7 @@ def _timed(comparison: Comparison) -> list[str]:
     if first.state == "not comparable":
         return [f"{_named(first)}{_medians(first)}, not comparable"]
     if len(first.values_a) == len(first.values_b) == 1 and first.state != "same within the margin":
-        shown = [row for row in others if (row.phase, row.what) in (ASKED[3], WAITING) and row.state != "equal"]
+        shown = [row for row in others if row.key in ("disk_read_bytes", WAITING) and row.state != "equal"]
         each = "; ".join(f"{_named(row)}{_medians(row)}" for row in (first, *shown))
         return [f"{each} (one run a side: too few to show a difference)"]
     return [_no_difference(first, comparison.margin)]
@@ -145,9 +146,7 @@ def _no_difference(row: Compared, margin: float) -> str:
 
 def _named(row: Compared) -> str:
     """`generation speed`."""
-    if (row.phase, row.what) == WAITING:
-        return "waiting of a token for the disk"
-    return " ".join(filter(None, (say.PHASES[row.phase], row.what)))
+    return row.label
 
 
 def _medians(row: Compared) -> str:
@@ -156,7 +155,7 @@ def _medians(row: Compared) -> str:
 
 def _touched(comparison: Comparison) -> list[str]:
     """The bytes of weights that a token touches, if they differ: these are counted."""
-    rows = [(comparison.named("generate", f"weights touched by a token, {of}"), words) for of, words in TOUCHED]
+    rows = [(comparison.named(key), words) for key, words in TOUCHED]
     said = [f"{say.medians(row)} {words}" for row, words in rows if row is not None and row.state == "different"]
     return (
         [f"a token touches {' and '.join(said)} (counted)"] if said and not any(r.several for r, _ in rows if r) else []
@@ -168,8 +167,8 @@ def _without_effect(comparison: Comparison, changed: Sequence[Differs]) -> list[
     sentences = []
     timed = any(row.asked and row.state == "different" for row in comparison.rows)
     for one in changed:
-        phase, what, became = MEANT.get(one.key, ("", "", ""))
-        row = comparison.named(phase, what)
+        key, became = MEANT.get(one.key, ("", ""))
+        row = comparison.named(key)
         if row is None or not row.values_a or set(row.values_a) != set(row.values_b) or len(set(row.values_a)) > 1:
             continue
         values = [" or ".join(SWITCH.get(value, value) for value in of) for of in (one.a, one.b)]

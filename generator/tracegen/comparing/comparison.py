@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal
 
+from tracegen.analysis.measure_families import BY
+from tracegen.analysis.measures import ASKED
 from tracegen.analysis.significance import (
     ASKED_LEVEL,
     LEAST_PAIRS,
@@ -22,8 +24,7 @@ from tracegen.analysis.significance import (
     judged,
     least_runs,
 )
-from tracegen.comparing.measures import ASKED, BY, KEY, by_row
-from tracegen.comparing.side import Machine, Measured, Side, machines_of
+from tracegen.comparing.side import Machine, Measured, Side, by_row, machines_of
 
 State = Literal[
     "different",
@@ -37,7 +38,8 @@ State = Literal[
 ]
 TELLING: tuple[State, ...] = ("different", "varies", "only A", "only B")  # what a page shows first
 ROUNDING = 1e-9  # relative; means of equal counts differ by less
-_Key = tuple[str, str, str, str, str, str]  # KEY, kind, unit
+_IDENTITY = ("key", "phase", "by", "item", "label", "kind", "unit")  # what tells a measure, the same in every run
+_Key = tuple[str, str, str, str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,11 @@ class Compared:
     several cells, whose medians say less than the shift of their pairs.
     """
 
+    key: str
     phase: str
     by: str
     item: str
-    what: str
+    label: str
     kind: Literal["counted", "timed"]
     unit: str
     values_a: tuple[float, ...]
@@ -94,7 +97,7 @@ class Compared:
     @property
     def asked(self) -> bool:
         """Whether it is one of the timed measures that a comparison is made for."""
-        return self.kind == "timed" and self.by == "run" and (self.phase, self.what) in ASKED
+        return self.key in ASKED
 
 
 @dataclass(frozen=True)
@@ -126,18 +129,18 @@ class Comparison:
         """The measures of a kind by one key of BY."""
         return [row for row in self.rows if (row.kind, row.by) == (kind, by)]
 
-    def named(self, phase: str, what: str) -> Compared | None:
-        """The key figure with this name, None if no side has it."""
-        return next((row for row in self.rows if (row.phase, row.by, row.what) == (phase, "run", what)), None)
+    def named(self, key: str) -> Compared | None:
+        """The measure with this key, None if no side has it."""
+        return next((row for row in self.rows if row.key == key), None)
 
-    def known(self, phase: str, what: str) -> Compared | None:
-        """The key figure with this name, None unless runs of both sides have it."""
-        row = self.named(phase, what)
+    def known(self, key: str) -> Compared | None:
+        """The measure with this key, None unless runs of both sides have it."""
+        row = self.named(key)
         return row if row and row.values_a and row.values_b else None
 
-    def not_zero(self, *names: tuple[str, str]) -> list[Compared]:
-        """Those of these key figures (phase, what) that both sides have and that are not 0 in all runs."""
-        rows = [self.known(*name) for name in names]
+    def not_zero(self, *keys: str) -> list[Compared]:
+        """Those of these measures that both sides have and that are not 0 in all runs."""
+        rows = [self.known(key) for key in keys]
         return [row for row in rows if row and any((*row.values_a, *row.values_b))]
 
 
@@ -153,12 +156,13 @@ def compare(a: Side, b: Side, *, margin: float = MARGIN) -> Comparison:
     machines_a, machines_b = machines_of(left, right)
     comparable = same_machines(machines_a, machines_b)
     varying = [key for key in of_a.keys() & of_b.keys() if len({*of_a[key].values(), *of_b[key].values()}) > 1]
-    n_timed = Counter(_is_asked(key) for key in varying if key[4] == "timed")
+    n_timed = Counter(key[0] in ASKED for key in varying if key[5] == "timed")
     rows = []
     for key in {**of_a, **of_b}:
         values = _Values(left, machines_a, of_a.get(key, {})), _Values(right, machines_b, of_b.get(key, {}))
-        level = ASKED_LEVEL if _is_asked(key) else OTHERS_LEVEL
-        enough = pairs is not None and len(left) >= least_runs(max(n_timed[_is_asked(key)], 1), level, paired=True)
+        asked = key[0] in ASKED
+        level = ASKED_LEVEL if asked else OTHERS_LEVEL
+        enough = pairs is not None and len(left) >= least_runs(max(n_timed[asked], 1), level, paired=True)
         rows.append(
             _compared(key, *values, paired=pairs is not None, comparable=comparable, enough=enough, margin=margin)
         )
@@ -166,10 +170,6 @@ def compare(a: Side, b: Side, *, margin: float = MARGIN) -> Comparison:
     paired = pairs is not None and len(left) >= LEAST_PAIRS
     in_rounds = pairs is not None
     return Comparison(a, b, tuple(_adjusted(rows, in_rounds=in_rounds)), paired, margin, in_rounds)
-
-
-def _is_asked(key: _Key) -> bool:
-    return key[1] == "run" and (key[0], key[3]) in ASKED
 
 
 def same_machines(a: Sequence[Machine], b: Sequence[Machine]) -> bool:
@@ -241,7 +241,7 @@ def _by_key(runs: Sequence[Measured]) -> dict[_Key, dict[int, float]]:
     """The values of each measure, by the place of the run."""
     values: dict[_Key, dict[int, float]] = {}
     for place, run in enumerate(runs):
-        for *key, value in by_row(run.measures, *KEY, "kind", "unit", "value"):
+        for *key, value in by_row(run.measures, *_IDENTITY, "value"):
             values.setdefault(tuple(key), {})[place] = value
     return values
 
@@ -252,11 +252,10 @@ def _compared(
     """`enough`: pairs could tell this row among those tested with it; if not, its runs are tested as independent ones,
     which only makes the test more careful: more repeats never tell less. Of several cells only pairs can tell anything.
     """
-    phase, by, item, what, kind, unit = key
-    row = Compared(phase, by, item, what, kind, unit, a.all, b.all, "equal")  # type: ignore[arg-type]
+    row = Compared(*key, a.all, b.all, "equal")  # type: ignore[arg-type]
     if not row.values_a or not row.values_b:
         return replace(row, state="only B" if row.values_b else "only A")
-    if kind == "counted":
+    if row.kind == "counted":
         return replace(row, state=_counted_state(row.values_a, row.values_b, paired=_in_pairs(a, b) and paired))
     if len({*row.values_a, *row.values_b}) == 1:
         return row

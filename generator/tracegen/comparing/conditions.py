@@ -53,20 +53,10 @@ class Differs:
 
 
 def differing(a: Side, b: Side) -> list[Differs]:
-    """The facts that differ between the sides, the model first; last those that only one of them holds.
-
-    None if a side holds no facts at all.
-    """
-    if without_facts(a, b):
-        return []
+    """The facts that differ between the sides, the model first; last those that only one of them holds."""
     of_a, of_b = _facts(a), _facts(b)
     found = [Differs(*place, *(of.get(place, (UNKNOWN,)) for of in (of_a, of_b))) for place in {**of_a, **of_b}]
     return sorted((one for one in found if one.a != one.b), key=lambda one: (not one.known, one.group != "Model"))
-
-
-def without_facts(*sides: Side) -> list[str]:
-    """The names of the sides of which no facts are stored: versions from before bundles had them."""
-    return [side.name for side in sides if not side.typical.facts]
 
 
 def _facts(side: Side) -> dict[tuple[str, str], tuple[str, ...]]:

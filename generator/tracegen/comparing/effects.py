@@ -29,13 +29,13 @@ class Effect:
         return f"{self.factor}, {self.a} → {self.b}"
 
 
-def effects(cells: Sequence[Side], margin: float = MARGIN, leave_out: str = "") -> list[Effect]:
-    """Every value of every factor but `leave_out` compared with its first one; only cells that have both are used."""
-    found = []
-    for factor, values in factors_of(cells).items():
-        if factor == leave_out:
-            continue
-        found += [_effect(cells, factor, values[0], value, margin) for value in values[1:]]
+def effects(cells: Sequence[Side], margin: float = MARGIN) -> list[Effect]:
+    """Every value of every factor compared with its first one; only cells that have both are used."""
+    found = (
+        _effect(cells, factor, values[0], value, margin)
+        for factor, values in factors_of(cells).items()
+        for value in values[1:]
+    )
     return [effect for effect in found if effect is not None]
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tracegen.analysis import axis
 from tracegen.analysis.graph_difference import COLUMNS, graph_difference, nodes_of, typical_graph
+from tracegen.analysis.measures import ASKED
 from tracegen.analysis.passes import measured, of_kind
 from tracegen.charts import compared as charts
 from tracegen.charts import compared_graph as graph_chart
@@ -22,7 +23,6 @@ from tracegen.comparing.comparison import Comparison
 from tracegen.comparing.graph_rows import graph_rows
 from tracegen.comparing.machines import machines
 from tracegen.comparing.markdown import markdown_of
-from tracegen.comparing.measures import AFTER_LOADING, UNTIL_FIRST_TOKEN, WHILE_LOADING
 from tracegen.comparing.side import Measured, Side
 from tracegen.contract import quantities as q
 from tracegen.contract.model import Run
@@ -35,14 +35,7 @@ from tracegen.report.pages.views import FigureView
 
 SUMMARY = "What differs between two sets of runs, by how much, and how sure that is."
 MAP = "Which bytes of the model file does a token use?"
-_DOTS = (
-    ("generate", "speed"),
-    ("prompt", "speed"),
-    ("generate", "time of a token, median"),
-    ("", UNTIL_FIRST_TOKEN),
-    ("", AFTER_LOADING),
-    ("", WHILE_LOADING),
-)
+_DOTS = (*ASKED[:2], "token_ns_median", *ASKED[2:])
 
 
 @small_tables
@@ -192,8 +185,8 @@ def _picture(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measure
 
 def _dots(drawn: PageFigures, comparison: Comparison) -> FigureView:
     rows = []
-    for phase, what in _DOTS:
-        row = comparison.named(phase, what)
+    for key in _DOTS:
+        row = comparison.named(key)
         if row is None or not any((*row.values_a, *row.values_b)):
             continue
         size, unit = charts.scaled((*row.values_a, *row.values_b), row.unit)
@@ -220,7 +213,7 @@ def _dots(drawn: PageFigures, comparison: Comparison) -> FigureView:
 
 
 def _components(drawn: PageFigures, comparison: Comparison) -> FigureView:
-    phase = "generate" if comparison.named("generate", "speed") else "prompt"
+    phase = "generate" if comparison.named("tokens_per_second_generate") else "prompt"
     of = [row for row in comparison.of("timed", "component") if row.phase == phase]
     size, unit = charts.scaled([v for row in of for v in (*row.values_a, *row.values_b)], "ns")
     rows = [
@@ -230,7 +223,7 @@ def _components(drawn: PageFigures, comparison: Comparison) -> FigureView:
         if median is not None
     ]
     data = pd.DataFrame(rows, columns=["item", "side", "value"])
-    title = f"Time of a token by part of the model, {say.PHASES[phase]}"
+    title = f"Time per token by part of the model, {say.PHASES[phase]}"
     caption = (
         "Wall time of operations, the median over the runs of a side; time between operations is left out. "
         f"{comparison.names}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.comparing.measures import COLUMNS
+from tracegen.analysis.measures import COLUMNS
 from tracegen.comparing.side import Side
 from tracegen.contract.text import without_controls
 from tracegen.storing import store
@@ -51,15 +51,13 @@ def read_repeats(
     table = _read(folder, MEASURES, manifest, dict.fromkeys((*texts, "run", "created"), "str"))
     facts_by_run = _facts_by_run(folder, manifest, facts)
     for (run, created), of in table.groupby(["run", "created"], sort=False):
-        yield str(run), str(created), facts_by_run.get(str(run), facts), of[COLUMNS].reset_index(drop=True)
+        yield str(run), str(created), facts_by_run[str(run)], of[COLUMNS].reset_index(drop=True)
 
 
 def _facts_by_run(
     folder: Path, manifest: Mapping[str, Mapping[str, Any]], facts: Mapping[str, Any]
 ) -> dict[str, Mapping[str, Any]]:
-    """The facts of each run; nothing for a version that is older than the list of runs."""
-    if RUNS not in manifest:
-        return {}
+    """The facts of each run."""
     table = _read(folder, RUNS, manifest, dict.fromkeys(_RUN_COLUMNS, "str"))
     found: dict[str, Mapping[str, Any]] = {}
     for row in table.to_dict("records"):

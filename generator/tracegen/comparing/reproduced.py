@@ -16,8 +16,6 @@ from typing import Any, Literal
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Compared, Comparison
 from tracegen.comparing.conditions import differing
-from tracegen.comparing.measures import ASKED, WAITING
-from tracegen.comparing.rules import NAMES
 from tracegen.contract import quantities as q
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import Experiment
@@ -86,8 +84,7 @@ def _span(values: tuple[float, ...], unit: str) -> str:
 
 def outcomes(comparison: Comparison) -> list[Reproduced]:
     """Each counted measure, and the timed key figures, of a comparison of a version with its new runs."""
-    asked = {*ASKED, WAITING, *NAMES.values()}
-    rows = [r for r in comparison.rows if r.kind == "counted" or (r.by == "run" and (r.phase, r.what) in asked)]
+    rows = [row for row in comparison.rows if row.kind == "counted" or row.by == "run"]
     return [_outcome(row, comparison.margin) for row in rows]
 
 
@@ -218,14 +215,3 @@ def as_json(citation: str, found: Sequence[Reproduced], left_out: int = 0) -> di
 def failed(found: Sequence[Reproduced]) -> list[Reproduced]:
     """What did not come out the same."""
     return [one for one in found if one.outcome == "different"]
-
-
-def codecheck(citation: str, when: str, found: Sequence[Reproduced]) -> str:
-    """The same as a codecheck.yml, without the names of people: who checked fills them in."""
-    return (
-        "---\nversion: https://codecheck.org.uk/spec/config/1.0/\n"
-        f"paper:\n  title: {json.dumps(citation)}\n"
-        "manifest:\n  - file: certificate.md\n    comment: what came out the same, and what was not checked\n"
-        "  - file: certificate.json\n    comment: every measure, published and run again\n"
-        f"codechecker: []\nsummary: {json.dumps(summary(found), ensure_ascii=False)}\ncheck_time: {json.dumps(when)}\n"
-    )

@@ -1,33 +1,17 @@
 """Rules for `tracegen compare --fail-on`, and a comparison as plain numbers."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tracegen.analysis.measures import MEASURES
 from tracegen.comparing import sentences as say
 from tracegen.comparing.answer import answer
 from tracegen.comparing.comparison import Compared, Comparison
-from tracegen.comparing.measures import AFTER_LOADING
 from tracegen.contract import quantities as q
 from tracegen.contract.errors import SettingsError
 
-# The names that `tracegen show --json` and data/values.json have for key figures -> phase and measure.
-NAMES: Mapping[str, tuple[str, str]] = {
-    "tokens_per_second_generate": ("generate", "speed"),
-    "tokens_per_second_prompt": ("prompt", "speed"),
-    "token_ns_median": ("generate", "time of a token, median"),
-    "token_ns_p95": ("generate", "time of a token, 95th percentile"),
-    "read_bytes": ("", AFTER_LOADING),
-    "major_faults": ("", "page faults that waited for a read"),
-    "ops_per_token": ("generate", "operations of a token"),
-    "mapped_bytes_per_token": ("generate", "weights touched by a token, mapped"),
-    "disk_bytes_per_token": ("generate", "weights touched by a token, mapped"),  # its older name
-    "copied_bytes_per_token": ("generate", "weights touched by a token, copied"),
-    "buffer_bytes_per_token": ("generate", "touched by a token in buffers"),
-    "touched_bytes": ("", "touched of the file at least once"),
-    "peak_buffer_bytes": ("", "most that buffers held"),
-}
+NAMES = [measure.key for measure in MEASURES if measure.compared]
 _RULE = re.compile(r"\s*(?P<name>\w+)\s*(?P<sign>[<>])\s*(?P<share>[+-]?[0-9]{1,6}(?:\.[0-9]{1,6})?)\s*%\s*")
 
 
@@ -56,7 +40,7 @@ def broken(rule: Rule, comparison: Comparison) -> str:
 
     Raises SettingsError if one side does not have the measure: then nobody can say whether the rule holds.
     """
-    row = comparison.known(*NAMES[rule.name])
+    row = comparison.known(rule.name)
     sides = f"{comparison.a.name} → {comparison.b.name}"
     if row is None:
         raise SettingsError(f"--fail-on: {rule.name} is not known on both sides of {sides}")
@@ -88,13 +72,14 @@ def _measure(row: Compared) -> dict[str, Any]:
     sure = {key: getattr(d, key) for key in ("low", "high", "p", "p_adjusted")} if d else {}
     if d:
         ends = d.ends or (None, None)
-        sure |= {"p_held": d.p_adjusted, "relative_low": ends[0], "relative_high": ends[1]}  # p_held: its older name
+        sure |= {"relative_low": ends[0], "relative_high": ends[1]}
         sure |= {"runs_needed": d.runs_needed, "asked": row.asked}
     return {
+        "key": row.key,
         "phase": row.phase,
         "by": row.by,
         "item": row.item,
-        "what": row.what,
+        "label": row.label,
         "kind": row.kind,
         "unit": row.unit,
         "a": row.a,

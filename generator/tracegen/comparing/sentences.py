@@ -3,27 +3,18 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from tracegen.analysis.measures import ASKED
 from tracegen.analysis.significance import ASKED_LEVEL, LEAST_SHIFT, MOST_VALUES, OTHERS_LEVEL, Difference, reverse
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
-from tracegen.comparing.measures import ASKED
 from tracegen.contract import quantities as q
 from tracegen.contract.check_keys import Key
 
 PHASES = {"prompt": "prompt", "generate": "generation", "": ""}
-SPEED_OF = {"prompt": "the prompt", "generate": "generation"}
 
 
 def value(number: float | None, unit: str) -> str:
     """A value with its unit: `4.32 tokens/s`, `12.3 ms`, `8.00 MiB`, `109`."""
-    if number is None:
-        return q.NONE
-    if unit == "ns":
-        return q.duration(number)
-    if unit == "bytes":
-        return q.size(number)
-    if unit == "tokens/s":
-        return q.rate(number)
-    return q.count(number) if float(number).is_integer() else q.three(number)
+    return q.NONE if number is None else q.amount(number, unit)
 
 
 def signed(number: float | None, unit: str) -> str:
@@ -67,8 +58,9 @@ def share(part: float | None) -> str:
 
 def name(row: Compared) -> str:
     """What a measure is, as the subject of a sentence: `generation, time for a token, experts`."""
-    words = row.what if row.by == "run" else f"{row.what}, {row.item}"
-    return f"{PHASES[row.phase]}, {words}" if row.phase else words
+    if row.by == "run":
+        return row.label
+    return ", ".join(filter(None, (PHASES[row.phase], row.label, row.item)))
 
 
 def medians(row: Compared) -> str:
@@ -111,11 +103,9 @@ def effect(found: Difference, unit: str) -> tuple[str, str]:
 
 def state(row: Compared, margin: float) -> str:
     """The state of a measure in words: `same within 5 %`, `not enough runs: about 9 a side would do`."""
-    return verdict(row.difference, margin) if row.difference is not None else str(row.state)
-
-
-def verdict(found: Difference, margin: float) -> str:
-    """The verdict in words, with how many runs would do where these are not enough."""
+    found = row.difference
+    if found is None:
+        return str(row.state)
     if found.verdict == "same within the margin":
         return f"same within {margin_of(margin)}"
     if found.verdict == "not enough runs" and found.runs_needed is not None:

@@ -1,6 +1,6 @@
 """One side of a comparison: runs of the same settings, with their facts and measures."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median_low
@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from tracegen.comparing.measures import by_row
 from tracegen.contract.model import Check
 
 Machine = tuple[object, ...]
@@ -16,11 +15,16 @@ MACHINE = ("cpu", "cores", "memory_bytes", "id")  # what tells one from others
 Result = TypeVar("Result")
 
 
+def by_row(table: pd.DataFrame, *columns: str) -> Iterator[tuple[Any, ...]]:
+    """The values of some columns, row by row."""
+    return zip(*(table[column].tolist() for column in columns), strict=True)
+
+
 @dataclass(frozen=True)
 class Measured:
     """A usable run: its name (`demo/run-003`), when it was made, its public facts and its checks.
 
-    `measure` gives what `measures.measures` does, `tables` reads all its tables.
+    `measure` gives what `measures.compared` does, `tables` reads all its tables.
     """
 
     name: str
@@ -50,13 +54,9 @@ class Measured:
             value = value.get(step) if isinstance(value, Mapping) else None
         return value
 
-    def value(self, phase: str, what: str) -> float | None:
-        """The value of a key figure; None if the run has none."""
-        return self.once("key figures", self._key_figures).get((phase, what))
-
-    def _key_figures(self) -> dict[tuple[str, str], float]:
-        rows = by_row(self.measures, "by", "phase", "what", "value")
-        return {(phase, what): float(value) for by, phase, what, value in rows if by == "run"}
+    def value(self, key: str) -> float | None:
+        """The value of a measure; None if the run has none."""
+        return self.once("values", lambda: dict(by_row(self.measures, "key", "value"))).get(key)
 
     @property
     def matrix(self) -> str:
@@ -91,7 +91,9 @@ class Side:
     @cached_property
     def typical(self) -> Measured:
         """The run of median speed of generation, the slower of two; the first if no run has one."""
-        speeds = {run.name: speed for run in self.runs if (speed := run.value("generate", "speed")) is not None}
+        speeds = {
+            run.name: speed for run in self.runs if (speed := run.value("tokens_per_second_generate")) is not None
+        }
         if not speeds:
             return self.runs[0]
         middle = median_low(speeds.values())
@@ -101,7 +103,7 @@ class Side:
 def machines_of(*several: Sequence[Measured]) -> list[list[Machine]]:
     """What tells the machine of each run from others without its name: processor, cores, memory, and its id.
 
-    None where one of the first three is not known. The id counts only if every run has one: older runs have none.
+    None where one of the first three is not known. The id counts only if every run has one.
     """
     known = all(run.fact("host", "id") is not None for runs in several for run in runs)
     keys = MACHINE if known else MACHINE[:-1]

@@ -16,24 +16,22 @@ from typing import Any
 
 import pandas as pd
 
+from tracegen.analysis.analyses import Analyses
+from tracegen.analysis.measures import COLUMNS, compared
 from tracegen.comparing.effects import in_order
-from tracegen.comparing.measures import COLUMNS, measures
 from tracegen.comparing.recent import RECENT
 from tracegen.comparing.repeats import read_repeats
 from tracegen.comparing.side import Measured, Side, machines_of
-from tracegen.contract import withheld
 from tracegen.contract.address import run_number
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import Run, cell_name
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import Bundle
 from tracegen.publishing.cells import by_matrix, cell_of
-from tracegen.publishing.held import facts_of
 from tracegen.publishing.public_form import PublicForm, public_form
 from tracegen.publishing.versions import read_published
 from tracegen.reading.folders import EXPERIMENTS, run_folder, version_folder
 from tracegen.reading.notebook.loaded import load_version
-from tracegen.report.figures.context import Context
 from tracegen.storing import store
 from tracegen.storing.remembered import remembered
 
@@ -128,7 +126,7 @@ def measured(folder: Path, run: Run) -> Measured:
     tables = RECENT.kept(form.tables)
 
     def compute() -> dict[str, Any]:
-        table = measures(Context(public, tables()))
+        table = compared(Analyses(public, tables()))
         return {column: table[column].tolist() for column in COLUMNS}
 
     def measure() -> pd.DataFrame:
@@ -140,10 +138,9 @@ def measured(folder: Path, run: Run) -> Measured:
 
 
 def _published(folder: Path) -> Side:
-    """The side of a version: its run, with the facts that are stored of it (none of some old ones)."""
+    """The side of a version: its run, with the facts that are stored of it."""
     version = load_version(folder)
-    document, checks = version.document, version.run_checks
-    facts = withheld.facts(facts_of(Bundle(folder, document)))
+    document, checks, facts = version.document, version.run_checks, dict(version.run_facts)
     if not cell_of(facts):  # a matrix that is private pairs no runs
         facts.pop("slot", None)
     if document.get("verdict") == "not usable":
@@ -160,7 +157,7 @@ def _published(folder: Path) -> Side:
         run.created,
         facts,
         checks,
-        lambda: measures(Context(run, version.tables)),
+        lambda: compared(Analyses(run, version.tables)),
         lambda: version.tables,
     )
     return Side(version.citation, tuple(found) or (alone,))

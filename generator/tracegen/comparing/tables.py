@@ -5,13 +5,11 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.analysis.chance import with_older_name
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
-from tracegen.comparing.conditions import differing, without_facts
-from tracegen.comparing.measures import by_row
+from tracegen.comparing.conditions import differing
 from tracegen.comparing.places import expert_distances
-from tracegen.comparing.side import Side
+from tracegen.comparing.side import Side, by_row
 from tracegen.contract import quantities as q
 from tracegen.report.figures.cells import Cell, Head, cells, number
 from tracegen.report.pages.views import TableView
@@ -43,8 +41,6 @@ def conditions(a: Side, b: Side, keep: Keep) -> TableView:
 
 def _same_conditions(a: Side, b: Side) -> str:
     """That nothing differs, of what is known: what is the same is named only where both sides hold it."""
-    if lacking := without_facts(a, b):
-        return f"Settings, model and builds of {' and '.join(lacking)} are not held."
     words = {"settings": "settings", "model": "model", "llama_cpp": "builds"}
     known_of_both = {word: all(side.typical.fact(group) for side in (a, b)) for group, word in words.items()}
     same, unknown = ([word for word, of in known_of_both.items() if of == known] for known in (True, False))
@@ -240,12 +236,12 @@ def measures_table(rows: Iterable[Compared]) -> pd.DataFrame:
             | {"n_a": len(row.values_a), "n_b": len(row.values_b), "relative_low": ends[0], "relative_high": ends[1]}
         )
     columns = [*_OF_ROW[:-1], *_SURE, "n_a", "n_b", "state", "relative_low", "relative_high", *_LIMITS]
-    return with_older_name(pd.DataFrame(table, columns=columns).astype({"runs_needed": "Int64"}))
+    return pd.DataFrame(table, columns=columns).astype({"runs_needed": "Int64"})
 
 
 _SURE = ("low", "high", "p", "p_adjusted")
 _LIMITS = ("margin", "runs_needed")
-_OF_ROW = ("phase", "by", "item", "what", "unit", "a", "b", "change", "relative", "state")
+_OF_ROW = ("key", "phase", "by", "item", "label", "unit", "a", "b", "change", "relative", "state")
 
 
 def _timed_row(row: Compared, margin: float) -> tuple[Cell, ...]:
@@ -265,7 +261,8 @@ def _timed_row(row: Compared, margin: float) -> tuple[Cell, ...]:
 
 def _named(row: Compared) -> tuple[Cell, Cell]:
     """What is measured, and of what."""
-    return Cell(f"{say.PHASES[row.phase]}: {row.what}" if row.phase else row.what), Cell(row.item or "all")
+    phase = say.PHASES[row.phase] if row.item else ""
+    return Cell(f"{phase}: {row.label}" if phase else row.label), Cell(row.item or "all")
 
 
 def _value(known: float | None, row: Compared) -> Cell:

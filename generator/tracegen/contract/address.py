@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 
 EXPERIMENTS = "experiments"  # the folder of a site in which the pages of experiments lie
+CARD = "figures/card.png"  # in a bundle: its picture for lists of experiments
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _RESERVED = re.compile(r"run-[0-9]+|v[0-9]+")
@@ -62,7 +63,7 @@ class Reference:
 
 
 def reference(text: str) -> Reference | None:
-    """Parse a reference such as `sample@v1/memory#fig-heatmap`; None when `text` is no reference."""
+    """Parse a reference such as `sample@v1/file#fig-heatmap`; None when `text` is no reference."""
     match = _REFERENCE.fullmatch(text.strip())
     return None if match is None else Reference(match["citation"], match["page"], match["anchor"] or "")
 

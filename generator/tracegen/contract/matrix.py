@@ -13,7 +13,6 @@ import itertools
 import json
 import math
 import random
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
@@ -28,8 +27,6 @@ from tracegen.contract.settings import check_repeat, experiment_from, key_proble
 from tracegen.contract.text import visible
 
 _SHORT = 40  # characters of a value in the name of a cell
-# A part of FIELD/NAME: begins and ends with a letter or digit, so that nothing takes the name for a path or an address.
-_PART = re.compile(r"\w(?:[\w .+-]*\w)?")
 
 
 @dataclass(frozen=True)
@@ -190,16 +187,6 @@ def _table_problems(table: Mapping[str, Any], mapping: Mapping[str, object]) -> 
     return problems
 
 
-def field_of(name: str, text: str | None = None) -> str:
-    """The field of a prompt, by its name: what stands before the last `/` (`code` of `code/1`), else the whole name.
-
-    `text`: that of the prompt, if it is known. A prompt that was given without a name is called by its text, which is
-    then the field: a `/` in it means nothing.
-    """
-    field, mark, _ = name.rpartition("/")
-    return name if not mark or (text is not None and name == _short(text)) else field
-
-
 def _prompts(path: Path) -> dict[str, str]:
     """The prompts of a JSON file, by name; those of a list are called 1, 2, …"""
     try:
@@ -214,21 +201,7 @@ def _prompts(path: Path) -> dict[str, str]:
         raise SettingsError(f'matrix.prompts: {path} must hold texts by name: {{"short": "Hello"}}')
     if len(document) > MOST_CELLS:
         raise SettingsError(f"matrix.prompts: {path} has {len(document):,} prompts; at most {MOST_CELLS:,} are allowed")
-    raise_problems([f"matrix.prompts: {path}: {problem}" for name in document if (problem := _name_problem(name))])
     return document
-
-
-def _name_problem(name: str) -> str:
-    """Why the name of a prompt cannot be FIELD/NAME; empty if it can, or has no `/`."""
-    if "/" not in name or (
-        len(name) <= _SHORT and ".." not in name and all(_PART.fullmatch(part) for part in name.split("/"))
-    ):
-        return ""
-    return (
-        f"{visible(json.dumps(name, ensure_ascii=False))[:80]}: a name with / is FIELD/NAME, as code/1, of at most "
-        f"{_SHORT} characters; each part begins and ends with a letter or digit, and between them may have a space, a "
-        "single dot, + or -"
-    )
 
 
 def _word(key: str, value: object) -> str:

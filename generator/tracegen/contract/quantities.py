@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pandas as pd
-
 from tracegen.contract.text import UNKNOWN as UNKNOWN
 from tracegen.contract.text import ended as ended
 from tracegen.contract.text import percent_of, sized
@@ -18,8 +16,11 @@ _TIMES = (("h", 3600e9, 7200e9), ("min", 60e9, 120e9), ("s", 1e9, 1e9), ("ms", 1
 
 
 def known(value: Any) -> bool:
-    """Whether there is a value: not None, NA or NaN."""
-    return value is not None and not (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
+    """Whether there is a value: not None, NaN, or the NA of pandas, which has no truth value."""
+    try:
+        return value is not None and bool(value == value)
+    except TypeError:
+        return False
 
 
 def count(value: Any) -> str:
@@ -77,6 +78,14 @@ def percent(value: Any) -> str:
 def yes_no(value: object) -> str:
     """`on`, `off` or `not recorded`."""
     return UNKNOWN if not isinstance(value, bool) else "on" if value else "off"
+
+
+def amount(value: Any, unit: str) -> str:
+    """A number with the unit of its measure: `4.32 tokens/s`, `12.3 ms`, `8.00 MiB`, `12.3 %`, `109`."""
+    written = {"ns": duration, "bytes": size, "tokens/s": rate, "share": percent}.get(unit)
+    if written:
+        return written(value)
+    return count(value) if not known(value) or float(value).is_integer() else three(value)
 
 
 def p_value(p: float) -> str:

@@ -66,12 +66,15 @@ FACTS: Mapping[str, Any] = {
     },
     "repetition": {NEEDED: ("number", "of"), "number": int, "of": int, "first_run": TEXT},
     "slot": {
-        NEEDED: ("matrix", "factors", "round", "number", "of"),
+        NEEDED: ("matrix", "factors", "round", "number", "of", "cell", "cells", "repeat"),
         "matrix": str,
         "factors": {ANY: str},
         "round": int,
         "number": int,
         "of": int,
+        "cell": str,
+        "cells": int,
+        "repeat": int,
     },
     "control": {
         NEEDED: ("untraced", "traced", "without_limit"),

@@ -59,7 +59,7 @@ def _write(source: Source, folder: Path) -> None:
     kept = {name: (of / name).read_bytes() for name in (*manifest, VERSION_FILE)}
     contents = {f"{home}/versions/{number}/{name}": content for name, content in kept.items()}
     contents[f"{home}/{versions.LEDGER_FILE}"] = as_json(
-        {"schema": versions.SCHEMA, "experiment": experiment.name, "versions": [_published_entry(entry)]}
+        {"schema": versions.SCHEMA, "experiment": experiment.name, "versions": [entry]}
     )
     if withdrawn:  # its successor is not in the archive
         status = {"schema": versions.SCHEMA, "withdrawn": {str(number): {**withdrawn, "successor": None}}}
@@ -78,7 +78,7 @@ def _write(source: Source, folder: Path) -> None:
         contents["requirements.txt"] = pinned.encode()
     known = Deposit(version, said, facts, str(ran), deposit.swhid(kept), contents)
     if known.author:
-        contents |= {"CITATION.cff": known.citation().encode(), "zenodo.json": as_json(known.zenodo())}
+        contents["CITATION.cff"] = known.citation().encode()
     if known.licence:
         contents["LICENSE"] = known.terms().encode()
     contents["README.md"] = _readme(known, source.run.checks, withdrawn=bool(withdrawn)).encode()
@@ -90,11 +90,6 @@ def _write(source: Source, folder: Path) -> None:
             entry_of = zipfile.ZipInfo(f"{version.citation.replace('@', '-')}/{name}", EPOCH)
             entry_of.create_system, entry_of.external_attr = 3, 0o100644 << 16  # as on Unix: a file that all may read
             archive.writestr(entry_of, content)
-
-
-def _published_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry of the ledger as whoever published the version has it: an archive of an archive is the same."""
-    return {key: value for key, value in entry.items() if key != "received"}
 
 
 def _readme(known: Deposit, checks: Sequence[Check], *, withdrawn: bool) -> str:
@@ -138,8 +133,7 @@ With {md.prose(str(document.get("generator") or "tracegen"))} or a later one ins
     tracegen reproduce {version.citation}    # runs it again, and says whether it came out the same
 
 `reproduce` builds llama.cpp, looks for the model by its SHA-256, and judges: counted measures must be equal, times are
-judged by a test where there are enough runs on one machine. On another machine it says what differs. `tracegen
-import-version` keeps the version beside versions of one's own.
+judged by a test where there are enough runs on one machine. On another machine it says what differs.
 
 ## What lies beside the version
 
@@ -160,7 +154,6 @@ BESIDE = (
     ("llama-cpp/", "what tracegen adds to the source of llama.cpp; its llama-cpp.toml says which lines stand where"),
     ("CITATION.cff", "how to cite it"),
     ("LICENSE", "the licence of what was measured and written"),
-    ("zenodo.json", "the metadata of a deposit, as Zenodo's API takes it"),
 )
 
 

@@ -1,4 +1,4 @@
-"""What repositories ask of an archive: RO-Crate, Zenodo's metadata, a SWHID, a licence; made of what a version says."""
+"""What repositories ask of an archive: RO-Crate, CITATION.cff, a SWHID, a licence; made of what a version says."""
 
 import hashlib
 import json
@@ -113,26 +113,6 @@ class Deposit:
     def title(self) -> str:
         """Its question, and how it is cited."""
         return f"{printable(self.version.title)} ({self.version.citation})"
-
-    def zenodo(self) -> dict[str, Any]:
-        """The body of a request to Zenodo's deposit API, which wants an author."""
-        related = [{"identifier": self.identifier, "relation": "hasPart", "resource_type": "dataset"}]
-        if url := self.document.get("url"):
-            related.append({"identifier": str(url), "relation": "isDerivedFrom", "resource_type": "dataset"})
-        return {
-            "metadata": {
-                "upload_type": "dataset",
-                "title": self.title,
-                "creators": [{"name": self.author}],
-                "description": printable(f"{self.document.get('finding') or ''} {ABOUT}".strip()),
-                "version": str(self.version.number),
-                "publication_date": self.version.created[:10],
-                "access_right": "open",
-                **({"license": self.licence.lower()} if self.licence else {}),
-                "keywords": ["llama.cpp", "memory access", "tracegen"],
-                "related_identifiers": related,
-            }
-        }
 
     def crate(self) -> dict[str, Any]:
         """RO-Crate 1.2 with the profile Process Run Crate 0.5: what was run, on which model, and what it gave."""

@@ -19,7 +19,6 @@ VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "l
 SAYS_SO = (
     "Each token leads to the pass that gave it, one of the prompt to the pass that took it in.",
     "; the link leads to the longest one",
-    "; the link leads to the longest",
 )
 _ADDRESS = re.compile(r"""\s(?:xlink:)?href\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)""")
 _BESIDE = re.compile(r'''\sdata-targets="[^"]*"''')  # a script's file beside the page

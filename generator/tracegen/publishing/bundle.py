@@ -45,7 +45,7 @@ CHROME = "chrome.css"  # of the page around a body: header, banner, lists
 SPDX = "https://spdx.org/licenses/"
 _PAGE = {shapes.NEEDED: ("key", "title", "summary"), "key": str, "title": str, "summary": str}
 _FIGURE = {
-    shapes.NEEDED: ("key", "title", "caption", "alt", "page", "path_svg"),
+    shapes.NEEDED: ("key", "title", "caption", "alt", "page", "path_svg", "layouts"),
     "key": str,
     "title": str,
     "caption": str,
@@ -172,7 +172,7 @@ def read_bundle(folder: Path, sha256: str | None = None) -> Bundle:
     for page in document["pages"]:
         if not isinstance(page.get("path"), str) or page["path"] not in document["manifest"]:
             raise StoreError(f"{path}: lists a page {page.get('path')!r} without a file; restore it from a copy")
-    drawn = [(f["path_svg"], *f.get("layouts", {}).values()) for f in document["figures"]]
+    drawn = [(f["path_svg"], *f["layouts"].values()) for f in document["figures"]]
     for named in (*document["assets"].values(), *(name for names in drawn for name in names)):
         if named not in document["manifest"]:
             raise StoreError(f"{path}: names {named!r}, which is none of its files; restore it from a copy")

@@ -1,7 +1,7 @@
 """Faults of earlier tracegens, shown above the versions that they published and on the reference page.
 
 A published version never changes. Each entry of errata.md says what is false in older versions, and what the word or
-figure means since then. The change that corrects a fault adds an entry; entries are never removed.
+figure means since then. The change that corrects a fault adds an entry, which stays as long as versions can show it.
 """
 
 import re

@@ -13,7 +13,6 @@ HISTORY = (
     "version's folder out of every commit (git filter-repo --invert-paths --path {path}), push anew, and ask all who "
     "have a copy to delete it."
 )
-PAGES = ("method", "provenance")  # as it is called, and as it was called in earlier versions
 _ENVIRONMENT = re.compile(r'<section id="environment"[^>]*>(.*?)</section>', re.DOTALL)
 _FACT = re.compile(r"<div><dt>(.*?)</dt><dd>(.*?)</dd></div>", re.DOTALL)
 _COMMAND = re.compile(r'<section id="command">.*?<pre[^>]*>(.*?)</pre>', re.DOTALL)
@@ -25,7 +24,7 @@ def exposed(bundle: Bundle) -> list[str]:
     A text of that page, or the message of the version, that looks like a secret is told as such.
     Empty too where the page cannot be read: checking the files of a version is not done here.
     """
-    path = next((page["path"] for page in bundle.pages if page["key"] in PAGES), None)
+    path = next((page["path"] for page in bundle.pages if page["key"] == "method"), None)
     if path is None:
         return []
     try:

@@ -43,7 +43,7 @@ def freeze(
         progress.step("check the evidence of the run")
         store.verify_run(folder)
         progress.step("draw the pages")
-        with drawing.process(simulates=True) as executor:
+        with drawing.process() as executor:
             from tracegen.report.pages.render import render_report  # loads slowly, and both do meanwhile
 
             address = f"{planned.experiment}/{planned.name}"

@@ -38,13 +38,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _LEDGER: Mapping[str, Any] = {
     shapes.NEEDED: ("versions",),
     "versions": [
-        {
-            shapes.NEEDED: ("version", "sha256"),
-            "version": int,
-            "created": shapes.TEXT,
-            "sha256": str,
-            "received": {shapes.NEEDED: ("archive", "created"), "archive": str, "created": str},
-        }
+        {shapes.NEEDED: ("version", "sha256"), "version": int, "created": shapes.TEXT, "sha256": str},
     ],
 }
 _WITHDRAWN = {
@@ -59,16 +53,12 @@ _STATUS: Mapping[str, Any] = {shapes.NEEDED: ("withdrawn",), "withdrawn": {shape
 
 @dataclass(frozen=True)
 class Published:
-    """A version with its bundle; reason and successor if it is withdrawn, successor if it is superseded.
-
-    `received` says when it came from elsewhere; empty if it was published here.
-    """
+    """A version with its bundle; reason and successor if it is withdrawn, successor if it is superseded."""
 
     version: Version
     bundle: Bundle
     reason: str = ""
     successor: int | None = None
-    received: str = ""
 
 
 def _planned(
@@ -90,7 +80,7 @@ def _planned(
     return Version(
         experiment=name,
         number=number,
-        created=written(now),
+        created=_written(now),
         message=printable(privacy.public_text(message.strip())),
         runs=(run.number,),
         verdict=run.verdict,
@@ -118,8 +108,6 @@ def publish(
     with alone(experiment_folder):
         ledger = read_ledger(experiment_folder)
         _refuse_unlisted(experiment_folder, ledger)
-        if any("received" in entry for entry in ledger.values()):
-            raise SettingsError(f"{experiment_folder}: has versions of somebody else; publish under another name")
         planned = _planned(experiment_folder, run, message, now, ledger, again=again)
         cited, cell = cited_with(experiment_folder, planned.name), cell_of(run.facts)
         author, url, licence = (cited.get(key, "") for key in ("author", "url", "licence"))
@@ -132,11 +120,11 @@ def publish(
         assert version.folder is not None
         with store.whole_folder(version.folder, public=True) as beside:
             write_bundle(beside, report, identity_of(version, question_of(run)) | cell | cited)
-        enter(experiment_folder, {**ledger, version.number: entry_of(version)}, version.folder)
+        _enter(experiment_folder, ledger, version)
     return version
 
 
-def written(now: datetime) -> str:
+def _written(now: datetime) -> str:
     """A time as records have it: in UTC, to the second."""
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -147,23 +135,18 @@ def cited_with(experiment_folder: Path, name: str) -> dict[str, str]:
     return citation.site_facts(config, f"experiments/{experiment_folder.name}/{name}")
 
 
-def entry_of(version: Version) -> dict[str, Any]:
-    """The entry of a written version in the ledger."""
+def _enter(experiment_folder: Path, ledger: Mapping[int, Mapping[str, Any]], version: Version) -> None:
+    """Write the ledger with an entry of the new version, whose folder is removed where that fails."""
     assert version.folder is not None
     digest = store.sha256_of(version.folder / VERSION_FILE)
-    return {"version": version.number, "created": version.created, "sha256": digest}
-
-
-def enter(experiment_folder: Path, ledger: Mapping[int, Mapping[str, Any]], new: Path) -> None:
-    """Write the ledger with the entry of a new version, whose folder is removed where that fails."""
-    entries = [ledger[number] for number in sorted(ledger)]
+    entries = [*ledger.values(), {"version": version.number, "created": version.created, "sha256": digest}]
     try:
         _write_json(
             experiment_folder / LEDGER_FILE,
             {"schema": SCHEMA, "experiment": experiment_folder.name, "versions": entries},
         )
     except BaseException:
-        shutil.rmtree(new)  # a version without an entry in the ledger is not published
+        shutil.rmtree(version.folder)  # a version without an entry in the ledger is not published
         raise
 
 
@@ -182,8 +165,6 @@ def withdraw(
             if wanted is not None and wanted not in ledger:
                 published = ", ".join(f"v{n}" for n in ledger) or "none"
                 raise SettingsError(f"{experiment_folder.name}@v{wanted} was never published (there are: {published})")
-        if "received" in ledger[number]:
-            raise SettingsError(f"{experiment_folder.name}@v{number}: is of somebody else, who alone can withdraw it")
         if not reason.strip():
             raise SettingsError('the reason is empty; say why the version is withdrawn: -m "why"')
         if successor == number:
@@ -200,18 +181,13 @@ def withdraw(
                 f"{experiment_folder.name}@v{number} was withdrawn already ({when}): {before['reason']}; "
                 "to give another reason or successor, add --again"
             )
-        created = written(now)
+        created = _written(now)
         said = printable(privacy.public_text(reason.strip()))
         withdrawn[number] = {"reason": said, "successor": successor, "created": created}
         if before:
             withdrawn[number]["earlier"] = [*before.pop("earlier", []), before]
-        write_withdrawn(experiment_folder, withdrawn)
-
-
-def write_withdrawn(experiment_folder: Path, withdrawn: Mapping[int, Mapping[str, Any]]) -> None:
-    """Write status.json."""
-    document = {"schema": SCHEMA, "withdrawn": {str(n): withdrawn[n] for n in sorted(withdrawn)}}
-    _write_json(experiment_folder / STATUS_FILE, document)
+        document = {"schema": SCHEMA, "withdrawn": {str(n): withdrawn[n] for n in sorted(withdrawn)}}
+        _write_json(experiment_folder / STATUS_FILE, document)
 
 
 def read_published(experiment_folder: Path, hashes: HashCache | None) -> list[Published]:
@@ -234,9 +210,7 @@ def read_published(experiment_folder: Path, hashes: HashCache | None) -> list[Pu
         bundles[number] = read_bundle(folder, str(ledger[number]["sha256"]))
         if hashes is not None:
             verify_bundle(bundles[number], hashes)
-    received = {number: str(entry["received"]["created"]) for number, entry in ledger.items() if "received" in entry}
-    shown = _with_status(experiment_folder, bundles)
-    return [replace(published, received=received.get(published.version.number, "")) for published in shown]
+    return [*_with_status(experiment_folder, bundles)]
 
 
 def _with_status(experiment_folder: Path, bundles: Mapping[int, Bundle]) -> Iterator[Published]:

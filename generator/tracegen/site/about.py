@@ -4,7 +4,7 @@ import csv
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import unescape
@@ -14,10 +14,17 @@ from typing import Any
 
 from tracegen.contract.text import UNKNOWN, printable, sized, text_of
 from tracegen.publishing.bundle import Bundle
-from tracegen.publishing.held import facts_of, finding_of
-from tracegen.site.ranges import Measure, Range, figures_of_runs, range_of
+from tracegen.publishing.held import facts_of
+from tracegen.site.ranges import Range, range_of, values_of_runs
 
-RATE, PROMPT_RATE, SHARE = "tokens_per_second_generate", "tokens_per_second_prompt", "touched_share"
+RATE, SHARE = "tokens_per_second_generate", "touched_share"
+MEASURES = (  # key of a published value, head of its column in the table of versions
+    (RATE, "Generation"),
+    ("tokens_per_second_prompt", "Prompt"),
+    (SHARE, "Touched of the file"),
+    ("bytes_touched_per_token", "Touched per token, buffers too"),
+    ("peak_buffer_bytes", "Buffers at their peak"),
+)
 LONGEST = 80  # characters of a fact in a list
 MOST_TOKENS = 100  # of a text that is shown in short
 
@@ -45,20 +52,15 @@ class About:
         return cut(printable(text)) if isinstance(text, str) and text else UNKNOWN
 
     @cached_property
-    def _figures(self) -> list[Mapping[Measure, float]]:
-        return figures_of_runs(self.bundle)
+    def _values(self) -> list[Mapping[str, tuple[float, str]]]:
+        return values_of_runs(self.bundle)
 
     def range(self, key: str) -> Range | None:
-        """A published value over the runs of its series; None if it is not known, or of a single run."""
-        return range_of(key, self._figures) if self.number(key) is not None else None
-
-    def typical(self, key: str) -> float | None:
-        """The median of a published value over the runs of its series; the value itself of a single run."""
-        over_runs = self.range(key)
-        return over_runs.median if over_runs else self.number(key)
+        """A published value over the runs of its version; None if it is not known, or of a single run."""
+        return range_of(key, self._values) if self.number(key) is not None else None
 
     def typical_text(self, key: str) -> str:
-        """That median as text; else what `text` says."""
+        """The median of a published value over the runs of its version; of a single run what `text` says."""
         over_runs = self.range(key)
         return over_runs.text if over_runs else self.text(key)
 
@@ -68,8 +70,8 @@ class About:
 
     @cached_property
     def facts(self) -> Mapping[str, Any]:
-        """The facts of its run, by group (settings, model, host, llama_cpp, …); empty where they are not known."""
-        return facts_of(self.bundle)
+        """The facts of its run, by group (settings, model, host, llama_cpp, …); none of no version or draft."""
+        return facts_of(self.bundle) if self.bundle.document["manifest"] else {}
 
     def value(self, group: str, name: str) -> Any:
         """One fact; None if it was not recorded."""
@@ -89,35 +91,13 @@ class About:
         """The name of the model, else of its file."""
         return self.fact("model", "name") or self.fact("model", "file")
 
-    @property
-    def size_bytes(self) -> int | None:
-        """The size of the model's files."""
-        size = self.value("model", "size_bytes")
-        return size if isinstance(size, int) else None
-
     @cached_property
     def dtype(self) -> str:
         """The type that holds most bytes of the model's tensors; the first by name of several."""
-        path = self.bundle.folder / "data" / "tensors-use.csv"
         sums: Counter[str] = Counter()
-        try:
-            with path.open(encoding="utf-8", newline="") as file:
-                for row in csv.DictReader(file):
-                    sums[row["dtype"]] += int(row["size_bytes"])
-        except (OSError, KeyError, TypeError, ValueError):  # an older version has other data
-            return ""
+        for row in self._rows("data/tensors-use.csv"):
+            sums[row["dtype"]] += int(row["size_bytes"])
         return printable(min(sums, key=lambda dtype: (-sums[dtype], dtype))) if sums else ""
-
-    @property
-    def recorded(self) -> tuple[str, ...]:
-        """Which of page faults, disk requests and experts the run recorded."""
-        known = {
-            "page faults": self.value("trace", "faults_recorded") is True,
-            "disk requests": self.value("trace", "requests_recorded") is True,
-            "experts": any(page["key"] == "experts" for page in self.bundle.pages)
-            or isinstance(self.value("model", "n_experts"), int),
-        }
-        return tuple(name for name, holds in known.items() if holds)
 
     @property
     def tags(self) -> list[str]:
@@ -127,25 +107,19 @@ class About:
     @property
     def finding(self) -> str:
         """The first finding of the overview."""
-        return one_line(finding_of(self.bundle))
+        return one_line(str(self.bundle.document.get("finding") or ""))
 
     @property
     def written(self) -> str:
         """The begin of the text that the model wrote; empty where the bundle does not have it."""
-        path = self.bundle.folder / "data" / "generated-tokens.csv"
-        try:
-            with path.open(encoding="utf-8", newline="") as file:
-                text = "".join(row["text"] for row in islice(csv.DictReader(file), MOST_TOKENS))
-        except (OSError, KeyError, TypeError, ValueError):  # an older version has other data
-            return ""
+        text = "".join(row["text"] for row in islice(self._rows("data/generated-tokens.csv"), MOST_TOKENS))
         return cut(one_line(text), 2 * LONGEST)
 
-    @property
-    def series(self) -> tuple[str, ...]:
-        """What names the runs with the same settings that were made together; empty for a run by itself."""
-        slot = self.fact("slot", "matrix"), self.fact("slot", "factors")
-        first = self.fact("repetition", "first_run")
-        return ("slot", *slot) if all(slot) else ("repetition", first) if first else ()
+    def _rows(self, path: str) -> Iterator[dict[str, str]]:
+        """The rows of a table; none if the bundle does not have it."""
+        if path in self.bundle.document["manifest"]:
+            with (self.bundle.folder / path).open(encoding="utf-8", newline="") as file:
+                yield from csv.DictReader(file)
 
 
 NOTHING = About(Bundle(Path(), {"pages": (), "figures": (), "values": {}, "manifest": {}}))  # of no version or draft

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracegen.contract.text import UNKNOWN, three
+from tracegen.contract.address import CARD
+from tracegen.contract.text import UNKNOWN
 from tracegen.site.about import NOTHING, RATE, SHARE, About, cut
 from tracegen.site.comparisons import Compared
 from tracegen.site.entry import Entry
@@ -32,10 +33,8 @@ class Card:
     about: About = NOTHING
     folder: str = ""
     name: str = ""
-    of_series: tuple[float, ...] = ()
     matrix: Compared | None = None
     withdrawn: tuple[str, ...] = ()  # the citations of withdrawn versions, newest first
-    received: bool = False  # somebody else published the version that it shows
 
     @property
     def is_published(self) -> bool:
@@ -60,35 +59,31 @@ class Card:
         return cut(_SENTENCE.split(self.about.finding, 1)[0], LONG)
 
     @property
+    def picture(self) -> str:
+        """The address of its picture below the folder of experiments; empty without one."""
+        has = CARD in self.about.bundle.document["manifest"]
+        return f"{self.experiment}/{self.folder}/{CARD}" if has else ""
+
+    @property
     def model(self) -> str:
         """The name of its model."""
         return cut(self.about.model or f"model {UNKNOWN}")
 
     @property
-    def architecture(self) -> str:
-        """The architecture of its model."""
-        return cut(self.about.fact("model", "architecture") or f"architecture {UNKNOWN}")
-
-    @property
     def make(self) -> str:
         """Architecture, type of most bytes and size of the model: `llama, Q4_K, 4.37 GiB`."""
+        architecture = cut(self.about.fact("model", "architecture")) or f"architecture {UNKNOWN}"
         dtype = cut(self.about.dtype) or f"type {UNKNOWN}"
-        return f"{self.architecture}, {dtype}, {self.about.fact('model', 'size_bytes') or f'size {UNKNOWN}'}"
+        return f"{architecture}, {dtype}, {self.about.fact('model', 'size_bytes') or f'size {UNKNOWN}'}"
 
     @property
     def speed(self) -> str:
-        """The tokens it generated in a second; of a series the median, with the range of its runs.
-
-        A series without its runs in the bundle has the range of those that the site shows.
-        """
+        """The tokens it generated in a second; of several runs the median, with their range."""
         text = self.about.text(RATE)
         if self.about.number(RATE) is None:
             return f"tokens/s {text}"
         if over_runs := self.about.range(RATE):
             return f"median {over_runs.text} ({over_runs.words})"
-        if len(self.of_series) > 1:
-            low, high = three(min(self.of_series)), three(max(self.of_series))
-            return f"{text} ({low} to {high} in the {len(self.of_series)} runs that the site shows)"
         n = len(self.about.runs)
         return f"{text}, {n} run{'s' * (n != 1)}"
 
@@ -102,19 +97,11 @@ class Card:
     def counts(self) -> str:
         """`2 versions, 1 draft`."""
         known = ((self.n_versions, "version"), (self.n_drafts, "draft"))
-        counts = ", ".join(f"{n} {noun}{'s' * (n != 1)}" for n, noun in known if n) or "no version yet"
-        return f"{counts}, {self.whose}" if self.received else counts
-
-    @property
-    def whose(self) -> str:
-        """`received from Ada`; empty for what was published here."""
-        author = self.about.bundle.document.get("author")
-        return f"received from {cut(author) if author else 'somebody else'}" if self.received else ""
+        return ", ".join(f"{n} {noun}{'s' * (n != 1)}" for n, noun in known if n) or "no version yet"
 
 
 def card(entry: Entry) -> Card:
     """The experiment in short; waits until its drafts are drawn."""
-    abouts = entry.abouts
     current = next((p for p in entry.published if p.version.status == "current"), None)
     folder, name = "", ""
     if current is not None:
@@ -122,7 +109,7 @@ def card(entry: Entry) -> Card:
     elif entry.drafts:
         folder = entry.drafts[0].run.name
         name = f"{entry.name}/{folder}, a draft"
-    about = abouts.get(folder, NOTHING)
+    about = entry.abouts.get(folder, NOTHING)
     tags = entry.tags if entry.tags is not None else about.tags
     counts = len(entry.published), len(entry.drafts) + entry.older
     return Card(
@@ -133,19 +120,9 @@ def card(entry: Entry) -> Card:
         about,
         folder,
         name,
-        _of_series(about, list(abouts.values())),
         next((of for of in entry.comparisons if of.asked.matrix and of.answer), None),
         tuple(p.version.citation for p in entry.published if p.version.status == "withdrawn"),
-        current is not None and bool(current.received),
     )
-
-
-def _of_series(about: About, known: Sequence[About]) -> tuple[float, ...]:
-    """The speeds of the series' runs that the site shows, each run once; empty for a run by itself."""
-    if not about.series:
-        return ()
-    rates = {other.runs: other.number(RATE) for other in known if other.series == about.series}
-    return tuple(rate for rate in rates.values() if rate is not None)
 
 
 def newest_first(cards: Sequence[Card]) -> list[Card]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from tracegen.charts.engine import refuse_few_addresses
 from tracegen.contract import address
 from tracegen.contract.errors import SettingsError, TracegenError
 from tracegen.contract.text import printable
@@ -22,9 +21,8 @@ from tracegen.publishing.cells import by_matrix, version_before
 from tracegen.publishing.versions import Published
 from tracegen.reading import folders
 from tracegen.site import jobs
-from tracegen.site.drawings import FOLDER
+from tracegen.site.drawings import FOLDER, charts
 from tracegen.storing import resources, store
-from tracegen.storing.execute import started
 from tracegen.storing.progress import Progress
 
 STEPS = 5  # of an experiment: its newest versions, each with the one before it
@@ -122,27 +120,22 @@ def drawn(asked: Sequence[Asked], experiments: Path, progress: Progress | None =
     missing = [of for of in asked if not jobs.is_cached(of.place)]
     problems: dict[Path, str] = {}
     if missing:
-        refuse_few_addresses()
-        n, wanted = len(missing), [[str(experiments), of.sides, str(of.place), of.matrix] for of in missing]
-        asks = jobs.asked(missing[0].place.parents[1] / FOLDER, wanted)
-        with started(jobs.command("comparisons"), asks) as child:
+        n, folder = len(missing), missing[0].place.parents[1] / FOLDER
+        with jobs.worker() as worker:
             progress.step(f"draw {n} comparison{'s' * (n > 1)}")
-            for done, (of, problem) in enumerate(zip(missing, jobs.answers(child, n), strict=True), 1):
-                problems[of.place] = problem
+            begun = [jobs.begin(worker, _draw, experiments, of, folder) for of in missing]
+            for done, (of, future) in enumerate(zip(missing, begun, strict=True), 1):
+                problems[of.place] = jobs.problem(future)
                 if done < n:
                     progress.update(done, n, "comparisons")
             progress.done()
     # without the part of a path that only this machine has
-    return [_compared(of, problems.get(of.place, "").replace(f"{jobs.said(str(experiments))}/", "")) for of in asked]
+    return [_compared(of, problems.get(of.place, "").replace(f"{experiments}/", "")) for of in asked]
 
 
-def main() -> int:
-    """Draw the comparisons that standard input lists. Returns the exit code."""
-
-    def drawn_one(experiments: str, sides: list[str], place: str, matrix: bool, executor: Executor) -> None:
-        draw(Path(experiments), sides, Path(place), matrix=matrix, executor=executor)
-
-    return jobs.carry_out(drawn_one)
+def _draw(experiments: Path, of: Asked, folder: Path) -> None:
+    """What a worker does; it keeps charts in `folder`."""
+    draw(experiments, of.sides, of.place, matrix=of.matrix, executor=charts(folder))
 
 
 def draw(
@@ -156,11 +149,10 @@ def draw(
     from tracegen.comparing import sentences as say
     from tracegen.comparing.answer import answer, matrix_answer
     from tracegen.comparing.comparison import compare
-    from tracegen.comparing.field_tables import findings as findings_of
-    from tracegen.comparing.fields import effects_and_fields
-    from tracegen.comparing.findings import findings, timed_state, values
+    from tracegen.comparing.effects import effects
     from tracegen.comparing.matrix_page import render_matrix
     from tracegen.comparing.page import render_comparison
+    from tracegen.comparing.quoted import values
     from tracegen.comparing.sides import cells_of, published_cells, side_of
 
     said: dict[str, object] = {}
@@ -172,15 +164,14 @@ def draw(
             versions = published_cells([read_bundle(path) for path in found])
             cells = list(versions.values())
             links = {cell.name: f"../{version}/index.html" for version, cell in versions.items()}
-        changed = effects_and_fields(cells)
+        changed = effects(cells)
         report = render_matrix(sides[0].partition("@")[0], cells, links, found=changed, executor=executor)
-        said = {"answer": findings_of(changed[1])[0] if changed[1] and changed[1].named else matrix_answer(changed[0])}
-        brief = "; ".join(f"{effect.name}: {say.in_brief(effect.comparison)}" for effect in changed[0])
+        said = {"answer": matrix_answer(changed)}
+        brief = "; ".join(f"{effect.name}: {say.in_brief(effect.comparison)}" for effect in changed)
     else:
         comparison = compare(*(side_of(text, experiments) for text in sides))
         report, brief = render_comparison(comparison, executor), say.in_brief(comparison)
-        said = {"answer": answer(comparison), "findings": findings(comparison), "timed": timed_state(comparison)}
-        said |= {"quoted": values(comparison)}
+        said = {"answer": answer(comparison), "quoted": values(comparison)}
     write_comparison(place, report, brief, said)
 
 

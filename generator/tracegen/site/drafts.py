@@ -12,14 +12,12 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
 
-from tracegen.charts.engine import refuse_few_addresses
 from tracegen.contract.errors import EnvironmentFailure, StoreError, TracegenError
 from tracegen.contract.model import Run
 from tracegen.publishing import privacy
@@ -29,9 +27,8 @@ from tracegen.publishing.public_form import public_form
 from tracegen.publishing.versions import question_of
 from tracegen.report.pages.page import Report
 from tracegen.site import jobs
-from tracegen.site.drawings import FOLDER
+from tracegen.site.drawings import FOLDER, charts
 from tracegen.storing import resources, store
-from tracegen.storing.execute import started
 from tracegen.storing.progress import Progress
 
 Render = Callable[..., Report]
@@ -93,19 +90,17 @@ class Drawing:
             problems = {path: jobs.attempt(draw, path, self._places[path], known, render) for path in missing}
             self._errors |= {path: _error(path, problem) for path, problem in problems.items() if problem}
             missing = []
-        if missing:
-            refuse_few_addresses()
         n = min(len(missing), os.cpu_count() or 1)
-        self._shares = [missing[i::n] for i in range(n)]
+        self._stack = ExitStack()
+        atexit.register(self.close)
+        workers = [self._stack.enter_context(jobs.worker()) for _ in range(n)]
         if missing:
             what = "1 draft" if len(missing) == 1 else f"{len(missing)} drafts"
             self._progress.say(f"draw the pages of {what}, in {n} process{'es' * (n > 1)}: the cache keeps them")
-        self._stack = ExitStack()
-        atexit.register(self.close)
-        self._children = []
-        for share in self._shares:
-            asked = jobs.asked(cache.parent / FOLDER, [[str(path), str(self._places[path]), known] for path in share])
-            self._children.append(self._stack.enter_context(started(jobs.command("drafts"), asked)))
+        self._begun = {
+            jobs.begin(workers[i % n], _draw, path, self._places[path], known, cache.parent / FOLDER): path
+            for i, path in enumerate(missing)
+        }
 
     def close(self) -> None:
         """Stop processes that still draw."""
@@ -116,13 +111,12 @@ class Drawing:
     def drawn(self) -> Mapping[Path, Draft | TracegenError]:
         """Every draft, or its error, by the folder of the run; waits until all are drawn."""
         errors = dict(self._errors)
-        total = sum(map(len, self._shares))
+        total = len(self._begun)
         if total:
             self._progress.step("wait for the drafts")
-        pairs = zip(self._children, self._shares, strict=True)
-        said = chain.from_iterable(zip(share, jobs.answers(child, len(share)), strict=True) for child, share in pairs)
-        for n, (path, problem) in enumerate(said, 1):
-            if problem:
+        for n, future in enumerate(as_completed(self._begun), 1):
+            path = self._begun[future]
+            if problem := jobs.problem(future):
                 errors[path] = _error(path, problem)
             if n < total:
                 self._progress.update(n, total, "drafts")
@@ -141,15 +135,11 @@ def _error(path: Path, problem: str) -> TracegenError:
     return TracegenError(f"{path}: {problem}" if problem.startswith(jobs.NOT_DRAWN) else problem)
 
 
-def main() -> int:
-    """Draw the runs that standard input lists. Returns the exit code."""
+def _draw(path: Path, place: Path, known: tuple[str, ...], folder: Path) -> None:
+    """What a worker does; it keeps charts in `folder`."""
+    from tracegen.report.pages.render import render_report  # loads pandas and altair
 
-    def drawn(path: str, place: str, known: list[str], executor: Executor) -> None:
-        from tracegen.report.pages.render import render_report  # loads pandas and altair
-
-        draw(Path(path), Path(place), tuple(known), partial(render_report, executor=executor))
-
-    return jobs.carry_out(drawn)
+    draw(path, place, known, partial(render_report, executor=charts(folder)))
 
 
 def draw(path: Path, place: Path, known: tuple[str, ...], render: Render) -> None:

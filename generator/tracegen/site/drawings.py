@@ -9,9 +9,10 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
+from functools import cache
 from importlib.metadata import version
 from io import FileIO
 from pathlib import Path
@@ -41,11 +42,10 @@ class Drawings(Executor):
         return self._draws.submit(drawn_once, self._folder, fn, *args, **kwargs)
 
 
-@contextmanager
-def drawing_process(folder: Path) -> Iterator[Executor]:
-    """During the block, another process draws, and keeps its drawings in `folder`."""
-    with drawing.process() as executor:
-        yield Drawings(folder, executor)
+@cache
+def charts(folder: Path) -> Executor:
+    """What draws the charts of all bundles that this process draws, and keeps them in `folder`; it ends with this."""
+    return Drawings(folder, drawing.process())
 
 
 def drawn_once(folder: Path, draw: Callable[[Any], Drawn], document: Any) -> Drawn:

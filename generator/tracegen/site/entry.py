@@ -1,4 +1,4 @@
-"""An experiment as its pages, cards and trend show it: versions, drafts and comparisons."""
+"""An experiment as its pages and cards show it: versions, drafts and comparisons."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -60,8 +60,12 @@ class Entry:
     @cached_property
     def abouts(self) -> dict[str, About]:
         """What versions that are not withdrawn and drafts say of their runs, by folder; waits until all are drawn."""
-        versions = {p.version.name: About(p.bundle) for p in self.published if p.version.status != "withdrawn"}
-        return versions | {draft.run.name: About(draft.bundle) for draft in self.drafts}
+        return self.measured | {draft.run.name: About(draft.bundle) for draft in self.drafts}
+
+    @cached_property
+    def measured(self) -> dict[str, About]:
+        """What versions that are not withdrawn say of their runs, by folder, newest first."""
+        return {p.version.name: About(p.bundle) for p in self.published if p.version.status != "withdrawn"}
 
     @cached_property
     def siblings(self) -> list[Sibling]:

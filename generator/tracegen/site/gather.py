@@ -20,13 +20,12 @@ from tracegen.publishing.bundle import CHROME, Bundle, own, verify_bundle
 from tracegen.publishing.experiments import is_experiment, refuse_same_names
 from tracegen.publishing.public_form import public_form, public_settings
 from tracegen.publishing.versions import Published, question_of, read_published
-from tracegen.site import comparisons, index, trend, vega
+from tracegen.site import comparisons, vega
 from tracegen.site.assets import address
 from tracegen.site.drafts import Drawing, Render, chosen
 from tracegen.site.drawings import FOLDER, shrink
 from tracegen.site.entry import Entry
-from tracegen.site.pages import SitePage, pages_of
-from tracegen.site.pictures import Pictures
+from tracegen.site.pages import INDEX, SitePage, pages_of
 from tracegen.storing import store
 from tracegen.storing.hashes import HashCache
 from tracegen.storing.parts import remove_left
@@ -37,16 +36,12 @@ OFFLINE_SEARCH = "offline_search.js"
 
 @dataclass(frozen=True)
 class Site:
-    """Everything that tracegen adds to a site: pages by their source, and the files of bundles.
-
-    `pictures` has those of a page once it is written.
-    """
+    """Everything that tracegen adds to a site: pages by their source, and the files of bundles."""
 
     entries: list[Entry]
     pages: Mapping[str, SitePage]
     drawing: Drawing
     vega: bytes
-    pictures: Pictures
 
     @property
     def bundles(self) -> dict[str, Bundle]:
@@ -79,7 +74,7 @@ class Site:
     @cached_property
     def assets(self) -> Mapping[str, tuple[str, bytes]]:
         """(address, content) of the site's own CSS and JS, by name."""
-        names = (CHROME, OFFLINE_SEARCH, index.STYLE, index.SCRIPT, trend.SCRIPT)
+        names = (CHROME, OFFLINE_SEARCH, *INDEX)
         contents = {name: own(name) for name in names} | {vega.NAME: self.vega}
         return {name: (address(name, content), content) for name, content in contents.items()}
 
@@ -140,9 +135,8 @@ def gather(
         )
         for folder, of, versions, paths, n in zip(folders, settings, published, newest, map(len, waiting), strict=True)
     ]
-    pictures = Pictures(cache / "pictures")
-    pages = {page.source: page for page in pages_of(entries, cache, journal, pictures)}
-    return Site(entries, pages, drawing, engine, pictures)
+    pages = {page.source: page for page in pages_of(entries, cache, journal)}
+    return Site(entries, pages, drawing, engine)
 
 
 def _folders(experiments: Path) -> list[Path]:

@@ -57,24 +57,21 @@ def completed(html: str, site: Site, entries: Iterable[JournalEntry], dark: dict
     newest = sorted(entries, key=lambda entry: (entry.date, entry.path), reverse=True)[:N_ENTRIES]
     cards = newest_first([card(entry) for entry in site.entries])
     usable = [c for c in cards if c.folder and c.verdict != "not usable"]
-    own = [c for c in usable if not c.received] or usable
-    lead = next((c for c in own if c.is_published), own[0] if own else None)
+    lead = next((c for c in usable if c.is_published), usable[0] if usable else None)
     ran = [c for c in cards if c is not lead and (c.folder or c.n_versions or c.n_drafts)]
-    shown = [(c, site.pictures.of(c.about), _alt(c)) for c in ran[:N_EXPERIMENTS]]
+    shown = [(c, _figure(c).get("alt", "")) for c in ran[:N_EXPERIMENTS]]
     waiting = [c for c in cards if c is not lead and c not in ran]
     lead_page, home_page = (shells().get_template(name) for name in ("lead.html", "home.html"))
-    first = lead_page.render(card=lead, base=EXPERIMENTS, picture=_picture(site, lead, dark))
+    first = lead_page.render(card=lead, base=EXPERIMENTS, picture=_picture(lead, dark))
     rest = home_page.render(
         entries=newest, cards=shown, base=EXPERIMENTS, waiting=waiting, any=bool(cards), more=len(ran) > N_EXPERIMENTS
     )
     return html.replace(LEAD, settle(first, path=FRONT, source="")[0], 1).replace(MARK, rest, 1)
 
 
-def _picture(site: Site, lead: Card | None, dark: dict[str, bytes]) -> str:
+def _picture(lead: Card | None, dark: dict[str, bytes]) -> str:
     """The picture of the newest answer as HTML; empty if its bundle has none."""
-    figures = lead.about.bundle.document["figures"] if lead else ()
-    figure = next((f for f in figures if f["key"] == PICTURE), None)
-    if lead is None or figure is None:
+    if lead is None or not (figure := _figure(lead)):
         return ""
     root = f"{SCHEME}{EXPERIMENTS}/{lead.experiment}/{lead.folder}"
     link = Element("a", {"href": f"{root}/index.html"})
@@ -82,8 +79,6 @@ def _picture(site: Site, lead: Card | None, dark: dict[str, bytes]) -> str:
     return tostring(link, encoding="unicode", method="html").replace('loading="lazy"', "")
 
 
-def _alt(of: Card) -> str:
-    """What the picture of a version or draft shows, in words."""
-    figures = of.about.bundle.document["figures"]
-    of_key = {str(f["key"]).removeprefix("fig-"): str(f["alt"]) for f in figures}
-    return of_key.get("file-tokens") or of_key.get("heatmap", "")
+def _figure(of: Card) -> Mapping[str, Any]:
+    """The figure of a version or draft that answers at a glance; empty if it has none."""
+    return next((f for f in of.about.bundle.document["figures"] if f["key"] == PICTURE), {})

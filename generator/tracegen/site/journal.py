@@ -1,9 +1,9 @@
 """References from the journal to published versions, as an extension of Python-Markdown.
 
     [[sample@v1]]                           a link to the version
-    [[sample@v1/memory#fig-heatmap|text]]   a link to a page, an anchor, with its own text
+    [[sample@v1/file#fig-heatmap|text]]     a link to a page, an anchor, with its own text
     [[sample@v1#pass=3&node=12]]            a link to an op, to its threads with sample@v1/timeline#…
-    [[sample@v1/memory#tensor=17]]          a link to a tensor in the explorer, to a node with sample@v1/graph#g0-n12
+    [[sample@v1/file#tensor=17]]            a link to a tensor in the explorer, to a node with sample@v1/graph#g0-n12
     [[sample@v1~other@v2]]                  a link to the page that compares two versions, which the build makes
     {{ sample@v1:touched_share }}           a published value, as its page words it; of several runs the median
     {{ sample@v1:touched_share:range }}     the least and largest of several runs; `run`: the value of the run it draws

@@ -47,8 +47,7 @@ def write_files(site: Site, target: Path, more: Mapping[str, bytes] = MappingPro
     The pages of drafts that could not be drawn are removed from the search index.
     """
     files.write_files(target, site.bundles)
-    pictures = {f"{EXPERIMENTS}/{name}": content for name, content in site.pictures.files.items()}
-    for name, content in [*site.assets.values(), *pictures.items(), *more.items()]:
+    for name, content in [*site.assets.values(), *more.items()]:
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

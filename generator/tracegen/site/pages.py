@@ -1,5 +1,6 @@
 """The pages of a site about experiments: those of versions, comparisons and drafts, and lists of them."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,15 +10,16 @@ from tracegen.contract.address import EXPERIMENTS
 from tracegen.contract.text import printable
 from tracegen.publishing.bundle import CHROME, Bundle, loading, own, shells
 from tracegen.publishing.errata import Erratum, errata_of
-from tracegen.site import index, reference, trend
+from tracegen.site import reference
+from tracegen.site.about import MEASURES
 from tracegen.site.assets import ASSETS, address, head
-from tracegen.site.cards import card
+from tracegen.site.cards import card, newest_first
 from tracegen.site.comparisons import Compared
 from tracegen.site.entry import Entry, announced
-from tracegen.site.pictures import Pictures
 from tracegen.site.search import BOOST, WORDS
 
 CONTENT = "tracegen-content"
+INDEX = ("index.css", "index.js")  # what the list of experiments loads
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,9 @@ class _Shown:
     bundle: Callable[[], Bundle | None]
     reason: str = ""
     successor: int | None = None
-    received: str = ""
 
 
-def pages_of(entries: Sequence[Entry], cache: Path, journal: bool, pictures: Pictures) -> Iterator[SitePage]:
+def pages_of(entries: Sequence[Entry], cache: Path, journal: bool) -> Iterator[SitePage]:
     """Every page that tracegen adds; last those that wait for drafts. `journal`: the site has a front page."""
     yield _own(reference.PATH, reference.TITLE, reference.SUMMARY, partial(reference.content, cache))
     every = [of for entry in entries for of in entry.comparisons]
@@ -74,15 +75,14 @@ def pages_of(entries: Sequence[Entry], cache: Path, journal: bool, pictures: Pic
         for shown in (*_versions(entry), *_comparisons(entry)):
             yield from _of_report(shown, journal, every)
     for entry in entries:
-        path, assets = f"{EXPERIMENTS}/{entry.name}/index.html", (index.STYLE, trend.SCRIPT)
+        path = f"{EXPERIMENTS}/{entry.name}/index.html"
         withdrawn = any(published.version.status == "withdrawn" for published in entry.published)
         summary = f"{entry.question} One of its versions is withdrawn." if withdrawn else entry.question
-        yield _own(path, entry.name, summary, partial(_experiment, entry), assets, listed=False)
+        yield _own(path, entry.name, summary, partial(_experiment, entry), listed=False)
         for shown in _drafts(entry):
             yield from _of_report(shown, journal, every)
     summary = "Every experiment with its question, its published versions and its newest drafts."
-    path, assets = f"{EXPERIMENTS}/index.html", (index.STYLE, index.SCRIPT)
-    yield _own(path, "Experiments", summary, lambda: index.index([card(entry) for entry in entries], pictures), assets)
+    yield _own(f"{EXPERIMENTS}/index.html", "Experiments", summary, partial(_index, entries), INDEX)
 
 
 def _own(
@@ -98,7 +98,13 @@ def _own(
 
 
 def _experiment(entry: Entry) -> str:
-    return shells().get_template("experiment.html").render(experiment=entry, trend=trend.trend(entry))
+    return shells().get_template("experiment.html").render(experiment=entry, measures=MEASURES)
+
+
+def _index(entries: Sequence[Entry]) -> str:
+    cards = newest_first([card(entry) for entry in entries])
+    tags = Counter(tag for each in cards for tag in each.tags)
+    return shells().get_template("experiments.html").render(cards=cards, tags=sorted(tags.items()))
 
 
 def _versions(entry: Entry) -> Iterator[_Shown]:
@@ -113,7 +119,6 @@ def _versions(entry: Entry) -> Iterator[_Shown]:
             partial(_itself, bundle),
             published.reason,
             published.successor,
-            published.received,
         )
 
 
@@ -174,9 +179,6 @@ def _of_report(shown: _Shown, journal: bool, every: Sequence[Compared]) -> Itera
             status=shown.status,
             reason=shown.reason,
             successor=shown.successor,
-            received=shown.received,
-            author=bundle.document.get("author"),
-            address=web_address(bundle.document.get("url")),
             journal=journal,
             verdict=bundle.document["verdict"],
             generator=printable(bundle.document.get("generator") or "An unknown tracegen"),
@@ -191,11 +193,6 @@ def _of_report(shown: _Shown, journal: bool, every: Sequence[Compared]) -> Itera
         summary = f"{page['summary']} {WORDS.get(page['key'], '')}".strip()
         boost = BOOST if page["key"] in WORDS else 1.0
         yield SitePage(path, title, summary, False, searched, partial(tags, page), partial(content, page), boost)
-
-
-def web_address(url: object) -> str:
-    """The address if a browser may follow it: a version of somebody else may name any."""
-    return url if isinstance(url, str) and url.startswith(("http://", "https://")) else ""
 
 
 def _compared_with(every: Sequence[Compared], name: str) -> list[tuple[str, str]]:

@@ -22,31 +22,26 @@ def pictured(link: Element, figure: Mapping[str, Any], folder: Path, root: str, 
     `root` is the address of the bundle, `dark` maps addresses to contents.
     """
     words = {"alt": figure["alt"], "loading": "lazy"}
-    layouts = figure.get("layouts") or {}
+    layouts = figure["layouts"]
     two = {"360", "690"} <= set(layouts)
     drawn = [layouts["360"], layouts["690"]] if two else [figure["path_svg"]]
-    on_ground = [_on_dark(folder / path, dark) for path in drawn]
-    grounds = {"light": [f"{root}/{path}" for path in drawn]}
-    if all(on_ground):
-        grounds["dark"] = [f"{SCHEME}{name}" for name in on_ground]
+    grounds = {
+        "light": [f"{root}/{path}" for path in drawn],
+        "dark": [f"{SCHEME}{_on_dark(folder / path, dark)}" for path in drawn],
+    }
     for ground, (*narrow, wide) in grounds.items():
-        named = f" tracegen-{ground}" if len(grounds) > 1 else ""
         if not two:
-            SubElement(
-                link, "img", {"src": wide} | words | _room(folder / drawn[0]) | ({"class": named[1:]} if named else {})
-            )
+            SubElement(link, "img", {"src": wide} | words | _room(folder / drawn[0]) | {"class": f"tracegen-{ground}"})
             continue
-        picture = SubElement(link, "picture", {"class": f"tracegen-layouts{named}"})
+        picture = SubElement(link, "picture", {"class": f"tracegen-layouts tracegen-{ground}"})
         source = {"media": "(max-width: 600px)", "srcset": narrow[0]} | _size(folder / drawn[0])
         SubElement(picture, "source", source)
         SubElement(picture, "img", {"src": wide} | words | _size(folder / drawn[1]))
 
 
 def _on_dark(drawing: Path, pictures: dict[str, bytes]) -> str:
-    """The address of a drawing on dark ground, which is added to `pictures`; empty if it has older colours."""
+    """The address of a drawing on dark ground, which is added to `pictures`."""
     content = on_dark(drawing.read_text(encoding="utf-8")).encode()
-    if not content:
-        return ""
     name = f"{ASSETS}/{hashlib.sha256(content).hexdigest()[:16]}.svg"
     pictures[name] = content
     return name

@@ -26,9 +26,9 @@ def content(cache: Path) -> str:
 
 def render() -> str:
     """The page's HTML, from the tables' contract and the checks' titles and limits."""
-    from tracegen.contract import tables
+    from tracegen.contract import needs, tables
     from tracegen.measure.checks.verdict import all_checks
-    from tracegen.report.figures import catalogue, needs
+    from tracegen.report.figures import catalogue
 
     forbids = {check.key: (catalogue.figures_of(check.key), catalogue.why(check.key)) for check in all_checks()}
     noted = {check.key: catalogue.noted_in(check.key) for check in all_checks()}

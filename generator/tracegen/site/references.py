@@ -87,7 +87,7 @@ def references(published: Iterable[Published], comparisons: Iterable[Compared] =
 
 
 def resolve(known: References, reference: str) -> Target:
-    """The target of a reference such as `sample@v1/memory#fig-heatmap`. Raises UnknownReferenceError."""
+    """The target of a reference such as `sample@v1/file#fig-heatmap`. Raises UnknownReferenceError."""
     named = address.reference(reference)
     if not named:
         name = re.split("[@/#]", reference.strip(), maxsplit=1)[0]
@@ -106,6 +106,7 @@ def resolve(known: References, reference: str) -> Target:
         pages = [page for page in pages if page["key"] == figure["page"]]
     elif anchor:
         pages = [page for page in pages if shows(published.bundle, page, anchor)]
+        pages.sort(key=lambda page: page["key"] == "timeline")  # it has the operations too: their own page comes first
         if not pages:
             raise UnknownReferenceError(_no_anchor(published, anchor))
     root = f"{SCHEME}{address.EXPERIMENTS}/{published.version.experiment}/{published.version.name}"
@@ -170,7 +171,7 @@ def _no_anchor(published: Published, anchor: str) -> str:
     citation = published.version.citation
     if address.op(anchor):
         return f"{citation} lists no op at {anchor!r}; see its operations page"
-    kinds = ("tensor=", "tensor", "memory"), ("pass=", "operation", "operations"), ("g", "node", "graph")
+    kinds = ("tensor=", "tensor", "file"), ("pass=", "operation", "operations"), ("g", "node", "graph")
     for begin, noun, page in kinds:
         if anchor.startswith(begin) and (begin != "g" or address.node(anchor)):
             return f"{citation} has no {noun} at {anchor!r}; see its {page} page"
@@ -178,11 +179,10 @@ def _no_anchor(published: Published, anchor: str) -> str:
 
 
 def _quotable(published: Published) -> list[str]:
-    """The anchors of figures and tables: of those in the list of figures, and all that its pages are known to have."""
-    listed = (addresses_of(published.bundle) or {"ids": {}})["ids"]
-    on_pages = [name for page in published.bundle.pages for name in listed.get(page["key"], ())]
-    names = [*(_anchor(f) for f in published.bundle.document["figures"]), *on_pages]
-    return list(dict.fromkeys(name for name in names if name.startswith(("fig-", "tab-"))))
+    """The anchors of figures and tables on its pages."""
+    listed = addresses_of(published.bundle)["ids"]
+    names = [name for page in published.bundle.pages for name in listed.get(page["key"], ())]
+    return [name for name in names if name.startswith(("fig-", "tab-"))]
 
 
 def nearest(name: str, names: Sequence[str], noun: str) -> str:
@@ -225,7 +225,7 @@ def resolve_pair(known: References, reference: str) -> tuple[str, str]:
 
 def resolve_difference(known: References, reference: str, name: str) -> tuple[str, str]:
     """The address of a comparison, and its words for `KEY` or `KEY:PART`. Raises UnknownReferenceError."""
-    from tracegen.comparing.findings import WHOLE  # which takes long to import
+    from tracegen.comparing.quoted import WHOLE  # which takes long to import
 
     found, url = _compared(known, reference)
     quoted: Mapping[str, Mapping[str, str]] = found.bundle.document.get("quoted", {}) if found.bundle else {}
@@ -274,5 +274,4 @@ def _published_of(known: References, name: str) -> str:
 
 def _anchor(figure: Mapping[str, str]) -> str:
     """The id that a figure has on its page: `fig-heatmap` for the key `heatmap`."""
-    key = figure["key"]
-    return key if key.startswith("fig-") else f"fig-{key}"
+    return f"fig-{figure['key']}"

@@ -22,7 +22,7 @@ from tracegen.publishing.bundle import Bundle
 from tracegen.storing import store
 
 TENSORS = "data/tables/tensors"
-ANCHOR = "#tab-biggest-tensors"
+PAGE = "appendix/index.html#tab-biggest-tensors"
 # What a reader may look for on a page of a report, by the key of the page; search finds no other words of its body.
 WORDS = {
     "overview": "answer finding verdict speed tokens per second prompt text picture issue Markdown",
@@ -52,16 +52,15 @@ def add_tensors(index: Path, searched: Mapping[str, tuple[str, Bundle]]) -> None
     entries = documents.read_json(index)
     for address, (name, bundle) in searched.items():
         names = tensors(bundle)
-        page = "appendix" if "appendix/index.html" in bundle.document["manifest"] else "memory"
-        entries["docs"] += [document(address, name, names, page)] if names else []
+        entries["docs"] += [document(address, name, names)] if names else []
     index.write_text(json.dumps(entries, separators=(",", ":")), encoding="utf-8")
 
 
-def document(address: str, name: str, names: list[str], page: str = "appendix") -> dict[str, Any]:
-    """The search entry of one version, whose tensors stand on `page`; its text is HTML."""
+def document(address: str, name: str, names: list[str]) -> dict[str, Any]:
+    """The search entry of the tensors of one version; its text is HTML."""
     text = escape(words(names))
     return {
-        "location": f"{address}/{page}/index.html{ANCHOR}",
+        "location": f"{address}/{PAGE}",
         "title": str(escape(f"Tensors · {name}")),
         "boost": BOOST,
         "text": f"<p>{text}</p>",

@@ -6,11 +6,10 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -116,12 +115,12 @@ def run_program(
                     if interrupts.count:
                         break
                     if timeout_s is not None and time.monotonic() - begin > timeout_s:
-                        status = _stop(child)
+                        status = stop(child)
                         return Completed(
                             status, time.monotonic() - begin, timed_out=True, used=Used.so_far().since(used)
                         )
         finally:
-            _stop(child)
+            stop(child)
     if interrupts.count:
         raise KeyboardInterrupt
     return Completed(status, time.monotonic() - begin, used=Used.so_far().since(used))
@@ -261,39 +260,15 @@ def _copy(source: IO[bytes], path: Path, shown: TextIO, lost: list[OSError]) -> 
                 shown.flush()
 
 
-@contextmanager
-def started(command: Sequence[str], stdin_bytes: bytes) -> Iterator[subprocess.Popen[bytes]]:
-    """A program that runs during the block: it reads `stdin_bytes` and writes into a pipe. It is stopped at the end.
+def asked(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    """A program that reads and writes through pipes, and ends when this process is killed; `stop` ends it before.
 
-    SIGINT, which stops it, is blocked until it unblocks that: Python would print an error while it begins. Raises
-    EnvironmentFailure when the program cannot be started.
+    Ctrl-C does not reach it. SIGINT, which stops it, is blocked until it unblocks that: Python would print an error
+    while it begins. Raises EnvironmentFailure when it cannot be started.
     """
-    with tempfile.TemporaryFile() as stdin:
-        stdin.write(stdin_bytes)
-        stdin.seek(0)
-        block = partial(signal.pthread_sigmask, signal.SIG_BLOCK, {signal.SIGINT})
-        child = _launched(command, stdin=stdin, stdout=subprocess.PIPE, start_new_session=True, preexec_fn=block)
-    try:
-        yield child
-    finally:
-        _stop(child)
-        if child.stdout:
-            child.stdout.close()
-
-
-@contextmanager
-def asked(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A program that runs during the block, reads and writes through pipes, and ends when this process is killed.
-
-    Ctrl-C does not reach it, and it is killed at the end. Raises EnvironmentFailure when it cannot be started.
-    """
-    pipe, before = subprocess.PIPE, ending_with_this_thread(None)
-    child = _launched(command, stdin=pipe, stdout=pipe, start_new_session=True, preexec_fn=before)
-    with child:
-        try:
-            yield child
-        finally:
-            child.kill()
+    pipe, block = subprocess.PIPE, partial(signal.pthread_sigmask, signal.SIG_BLOCK, {signal.SIGINT})
+    before = ending_with_this_thread(block)
+    return _launched(command, stdin=pipe, stdout=pipe, start_new_session=True, preexec_fn=before)
 
 
 def output_of(command: Sequence[str], timeout_s: float = 30.0) -> str | None:
@@ -305,7 +280,7 @@ def output_of(command: Sequence[str], timeout_s: float = 30.0) -> str | None:
     return ended.stdout.strip()
 
 
-def _stop(child: subprocess.Popen[bytes]) -> int:
+def stop(child: subprocess.Popen[bytes]) -> int:
     """Stop the program and all processes of its group (SIGINT, then SIGKILL); return its exit status."""
     for number, patience in ((signal.SIGINT, 5.0), (signal.SIGKILL, 5.0)):
         if child.poll() is not None:

@@ -41,15 +41,13 @@ def kept(
     compute: Callable[[], dict[str, Any] | None],
     *,
     is_whole: Callable[[dict[str, Any]], bool] = lambda result: True,
-    anew: bool = False,
 ) -> dict[str, Any] | None:
     """What the file keeps of the same `state`, which JSON can hold, else the result of `compute()`, kept from then on.
 
-    `is_whole`: whether a kept result is one that can be, and was not damaged. A result of None is not kept. `anew`:
-    compute in any case.
+    `is_whole`: whether a kept result is one that can be, and was not damaged. A result of None is not kept.
     """
     with contextlib.suppress(OSError, StoreError, KeyError, TypeError):
-        document = {} if anew else documents.read_json(path, nan=True)
+        document = documents.read_json(path, nan=True)
         kept_result = document["result"]
         if document["state"] == state and isinstance(kept_result, dict) and is_whole(kept_result):
             return kept_result

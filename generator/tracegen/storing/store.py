@@ -167,7 +167,7 @@ def manifest_of(folder: Path, leave_out: tuple[str, ...]) -> dict[str, dict[str,
 def published_file(folder: Path, name: str, manifest: Mapping[str, Mapping[str, object]]) -> Path:
     """The path of a file of a published bundle. Raises StoreError when it is missing, or not as the manifest has it."""
     path = folder / name
-    if not path.is_file() or sha256_of(path) != manifest[name]["sha256"]:
+    if name not in manifest or not path.is_file() or sha256_of(path) != manifest[name]["sha256"]:
         raise StoreError(f"{path}: is missing or has changed since it was published; restore it from a copy")
     return path
 
@@ -254,6 +254,31 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
         except (pa.ArrowException, OSError, UnicodeDecodeError, KeyError, TableError) as error:
             raise StoreError(f"{path}: cannot be read ({error}); `tracegen read` makes the tables anew") from error
     return tables
+
+
+class StoredTables(Mapping[str, "pd.DataFrame"]):
+    """The tables in a folder by name, each read when it is asked for: see `read_tables`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read nothing yet."""
+        self._folder = folder
+        self._read: dict[str, pd.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        """The table. Raises StoreError when it is missing or broken, and KeyError for a name that no table has."""
+        if name not in self._read:
+            self._read |= read_tables(self._folder, (name,))
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of all tables."""
+        from tracegen.contract.tables import BY_NAME
+
+        return iter(BY_NAME)
+
+    def __len__(self) -> int:
+        """How many tables there are."""
+        return len(list(self))
 
 
 def _owned(column: pd.Series[Any]) -> Any:

@@ -170,17 +170,14 @@ function copied(text, status, field) {
   navigator.clipboard.writeText(text).then(function() { status.textContent = "Copied."; }, failed);
 }
 
-/* The menu of lines for an issue: its links copy the lines that their files hold. */
+/* The link to the lines for an issue copies them. */
 starts.push(function() {
-  var menu = document.querySelector("[data-tg=issue]");
-  if (!menu) { return; }
-  menu.addEventListener("click", function(event) {
-    var link = event.target.closest("a"), fields = Array.from(menu.querySelectorAll("textarea"));
-    if (!link) { return; }
+  var part = document.querySelector("[data-tg=issue]");
+  if (!part) { return; }
+  part.querySelector("a").addEventListener("click", function(event) {
+    var field = part.querySelector("textarea");
     event.preventDefault();
-    fields.forEach(function(field) { field.hidden = true; });
-    fields = fields.filter(function(field) { return field.dataset.part === link.dataset.part; });
-    copied(fields[0].value, menu.querySelector("[data-tg=copied]"), fields[0]);
+    copied(field.value, part.querySelector("[data-tg=copied]"), field);
   });
 });
 

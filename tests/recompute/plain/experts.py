@@ -8,15 +8,15 @@ from tests.recompute.plain.rows import Row, Rows
 Chosen = dict[int, list[list[Row]]]
 
 
-def choices(rows: Rows) -> Chosen:
-    """The choices of each layer: one list per token row of the generate passes, in order of pass and row.
+def choices(rows: Rows, kind: str = "generate") -> Chosen:
+    """The choices of each layer: one list per token row of the passes of a kind, in order of pass and row.
 
-    The token row that holds a generated token chooses its experts. Prompt and warm-up are left out.
+    The token row that holds a generated token chooses its experts.
     """
-    generate = {one["pass_id"] for one in rows.of_kind("generate")}
+    passes = {one["pass_id"] for one in rows.of_kind(kind)}
     found: dict[int, dict[tuple[int, int], list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows["routing"]:
-        if row["pass_id"] in generate:
+        if row["pass_id"] in passes:
             found[row["layer"]][row["pass_id"], row["row"]].append(row)
     return {
         layer: [sorted(of[key], key=lambda row: row["rank"]) for key in sorted(of)]
@@ -182,20 +182,10 @@ def token_of(rows: Rows) -> dict[tuple[int, int], int]:
     return {key: k for k, key in enumerate(keys)}
 
 
-def prompt_choices(rows: Rows) -> Chosen:
-    """The choices of each layer by token rows of passes of the prompt, as `choices` of those of generate passes."""
-    prompt = {one["pass_id"] for one in rows.of_kind("prompt")}
-    found: dict[int, dict[tuple[int, int], list[Row]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows["routing"]:
-        if row["pass_id"] in prompt:
-            found[row["layer"]][row["pass_id"], row["row"]].append(row)
-    return {layer: [of[key] for key in sorted(of)] for layer, of in sorted(found.items())}
-
-
 def balance(rows: Rows) -> list[Row]:
     """How evenly the choices of each layer fall on its experts, by phase: what needs no simulation."""
     table = []
-    for phase, layers_of in (("generate", choices(rows)), ("prompt", prompt_choices(rows))):
+    for phase, layers_of in ((kind, choices(rows, kind)) for kind in ("generate", "prompt")):
         for layer, tokens in layers_of.items():
             size = n_experts(rows, layer)
             chosen = [row["expert"] for token in tokens for row in token]
@@ -241,21 +231,6 @@ def sticky(rows: Rows) -> list[Row]:
     return table
 
 
-def phases(rows: Rows) -> list[Row]:
-    """How far apart the shares of choices of prompt and generation lie, layer by layer."""
-    table = []
-    for layer, tokens in choices(rows).items():
-        prompt = prompt_choices(rows).get(layer, [])
-        if not prompt:
-            continue
-        one, other = ([row["expert"] for token in of for row in token] for of in (prompt, tokens))
-        apart = sum(abs(one.count(e) / len(one) - other.count(e) / len(other)) for e in range(n_experts(rows, layer)))
-        table.append(
-            {"layer": layer, "n_layers": 1, "n_prompt": len(prompt), "n_generate": len(tokens), "distance": apart / 2}
-        )
-    return table
-
-
 def at_random(of: list[Row], size: int) -> float:
     """How many of `size` experts as many rows would use on average that each choose as many at random."""
     n = len({(row["pass_id"], row["row"]) for row in of})
@@ -287,72 +262,3 @@ def used(rows: Rows) -> list[Row]:
                     }
                 )
     return table
-
-
-def segments(rows: Rows) -> list[Row]:
-    """SRP and SCH of segments of 4, 16, 64 and 256 token rows; every layer has the same experts and rows."""
-    layers = choices(rows)
-    by_sequence: dict[int, list[list[list[int]]]] = defaultdict(list)  # sequence: token rows of layers of experts
-    for tokens in zip(*layers.values(), strict=True):
-        sequence = tokens[0][0]["sequence"]
-        by_sequence[-1 if sequence is None else sequence].append(
-            [sorted(row["expert"] for row in token) for token in tokens]
-        )
-    of = [by_sequence[sequence] for sequence in sorted(by_sequence)]
-    k = len(of[0][0][0]) if of else 0
-    if not of or k == n_experts(rows, next(iter(layers))):
-        return []
-    table = []
-    for m in (4, 16, 64, 256):
-        n = sum(max(0, len(tokens) - m + 1) for tokens in of)
-        if n:
-            srp, taken = best_segment_routing(of, m)
-            table.append(
-                {"length": m, "n_rows": sum(map(len, of)), "n_segments": n, "n_layers": len(layers), "srp": srp}
-                | {"srp_size": taken / k}
-                | {f"sch_{size}": _mean_cache(of, m, size * k) for size in (1, 2)}
-            )
-    return table
-
-
-def _mean_cache(of: list[list[list[list[int]]]], m: int, size: int) -> float:
-    n_layers = len(of[0][0])
-    each = [segment_cache([[row[at] for row in tokens] for tokens in of], m, size) for at in range(n_layers)]
-    return sum(each) / n_layers
-
-
-def best_segment_routing(of: list[list[list[list[int]]]], m: int) -> tuple[float, float]:
-    """SRP, and how many experts of a layer its router takes: sequences of token rows of layers of experts."""
-    counted, n_segments = [], 0
-    for tokens in of:
-        for start in range(len(tokens) - m + 1):
-            for layer in range(len(tokens[0])):
-                n_segments += 1
-                several = [expert for row in tokens[start : start + m] for expert in row[layer]]
-                counted += [several.count(expert) for expert in set(several)]
-    best = (0.0, 0.0)
-    for least in range(1, m + 1):
-        taken = [c for c in counted if c >= least]
-        precise, found = sum(taken) / (m * len(taken)) if taken else 0.0, sum(taken) / sum(counted)
-        f1 = 2 * precise * found / (precise + found) if taken else 0.0
-        if f1 > best[0] + 1e-12:
-            best = (f1, len(taken) / n_segments)
-    return best
-
-
-def segment_cache(of: list[list[list[int]]], m: int, size: int) -> float:
-    """SCH of a layer: sequences of token rows of experts, in one cache of so many experts that knows m rows."""
-    cached: dict[int, int] = {}  # expert: when it was used last
-    hits = clock = 0
-    for tokens in of:
-        for at, row in enumerate(tokens):
-            ahead = [expert for one in tokens[at : at + m] for expert in one]
-            missing = [expert for expert in row if expert not in cached]
-            hits += len(row) - len(missing) + min(len(missing), size - len(cached))
-            for expert in row:
-                if expert not in cached and len(cached) >= size:
-                    del cached[min(cached, key=lambda one: (ahead.count(one), cached[one]))]
-                clock += 1
-                cached[expert] = clock
-                ahead.remove(expert)
-    return hits / sum(len(row) for tokens in of for row in tokens)

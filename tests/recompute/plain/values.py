@@ -1,25 +1,58 @@
 """The named values that figures publish beside the key figures of a run."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import fmean, median
 
 from tests.recompute.plain import access, experts, reuse, times
-from tests.recompute.plain.rows import Rows
+from tests.recompute.plain.rows import Row, Rows, duration
 from tests.recompute.plain.touched import Access
 
 Values = dict[str, float]
 
 
-def of_mapping(generate: Sequence[Mapping[str, int]]) -> Values:
-    """The median of the bytes that a generate pass touched in the mapping; `generate`: bytes by kind of memory."""
-    return {"mapped_bytes_per_token": median(n["disk"] for n in generate)}
+def of_passes(rows: Rows) -> dict[str, float | None]:
+    """Times of loading and of what precedes the first token, and what passes read; None where a pass does not say."""
+    load, first = (
+        [row for row in rows["passes"] if row["kind"] in kinds] for kinds in (["load"], ["load", "warmup", "prompt"])
+    )
+    one, prompt, generate = len(load) == 1, rows.of_kind("prompt"), rows.of_kind("generate")
+    return {
+        "n_prompt_passes": len(prompt),
+        "n_generate_passes": len(generate),
+        "load_ns": duration(load[0]) if one else None,
+        "ttft_ns": sum(map(duration, first)) if one and prompt else None,
+        "disk_read_bytes_load": load[0]["read_bytes"] if one else None,
+        "disk_read_bytes": _sum(rows.measured, "read_bytes"),
+        "disk_read_bytes_prompt": _sum(prompt, "read_bytes"),
+        "disk_read_bytes_generate": _sum(generate, "read_bytes"),
+        "major_page_faults": _sum(rows.measured, "major_faults"),
+        "disk_wait_ns_per_token": _fault_ns(rows, generate),
+    }
+
+
+def _sum(passes: Sequence[Row], column: str) -> int | None:
+    values = [row[column] for row in passes]
+    return None if not values or None in values else sum(values)
+
+
+def _fault_ns(rows: Rows, passes: Sequence[Row]) -> float | None:
+    """The mean over passes of the time of page faults of operations, in the mean over threads."""
+    spans = [span for row in passes for node in rows.ops[row["pass_id"]] for span in _spans(rows, row, node)]
+    if not spans or any(span["fault_ns"] is None for span in spans):
+        return None
+    threads = len({span["thread"] for span in spans})
+    return sum(span["fault_ns"] for span in spans) / threads / len(passes)
+
+
+def _spans(rows: Rows, one: Row, op: Row) -> list[Row]:
+    return rows.spans[one["pass_id"], op["node"]]
 
 
 def of_components(rows: Rows) -> Values:
     """The time per token row of each component, and of what lies in no operation, for each phase, ns."""
     return {
-        f"{row['phase']}_ns_per_token_{row['component'].replace(' ', '_')}": row["ns_per_token"]
+        f"component_ns_per_token_{row['phase']}_{row['component'].replace(' ', '_')}": row["ns_per_token"]
         for row in times.by(rows, "component")
     }
 
@@ -31,8 +64,8 @@ def of_layers(rows: Rows) -> Values:
     for row in times.by_layer(rows):
         if row["layer"] is not None:
             sums[row["layer"]] += row["ns_per_token"]
-    named = {f"{phase}_ns_per_token_layer_{layer}": ns for layer, ns in sums.items()}
-    return named | {f"{phase}_ns_per_token_layer_mean": fmean(sums.values())}
+    named = {f"layer_ns_per_token_{phase}_{layer}": ns for layer, ns in sums.items()}
+    return named | {f"layer_ns_per_token_{phase}_mean": fmean(sums.values())}
 
 
 def of_tokens(rows: Rows) -> Values:
@@ -54,8 +87,8 @@ def of_experts(rows: Rows) -> Values:
     if not rows["routing"]:
         return {}
     first = [row for row in experts.ranked(rows) if row["place"] == 1]
-    named = {f"most_chosen_expert_layer_{row['layer']}": row["expert"] for row in first}
-    return named | {f"most_chosen_expert_share_layer_{row['layer']}": row["share"] for row in first}
+    named = {f"most_chosen_expert_generate_{row['layer']}": row["expert"] for row in first}
+    return named | {f"most_chosen_share_generate_{row['layer']}": row["share"] for row in first}
 
 
 def of_caches(rows: Rows, measured: Sequence[Access]) -> Values:

@@ -10,12 +10,10 @@ VERBS: Mapping[str, str] = {
     "init": "Begin a project: site settings, a journal, an experiment, and a workflow that publishes the site.",
     "run": "Run an experiment under the tracer, check what was recorded, and store the run.",
     "exec": "Run any program that uses llama.cpp (server, bench, your own) under the tracer, and store the run.",
-    "show": "Print what a run did: passes, speed, bytes per token, time by op kind, buffers, verdict.",
-    "analyse": "Answer the questions of the pages: what was touched, in which order, what a cache would serve, and "
-    "more.",
+    "show": "Print what a run did: passes, speed, bytes per token, time by op kind, buffers, verdict; or what it "
+    "answers to a question of the pages.",
     "compare": "Say what differs between two sets of runs, by how much, and how sure that is.",
     "import": "Make a run of a trace that another tool recorded, and say what it lacks.",
-    "import-version": "Keep a version that somebody else published, from its archive, beside one's own.",
     "export": "Write a run or version in the format of another tool: Perfetto, Parquet, CSV, JSON, DOT, one HTML file.",
     "publish": "Freeze a run as a version that can be cited, and print what becomes public.",
     "build": "Build the site from the journal, the published versions and the newest drafts.",
@@ -28,7 +26,6 @@ VERBS: Mapping[str, str] = {
     "model": "Write a model: a trained one from the package index, or one with random weights.",
     "tensors": "List the tensors of a GGUF file: absolute offsets, sizes, shapes, types, layers, components.",
     "reorder": "Write a GGUF file with its tensors in another order, to test what a simulation says of that order.",
-    "device": "Measure what the storage under a file can read: direct reads of several sizes and queue depths.",
     "llama-cpp": "Build the pinned llama.cpp with the hooks, or hook and build a source tree of your own.",
     "completion": "Print a script that lets a shell complete the commands, options and runs of tracegen.",
 }

@@ -38,41 +38,34 @@ def command(
     first: str, others: tuple[str, ...], as_json: bool, markdown: bool, margin: float, fail_on: tuple[str, ...]
 ) -> int:
     """Compare A with each B; print what differs and write a page of each comparison."""
-    from tracegen.comparing import field_tables, rules
+    from tracegen.comparing import rules
     from tracegen.comparing.comparison import compare
-    from tracegen.comparing.fields import effects_and_fields
+    from tracegen.comparing.effects import effects
     from tracegen.comparing.matrix_page import render_matrix
     from tracegen.comparing.sides import side_of
 
     asked = [rules.parsed(text) for text in fail_on]
     if math.isnan(margin):  # a range of floats holds it
         raise SettingsError("--margin: nan is no change in per cent")
-    fields = None
     if others:
         sides = [side_of(text) for text in (first, *others)]
         comparisons = [compare(sides[0], side, margin=margin / 100) for side in sides[1:]]
     else:
         sides = _cells(first)
-        found = effects_and_fields(sides, margin / 100)
-        changed, fields = found
-        comparisons = [effect.comparison for effect in changed]
-        fields = fields if fields and fields.named else None
+        found = effects(sides, margin / 100)
+        comparisons = [effect.comparison for effect in found]
     if asked and not comparisons:
-        raise SettingsError(f"--fail-on: {first} compares its prompts by field; name two cells: {first}:prompt=NAME")
+        raise SettingsError(
+            f"--fail-on: no two cells of {first} differ in one factor alone; name two: {first}:FACTOR=VALUE"
+        )
     broken = [line for c in comparisons for rule in asked if (line := rules.broken(rule, c))]
     if as_json:
-        document = [rules.as_json(c) for c in comparisons]
-        document += [field_tables.as_json(fields)] if fields else []
-        print(json.dumps(document, indent=1, allow_nan=False))
+        print(json.dumps([rules.as_json(c) for c in comparisons], indent=1, allow_nan=False))
     elif markdown:
         from tracegen.comparing.markdown import markdown_of
 
         print("\n".join(markdown_of(c) for c in comparisons))
-        if fields:
-            print(field_tables.markdown_of(fields))
     else:
-        for line in field_tables.findings(fields) if fields else ():
-            print(visible(line))
         for comparison in comparisons:
             _print(comparison, in_full=len(comparisons) <= MOST_IN_FULL)
         if others:

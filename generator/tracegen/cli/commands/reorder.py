@@ -85,9 +85,9 @@ class _Touched:
     def __init__(self, named: str, model: Path, tensors: pd.DataFrame) -> None:
         """Load the run. Raises SettingsError when it is no run of this model, or a check of what it touched failed."""
         from tracegen.analysis import file_order
+        from tracegen.contract.needs import BYTES as TOUCHED_BYTES
         from tracegen.reading.notebook.loaded import load
         from tracegen.report.figures.context import Context
-        from tracegen.report.figures.needs import BYTES as TOUCHED_BYTES
 
         loaded = load(named)
         self._named, self._tensors = named, tensors

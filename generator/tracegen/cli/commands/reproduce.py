@@ -82,7 +82,6 @@ def command(
     store.write_text(place / "certificate.md", text)
     outcome = {"content": content, **reproduced.as_json(citation, found, left_out), "settings_left_out": dropped}
     store.write_text(place / "certificate.json", json.dumps(outcome, indent=1, ensure_ascii=False) + "\n")
-    store.write_text(place / "codecheck.yml", reproduced.codecheck(citation, runs[-1].created, found))
     print(json.dumps(outcome, indent=1, ensure_ascii=False) if as_json else _report(found, place))
     if failed := reproduced.failed(found):
         raise CheckError(f"{citation}: {len(failed)} of {len(found)} measures came out otherwise")
@@ -96,7 +95,7 @@ def _unpacked(archive: Path) -> tuple[Path, str]:
 
     Runs of another archive with a version of the same name and number are others.
     """
-    from tracegen.publishing.received import unpacked
+    from tracegen.publishing.archives import unpacked
 
     with unpacked(archive, FOLDER) as got:
         version, own = got.published.version, f"-{got.sha256[:12]}"

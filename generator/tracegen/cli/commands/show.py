@@ -1,14 +1,14 @@
-"""`tracegen show`: prints the key figures of a run, or its ops, buffers, tables or checks."""
+"""`tracegen show`: prints the key figures of a run, the answer to a question, or its ops, buffers, tables or checks."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 from tracegen.cli.arguments import WHOLE, Converted, Verb, run_names
 from tracegen.contract.errors import SettingsError
@@ -17,18 +17,9 @@ from tracegen.contract.text import visible
 if TYPE_CHECKING:
     from tracegen.analysis.accesses import Tables
     from tracegen.contract.model import Run
+    from tracegen.report.figures.context import Context
 
-ISSUE = ("hot", "cache", "load", "ops", "disk")
 LIMIT = 50
-
-
-class _Part(click.Choice[str]):
-    """A part of the lines for an issue."""
-
-    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """The message that also says how to write a run beside the option, as its value may be left out."""
-        known = ", ".join(self.choices)
-        return f"{value!r} is none of its parts: {known}; a RUN stands before it: tracegen show RUN --issue"
 
 
 def _at_least_one(text: str) -> int:
@@ -37,10 +28,23 @@ def _at_least_one(text: str) -> int:
     return int(text)
 
 
+def _question_keys(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from tracegen.cli.answers import ALL, by_key
+
+    return [CompletionItem(key) for key in (ALL, *by_key()) if key.startswith(incomplete)]
+
+
 @click.command(
-    "show", cls=Verb, exclusive=(("stats", "verify", "ops", "buffers", "issue", "summary"), ("as_json", "issue"))
+    "show",
+    cls=Verb,
+    exclusive=(
+        ("stats", "verify", "ops", "buffers", "issue", "summary"),
+        ("as_json", "issue"),
+        ("as_csv", "as_json"),
+    ),
 )
 @click.argument("run", metavar="RUN", shell_complete=run_names)
+@click.argument("question", metavar="[QUESTION]", required=False, shell_complete=_question_keys)
 @click.option("--summary", is_flag=True)
 @click.option("--stats", is_flag=True)
 @click.option("--verify", is_flag=True)
@@ -53,10 +57,12 @@ def _at_least_one(text: str) -> int:
     help=f"With --ops: print at most N rows (default {LIMIT}).",
 )
 @click.option("--pass", "pass_id", type=WHOLE, metavar="K")
-@click.option("--issue", type=_Part(ISSUE), is_flag=False, flag_value=ISSUE[0], metavar="[PART]")
+@click.option("--issue", is_flag=True)
+@click.option("--csv", "as_csv", is_flag=True)
 @click.option("--json", "as_json", is_flag=True)
 def command(
     run: str,
+    question: str | None,
     summary: bool,
     stats: bool,
     verify: bool,
@@ -64,18 +70,28 @@ def command(
     buffers: bool,
     limit: int | None,
     pass_id: int | None,
-    issue: str | None,
+    issue: bool,
+    as_csv: bool,
     as_json: bool,
 ) -> int:
-    """Print the part of the run that the options choose."""
+    """Print the answer to a question, or the part of the run that the options choose."""
     for option, value in (("--limit", limit), ("--pass", pass_id)):
         if value is not None and not ops:
             raise SettingsError(f"{option}: is allowed only with --ops; add it")
-    if issue is not None:
-        return _print_issue(run, issue)
-    chosen = {"stats": stats, "verify": verify, "ops": ops, "buffers": buffers}
-    part = next((name for name, wanted in chosen.items() if wanted), "summary")
-    shown = _read_foreign(Path(run)) if _is_foreign(Path(run)) else _stored(run)
+    if as_csv and question is None:
+        raise SettingsError("--csv: prints the data of one answer; name its QUESTION (show RUN all lists them)")
+    parts = {"stats": stats, "verify": verify, "ops": ops, "buffers": buffers, "issue": issue, "summary": summary}
+    part = next((name for name, wanted in parts.items() if wanted), "")
+    if question is not None:
+        if part:
+            raise SettingsError(f"--{part}: is not allowed with a QUESTION")
+        from tracegen.cli.answers import print_answers
+
+        print_answers(lambda: _context(run), question, as_csv=as_csv, as_json=as_json)
+        return 0
+    if issue:
+        return _print_issue(run)
+    shown = _shown(run)
     if part == "verify":
         return _verify(shown, as_json)
     _print_part(shown, part, pass_id, limit or LIMIT, as_json)
@@ -84,14 +100,10 @@ def command(
 
 @dataclass(frozen=True)
 class _Shown:
-    """What is shown: a run, how its tables (all, or those named) and its key figures are had, and its folder.
-
-    `folder`: None for a foreign trace, which has no hashes to verify.
-    """
+    """What is shown: a run with its tables, and its folder; None for a foreign trace, which has no hashes to verify."""
 
     run: Run
-    tables: Callable[[tuple[str, ...] | None], Tables]
-    figures: Callable[[], dict[str, Any]]
+    tables: Tables
     folder: Path | None = None
 
 
@@ -109,57 +121,70 @@ def _is_foreign(path: Path) -> bool:
     return path.is_file() or (path.is_dir() and not any((path / name).exists() for name in ("run.json", "runs")))
 
 
-def _stored(named: str) -> _Shown:
+def _shown(named: str) -> _Shown:
     from tracegen.reading.folders import run_folder
-    from tracegen.reading.shown.figures import figures_of_stored
     from tracegen.storing import store
 
+    if _is_foreign(Path(named)):
+        return _read_foreign(Path(named))
     folder = run_folder(named)
-    run = store.read_run(folder)
-    return _Shown(
-        run, lambda names: store.read_tables(folder / "tables", names), lambda: figures_of_stored(folder, run), folder
-    )
+    return _Shown(store.read_run(folder), store.StoredTables(folder / "tables"), folder)
 
 
 def _read_foreign(path: Path) -> _Shown:
     """A foreign trace, read without importing it; what of it is left out is said."""
     from tracegen.measure.runs import importing
     from tracegen.measure.runs.import_source import found_in
-    from tracegen.reading.shown.figures import key_figures
     from tracegen.storing.progress import Progress
 
     run, tables = importing.as_run(found_in([path], None, None, None), Progress())
     for line in run.facts["imported"]["left_out"]:
         print(f"left out: {visible(line)}", file=sys.stderr)
-    return _Shown(run, lambda names: tables, lambda: key_figures(run, tables))
+    return _Shown(run, tables)
+
+
+def _context(named: str) -> Context:
+    """What a run, a version or a foreign trace answers questions with."""
+    from tracegen.reading.folders import version_folder
+    from tracegen.reading.notebook.loaded import load_version
+    from tracegen.report.figures.context import Context
+
+    if folder := version_folder(named):
+        version = load_version(folder)
+        return Context(version.measured, version.tables)
+    shown = _shown(named)
+    return Context(shown.run, shown.tables)
 
 
 def _print_part(shown: _Shown, part: str, pass_id: int | None, limit: int, as_json: bool) -> None:
     from tracegen.reading.shown import printing
+    from tracegen.reading.shown.figures import figures_of_stored, key_figures
     from tracegen.reading.shown.words import in_words
 
     match part:
         case "stats":
-            printing.print_stats(shown.run, shown.tables(None), as_json)
+            printing.print_stats(shown.run, shown.tables, as_json)
         case "buffers":
-            printing.print_buffers(shown.tables(("buffers",)), as_json)
+            printing.print_buffers(shown.tables, as_json)
         case "ops":
-            printing.print_ops(shown.tables(None), pass_id, limit, as_json)
+            printing.print_ops(shown.tables, pass_id, limit, as_json)
         case _:
-            figures = shown.figures()
+            figures = (
+                figures_of_stored(shown.folder, shown.run) if shown.folder else key_figures(shown.run, shown.tables)
+            )
             printing.print_pairs(in_words(figures), figures, as_json)
 
 
-def _print_issue(named: str, part: str) -> int:
-    """Print a part of a run or version as Markdown."""
+def _print_issue(named: str) -> int:
+    """Print what a run or version has found, as Markdown."""
     from tracegen.contract.text import printable
     from tracegen.reading.folders import run_folder, version_folder
-    from tracegen.reading.shown import pasted
+    from tracegen.reading.shown import issue
 
     folder = version_folder(named)
     if folder is None and _is_foreign(Path(named)):
         raise SettingsError(f"{named}: is no run; `tracegen import {named}` makes one, which --issue can show")
-    text = pasted.of_run(run_folder(named), part) if folder is None else pasted.of_version(folder, part)
+    text = issue.of_run(run_folder(named)) if folder is None else issue.of_version(folder)
     print(printable(text), end="")
     return 0
 

@@ -103,8 +103,8 @@ def measure_device(path: Path, seconds: float, progress: Progress) -> Device:
     """Measure within `seconds` what can be read from the device under a file.
 
     Each measurement gets an equal share of the time that is left. Only reads that began in time may end later. Raises
-    SettingsError when the file is missing, no regular file, not readable, too small, or has holes; EnvironmentFailure
-    when direct reads are refused, come from memory, or fail.
+    SettingsError when the file is too small or has holes; EnvironmentFailure when it cannot be read, or direct reads
+    are refused, come from memory, or fail.
     """
     fd = open_direct(path)
     try:

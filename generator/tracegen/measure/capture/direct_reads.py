@@ -3,7 +3,6 @@
 import errno
 import mmap
 import os
-import stat
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tracegen.contract.errors import EnvironmentFailure, SettingsError, os_errors
+from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.measure.capture.storage import storage_of
 
 
@@ -95,19 +94,13 @@ HOLES_SHARE = 0.01  # of a file that may be holes: reads of them cost nothing
 
 
 def open_direct(path: Path) -> int:
-    """Open a regular file for direct reads. Raises SettingsError, or EnvironmentFailure when O_DIRECT is refused."""
-    with os_errors(f"{path}: cannot be read", SettingsError, "name another file"):
-        mode = path.stat().st_mode  # before it is opened: a pipe would wait for its writer
-    if stat.S_ISDIR(mode):
-        raise SettingsError(f"{path}: is a folder; name a file of some MiB in it")
-    if not stat.S_ISREG(mode):
-        raise SettingsError(f"{path}: is no regular file; name a file of some MiB on the device")
+    """Open a file for direct reads. Raises EnvironmentFailure when it cannot be read, or O_DIRECT is refused."""
     try:
-        return os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_NONBLOCK | os.O_CLOEXEC)
+        return os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     except OSError as error:
         if error.errno == errno.EINVAL:
             raise _refused(path) from error
-        raise SettingsError(f"{path}: cannot be read: {error.strerror or error}; name another file") from error
+        raise EnvironmentFailure(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def _refused(path: Path) -> EnvironmentFailure:
@@ -125,12 +118,11 @@ def measurable_size(fd: int, path: Path) -> int:
     """The size of a file in bytes. Raises SettingsError when it is too small or has holes."""
     size = os.fstat(fd).st_size
     if size < LEAST_BLOCK:
-        what = f"has {size} bytes" if size else "is empty"
-        raise SettingsError(f"{path}: {what}; name a file of some MiB (at least {LEAST_BLOCK} bytes)")
+        raise SettingsError(f"{path}: has {size} bytes, fewer than the {LEAST_BLOCK} of the smallest read")
     if _hole_bytes(fd, size) > HOLES_SHARE * size:
         raise SettingsError(
             f"{path}: more than {HOLES_SHARE:.0%} of it was never written (holes), and reads of holes do not reach the "
-            "device; name a file that was written whole"
+            "device"
         )
     return size
 

@@ -27,21 +27,20 @@ ROOM = 3  # times the array must be free in memory, so that measuring drives not
 TAKES = 5  # that count
 MOST_TAKES = 30
 UNDISTURBED = 0.97  # of its time, that a thread has a processor
-SCHEMA = 2  # 1: rates of a busy machine were remembered too
 
 
-def memory_rate(path: Path | None = None, *, anew: bool = False) -> dict[str, Any] | None:
+def memory_rate(path: Path | None = None) -> dict[str, Any] | None:
     """The remembered rate of this host, or a new measurement: `{"threads": […], "bytes_per_second": […]}`.
 
     None where too little memory is free to measure, or the processors are busy. `path` is the file that remembers; by
-    default in the cache folder. `anew` measures in any case.
+    default in the cache folder.
     """
     path = cache_folder() / "memory-rate.json" if path is None else path
     n_bytes = max(ARRAY_BYTES, CACHES * (last_level_cache_bytes() or 0))
-    host: dict[str, Any] = {"id": machine_id(), "cores": len(os.sched_getaffinity(0)), "schema": SCHEMA}
+    host: dict[str, Any] = {"id": machine_id(), "cores": len(os.sched_getaffinity(0))}
     if n_bytes != ARRAY_BYTES:
         host["array_bytes"] = n_bytes
-    return kept(path, host, lambda: measure(n_bytes), is_whole=_is_whole, anew=anew)
+    return kept(path, host, lambda: measure(n_bytes), is_whole=_is_whole)
 
 
 def _is_whole(rate: dict[str, Any]) -> bool:

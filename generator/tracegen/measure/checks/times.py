@@ -67,8 +67,6 @@ def cost(e: Evidence) -> Check:
     detail += _of_begin(e.trace.get("begin_cost_ns", math.nan))
     if len(e.tables["faults"]):
         detail += f"; {FAULT_NS / 1e3:.0f} \u00b5s for each recorded page fault, the most that one costs"
-    if not e.trace["hooks_inside"]:
-        detail += "; this includes what was recorded between passes, which these hooks could not tell apart"
     return check(Key.TRACING_COST, state, finding, limit, detail)
 
 

@@ -59,7 +59,7 @@ def all_checks() -> tuple[Check, ...]:
         "clock",
     )
     trace: dict[str, Any] = {**dict.fromkeys(counts, 0), **dict.fromkeys(unknown)}
-    trace |= {"hook_ns": {}, "copy_ns": {}, "hooks_inside": True, "run_id": "", "ended": False}
+    trace |= {"hook_ns": {}, "copy_ns": {}, "run_id": "", "ended": False}
     trace |= {"faults_recorded": True, "requests_recorded": True}
     trace |= dict.fromkeys(("event_cost_ns", "clock_read_ns"), float("nan"))
     return checks_of(Evidence(empty(), trace, {}))

@@ -1,11 +1,11 @@
 """Which stored runs belong to a matrix, also after it grew by rounds or by values of a factor.
 
 A stored matrix is the same if each of its runs is one of a cell that there still is, with the same settings and the
-same seed. A run that was stored before matrices could grow says only which matrix it belongs to, by a hash of all.
+same seed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tracegen.contract.errors import StoreError
@@ -34,7 +34,7 @@ def stored_matrix(matrix: Matrix, runs: Sequence[Run], *, anew: bool = False) ->
             named.setdefault(str(run.facts["slot"]["matrix"]), []).append(run)
     newest_first = sorted(named, key=lambda name: named[name][-1].number, reverse=True)
     for name in newest_first if not anew else ():
-        drawn = _drawn(matrix, name, [run.facts["slot"] for run in named[name]])
+        drawn = _drawn(matrix, [run.facts["slot"] for run in named[name]])
         if drawn is not None:
             return Stored(name, named[name], drawn)
     numbers = [_attempt(named[name][0]) for name in named if name.partition("/")[0] == matrix.identity]
@@ -49,52 +49,16 @@ def _attempt(run: Run) -> int:
     return int(number)
 
 
-def _drawn(matrix: Matrix, name: str, slots: Sequence[Mapping[str, Any]]) -> list[Drawn] | None:
+def _drawn(matrix: Matrix, slots: Sequence[Mapping[str, Any]]) -> list[Drawn] | None:
     """How the rounds of a stored matrix were drawn, first ones first; None if it is another matrix."""
     hashes = {cell.name: matrix.hash_of(cell) for cell in matrix.cells}
-    older = [slot for slot in slots if not slot.get("cell")]
-    grown = [slot for slot in slots if slot.get("cell")]
-    if any(hashes.get(cell_name(slot["factors"])) != slot["cell"] for slot in grown):
+    if any(hashes.get(cell_name(slot["factors"])) != slot["cell"] for slot in slots):
         return None
     drawn: list[Drawn] = []
-    if older:
-        first = _first(matrix, name, older, slots)
-        if first is None:
-            return None
-        drawn.append(Drawn(frozenset(cell.name for cell in first.cells), first.repeat, _last_round(older)))
-    known = drawn[0].cells if drawn else frozenset()
-    for n_cells, repeat in dict.fromkeys((slot["cells"], slot["repeat"]) for slot in grown):
-        of = [slot for slot in grown if (slot["cells"], slot["repeat"]) == (n_cells, repeat)]
+    known: frozenset[str] = frozenset()
+    for n_cells, repeat in dict.fromkeys((slot["cells"], slot["repeat"]) for slot in slots):
+        of = [slot for slot in slots if (slot["cells"], slot["repeat"]) == (n_cells, repeat)]
         known = frozenset(hashes) if n_cells == len(hashes) else known | {cell_name(slot["factors"]) for slot in of}
-        drawn.append(Drawn(known, repeat, max([_last_round(of), *(past.rounds for past in drawn)])))
+        last = max(int(slot["round"]) for slot in of)
+        drawn.append(Drawn(known, repeat, max([last, *(past.rounds for past in drawn)])))
     return drawn
-
-
-def _last_round(slots: Sequence[Mapping[str, Any]]) -> int:
-    return max(int(slot["round"]) for slot in slots)
-
-
-def _first(
-    matrix: Matrix, name: str, older: Sequence[Mapping[str, Any]], slots: Sequence[Mapping[str, Any]]
-) -> Matrix | None:
-    """The matrix as it was before it grew, whose hash is the name of its runs; None if none of its parts has it."""
-    for part in _parts(matrix, older, slots):
-        repeat, rest = divmod(int(older[0]["of"]), len(part.cells))
-        was = replace(part, repeat=repeat)
-        if not rest and was.identity == name.partition("/")[0]:
-            return was
-    return None
-
-
-def _parts(matrix: Matrix, older: Sequence[Mapping[str, Any]], slots: Sequence[Mapping[str, Any]]) -> Iterator[Matrix]:
-    """What the matrix may have been: all of it, the values that runs have, or the cells that runs have."""
-    yield matrix
-    for runs in (older, slots):
-        names = {cell_name(slot["factors"]) for slot in runs}
-        values = {item for slot in runs for item in slot["factors"].items()}
-        for cells in (
-            tuple(cell for cell in matrix.cells if values.issuperset(cell.factors)),
-            tuple(cell for cell in matrix.cells if cell.name in names),
-        ):
-            if cells:
-                yield replace(matrix, cells=cells)

@@ -30,10 +30,11 @@ from tracegen.storing.progress import Progress
 
 _LEAST_ROOM = 64 << 10  # bytes that the tracer's first files need; with less, the program's output is lost too
 _MODELS: Mapping[str, Any] = {
-    shapes.NEEDED: ("files", "tensors"),
+    shapes.NEEDED: ("models", "loads", "data_begin", "alignment", "files", "tensors"),
     "models": [{"metadata": {}}],
     "loads": {shapes.ANY: int},
     "data_begin": [int],
+    "alignment": [object],
     "files": [{}],
     "tensors": [{}],
 }
@@ -209,7 +210,7 @@ def _evidence(
     stopped: bool,
     control: Mapping[str, Any] | None,
 ) -> Evidence:
-    models = document.get("models", [document])
+    models = document["models"]
     n_layers, n_layers_ahead = max(map(_layers, models), default=(None, 0), key=lambda layers: layers[0] or 0)
     return Evidence(
         tables=trace.tables,
@@ -235,15 +236,9 @@ def _layers(model: Mapping[str, Any]) -> tuple[int | None, int]:
 
 
 def _alignment(document: Mapping[str, Any]) -> tuple[int, ...]:
-    """The alignment of the tensors in each file, in bytes. Raises StoreError when it is not a power of two.
-
-    Older runs have no `alignment`; then it is in the metadata of each model, which are those of its first file.
-    """
-    models = document.get("models", [document])
+    """The alignment of the tensors in each file, in bytes. Raises StoreError when it is not a power of two."""
     try:
-        if "alignment" in document:
-            return tuple(alignment_in({"general.alignment": value}) for value in document["alignment"])
-        return tuple(alignment_in(models[file["model"]].get("metadata", {})) for file in document["files"])
+        return tuple(alignment_in({"general.alignment": value}) for value in document["alignment"])
     except ValueError as error:
         raise StoreError(f"raw/model.json: {error}; restore it from a copy") from error
 
@@ -256,7 +251,7 @@ def _read(raw: Path, document: Mapping[str, Any]) -> NativeTrace:
 
 
 def _model_tables(document: Mapping[str, Any]) -> ModelTables:
-    loads = {int(load): model for load, model in document.get("loads", {}).items()}
+    loads = {int(load): model for load, model in document["loads"].items()}
     return ModelTables(frame("files", document["files"]), frame("tensors", document["tensors"]), loads)
 
 

@@ -170,7 +170,6 @@ class Records:
     moments: list[tuple[int, int]] = field(default_factory=list)  # the events' clock: ticks, ns
     hook_ticks: dict[int, int] = field(default_factory=dict)  # by pass: time in the tracer's hooks without op events
     between_ticks: dict[int, int] = field(default_factory=dict)  # by pass: time in the tracer since the pass before
-    hooks_inside: bool = True  # hook_ticks count only time within passes; else also time between them
     n_calls: dict[int, int] = field(default_factory=dict)
     last_call: dict[int, list[Pass]] = field(default_factory=dict)
     n_records: int = 0

@@ -398,15 +398,16 @@ def _take_clock(records: Records, time_ns: int, rest: memoryview, ticks: int) ->
     records.moments.append((ticks, time_ns))
 
 
-@_takes(26, "QII")
-def _take_hooks(records: Records, time_ns: int, rest: memoryview, ticks: int, number: int, inside: int) -> None:
-    between = None if len(rest) < 8 else int.from_bytes(rest[:8], "little")  # older traces do not tell it
+@_takes(26, "QIIQ")
+def _take_hooks(
+    records: Records, time_ns: int, rest: memoryview, ticks: int, number: int, inside: int, between: int
+) -> None:
     _known(number, records.passes, "pass")
-    _below(SIZE, ticks=ticks, between=between or 0)
+    _below(SIZE, ticks=ticks, between=between)
+    if inside != 1:
+        raise ValueError(f"inside is {inside}, not 1")
     records.hook_ticks[number] = ticks
-    if between is not None:
-        records.between_ticks[number] = between
-    records.hooks_inside = records.hooks_inside and bool(inside)
+    records.between_ticks[number] = between
 
 
 @_takes(27, "QQQQII")

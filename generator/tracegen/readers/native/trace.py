@@ -268,8 +268,7 @@ def _clock_facts(records: Records, clock: Clock) -> dict[str, float]:
 def _cost_of_passes(records: Records, events: ev.Events, clock: Clock) -> dict[str, object]:
     """By pass_id, in ns: the time in the tracer's hooks without op events, and the time to copy rows, experts, masks.
 
-    `hooks_inside`: whether the first counts only time within passes, as newer tracers do. between_ns: the time in the
-    tracer between a pass and the one before, which is part of no pass.
+    between_ns: the time in the tracer between a pass and the one before, which is part of no pass.
     """
     hooks, between = (
         {records.passes[number].pass_id: clock.length_ns(float(took)) for number, took in ticks.items()}
@@ -277,7 +276,7 @@ def _cost_of_passes(records: Records, events: ev.Events, clock: Clock) -> dict[s
     )
     took = pd.Series(events.indexes.took).groupby(events.indexes.pass_id).sum()
     copies = {int(str(number)): clock.length_ns(float(ticks)) for number, ticks in took.items()}
-    return {"hook_ns": hooks, "copy_ns": copies, "hooks_inside": records.hooks_inside, "between_ns": between}
+    return {"hook_ns": hooks, "copy_ns": copies, "between_ns": between}
 
 
 def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -> dict[str, object]:

@@ -98,17 +98,14 @@ class LoadedVersion(Loaded):
 
     citation: str
     document: Mapping[str, Any]
-    run_checks: tuple[Check, ...] = ()
-    run_facts: Mapping[str, Any] | None = None
+    run_checks: tuple[Check, ...]
+    run_facts: Mapping[str, Any]
 
     @property
     def measured(self) -> Run:
-        """The run of the version, with its checks and facts; an older version holds only facts that figures need."""
-        page_bytes = self.document["values"].get("page_bytes", {}).get("value")
-        facts = {"host": {"page_bytes": page_bytes}} if self.run_facts is None else self.run_facts
-        return Run(
-            self.document["experiment"], self.document["runs"][0], self.document["created"], self.run_checks, facts
-        )
+        """The run of the version, with its checks and facts."""
+        document = self.document
+        return Run(document["experiment"], document["runs"][0], document["created"], self.run_checks, self.run_facts)
 
     def __repr__(self) -> str:
         """One line for a notebook: the tables are looked at by their names."""
@@ -143,8 +140,7 @@ def load_version(folder: Path, only: Collection[str] = tuple(BY_NAME)) -> Loaded
         raise SettingsError(f"{folder}: is the draft of a run, not a version; load the run")
     manifest = document["manifest"]
     names = [name for name in BY_NAME if f"{DOWNLOADS}/{name}.parquet" in manifest]
-    others = [name for name in (CHECKS, run_file.PATH) if name in manifest]
-    wanted = [f"{DOWNLOADS}/{name}.parquet" for name in names if name in only] + others
+    wanted = [f"{DOWNLOADS}/{name}.parquet" for name in names if name in only] + [CHECKS, run_file.PATH]
     for name in wanted:
         store.published_file(folder, name, manifest)
     # A version published before some tables existed has no rows for them: they are empty.
@@ -153,11 +149,8 @@ def load_version(folder: Path, only: Collection[str] = tuple(BY_NAME)) -> Loaded
         names += [name for name, table in BY_NAME.items() if table.added > extension]
     read = tuple(name for name in names if name in only)
     tables = store.read_tables(folder / DOWNLOADS, read) if read else {}
-    checks = _checks(folder / CHECKS) if CHECKS in manifest else ()
-    facts = None
-    if run_file.PATH in manifest:
-        facts = withheld.facts(store.read_json(folder / run_file.PATH, run_file.SCHEMA, run_file.SHAPE)["facts"])
-    return LoadedVersion(LoadedTables(citation, tables), citation, document, checks, facts)
+    facts = withheld.facts(store.read_json(folder / run_file.PATH, run_file.SCHEMA, run_file.SHAPE)["facts"])
+    return LoadedVersion(LoadedTables(citation, tables), citation, document, _checks(folder / CHECKS), facts)
 
 
 def _checks(path: Path) -> tuple[Check, ...]:

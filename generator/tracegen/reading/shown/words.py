@@ -4,18 +4,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tracegen.reading.shown.figures import PER_TOKEN
-from tracegen.report.words.terms import memory_name
+from tracegen.contract import quantities as q
 
-NOT_APPLICABLE = "not applicable"  # as words.quantities has it, which loads pandas
+OF_EMBEDDINGS = ("weight_bytes_per_pass", "bytes_touched_per_pass")  # runs of text have none
 
 
 def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
     """Label -> text of each key figure of `key_figures`; None where it was not recorded."""
     more = figures["more_models"]
     times = figures["time_by_op_ns"]
-    embedded = figures.get("embeddings")
-    of_text = NOT_APPLICABLE if embedded else None  # what stands for figures of prompt and tokens that are not there
+    reused = figures["prompt_tokens_reused"]
+    measures = {
+        of["label"]: of["text"].replace(q.THIN, " ")
+        for key, of in figures["measures"].items()
+        if of["value"] is not None or key not in OF_EMBEDDINGS
+    }
     return {
         "run": figures["run"],
         **({"answer": text} if (text := figures.get("answer")) else {}),
@@ -29,30 +32,13 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
         "passes": ", ".join(f"{n} {kind}" for kind, n in figures["passes"].items()),
         **({"window": f"{n} passes outside it were not recorded"} if (n := figures["skipped_passes"]) else {}),
         **({"ended": "interrupted, after its trace was closed"} if figures["interrupted"] else {}),
-        "prompt": of_text
-        or _rate(figures["prompt_tokens"], figures["tokens_per_second_prompt"], figures["prompt_tokens_reused"]),
-        "generation": of_text or _rate(figures["generated_tokens"], figures["tokens_per_second_generate"]),
-        "ops per token": of_text or figures["ops_per_token"],
-        **{
-            f"touched per token: {memory_name(key.removesuffix(PER_TOKEN))}": of_text or _size(size)
-            for key, size in figures.items()
-            if key.endswith(PER_TOKEN)
-        },
-        **{
-            f"touched per pass: {of}": _size(embedded[f"{key}_bytes"])
-            for of, key in (("weights", "weight"), ("in total", "touched"))
-            if embedded
-        },
-        "read from the disk by measured passes": _size(figures["read_bytes"]),
-        "file used at least once": _share(figures["touched_share"], figures["file_bytes"]),
-        "weights used at least once": _percent(figures["touched_weight_share"]),
-        "header and padding of the file": _size(figures["header_bytes"]),
+        **measures,
+        **({"prompt tokens reused from the KV cache": reused} if reused else {}),
         **{
             f"time in {op}, measured passes": f"{ns / 1e6:.3f} ms, {ns / sum(times.values()):.1%} of operations’ time"
             for op, ns in list(times.items())[:8]
             if ns
         },
-        "peak of buffers": _size(figures["peak_buffer_bytes"]),
         **({"locked beside it": _size(memory["locked_bytes"])} if (memory := figures.get("mlock")) else {}),
         **({"memory limit": _limit(memory)} if (memory := figures.get("memory_limit")) else {}),
         **({"control": text} if (text := figures.get("untraced")) else {}),
@@ -77,18 +63,6 @@ def _limit(limit: Mapping[str, Any]) -> str:
     peak, times = _size(limit["peak_bytes"]) or "not recorded", limit["times_reached"]
     reached = "not recorded how often it was reached" if times is None else f"reached {times} times"
     return f"{_size(limit['limit_bytes'])}, peak {peak}, {reached}"
-
-
-def _rate(tokens: int | None, rate: float | None, reused: int | None = None) -> str | None:
-    """Tokens and their rate in words; `reused` of the prompt were not computed, as the KV cache had them."""
-    if tokens is None:
-        return None
-    more = f"; {tokens} of {tokens + reused} prompt tokens computed, {reused} reused" if reused else ""
-    return f"{tokens} tokens" + (f", {rate:.1f} tokens/s" if rate is not None else "") + more
-
-
-def _share(share: float | None, size: int | None) -> str | None:
-    return None if share is None else f"{share:.1%} of {_size(size)}"
 
 
 def _size(size: int | None) -> str | None:

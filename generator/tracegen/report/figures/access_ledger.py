@@ -2,9 +2,10 @@
 
 from tracegen.analysis import ledger
 from tracegen.charts import theme
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs, shared_access
+from tracegen.report.figures import shared_access
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, no_rows

@@ -4,9 +4,10 @@ import pandas as pd
 
 from tracegen.analysis import order
 from tracegen.charts import accesses
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs, shared_access
+from tracegen.report.figures import shared_access
 from tracegen.report.figures.cells import size
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows, no_rows, not_drawn

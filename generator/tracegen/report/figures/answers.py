@@ -10,7 +10,6 @@ from tracegen.contract.quantities import known
 from tracegen.report.figures.catalogue import FIGURES
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Explorer, Figure, Rows, Table
-from tracegen.report.figures.shared_access import is_simulated
 
 
 @dataclass(frozen=True)
@@ -42,13 +41,8 @@ def questions() -> tuple[Figure | Table, ...]:
 
 
 def answers(context: Context, parts: Sequence[Figure | Table]) -> list[Answer]:
-    """What the run answers to the questions of `parts`; parts that such a run does not have are left out.
-
-    Those of caches are answered last: another process may simulate them meanwhile.
-    """
-    asked = [part for part in parts if part.when.holds(context)]
-    found = {part.key: _answer(context, part) for part in sorted(asked, key=is_simulated)}
-    return [found[part.key] for part in asked]
+    """What the run answers to the questions of `parts`; parts that such a run does not have are left out."""
+    return [_answer(context, part) for part in parts if part.when.holds(context)]
 
 
 def _answer(context: Context, part: Figure | Table) -> Answer:

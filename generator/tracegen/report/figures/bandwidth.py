@@ -1,9 +1,10 @@
 """How fast operations touch bytes, beside what memory can give, and what that shows of what bounds them."""
 
 from tracegen.analysis import bandwidth, disk_waits
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs, shared_times
+from tracegen.report.figures import shared_times
 from tracegen.report.figures.cells import Head, share
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table, no_rows

@@ -3,9 +3,9 @@
 from tracegen.analysis import buffers
 from tracegen.charts import buffers as buffers_chart
 from tracegen.charts import tokens
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure, Rows, Table
 

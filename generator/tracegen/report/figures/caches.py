@@ -1,17 +1,18 @@
 """What a cache of the mapped file would serve, what passes in a row need, and when something is used again."""
 
-from concurrent.futures import Executor
+from typing import NamedTuple
 
 import pandas as pd
 
 from tracegen.analysis import caches, granules, kernel_cache, reuse
 from tracegen.charts import lines
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.contract.text import without_controls
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs, shared_access
+from tracegen.report.figures import shared_access
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Content, Rows, Values, no_rows
+from tracegen.report.figures.figure import Content, Rows, no_rows
 from tracegen.report.words import cache_sentences as say
 
 ITEMS = (
@@ -26,7 +27,7 @@ def nothing(context: Context) -> str:
     """Why there is no hit rate; empty if there is one."""
     if context.disk_accesses["pass_id"].nunique() == 1:  # what is used again is what neighbours share
         return shared_access.nothing(context) or say.ALONE
-    return shared_access.nothing(context) or ("" if context.has_repeats else say.NO_REPEAT)
+    return shared_access.nothing(context) or ("" if len(context.repeat_distances) else say.NO_REPEAT)
 
 
 def needed(context: Context, policy: str, target: float) -> float | None:
@@ -36,51 +37,49 @@ def needed(context: Context, policy: str, target: float) -> float | None:
     return None if found.empty else float(found.iloc[0]) * context.granule_bytes
 
 
-def lru_cliff(context: Context, size: float | None) -> tuple[float, float, float] | None:
-    """The hit rate of LRU below a size in bytes, the size, and the rate with it; None if no cliff ends at this size."""
-    rows = context.hit_rates.cliffs
-    for r in rows[rows["policy"] == "LRU"].itertuples():
-        if float(str(r.size_granules)) * context.granule_bytes == size:
-            return float(str(r.below_rate)), size, float(str(r.hit_rate))
-    return None
-
-
-def cliffs(context: Context) -> str:
-    """A sentence for each step in which a policy passes several of the named hit rates; empty without any.
-
-    Of steps whose sizes read the same the first is named: two sentences would say two hit rates of one size.
-    """
-    rows, granule = context.hit_rates.cliffs, context.granule_bytes
-    sentences: dict[tuple[str, str], str] = {}
-    for r in rows.to_dict("records"):
-        below, size = r["below_granules"] * granule, r["size_granules"] * granule
-        sentence = say.cliff(r["policy"], below, r["below_rate"], size, r["hit_rate"])
-        sentences.setdefault((r["policy"], q.size(size)), sentence)
-    return "".join(sentences.values())
-
-
 TARGET = 0.9  # the hit rate that the title tells of
+
+
+class Enough(NamedTuple):
+    """The bytes that serve `TARGET` of the repeated uses, with LRU and at best, and the hit rate of LRU with them.
+
+    `below`: that of LRU with any less, if it has a cliff there; else None.
+    """
+
+    lru: float
+    best: float
+    rate: float
+    below: float | None
+
+
+def enough(context: Context) -> Enough | None:
+    """How much memory is enough; None without any repeated use."""
+    distances = context.repeat_distances
+    size, best = caches.lru_granules(distances, TARGET), needed(context, "Belady", TARGET)
+    if size is None or best is None:
+        return None
+    below = caches.lru_rate(distances, size - 1) if size in caches.lru_cliffs(distances) else None
+    return Enough(size * context.granule_bytes, best, caches.lru_rate(distances, size), below)
+
+
 MARKS = (0.5, 0.8, 0.9, 0.99)  # hit rates of LRU that the curve names
-
-
-def _lru_rates(context: Context) -> pd.DataFrame:
-    """The smallest LRU cache for each percent of hit rate: policy, size_granules, hit_rate."""
-    sizes = [(caches.lru_granules(context.repeat_distances, at / 100), at / 100) for at in range(1, 101)]
-    return pd.DataFrame([("LRU", size, rate) for size, rate in sizes if size], columns=list(context.hit_rates.between))
 
 
 def points(context: Context) -> pd.DataFrame:
     """The points of the curves, by size: policy, size_bytes, hit_rate.
 
-    There are more of LRU, which is known at each size, and where the others are steep.
+    There are more of LRU, which is known at each size: for each percent, and at both sides of a cliff.
     """
-    found, names = context.hit_rates, list(context.hit_rates.rates)
-    below = found.cliffs[["policy", "below_granules", "below_rate"]].set_axis(names, axis=1)
-    more = [_lru_rates(context), below, found.cliffs[names], found.between]
-    every: pd.DataFrame = pd.concat([found.rates, *more], ignore_index=True)
-    every = every[(every["size_granules"] >= found.rates["size_granules"].min()).to_numpy(bool)]
+    found, distances = context.hit_rates.rates, context.repeat_distances
+    percents = [(caches.lru_granules(distances, at / 100), at / 100) for at in range(1, 101)]
+    edges = [size for cliff in caches.lru_cliffs(distances) for size in (cliff - 1, cliff)]
+    known = percents + [(size, caches.lru_rate(distances, size)) for size in edges]
+    more = pd.DataFrame([("LRU", *of) for of in known], columns=list(found))
+    every: pd.DataFrame = pd.concat(
+        [found, more[(more["size_granules"] >= found["size_granules"].min()).to_numpy(bool)]]
+    )
     every = every.assign(size_bytes=every["size_granules"] * context.granule_bytes)
-    return every.sort_values(["size_bytes", "hit_rate"]).filter(["policy", "size_bytes", "hit_rate"])
+    return every.sort_values(["size_bytes", "hit_rate"])[["policy", "size_bytes", "hit_rate"]]
 
 
 def kernel(context: Context) -> pd.DataFrame:
@@ -95,36 +94,36 @@ def page_bytes(context: Context) -> int:
     return context.fact("host", "page_bytes") or 4096
 
 
+def _title(context: Context, point: tuple[float, float] | None) -> str:
+    """How much memory is enough, or, where that is known (`point`), what the kernel served; empty without either."""
+    found = enough(context)
+    if found is None:
+        return ""
+    lru, best, rate, below = found
+    if point:
+        return say.kernel_title(*point, lru, below, TARGET)
+    return say.rates_title(lru, best, TARGET) if below is None else say.cliff_title(below, lru, rate, best, TARGET)
+
+
 def _cache_rates(context: Context) -> Content:
-    empty = nothing(context)
-    rates, granule = context.hit_rates, context.granule_bytes
-    table = rates.rates
-    rows = table.assign(size_bytes=table["size_granules"] * granule)[["policy", "size_bytes", "hit_rate"]]
-    marks = [
-        (share, size * granule) for share in MARKS if (size := caches.lru_granules(context.repeat_distances, share))
-    ]
+    rates, granule, distances = context.hit_rates, context.granule_bytes, context.repeat_distances
+    rows = rates.rates.assign(size_bytes=rates.rates["size_granules"] * granule)[["policy", "size_bytes", "hit_rate"]]
+    marks = [(share, size * granule) for share in MARKS if (size := caches.lru_granules(distances, share))]
     cycle = token_cycle(context)
-    lru, best = (needed(context, policy, TARGET) for policy in ("LRU", "Belady"))
-    title = say.rates_title(lru, best, TARGET)
-    steep = lru_cliff(context, lru)
-    if steep is not None and lru is not None and best is not None:
-        title = say.cliff_title(*steep, best, TARGET)
     n_passes = context.disk_accesses["pass_id"].nunique()
     measured = kernel(context)
     point = (float(measured["size_bytes"].iloc[0]), float(measured["hit_rate"].iloc[0])) if len(measured) else None
-    if point and lru is not None:
-        title = say.kernel_title(*point, lru, steep[0] if steep else None, TARGET)
+    title = _title(context, point)
     return Content(
         title=title,
         caption=f"{say.RATE} {say.KERNEL if point else ''}"
         f"{say.population(rates.n_uses, rates.n_granules, granule, n_passes)}"
-        f"{say.grouped(rates.group)}{say.sampled(rates.sampled, rates.errors)}"
-        f"{say.cycle(cycle)} {say.NO_SPEED}",
+        f"{say.grouped(rates.group)}{say.cycle(cycle)} {say.NO_SPEED}",
         alt=f"Lines of hit rate by size of cache for {q.counted(rows['policy'].nunique(), 'policy', 'policies')}. "
         f"{q.ended(title)}",
         chart=lambda width: lines.hit_rates(points(context), cycle, marks, point, width=width),
         data=pd.concat([rows, measured], ignore_index=True) if point else rows,
-        empty=empty,
+        empty=nothing(context),
         numbers={"granule_bytes": granule, "page_bytes": page_bytes(context)},
     )
 
@@ -156,15 +155,13 @@ def _cache_sizes(context: Context) -> Rows:
     data = table.assign(size_bytes=table["size_granules"] * context.granule_bytes)
     policies, heads = caches.POLICIES if len(table) else (), {t: q.percent(t) for t in caches.TARGETS}
     return Rows(
-        caption="The smallest cache that reaches each hit rate; for LFU, FIFO and Belady to "
+        caption="The smallest cache that reaches each hit rate; for Belady to "
         f"{q.percent(caches.CLOSE)}. All that was touched of the mapped file is "
         f"{q.size(rates.n_granules * context.granule_bytes)}, in granules of {q.size(context.granule_bytes)}."
-        f"{cliffs(context)}{say.grouped(rates.group)}{say.sampled(rates.sampled, rates.errors)} "
-        f"{say.NO_SPEED}",
+        f"{say.grouped(rates.group)} {say.NO_SPEED}",
         data=data[["policy", "target", "size_bytes"]],
         empty=nothing(context),
         numbers={"granule_bytes": context.granule_bytes},
-        values=_values(context) if len(table) else {},
     ).of(
         [
             *({"policy": name, **{heads[t]: needed(context, name, t) for t in heads}} for name in policies),
@@ -177,16 +174,6 @@ def _cache_sizes(context: Context) -> Rows:
         col.text("What it does", lambda r: r.get("did") or say.POLICIES[r["policy"]]),
         *(col.size(head, head) for head in heads.values()),
     )
-
-
-def _values(context: Context) -> Values:
-    """`cache_bytes_TARGET_POLICY`: the memory for a hit rate in percent; of the policies that a text compares."""
-    found = {
-        f"cache_bytes_{round(100 * target)}_{policy.lower()}": needed(context, policy, target)
-        for policy in ("LRU", "static", "Belady")
-        for target in caches.TARGETS
-    }
-    return {name: (int(n), "bytes", q.size(n)) for name, n in found.items() if n is not None}
 
 
 CACHE_SIZES = shared_access.cache_table(
@@ -219,11 +206,6 @@ def _working_set(context: Context) -> Content:
         data=found.table,
         empty=shared_access.nothing(context) or ("" if n > 1 else say.ONE_PASS),
         numbers={"passes": list(found.pass_ids), "granule_bytes": granule},
-        values={
-            f"working_set_bytes_{'all' if length == n else length}": (size, "bytes", q.size(size))
-            for length, size in sizes
-            if size is not None
-        },
     )
 
 
@@ -243,7 +225,8 @@ def _reuse(context: Context) -> Rows:
     empty = shared_access.nothing(context)
     if empty:
         return no_rows(empty)
-    data, items = context.reuse
+    of = reuse.by_kind(context.disk_accesses, context.pieces)
+    data = reuse.table(of)
     half, most = (None if pd.isna(n) else int(n) for n in data[["passes_50", "passes_90"]].iloc[0])
     sampled = [
         say.sampled_granules(r["kind"], r["sampled"], r["error"]) for r in data.to_dict("records") if r["sampled"] < 1
@@ -257,7 +240,7 @@ def _reuse(context: Context) -> Rows:
         f"n = {q.counted(context.disk_accesses['pass_id'].nunique(), 'pass')}.{shared_access.left_out(context)}",
         data=data,
         empty=say.NO_REPEAT,
-        files={FILE: without_controls(_by_tensor(context, items).to_csv(index=False, lineterminator="\n"))},
+        files={FILE: without_controls(_by_tensor(context, of).to_csv(index=False, lineterminator="\n"))},
     ).of(
         data if data["n_again"].sum() else data.head(0),
         col.text("Item", lambda r: say.ITEMS[str(r["kind"])]),
@@ -269,9 +252,10 @@ def _reuse(context: Context) -> Rows:
     )
 
 
-def _by_tensor(context: Context, items: pd.DataFrame) -> pd.DataFrame:
-    """The reuse of each tensor and expert of a tensor; `items`: see `reuse.counted`."""
+def _by_tensor(context: Context, of: dict[str, reuse.Reuse]) -> pd.DataFrame:
+    """The reuse of each tensor and expert of a tensor; `of` is the result of `reuse.by_kind`."""
     cut = context.pieces
+    items = pd.concat([reuse.by_item(of[kind]) for kind in ("expert", "tensor") if kind in of])
     name = cut["tensor"].map(context.tables["tensors"].set_index("tensor")["name"])
     named = pd.DataFrame({"name": name, "expert": cut["expert"], "size_bytes": cut["end"] - cut["begin"]})
     return named.join(items, how="inner").sort_index(kind="stable")
@@ -283,12 +267,3 @@ REUSE = shared_access.cache_table(
     content=_reuse,
     code=shared_access.ACCESSES + "data = reuse.table(reuse.by_kind(touched, pieces.pieces(run.tables)))",
 )
-
-
-def begin(context: Context, executor: Executor, *, with_reuse: bool) -> None:
-    """Let another process simulate caches meanwhile, and count reuse, too."""
-    if context.refusal(CACHE_RATES.needs) or nothing(context):
-        return
-    if with_reuse:
-        context.reused = executor.submit(reuse.counted, context.disk_accesses, context.pieces)
-    context.simulated = executor.submit(caches.hit_rates, context.used_granules)

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from tracegen.report.figures import needs
+from tracegen.contract import needs
+from tracegen.contract.needs import Need
 from tracegen.report.figures.access_ledger import ACCESS_BLOCKS, ACCESS_LEDGER
 from tracegen.report.figures.access_order import ACCESS_ORDER, ACCESS_PATH, ACCESS_READS
 from tracegen.report.figures.bandwidth import BANDWIDTH
@@ -13,13 +14,7 @@ from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_DEVICE, DISK_READ_SIZES, DISK_REQUESTS, DISK_SIZES
 from tracegen.report.figures.disk_waits import DISK_EXPERTS, DISK_MAP, DISK_SPLIT, DISK_TENSORS
 from tracegen.report.figures.downloads import DOWNLOADS
-from tracegen.report.figures.expert_chance import (
-    EXPERTS_NEXT,
-    EXPERTS_PAIRS,
-    EXPERTS_PHASES,
-    EXPERTS_SEGMENTS,
-    EXPERTS_STICKY,
-)
+from tracegen.report.figures.expert_chance import EXPERTS_NEXT, EXPERTS_STICKY
 from tracegen.report.figures.expert_choices import EXPERTS, EXPERTS_OF_TOKENS, EXPERTS_TOKENS, EXPERTS_USED
 from tracegen.report.figures.expert_shares import EXPERTS_BALANCE, EXPERTS_COVER, EXPERTS_LOAD
 from tracegen.report.figures.expert_weights import EXPERTS_WEIGHTS
@@ -30,7 +25,6 @@ from tracegen.report.figures.generated_tokens import GENERATED_TOKENS
 from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.hot import CONCENTRATION, HOT_EXPERTS, KEEP_TENSORS
 from tracegen.report.figures.model_files import MODEL_FILES
-from tracegen.report.figures.needs import Need
 from tracegen.report.figures.residency import RESIDENCY, RESIDENT_GROUPS
 from tracegen.report.figures.tensors import BIGGEST_TENSORS, NEVER_TOUCHED, TENSOR_GROUPS
 from tracegen.report.figures.timeline import TIMELINE
@@ -95,10 +89,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     EXPERTS_COVER,
     EXPERTS_BALANCE,
     EXPERTS_STICKY,
-    EXPERTS_SEGMENTS,
     EXPERTS_NEXT,
-    EXPERTS_PAIRS,
-    EXPERTS_PHASES,
     EXPERTS_USED,
     EXPERTS_WEIGHTS,
     MODEL_FILES,
@@ -119,12 +110,6 @@ NEEDS: Mapping[str, tuple[Need, ...]] = {
 def part_of(key: str) -> Part | None:
     """The figure, table or explorer with this key, None if unknown; graph-3 and graph-3-block-1 lose their numbers."""
     return _BY_KEY.get(re.sub(r"^graph-\d+(-block)?(-\d+)?$", r"graph\1", key))
-
-
-def place(key: str) -> int:
-    """Where the part with this key stands in the catalogue."""
-    part = part_of(key)
-    return len(FIGURES) if part is None else FIGURES.index(part)
 
 
 def of_page(page: str) -> tuple[Figure | Table, ...]:

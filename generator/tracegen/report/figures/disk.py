@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pandas as pd
 
 from tracegen.analysis.speed import total
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs
 from tracegen.report.figures.cells import Cell, Head, cells
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table

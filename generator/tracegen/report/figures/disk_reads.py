@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 
 from tracegen.analysis import device, requests
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table, When
 from tracegen.report.figures.shared_disk import PHASES, phase_shown, request_table
@@ -174,7 +174,7 @@ def _disk_sizes(context: Context) -> Rows:
 
 
 def _measured(context: Context) -> list[dict[Hashable, Any]]:
-    """What `tracegen device` measured before the run."""
+    """What was measured of the device before the run."""
     return [
         {
             "what": f"device: {m['pattern']}",

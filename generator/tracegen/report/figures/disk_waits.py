@@ -5,9 +5,9 @@ import pandas as pd
 from tracegen.analysis import disk_waits, expert_waits, heatmap
 from tracegen.charts import file_rows, theme, tokens
 from tracegen.charts.heatmap import Axis
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows, When
 from tracegen.report.figures.shared_disk import fault_figure, fault_table, read_bytes

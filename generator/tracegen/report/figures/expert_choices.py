@@ -151,8 +151,9 @@ FILE = "data/experts-used.txt"
 
 
 def _line(r: col.Row) -> str:
+    """`blk.0.ffn_gate_exps.weight: 95/128 experts used`, the words that users of llama.cpp paste."""
     name = q.printable(r["tensor"]) if q.known(r["tensor"]) else f"layer {r['layer']}"
-    return expert_use.line(name, r["n_used"], r["n_experts"])
+    return f"{name}: {r['n_used']}/{r['n_experts']} experts used"
 
 
 def _text(table: pd.DataFrame) -> str:

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import pandas as pd
-
 from tracegen.analysis import expert_balance, routing
 from tracegen.charts import by_layer, experts
 from tracegen.contract import quantities as q
@@ -12,8 +10,7 @@ from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_experts
 from tracegen.report.figures.cells import applicable, between
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Content, Rows, Values
-from tracegen.report.words import expert_chance_sentences as chance_say
+from tracegen.report.figures.figure import Content, Rows
 from tracegen.report.words import expert_sentences as say
 
 
@@ -30,22 +27,8 @@ def _experts_load(context: Context) -> Content:
         alt=f"Share of choices by place of the expert in its layer. {q.ended(title)}",
         chart=lambda width: experts.load(ranked, width=width),
         data=ranked,
-        values=_values(choice.counts),
         empty=empty,
     )
-
-
-def _values(counts: pd.DataFrame) -> Values:
-    """The most chosen expert of each layer (of equals, the first), and its share of the layer's choices."""
-    values: dict[str, tuple[object, str, str]] = {}
-    for layer, rows in counts.groupby("layer"):
-        experts, chosen = rows["expert"].astype(int).tolist(), rows["n_tokens"].astype(int).tolist()
-        if sum(chosen):
-            best = experts[chosen.index(max(chosen))]
-            share = max(chosen) / sum(chosen)
-            values[f"most_chosen_expert_layer_{layer}"] = (best, "1", f"expert {best}")
-            values[f"most_chosen_expert_share_layer_{layer}"] = (share, "1", q.percent(share))
-    return values
 
 
 EXPERTS_LOAD = shared_experts.figure(
@@ -113,7 +96,7 @@ def _experts_balance(context: Context) -> Rows:
     overall = table[(table["phase"] == "generate") & table["layer"].isna()].to_dict("records")
     ends = [_known(overall[0][name]) if overall else None for name in ("entropy", "entropy_low", "entropy_high")]
     return Rows(
-        title=chance_say.balance_title(*ends),
+        title=say.balance_title(*ends),
         caption="Entropy of the experts’ shares of the choices, of log₂ E: 100 % is even. Gini: 0 is even. Largest "
         "load: token rows of the most chosen expert, divided by those of an even choice. By chance: 95 % of "
         f"{expert_balance.DRAWS} simulations of as many rows that each choose k of E experts at random, whichever the "

@@ -1,6 +1,6 @@
 """The explorers, which templates and scripts draw: their words and the checks that they need."""
 
-from tracegen.report.figures import needs
+from tracegen.contract import needs
 from tracegen.report.figures.figure import Explorer
 from tracegen.report.figures.shared_experts import WITH_EXPERTS
 

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.contract.needs import Need
 from tracegen.report.figures.cells import Cell, Head
 from tracegen.report.figures.columns import Column, Row, laid_out
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.needs import Need
 from tracegen.report.figures.texts import texts
 
 
@@ -66,17 +66,14 @@ class Part:
         return texts(self.key, self.words)[2]
 
 
-Values = Mapping[str, tuple[object, str, str]]  # name -> exact value, unit, text
-
-
 @dataclass(frozen=True)
 class Content:
     """The content of a figure for one run.
 
     `data` becomes the CSV; `chart` takes the width in px that the figure is laid out for, one of `theme.WIDTHS`, and
     returns an altair chart. `title` answers the figure's question (empty: the question stays). `empty` says why there
-    is nothing to draw (empty: there is). `numbers` are the values of `$NAME` in the explanation's code. `values` are
-    published under their names: exact value, unit, text. `files` are further files of the bundle: path -> content.
+    is nothing to draw (empty: there is). `numbers` are the values of `$NAME` in the explanation's code. `files` are
+    further files of the bundle: path -> content.
     """
 
     caption: str
@@ -86,13 +83,12 @@ class Content:
     title: str = ""
     empty: str = ""
     numbers: Mapping[str, object] = field(default_factory=dict)
-    values: Values = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The content of a table for one run; `title`, `empty`, `numbers` and `values` as in `Content`.
+    """The content of a table for one run; `title`, `empty` and `numbers` as in `Content`.
 
     `data` becomes the CSV, named by the table's key or by `file`; None: no CSV. `files` are further files of the
     bundle: path -> content.
@@ -107,7 +103,6 @@ class Rows:
     empty: str = ""
     numbers: Mapping[str, object] = field(default_factory=dict)
     files: Mapping[str, str | bytes] = field(default_factory=dict)
-    values: Values = field(default_factory=dict)
 
     def of(self, rows: pd.DataFrame | Sequence[Row], *columns: Column) -> Rows:
         """This table with these columns, and a row for each row of an analysis."""

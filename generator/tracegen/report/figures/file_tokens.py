@@ -12,14 +12,15 @@ from tracegen.analysis.caches import lru_granules
 from tracegen.charts import file_plan, theme
 from tracegen.charts import file_tokens as chart
 from tracegen.charts.card import card
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures import caches, needs
+from tracegen.contract.address import CARD
+from tracegen.report.figures import caches
 from tracegen.report.figures.caches import CACHE_RATES
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure
 from tracegen.report.figures.heatmap import nothing_touched
 
-CARD = "figures/card.png"  # the picture for lists of experiments
 MOST_ROWS = (8, 18, 34)  # by width: on paper at most 90 and 110 mm high, on the page
 HITS = (0.5, 0.8, 0.9)  # shares of repeated uses that the ruler of memory marks
 LEAST_SHARE = 0.02  # of the time of a row: groups that computed for less in every row are one, "other"

@@ -8,8 +8,8 @@ from tracegen.analysis import heatmap
 from tracegen.charts import heatmap as heatmap_chart
 from tracegen.charts import theme
 from tracegen.charts.heatmap import Axis
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure
 from tracegen.report.words import sentences

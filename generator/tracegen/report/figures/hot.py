@@ -4,9 +4,10 @@ import pandas as pd
 
 from tracegen.analysis import concentration, hot_set, kept_tensors
 from tracegen.charts import lines
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs, shared_access, shared_experts
+from tracegen.report.figures import shared_access, shared_experts
 from tracegen.report.figures.cells import between, share
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows, no_rows
@@ -80,12 +81,6 @@ def _hot_experts(context: Context) -> Rows:
         data=hot_set.table(hot),
         empty=empty,
         files={"data/pin-profile.csv": text},
-        values={
-            "hot_experts_held_share": _percent(hot.n_held / hot.n_experts),
-            "hot_experts_served": _percent(hot.static.served),
-            "hot_experts_gain": (hot.static.gain, "1", say.signed_gain(hot.static.gain)),
-            "recent_experts_served": _percent(hot.recent.served),
-        },
     ).of(
         [
             {"what": "the experts that the first tokens chose most", "hot": hot, "gain": hot.static},
@@ -93,10 +88,6 @@ def _hot_experts(context: Context) -> Rows:
         ],
         *columns,
     )
-
-
-def _percent(share: float) -> tuple[float, str, str]:
-    return share, "1", q.percent(share)
 
 
 def hot_set_counts(hot: hot_set.HotSet | None) -> str:

@@ -5,8 +5,8 @@ from functools import partial
 from tracegen.analysis import residency, resident_tensors
 from tracegen.charts import file_rows, lines, theme
 from tracegen.charts.heatmap import Axis
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure, When, not_drawn
 from tracegen.report.words import sentences
@@ -51,7 +51,6 @@ def _residency(context: Context) -> Content:
             residency.joined_shares(binned, rows, theme.N_STEPS), read, rows, axis, width=width
         ),
         data=binned,
-        values={"page_bytes": (page, "bytes", q.size(page))},
         numbers={"page_bytes": page, "n_bins": n_bins},
     )
 

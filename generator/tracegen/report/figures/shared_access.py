@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from tracegen.report.figures import needs
+from tracegen.contract import needs
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Figure, Part, Table
+from tracegen.report.figures.figure import Figure, Table
 from tracegen.report.words import access_sentences as say
 
 ACCESSES = """
@@ -15,11 +15,6 @@ cache_figure = partial(Figure, section="cache", needs=needs.FILE_USE)
 cache_table = partial(Table, section="cache", needs=needs.FILE_USE)
 order_figure = partial(Figure, section="order", needs=needs.BYTES)
 order_table = partial(Table, section="order", needs=needs.BYTES)
-
-
-def is_simulated(part: Part) -> bool:
-    """Whether a part shows what another process may simulate meanwhile, so that it is made last."""
-    return part.key in ("file-tokens", "cache-rates", "cache-sizes")
 
 
 def nothing(context: Context) -> str:

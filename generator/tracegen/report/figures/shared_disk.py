@@ -5,7 +5,7 @@ from functools import partial
 
 import pandas as pd
 
-from tracegen.report.figures import needs
+from tracegen.contract import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Figure, Table, When
 

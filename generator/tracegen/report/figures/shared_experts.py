@@ -3,11 +3,10 @@
 from functools import partial
 
 from tracegen.analysis import expert_rows, held
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Figure, Table, When
-from tracegen.report.words import expert_chance_sentences
 from tracegen.report.words import expert_sentences as say
 
 COUNTS = "counts = experts.choice(run.tables).counts\n"
@@ -37,14 +36,12 @@ def no_choice(context: Context) -> str:
 
 def untested(context: Context) -> str:
     """Why no layer can be tested against chance; empty if one can."""
-    return no_choice(context) or (
-        "" if expert_rows.groups(context.chosen, context.expert_sizes) else expert_chance_sentences.UNTESTED
-    )
+    return no_choice(context) or ("" if expert_rows.groups(context.chosen, context.expert_sizes) else say.UNTESTED)
 
 
-def first_rows(context: Context, most: int) -> str:
-    """That only the first `most` token rows are counted; empty if there are no more."""
-    n = context.choice.n_rows
+def first_rows(context: Context) -> str:
+    """That only the first token rows are tested; empty if all are."""
+    n, most = context.choice.n_rows, expert_rows.MOST_ROWS
     return f" Of {q.counted(n, 'token row')} the first {q.count(most)} are counted." if n > most else ""
 
 

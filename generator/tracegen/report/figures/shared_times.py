@@ -2,10 +2,8 @@
 
 import pandas as pd
 
-from tracegen.charts import theme
 from tracegen.contract import quantities as q
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Values
 
 # The meaning of an op's `duration_ns`, for every caption that shows it.
 WALL = "Wall time of executed operations: from the begin of an operation's first thread to the end of its last."
@@ -61,29 +59,3 @@ def alt(what: str, rows: pd.DataFrame, key: str) -> str:
         for _, row in rows[rows["phase"] == (rows["phase"].iloc[0] if len(rows) else "")].head(3).iterrows()
     ]
     return f"{what}: {', '.join(best)}; the data has all." if best else what
-
-
-def component_groups(rows: pd.DataFrame) -> pd.Series:
-    """The component group of each row."""
-    component = rows["component"].astype("category")
-    groups = pd.array([theme.group(name) for name in (*component.cat.categories, None)], dtype="object")
-    return pd.Series(groups[component.cat.codes.to_numpy()], rows.index, name="component")  # -1, none: the last
-
-
-def component_values(rows: pd.DataFrame) -> Values:
-    """`PHASE_ns_per_token_COMPONENT`: the time per token row of each component that ran; `rows`: see `timing.by`."""
-    known = rows.dropna(subset=["ns_per_token"])
-    named = zip(known["phase"], known["component"], known["ns_per_token"].astype(float), strict=True)
-    return {
-        f"{phase}_ns_per_token_{str(component).replace(' ', '_')}": (ns, "ns", q.duration(ns))
-        for phase, component, ns in named
-    }
-
-
-def layer_values(rows: pd.DataFrame, phase: str) -> Values:
-    """`PHASE_ns_per_token_layer_N` for each layer, and `…_layer_mean` over layers; `rows`: see `timing.by_layer`."""
-    layers = rows.dropna(subset=["layer"]).groupby("layer")["ns_per_token"].sum().astype(float)
-    named = {str(int(str(layer))): ns for layer, ns in layers.items()} | (
-        {"mean": layers.mean()} if len(layers) else {}
-    )
-    return {f"{phase}_ns_per_token_layer_{layer}": (float(ns), "ns", q.duration(ns)) for layer, ns in named.items()}

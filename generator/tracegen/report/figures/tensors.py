@@ -4,9 +4,9 @@ from functools import partial
 
 from tracegen.analysis import coverage
 from tracegen.charts import theme
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs
 from tracegen.report.figures.cells import Cell, cells, number, size
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table

@@ -4,11 +4,11 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.analysis import timeline
+from tracegen.analysis import passes, timeline
 from tracegen.charts import timeline as timeline_chart
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs
-from tracegen.report.figures.context import Context, median_pass
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure, not_drawn
 from tracegen.report.figures.shared_disk import CONCERNED, read_bytes
 from tracegen.report.words import sentences
@@ -63,7 +63,7 @@ def shown_pass(context: Context) -> int | None:
     waits = split[(split["disk_ns"] >= CONCERNED * split["duration_ns"]).to_numpy(bool)]
     if waits.empty or read_bytes(context, waits["pass_id"]) == 0:
         return context.typical_pass
-    return median_pass(waits)
+    return passes.median_pass(waits)
 
 
 def _content(context: Context, pass_id: int | None = None) -> Content:

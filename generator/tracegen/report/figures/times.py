@@ -1,14 +1,13 @@
 """Where the time of a token goes: by component, by layer, by kind of operation, and how long each token takes."""
 
-import pandas as pd
-
 from tracegen.analysis import timing
 from tracegen.charts import by_layer, theme, tokens
 from tracegen.charts import components as components_chart
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs, shared_times
+from tracegen.report.figures import shared_times
 from tracegen.report.figures.context import OUTSIDE, Context
-from tracegen.report.figures.figure import Content, Figure, Values
+from tracegen.report.figures.figure import Content, Figure
 from tracegen.report.words import sentences
 
 
@@ -21,7 +20,6 @@ def _by(context: Context, column: str, what: str, summed: str) -> Content:
         alt=shared_times.alt(f"Operation time per token by {what}", rows, column),
         chart=lambda width: components_chart.chart(rows, column, width=width),
         data=rows,
-        values=shared_times.component_values(rows) if column == "component" else {},
         empty="" if len(rows) else shared_times.NO_TIMES,
     )
 
@@ -58,7 +56,6 @@ def _layers(context: Context) -> Content:
         f"numbers.",
         chart=lambda width: by_layer.stacked(rows, "ns_per_token", "of operation wall time per token row", width=width),
         data=rows,
-        values=shared_times.layer_values(rows, phase),
         empty="" if len(rows) else shared_times.NO_TIMES,
         numbers={"phase": phase},
     )
@@ -112,7 +109,6 @@ def _token_times(context: Context) -> Content:
         f"{q.duration(rows['duration_ns'].median() if len(rows) else None)}.",
         chart=lambda width: tokens.chart(rows, width=width),
         data=rows,
-        values=_values(rows["duration_ns"].astype(float)),
         empty=""
         if len(rows)
         else "When the generate passes ended was not recorded, so they have no duration."
@@ -121,14 +117,6 @@ def _token_times(context: Context) -> Content:
         if context.summary.n_prompt_passes
         else "This run has no generate pass.",
     )
-
-
-def _values(times: pd.Series) -> Values:
-    """Median and 95th percentile (between neighbours: linear) of the time of a generated token."""
-    if times.empty:
-        return {}
-    named = {"token_ns_median": float(times.median()), "token_ns_p95": float(times.quantile(0.95))}
-    return {key: (ns, "ns", q.duration(ns)) for key, ns in named.items()}
 
 
 TOKENS = Figure(

@@ -1,9 +1,10 @@
 """The nodes of the graph that took most time."""
 
 from tracegen.analysis import timing
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs, shared_times
+from tracegen.report.figures import shared_times
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from tracegen.analysis import waiting
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
-from tracegen.report.figures import needs
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table

@@ -4,8 +4,9 @@ import pandas as pd
 
 from tracegen.analysis import what_if
 from tracegen.charts import lines
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures import cells, needs, shared_access
+from tracegen.report.figures import cells, shared_access
 from tracegen.report.figures import columns as col
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context

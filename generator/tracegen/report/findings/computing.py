@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tracegen.analysis import waiting
+from tracegen.analysis import timing, waiting
 from tracegen.contract import quantities as q
 from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.shared_times import component_groups
 from tracegen.report.figures.waiting import WAITING_KINDS
 from tracegen.report.findings.finding import Amount, Finding, Scope
 
@@ -60,7 +59,7 @@ def _computing(context: Context) -> pd.DataFrame:
 
     Where page faults were recorded, waiting for the disk is left out: work without faults, in the mean over threads.
     """
-    timed = context.timed.assign(group=component_groups(context.timed))
+    timed = context.timed.assign(group=timing.groups_of(context.timed))
     passes = context.of_kind(context.measured, context.phase).dropna(subset=["duration_ns"])
     rows = timed[(timed["phase"] == context.phase).to_numpy(bool)].dropna(subset=["duration_ns"])
     if len(passes):  # else the share is one of the time in operations

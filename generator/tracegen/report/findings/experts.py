@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from tracegen.analysis import chance, routing
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.expert_chance import EXPERTS_NEXT, EXPERTS_STICKY
 from tracegen.report.figures.expert_shares import EXPERTS_LOAD

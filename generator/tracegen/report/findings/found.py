@@ -3,14 +3,22 @@
 Which one answers, and which follow, is decided by effect on the run, not by the words of its question.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from tracegen.report.figures.context import Context
 from tracegen.report.findings import computing, experts, memory, waiting, weights
 from tracegen.report.findings.finding import Finding
+from tracegen.report.words import sentences
 
-Kind = Callable[[Context], Iterable[Finding]]
-KINDS: tuple[Kind, ...] = (waiting.findings, computing.findings, weights.findings, memory.findings, experts.findings)
+Find = Callable[[Context], Iterable[Finding]]
+# What finds findings, and of which kinds.
+KINDS: Mapping[Find, Collection[str]] = {
+    waiting.findings: ("waiting", "time", "bytes", "memory"),
+    computing.findings: ("time",),
+    weights.findings: ("bytes",),
+    memory.findings: ("memory",),
+    experts.findings: ("experts",),
+}
 WAITS = 0.02  # waiting for the disk leads where it takes at least this share of the time of a phase
 MOST = 4  # findings that follow the answer
 RULE = (
@@ -25,19 +33,33 @@ def findings(context: Context) -> list[Finding]:
 
 
 def answer(context: Context) -> Finding | None:
-    """The first of `findings`, or None without any; fast where times were recorded, as no cache is simulated then."""
-    asked, of_time = _asked(context), _of_kinds(context, KINDS[:2])
-    leads = any(finding.kind == "time" or finding.effect >= WAITS for finding in of_time)
-    enough = leads and asked in ("", "time", "waiting")
-    return next(iter(ordered(of_time if enough else _of_kinds(context, KINDS), asked)), None)
+    """The first of `findings`, or None without any; what cannot come first is not looked for, as that takes longest."""
+    asked = _asked(context)
+    found = _of_kinds(context, [find for find, kinds in KINDS.items() if asked in kinds])
+    if not any(f.kind == asked for f in found):
+        found = _of_kinds(context, (waiting.findings, computing.findings))
+        if not any(f.kind == "time" or (f.kind == "waiting" and f.effect >= WAITS) for f in found):
+            found = _of_kinds(context, KINDS)
+    return next(iter(ordered(found, asked)), None)
+
+
+def following(findings: Sequence[Finding]) -> list[Finding]:
+    """Those of all findings that the first page lists below its answer."""
+    return [finding for finding in findings[1:] if finding.effect > 0][:MOST]
+
+
+def care(context: Context, answer: Finding) -> str:
+    """What an answer about time is read with, where threads did not run when they could; else empty."""
+    timed = answer.kind in ("waiting", "time")
+    return sentences.with_care([c for c in context.care if c.key in sentences.DISTURBED]) if timed else ""
 
 
 def _asked(context: Context) -> str:
     return str(context.fact("settings", "asks") or "")
 
 
-def _of_kinds(context: Context, kinds: Sequence[Kind]) -> list[Finding]:
-    every = (finding for kind in kinds for finding in kind(context))
+def _of_kinds(context: Context, kinds: Iterable[Find]) -> list[Finding]:
+    every = (finding for find in kinds for finding in find(context))
     return [finding for finding in every if not context.refusal(finding.part.needs)]
 
 

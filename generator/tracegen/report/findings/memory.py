@@ -14,20 +14,19 @@ def findings(context: Context) -> Iterator[Finding]:
     if caches.nothing(context) or context.refusal(CACHE_RATES.needs):
         return
     file = context.summary.file_bytes or 0
-    lru, best = (caches.needed(context, policy, TARGET) for policy in ("LRU", "Belady"))
-    population = q.counted(len(context.measured), "pass")
-    if lru and best and file:
-        cliff = caches.lru_cliff(context, lru)
-        below = (Amount(cliff[0], "share", "with any less"),) if cliff else ()
+    found = caches.enough(context)
+    if found and file:
+        share = min(found.lru / file, 1.0)
+        below = () if found.below is None else (Amount(found.below, "share", "with any less"),)
         yield Finding(
             kind="memory",
             measure=f"Memory that serves {q.percent(TARGET)} of repeated uses",
-            amount=Amount(lru, "bytes", "with LRU"),
-            more=(Amount(min(lru / file, 1.0), "share", "of the file"),),
-            beside=(*below, Amount(best, "bytes", "at best")),
+            amount=Amount(found.lru, "bytes", "with LRU"),
+            more=(Amount(share, "share", "of the file"),),
+            beside=(*below, Amount(found.best, "bytes", "at best")),
             scope="measured passes",
-            population=population,
-            effect=min(lru / file, 1.0),
+            population=q.counted(len(context.measured), "pass"),
+            effect=share,
             part=CACHE_RATES,
         )
     one, new, several = (context.windows.of(*of) for of in ((1, "bytes"), (1, "new_bytes"), (MIDDLE, "bytes")))

@@ -1,4 +1,4 @@
-"""The collector: the context of a run, and the drawings, files and values of its report so far."""
+"""The collector: the context of a run, and the drawings and files of its report so far."""
 
 import hashlib
 import json
@@ -17,12 +17,10 @@ from tracegen.charts.stamp import Stamp, in_svg
 from tracegen.charts.svg import Drawing
 from tracegen.contract.model import Version
 from tracegen.contract.text import without_controls
-from tracegen.report.figures.caches import begin
 from tracegen.report.figures.catalogue import of_page
 from tracegen.report.figures.cells import Cell, Head
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure, Part, Rows, Table
-from tracegen.report.figures.shared_access import is_simulated
 from tracegen.report.findings.finding import Finding
 from tracegen.report.findings.found import findings
 from tracegen.report.pages.explorers.packing import call, script_json
@@ -38,7 +36,7 @@ COLUMN = theme.WIDTHS[1:2]  # of a figure of the appendix, which has one layout
 
 @dataclass
 class Collector(Context):
-    """A context that also collects the `files`, `figures`, `drawings` and `values` of the pages.
+    """A context that also collects the `files`, `figures` and `drawings` of the pages.
 
     `address` is the path of the report below the site, `citable` the version that it becomes, or None for a draft.
     `executor` draws charts in another process; `finish` waits for them.
@@ -51,7 +49,6 @@ class Collector(Context):
     figures: list[PublishedFigure] = field(default_factory=list)
     drawings: dict[str, Drawing] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)  # of drawings: the file of their data
-    values: dict[str, dict[str, object]] = field(default_factory=dict)
     on_paper: set[str] = field(default_factory=set)  # drawings that have PDFs
     _begun: dict[str, tuple[Stamp | None, dict[str, Callable[[], bytes]]]] = field(default_factory=dict)  # of drawings
     _once: dict[str, Any] = field(default_factory=dict)
@@ -63,33 +60,18 @@ class Collector(Context):
         result: Result = self._once[key]
         return result
 
-    def begin_simulation(self) -> None:
-        """Begin to simulate caches and to count reuse in the process that draws: that takes as long as several pages.
-
-        Drafts are drawn by as many processes as there are cores, and each simulates its own.
-        """
-        if self.executor is not None and self.citable is not None:
-            begin(self, self.executor, with_reuse=True)
-
     @cached_property
     def findings(self) -> list[Finding]:
         """What was found: the answer, then the others."""
         return findings(self)
 
     def sections(self, page: str) -> dict[str, list[FigureView | TableView]]:
-        """The figures and tables of a page that this run has, by section, in their order.
-
-        Those of caches are made last: another process simulates them meanwhile.
-        """
-        views: dict[str, FigureView | TableView] = {}
-        parts = of_page(page)
-        for part in sorted(parts, key=is_simulated):
+        """The figures and tables of a page that this run has, by section, in their order."""
+        views: dict[str, list[FigureView | TableView]] = {part.section: [] for part in of_page(page)}
+        for part in of_page(page):
             if part.when.holds(self):
-                views[part.key] = self.figure(part) if isinstance(part, Figure) else self.table(part)
-        return {
-            section: [views[part.key] for part in parts if part.section == section and part.key in views]
-            for section in dict.fromkeys(part.section for part in parts)
-        }
+                views[part.section].append(self.figure(part) if isinstance(part, Figure) else self.table(part))
+        return views
 
     def figure(self, figure: Figure, **options: object) -> FigureView:
         """Draw a figure with its downloads, or say why it is not drawn; `options` are arguments of its content."""
@@ -124,17 +106,10 @@ class Collector(Context):
         return TableView(table.key, title, caption, head, rows, reason, csv, content.numbers, tex)
 
     def _kept(self, content: Content | Rows, part: Part) -> str:
-        """Keep the values and files of a figure or table, and return its caption with what it says of checks."""
+        """Keep the files of a figure or table, and return its caption with what it says of checks."""
         for path, file in content.files.items():
             self.keep(path, file)
-        for name, value in content.values.items():
-            self.value(name, *value)
         return content.caption + self.noted(part.needs)
-
-    def value(self, key: str, value: object, unit: str, text: str) -> str:
-        """Publish a named value and return its text; an unknown one is published as null."""
-        self.values[key] = {"value": value, "unit": unit, "text": text}
-        return text
 
     def drawn(
         self,

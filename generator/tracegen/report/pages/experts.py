@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen.analysis import routing
-from tracegen.report.figures import needs
+from tracegen.contract import needs
 from tracegen.report.figures.shared_experts import given, last_token
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.packing import script_json, whole

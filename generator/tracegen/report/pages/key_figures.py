@@ -1,211 +1,142 @@
-"""The key figures of the overview; each is also published as a value under its key."""
+"""The published values of a run, and the key figures of the first page, which are some of them with a note."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
-from tracegen.analysis import buffers
+from tracegen.analysis import measures
+from tracegen.analysis.measures import Value
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs
-from tracegen.report.figures.buffers import BUFFERS
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.needs import Need
-from tracegen.report.pages.collector import Collector
 from tracegen.report.words import sentences
 
 NOT_SHOWN = "not shown"
 
 
 @dataclass(frozen=True)
-class Value:
-    """A published value: exact number, unit and text.
-
-    One that the overview shows also has a `label` and a `note` on how it was counted. `per_token`: it is taken over
-    generate passes, so that a run without them has none. If one of the checks that `needed` names failed, it is not
-    shown.
-    """
+class KeyFigure:
+    """A measure as the first page shows it; `note`: how it was counted, or why it is not shown."""
 
     key: str
-    exact: object
-    unit: str
+    label: str
     text: str
-    needed: Sequence[Need] = ()
-    label: str = ""
-    note: str = ""
-    per_token: bool = False
+    note: str
 
 
-def key_figures(collector: Collector) -> list[Value]:
-    """The key figures that the overview shows; these and some more are published."""
-    return collector.once("key figures", lambda: _key_figures(collector))
+def published_values(context: Context) -> dict[str, dict[str, object]]:
+    """Each measure that a version publishes; the result of `described`."""
+    return described(context, measures.published(context))
 
 
-def _key_figures(collector: Collector) -> list[Value]:
+def described(context: Context, values_of: Iterable[Value]) -> dict[str, dict[str, object]]:
+    """By key the value, unit, text and label of these measures; null where a failed check makes the value false."""
+    values: dict[str, dict[str, object]] = {}
+    for found in values_of:
+        if found.value is None and found.key.endswith("_per_pass"):
+            continue  # of runs of embeddings alone
+        exact = None if context.refusal(found.needs) else found.value
+        if exact is not None and found.unit in ("bytes", "") and float(exact).is_integer():
+            exact = int(exact)
+        values[found.key] = {
+            "value": exact,
+            "unit": found.unit,
+            "text": text_of(context, found),
+            "label": ", ".join(filter(None, (found.label, found.item))),
+        }
+    return values
+
+
+def text_of(context: Context, found: Value) -> str:
+    """The value in words, or the word for why there is none."""
+    if context.refusal(found.needs):
+        return NOT_SHOWN
+    if found.value is None and found.phase and context.embeddings:
+        return q.NOT_APPLICABLE
+    if found.value is None and found.phase == "generate" and not context.summary.n_generate_passes:
+        return q.NONE
+    if found.value is None and context.private and found.unit in ("bytes", "share"):
+        return "withheld"
+    return q.amount(found.value, found.unit)
+
+
+def key_figures(context: Context) -> list[KeyFigure]:
+    """The key figures of the first page."""
     figures = []
-    for value in (*_speeds(collector), *_bytes(collector), *_of_the_file(collector)):
-        if collector.embeddings and _is_of_text(value):
-            value = replace(value, text=q.NOT_APPLICABLE, note="the passes give embeddings, and no token")
-        elif value.per_token and not collector.summary.n_generate_passes:
-            value = replace(value, text=q.NONE, note="the run has no generate pass")
-        reason = collector.refusal(value.needed)
-        text = _publish(collector, value)
-        figures.append(replace(value, text=text, note=reason or value.note))
-    for value in _published_only(collector):
-        of_text = collector.embeddings and _is_of_text(value)
-        _publish(collector, replace(value, text=q.NOT_APPLICABLE) if of_text else value)
+    for key, note_of in _SHOWN.items():
+        found = measures.value(key, context)
+        if found.key.endswith("_per_pass") and context.embeddings is None:
+            continue
+        text = text_of(context, found)
+        note = context.refusal(found.needs) or _WHY_NONE.get(text) or note_of(context)
+        figures.append(KeyFigure(key, found.label, text, note))
     return figures
 
 
-def _is_of_text(value: Value) -> bool:
-    """Whether it is a value of a prompt or of generated tokens, and the run has none."""
-    per_token = value.key.endswith("_per_token") or value.key.startswith("tokens_per_second_")
-    return value.exact is None and (per_token or value.key in ("prompt_tokens", "generated_tokens"))
+_WHY_NONE = {
+    q.NOT_APPLICABLE: "the passes give embeddings, and no token",
+    q.NONE: "the run has no generate pass",
+}
 
 
-def _publish(collector: Collector, value: Value) -> str:
-    """Publish a value, as null where a failed check makes it false, and return its text."""
-    refused = bool(collector.refusal(value.needed))
-    exact, text = (None, NOT_SHOWN) if refused else (value.exact, value.text)
-    return collector.value(value.key, exact, value.unit, text)
-
-
-def _population(context: Context) -> str:
+def _generate_passes(context: Context) -> str:
     return f"n = {q.counted(context.summary.n_generate_passes, 'generate pass')}"
 
 
-def _speeds(context: Context) -> list[Value]:
+def _of_speed(context: Context) -> str:
+    median_ns = measures.value("token_ns_median", context).value
+    even = sentences.even_rate(context.summary.generate_rate, median_ns)
+    parts = (f"{_generate_passes(context)} over their summed pass time", even, "sampling between passes is left out")
+    return "; ".join(filter(None, parts))
+
+
+def _of_prompt(context: Context) -> str:
     s = context.summary
-    notes = (
-        f"{_population(context)} over their summed pass time",
-        sentences.even_rate(s.generate_rate, _median_ns(context)),
-        "sampling between passes is left out",
+    rows = f"{q.count(s.prompt_tokens)} tokens over the summed time of {q.counted(s.n_prompt_passes, 'pass')}"
+    reused = sentences.reused_prefix(s.prompt_tokens, context.reused_tokens)
+    return "; ".join(filter(None, ("" if s.prompt_rate is None else rows, reused)))
+
+
+def _of_weights(context: Context) -> str:
+    mapped, copied = (
+        text_of(context, measures.value(f"{memory}_bytes_per_token", context)) for memory in ("mapped", "copied")
     )
-    prompt = f"{q.count(s.prompt_tokens)} token rows over the summed time of {q.counted(s.n_prompt_passes, 'pass')}"
-    prompt = "" if s.prompt_rate is None else prompt
-    prompt = "; ".join(filter(None, (prompt, sentences.reused_prefix(s.prompt_tokens, context.reused_tokens))))
-    return [
-        Value(
-            "tokens_per_second_generate",
-            s.generate_rate,
-            "1/s",
-            q.rate(s.generate_rate),
-            needs.RATES,
-            "generation speed",
-            "; ".join(filter(None, notes)),
-            per_token=True,
-        ),
-        Value(
-            "tokens_per_second_prompt", s.prompt_rate, "1/s", q.rate(s.prompt_rate), needs.RATES, "prompt speed", prompt
-        ),
-    ]
+    return f"median, {_generate_passes(context)}: {mapped} mapped, {copied} copied"
 
 
-def _bytes(context: Context) -> list[Value]:
-    """The bytes of a token, and those of a pass where passes give embeddings."""
-    s, found = context.summary, context.embeddings
-    mapped, copied = (amount(context, s.generate_token_bytes[memory]) for memory in ("disk", "copied"))
-    of_token = Value(
-        "weight_bytes_per_token",
-        s.weight_token_bytes,
-        "bytes",
-        amount(context, s.weight_token_bytes),
-        needs.BYTES,
-        "of weights touched per token",
-        f"median, {_population(context)}: {mapped} mapped, {copied} copied",
-        per_token=True,
+def _of_pass(context: Context) -> str:
+    return (
+        "" if context.embeddings is None else f"median, n = {q.counted(context.embeddings.n_passes, 'measured pass')}"
     )
-    if found is None:
-        return [of_token]
-    n = f"median, n = {q.counted(found.n_passes, 'measured pass')}"
-    return [
-        of_token,
-        Value(
-            "weight_bytes_per_pass",
-            found.weight_bytes,
-            "bytes",
-            amount(context, found.weight_bytes),
-            needs.BYTES,
-            "of weights touched per pass",
-            n,
-        ),
-        Value(
-            "bytes_touched_per_pass",
-            found.touched_bytes,
-            "bytes",
-            amount(context, found.touched_bytes),
-            needs.BYTES,
-            "touched per pass in total",
-            f"{n}; weights, KV cache and intermediate results; a byte that two operations touch counts twice",
-        ),
-    ]
 
 
-def _of_the_file(context: Context) -> list[Value]:
-    """How much of the file was touched, and what was in buffers beside it."""
+def _of_all(context: Context) -> str:
+    more = "weights, KV cache and intermediate results; a byte that two operations touch counts twice"
+    return f"{_of_pass(context)}; {more}"
+
+
+def _of_file(context: Context) -> str:
     s = context.summary
-    withheld = s.touched_share is None and context.private
-    gaps = f". {context.gaps}" if context.gaps else ""
-    passes, peak = q.counted(len(context.measured), "measured pass"), buffers.total_peak(context.tables)
+    touched = text_of(context, measures.value("touched_bytes", context))
     beside = f"; {q.size(s.header_bytes)} of the file are header and padding" if s.header_bytes else ""
-    return [
-        Value(
-            "touched_share",
-            s.touched_share,
-            "1",
-            "withheld" if withheld else q.percent(s.touched_share),
-            needs.FILE_USE,
-            "of the file touched at least once",
-            f"{amount(context, s.touched_bytes)} of {q.size(s.file_bytes)}, by {passes}; each byte counts once{beside}"
-            f"{gaps}",
-        ),
-        Value(
-            "n_tensors_never_touched",
-            s.n_never_touched,
-            "1",
-            q.count(s.n_never_touched),
-            needs.FILE_USE,
-            "tensors never touched" if s.n_never_touched != 1 else "tensor never touched",
-            f"of {q.count(len(context.tables['tensors']))} in the file",
-        ),
-        Value(
-            "peak_buffer_bytes",
-            peak,
-            "bytes",
-            q.size(peak),
-            BUFFERS.needs,
-            "in buffers at their peak",
-            "sum of all runtime allocations, copied weights included",
-        ),
-    ]
+    gaps = f". {context.gaps}" if context.gaps else ""
+    passes = q.counted(len(context.measured), "measured pass")
+    return f"{touched} of {q.size(s.file_bytes)}, by {passes}; each byte counts once{beside}{gaps}"
 
 
-def _published_only(context: Context) -> list[Value]:
-    """Values that the overview does not show but a journal can quote."""
-    s = context.summary
-    mapped, touched = s.generate_token_bytes.get("disk"), s.touched_token_bytes
-    share = s.touched_disk_bytes / s.file_bytes if s.touched_disk_bytes is not None and s.file_bytes else None
-    return [
-        Value("bytes_touched_per_token", touched, "bytes", amount(context, touched), needs.BYTES),
-        Value("ops_per_token", s.ops_per_token, "1", q.count(s.ops_per_token), needs.RATES),
-        Value("touched_share_mapped", share, "1", q.percent(share), needs.FILE_USE),
-        Value("touched_weight_share", s.touched_weight_share, "1", q.percent(s.touched_weight_share), needs.FILE_USE),
-        Value("header_bytes", s.header_bytes, "bytes", q.size(s.header_bytes)),
-        *(
-            Value(f"{memory}_bytes_per_token", size, "bytes", q.size(size), needs.BYTES)
-            for memory, size in s.generate_token_bytes.items()
-        ),
-        # The same number as `disk_bytes_per_token`, by a name that claims no reads from the disk.
-        Value("mapped_bytes_per_token", mapped, "bytes", q.size(mapped), needs.BYTES),
-        Value("prompt_tokens", s.prompt_tokens, "1", q.count(s.prompt_tokens)),
-        Value("generated_tokens", s.generated_tokens, "1", q.count(s.generated_tokens)),
-    ]
+def _of_tensors(context: Context) -> str:
+    return f"of {q.count(len(context.tables['tensors']))} in the file"
 
 
-def amount(context: Context, value: int | None) -> str:
-    """A size as text; an unknown one of a private run is called withheld."""
-    return "withheld" if value is None and context.private else q.size(value)
+def _of_buffers(context: Context) -> str:
+    return "sum of all runtime allocations, copied weights included"
 
 
-def _median_ns(context: Context) -> float | None:
-    """Duration of the median generate pass."""
-    times = context.of_kind(context.measured, "generate")["duration_ns"].dropna()
-    return float(times.median()) if len(times) else None
+_SHOWN: Mapping[str, Callable[[Context], str]] = {
+    "tokens_per_second_generate": _of_speed,
+    "tokens_per_second_prompt": _of_prompt,
+    "weight_bytes_per_token": _of_weights,
+    "weight_bytes_per_pass": _of_pass,
+    "bytes_touched_per_pass": _of_all,
+    "touched_share": _of_file,
+    "n_tensors_never_touched": _of_tensors,
+    "peak_buffer_bytes": _of_buffers,
+}

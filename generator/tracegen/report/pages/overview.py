@@ -9,11 +9,10 @@ from tracegen.contract import quantities as q
 from tracegen.contract.text import text_of
 from tracegen.report.figures.context import Context
 from tracegen.report.findings import found
-from tracegen.report.findings.finding import Finding
+from tracegen.report.pages import issue
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.facts import text_by_token
 from tracegen.report.pages.key_figures import key_figures
-from tracegen.report.pages.pasted import paste
 from tracegen.report.words import control_sentences, sentences
 
 ATTACHED = (
@@ -26,24 +25,20 @@ def overview(collector: Collector) -> dict[str, Any]:
     """Everything the template of the first page prints beside its picture."""
     question = collector.fact("settings", "question")
     findings = collector.findings
+    text = issue.issue_text(collector)
+    collector.keep(issue.PATH, text)
     return {
         "question": text_of(question) if question else "",
         "answer": findings[0] if findings else None,
-        "care": _care(collector, findings[0]) if findings else "",
-        "findings": [finding for finding in findings[1:] if finding.effect > 0][: found.MOST],
+        "care": found.care(collector, findings[0]) if findings else "",
+        "findings": found.following(findings),
         "rule": found.RULE,
         "ran": what_ran(collector),
         "key_figures": key_figures(collector),
         "text": text_by_token(collector),
         "control": control_sentences.untraced(collector.fact("control"), collector.run.checks),
-        "pasted": paste(collector),
+        "issue": {"path": issue.PATH, "text": text},
     }
-
-
-def _care(collector: Collector, answer: Finding) -> str:
-    """What an answer about time is read with, where threads did not run when they could; else empty."""
-    timed = answer.kind in ("waiting", "time")
-    return sentences.with_care([c for c in collector.care if c.key in sentences.DISTURBED]) if timed else ""
 
 
 def what_ran(context: Context) -> str:

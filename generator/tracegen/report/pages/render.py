@@ -17,7 +17,7 @@ from tracegen.charts import theme
 from tracegen.contract import quantities as q
 from tracegen.contract.model import Check, Run, Version
 from tracegen.contract.tables import small_tables
-from tracegen.report.figures.catalogue import part_of, place
+from tracegen.report.figures.catalogue import part_of
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explained, explained, shortened
 from tracegen.report.pages import run_file
@@ -30,6 +30,7 @@ from tracegen.report.pages.explorers.packing import script_json
 from tracegen.report.pages.file import file
 from tracegen.report.pages.graphs import graphs
 from tracegen.report.pages.guide import guide
+from tracegen.report.pages.key_figures import published_values
 from tracegen.report.pages.method import method
 from tracegen.report.pages.operations import operations
 from tracegen.report.pages.overview import overview
@@ -42,7 +43,6 @@ from tracegen.storing import resources
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-SIMULATED = (APPENDIX, "overview", "file")  # pages that need what another process counts; the first has most besides
 CHECK_COLUMNS = [field.name for field in fields(Check)]
 # What the templates print beside figures and tables; other pages have nothing else.
 BUILDERS = {
@@ -137,15 +137,12 @@ def render_report(
     collector = Collector(run, tables, address=address, citable=citable, executor=executor)
     name = citable.citation if citable else f"{run.experiment}/{run.name}"
     checks_csv = collector.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
-    keys = [key for key, *_ in outline(run)]
-    collector.begin_simulation()
-    # All charts begin to be drawn before any page waits for one, last those of the simulation.
+    # All charts begin to be drawn before any page waits for one.
     sections: dict[str, dict[str, list[FigureView | TableView]]] = {}
     views: dict[str, Mapping[str, object]] = {}
-    for key in sorted(keys, key=lambda key: SIMULATED.index(key) if key in SIMULATED else -1):
+    for key, *_ in outline(run):
         sections[key] = collector.sections(key)
         views[key] = BUILDERS[key](collector) if key in BUILDERS else {}
-    collector.figures.sort(key=lambda figure: (keys.index(figure.page), place(figure.key)))
     collector.begin_files()
     environment = environment_of(name)
     environment.globals |= {
@@ -167,18 +164,17 @@ def render_report(
     )
     write_anchors(collector, pages, explored=any(view.get("explorer") is True for view in views.values()))
     collector.finish()
-    values = json.dumps(collector.values, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
-    collector.keep("data/values.json", values + "\n")
-    collector.keep(
-        "data/values.tex", latex.values(run.experiment, name, collector.values, citable.citation if citable else None)
-    )
+    values = published_values(collector)
+    text = json.dumps(values, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
+    collector.keep("data/values.json", text + "\n")
+    collector.keep("data/values.tex", latex.values(run.experiment, name, values, citable.citation if citable else None))
     collector.keep(run_file.PATH, run_file.run_file(run))
     return Report(
         title=_title(collector),
         pages=pages,
         files=collector.files,
         assets=assets(),
-        values=collector.values,
+        values=values,
         figures=tuple(collector.figures),
         finding=_finding(views["overview"]),
     )

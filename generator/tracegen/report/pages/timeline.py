@@ -6,8 +6,9 @@ import pandas as pd
 
 from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
 from tracegen.charts import theme
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs, shared_times
+from tracegen.report.figures import shared_times
 from tracegen.report.figures.timeline import shown_pass
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.span_chunks import Carried, write_spans

@@ -1,6 +1,6 @@
 """The sentences about caches and hot sets: values in, text out; none of them reads a table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tracegen.analysis.hot_set import MARGIN, Gain
 from tracegen.contract import quantities as q
@@ -10,8 +10,6 @@ POLICIES = {
     "Belady": "keeps what will be used soonest, takes in no more: it knows the future, and no cache does better",
     "static": "holds what the whole run uses most, and never changes: it knows the run",
     "LRU": "drops what was not used for longest",
-    "LFU": "drops what was used least often since it came in",
-    "FIFO": "drops what came in first",
 }
 RATE = (
     "Hit rate: the share of uses that find their granule in the cache, of all uses that are not the first of their "
@@ -21,10 +19,8 @@ KERNEL = "The point is what the kernel served of generated tokens; a kernel is n
 NO_REPEAT = "Nothing was touched twice, so that no cache could serve anything."
 
 
-def rates_title(lru: float | None, best: float | None, target: float) -> str:
+def rates_title(lru: float, best: float, target: float) -> str:
     """How much memory LRU and the best replacement need for a hit rate, bytes."""
-    if lru is None or best is None:
-        return "Which share of the accesses would a cache serve?"
     return (
         f"{q.percent(target)} of repeated uses in all measured passes hit with a cache of {q.size(lru)} that drops "
         f"what was not used for longest, and with {q.size(best)} at best"
@@ -53,20 +49,6 @@ def served(size: float, rate: float) -> str:
     return f"measured: served at least {q.percent(rate)} of what tokens use, with {q.size(size)} of the file in memory"
 
 
-def cliff(policy: str, below: float, below_rate: float, size: float, rate: float) -> str:
-    """Where the hit rate of a policy passes several named ones in one step; sizes in bytes."""
-    if policy == "LRU":  # exact to the granule, and never less with more room
-        least = "" if q.percent(rate).startswith(">") else "at least "  # `> 99.9 %` says it already
-        return (
-            f" LRU has a cliff: below {q.size(size)} it serves at most {q.percent(below_rate)}, from there on "
-            f"{least}{q.percent(rate)}."
-        )
-    return (
-        f" {policy} has a cliff: with {q.size(below)} it serves {q.percent(below_rate)}, with {q.size(size)} "
-        f"{q.percent(rate)}."
-    )
-
-
 ALONE = "One pass was measured: what it uses again is no more than what neighbours in the file share."
 ONE_PASS = "It takes at least two passes to say what passes in a row need together."
 
@@ -86,18 +68,6 @@ def population(n_uses: int, n_granules: int, granule: int, n_passes: int) -> str
     return (
         f"n = {q.counted(n_uses, 'use')} of {q.counted(n_granules, 'granule')} of {q.size(granule)} in "
         f"{q.counted(n_passes, 'pass')}; an operation uses a granule once."
-    )
-
-
-def sampled(share: float, errors: Mapping[str, float]) -> str:
-    """How LFU and FIFO were sampled, and how far each may be off; empty if all granules were simulated."""
-    if share >= 1:
-        return ""
-    off = ", ".join(f"{policy} by up to {q.percent(errors[policy])}" for policy in ("LFU", "FIFO"))
-    return (
-        f" LFU and FIFO are simulated for {q.percent(share)} of the granules, and may be off: {off} of the uses. That "
-        f"is what LRU, which is exact here, would be off by with such a sample (up to {q.percent(errors['LRU'])}), and "
-        "what half of the sample would differ by. Belady, static and LRU are counted for all granules."
     )
 
 

@@ -1,12 +1,17 @@
 """The sentences about experts on the experts page and the overview: values in, text out.
 
 A row is named by the token that its pass gives, as passes are on all pages; it chooses the experts of the one before. A
-number of experts is always of one layer; over several layers, pairs of layer and expert are counted.
+number of experts is always of one layer; over several layers, pairs of layer and expert are counted. `r` is what a test
+against chance found over all layers, by the names of its columns.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
+from tracegen.analysis.chance import LEVEL
 from tracegen.contract import quantities as q
+
+Row = Mapping[Any, Any]
 
 LEFT_OUT = "Prompt and warm-up are left out."
 NAMED_BY = (
@@ -38,6 +43,10 @@ def no_choice(*, has_routing: bool, has_generate: bool, kinds: Sequence[str]) ->
     return f"The run has no generate pass: only rows of {_listed(named)} passes chose experts."
 
 
+UNTESTED = (
+    "Not applicable: in no layer do token rows choose one number of experts that is less than all of them, so that "
+    "there is no chance to test against."
+)
 NO_PAIR = "No generated token that chose experts has another one before it in its sequence."
 
 
@@ -214,6 +223,20 @@ def cover_title(*, needed: Sequence[int], sizes: Sequence[int], layers: Sequence
     return f"In {where}, {enough} {'is' if half == 1 else 'are'} enough for 80 % of the choices"
 
 
+def balance_title(entropy: float | None, low: float | None, high: float | None) -> str:
+    """How even the choices of generated tokens are over all layers, and what random choice by as many rows gives."""
+    if entropy is None:
+        return "How evenly are the experts chosen?"
+    said = f"The choices have {q.percent(entropy)} of the largest possible entropy"
+    if low is None or high is None:
+        return said
+    ends = f"{q.percent(low)} to {q.percent(high)}"
+    if low <= entropy <= high:
+        return f"{said}, as random choice by as many rows has: {ends}"
+    than = "less than" if entropy < low else "more than"
+    return f"{said}, {than} random choice by as many rows: {ends}"
+
+
 def counted_rows(numbers: Collection[int], what: str) -> str:
     """` n = 3 to 5 token rows …` from the number of rows of each layer; empty without layers."""
     if not numbers:
@@ -224,6 +247,72 @@ def counted_rows(numbers: Collection[int], what: str) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+# Whether the token before, or the layer before, tells which experts are chosen.
+
+
+def sticky_title(r: Row, *, few: bool) -> str:
+    """Whether tokens choose the experts of the token before, more or less than in shuffled order; over all layers.
+
+    `few`: so few tokens that no order of them can have a p below LEVEL.
+    """
+    if few:
+        return "Too few tokens to tell whether they choose the experts of the token before more often than chance"
+    differ = "no difference shown from" if r["p"] >= LEVEL else "more than" if r["effect"] > 0 else "fewer than"
+    return (
+        f"A token chooses {q.percent(r['share'])} of its experts as the token before did, {differ} shuffled tokens: "
+        f"{_ends(r)}"
+    )
+
+
+def _ends(r: Row) -> str:
+    """The ends of what chance gives."""
+    return f"{q.percent(r['low'])} to {q.percent(r['high'])}"
+
+
+def _effect(r: Row, by_chance: str) -> str:
+    """The effect over all layers with the interval of the share, where that is known, and p."""
+    ends = ""
+    if q.known(r["share_low"]) and q.known(r["share_high"]):
+        low, high = (_points(r[end] - r[by_chance]) for end in ("share_low", "share_high"))
+        ends = f" (95 %: {low} to {high})"
+    return f" Effect over all layers: {_points(r['effect'])} percentage points{ends}, {q.p_words(r['p'])}"
+
+
+def _points(value: float) -> str:
+    """`+3.1`: a difference of shares in percentage points."""
+    return f"{100 * value:+.1f}".replace("-", "−")
+
+
+def sticky_overall(r: Row, *, n_layers: int, n_sure: int) -> str:
+    """The numbers over all layers, and how many of them differ by Holm’s method."""
+    layers = f"; of {q.counted(n_layers, 'layer')}, {q.count(n_sure)} differ by Holm’s method" if n_layers > 1 else ""
+    return f"{_effect(r, 'shuffled')}{layers}."
+
+
+def next_title(r: Row) -> str:
+    """Whether the experts of a layer tell those of the next; over all layers."""
+    differ = "no more" if r["p"] >= LEVEL else "more" if r["effect"] > 0 else "fewer"
+    return f"The layer before predicts {q.percent(r['share'])} of a token’s experts, {differ} than chance: {_ends(r)}"
+
+
+def next_overall(r: Row) -> str:
+    """The numbers over all layers, and what other guesses find."""
+    most, before, even = (q.percent(r[name]) for name in ("most", "before", "even"))
+    return (
+        f"{_effect(r, 'shifted')}. The most chosen experts find {most}, those of the token before {before}, any k of E "
+        f"{even}."
+    )
+
+
+def no_next(*, n_rows: int, n_layers: int, least: int) -> str:
+    """Why no guess from the layer before is learned."""
+    if n_layers < 2:
+        return "Not applicable: fewer than two layers have experts that can be tested, so that none has a next one."
+    return (
+        f"{q.counted(n_rows, 'token row')} {'is' if n_rows == 1 else 'are'} too few to learn a guess: it takes {least}."
+    )
 
 
 # How strongly.

@@ -94,21 +94,6 @@ def verdict_line(verdict: str, checks: Sequence[Check]) -> str:
     return f"{verdict}: {'; '.join(said + more)}" if said else verdict
 
 
-def copied_weights(disk_bytes: int, copied_bytes: int) -> str:
-    """In which kind of memory a token touched weights; empty when it touched none."""
-    if not disk_bytes + copied_bytes:
-        return ""
-    if not copied_bytes:
-        return "All weights that a token touches are mapped: operations read them from the mapped model file."
-    if not disk_bytes:
-        return "All weights that a token touches were copied out of the file at load; no operation reads the file."
-    share = copied_bytes / (disk_bytes + copied_bytes)
-    return (
-        f"{q.percent(share)} of the weight bytes that a token touches were copied out of the file at load; no "
-        "operation reads them from the file."
-    )
-
-
 def threads_during(label: str, work: float, n_threads: int) -> str:
     """The title of the figure of threads; `work` is the share of the pass's thread time spent in operations."""
     who = "the one thread is" if n_threads == 1 else "threads work"

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Compared, Comparison, compare
-from tracegen.comparing.measures import AFTER_LOADING, WAITING, WHILE_LOADING
 from tracegen.comparing.sides import side_of
 from tracegen.contract.errors import TracegenError
 from tracegen.site.references import References
@@ -31,6 +30,13 @@ _DOUBTED = re.compile(
     r"not|neither|cannot|nothing|the same (?:speed|time)|(?:is|are|stays?|remains?) the same|equal(?:ly)?|as fast as|"
     r"no (?:faster|slower|less|more)|question|ask\w*|unclear)\b|\?",
     re.IGNORECASE,
+)
+_OF_BYTES = (
+    "disk_read_bytes",
+    "disk_read_bytes_load",
+    "disk_wait_ns_per_token",
+    "mapped_bytes_per_token",
+    "copied_bytes_per_token",
 )
 _OF_PROMPT = re.compile(r"\b(prompts?|prefill\w*|time to (?:the )?first token)\b")
 _THAN = re.compile(
@@ -69,7 +75,7 @@ def _why_not(known: References, sentence: Sentence, compared: Callable[[str, str
         return comparison
     if not (faster or slower):
         return _of_bytes(comparison)
-    row = comparison.known("prompt" if _OF_PROMPT.search(words) else "generate", "speed")
+    row = comparison.known(f"tokens_per_second_{'prompt' if _OF_PROMPT.search(words) else 'generate'}")
     if row is None:
         return "the versions hold no speed"
     if row.state != "different":
@@ -97,9 +103,7 @@ def _says_of_bytes(words: str) -> bool:
 
 def _of_bytes(comparison: Comparison) -> str:
     """Why no difference in bytes or waiting is shown; empty if one is."""
-    places = [("", AFTER_LOADING), ("", WHILE_LOADING), WAITING]
-    places += [("generate", f"weights touched by a token, {of}") for of in ("mapped", "copied")]
-    rows = [row for place in places if (row := comparison.known(*place))]
+    rows = [row for key in _OF_BYTES if (row := comparison.known(key))]
     if not rows or any(row.state == "different" for row in rows):
         return ""
     return _said(rows[0], comparison)

@@ -8,8 +8,8 @@ import pandas as pd
 from tracegen.analysis.blocks import Block, fold
 from tracegen.analysis.node_means import Costs, Population, bounds
 from tracegen.charts import theme
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs
 from tracegen.report.figures.top_operations import TOP_OPERATIONS
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.packing import script_json

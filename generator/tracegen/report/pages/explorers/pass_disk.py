@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis import disk_waits, piece_disk
+from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures import needs
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.packing import packed
 
