@@ -24,6 +24,7 @@ from tracegen.charts import theme
 from tracegen.contract.model import Check
 from tracegen.contract.tables import frame
 from tracegen.measure.checks.verdict import all_checks
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.caches import CACHE_RATES, MIDDLE, WORKING_SET
 from tracegen.report.figures.disk import DISK
@@ -34,7 +35,7 @@ from tracegen.report.figures.file_tokens import FILE_TOKENS
 from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.tensors import TENSOR_GROUPS
 from tracegen.report.figures.waiting import WAITING_KINDS
-from tracegen.report.findings.finding import Amount, Finding, Kind, Scope
+from tracegen.report.findings.finding import Finding, Kind, Scope
 from tracegen.report.findings.found import WAITS, answer, findings, ordered, waiting
 from tracegen.report.pages.collector import Collector
 

@@ -65,7 +65,7 @@ def _listing(found: Sequence[Answer]) -> str:
         if answer.page != page:
             page = answer.page
             lines += ["", titles[page]]
-        lines.append(f"  {answer.key:{width}}  {visible(answer.reason or answer.answer)}")
+        lines.append(f"  {answer.key:{width}}  {visible(answer.reason or answer.answer or answer.question)}")
     return "\n".join(lines[1:])
 
 

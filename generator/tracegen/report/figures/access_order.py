@@ -1,5 +1,7 @@
 """In which order operations go through the mapped files, how far they step, and how many reads that would be."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 
 from tracegen.analysis import order
@@ -8,6 +10,7 @@ from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_access
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.cells import size
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows, no_rows, not_drawn
@@ -60,7 +63,7 @@ def _access_order(context: Context) -> Rows:
     shown = context.touching(phase)
     n = {kind: int(shown[f"n_{kind}"].sum()) for kind in order.KINDS}
     return Rows(
-        title=say.order_title(n, phase),
+        answer=_steps(n),
         caption=f"{say.STEP}{say.layers(int(shown['n_layers_down'].sum()), sum(n.values()))} Accesses, bytes and "
         f"distance are means; a byte counts as often as it was accessed. The CSV has a row for each pass."
         f"{shared_access.left_out(context)}",
@@ -74,6 +77,17 @@ def _access_order(context: Context) -> Rows:
         col.number("Bytes of a pass", lambda r: size(r["touched_bytes"] / r["n_passes"]), "MiB"),
         *(col.share(kind.capitalize(), f"n_{kind}", "steps") for kind in order.KINDS),
         col.number("Mean distance", lambda r: size(r["distance_bytes"] / r["steps"] if r["steps"] else None), "MiB"),
+    )
+
+
+def _steps(n: Mapping[str, int]) -> tuple[Amount, ...]:
+    """Which way the steps go; `n`: steps by kind."""
+    total = sum(n.values())
+    if not total:
+        return ()
+    return (
+        Amount(n["contiguous"] / total, "share", "of steps are contiguous"),
+        Amount(n["backward"] / total, "share", "go back in the file"),
     )
 
 
@@ -95,7 +109,7 @@ def _access_reads(context: Context) -> Rows:
     table = order.reads(shown)
     median = {int(t): float(n) for t, n in zip(table["tolerance_bytes"], table["reads"], strict=True)}
     return Rows(
-        title=say.reads_title(float(shown["n_accesses"].median()), median, phase),
+        answer=_joined(float(shown["n_accesses"].median()), median),
         caption=f"Accesses that follow each other with at most so many bytes between are joined into one read. "
         "Sequential: the share of steps that are joined. Reads: the median of a pass; size: the mean, without the "
         f"bytes between. "
@@ -111,9 +125,20 @@ def _access_reads(context: Context) -> Rows:
     )
 
 
+def _joined(accesses: float, reads: Mapping[int, float]) -> tuple[Amount, ...]:
+    """How many reads the accesses of a pass coalesce into; `reads`: by tolerance in bytes, medians over passes."""
+    largest = max(reads, default=0)
+    if not accesses or not largest:
+        return ()
+    return (
+        Amount(round(accesses), "", "accesses"),
+        Amount(round(reads[largest]), "", f"reads with a gap tolerance of {q.size(largest)}"),
+    )
+
+
 ACCESS_READS = shared_access.order_table(
     key="access-reads",
-    title="How many reads would the accesses of a token make up?",
+    title="How many reads would the accesses of a token coalesce into?",
     content=_access_reads,
     code=shared_access.ACCESSES
     + """passes = order.by_pass(run.tables, touched)

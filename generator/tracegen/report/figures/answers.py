@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen.contract.quantities import known
+from tracegen.report.figures.amount import in_words
 from tracegen.report.figures.catalogue import FIGURES
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Explorer, Figure, Rows, Table
@@ -16,8 +17,8 @@ from tracegen.report.figures.figure import Explorer, Figure, Rows, Table
 class Answer:
     """What a run answers to the question of a figure or table.
 
-    `answer` is the title of the figure: a sentence that answers `question`, or the question itself. `counts` says what
-    was counted, `reason` why there is no answer (empty: there is one). `columns` are the texts that a page shows as a
+    `answer` are the amounts that answer `question`, in words; empty where only the data does. `counts` says what was
+    counted, `reason` why there is no answer (empty: there is one). `columns` are the texts that a page shows as a
     table, each with its head, of which some may be alike; of a figure, its data. `data` is what the page offers as CSV,
     None if it offers none.
     """
@@ -48,7 +49,7 @@ def answers(context: Context, parts: Sequence[Figure | Table]) -> list[Answer]:
 def _answer(context: Context, part: Figure | Table) -> Answer:
     refused = context.refusal(part.needs)
     if refused:
-        return Answer(part.key, part.page, part.title, part.title, part.counts, refused, (), None)
+        return Answer(part.key, part.page, part.title, "", part.counts, refused, (), None)
     content = part.content(context)
     counts = content.caption + context.noted(part.needs)
     if isinstance(content, Rows):
@@ -58,7 +59,8 @@ def _answer(context: Context, part: Figure | Table) -> Answer:
     else:
         reason, columns = content.empty, [] if content.empty else _texts(content.data)
     data = None if reason else content.data
-    return Answer(part.key, part.page, part.title, content.title or part.title, counts, reason, columns, data)
+    question, answer = content.title or part.title, in_words(content.answer)
+    return Answer(part.key, part.page, question, answer, counts, reason, columns, data)
 
 
 def _texts(data: pd.DataFrame) -> list[tuple[str, list[str]]]:

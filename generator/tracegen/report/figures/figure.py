@@ -10,6 +10,7 @@ import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.contract.needs import Need
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.cells import Cell, Head
 from tracegen.report.figures.columns import Column, Row, laid_out
 from tracegen.report.figures.context import Context
@@ -71,9 +72,9 @@ class Content:
     """The content of a figure for one run.
 
     `data` becomes the CSV; `chart` takes the width in px that the figure is laid out for, one of `theme.WIDTHS`, and
-    returns an altair chart. `title` answers the figure's question (empty: the question stays). `empty` says why there
-    is nothing to draw (empty: there is). `numbers` are the values of `$NAME` in the explanation's code. `files` are
-    further files of the bundle: path -> content.
+    returns an altair chart. `title` is the figure's question where it depends on the run (empty: that of the figure);
+    `answer` are the amounts that answer it. `empty` says why there is nothing to draw (empty: there is). `numbers` are
+    the values of `$NAME` in the explanation's code. `files` are further files of the bundle: path -> content.
     """
 
     caption: str
@@ -81,6 +82,7 @@ class Content:
     chart: Callable[[int], Any]
     data: pd.DataFrame
     title: str = ""
+    answer: tuple[Amount, ...] = ()
     empty: str = ""
     numbers: Mapping[str, object] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -88,7 +90,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Rows:
-    """The content of a table for one run; `title`, `empty` and `numbers` as in `Content`.
+    """The content of a table for one run; `title`, `answer`, `empty` and `numbers` as in `Content`.
 
     `data` becomes the CSV, named by the table's key or by `file`; None: no CSV. `files` are further files of the
     bundle: path -> content.
@@ -99,6 +101,7 @@ class Rows:
     rows: Sequence[tuple[Cell, ...]] = ()
     data: pd.DataFrame | None = None
     title: str = ""
+    answer: tuple[Amount, ...] = ()
     file: str = ""
     empty: str = ""
     numbers: Mapping[str, object] = field(default_factory=dict)

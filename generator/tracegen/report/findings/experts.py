@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from tracegen.analysis import chance, routing
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.expert_chance import EXPERTS_NEXT, EXPERTS_STICKY
 from tracegen.report.figures.expert_shares import EXPERTS_LOAD
 from tracegen.report.figures.hot import HOT_EXPERTS
 from tracegen.report.figures.shared_experts import no_choice
-from tracegen.report.findings.finding import Amount, Finding
+from tracegen.report.findings.finding import Finding
 
 HOT = {
     "yes": "Hot set of {} experts in each layer",
@@ -40,7 +41,7 @@ def _load(context: Context, population: str) -> Iterator[Finding]:
         kind="experts",
         measure="The most chosen expert of a layer",
         amount=Amount(share, "share", "of the choices"),
-        beside=(*beside, Amount(n_never, "count", f"of {q.counted(n_pairs, 'expert')} never chosen")),
+        beside=(*beside, Amount(n_never, "", f"of {q.counted(n_pairs, 'expert')} never chosen")),
         scope="generation",
         population=population,
         effect=max(share, n_never / n_pairs if n_pairs else 0.0),

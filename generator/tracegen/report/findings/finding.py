@@ -1,37 +1,13 @@
 """A finding: numbers with their units, what they are counted over, and the figure that shows them; and its sentence."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tracegen.contract import quantities as q
+from tracegen.report.figures.amount import Amount, in_words
 from tracegen.report.figures.figure import Figure, Part
 
-Unit = Literal["share", "bytes", "ns", "count", "p"]
 Kind = Literal["waiting", "time", "bytes", "memory", "experts"]
 Scope = Literal["generation", "prompt", "measured passes"]
-
-_WRITTEN: Mapping[Unit, Callable[[float], str]] = {
-    "share": q.percent,
-    "bytes": q.size,
-    "ns": q.duration,
-    "count": q.count,
-    "p": q.p_words,
-}
-
-
-@dataclass(frozen=True)
-class Amount:
-    """A number with its unit (`share`: 0 to 1) and the words that follow it: what it is a share of, or where it is."""
-
-    value: float
-    unit: Unit
-    words: str = ""
-
-    @property
-    def said(self) -> str:
-        """`54.7 ms where it waits`."""
-        return f"{_WRITTEN[self.unit](self.value)} {self.words}".strip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +33,7 @@ class Finding:
     @property
     def text(self) -> str:
         """The finding as a sentence, the same on pages, terminal and in Markdown."""
-        numbers = ", ".join(amount.said for amount in (self.amount, *self.more))
+        numbers = in_words((self.amount, *self.more))
         counted = f"{self.scope}, {self.population}" if self.population else self.scope
         return f"{self.measure}: {numbers} ({'; '.join([counted, *(amount.said for amount in self.beside)])})."
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from tracegen.contract import quantities as q
 from tracegen.report.figures import caches
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.caches import CACHE_RATES, MIDDLE, TARGET, WORKING_SET
 from tracegen.report.figures.context import Context
-from tracegen.report.findings.finding import Amount, Finding
+from tracegen.report.findings.finding import Finding
 
 
 def findings(context: Context) -> Iterator[Finding]:

@@ -8,13 +8,14 @@ from tracegen.analysis import disk_waits
 from tracegen.charts import theme
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_REQUESTS
 from tracegen.report.figures.disk_waits import DISK_SPLIT
 from tracegen.report.figures.file_tokens import FILE_TOKENS
 from tracegen.report.figures.shared_disk import CONCERNED, read_bytes
-from tracegen.report.findings.finding import Amount, Finding, Scope
+from tracegen.report.findings.finding import Finding, Scope
 
 PHASES: Mapping[str, Scope] = {"generate": "generation", "prompt": "prompt"}
 MOSTLY = 0.5  # what has this share is named

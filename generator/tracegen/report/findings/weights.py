@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.tensors import TENSOR_GROUPS
-from tracegen.report.findings.finding import Amount, Finding
+from tracegen.report.findings.finding import Finding
 
 
 def findings(context: Context) -> Iterator[Finding]:

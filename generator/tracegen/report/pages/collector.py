@@ -15,8 +15,10 @@ from tracegen.charts.pointing import pass_rows, shared_values
 from tracegen.charts.policy import with_policy
 from tracegen.charts.stamp import Stamp, in_svg
 from tracegen.charts.svg import Drawing
+from tracegen.contract import quantities as q
 from tracegen.contract.model import Version
 from tracegen.contract.text import without_controls
+from tracegen.report.figures.amount import in_words
 from tracegen.report.figures.catalogue import of_page
 from tracegen.report.figures.cells import Cell, Head
 from tracegen.report.figures.context import Context
@@ -82,11 +84,12 @@ class Collector(Context):
         title = content.title or figure.title
         if content.empty:
             return FigureView(figure.key, title, content.caption, content.alt, None, content.empty)
-        caption = self._kept(content, figure)
+        caption, answer = self._kept(content, figure), in_words(content.answer)
+        alt = f"{content.alt} {q.ended(answer)}" if answer else content.alt
         widths = COLUMN if figure.page == APPENDIX else figure.widths
-        drawing = svg.draw_layouts(content.chart, figure.key, content.alt, self.executor, widths)
-        view = self.drawn(figure.key, figure.page, title, caption, content.alt, drawing, content.data, content.numbers)
-        return replace(view, wide=figure.wide)
+        drawing = svg.draw_layouts(content.chart, figure.key, alt, self.executor, widths)
+        view = self.drawn(figure.key, figure.page, title, caption, alt, drawing, content.data, content.numbers)
+        return replace(view, wide=figure.wide, answer=content.answer)
 
     def table(self, table: Table) -> TableView:
         """Keep a table with its CSV, or say why it is not shown."""
@@ -102,8 +105,9 @@ class Collector(Context):
         csv = "" if content.data is None else self.csv(content.file or table.key, content.data)
         caption = self._kept(content, table)
         title, head = content.title or table.title, tuple(content.head)
-        tex = self._table_tex(table.key, title, caption, head, rows) if rows else ""
-        return TableView(table.key, title, caption, head, rows, reason, csv, content.numbers, tex)
+        answered = f"{q.ended(in_words(content.answer))} {caption}" if content.answer else caption
+        tex = self._table_tex(table.key, title, answered, head, rows) if rows else ""
+        return TableView(table.key, title, caption, head, rows, reason, csv, content.numbers, tex, content.answer)
 
     def _kept(self, content: Content | Rows, part: Part) -> str:
         """Keep the files of a figure or table, and return its caption with what it says of checks."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tracegen.charts.svg import Drawing
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.cells import Cell, Head
 from tracegen.report.pages.figure_data import FigureData
 
@@ -21,6 +22,7 @@ class TableView:
     csv: str = ""
     numbers: Mapping[str, object] = field(default_factory=dict)
     tex: str = ""
+    answer: tuple[Amount, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class FigureView:
     targets: str = ""
     data: FigureData | None = None
     wide: bool = False
+    answer: tuple[Amount, ...] = ()
 
     @property
     def csv(self) -> str:

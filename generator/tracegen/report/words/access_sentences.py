@@ -8,8 +8,6 @@ STEP = (
     "A step leads from the end of an access to the begin of the next one of its pass: contiguous if nothing lies "
     "between, overlapping if both share bytes, else forward or backward in the file."
 )
-_WHOSE = {"generate": "a generated token’s pass", "prompt": "the prompt"}
-_OF = {"generate": "of generate passes", "prompt": "of the prompt"}
 
 
 def nothing(*, has_files: bool, copied: bool) -> str:
@@ -24,16 +22,6 @@ def nothing(*, has_files: bool, copied: bool) -> str:
     return "No operation of a measured pass touched the mapped model file."
 
 
-def order_title(n: Mapping[str, int], phase: str) -> str:
-    """How many steps of a phase go which way; `n`: steps by kind."""
-    total = sum(n.values())
-    if not total:
-        return "In which order are the bytes of the file touched?"
-    contiguous, back = n["contiguous"] / total, n["backward"] / total
-    onward = f"{q.percent(contiguous)} of the steps {_OF[phase]} are" if contiguous else f"No step {_OF[phase]} is"
-    return f"{onward} sequential; {q.percent(back)} go back in the file"
-
-
 def layers(n_down: int, n_steps: int) -> str:
     """Whether layers come in their order; empty where no step is known."""
     if not n_steps:
@@ -42,17 +30,6 @@ def layers(n_down: int, n_steps: int) -> str:
         return " Layers come in their order: no step leads to an earlier layer."
     return (
         f" {q.counted(n_down, 'step')} of {q.count(n_steps)} {'leads' if n_down == 1 else 'lead'} to an earlier layer."
-    )
-
-
-def reads_title(accesses: float, reads: Mapping[int, float], phase: str) -> str:
-    """How many reads the accesses of a pass make up; `reads`: by tolerance in bytes, medians over passes."""
-    largest = max(reads, default=0)
-    if not accesses or not largest:
-        return "How many reads would the accesses of a token make up?"
-    return (
-        f"{q.count(round(accesses))} accesses of {_WHOSE[phase]} make up {q.counted(round(reads[largest]), 'read')}, "
-        f"if one may pass over {q.size(largest)}"
     )
 
 
