@@ -23,8 +23,8 @@ from benchmarks import (
 )
 from benchmarks.result import Result, table
 from tracegen.contract.errors import TracegenError
-from tracegen.measure.capture.llama_cpp import read_upstream
 from tracegen.storing.execute import output_of
+from tracegen.storing.native import read_upstream
 from tracegen.storing.resources import folder
 
 BENCHMARKS: tuple[tuple[str, Callable[[bool], list[Result]]], ...] = (

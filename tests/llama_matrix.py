@@ -19,17 +19,8 @@ from tests.architectures.table import write_page
 from tests.model_matrix import CELLS, EMBEDDING, Outcome, run_cell, table
 from tracegen.contract.errors import TracegenError
 from tracegen.measure.capture.hooked_tree import SOURCES, carry_out, hook_tree, plan_reverse
-from tracegen.measure.capture.llama_cpp import (
-    TARGET,
-    Build,
-    Upstream,
-    compile_targets,
-    configure,
-    ensure_build,
-    read_releases,
-    read_upstream,
-    unpack,
-)
+from tracegen.measure.capture.llama_cpp import TARGET, Build, compile_targets, configure, ensure_build, unpack
+from tracegen.storing.native import Upstream, read_releases, read_upstream
 from tracegen.storing.progress import Progress
 from tracegen.storing.resources import folder as resource_folder
 

@@ -13,11 +13,11 @@ from tests.model_matrix import last_of
 from tests.random_files import write_random_model
 from tracegen.contract.errors import TracegenError
 from tracegen.contract.model import Experiment, verdict_of
-from tracegen.measure.capture.hooked_tree import hooks_version
-from tracegen.measure.capture.llama_cpp import Build, read_upstream
+from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.runs.measure import measure
 from tracegen.measure.runs.observe import Observation, observe
 from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.storing.native import hooks_version, read_upstream
 from tracegen.storing.progress import Progress
 from tracegen.storing.resources import folder as resource_folder
 from tracegen.storing.resources import package_version

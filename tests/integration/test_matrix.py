@@ -10,7 +10,8 @@ from tests.architectures.table import PAGE, page, written_models
 from tests.integration.test_models import Case
 from tests.model_matrix import KNOBS, Cell, Outcome, run_cell
 from tests.random_files import write_random_model
-from tracegen.measure.capture.llama_cpp import Build, read_releases
+from tracegen.measure.capture.llama_cpp import Build
+from tracegen.storing.native import read_releases
 from tracegen.storing.resources import folder
 
 pytestmark = pytest.mark.llama

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.llama_matrix import try_release
-from tracegen.measure.capture.llama_cpp import Upstream, read_releases
+from tracegen.storing.native import Upstream, read_releases
 from tracegen.storing.progress import Progress
 from tracegen.storing.resources import folder
 

@@ -169,7 +169,12 @@ def test_anchors_that_are_cited() -> None:
 
 def test_values_are_named_and_exact() -> None:
     report = rendered(CASES["dense"], drawn=True)
-    assert report.values["n_tensors_never_touched"] == {"value": 1, "unit": "1", "text": "1"}
+    assert report.values["n_tensors_never_touched"] == {
+        "value": 1,
+        "unit": "",
+        "text": "1",
+        "label": "tensors never touched",
+    }
     rate = report.values["tokens_per_second_generate"]
     assert isinstance(rate["value"], float) and str(rate["text"]).endswith("tokens/s")
     assert json.loads(report.files["data/values.json"]) == report.values

@@ -12,12 +12,13 @@ import pytest
 from tests.integration.conftest import Case, Measured, Oracle, oracle  # noqa: F401
 from tests.integration.test_against_oracle import evaluated, paired, recorded, reported
 from tracegen.contract.model import Experiment
-from tracegen.measure.capture.llama_cpp import Build, read_upstream
+from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.runs.measure import measure
 from tracegen.measure.runs.observe import Observation, observe
 from tracegen.measure.trained import trained_model
 from tracegen.reading.notebook.loaded import LoadedRun, load_run
 from tracegen.report.figures.context import Context
+from tracegen.storing.native import read_upstream
 from tracegen.storing.progress import Progress
 from tracegen.storing.resources import folder as resource_folder
 

@@ -9,10 +9,9 @@ from typing import Any
 
 from tracegen.contract.model import Version
 from tracegen.contract.text import printable
-from tracegen.measure.capture.hooked_tree import hooks_version, own_files
-from tracegen.measure.capture.llama_cpp import read_releases
 from tracegen.publishing.bundle import SPDX
 from tracegen.storing import resources
+from tracegen.storing.native import hooks_version, own_files, read_releases
 
 CRATE, PROFILE = "https://w3id.org/ro/crate/1.2", "https://w3id.org/ro/wfrun/process/0.5"
 UPSTREAM = "https://github.com/ggml-org/llama.cpp"

@@ -10,8 +10,9 @@ import click
 
 from tracegen.cli.arguments import CONTEXT, PATH, Command, Group
 from tracegen.cli.commands import VERBS
-from tracegen.measure.capture.hooked_tree import HEADER, SOURCES, Plan, carry_out, plan_hooks, plan_reverse
+from tracegen.measure.capture.hooked_tree import Plan, carry_out, plan_hooks, plan_reverse
 from tracegen.measure.capture.llama_cpp import TARGET, build_tree, ensure_build
+from tracegen.storing.native import HEADER, SOURCES
 from tracegen.storing.progress import Progress
 from tracegen.storing.resources import folder
 

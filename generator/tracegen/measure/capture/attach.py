@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
-from tracegen.measure.capture.llama_cpp import alone, ensure_source, has_hooks, read_upstream
+from tracegen.measure.capture.llama_cpp import alone, ensure_source, has_hooks
 from tracegen.storing.execute import last_lines, run_program
+from tracegen.storing.native import read_upstream
 from tracegen.storing.progress import Progress
 from tracegen.storing.resources import cache_folder
 from tracegen.storing.resources import folder as resource_folder

@@ -18,15 +18,12 @@ from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.measure.capture.hook_record import Record, git_state, parse_record
 from tracegen.measure.capture.hooks import Hook, apply_hooks, parse_hooks, remove_hooks
 from tracegen.storing import parts
+from tracegen.storing.native import HEADER, LIST, SOURCES, hooks_version, own_files
 from tracegen.storing.resources import package_version
 
-SOURCES = "ggml/src/tensor-trace"
-HEADER = "ggml/include/tensor_trace.h"
-LIST = f"{SOURCES}/llama-cpp.toml"
 GGML = "ggml/"
 LLAMA = "include/llama.h"
 RECORD = f"{SOURCES}/HOOKED"
-_OWN = (("include", "*.h"), ("core", "*.[ch]"), ("ggml", "*.[ch]"), ("hooks", "*.cmake"), ("hooks", "llama-cpp.toml"))
 
 
 @dataclass(frozen=True)
@@ -69,23 +66,6 @@ class Plan:
         for change in self.changes:
             net[change.file] = Change(change.file, net.get(change.file, change).before, change.after)
         return tuple(net.values())
-
-
-def hooks_version(native: Path) -> str:
-    """A short hash of the files that hooking adds to a tree: the version of the hooks."""
-    digest = hashlib.sha256()
-    for file, content in own_files(native).items():
-        digest.update(f"{file}\0{len(content)}\0".encode() + content)
-    return digest.hexdigest()[:12]
-
-
-def own_files(native: Path) -> dict[str, bytes]:
-    """Path in the tree -> content, for the files that tracegen adds; the list of hooks comes first."""
-    contents = {}
-    for folder, pattern in reversed(_OWN):
-        for path in sorted((native / folder).glob(pattern)):
-            contents[HEADER if path.name == Path(HEADER).name else f"{SOURCES}/{path.name}"] = path.read_bytes()
-    return contents
 
 
 def plan_hooks(tree: Path, native: Path) -> Plan:

