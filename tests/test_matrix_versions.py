@@ -20,8 +20,8 @@ from tracegen.comparing.answer import matrix_answer
 from tracegen.comparing.comparison import compare
 from tracegen.comparing.effects import effects
 from tracegen.comparing.matrix_page import render_matrix
-from tracegen.comparing.side import Side
 from tracegen.comparing.sides import cells_of, newest_published_cells, side_of
+from tracegen.publishing.side import Side
 from tracegen.publishing.versions import read_published
 from tracegen.site import home
 from tracegen.site.cards import card

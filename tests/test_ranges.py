@@ -14,7 +14,7 @@ from tests.many_experiments import a_full_report
 from tests.stand_in import a_version
 from tests.test_index import VALUES, facts, index_of, measures_of, text_of
 from tracegen.analysis.measures import COLUMNS
-from tracegen.comparing import repeats
+from tracegen.publishing import repeats
 from tracegen.publishing.bundle import read_bundle
 from tracegen.publishing.versions import read_published
 from tracegen.site import journal, ranges, references

@@ -114,17 +114,17 @@ def test_settings_are_named_before_the_version_is_run_again(
 
 def test_counted_measures_must_be_equal_and_times_pass_the_test() -> None:
     slow, fast = ([[timed(v + i / 9), counted(4), counted(i, "varies")] for i in range(9)] for v in (100, 130))
-    found = {one.name: one for one in outcomes(compare(side("demo@v1", slow), side("again", slow)))}
-    assert found["generation, tokens"].outcome == "equal" and found["generation, varies"].outcome == "different"
-    assert found["generation, speed"].outcome == "same"
+    found = {one.key: one for one in outcomes(compare(side("demo@v1", slow), side("again", slow)))}
+    assert found["generated_tokens"].outcome == "equal" and found["varies"].outcome == "different"
+    assert found["tokens_per_second_generate"].outcome == "same"
     comparison = compare(side("demo@v1", slow), side("again", fast))
-    found = {one.name: one for one in outcomes(comparison)}
-    assert found["generation, speed"].outcome == "different"
+    found = {one.key: one for one in outcomes(comparison)}
+    assert found["tokens_per_second_generate"].outcome == "different"
     one = compare(side("demo@v1", slow[:1]), side("again", fast))
-    (speed,) = [of for of in outcomes(one) if of.name == "generation, speed"]
+    (speed,) = [of for of in outcomes(one) if of.key == "tokens_per_second_generate"]
     assert (speed.outcome, speed.why) == ("not judged", "too few runs for a test")
     other = compare(side("demo@v1", slow), side("again", fast, host={**HOST, "cpu": "Another"}))
-    (speed,) = [of for of in outcomes(other) if of.name == "generation, speed"]
+    (speed,) = [of for of in outcomes(other) if of.key == "tokens_per_second_generate"]
     assert (speed.outcome, speed.why) == ("not judged", "made on another machine")
     text = certificate("demo@v1", other, outcomes(other), ["A fault"])
     assert "Other than then: Machine, cpu: Example CPU → Another" in text and "A fault" in text
@@ -136,22 +136,22 @@ def test_a_certificate_of_some_measures_says_that_there_are_others() -> None:
     runs = [[timed(100 + i / 9), counted(4)] for i in range(9)]
     comparison = compare(side("demo@v1", runs), side("again", runs))
     every = outcomes(comparison)
-    some = claimed(every, ["generation, tokens", "generation, tokens"])
-    assert [one.name for one in some] == ["generation, tokens"] and claimed(every, []) == every
+    some = claimed(every, ["generated_tokens", "generated_tokens"])
+    assert [one.key for one in some] == ["generated_tokens"] and claimed(every, []) == every
     assert summary(some, len(every) - 1) == f"1 of {len(every)} measures were asked for. The counted measure is equal."
     text = certificate("demo@v1", comparison, some, [], len(every) - 1, dropped=["a = 1", "b = 2"])
     assert "- Recorded, but left out of the new runs: a = 1; b = 2\n" in text
     assert (
-        "| generation, tokens | 4 | 4 | equal |" in text
+        "| generated tokens | 4 | 4 | equal |" in text
         and f"{len(every) - 1} measure" in text.partition("Not checked")[2]
     )
-    with pytest.raises(SettingsError, match="did you mean 'generation, tokens'"):
+    with pytest.raises(SettingsError, match="did you mean 'generated_tokens'"):
         claimed(every, ["generation, token"])
     one = outcomes(compare(side("demo@v1", runs[:1]), side("again", runs)))
-    alone = claimed(one, ["generation, speed"])
+    alone = claimed(one, ["tokens_per_second_generate"])
     assert as_json("demo@v1", alone, 1)["reproduced"] is False, "nothing could be judged"
-    (claim,) = [of for of in claims("demo@v1", every) if of["claim"] == "generation, tokens"]
-    assert claim["command"] == "tracegen reproduce demo@v1 'generation, tokens'" and claim["values"] == [4.0] * 9
+    (claim,) = [of for of in claims("demo@v1", every) if of["claim"] == "generated_tokens"]
+    assert claim["command"] == "tracegen reproduce demo@v1 generated_tokens" and claim["values"] == [4.0] * 9
 
 
 @pytest.mark.llama
@@ -179,7 +179,7 @@ def test_a_version_comes_out_the_same(
     assert main(["export", "mine@v1", "archive", "--out", "mine.zip"]) == 0
     shutil.rmtree("experiments")
     capsys.readouterr()
-    assert main(["reproduce", "mine.zip", "generation, tokens", "--repeat", "1", *programs]) == 0
+    assert main(["reproduce", "mine.zip", "generated_tokens", "--repeat", "1", *programs]) == 0
     assert "The counted measure is equal." in capsys.readouterr().out
     (place,) = Path(".tracegen/reproduced").glob("mine-v1-*-archive")
     assert len(list((place.parent / place.name.removesuffix("-archive") / "runs").iterdir())) == 1, "runs of its own"

@@ -10,8 +10,8 @@ from tests.comparing.made import measures_of
 from tracegen.comparing.comparison import compare
 from tracegen.comparing.markdown import markdown_of
 from tracegen.comparing.page import render_comparison
-from tracegen.comparing.side import Side
 from tracegen.publishing.bundle import write_bundle
+from tracegen.publishing.side import Side
 
 pytestmark = pytest.mark.browser
 

@@ -51,7 +51,7 @@ def test_checks_that_did_not_pass_are_named_before_what_becomes_public(capsys: p
     )
     a_run_folder(Path("experiments"), replace(a_run(), checks=checks))
     command(publish, "sample", "-m", "with warnings")
-    before = capsys.readouterr().out.partition("This becomes public:\n")[0]
+    before = capsys.readouterr().out.partition("This became public:\n")[0]
     assert before == "warning: Dropped�events: 3 of 9�[31m (limit: 0)\nwarning: Cost: 12 %\n"
 
 

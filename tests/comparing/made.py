@@ -9,7 +9,7 @@ import pandas as pd
 from tests.builders import a_run
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.measures import BY_KEY, COLUMNS, compared
-from tracegen.comparing.side import Measured, Side
+from tracegen.publishing.side import Measured, Side
 
 HOST = dict(cpu="Example CPU", cores=2, memory_bytes=8 << 30)
 

@@ -8,7 +8,7 @@ from tests.comparing.made import HOST, counted, side, timed
 from tracegen.comparing.answer import answer
 from tracegen.comparing.comparison import compare
 from tracegen.comparing.machines import machines
-from tracegen.comparing.side import Side
+from tracegen.publishing.side import Side
 
 
 def runs(name: str, speeds: list[float], first: int = 1, copied: float = 0.0, **settings: Any) -> Side:

@@ -10,8 +10,8 @@ from tests.comparing.made import HOST, counted, of_tables, run_with, side, slot,
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Compared, compare, evenly
 from tracegen.comparing.markdown import markdown_of
-from tracegen.comparing.side import Side
 from tracegen.contract.model import Check
+from tracegen.publishing.side import Side
 
 
 def only(a: Side, b: Side) -> Compared:

@@ -19,8 +19,8 @@ from tracegen.comparing.effects import effects, factors_of
 from tracegen.comparing.markdown import markdown_of
 from tracegen.comparing.matrix_page import render_matrix
 from tracegen.comparing.page import render_comparison
-from tracegen.comparing.side import Side
 from tracegen.contract.tables import empty
+from tracegen.publishing.side import Side
 from tracegen.report.pages.page import Report
 
 

@@ -9,7 +9,7 @@ from tests.comparing.made import counted, of_tables, side
 from tracegen.analysis.accesses import ranges
 from tracegen.comparing.comparison import compare
 from tracegen.comparing.places import Used, expert_distances, same_files
-from tracegen.comparing.side import Measured
+from tracegen.publishing.side import Measured
 
 MOE = scaled_case(4, 2, moe=True)
 

@@ -10,7 +10,7 @@ from tests.comparing.made import run_with, side, slot, timed
 from tracegen.analysis.measures import ASKED
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Comparison, compare
-from tracegen.comparing.side import Side
+from tracegen.publishing.side import Side
 
 Row = tuple[object, ...]
 OTHERS = 6  # layers and kinds of operation

@@ -7,8 +7,8 @@ from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import Differs, differing
 from tracegen.comparing.effects import Effect
-from tracegen.comparing.side import Side
 from tracegen.contract import quantities as q
+from tracegen.publishing.side import Side
 
 WAITING = "disk_wait_ns_per_token"
 # Setting -> the measure that it is there to change, and what became of its bytes.

@@ -24,7 +24,7 @@ from tracegen.analysis.significance import (
     judged,
     least_runs,
 )
-from tracegen.comparing.side import Machine, Measured, Side, by_row, machines_of
+from tracegen.publishing.side import Machine, Measured, Side, by_row, machines_of
 
 State = Literal[
     "different",

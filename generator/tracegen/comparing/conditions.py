@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tracegen.comparing.side import Measured, Side
 from tracegen.contract.text import UNKNOWN, printable
+from tracegen.publishing.side import Measured, Side
 
 # Group of facts -> its name, and the keys that are compared; all keys where none is listed.
 GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {

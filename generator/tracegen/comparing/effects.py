@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from tracegen.analysis.significance import MARGIN
 from tracegen.comparing.comparison import Comparison, compare
-from tracegen.comparing.side import Side
 from tracegen.contract.model import cell_name
+from tracegen.publishing.side import Side
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """On which machines two sides were made, in a sentence: the same one is said only where it is known."""
 
 from tracegen.comparing.comparison import same_machines
-from tracegen.comparing.side import MACHINE, Side, machines_of
 from tracegen.contract import quantities as q
+from tracegen.publishing.side import MACHINE, Side, machines_of
 
 WORDS = ("processor", "cores", "memory", "id")  # of MACHINE
 

@@ -12,8 +12,8 @@ from tracegen.charts.compared import cell_names
 from tracegen.comparing import places
 from tracegen.comparing.page import MAP, PageFigures
 from tracegen.comparing.sentences import short_cell
-from tracegen.comparing.side import Side
 from tracegen.contract import quantities as q
+from tracegen.publishing.side import Side
 from tracegen.report.pages.views import FigureView
 
 MOST = 24  # cells

@@ -19,9 +19,9 @@ from tracegen.comparing.comparison import Compared, evenly, of_ratios
 from tracegen.comparing.effects import Effect, effects, factors_of
 from tracegen.comparing.matrix_map import map_of_cells
 from tracegen.comparing.page import PageFigures, collector_of, comparison_page, rendered, report
-from tracegen.comparing.side import Measured, Side
 from tracegen.contract import quantities as q
 from tracegen.contract.tables import small_tables
+from tracegen.publishing.side import Measured, Side
 from tracegen.report.figures.cells import Cell, Head, cells, number
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.page import Page, Report

@@ -23,10 +23,10 @@ from tracegen.comparing.comparison import Comparison
 from tracegen.comparing.graph_rows import graph_rows
 from tracegen.comparing.machines import machines
 from tracegen.comparing.markdown import markdown_of
-from tracegen.comparing.side import Measured, Side
 from tracegen.contract import quantities as q
 from tracegen.contract.model import Run
 from tracegen.contract.tables import small_tables
+from tracegen.publishing.side import Measured, Side
 from tracegen.report.pages.body import assembled
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.page import Page, Report

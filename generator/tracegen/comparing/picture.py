@@ -11,10 +11,10 @@ from tracegen.analysis.passes import of_kind
 from tracegen.charts import file_plan, theme
 from tracegen.charts import file_tokens as chart
 from tracegen.comparing.places import same_files
-from tracegen.comparing.side import Measured
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.contract.model import Run
+from tracegen.publishing.side import Measured
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.file_tokens import Seen, beside, joined, median_passes, seen
 

@@ -8,8 +8,8 @@ from tracegen.analysis import heatmap, pieces
 from tracegen.analysis.accesses import ranges
 from tracegen.analysis.passes import measured, of_kind
 from tracegen.comparing.comparison import Compared
-from tracegen.comparing.recent import RECENT
-from tracegen.comparing.side import Measured
+from tracegen.publishing.side import Measured
+from tracegen.storing.recent import RECENT
 
 Tables = Mapping[str, pd.DataFrame]
 

@@ -57,8 +57,12 @@ def dropped_settings(facts: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Reproduced:
-    """A measure of a version beside that of the new runs, and how it came out; `why` where it is not judged."""
+    """A measure of a version beside that of the new runs, and how it came out; `why` where it is not judged.
 
+    `key` is the measure's, `name` what it is in words.
+    """
+
+    key: str
     name: str
     unit: str
     counted: bool
@@ -92,11 +96,12 @@ def claims(citation: str, found: Sequence[Reproduced]) -> list[dict[str, Any]]:
     """What a version says, measure by measure: its values in its runs, how they are judged, and by which command."""
     return [
         {
-            "claim": one.name,
+            "claim": one.key,
+            "label": one.name,
             "values": list(one.published),
             "unit": one.unit,
             "judged": "equal" if one.counted else "by a test of runs on one machine",
-            "command": f"tracegen reproduce {citation} {shlex.quote(one.name)}",
+            "command": f"tracegen reproduce {citation} {shlex.quote(one.key)}",
         }
         for one in found
         if one.published
@@ -104,21 +109,21 @@ def claims(citation: str, found: Sequence[Reproduced]) -> list[dict[str, Any]]:
 
 
 def claimed(found: Sequence[Reproduced], claims: Sequence[str]) -> list[Reproduced]:
-    """The measures that are named; all without a name. Raises SettingsError for a name that no measure has."""
-    by_name = {one.name: one for one in found}
+    """The measures with these keys; all without one. Raises SettingsError for a key that no measure has."""
+    by_key = {one.key: one for one in found}
     for claim in claims:
-        if claim not in by_name:
-            near = get_close_matches(claim, by_name, 1, 0.3)
+        if claim not in by_key:
+            near = get_close_matches(claim, by_key, 1, 0.3)
             meant = f"; did you mean {near[0]!r}?" if near else ""
-            raise SettingsError(f"{claim}: is no measure of this version{meant} (a name with a space takes quotes)")
-    return [by_name[claim] for claim in dict.fromkeys(claims)] if claims else list(found)
+            raise SettingsError(f"{claim}: is not the key of a measure of this version{meant}")
+    return [by_key[claim] for claim in dict.fromkeys(claims)] if claims else list(found)
 
 
 def _outcome(row: Compared, margin: float) -> Reproduced:
     name, a, b = say.name(row), row.values_a, row.values_b
 
     def judged(outcome: Outcome, why: str = "") -> Reproduced:
-        return Reproduced(name, row.unit, row.kind == "counted", a, b, outcome, why)
+        return Reproduced(row.key, name, row.unit, row.kind == "counted", a, b, outcome, why)
 
     if not a or not b:
         return judged("not judged", "only one side has it")

@@ -9,8 +9,8 @@ from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import differing
 from tracegen.comparing.places import expert_distances
-from tracegen.comparing.side import Side, by_row
 from tracegen.contract import quantities as q
+from tracegen.publishing.side import Side, by_row
 from tracegen.report.figures.cells import Cell, Head, cells, number
 from tracegen.report.pages.views import TableView
 

@@ -1,6 +1,6 @@
 """The runs behind a version: `data/repeats.csv` of its bundle, and the range of a figure over these runs.
 
-Read with the csv module, because a site of versions loads no pandas. `tracegen.comparing.repeats` writes the file.
+Read with the csv module, because a site of versions loads no pandas. `tracegen.publishing.repeats` writes the file.
 """
 
 import csv

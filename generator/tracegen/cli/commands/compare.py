@@ -18,7 +18,7 @@ from tracegen.contract.text import visible
 
 if TYPE_CHECKING:
     from tracegen.comparing.comparison import Comparison
-    from tracegen.comparing.side import Side
+    from tracegen.publishing.side import Side
     from tracegen.report.pages.page import Report
 
 MOST_IN_FULL = 4  # comparisons; of more, only the answers are printed

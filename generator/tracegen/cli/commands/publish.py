@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,10 +22,11 @@ from tracegen.publishing.bundle import read_bundle
 from tracegen.publishing.experiments import refuse_same_name
 from tracegen.publishing.exposed import HISTORY, exposed
 from tracegen.publishing.freeze import freeze
+from tracegen.publishing.public_form import public_form
 from tracegen.storing import store
 
 if TYPE_CHECKING:
-    from tracegen.comparing.side import Side
+    from tracegen.publishing.side import Side
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -129,36 +130,26 @@ def print_published(
     again: bool = False,
     shown: frozenset[str] = frozenset(),
 ) -> frozenset[str]:
-    """Publish a run, and print which checks did not pass, what becomes public, the citation and the folder.
+    """Publish a run, and print which checks did not pass, what became public, the citation and the folder.
 
     Lines in `shown` are not printed again; returns them with those that were printed.
     """
-    lines: list[str] = []
-
-    def tell(stored: Run) -> None:
-        for check in stored.checks:
-            if check.state in ("warning", "failed"):
-                limit = f" (limit: {check.limit})" if check.limit else ""
-                print(_CONTROL.sub("�", f"{check.state}: {check.title}: {check.found}{limit}"))
-        lines.extend([*privacy.public_summary(stored), _cited(folder), *_despite_umask()])
-        print("This becomes public too:" if shown else "This becomes public:")
-        for line in lines:
-            if line not in shown:
-                print(f"  {_CONTROL.sub('�', line)}")
-
-    version = freeze(folder, chosen, message, now or datetime.now(UTC), again=again, repeats=_measured, tell=tell)
+    version = freeze(folder, chosen, message, now or datetime.now(UTC), again=again)
+    assert chosen.folder is not None
+    stored = public_form(chosen, chosen.folder).stored
+    for check in stored.checks:
+        if check.state in ("warning", "failed"):
+            limit = f" (limit: {check.limit})" if check.limit else ""
+            print(_CONTROL.sub("�", f"{check.state}: {check.title}: {check.found}{limit}"))
+    lines = [*privacy.public_summary(stored), _cited(folder), *_despite_umask()]
+    print("This became public too:" if shown else "This became public:")
+    for line in lines:
+        if line not in shown:
+            print(f"  {_CONTROL.sub('�', line)}")
     if version.verdict == "not usable":
         print("The verdict is `not usable`: every page of the version says so.")
     print(f"{version.citation}  {version.folder}")
     return shown | set(lines)
-
-
-def _measured(folder: Path) -> Mapping[str, bytes]:
-    """The files with the measures of the runs that repeat the one in this folder."""
-    from tracegen.comparing.repeats import files_of
-    from tracegen.comparing.sides import repeats_of
-
-    return files_of(repeats_of(folder))
 
 
 def _cited(folder: Path) -> str:
@@ -209,7 +200,7 @@ def _chosen_run(folder: Path, numbers: list[str]) -> Run:
 
 def _of_median_speed(folder: Path, newest: int) -> Run:
     """The run of median speed among the repeats of the newest one."""
-    from tracegen.comparing.sides import repeats_of
+    from tracegen.publishing.measured import repeats_of
 
     repeats = repeats_of(folder / "runs" / f"{newest:03d}")
     typical = _typical(folder, repeats)

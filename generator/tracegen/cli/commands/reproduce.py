@@ -44,11 +44,12 @@ def command(
     """Run the version again; print what came out the same, and write a certificate."""
     from tracegen.comparing import reproduced
     from tracegen.comparing.comparison import compare
-    from tracegen.comparing.sides import side, side_of
+    from tracegen.comparing.sides import side_of
     from tracegen.contract.settings import check_repeat
     from tracegen.publishing.bundle import read_bundle
     from tracegen.publishing.citation import hash_of_manifest
     from tracegen.publishing.errata import errata_of
+    from tracegen.publishing.measured import side
     from tracegen.reading.folders import version_folder
     from tracegen.storing import store
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tracegen.comparing.recent import Recent, size_of
+from tracegen.storing.recent import Recent, size_of
 
 
 def test_frames_are_made_once_and_those_asked_for_last_stay() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from tracegen.analysis.measures import COLUMNS
-from tracegen.comparing.side import Side
 from tracegen.contract.text import without_controls
+from tracegen.publishing.side import Side
 from tracegen.storing import store
 
 MEASURES = "data/repeats.csv"
