@@ -99,9 +99,12 @@ def by(rows: Rows, key: str) -> list[Row]:
     return table
 
 
-def by_layer(rows: Rows) -> list[Row]:
-    """Executed ops of generate passes (of prompt passes where there is none) summed by layer and component group."""
-    phase = "generate" if rows.of_kind("generate") else "prompt"
+def by_layer(rows: Rows, phase: str = "") -> list[Row]:
+    """Executed ops of passes of a phase summed by layer and component group.
+
+    Of generate passes, or prompt passes where there is none, if no phase is named.
+    """
+    phase = phase or ("generate" if rows.of_kind("generate") else "prompt")
     tokens = sum(one["n_tokens"] for one in rows.of_kind(phase))
     sums: dict[tuple[int | None, str], int] = defaultdict(int)
     for op in executed(rows, phase):

@@ -58,14 +58,16 @@ def of_components(rows: Rows) -> Values:
 
 
 def of_layers(rows: Rows) -> Values:
-    """The time per token row of each layer, and their mean, ns."""
-    phase = "generate" if rows.of_kind("generate") else "prompt"
-    sums: dict[int, float] = defaultdict(float)
-    for row in times.by_layer(rows):
-        if row["layer"] is not None:
-            sums[row["layer"]] += row["ns_per_token"]
-    named = {f"layer_ns_per_token_{phase}_{layer}": ns for layer, ns in sums.items()}
-    return named | {f"layer_ns_per_token_{phase}_mean": fmean(sums.values())}
+    """The time per token of each layer, of what lies in none, and the mean of the layers of the phase shown, ns."""
+    named = {}
+    for phase in ("prompt", "generate"):
+        sums: dict[str, float] = defaultdict(float)
+        for row in times.by_layer(rows, phase) if rows.of_kind(phase) else ():
+            sums["in_no_layer" if row["layer"] is None else str(row["layer"])] += row["ns_per_token"]
+        named |= {f"layer_ns_per_token_{phase}_{layer}": ns for layer, ns in sums.items()}
+        if layers := [ns for layer, ns in sums.items() if layer != "in_no_layer"]:
+            mean = {f"layer_ns_per_token_{phase}_mean": fmean(layers)}
+    return named | mean
 
 
 def of_tokens(rows: Rows) -> Values:
