@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.analysis.routed import chosen_of, even, sticky, uneven
 from tracegen.analysis import chance
-from tracegen.analysis.expert_next import COLUMNS, LEARNED, LEAST_ROWS, told
+from tracegen.analysis.expert_next import COLUMNS, LEARNED, LEAST_ROWS, predicted
 from tracegen.analysis.expert_rows import MOST_ROWS
 
 
@@ -40,7 +40,7 @@ def guesses(choices: np.ndarray, n_experts: int, n_learned: int, layer: int) -> 
 def test_learned_and_scored_one_by_one(seed: int, layers: int, k: int) -> None:
     n, n_experts = LEAST_ROWS + seed % 7, 6
     choices = uneven(seed, n, layers, n_experts, k, 0.5)
-    table = told(chosen_of(choices), dict.fromkeys(range(layers), n_experts))
+    table = predicted(chosen_of(choices), dict.fromkeys(range(layers), n_experts))
     n_learned = int(LEARNED * n)
     for r in table.iloc[1:].to_dict("records"):
         layer = r["layer"]
@@ -75,7 +75,7 @@ def led(seed: int, n: int, n_experts: int, follows: float) -> np.ndarray:
 def test_a_known_transition_is_found_and_its_share_lies_in_the_interval(follows: float) -> None:
     true, inside = follows + (1 - follows) / 8, 0
     for seed in range(40):
-        whole = told(chosen_of(led(seed, 1_000, 8, follows)), {0: 8, 1: 8}).iloc[0]
+        whole = predicted(chosen_of(led(seed, 1_000, 8, follows)), {0: 8, 1: 8}).iloc[0]
         assert whole["p"] < chance.LEVEL and whole["effect"] > 0 and whole["share"] > whole["high"]
         inside += bool(whole["share_low"] - 1e-9 <= true <= whole["share_high"] + 1e-9)
     assert inside >= 34  # 38 expected
@@ -91,21 +91,21 @@ def test_layers_that_know_nothing_of_each_other_are_not_above_chance() -> None:
             if seed % 2
             else np.concatenate([sticky(seed, n, 1, 8, 2, 0.6), sticky(seed + 500, n, 1, 8, 2, 0.6)], axis=1)
         )
-        found += bool(told(chosen_of(choices), {0: 8, 1: 8})["p"].iloc[0] < chance.LEVEL)
+        found += bool(predicted(chosen_of(choices), {0: 8, 1: 8})["p"].iloc[0] < chance.LEVEL)
     assert 3 <= found <= 19
 
 
 def test_tokens_that_take_turns_keep_their_own_token_before() -> None:
     """Two sequences, each always with its own experts: the token before, of the sequence, tells all."""
     choices = np.array([[[0], [1]], [[2], [3]]] * 60)
-    row = told(chosen_of(choices, [0, 1] * 60), {0: 8, 1: 8}).iloc[0]
+    row = predicted(chosen_of(choices, [0, 1] * 60), {0: 8, 1: 8}).iloc[0]
     assert (row["share"], row["before"], row["most"]) == (1.0, 1.0, 0.5)
 
 
 def test_what_cannot_be_tested_has_no_row() -> None:
     for choices in (even(1, LEAST_ROWS - 1, 2, 8, 2), even(1, LEAST_ROWS, 1, 8, 2), even(1, LEAST_ROWS, 2, 8, 8)):
-        table = told(chosen_of(choices), {0: 8, 1: 8})
+        table = predicted(chosen_of(choices), {0: 8, 1: 8})
         assert table.empty and list(table.columns) == COLUMNS
-    assert told(chosen_of(even(1, LEAST_ROWS, 2, 8, 2)).iloc[:0], {}).empty
-    cut = told(chosen_of(even(1, MOST_ROWS + 9, 2, 8, 2)), {0: 8, 1: 8}).iloc[0]
+    assert predicted(chosen_of(even(1, LEAST_ROWS, 2, 8, 2)).iloc[:0], {}).empty
+    cut = predicted(chosen_of(even(1, MOST_ROWS + 9, 2, 8, 2)), {0: 8, 1: 8}).iloc[0]
     assert cut["n_learned"] + cut["n_rows"] == MOST_ROWS

@@ -58,7 +58,7 @@ def test_a_token_is_shown_with_its_experts(page: Any, moe_report: Path) -> None:
     said = page.locator("[data-tg=about]").inner_text()
     given = f"token 2 (pass {GENERATED[1]})"  # what this pass gives, as on all pages
     assert said.startswith(f"{given} chose {', '.join(map(str, chosen(1)[1]))}, the strongest first.")
-    assert said.endswith(f"Expert {expert} is chosen by {n} of {len(GENERATED)} token rows in this layer.")
+    assert said.endswith(f"Expert {expert} is chosen by {n} of {len(GENERATED)} tokens in this layer.")
     box = page.locator("canvas[data-tg=grid]").bounding_box()
     page.mouse.move(box["x"] + LEFT + 5, box["y"] + TOP + LINE * 3.5)
     assert page.locator("[data-tg=about]").inner_text().startswith(f"token 4 (pass {GENERATED[3]}) chose ")

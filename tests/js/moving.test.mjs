@@ -198,7 +198,7 @@ test("a bar of the strip stands for one pass, or for all that share a pixel", ()
   assert.deepEqual([page.stripWorst(list, 0, 3), page.stripWorst(list, 1, 1)], [list[2], list[1]]);
 });
 
-test("a token row is told with its experts, in their order", () => {
+test("a token is named with its experts, in their order", () => {
   const data = {
     experts: [[3, 1], [1, 0], [2, 0]],
     token: [null, 0, 1],
@@ -207,20 +207,20 @@ test("a token row is told with its experts, in their order", () => {
     by_weight: true
   };
   const words = (at, several) => page.expertWords({ data, n: 4, rows: 3, at }, several);
-  assert.equal(words(null, 1), "3 token rows, 4 experts.");
-  assert.equal(words(null, 2), "3 token rows, 4 experts, 2 token rows per line.");
+  assert.equal(words(null, 1), "3 tokens, 4 experts.");
+  assert.equal(words(null, 2), "3 tokens, 4 experts, 2 tokens per line.");
   assert.equal(words({ token: 0, expert: 1 }, 1),
-    "token 0 (pass 2) chose 3, 1, the strongest first. Expert 1 is chosen by 2 of 3 token rows in this layer.");
-  assert.match(words({ token: 1, expert: 9 }, 1), /^token 1 \(pass 3\) chose 1, 0, .* chosen by 0 of 3 token rows/);
+    "token 0 (pass 2) chose 3, 1, the strongest first. Expert 1 is chosen by 2 of 3 tokens in this layer.");
+  assert.match(words({ token: 1, expert: 9 }, 1), /^token 1 \(pass 3\) chose 1, 0, .* chosen by 0 of 3 tokens/);
   data.by_weight = false;
   assert.match(words({ token: 2, expert: 0 }, 1), /^pass 4 chose 2, 0, in llama.cpp’s order\./);
 });
 
-test("one token row and one expert have words of their own", () => {
+test("one token and one expert have words of their own", () => {
   const data = { experts: [[2]], token: [5], gives: [6], pass: [9], by_weight: true };
   const view = { data, n: 4, rows: 1, at: { token: 0, expert: 2 } };
   assert.equal(page.expertWords(view, 1),
-    "token 6 (pass 9) chose 2. Expert 2 is chosen by 1 of 1 token row in this layer.");
+    "token 6 (pass 9) chose 2. Expert 2 is chosen by 1 of 1 token in this layer.");
 });
 
 test("keys stay on the grid of experts", () => {

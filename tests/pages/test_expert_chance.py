@@ -39,8 +39,8 @@ def test_one_token_is_too_few_for_all_but_counting() -> None:
     tables = run_of(even(1, 1, 2, 8, 2), even(2, 1, 2, 8, 2), 8)
     balance, sticky, after, used = texts(tables)
     assert (balance, used) == ("", "")
-    assert "No generated token that chose experts has another one before it" in sticky
-    assert after == "1 token row is too few to learn a guess: it takes 100."
+    assert "No generated token that chose experts follows another one" in sticky
+    assert after == "A guess needs at least 100 tokens to learn from; n = 1."
 
 
 def test_the_warm_up_is_not_said_to_use_all_experts() -> None:
@@ -97,25 +97,25 @@ def test_lines_that_users_paste() -> None:
     lines = used.files["data/experts-used.txt"]
     assert isinstance(lines, str) and lines.endswith("experts used\n")
     titles = [line for line in lines.splitlines() if line.startswith("#")]
-    assert titles == ["# prompt (pass 0): 3 token rows", "# all generated tokens: 2 token rows"]
+    assert titles == ["# prompt (pass 0): 3 tokens", "# all generated tokens: 2 tokens"]
     assert re.search(r"^blk\.0\.ffn_gate_exps\.weight: [1-8]/8 experts used$", lines, re.MULTILINE)
 
 
 @pytest.mark.parametrize("n", [4, 5])
-def test_few_tokens_are_called_few(n: int) -> None:
-    title = contents(run_of(None, even(1, n, 1, 8, 2), 8))[1].title
-    assert title.startswith("Too few tokens to tell") == (n == 4)
+def test_few_tokens_are_not_tested(n: int) -> None:
+    sticky = contents(run_of(None, even(1, n, 1, 8, 2), 8))[1]
+    assert ("too few tokens to test" in sticky.caption) == (len(sticky.answer) == 1) == (n == 4)
 
 
 def test_a_guess_needs_enough_tokens_and_two_layers() -> None:
     def said(n: int, layers: int = 2) -> str:
         return texts(run_of(None, even(1, n, layers, 8, 2), 8))[2]
 
-    assert said(99) == "99 token rows are too few to learn a guess: it takes 100." and said(100) == ""
+    assert said(99) == "A guess needs at least 100 tokens to learn from; n = 99." and said(100) == ""
     assert said(100, layers=1).startswith("Not applicable: fewer than two layers")
 
 
-def test_the_layer_before_is_a_finding_only_where_it_tells_more_than_use() -> None:
+def test_the_layer_before_is_a_finding_only_where_it_predicts_more_than_use() -> None:
     plain = even(1, 120, 2, 8, 2)
     assert "experts-next" not in found(plain)
     assert "experts-next" in found(np.stack([plain[:, 0], (plain[:, 0] + 1) % 8], axis=1))

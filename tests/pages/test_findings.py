@@ -224,7 +224,7 @@ def test_experts_that_are_chosen_most_and_never(collector: Collector, rows: Rows
     never = sum(row["n_tokens"] == 0 for row in counts)
     found = one(collector, EXPERTS_LOAD)
     assert found.amount.value == pytest.approx(median(largest.values()))
-    assert found.beside[-1] == Amount(never, "", f"of {len(counts)} experts never chosen")
+    assert found.beside[-1] == Amount(never, "", f"of {len(counts)} experts in {len(largest)} layers never chosen")
 
 
 # What must not be said

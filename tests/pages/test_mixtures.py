@@ -31,22 +31,23 @@ def test_the_overview_of_a_mixture_says_how_its_experts_were_chosen() -> None:
     layers, n_experts = rows["layer"].nunique(), 8
     never = layers * n_experts - len(rows[["layer", "expert"]].drop_duplicates())
     text = words(body(rendered(tables, a_moe_run()), "overview"))
-    assert f"12.5 % if chosen evenly; {never} of {layers * n_experts} experts never chosen)" in re.sub(
-        r"; [\d.]+ % about, by chance", "", text.replace("\u202f", " ")
+    assert (
+        f"12.5 % if chosen evenly; {never} of {layers * n_experts} experts in {layers} layers never chosen)"
+        in re.sub(r"; [\d.]+ % if as many tokens choose at random", "", text.replace("\u202f", " "))
     )
     assert "never chosen" not in words(body(rendered(CASES["dense"]), "overview"))
 
 
-def test_a_token_row_is_named_by_the_token_that_its_pass_gives() -> None:
-    """Pass 3 gives token 1 and takes in token 0, which chooses the experts; token 3, the last, is taken in by none."""
+def test_a_line_of_experts_is_named_by_the_output_token_of_its_pass() -> None:
+    """Pass 3 has input token 0, which chooses the experts, and output token 1; token 3, the last, is input of none."""
     tables = scaled_case(3, 2, moe=True)
     run = a_moe_run(text=dict(prompt="?", generated="!", token_ids=[11, 42, 7, 5], private=False))
     report = rendered(tables, run, drawn=("experts-tokens",))
     rows = pd.read_csv(io.BytesIO(report.files["data/experts-of-tokens.csv"]))
     assert dict(zip(rows["pass_id"], rows["generated_token"], strict=True)) == {3: 0, 4: 1, 5: 2}
     page = words(everything(report))
-    assert re.search(r"Token Takes in Pass Experts Weights 1 0 3 [\d, ]+ 0\.700, 0\.300 2 1 4 ", page)
-    assert "No pass takes in token 3, the last one generated: it chose no expert." in page
+    assert re.search(r"Output token Input token Pass Experts Weights 1 0 3 [\d, ]+ 0\.700, 0\.300 2 1 4 ", page)
+    assert "The last generated token, 3, is the input of no pass: it chose no expert." in page
     drawn = next(f for f in report.figures if f.key == "experts-tokens")
     assert [f"token {k}" in report.files[drawn.path_svg].decode() for k in range(4)] == [False, True, True, True]
     assert handed_over(report.files["data/experts/0.js"].decode())[0]["token"] == [0, 1, 2]
@@ -75,7 +76,7 @@ def test_what_a_row_holds_that_nobody_knows_is_not_guessed() -> None:
     tables["tokens"] = tables["tokens"].assign(generated_token=pd.array([None] * len(tables["tokens"]), dtype="Int32"))
     report = rendered(tables, a_moe_run(), drawn=("experts-tokens",))
     page = words(everything(report))
-    assert "not recorded 3 " in page and "pass 3" in page and "the last one generated" not in page
+    assert "not recorded 3 " in page and "pass 3" in page and "The last generated token" not in page
     assert ", holds token" not in body(report, "operations")
 
 
@@ -87,7 +88,7 @@ def test_experts_of_a_token_stand_by_weight_and_not_as_a_biased_router_chose_the
     report = rendered(tables, a_moe_run())
     page = words(everything(report))
     assert f"1 0 3 {chosen[1]}, {chosen[0]} 0.400, 0.100" in page
-    assert "A token’s strongest expert in layer 0 gets a weight of 0.400 on average" in page
+    assert "0.400 mean weight of a token’s strongest expert" in page
     assert f'"by_weight":true,"experts":[[{chosen[1]},{chosen[0]}]]' in report.files["data/experts/0.js"].decode()
     unweighted = tables | {"routing": routing.assign(weight=pd.array([None] * len(routing), dtype="Float64"))}
     report = rendered(unweighted, a_moe_run(text=dict(prompt="?", generated="!", token_ids=[], private=True)))

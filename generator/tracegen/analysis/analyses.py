@@ -129,7 +129,7 @@ class Analyses:
     expert_layers = _kept(lambda c: routing.layers(c.choice.counts))
     expert_sizes = _kept(lambda c: experts.sizes(c.tables, c.chosen))
     stickiness = _kept(lambda c: expert_transitions.stickiness(c.chosen, c.expert_sizes))
-    experts_next = _kept(lambda c: expert_next.told(c.chosen, c.expert_sizes))
+    experts_next = _kept(lambda c: expert_next.predicted(c.chosen, c.expert_sizes))
 
     # Of a run whose passes give embeddings: its bytes, else None. Tokens of prompts that the KV cache had before, None
     # where that is unknown.

@@ -1,4 +1,4 @@
-"""Do the experts that a token chooses in a layer tell those that it will choose in the next one?
+"""Do the experts that a token chooses in a layer predict those that it will choose in the next one?
 
 If they do, a program can read the next layer's experts while the layer computes. The first `LEARNED` of the token rows
 teach the guess, the later ones score it. With P(b | a) the share of the learned rows with expert a that chose expert b
@@ -56,8 +56,8 @@ _INTEGERS = {"layer", "after"}
 _TYPES = {name: "Int64" if name in _INTEGERS or name.startswith("n_") else "Float64" for name in COLUMNS}
 
 
-def told(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
-    """How many of a layer's experts those of the layer before tell: over all layers (layer null) and for each.
+def predicted(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
+    """How many of a layer's experts those of the layer before predict: over all layers (layer null) and for each.
 
     `chosen` is the result of `experts.generated`, `sizes` of `experts.sizes`. Columns: layer, after (the layer with
     experts before it), n_layers (pairs of layers), n_learned and n_rows (rows that teach and that are scored),
@@ -93,7 +93,7 @@ def _in_order(group: SameRows) -> SameRows:
 
 
 def _pair(a: Layer, b: Layer, who: np.ndarray, n_learned: int) -> tuple[np.ndarray, dict[str, float]]:
-    """What the experts of layer `a` tell of those of `b`: shared[i, j] experts of row i's guess and row j's choice."""
+    """What layer `a` predicts of layer `b`: shared[i, j] experts of row i's guess and row j's choice."""
     x, y = a.chose.astype(np.float64), b.chose.astype(np.float64)
     use = y[:n_learned].mean(axis=0)
     n = x[:n_learned].sum(axis=0)[:, None]

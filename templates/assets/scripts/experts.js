@@ -87,15 +87,15 @@ function expertChosen(on, view, at, ink) {
   }
 }
 
-/* The name of a row: the token that its pass gives, as on all pages; its pass if that is not known. */
+/* The name of a row: the output token of its pass, as on all pages; its pass if that is not known. */
 function expertLabel(data, row) {
   return data.gives[row] === null ? "pass " + data.pass[row] : "token " + data.gives[row];
 }
 /* The text below the picture: a summary, or the row and expert under the pointer; `several` rows share a line. */
 function expertWords(view, several) {
-  var data = view.data, at = view.at, n = view.rows, rows = n + (n === 1 ? " token row" : " token rows");
+  var data = view.data, at = view.at, n = view.rows, rows = n + (n === 1 ? " token" : " tokens");
   if (!at) {
-    return rows + ", " + view.n + " experts" + (several > 1 ? ", " + several + " token rows per line" : "") + ".";
+    return rows + ", " + view.n + " experts" + (several > 1 ? ", " + several + " tokens per line" : "") + ".";
   }
   var chosenExperts = data.experts[at.token],
       pass = data.gives[at.token] === null ? "" : " (pass " + data.pass[at.token] + ")";

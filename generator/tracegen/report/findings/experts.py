@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
-from tracegen.analysis import chance, routing
+from tracegen.analysis import chance
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.expert_chance import EXPERTS_NEXT, EXPERTS_STICKY
-from tracegen.report.figures.expert_shares import EXPERTS_LOAD
+from tracegen.report.figures.expert_choices import never_chosen
+from tracegen.report.figures.expert_shares import EXPERTS_LOAD, most_chosen
 from tracegen.report.figures.hot import HOT_EXPERTS
 from tracegen.report.figures.shared_experts import no_choice
 from tracegen.report.findings.finding import Finding
@@ -32,19 +33,15 @@ def findings(context: Context) -> Iterator[Finding]:
 
 def _load(context: Context, population: str) -> Iterator[Finding]:
     counts = context.choice.counts
-    share, even = routing.most_chosen(routing.ranked(counts))
-    n_never, n_pairs = int((counts["n_tokens"] == 0).sum()), len(counts)
-    beside = [Amount(even, "share", "if chosen evenly")] if even is not None else []
-    if (by_chance := context.choice_by_chance) is not None:
-        beside.append(Amount(by_chance, "share", "about, by chance"))
+    (most, *beside), never = most_chosen(context), never_chosen(counts)
     yield Finding(
         kind="experts",
         measure="The most chosen expert of a layer",
-        amount=Amount(share, "share", "of the choices"),
-        beside=(*beside, Amount(n_never, "", f"of {q.counted(n_pairs, 'expert')} never chosen")),
+        amount=Amount(most.value, "share", "of the choices"),
+        beside=(*beside, never),
         scope="generation",
         population=population,
-        effect=max(share, n_never / n_pairs if n_pairs else 0.0),
+        effect=max(most.value, never.value / len(counts)),
         part=EXPERTS_LOAD,
     )
 
@@ -70,7 +67,7 @@ def _hot(context: Context) -> Iterator[Finding]:
 
 
 def _alike(context: Context, population: str) -> Iterator[Finding]:
-    """What the token before and the layer before say of a choice, where that is more than chance."""
+    """What the token before and the layer before predict of a choice, where that is more than chance."""
     sticky, after = context.stickiness, context.experts_next
     if len(sticky) and (p := float(sticky["p"].iloc[0])) < chance.LEVEL:
         again, shuffled = (float(sticky[name].iloc[0]) for name in ("share", "shuffled"))

@@ -6,10 +6,9 @@ import pandas as pd
 
 from tracegen.analysis import routing
 from tracegen.contract import needs
-from tracegen.report.figures.shared_experts import given, last_token
+from tracegen.report.figures.shared_experts import NAMED_BY, given, last_token
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.packing import script_json, whole
-from tracegen.report.words import expert_sentences as say
 
 MOST = 600  # px: of all rows of the grid, as in experts.js
 
@@ -24,7 +23,7 @@ def experts(collector: Collector) -> dict[str, Any]:
     return {
         "layers": layers,
         "height": _height(rows.get(str(shown), 1)),
-        "held": f"{say.NAMED_BY} {last_token(collector)}".strip(),
+        "held": f"{NAMED_BY} {last_token(collector)}".strip(),
         "state": {
             "layer": shown,
             "layers": layers,

@@ -1,7 +1,4 @@
-"""The sentences of a report that depend on measured values: values in, text out; none of them reads a table.
-
-The sentences about experts are in `expert_sentences.py`.
-"""
+"""The sentences of a report that depend on measured values: values in, text out; none of them reads a table."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median
