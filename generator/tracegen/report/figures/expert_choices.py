@@ -1,5 +1,7 @@
 """Which experts tokens choose: how often each, token by token, and how many of them a pass uses."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 
 from tracegen.analysis import expert_use, routing
@@ -38,7 +40,7 @@ def _most_chosen(choice: Choice) -> Amount:
     """The share of tokens that choose the most chosen expert, which is named if no other is chosen as often."""
     most = choice.counts[choice.counts["n_tokens"] == choice.counts["n_tokens"].max()]
     best = most.iloc[0]
-    name = f" ({best['expert']} of layer {best['layer']})" if len(most) == 1 else ""
+    name = f" (number {best['expert']} in layer {best['layer']})" if len(most) == 1 else ""
     return Amount(best["n_tokens"] / choice.n_rows, "share", f"of tokens choose the most chosen expert{name}")
 
 
@@ -77,10 +79,16 @@ def _labels(context: Context, rows: pd.DataFrame) -> list[str]:
     given = shared_experts.given(context)
     lines = rows.drop_duplicates("line").sort_values("line")
     ends = [(int(first), int(last)) for first, last in lines[["first_pass", "last_pass"]].itertuples(index=False)]
-    known = [("token", given[a], given[b]) if a in given and b in given else ("pass", a, b) for a, b in ends]
-    names = pd.Series([f"{noun} {a}" if a == b else f"{noun} {a}–{b}" for noun, a, b in known], dtype="object")
+    names = pd.Series([_line_name(given, *of_line) for of_line in ends], dtype="object")
     number = names.groupby(names).cumcount()
     return [f"{name}, row {k}" if k else str(name) for name, k in zip(names, number, strict=True)]
+
+
+def _line_name(given: Mapping[int, int], first: int, last: int) -> str:
+    known = first in given and last in given
+    a, b = (given[first], given[last]) if known else (first, last)
+    noun, plural = ("token", "tokens") if known else ("pass", "passes")
+    return f"{noun} {a}" if a == b else f"{plural} {a}–{b}"
 
 
 def _experts_tokens(context: Context) -> Content:
