@@ -1,6 +1,6 @@
 """How evenly a layer's choices are spread over its experts, and what an even random choice would look like.
 
-With c[e] the token rows that chose expert e of E, k of them each, n rows in all, and p[e] = c[e] / (n k):
+With c[e] the tokens that chose expert e of E, k of them each, n rows in all, and p[e] = c[e] / (n k):
 
     entropy       -Σ p log2 p / log2 E      1 is even; Shannon 1948
     gini          Σ (2 i - E - 1) c(i) / (E Σ c), c sorted upwards, i from 1      0 is even, 1 - k/E the most
@@ -30,7 +30,7 @@ Counts = np.ndarray  # (…, experts)
 def balance(tables: Tables) -> pd.DataFrame:
     """How even the choices of generate and prompt passes are, over all layers (layer null) and in each.
 
-    Columns: phase, layer, n_layers, n_rows (token rows; over all layers, of the layer with most), n_experts, n_chosen,
+    Columns: phase, layer, n_layers, n_rows (tokens; over all layers, of the layer with most), n_experts, n_chosen,
     and for each of n_used (experts chosen by some row), entropy, gini and largest: the value, and what even random
     choice would give as NAME_chance (mean), NAME_low and NAME_high (95 %). Over all layers n_used is the sum and the
     others are means; simulated layers are independent there. Null: entropy of a layer with one expert; n_chosen and

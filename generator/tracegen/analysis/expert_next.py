@@ -1,6 +1,6 @@
 """Do the experts that a token chooses in a layer predict those that it will choose in the next one?
 
-If they do, a program can read the next layer's experts while the layer computes. The first `LEARNED` of the token rows
+If they do, a program can read the next layer's experts while the layer computes. The first `LEARNED` of the tokens
 teach the guess, the later ones score it. With P(b | a) the share of the learned rows with expert a that chose expert b
 in the next layer, a row that chose the experts A is guessed to choose the k experts of largest
 
@@ -28,7 +28,7 @@ from tracegen.analysis import chance
 from tracegen.analysis.expert_rows import Layer, SameRows, groups
 from tracegen.analysis.stack_distance import previous_use
 
-LEARNED = 0.8  # of the token rows
+LEARNED = 0.8  # of the tokens
 LEAST_SCORED = 2 * chance.N_PARTS  # rows, for an interval: fewer have none
 LEAST_ROWS = LEAST_SCORED * 5
 COLUMNS = [
@@ -63,7 +63,7 @@ def predicted(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
     experts before it), n_layers (pairs of layers), n_learned and n_rows (rows that teach and that are scored),
     n_choices (of the scored rows), n_told (of these, guessed), share with its 95 % interval share_low to share_high,
     most, before, even (shares of the other guesses), shifted, low, high, effect (share - shifted), p. Without rows
-    where fewer than two layers can be tested or fewer than `LEAST_ROWS` token rows chose in them.
+    where fewer than two layers can be tested or fewer than `LEAST_ROWS` tokens chose in them.
     """
     found = groups(chosen, sizes)
     if not found or len(found[0].layers) < 2 or len(found[0].rows) < LEAST_ROWS:

@@ -1,7 +1,7 @@
 """The choices of experts as arrays, a layer at a time: what tests by permutation shuffle.
 
 A token's choices in different layers depend on each other, so a permutation moves whole tokens, with all their layers.
-That takes layers in which the same token rows chose: they make up `SameRows`. Most runs have one; the last layer of a
+That takes layers in which the same tokens chose: they make up `SameRows`. Most runs have one; the last layer of a
 prompt has a group of its own, for llama.cpp computes it only for the rows whose output is asked for.
 """
 
@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 Chose = np.ndarray  # bool
-MOST_ROWS = 2_000  # of more token rows the first are tested: a test compares each with each
+MOST_ROWS = 2_000  # of more tokens the first are tested: a test compares each with each
 
 
 @dataclass(frozen=True)
 class Layer:
-    """The choices of a layer: `chose` is of shape (token rows, experts), each row true for `n_chosen` experts."""
+    """The choices of a layer: `chose` is of shape (tokens, experts), each row true for `n_chosen` experts."""
 
     layer: int
     n_chosen: int
@@ -31,14 +31,14 @@ class Layer:
 
 @dataclass(frozen=True)
 class SameRows:
-    """Layers in which the same token rows chose. `rows`: pass_id, row, who (the sequence, -1: not known), in order."""
+    """Layers in which the same tokens chose. `rows`: pass_id, row, who (the sequence, -1: not known), in order."""
 
     rows: pd.DataFrame
     layers: tuple[Layer, ...]
 
 
 def groups(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> list[SameRows]:
-    """The choices by groups of layers with the same token rows, the group of most layers first.
+    """The choices by groups of layers with the same tokens, the group of most layers first.
 
     `chosen` has the columns of the table `routing`; `sizes` the number of experts of each layer. Rows are in order of
     sequence, pass and row; of more than MOST_ROWS the first are taken. A layer is left out where its rows choose

@@ -1,6 +1,6 @@
 """Does a token choose the experts of the token before it, more than tokens in any other order would?
 
-The share of a token row's k experts that the row before it, of the same sequence, chose in the same layer:
+The share of a token's k experts that the row before it, of the same sequence, chose in the same layer:
 
     share = Σ |now ∩ before| / Σ k
 

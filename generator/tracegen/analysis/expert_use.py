@@ -1,6 +1,6 @@
 """How many experts of each tensor a pass used.
 
-All expert tensors of a layer share its routing: an expert that some token row of the pass chose is used of each.
+All expert tensors of a layer share its routing: an expert that some token of the pass chose is used of each.
 """
 
 import pandas as pd
@@ -13,7 +13,7 @@ def used(tables: Tables) -> pd.DataFrame:
     """Experts used of each expert tensor, by each pass of the prompt, and by all generate passes together.
 
     Columns: phase, pass_id (null for generate), name (of the pass), layer, tensor (null: the trace names none),
-    n_rows (token rows that chose in the layer), n_used (experts that some row chose), n_experts, if_even (expected
+    n_rows (tokens that chose in the layer), n_used (experts that some row chose), n_experts, if_even (expected
     n_used if each row chose at random: E (1 - (1 - k/E)^n), null where rows differ in k). In order of passes, generate
     last, then layers and tensors.
     """

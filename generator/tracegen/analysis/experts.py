@@ -16,8 +16,8 @@ from tracegen.analysis.passes import measured, of_kind
 class Choice:
     """Which experts the tokens of generate passes chose. `counts`: layer, expert, n_tokens (0 if never chosen).
 
-    `n_experts` (of a layer) and `n_chosen` (by a token row in a layer) are None where layers or rows differ;
-    `n_rows` is the number of token rows that chose in some layer.
+    `n_experts` (of a layer) and `n_chosen` (by a token in a layer) are None where layers or rows differ;
+    `n_rows` is the number of tokens that chose in some layer.
     """
 
     counts: pd.DataFrame
@@ -27,7 +27,7 @@ class Choice:
 
     @property
     def even(self) -> float | None:
-        """Token rows per expert and layer if all experts were chosen equally often."""
+        """Tokens per expert and layer if all experts were chosen equally often."""
         if self.n_experts is None or self.n_chosen is None:
             return None
         return self.n_rows * self.n_chosen / self.n_experts
@@ -54,7 +54,7 @@ def sizes(tables: Tables, rows: pd.DataFrame) -> dict[int, int]:
 
 
 def generated(tables: Tables) -> pd.DataFrame:
-    """The choices of the token rows of generate passes, in order of layer, pass, row and rank.
+    """The choices of the tokens of generate passes, in order of layer, pass, row and rank.
 
     Columns: those of the table `routing`, and generated_token, the token that the row holds (null: not known).
     """
@@ -62,7 +62,7 @@ def generated(tables: Tables) -> pd.DataFrame:
 
 
 def of_phase(tables: Tables, phase: str) -> pd.DataFrame:
-    """The choices of the token rows of passes of a kind, `generate` or `prompt`: see `generated`."""
+    """The choices of the tokens of passes of a kind, `generate` or `prompt`: see `generated`."""
     routing = tables["routing"]
     rows = routing[routing["pass_id"].isin(of_kind(measured(tables), phase)["pass_id"])].astype(
         {"layer": "int64", "expert": "int64"}

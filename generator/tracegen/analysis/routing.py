@@ -109,7 +109,7 @@ def by_strength(chosen: pd.DataFrame) -> pd.DataFrame:
 
 
 def weights(chosen: pd.DataFrame) -> pd.DataFrame:
-    """Mean routing weight by layer and place (1 is the strongest), over token rows with all weights known.
+    """Mean routing weight by layer and place (1 is the strongest), over tokens with all weights known.
 
     Columns: layer, place, n, mean, lowest, highest.
     """
