@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import a_run, scaled_case
-from tests.pages.rendered import body, rendered
+from tests.pages.rendered import body, rendered, words
 from tracegen.analysis.residency import joined_shares, read_per_row, resident_cells, resident_rows
 from tracegen.analysis.resident_tensors import by_group, resident_tensors
 from tracegen.contract.tables import frame
+from tracegen.report.figures.amount import in_words
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Figure
 from tracegen.report.figures.residency import RESIDENCY, RESIDENT_GROUPS
@@ -96,7 +97,7 @@ def test_what_is_read_is_the_mean_of_a_row() -> None:
 def test_a_load_after_which_nothing_was_in_memory_is_said_to_have_nothing() -> None:
     runs = frame("residency", [dict(pass_id=4, file=0, first_page=0, n_pages=1)])
     shown = RESIDENCY.content(Context(a_run(host=HOST), CASE | {"residency": runs}))
-    assert shown.title.startswith("0 % of the file is in memory after the load")
+    assert in_words(shown.answer).startswith("0 % of the file in memory after the load")
 
 
 @pytest.mark.parametrize("figure", [RESIDENCY, RESIDENT_GROUPS])
@@ -114,7 +115,7 @@ def test_the_memory_page_shows_what_was_there() -> None:
     report = rendered(CASE | {"residency": frame("residency", runs)}, a_run(host=HOST))
     page, first = body(report, "appendix").replace("\u2009", " "), int(files["size_bytes"].iloc[0])
     assert 'id="fig-residency"' in page
-    assert f"{first / total * 100:.1f} % of the file is in memory after the load" in page
+    assert f"{first / total * 100:.1f} % of the file in memory after the load" in words(page)
     lines = report.files["data/residency.csv"].decode().splitlines()
     assert sum(int(line.split(",")[4]) for line in lines[1:] if line.startswith("0,")) == first
 

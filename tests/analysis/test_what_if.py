@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracegen.analysis import file_order, order, read_time, what_if
-from tracegen.report.figures.what_if import lines_apart
-from tracegen.report.words import what_if_sentences
+from tracegen.report.figures.what_if import lines_apart, not_drawn_orders
 
 AXIS = 1000  # where the second file begins on the disk axis
 
@@ -204,5 +203,5 @@ def test_only_lines_that_can_be_told_apart_are_drawn() -> None:
     rows = [(order, share, ns) for order, of in times.items() for share, ns in zip((0.0, 0.5), of, strict=True)]
     drawn, alike = lines_apart(pd.DataFrame(rows, columns=["order", "memory_share", "time_ns"]))
     assert drawn["order"].tolist() == ["today", "today", "far", "far"] and alike == ["near"]
-    assert what_if_sentences.alike(alike).endswith("1.0 % of the longest time from today’s order: “near”. ")
-    assert what_if_sentences.alike([]) == ""
+    assert not_drawn_orders(alike).endswith("1.0 % of the longest time from today’s order: “near”. ")
+    assert not_drawn_orders([]) == ""

@@ -13,6 +13,7 @@ from tests.foreign_samples import sample
 from tests.site_project import stored
 from tracegen.cli.main import main
 from tracegen.reading.notebook.loaded import load
+from tracegen.report.figures.amount import in_words
 from tracegen.report.figures.answers import questions
 from tracegen.report.figures.expert_shares import EXPERTS_BALANCE
 from tracegen.report.pages.collector import Collector
@@ -50,12 +51,13 @@ def test_every_question_of_every_page_is_answered_in_a_line(capsys: pytest.Captu
     assert under == {key: of_page[page] for key, page in asked.items()}
 
 
-def test_answers_are_the_titles_of_the_pages(capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_are_the_amounts_of_the_pages(capsys: pytest.CaptureFixture[str]) -> None:
     answers = {answer["key"]: answer for answer in json.loads(printed(capsys, "demo", "all", "--json"))}
     loaded = load("demo")
     sections = Collector(loaded.measured, loaded.tables).sections("appendix")
     for view in (view for views in sections.values() for view in views):
-        assert answers[view.key]["answer"] == (None if view.reason else view.title)
+        assert answers[view.key]["answer"] == (None if view.reason else in_words(view.answer))
+        assert answers[view.key]["question"] == view.title
         assert answers[view.key]["reason"] == (view.reason or None) and answers[view.key]["counts"] == view.caption
         assert answers[view.key]["page"] == "appendix"
     assert all(answer["answer"] is None or answer["reason"] is None for answer in answers.values())
@@ -74,7 +76,7 @@ def test_the_data_are_those_of_the_csv_of_the_page(capsys: pytest.CaptureFixture
 
 def test_one_answer_has_its_rows_and_what_was_counted(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, "demo", "access-reads").splitlines()
-    assert lines[0].startswith("9 accesses of a generated token’s pass make up 1 read")
+    assert lines[0] == "9 accesses, 1 read with a gap tolerance of 2.00 MiB"
     assert lines[2].split("  ")[0] == "At most between" and lines[3].split()[0] == "nothing"
     assert lines[-1].startswith("Accesses that follow each other")
 

@@ -8,6 +8,7 @@ import pytest
 from tests.builders import a_moe_run, scaled_case
 from tracegen.analysis import reuse
 from tracegen.analysis.accesses import ranges
+from tracegen.report.figures.amount import in_words
 from tracegen.report.figures.catalogue import FIGURES
 from tracegen.report.figures.figure import Content, Rows
 from tracegen.report.findings.found import findings
@@ -40,7 +41,7 @@ def test_without_access_to_a_mapped_file_nothing_is_counted() -> None:
     ):
         shown = contents(bare)
         hot = shown.pop("hot-experts")
-        assert in_place(hot).startswith("3 tokens are too few")
+        assert in_place(hot).startswith("3 tokens: too few")
         for key, of in shown.items():
             assert "No operation" in in_place(of) or "no model file" in in_place(of).lower(), (key, in_place(of))
         subjects = {finding.part.key for finding in findings(Collector(a_moe_run(), bare))}
@@ -87,7 +88,7 @@ def test_one_operation_that_reads_one_matrix(n_passes: int) -> None:
         assert in_place(shown["reuse"]) == "Nothing was touched twice, so that no cache could serve anything."
         for key in ("cache-rates", "cache-sizes"):
             assert in_place(shown[key]).startswith("One pass was measured")
-    text = " ".join(of.title + of.caption for of in size.values())
+    text = " ".join(f"{of.title} {in_words(of.answer)} {of.caption}" for of in size.values())
     assert not re.search(r"\bnan\b|\binf\b|None|<NA>", text)
 
 

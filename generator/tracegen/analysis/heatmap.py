@@ -1,4 +1,4 @@
-"""The memory heatmap: how many bytes of each stretch of the model file a pass touched."""
+"""The memory heatmap: how many bytes of each region of the model file a pass touched."""
 
 from collections.abc import Iterable
 
@@ -19,11 +19,11 @@ MOST_RANGES = 6_000  # of the file, in all rows of a drawing: above it, rows are
 def file_cells(
     tables: Tables, n_bins: int, pass_ids: Iterable[int] | None = None, used: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Bytes touched per pass, memory kind and stretch of the disk axis.
+    """Bytes touched per pass, memory kind and region of the disk axis.
 
-    The axis lays the run's files end to end and is cut into `n_bins` stretches of
+    The axis lays the run's files end to end and is cut into `n_bins` regions of
     equal length (the last may be shorter). Columns: pass_id, memory, bin, begin, end
-    (of the stretch, on the axis), touched_bytes. A byte that two ops touch counts twice.
+    (of the region, on the axis), touched_bytes. A byte that two ops touch counts twice.
     Stretches that a pass did not touch have no row. `used`: the result of `ranges`, if the caller has it already.
     """
     names = ["pass_id", "memory", "bin", "begin", "end", "touched_bytes"]

@@ -3,7 +3,7 @@
 An access is one contiguous range of a mapped file that an operand of an op covered: a tensor, rows of it, or
 neighbouring experts. Accesses stand in order of their op, then of the op's operands, then of the file. Inside an op
 that several threads share, each thread has a part of the range, so that the order of single bytes is not known. A step
-leads from the end of an access to the begin of the next one of the same pass; its distance is the number of bytes
+leads from the end of an access to the start of the next one of the same pass; its distance is the number of bytes
 between.
 
 Whether an access reached the disk is another question: the range may have been in memory already.
@@ -39,7 +39,7 @@ def disk_accesses(tables: Tables, used: pd.DataFrame) -> pd.DataFrame:
 def steps(accesses: pd.DataFrame) -> pd.DataFrame:
     """The steps between consecutive accesses of a pass: pass_id, kind, gap_bytes, same_file, layers.
 
-    gap_bytes is the begin of the access less the end of the one before. kind is `contiguous` (the gap is 0 and both lie
+    gap_bytes is the start of the access less the end of the one before. kind is `contiguous` (the gap is 0 and both lie
     in one file), `overlapping` (both share at least one byte), `forward` or `backward`. `layers` is by how many layers
     the step goes up (negative: down), null where one of the two belongs to no layer. `accesses` is the result of
     `disk_accesses`.
@@ -117,7 +117,7 @@ def distances(accesses: pd.DataFrame, passes: pd.Series) -> pd.DataFrame:
 
 
 def path(tables: Tables, accesses: pd.DataFrame, pass_id: int) -> pd.DataFrame:
-    """The accesses of one pass in time: begin_ns, end_ns (since the begin of the pass), begin, end, tensor, component.
+    """The accesses of one pass in time: begin_ns, end_ns (since the start of the pass), begin, end, tensor, component.
 
     The times are those of the op, of a fused one those of the op that computed it; an op whose time is not known is
     left out. begin and end are bytes on the disk axis.

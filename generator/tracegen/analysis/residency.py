@@ -30,11 +30,11 @@ def resident_rows(tables: Tables) -> pd.DataFrame:
 
 
 def resident_cells(tables: Tables, page_bytes: int, n_bins: int) -> pd.DataFrame:
-    """The share of each stretch of the disk axis that was in memory when a load or pass had ended.
+    """The share of each region of the disk axis that was in memory when a load or pass had ended.
 
-    The axis is cut into `n_bins` stretches of equal length (the last may be shorter). Columns: pass_id, bin,
-    begin, end (of the stretch, bytes on the axis), resident_bytes. A pass after which nothing was in memory has no
-    rows; any other pass has a row for every stretch.
+    The axis is cut into `n_bins` regions of equal length (the last may be shorter). Columns: pass_id, bin,
+    begin, end (of the region, bytes on the axis), resident_bytes. A pass after which nothing was in memory has no
+    rows; any other pass has a row for every region.
     """
     runs = axis.resident(tables, page_bytes)
     names = ["pass_id", "bin", "begin", "end", "resident_bytes"]
@@ -52,7 +52,7 @@ def resident_cells(tables: Tables, page_bytes: int, n_bins: int) -> pd.DataFrame
 def joined_shares(cells: pd.DataFrame, rows: pd.DataFrame, n_steps: int) -> pd.DataFrame:
     """Cells averaged over the passes of a row, their share rounded up to `n_steps` equal steps.
 
-    Columns: row, step (0 … n_steps-1), begin, end; neighbours of one step are joined. A stretch of which nothing was
+    Columns: row, step (0 … n_steps-1), begin, end; neighbours of one step are joined. A region of which nothing was
     in memory has no row.
     """
     merged = cells.merge(rows[["pass_id", "row", "n_passes"]], on="pass_id")

@@ -15,7 +15,7 @@ LEAST = 1.5  # px: the least extent of a mark, as most accesses are thin in one 
 def path(rows: pd.DataFrame, total: int, *, width: int = theme.WIDTHS[-1]) -> Any:
     """Where in the file the accesses of one pass were, and when.
 
-    A mark for each, from its first to its last byte and from the begin to the end of its operation.
+    A mark for each, from its first to its last byte and from the start to the end of its operation.
     `rows`: those of `order.path`; `total`: bytes of all files.
     """
     size, unit = scaled([total], "bytes")
@@ -37,7 +37,7 @@ def path(rows: pd.DataFrame, total: int, *, width: int = theme.WIDTHS[-1]) -> An
         .encode(
             x=alt.X(
                 "from:Q",
-                title=f"time since the begin of the pass, {clock}",
+                title=f"time since the start of the pass, {clock}",
                 scale=dict(nice=False, zero=True),
                 axis=theme.x_axis(width, tickCount=theme.ticks(8, width)),
             ),

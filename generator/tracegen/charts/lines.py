@@ -29,7 +29,7 @@ ORDERS = {
 }
 MEASURES = {"touched_bytes": "touched bytes", "n_accesses": "accesses", "work_ns": "time of operations"}
 OF_MEASURES = {"touched bytes": (ATTENTION, PLAIN), "accesses": (EXPERTS, LONG), "time of operations": (FFN, SHORT)}
-TOGETHER, NEW = "touched together", "needed anew by the next"
+TOGETHER, NEW = "touched together", "new in the next pass"
 WINDOWS = {TOGETHER: (ATTENTION, PLAIN), NEW: (EXPERTS, LONG)}
 DASHES = (PLAIN, LONG, SHORT, MIXED)  # of groups in memory: a line shows through another one at the same height
 ROOM = 2.2  # of the largest size of a cache: for the names of points at the right
@@ -130,7 +130,7 @@ def use_shares(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
 
 
 def working_sets(rows: pd.DataFrame, noun: str, *, width: int = theme.WIDTHS[-1]) -> Any:
-    """What passes in a row touch together, and what the next one needs anew, by their number.
+    """What passes in a row touch together, and what of the next one is new, by their number.
 
     `rows`: n_passes, bytes, least_bytes, most_bytes, new_bytes (null: unknown). `noun`: what passes are, plural.
     """

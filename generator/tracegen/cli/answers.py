@@ -71,7 +71,7 @@ def _listing(found: Sequence[Answer]) -> str:
 
 def _print_answer(answer: Answer) -> None:
     """The answer, the first rows of what the page shows, and what was counted."""
-    print(visible(answer.reason or answer.answer))
+    print(visible(answer.reason or answer.answer or answer.question))
     if answer.columns:
         rows = [(visible(name), [visible(text) for text in texts[:LIMIT]]) for name, texts in answer.columns]
         n = len(answer.columns[0][1])

@@ -28,10 +28,14 @@ def count(value: Any) -> str:
     return f"{int(value):,}".replace(",", THIN) if known(value) else UNKNOWN
 
 
-def counted(number: Any, noun: str, plural: str = "") -> str:
+def noun(number: Any, one: str, many: str = "") -> str:
+    """`pass` for 1, else `passes`."""
+    return one if known(number) and int(number) == 1 else many or one + ("es" if one.endswith("s") else "s")
+
+
+def counted(number: Any, one: str, many: str = "") -> str:
     """`1 pass`, `3 passes`."""
-    many = plural or noun + ("es" if noun.endswith("s") else "s")
-    return f"{count(number)} {noun if known(number) and int(number) == 1 else many}"
+    return f"{count(number)} {noun(number, one, many)}"
 
 
 def decimal(value: Any, digits: int = 1) -> str:

@@ -14,7 +14,11 @@ from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.cells import size
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows, no_rows, not_drawn
-from tracegen.report.words import access_sentences as say
+
+STEP = (
+    "A step leads from the end of an access to the start of the next one of its pass: contiguous if nothing lies "
+    "between, overlapping if both share bytes, else forward or backward in the file."
+)
 
 
 def _access_path(context: Context, pass_id: int | None = None) -> Content:
@@ -63,8 +67,8 @@ def _access_order(context: Context) -> Rows:
     shown = context.touching(phase)
     n = {kind: int(shown[f"n_{kind}"].sum()) for kind in order.KINDS}
     return Rows(
-        answer=_steps(n),
-        caption=f"{say.STEP}{say.layers(int(shown['n_layers_down'].sum()), sum(n.values()))} Accesses, bytes and "
+        answer=_steps(n, phase),
+        caption=f"{STEP}{_layers(int(shown['n_layers_down'].sum()), sum(n.values()))} Accesses, bytes and "
         f"distance are means; a byte counts as often as it was accessed. The CSV has a row for each pass."
         f"{shared_access.left_out(context)}",
         data=passes,
@@ -80,13 +84,22 @@ def _access_order(context: Context) -> Rows:
     )
 
 
-def _steps(n: Mapping[str, int]) -> tuple[Amount, ...]:
-    """Which way the steps go; `n`: steps by kind."""
+def _layers(n_down: int, n_steps: int) -> str:
+    """Whether layers come in their order; empty where no step is known."""
+    if not n_steps:
+        return ""
+    if not n_down:
+        return " Layers come in their order: no step leads to an earlier layer."
+    return f" Of {q.counted(n_steps, 'step')}, {q.count(n_down)} lead{'s' * (n_down == 1)} to an earlier layer."
+
+
+def _steps(n: Mapping[str, int], phase: str) -> tuple[Amount, ...]:
+    """Which way the steps of a phase go; `n`: steps by kind."""
     total = sum(n.values())
     if not total:
         return ()
     return (
-        Amount(n["contiguous"] / total, "share", "of steps are contiguous"),
+        Amount(n["contiguous"] / total, "share", f"of the steps of {phase} passes are contiguous"),
         Amount(n["backward"] / total, "share", "go back in the file"),
     )
 
@@ -95,7 +108,7 @@ ACCESS_ORDER = shared_access.order_table(
     key="access-order",
     title="In which order are the bytes of the file touched?",
     content=_access_order,
-    words={"step": say.STEP},
+    words={"step": STEP},
     code=shared_access.ACCESSES + "data = order.by_pass(run.tables, touched)",
 )
 
@@ -130,9 +143,10 @@ def _joined(accesses: float, reads: Mapping[int, float]) -> tuple[Amount, ...]:
     largest = max(reads, default=0)
     if not accesses or not largest:
         return ()
+    n_accesses, n_reads = round(accesses), round(reads[largest])
     return (
-        Amount(round(accesses), "", "accesses"),
-        Amount(round(reads[largest]), "", f"reads with a gap tolerance of {q.size(largest)}"),
+        Amount(n_accesses, "", q.noun(n_accesses, "access")),
+        Amount(n_reads, "", f"{q.noun(n_reads, 'read')} with a gap tolerance of {q.size(largest)}"),
     )
 
 

@@ -10,6 +10,7 @@ from tracegen.charts import theme
 from tracegen.charts.heatmap import Axis
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure
 from tracegen.report.words import sentences
@@ -58,6 +59,7 @@ def _buffer_use(context: Context) -> pd.DataFrame:
 def _caption(context: Context, axis: Axis) -> str:
     rows = _rows(context)
     n_outside = int(rows["outside"].sum())
+    warmup = f" and {q.counted(n_outside, 'warm-up pass')}" if n_outside else ""
     several = int(rows["n_passes"].max()) if len(rows) else 1
     averaged = f"up to {several} passes averaged in a row" if several > 1 else "one pass each"
     return (
@@ -66,7 +68,8 @@ def _caption(context: Context, axis: Axis) -> str:
         "tensor, or an expert, that is wider than two pixels is one cell; elsewhere each column of a pixel is one. "
         "Solid: mapped. Hatched: copied out of the file at load, drawn where the bytes came from. Below: bytes "
         "touched in runtime buffers in the same rows (a byte touched twice counts twice). "
-        f"n = {sentences.heatmap_rows(len(rows) - n_outside, n_outside, int(rows['row'].nunique()))}, {averaged}. "
+        f"n = {q.counted(len(rows) - n_outside, 'measured pass')}{warmup} in "
+        f"{q.counted(int(rows['row'].nunique()), 'row')}, {averaged}. "
         f"{'Warm-up is drawn above the gap and left out of every statistic. ' if n_outside else ''}"
         "Loading runs no operation and is not drawn."
         f"{sentences.header(context.summary.header_bytes, context.summary.file_bytes)}"
@@ -99,6 +102,16 @@ def most_untouched(use: pd.DataFrame) -> tuple[str, float]:
     return (str(sums.idxmax()), float(sums.max()) / whole) if whole > 0 else ("", 0.0)
 
 
+def touched_and_rest(share: float | None, place: str, of_rest: float) -> tuple[Amount, ...]:
+    """The share of all weights that measured passes touched, None if not known, and where most of the rest lies."""
+    if share is None or not place:
+        return ()
+    return (
+        Amount(share, "share", "of the weights touched by all measured passes together"),
+        Amount(of_rest, "share", f"of the rest is in {place}"),
+    )
+
+
 def _content(context: Context) -> Content:
     tables, rows = context.tables, _rows(context)
     n_columns = heatmap_chart.track_px(COLUMN)
@@ -115,12 +128,11 @@ def _content(context: Context) -> Content:
         return heatmap_chart.chart(shown, rows, *bands, buffer_use, axis, width=width)
 
     share = context.summary.touched_weight_share if len(context.measured) else None
-    title = sentences.heatmap_title(share, *most_untouched(context.tensor_use))
     size = f"{q.counted(int(rows['row'].nunique()), 'row')} of passes by the model file, {q.size(axis.total)}"
     return Content(
-        title=title,
+        answer=touched_and_rest(share, *most_untouched(context.tensor_use)),
         caption=_caption(context, axis),
-        alt=f"Heatmap of {size}: the share of the bytes used. {q.ended(title)}",
+        alt=f"Heatmap of {size}: the share of the bytes used.",
         chart=drawn,
         data=cells,
         empty=nothing_touched(axis.total, rows, cells),

@@ -1,5 +1,6 @@
 """Which part of the model file was in memory as the run went on."""
 
+from collections.abc import Mapping
 from functools import partial
 
 from tracegen.analysis import residency, resident_tensors
@@ -7,9 +8,9 @@ from tracegen.charts import file_rows, lines, theme
 from tracegen.charts.heatmap import Axis
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure, When, not_drawn
-from tracegen.report.words import sentences
 
 MARKS = 4_500  # at most, to keep the SVG small
 NO_PAGE = "The size of the machine’s pages was not recorded."
@@ -36,17 +37,16 @@ def _residency(context: Context) -> Content:
     together = binned.groupby("pass_id")["resident_bytes"].sum().reindex(rows["pass_id"], fill_value=0)
     first, last = (float(together.iloc[place]) / axis.total for place in (0, -1))
     loaded = tables["passes"].set_index("pass_id")["kind"].get(together.index[0]) == "load"
-    title = sentences.residency_title(first, last, "load" if loaded else "first pass", len(together))
+    after = Amount(first, "share", f"of the file in memory after the {'load' if loaded else 'first pass'}")
     return Content(
-        title=title,
+        answer=(after, Amount(last, "share", "at the end")) if len(together) > 1 else (after,),
         caption=f"Left: the model file from first to last byte; each cell is {q.size(axis.cell_bytes)} of file. Its "
         f"colour is the share of its pages ({q.size(page)} each) that the kernel had in memory when the load or pass "
-        "had ended, whoever read them. The head of the file, which llama.cpp unmaps after the load, was not looked at. "
+        "had ended, whoever read them. The head of the file, which llama.cpp unmaps after the load, was not recorded. "
         "Right, or below: bytes that the process made the kernel read from the disk in the same time, read-ahead "
         f"included. n = {q.counted(len(together), 'load or pass', 'loads and passes')} in "
         f"{q.counted(int(rows['row'].nunique()), 'row')}; where several share a row, it is their mean.",
-        alt=f"Heatmap of {q.counted(int(rows['row'].nunique()), 'row')} by {n_bins} stretches of the file. "
-        f"{q.ended(title)}",
+        alt=f"Heatmap of {q.counted(int(rows['row'].nunique()), 'row')} by {n_bins} regions of the file.",
         chart=lambda width: file_rows.residency(
             residency.joined_shares(binned, rows, theme.N_STEPS), read, rows, axis, width=width
         ),
@@ -79,17 +79,29 @@ def _resident_groups(context: Context) -> Content:
     rows = data.assign(number=data["pass_id"].map(passes), share=data["resident_bytes"] / data["size_bytes"])
     rows = rows.loc[rows["group"].isin(order), ["number", "group", "share"]]
     ended = rows[rows["number"] == len(passes) - 1].set_index("group")["share"]
-    title = sentences.resident_groups_title({name: float(ended[name]) for name in order if name in ended})
     return Content(
-        title=title,
+        answer=most_and_least({name: float(ended[name]) for name in order if name in ended}),
         caption="The share of the bytes of each group’s tensors that the kernel had in memory when the load or pass "
         f"had ended, whoever read them. Groups of less than {q.percent(LEAST)} of the tensors’ bytes have no line; the "
         f"CSV has them. n = {q.counted(len(passes), 'load or pass', 'loads and passes')}.",
-        alt=f"A line for each of {q.counted(len(order), 'group')}. {q.ended(title)}",
+        alt=f"A line for each of {q.counted(len(order), 'group')}.",
         chart=lambda width: lines.in_memory(rows, order, width=width),
         data=data,
-        empty="" if len(rows) else "No page of a tensor was looked at.",
+        empty="" if len(rows) else "No page of a tensor was recorded.",
         numbers={"page_bytes": page},
+    )
+
+
+def most_and_least(shares: Mapping[str, float]) -> tuple[Amount, ...]:
+    """Of which part of the model most was in memory at the end, and of which least; `shares` by group."""
+    if not shares:
+        return ()
+    most, least = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: shares[name])
+    if shares[most] - shares[least] < 0.01:
+        return (Amount(shares[most], "share", "of each part in memory at the end"),)
+    return (
+        Amount(shares[most], "share", f"of {most} weights in memory at the end"),
+        Amount(shares[least], "share", f"of {least} weights"),
     )
 
 

@@ -5,7 +5,6 @@ from functools import partial
 from tracegen.contract import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Figure, Table
-from tracegen.report.words import access_sentences as say
 
 ACCESSES = """
 used = accesses.ranges(run.tables)
@@ -21,8 +20,14 @@ def nothing(context: Context) -> str:
     """Why no access is known; empty if one is."""
     if len(context.disk_accesses):
         return ""
-    copied = bool((context.measured_used["memory"] == "copied").any())
-    return say.nothing(has_files=len(context.tables["files"]) > 0, copied=copied)
+    if context.tables["files"].empty:
+        return "The trace names no model file."
+    if (context.measured_used["memory"] == "copied").any():
+        return (
+            "No operation of a measured pass touched the mapped file: the weights that it read were copied into memory "
+            "when the model was loaded."
+        )
+    return "No operation of a measured pass touched the mapped model file."
 
 
 def left_out(context: Context) -> str:

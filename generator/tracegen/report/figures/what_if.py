@@ -1,5 +1,7 @@
 """What if the model file stood in another order, or more of it stayed in memory?"""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from tracegen.analysis import what_if
@@ -8,12 +10,24 @@ from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import cells, shared_access
 from tracegen.report.figures import columns as col
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows, no_rows, not_drawn
-from tracegen.report.words import what_if_sentences as say
 
-HALF = 0.5  # of all bytes that were touched: the memory that sentences tell of
+HALF = 0.5  # of all bytes that were touched: the memory of the answer
+LEAST_APART = 0.01  # of the longest time: lines that are nearer to today's are not drawn
+SIMULATION = (
+    "A simulation, not a prediction of speed: a program that reads only what operations touch, one read after the "
+    "other, and evicts what was least recently used. A mapped file does not profit from an order by itself."
+)
+ORDERS = {
+    "today": "as the file is",
+    "layer": "embeddings, then layer by layer, then the rest",
+    "first-touch": "in the order in which tokens first touch the tensors",
+    "hot": "the most touched bytes per byte of the tensor first",
+    "co-activated": "tensors as they are; inside of each, experts that are chosen together side by side",
+}
 CODE = """
 touched = order.disk_accesses(run.tables, accesses.ranges(run.tables))
 scored = what_if.scored(run.tables)
@@ -37,9 +51,32 @@ def caption(context: Context) -> str:
     scored, time = context.scored, context.read_time
     phase = "generate" if (context.kinds == "generate").any() else ""
     return (
-        f"{say.SIMULATION} {say.device(time.latency_ns, time.bytes_per_second, time.r_squared, time.n_measured)} "
-        f"{say.population(len(scored.passes), len(scored.learned), apart=scored.is_apart, phase=phase)}"
+        f"{SIMULATION} {_device(time.latency_ns, time.bytes_per_second, time.r_squared, time.n_measured)} "
+        f"{population(len(scored.passes), len(scored.learned), apart=scored.is_apart, phase=phase)}"
         f"{shared_access.left_out(context)}"
+    )
+
+
+def _device(latency_ns: float, rate: float, r_squared: float | None, n: int) -> str:
+    """What the estimate of times stands on; `rate` in bytes per second."""
+    speed = f"{q.duration(latency_ns)} a read and {q.size(rate)}/s"
+    if r_squared is None:
+        return f"Time: {speed}, stated values, since the run did not measure its device."
+    return (
+        f"Time: {speed}, fitted to {q.counted(n, 'size')} of random reads, one at a time, on the run’s device "
+        f"(R² = {q.decimal(r_squared, 2)})."
+    )
+
+
+def population(n_scored: int, n_learned: int, *, apart: bool, phase: str) -> str:
+    """Which passes were learned on and which were scored."""
+    scored = q.counted(n_scored, f"{phase} pass" if phase else "pass")
+    if apart:
+        last = "the last one" if n_scored == 1 else "the last ones"
+        return f"n = {scored}, {last}; orders were learned on the {q.counted(n_learned, 'pass')} before."
+    return (
+        f"n = {scored}, too few to learn an order on some and score it on others: each order knows what it is scored "
+        "on."
     )
 
 
@@ -61,11 +98,12 @@ def _what_if_orders(context: Context) -> Rows:
     if empty:
         return no_rows(empty)
     table = context.what_if
+    name, gain = best(table)
     none, half = (table[(table["memory_share"] == share).to_numpy(bool)] for share in (0.0, HALF))
     memory = q.size(half["memory_bytes"].iloc[0])
     with_half = half.set_index("order").add_suffix("_half")[["reads_half", "time_ns_half"]]
     return Rows(
-        title=say.orders_title(*best(table)),
+        answer=(Amount(gain, "share", f"less read time in the best order, “{name}”, with nothing in memory"),),
         caption=f"Means of a pass. Sequential: the share of steps between accesses that go on at most 128 KiB behind "
         f"the end of the one before. Last two columns: with {memory} of memory, half of the mapped bytes that the run "
         f"touched. {caption(context)}",
@@ -74,7 +112,7 @@ def _what_if_orders(context: Context) -> Rows:
     ).of(
         none.join(with_half, on="order"),
         col.text("Order", lambda r: r["order"]),
-        col.text("What it is", lambda r: say.ORDERS[r["order"]]),
+        col.text("What it is", lambda r: ORDERS[r["order"]]),
         col.number(
             "Sequential",
             lambda r: cells.share(r["sequential_share"], 1) if q.known(r["sequential_share"]) else Cell(""),
@@ -104,12 +142,19 @@ def _what_if_memory(context: Context) -> Content:
     (none, half), memory = today["time_ns"][[0.0, HALF]], float(today["memory_bytes"][HALF])
     served = what_if.held_share(context.what_if_parts, context.scored, memory)
     apart, alike = lines_apart(table)
-    title = say.memory_title(1 - half / none if none else 0.0, memory, served)
+    saved = max(0.0, 1 - half / none) if none else 0.0
     return Content(
-        title=title,
-        caption=f"Mean time of a pass to read what is not in memory. {say.alike(alike)}{caption(context)}",
-        alt=f"Lines of time by size of memory for {q.counted(apart['order'].nunique(), 'order')} of the file. "
-        f"{q.ended(title)}",
+        answer=(
+            Amount(
+                saved,
+                "share",
+                f"less read time in the scored passes with {q.size(memory)} of memory (LRU), half of what was touched "
+                "of the mapped file",
+            ),
+            Amount(served, "share", "of what is touched there served by holding the most used bytes in it"),
+        ),
+        caption=f"Mean time of a pass to read what is not in memory. {not_drawn_orders(alike)}{caption(context)}",
+        alt=f"Lines of time by size of memory for {q.counted(apart['order'].nunique(), 'order')} of the file.",
         chart=lambda width: lines.read_times(apart, width=width),
         data=table[["order", "memory_bytes", "reads", "read_bytes", "time_ns"]],
         numbers=numbers(context),
@@ -117,11 +162,19 @@ def _what_if_memory(context: Context) -> Content:
 
 
 def lines_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """The rows of today's order and of those whose line can be told from it; and the other orders."""
+    """The rows of today's order and of those whose line lies apart from it; and the other orders."""
     times = table.pivot(index="memory_share", columns="order", values="time_ns")
     far = times.sub(times["today"], axis=0).abs().max() / times["today"].max()
-    alike = [str(name) for name in far.index if name != "today" and not far[name] >= say.LEAST_GAIN]
+    alike = [str(name) for name in far.index if name != "today" and not far[name] >= LEAST_APART]
     return table[~table["order"].isin(alike)], alike
+
+
+def not_drawn_orders(orders: Sequence[str]) -> str:
+    """A sentence about orders that have no line of their own; empty without any."""
+    if not orders:
+        return ""
+    names, least = ", ".join(f"“{name}”" for name in orders), q.percent(LEAST_APART)
+    return f"Not drawn, because nowhere {least} of the longest time from today’s order: {names}. "
 
 
 WHAT_IF_MEMORY = shared_access.cache_figure(

@@ -27,19 +27,6 @@ def read_and_wrote(
     return f"{of_prompt}{joint} wrote {wrote}, with {q.counted(n_generate, 'generate pass')}{others}."
 
 
-def heatmap_title(share: float | None, place: str, of_rest: float) -> str:
-    """The title of the heatmap: the `share` of all weights that measured passes touched, and where the rest is.
-
-    `share` is None where it is not known, or without a pass; `place` has `of_rest` of the bytes they left.
-    """
-    if share is None or share == 1 or not place:
-        return "Which bytes of the file does each token touch?"
-    return (
-        f"All measured passes together touch {q.percent(share)} of the weights; {q.percent(of_rest)} of the rest is in "
-        f"{place}"
-    )
-
-
 def header(header_bytes: int | None, file_bytes: int) -> str:
     """Which part of the files is no weight; empty where that is not known, or nothing."""
     if not header_bytes:
@@ -56,29 +43,6 @@ def never_touched(n: int, n_tensors: int, size_bytes: int) -> str:
         return f"Measured passes touched each of the {q.count(n_tensors)} tensors."
     together = "" if n == 1 else " together"
     return f"No measured pass touched {q.count(n)} of {q.count(n_tensors)} tensors ({q.size(size_bytes)}{together})."
-
-
-def residency_title(first_share: float, last_share: float, after: str, n: int) -> str:
-    """The title of the residency figure.
-
-    `first_share` is the share of the file in memory after the first of `n` loads and passes, which `after` names (load
-    or first pass); `last_share` is the share after the last.
-    """
-    first = f"{q.percent(first_share)} of the file is in memory after the {after}"
-    return first if n == 1 else f"{first}, {q.percent(last_share)} at the end"
-
-
-def resident_groups_title(shares: Mapping[str, float]) -> str:
-    """Which part of the model was in memory most, and which least, when the last pass had ended; `shares` by group."""
-    if not shares:
-        return ""
-    most, least = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: shares[name])
-    if shares[most] - shares[least] < 0.01:
-        return f"At the end {q.percent(shares[most])} of each part of the model was in memory"
-    return (
-        f"At the end {q.percent(shares[most])} of {most} and {q.percent(shares[least])} of {least} weights were in "
-        "memory"
-    )
 
 
 def verdict_line(verdict: str, checks: Sequence[Check]) -> str:
@@ -197,12 +161,6 @@ def waiting_title(share: float | None, top: str, top_share: float, n_threads: in
         return "No thread waits at a barrier"
     whole = f"In all measured passes together, threads wait {q.percent(share)} of their time at barriers"
     return f"{whole}; {q.percent(top_share)} of it is at {top}"
-
-
-def heatmap_rows(n_measured: int, n_warmup: int, n_rows: int) -> str:
-    """How many passes of each kind the rows of the heatmap show."""
-    warmup = f" and {q.counted(n_warmup, 'warm-up pass', 'warm-up passes')}" if n_warmup else ""
-    return f"{q.counted(n_measured, 'measured pass')}{warmup} in {q.counted(n_rows, 'row')}"
 
 
 def outside_statistics(kinds: Mapping[str, int]) -> str:
