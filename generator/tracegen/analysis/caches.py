@@ -6,9 +6,9 @@ capacity miss). A hit rate here is a share of the uses that are not the first on
 is 100 % for a cache that holds all that was ever used.
 
 Ways to choose (policies):
-- `LRU` drops what was not used for longest; exact, by stack distances (Mattson et al. 1970);
+- `LRU` evicts what was least recently used; exact, by stack distances (Mattson et al. 1970);
 - `static` holds from the beginning what is used most often in the whole run, and never changes: it knows the run;
-- `Belady` drops what will not be used for longest (Belady 1966), and takes in nothing that will not be used before all
+- `Belady` evicts what will not be used for longest (Belady 1966), and takes in nothing that will not be used before all
   that it holds: it knows the future, and no cache does better; see `belady.stays`.
 
 None of these rates predicts a speed: a miss costs what the disk makes of it, and the kernel replaces pages in its own

@@ -1,7 +1,7 @@
 """What if the model file stood in another order, or more of it stayed in memory: the same accesses, simulated.
 
 A simulation, not a prediction of speed: a program that asks for just the bytes that operations touch, one read after
-the other, keeps what it read in a memory that drops what was not used for longest (LRU), and reads what is not there.
+the other, keeps what it read in a memory that evicts what was least recently used (LRU), and reads what is not there.
 The kernel, which serves a mapped file, reads ahead, in whole pages, and does not profit from an order by itself.
 
 An order is learned on the first `LEARNED` of the generate passes (and all prompts), and scored on the others, so that

@@ -1,4 +1,4 @@
-"""How much do the passes of a window touch together, and how much of it does the next pass need anew (Denning 1968)?
+"""How much do the passes of a window touch together, and how much of the next pass is new (Denning 1968)?
 
 For each window of T passes in a row, the working set is the set of granules that at least one of them touched:
 

@@ -81,7 +81,7 @@ def order(rows: Rows, found: Iterable[Access]) -> list[Row]:
 
 
 def shown_passes(passes: list[Row]) -> list[Row]:
-    """The passes that titles tell of: generate passes that used a mapped file, else such prompt passes."""
+    """The passes that answers are about: generate passes that used a mapped file, else such prompt passes."""
     used = [row for row in passes if row["n_accesses"]]
     return [row for row in used if row["kind"] == "generate"] or [row for row in used if row["kind"] == "prompt"]
 
