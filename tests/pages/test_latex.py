@@ -103,8 +103,8 @@ def test_values_are_commands_with_exact_number_and_unit(report: Report) -> None:
         said = (value["text"], "" if value["value"] is None else value["value"], value["unit"])
         assert f"\\tracegenvalue{{{key}}}{''.join(f'{{{latex.text(words)}}}' for words in said)}%\n" in tex
     assert tex.count("\n\\tracegenvalue{") == len(values)
-    wanted = ("token_ns_median", "token_ns_p95", "generate_ns_per_token_layer_0", "generate_ns_per_token_layer_mean")
-    assert set(wanted) | {"most_chosen_expert_layer_0", "generate_ns_per_token_expert_up"} <= set(values)
+    wanted = ("token_ns_median", "token_ns_p95", "layer_ns_per_token_generate_0", "layer_ns_per_token_generate_mean")
+    assert set(wanted) | {"most_chosen_expert_generate_0", "component_ns_per_token_generate_expert_up"} <= set(values)
 
 
 def test_the_values_of_layers_and_tokens_are_those_of_the_run() -> None:
@@ -113,8 +113,8 @@ def test_the_values_of_layers_and_tokens_are_those_of_the_run() -> None:
     passes = tables["passes"][tables["passes"]["kind"] == "generate"]
     times = sorted((passes["end_ns"] - passes["begin_ns"]).astype(int))
     assert values["token_ns_median"]["value"] == times[len(times) // 2] and len(times) % 2 == 1
-    layers = [values[f"generate_ns_per_token_layer_{n}"]["value"] for n in (0, 1)]
-    assert values["generate_ns_per_token_layer_mean"]["value"] == pytest.approx(sum(layers) / 2)
+    layers = [values[f"layer_ns_per_token_generate_{n}"]["value"] for n in (0, 1)]
+    assert values["layer_ns_per_token_generate_mean"]["value"] == pytest.approx(sum(layers) / 2)
     ops = tables["ops"].merge(passes[["pass_id", "graph"]], on="pass_id")
     ops = ops.merge(tables["graph_nodes"][["graph", "node", "layer"]], on=["graph", "node"])
     mine = ops[ops["layer"] == 0]

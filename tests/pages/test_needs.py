@@ -14,6 +14,7 @@ import pytest
 
 from tests.builders import a_moe_run, scaled_case, with_facts, with_faults, with_requests
 from tests.pages.rendered import same_analyses, undrawn
+from tracegen.analysis.measures import BY_KEY
 from tracegen.contract import needs
 from tracegen.contract.model import Check, Run
 from tracegen.contract.tables import frame
@@ -22,7 +23,6 @@ from tracegen.readers.foreign.faults import LIMITS
 from tracegen.report.figures import catalogue
 from tracegen.report.figures.disk import DISK
 from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.key_figures import key_figures
 from tracegen.report.pages.page import Report
 from tracegen.report.words.sentences import CARE
 
@@ -61,9 +61,8 @@ def rendered(of: tuple[str, ...], state: str = "failed") -> Report:
 
 @cache
 def analysed() -> Collector:
-    """A collector that has made the analyses of key figures and of the table of the disk."""
+    """A collector that has made the analyses of the table of the disk."""
     collector = Collector(run_with(()), tables())
-    key_figures(collector)
     DISK.content(collector)
     return collector
 
@@ -112,8 +111,7 @@ def test_what_needs_no_failed_check_stands_beside_what_does() -> None:
 def test_one_check_refuses_exactly_the_figures_it_makes_false(check: str, state: str) -> None:
     collector = same_analyses(analysed(), run_with((check,), state))
     refused = {part.key for part in catalogue.FIGURES if collector.refusal(part.needs)}
-    key_figures(collector)
-    refused |= {name for name, value in VALUES.items() if collector.values[value]["value"] is None}
+    refused |= {name for name, key in VALUES.items() if collector.refusal(BY_KEY[key].needs)}
     if any("not shown" in cell.text for row in DISK.content(collector).rows for cell in row):
         refused.add(IN_THE_DISK_TABLE)
     assert refused == (set(catalogue.figures_of(check)) if state == "failed" or check in WARNED else set())

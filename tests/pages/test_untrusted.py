@@ -72,7 +72,7 @@ def test_rows_that_are_withheld_are_not_rows_that_nobody_used() -> None:
     said = "Which rows or experts of token_embd.weight were touched is withheld, because the experiment is private."
     for page in ("file", "overview"):
         assert said in words(body(report, page)) and "is touched by no token" not in words(body(report, page))
-    assert "of weights touched per token withheld" in words(body(report, "overview"))
+    assert "weights touched per token withheld" in words(body(report, "overview"))
     assert report.values["touched_share"]["value"] is None
     assert report.values["n_tensors_never_touched"] == rendered(scaled_case(1, 1)).values["n_tensors_never_touched"]
     use = pd.read_csv(io.BytesIO(report.files["data/tensors-use.csv"])).set_index("name")
