@@ -152,7 +152,7 @@ def test_tooltips_follow_a_page_that_becomes_narrow(page: Any, root: Path) -> No
     page.wait_for_selector("[data-key=components] .tg-targets.tg-at-360")
     drawing = shown(page, "components")
     page.evaluate_handle(f"{MARKS.format('components')}[0]").as_element().hover()
-    assert any("per token row" in key and float(value) > 0 for key, value in tooltip(page).items())
+    assert any("per token" in key and float(value) > 0 for key, value in tooltip(page).items())
     assert len(set(drawing.evaluate(SIZES))) == 1 and page.locator("[data-key=components] .tg-targets").count() == 1
 
 
@@ -170,7 +170,7 @@ def test_a_bar_tells_the_row_that_it_stands_for(page: Any, root: Path, report: R
             continue
         mark.hover()
         words = tooltip(page)
-        (value,) = [float(words[name].replace(",", "")) for name in words if name.endswith("per token row")]
+        (value,) = [float(words[name].replace(",", "")) for name in words if name.endswith("per token")]
         seen[words["layer"], words["group"]] = value
     assert len(seen) > 8
     for row in rows.itertuples():

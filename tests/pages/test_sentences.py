@@ -21,11 +21,6 @@ def plain(text: str) -> str:
 
 # A sentence, what it is given, and what it says: nothing (empty), a question where nothing was found ("?"), or this.
 SAID: list[tuple[Callable[..., str], tuple[Any, ...], str]] = [
-    (s.token_times, ([],), "?"),
-    (s.token_times, ([3 * MS],), "One token has a pass of its own: it took 3.00 ms"),
-    (s.token_times, ([10 * MS, 10 * MS, 11 * MS],), "All 3 tokens take about the same time: 10.0 ms at the median"),
-    (s.token_times, ([10, 10, 10, 25],), "slowest token takes 2.50 times the median; the mean is 1.38 times"),
-    (s.token_times, ([1, 10, 10, 11],), "fastest token takes 10.0 % of the median; the mean is 0.800 times"),
     (s.waiting_title, (None, "", 0, 2), "?"),
     (s.waiting_title, (0.0, "ADD", 0, 2), "No thread waits"),
     (s.waiting_title, (0.002, "SET_ROWS", 0.5, 1), "One thread computes"),
@@ -43,9 +38,6 @@ SAID: list[tuple[Callable[..., str], tuple[Any, ...], str]] = [
     (s.read_and_wrote, (None, 0, None, 0, 1), "1 pass, not of prompt or generate."),
     (s.read_and_wrote, (None, 0, None, 0, 4), "4 passes, none of them prompt or generate."),
     (s.read_and_wrote, (None, 0, 0, 0, 0), "No pass was measured."),
-    (s.never_touched, (0, 43, 0), "each of the 43 tensors"),
-    (s.never_touched, (1, 43, 1024), "touched 1 of 43 tensors (1.00 KiB)."),
-    (s.never_touched, (2, 43, 4096), "touched 2 of 43 tensors (4.00 KiB together)."),
     (s.fits_into_memory, (None, GIB), ""),
     (s.fits_into_memory, (GIB, None), ""),
     (s.fits_into_memory, (2 * GIB, GIB), "It is larger"),

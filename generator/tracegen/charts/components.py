@@ -38,7 +38,7 @@ def chart(rows: pd.DataFrame, key: str = "component", *, width: int = theme.WIDT
     named, stacked = theme.names(width, max(map(len, order), default=1)), theme.narrow(width)
     beside = 1 if stacked else max(len(phases), 1)
     plot = (theme.plot(named, width) - BETWEEN * (beside - 1)) // beside
-    title = f"{unit} per token row{f', the {most} longest of {len(longest)}' if len(longest) > most else ''}"
+    title = f"{unit} per token{f', the {most} longest of {len(longest)}' if len(longest) > most else ''}"
     panels = [
         _panel(data[data["phase"] == phase], phase, order, top / scale, title, plot, named if i == 0 or stacked else 0)
         for i, phase in enumerate(phases)

@@ -1,11 +1,15 @@
 """What is in the runtime’s buffers, and the most that was; how much of the KV cache tokens use."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 from tracegen.analysis import buffers
 from tracegen.charts import buffers as buffers_chart
 from tracegen.charts import tokens
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure, Rows, Table
 
@@ -50,21 +54,29 @@ def _kv_cache(context: Context) -> Content:
     used = context.buffer_use[context.buffer_use["group"] == "KV cache"]
     data = generate[["pass_id", "produced_token"]].merge(used[["pass_id", "touched_bytes"]], on="pass_id")
     peaks = buffers.peaks(context.tables).set_index("group")["peak_bytes"]
-    title, allocated = "", peaks.get("KV cache")
-    if len(data):
-        first, last = (q.size(int(data["touched_bytes"].iloc[at])) for at in (0, -1))
-        whole = f", of {q.size(int(allocated))} allocated" if allocated is not None else ""
-        steps = data["touched_bytes"].diff().dropna().unique()
-        each = f"; {q.size(int(steps[0]))} more for each token" if len(steps) == 1 and steps[0] > 0 else ""
-        title = f"A token reads and writes {first} of the KV cache at first, {last} at last{whole}{each}"
     return Content(
-        title=title,
+        answer=_growth([int(size) for size in data["touched_bytes"]], peaks.get("KV cache")),
         caption="What each generate pass reads and writes, in all layers, without the rows that attention masks. "
         f"n = {q.counted(len(data), 'token')}.",
-        alt=f"Line of bytes by token. {title}.",
+        alt="Line of bytes by token.",
         chart=lambda width: tokens.kv_cache(data, width=width),
         data=data,
         empty="" if len(data) else "No generate pass used a KV cache.",
+    )
+
+
+def _growth(touched: Sequence[int], allocated: int | None) -> tuple[Amount, ...]:
+    """What tokens touch of the KV cache, in bytes, and how much more each does if that is the same for all."""
+    if not touched:
+        return ()
+    whole = "" if allocated is None else f", of {q.size(int(allocated))} allocated"
+    if len(touched) == 1:
+        return (Amount(touched[0], "bytes", f"touched by the one token{whole}"),)
+    steps = {b - a for a, b in pairwise(touched)}
+    return (
+        Amount(touched[0], "bytes", "touched by the first token"),
+        Amount(touched[-1], "bytes", f"by the last token{whole}"),
+        *(Amount(step, "bytes", "more for each token") for step in steps if len(steps) == 1 and step > 0),
     )
 
 

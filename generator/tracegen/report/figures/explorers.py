@@ -12,7 +12,7 @@ data = nodes[["graph", "node", "kind", "op", "name", "layer", "component", "dtyp
 OPERATIONS = Explorer(
     key="operations",
     page="operations",
-    title="Operations",
+    title="Which operations did a pass execute?",
     needs=(needs.EVIDENCE, needs.NODES, needs.CLOCK, needs.COST, needs.PLACES, needs.NAMES, needs.KINDS),
     code="data = operations.op_rows(run.tables, [$pass_id])",
 )
@@ -20,7 +20,7 @@ OPERATIONS = Explorer(
 TOKEN = Explorer(
     key="token",
     page="operations",
-    title="One token",
+    title="Where does the time of one token go?",
     needs=OPERATIONS.needs,
     code="""
 from tracegen.analysis.layer_means import layer_means
@@ -48,19 +48,19 @@ GRAPH_BLOCK = Explorer(
 THREADS = Explorer(
     key="threads",
     page="timeline",
-    title="Threads during a pass",
+    title="What does each thread do during a pass?",
 )
 
 LAYER = Explorer(
     key="layer",
     page="experts",
-    title="Tokens by experts of a layer",
+    title="Which experts of a layer did each token choose?",
     when=WITH_EXPERTS,
 )
 
 CHECKS = Explorer(
     key="checks",
     page="method",
-    title="Checks",
+    title="What did the checks find?",
     code="data = run.checks",
 )

@@ -1,4 +1,4 @@
-"""Which pass gave which token."""
+"""Which pass produced which token."""
 
 import pandas as pd
 
@@ -21,7 +21,7 @@ def _pass(pass_id: int | None, unknown: str = q.UNKNOWN) -> Cell:
 
 
 def tokens_table(context: Context) -> Rows:
-    """Each generated token with its id, the pass that gave it, and the later pass that took it in."""
+    """Each generated token with its id, the pass that produced it, and the later pass that took it in."""
     ids = [] if context.private else context.fact("text", "token_ids") or []
     holder, last = {k: pass_id for pass_id, k in context.input_tokens.items()}, held.last_given(context.tables)
     giving = context.measured.dropna(subset=["produced_token"]).drop_duplicates("produced_token")
@@ -45,9 +45,9 @@ def tokens_table(context: Context) -> Rows:
             lambda r: Cell(visible(r["text"], r["token_id"]) if r["token_id"] in texts else q.UNKNOWN, code=True),
         ),
         col.number("Id", lambda r: str(r["token_id"])),
-        col.number("Given by pass", lambda r: _pass(r["pass_id"])),
+        col.number("Produced by pass", lambda r: _pass(r["pass_id"])),
         col.number("Held by pass", lambda r: _pass(r["held_by_pass"], "" if r["token"] == last else q.UNKNOWN)),
-        col.number("Duration of the pass that gave it", lambda r: q.duration(took.get(r["token"]))),
+        col.number("Duration of that pass", lambda r: q.duration(took.get(r["token"]))),
     )
 
 
@@ -55,7 +55,7 @@ GENERATED_TOKENS = Table(
     key="generated-tokens",
     page="method",
     section="text",
-    title="Which pass gave which token?",
+    title="Which pass produced which token?",
     needs=(needs.EVIDENCE, needs.KINDS),
     content=tokens_table,
     made_by="tracegen.report.figures.generated_tokens.tokens_table",

@@ -9,7 +9,7 @@ from tracegen.report.figures.figure import Rows, Table
 
 def _content(context: Context) -> Rows:
     return Rows(
-        caption="The files the model was loaded from, with the hash of the whole file.",
+        caption="The sha256 is the hash of the whole file.",
         data=context.tables["files"],
         empty="The trace names no model file.",
     ).of(
@@ -26,7 +26,7 @@ MODEL_FILES = Table(
     key="model-files",
     page="method",
     section="model",
-    title="Model files",
+    title="Which files was the model loaded from?",
     content=_content,
     code="data = run.files",
 )

@@ -6,9 +6,9 @@ from tracegen.contract import quantities as q
 from tracegen.report.figures.context import Context
 
 # The meaning of an op's `duration_ns`, for every caption that shows it.
-WALL = "Wall time of executed operations: from the begin of an operation's first thread to the end of its last."
+WALL = "Wall time of executed operations: from the start of an operation's first thread to the end of its last."
 GAP = (
-    "From the begin of each operation to the next record, whatever lay between: the trace has no ends. The last "
+    "From the start of each operation to the next record, whatever lay between: the trace has no ends. The last "
     "operation of each pass, which is usually the output matrix, has no time."
 )
 WHOLE = (
@@ -41,11 +41,11 @@ def submitted(names: str) -> str:
 
 
 def phases(context: Context, only: str = "") -> str:
-    """How many passes and token rows a figure counts; `only`: of this phase alone."""
+    """How many passes and prompt tokens a figure counts; `only`: of this phase alone."""
     s = context.summary
-    rows = q.counted(context.tokens["prompt"], "token row")
+    tokens = q.counted(context.tokens["prompt"], "token")
     of = {
-        "prompt": f"{q.counted(s.n_prompt_passes, 'prompt pass')} ({rows})",
+        "prompt": f"{q.counted(s.n_prompt_passes, 'prompt pass')} ({tokens})",
         "generate": q.counted(s.n_generate_passes, "generate pass"),
     }
     without = f"; operations on {context.untimed} have no times and are left out" if context.untimed else ""

@@ -7,10 +7,11 @@ from tracegen.charts import theme
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.cells import Cell, cells, number, size
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table
-from tracegen.report.words import sentences, terms
+from tracegen.report.words import terms
 
 USE = "use = coverage.measured_use(run.tables)\n"
 _table = partial(Table, section="file", needs=needs.FILE_USE)
@@ -81,18 +82,22 @@ BIGGEST_TENSORS = _table(
 def _never_touched(context: Context) -> Rows:
     use = context.tensor_use
     never = use[use["n_passes"] == 0].sort_values(["size_bytes", "tensor"], ascending=[False, True])
-    summary = sentences.never_touched(len(never), len(use), int(never["size_bytes"].sum()))
-    beside = sentences.header(context.summary.header_bytes, context.summary.file_bytes)
-    cut = f" The first 200 of {len(never)}; the CSV has all." if len(never) > 200 else ""
+    cut = f"The first 200 of {len(never)}; the CSV has all. " if len(never) > 200 else ""
     nothing = (
         "No pass was measured."
         if not len(context.measured)
-        else "Every tensor was touched."
+        else f"Measured passes touched each of the {q.count(len(use))} tensors."
         if len(use)
         else "The trace names no tensor."
     )
     return Rows(
-        caption=f"{summary}{beside}{cut} {OUTSIDE}",
+        answer=(
+            Amount(len(never), "", f"of {q.counted(len(use), 'tensor')}"),
+            Amount(int(never["size_bytes"].sum()), "bytes", "in all"),
+        )
+        if len(never) and len(context.measured)
+        else (),
+        caption=f"Tensors of which no measured pass touched a byte, the largest first. {cut}{OUTSIDE}",
         data=never,
         empty=nothing,
     ).of(

@@ -8,9 +8,9 @@ from tracegen.report.figures import shared_times
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table
-from tracegen.report.words.sentences import PHASES
 
 SHOWN = 10  # rows; the CSV has those of `top_ops`
+PHASES = {"generate": "generation", "prompt": "the prompt"}
 LATE = "One late thread lengthens it; work and waiting are sums over threads instead. "
 
 
@@ -50,7 +50,7 @@ def _content(context: Context) -> Rows:
         _mean_us("Wall time", "duration_ns"),
         _mean_us("Work", "work_ns"),
         _mean_us("Waiting inside", "barrier_ns"),
-        _mean_us("Waiting after", "wait_ns"),
+        _mean_us("Barrier wait", "wait_ns"),
         col.count("n", "n_ops"),
     )
 

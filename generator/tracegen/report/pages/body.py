@@ -22,7 +22,9 @@ WHOLE_WIDTH = ("file", "operations", "graph", "timeline")
 
 _SECTION = r'<section id="(?P<section>[\w.-]+)"(?P<attributes>[^>]*)>\s*<h2>(?P<of_section>.*?)</h2>'
 _HEADING = r'<h2 id="(?P<heading>[\w.-]+)">(?P<of_heading>.*?)</h2>'
-_FIGURE = r'<figure id="(?P<figure>[\w.-]+)"[^>]*>\s*<p class="tg-title">(?P<of_figure>.*?)</p>'
+_FIGURE = (
+    r'<figure id="(?P<figure>[\w.-]+)"[^>]*>\s*<p class="tg-title">(?P<of_figure>.*?)(?:<span class="tg-amounts">|</p>)'
+)
 _FOLDED = r'<details class="tg-more" id="(?P<folded>[\w.-]+)"[^>]*>\s*<summary>(?P<of_folded>.*?)</summary>'
 _ENTRY = re.compile("|".join((_SECTION, _HEADING, _FIGURE, _FOLDED)), re.DOTALL)
 

@@ -1,12 +1,10 @@
 """The sentences of a report that depend on measured values: values in, text out; none of them reads a table."""
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean, median
 
 from tracegen.contract import quantities as q
 from tracegen.contract.model import Check
 
-PHASES = {"generate": "generation", "prompt": "the prompt"}
 EVEN = 1.2  # token times within this factor of their median are called about the same
 
 
@@ -37,12 +35,6 @@ def header(header_bytes: int | None, file_bytes: int) -> str:
     )
 
 
-def never_touched(n: int, n_tensors: int, size_bytes: int) -> str:
-    """Which tensors no measured pass touched."""
-    if n == 0:
-        return f"Measured passes touched each of the {q.count(n_tensors)} tensors."
-    together = "" if n == 1 else " together"
-    return f"No measured pass touched {q.count(n)} of {q.count(n_tensors)} tensors ({q.size(size_bytes)}{together})."
 
 
 def verdict_line(verdict: str, checks: Sequence[Check]) -> str:
@@ -128,27 +120,6 @@ def with_care(checks: Sequence[Check]) -> str:
     found = {c.key: f" ({c.found.partition(',')[0]})" for c in checks if c.key == "interference" and c.found}
     reasons = "; ".join(f"{CARE[c.key][:1].lower()}{CARE[c.key][1:]}{found.get(c.key, '')}" for c in checks)
     return f"Read these times with care: {reasons}." if checks else ""
-
-
-def token_times(times_ns: Sequence[float]) -> str:
-    """The title of the figure of token times: how far the slowest or fastest token lies from the median."""
-    if not times_ns:
-        return "How long does each token take?"
-    usual = median(times_ns)
-    if len(times_ns) == 1:
-        return f"One token has a pass of its own: it took {q.duration(usual)}"
-    slow = max(times_ns) / usual if usual else 1.0
-    fast = usual / min(times_ns) if min(times_ns) else float("inf")
-    if max(slow, fast) < EVEN:
-        return f"All {q.count(len(times_ns))} tokens take about the same time: {q.duration(usual)} at the median"
-    if slow >= fast:
-        title = f"The slowest token takes {q.three(slow)} times the median"
-    else:
-        title = f"The fastest token takes {q.percent(1 / fast)} of the median"
-    mean = fmean(times_ns)
-    if usual and not 1 / EVEN <= mean / usual <= EVEN:
-        title += f"; the mean is {q.three(mean / usual)} times the median"
-    return title
 
 
 def waiting_title(share: float | None, top: str, top_share: float, n_threads: int) -> str:
