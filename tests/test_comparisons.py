@@ -70,10 +70,10 @@ def test_versions_and_matrices_are_compared_and_listed(experiments: Path, cache:
         "experiments/m/matrix/index.md",
     ]
     page = site.pages["experiments/a/v2-from-v1/index.md"].content()
-    assert "a@v1 → a@v2" in page and "threads" in page and "No counted difference" in page
+    assert "a@v1 → a@v2" in page and "threads" in page and "All counters are identical" in page
     assert "threads, 1 → 2" in site.pages["experiments/m/matrix/index.md"].content()
     listed = site.pages["experiments/a/index.md"].content()
-    assert 'href="v2-from-v1/index.html"' in listed and "no counted difference; timed: 0 of" in listed
+    assert 'href="v2-from-v1/index.html"' in listed and "counted measures different, 0 of" in listed
     assert "a/v2-from-v1" in site.bundles
     for name, other in (("v1", "a@v2"), ("v2", "a@v1")):
         own = site.pages[f"experiments/a/{name}/file/index.md"].content()

@@ -280,7 +280,7 @@ def test_the_card_of_a_matrix_has_the_answer_of_its_comparison(made: Path, tmp_p
     (entry,) = site.entries
     shown = card(entry)
     assert shown.finding.startswith("threads 1 → 2: generation speed, ")
-    assert "better by a factor of 2" in shown.finding and "n = 8 and 8" in shown.finding
+    assert "(better, × 2" in shown.finding and "n = 8 and 8" in shown.finding
     assert shown.finding != shown.about.finding and shown.about.finding not in shown.finding
     front = home.completed(home.marked("<h1>x</h1>"), site, [], {})
     listed = site.pages["experiments/index.md"].content()
@@ -301,7 +301,7 @@ def test_the_factor_that_changed_the_speed_most_answers() -> None:
     found = effects(cells)
     assert [effect.factor for effect in found] == ["repack", "threads"]
     said = matrix_answer(found)
-    assert said.startswith("threads, 1 → 2: generation speed, better by a factor of 2") and said.endswith(
+    assert said.startswith("threads, 1 → 2: generation speed (better, × 2") and said.endswith(
         "1 other factor varied, too."
     )
     assert matrix_answer([]) == ""
@@ -312,4 +312,4 @@ def test_runs_of_a_matrix_answer_before_they_are_published(tmp_path: Path) -> No
     (entry,) = gathered(tmp_path / "experiments", tmp_path / "cache").entries
     shown = card(entry)
     assert shown.matrix is not None and shown.matrix.asked.slug == "matrix"
-    assert shown.finding.startswith("threads 1 → 2: no difference in generation speed was shown")
+    assert shown.finding.startswith("threads 1 → 2: generation speed, ")

@@ -128,7 +128,7 @@ def test_cells_of_several_are_compared_by_their_ratios() -> None:
     row = compare(in_matrix("a", base, 5, factor="1"), half).named("tokens_per_second_generate")
     assert row is not None and row.state == "different" and row.better is False
     assert row.relative == pytest.approx(-0.5)
-    assert "worse by 50.0 %" in say.answers(compare(in_matrix("a", base, 5, factor="1"), half))[1]
+    assert "(worse, −50.0 %, " in say.answers(compare(in_matrix("a", base, 5, factor="1"), half))[1]
 
 
 def test_a_fall_can_be_larger_than_a_noise_of_more_than_all() -> None:
@@ -144,7 +144,7 @@ def test_values_of_several_cells_with_0_have_no_ratio() -> None:
     nothing = in_matrix("b", dict.fromkeys(base, 0.0), 5, factor="2")
     row = compare(in_matrix("a", base, 5, factor="1"), nothing).named("tokens_per_second_generate")
     assert row is not None and row.state == "different" and row.relative is None
-    assert "worse. " in say.answers(compare(in_matrix("a", base, 5, factor="1"), nothing))[1]
+    assert "Generation speed (worse, p = " in say.answers(compare(in_matrix("a", base, 5, factor="1"), nothing))[1]
 
 
 def test_a_measure_that_only_one_cell_has_is_compared_in_its_pairs() -> None:
@@ -170,7 +170,7 @@ def test_more_than_a_hundred_runs_a_side_are_spread_evenly() -> None:
     row = next(row for row in compare(a, b).rows if row.kind == "timed")
     assert row.difference is not None and (row.difference.n_a, row.difference.n_b) == (100, 100)
     assert row.state == "different" and len(row.values_a) == 240
-    assert "n = 100 and 100, spread evenly over 240 and 240 runs" in say.how_sure(row)
+    assert "n = 100 and 100, spread evenly over 240 and 240 runs" in say.runs(row)
     assert evenly(row.values_a)[0] == 1000.0 and evenly(row.values_a)[-1] == 1239.0
     steps = [y - x for x, y in pairwise(evenly(row.values_a))]
     assert set(steps) == {2.0, 3.0}

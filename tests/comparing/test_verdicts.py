@@ -110,13 +110,13 @@ def test_the_answer_has_effect_and_interval_in_per_cent_and_the_rule_with_its_ma
     a = side("threads=2", [[timed(v)] for v in (20.0, 20.1, 20.2, 20.05, 24.4, 20.15)])
     b = side("threads=1", [[timed(v)] for v in (31.4, 31.5, 35.8, 31.6, 31.45, 31.3)], first=9)
     comparison = compare(a, b, margin=0.02)
-    (speed,) = say.answers(comparison)[1:]
+    (speed,) = say.answers(comparison)
     assert speed == (
-        "Generation speed: better by 56.4 %. 20.1 tokens/s → 31.5 tokens/s; shift +56.4 % (99 % interval +35.0 % to "
-        "+78.0 %), p = 0.0022, n = 6 and 6."
+        "Generation speed, 20.1 tokens/s → 31.5 tokens/s (better, +56.4 %, 99 % interval +35.0 % to +78.0 %, "
+        "p = 0.0022, n = 6 and 6)."
     )
     rule = say.rule(comparison)[0]
-    assert "below 0.03 for the 1 measure that is asked, below 0.01 for all others" in rule
+    assert "below 0.03 for the 1 measure asked about, below 0.01 for all others" in rule
     assert "Same within 2 %: the whole 99 % interval lies from −1.96 % to +2 %" in rule
     assert say.rule(compare(side("a", [[timed(5.0)]]), side("b", [[timed(5.0)]]))) == []
 
@@ -124,20 +124,20 @@ def test_the_answer_has_effect_and_interval_in_per_cent_and_the_rule_with_its_ma
 def test_where_the_interval_reaches_the_double_effect_and_ends_are_factors() -> None:
     a = side("a", [[timed(v)] for v in (10.0, 10.1, 10.2, 10.05, 12.4, 10.15)])
     b = side("b", [[timed(v)] for v in (20.4, 20.5, 31.8, 20.6, 19.45, 20.3)], first=9)
-    there, back = (say.how_sure(compare(*sides).rows[0]) for sides in ((a, b), (b, a)))
-    assert there == "shift × 2.02 (99 % interval × 1.79 to × 3.14), p = 0.0022, n = 6 and 6"
-    assert back == "shift −10.3 tokens/s (99 % interval −21.7 to −8.00 tokens/s), p = 0.0022, n = 6 and 6"
+    there, back = (say.certainty(compare(*sides).rows[0], 0.05, ends=True) for sides in ((a, b), (b, a)))
+    assert there == "better, × 2.02, 99 % interval × 1.79 to × 3.14, p = 0.0022, n = 6 and 6"
+    assert back == "worse, −10.3 tokens/s, 99 % interval −21.7 to −8.00 tokens/s, p = 0.0022, n = 6 and 6"
 
 
 @pytest.mark.parametrize(
     ("values", "words"),
     [
         ((100.0, 100.5, 99.5, 100.2, 99.8, 100.1), "same within 5 %"),
-        ((100.0, 109.0, 91.0, 104.0, 96.0, 101.0), "not enough runs: about 45 a side would do"),
-        ((100.0, 101.0, 99.0), "not enough runs: at least 5 a side would do"),
-        ((100.0, 300.0, 20.0, 210.0, 55.0, 130.0), "not enough runs: it would take more than 100 a side"),
+        ((100.0, 109.0, 91.0, 104.0, 96.0, 101.0), "needs about 45 runs per side"),
+        ((100.0, 101.0, 99.0), "needs at least 5 runs per side"),
+        ((100.0, 300.0, 20.0, 210.0, 55.0, 130.0), "needs more than 100 runs per side"),
     ],
 )
 def test_what_is_not_different_is_the_same_or_wants_runs(values: tuple[float, ...], words: str) -> None:
     a, b = (side(name, [[timed(v + i / 1000)] for v in values]) for i, name in enumerate("ab"))
-    assert f"Generation speed: {words}. " in say.answers(compare(a, b))[1]
+    assert f"({words}, " in say.answers(compare(a, b))[0]

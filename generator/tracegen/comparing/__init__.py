@@ -1,1 +1,1 @@
-"""Comparing runs: what differs between them, by how much, and how sure that is."""
+"""Comparing runs: what differs between them, by how much, and how certain that is."""

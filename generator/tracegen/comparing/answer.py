@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tracegen.analysis.measures import ASKED
 from tracegen.comparing import sentences as say
-from tracegen.comparing.comparison import TELLING, Compared, Comparison
+from tracegen.comparing.comparison import TELLING, Comparison
 from tracegen.comparing.conditions import Differs, differing
 from tracegen.comparing.effects import Effect
 from tracegen.contract import quantities as q
@@ -30,7 +30,7 @@ def answer(comparison: Comparison, factor: str = "") -> str:
     """`memory_limit_gb none → 0.12 GiB: generation speed, 159 tokens/s → 18.1 tokens/s …`.
 
     The model comes first if it is another, then settings that both sides hold, then what was timed (speed, bytes read,
-    waiting) with how sure that is, then what was counted, last the settings that changed nothing. `factor` names what
+    waiting) and how certain it is, then what was counted, last the settings that changed nothing. `factor` names what
     differs if the runs do not.
     """
     found = differing(comparison.a, comparison.b)
@@ -41,7 +41,7 @@ def answer(comparison: Comparison, factor: str = "") -> str:
     parts = [*_timed(comparison), *_touched(comparison)]
     counted = [row for row in comparison.rows if row.kind == "counted"]
     if counted and not any(row.state in TELLING for row in counted):
-        parts += ["nothing that was counted changed", *_without_effect(comparison, changed)]
+        parts += ["all counters are identical", *_without_effect(comparison, changed)]
     said = "; ".join(parts) or say.in_brief(comparison)
     named = ", ".join([*([_models(comparison)] if other else []), *_settings(changed)]) or factor
     return q.ended(f"{named}: {said}" if named else f"{said[:1].upper()}{said[1:]}")
@@ -113,44 +113,13 @@ def _value(key: str, value: str) -> str:
 
 
 def _timed(comparison: Comparison) -> list[str]:
-    """The measures asked about that differ; without one, speed, bytes and waiting, and why they show no difference."""
+    """The measures asked about that differ; without one, the first, and where runs are too few bytes and waiting."""
     rows = comparison.not_zero(*ASKED, WAITING)
-    different = [row for row in rows if row.state == "different"]
-    if different or not rows:
-        return [_difference(row) for row in different[:MOST_MEASURES]]
-    first, *others = rows
-    if first.state == "not comparable":
-        return [f"{_named(first)}{_medians(first)}, not comparable"]
-    if len(first.values_a) == len(first.values_b) == 1 and first.state != "same within the margin":
-        shown = [row for row in others if row.key in ("disk_read_bytes", WAITING) and row.state != "equal"]
-        each = "; ".join(f"{_named(row)}{_medians(row)}" for row in (first, *shown))
-        return [f"{each} (one run a side: too few to show a difference)"]
-    return [_no_difference(first, comparison.margin)]
-
-
-def _difference(row: Compared) -> str:
-    found = row.difference
-    assert found is not None
-    how = "better" if row.better else "worse"
-    by = f", {how} by {say.size_of(row.relative)}" if row.relative else f", {how}"
-    return f"{_named(row)}{_medians(row)}{by} ({q.p_words(found.p_adjusted)}, {say.runs(row)})"
-
-
-def _no_difference(row: Compared, margin: float) -> str:
-    if row.state == "same within the margin":
-        return f"{_named(row)}{_medians(row)}, {say.state(row, margin)} ({say.runs(row)})"
-    if row.state == "equal":
-        return f"{_named(row)}{_medians(row)}, equal"
-    return f"no difference in {_named(row)} was shown{_medians(row)} ({say.state(row, margin)}, {say.runs(row)})"
-
-
-def _named(row: Compared) -> str:
-    """`generation speed`."""
-    return row.label
-
-
-def _medians(row: Compared) -> str:
-    return "" if row.several else f", {say.medians(row)}"
+    different = [row for row in rows if row.state == "different"][:MOST_MEASURES]
+    few = [row for row in rows if row.difference is not None and row.difference.low is None]
+    also = [row for row in few if row.key in ("disk_read_bytes", WAITING)] if rows[:1] == few[:1] else []
+    shown = different or list(dict.fromkeys([*rows[:1], *also]))
+    return say.findings(shown, comparison.margin)
 
 
 def _touched(comparison: Comparison) -> list[str]:

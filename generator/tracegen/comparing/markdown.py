@@ -1,4 +1,4 @@
-"""A comparison as Markdown, to paste into an issue: what differs, and how sure that is."""
+"""A comparison as Markdown, to paste into an issue: what differs, and how certain that is."""
 
 from tracegen.comparing import sentences as say
 from tracegen.comparing.answer import answer
@@ -38,8 +38,8 @@ def _cut(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _row(row: Compared, margin: float) -> list[str]:
-    sure = "counted, so real" if row.kind == "counted" else say.state(row, margin)
+    certain = "counted, so real" if row.kind == "counted" else say.state(row, margin)
     if row.state == "different" and row.difference is not None:
-        sure = f"different, {q.p_words(row.difference.p_adjusted)}"
+        certain += f", {q.p_words(row.difference.p_adjusted)}"
     values = (say.value(row.a, row.unit), say.value(row.b, row.unit), say.share(row.relative))
-    return [prose(text) for text in (say.name(row), *values, sure)]
+    return [prose(text) for text in (say.name(row), *values, certain)]

@@ -22,6 +22,7 @@ from tracegen.comparing.page import PageFigures, collector_of, comparison_page, 
 from tracegen.contract import quantities as q
 from tracegen.contract.tables import small_tables
 from tracegen.publishing.side import Measured, Side
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.cells import Cell, Head, cells, number
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.page import Page, Report
@@ -59,9 +60,7 @@ def render_matrix(
             {
                 "name": effect.name,
                 "href": page.path,
-                "brief": say.in_brief(effect.comparison),
                 "answer": answer(effect.comparison),
-                "answers": say.answers(effect.comparison),
             }
             for effect, page in zip(changed, pages, strict=True)
         ],
@@ -140,7 +139,15 @@ def _cells(sides: Sequence[Side], collector: Collector, links: Mapping[str, str]
         "Median over the runs of a cell, and its range where runs differ. The time to first token includes loading "
         "and warm-up, which are left out of the others. The CSV has every run."
     )
-    return TableView("cells", "The cells", caption, (*names, Head("Runs", number=True), *heads), tuple(rows), "", csv)
+    return TableView(
+        "cells",
+        "What did each cell measure?",
+        caption,
+        (*names, Head("Runs", number=True), *heads),
+        tuple(rows),
+        "",
+        csv,
+    )
 
 
 def _range(values: Sequence[float]) -> Cell:
@@ -154,7 +161,7 @@ def _figure(sides: Sequence[Side], drawn: PageFigures) -> FigureView:
     key = SPEED if any(_values(side.runs, SPEED) for side in sides) else "tokens_per_second_prompt"
     rows = [(side.name, value) for side in sides for value in _values(side.runs, key)]
     data = pd.DataFrame(rows, columns=["cell", "value"])
-    title = f"Every run: {BY_KEY[key].label}"
+    title = f"How far apart are the cells in {BY_KEY[key].label}?"
     if data.empty:
         return drawn.nothing("cells", title, "No run has a time.")
     caption = "Each dot is a run, the line is the median of a cell; all cells have one scale."
@@ -163,7 +170,12 @@ def _figure(sides: Sequence[Side], drawn: PageFigures) -> FigureView:
         rows = data.assign(cell=data["cell"].map(say.short_cell)) if theme.narrow(width) else data
         return charts.cells(rows, "tokens/s", width=width)
 
-    return drawn.figure("cells", title, caption, data, chart, file="cells-speed")
+    medians = data.groupby("cell")["value"].median()
+    answer = (
+        Amount(float(medians.min()), "tokens/s", "in the slowest cell"),
+        Amount(float(medians.max()), "tokens/s", "in the fastest"),
+    )
+    return drawn.figure("cells", title, caption, data, chart, file="cells-speed", answer=answer)
 
 
 def _within(found: Sequence[Effect], collector: Collector) -> TableView:
@@ -175,8 +187,7 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
             if row is None:
                 continue
             row = _by_ratio(row)
-            finding = say.state(row, comparison.margin)
-            of = row.difference
+            of, finding = row.difference, say.state(row, comparison.margin)
             p = q.p_value(of.p_adjusted) if of and of.low is not None else ""
             values = [number("" if row.several else say.value(side, row.unit)) for side in (row.a, row.b)]
             rows.append(cells(effect.name, others, *values, number(say.share(row.relative)), number(p), finding))
@@ -200,7 +211,9 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
         "the page of each factor prints the rule."
     )
     reason = "" if rows else "No two cells differ in one factor alone, or no run has a speed."
-    return TableView("effects", "What each factor changes", caption, head, tuple(rows), reason, csv)
+    return TableView(
+        "effects", "What does each factor change with the others fixed?", caption, head, tuple(rows), reason, csv
+    )
 
 
 def _by_ratio(row: Compared) -> Compared:

@@ -27,13 +27,14 @@ from tracegen.contract import quantities as q
 from tracegen.contract.model import Run
 from tracegen.contract.tables import small_tables
 from tracegen.publishing.side import Measured, Side
+from tracegen.report.figures.amount import Amount, in_words
 from tracegen.report.pages.body import assembled
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.page import Page, Report
 from tracegen.report.pages.render import assets, environment_of
 from tracegen.report.pages.views import FigureView
 
-SUMMARY = "What differs between two sets of runs, by how much, and how sure that is."
+SUMMARY = "What differs between two sets of runs, by how much, and how certain that is."
 MAP = "Which bytes of the model file does a token use?"
 _DOTS = (*ASKED[:2], "token_ns_median", *ASKED[2:])
 
@@ -130,16 +131,19 @@ class PageFigures:
         alt: str = "",
         file: str = "",
         paper: bool = False,
+        answer: tuple[Amount, ...] = (),
     ) -> FigureView:
         """The figure with the drawing that `chart` makes for each width; `reason`: why there is nothing to draw.
 
-        `paper`: it has PDFs, too.
+        `paper`: it has PDFs, too. `answer`: the amounts that answer its title.
         """
         if reason:
             return self.nothing(key, title, reason, caption)
         key, alt = f"{self.prefix}{key}", alt or title
+        alt = f"{alt} {q.ended(in_words(answer))}" if answer else alt
         drawing = svg.draw_layouts(chart, key, alt, self.collector.executor)
-        return self.collector.drawn(key, self.page, title, caption, alt, drawing, data, file=file, paper=paper)
+        view = self.collector.drawn(key, self.page, title, caption, alt, drawing, data, file=file, paper=paper)
+        return replace(view, answer=answer)
 
     def nothing(self, key: str, title: str, reason: str, caption: str = "") -> FigureView:
         """The figure without a drawing, and why."""
@@ -180,7 +184,9 @@ def _picture(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measure
     data, chart = picture.picture(*contexts)
     caption = f"{picture.CAPTION} {comparison.names}"
     alt = "The model file from left to right; a prompt and a token of each side, downwards, with their times."
-    return replace(drawn.figure("picture", picture.TITLE, caption, data, chart, alt=alt, paper=True), wide=True)
+    answer = picture.tokens(data)
+    view = drawn.figure("picture", picture.TITLE, caption, data, chart, alt=alt, paper=True, answer=answer)
+    return replace(view, wide=True)
 
 
 def _dots(drawn: PageFigures, comparison: Comparison) -> FigureView:
@@ -193,22 +199,30 @@ def _dots(drawn: PageFigures, comparison: Comparison) -> FigureView:
         for letter, values in (("A", row.values_a), ("B", row.values_b)):
             rows += [(say.name(row), unit, letter, value / size) for value in values]
     data = pd.DataFrame(rows, columns=["measure", "unit", "side", "value"])
+    shown = comparison.not_zero(*_DOTS)[:1]
+    answer = [
+        Amount(at, row.unit, f"median {row.label} in {side}")
+        for row in shown
+        for side, at in (("A", row.a), ("B", row.b))
+        if at is not None and not row.several
+    ]
     caption = (
-        "Each dot is a run, the line is the median of a side. A scale begins at zero only where the largest value is "
+        "Each dot is a run, the line is the median of a side. A scale starts at zero only where the largest value is "
         f"over four times the smallest. A: {comparison.a.name}, n = {len(comparison.a.runs)}; B: {comparison.b.name}, "
         f"n = {len(comparison.b.runs)}."
     )
     reason = "No time was recorded on either side." if data.empty else ""
-    alt = f"The runs of both sides: {'; '.join(dict.fromkeys(data['measure']))}"
+    alt = f"The runs of both sides: {'; '.join(dict.fromkeys(data['measure']))}."
     return drawn.figure(
         "runs",
-        "Every run",
+        "How far apart are the runs?",
         caption,
         data,
         lambda width: charts.dots(data, width=width),
         reason=reason,
         alt=alt,
         paper=True,
+        answer=tuple(answer),
     )
 
 
@@ -223,13 +237,13 @@ def _components(drawn: PageFigures, comparison: Comparison) -> FigureView:
         if median is not None
     ]
     data = pd.DataFrame(rows, columns=["item", "side", "value"])
-    title = f"Time per token by part of the model, {say.PHASES[phase]}"
+    title = f"Where does the time of a {'generated' if phase == 'generate' else 'prompt'} token go?"
     caption = (
         "Wall time of operations, the median over the runs of a side; time between operations is left out. "
         f"{comparison.names}"
     )
     reason = "No operation with a time was recorded." if data.empty else ""
-    chart = partial(charts.pairs, data, f"{unit} per token row")
+    chart = partial(charts.pairs, data, f"{unit} per token")
     return drawn.figure("components", title, caption, data, lambda width: chart(width=width), reason=reason)
 
 
@@ -242,16 +256,21 @@ def _map(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measured) -
     if data.empty:
         return drawn.nothing("map", MAP, "No generate pass used a byte of the file on either side.")
     copied = [float((data[f"copied_{side}"] * (data["end"] - data["begin"])).sum()) for side in "ab"]
-    copies = f": {q.size(copied[0])} a token in A, {q.size(copied[1])} in B" if any(copied) else ""
     differs = float(((data["b"] - data["a"]).abs() * (data["end"] - data["begin"])).sum())
+    answer = [Amount(differs, "bytes", "of a token differ")]
+    answer += [
+        Amount(n, "bytes", f"from copies in {side}") for side, n in zip("AB", copied, strict=True) if any(copied)
+    ]
     caption = (
         "The model file from first to last byte. Colour: how much of the bytes at that place a token used, in the mean "
-        f"over the generate passes of the typical run of each side; striped where it used a copy in memory{copies}. "
-        f"Below, where B used more or less than A: in all {q.size(differs)} a token. {comparison.names}"
+        "over the generate passes of the typical run of each side; striped where it used a copy in memory. Below, "
+        f"where B used more or less than A. {comparison.names}"
     )
-    return drawn.figure(
-        "map", MAP, caption, data, lambda width: maps.chart(used.shares(maps.track_px(width)), total, width=width)
-    )
+
+    def chart(width: int) -> Any:
+        return maps.chart(used.shares(maps.track_px(width)), total, width=width)
+
+    return drawn.figure("map", MAP, caption, data, chart, answer=tuple(answer))
 
 
 def _uses_differ(a: Measured, b: Measured) -> bool:
@@ -263,12 +282,11 @@ def _uses_differ(a: Measured, b: Measured) -> bool:
 def _graph(drawn: PageFigures, comparison: Comparison, nodes: pd.DataFrame) -> FigureView:
     title = "Where do the graphs differ?"
     if (nodes["change"] == "same").all():
-        of = f"Nowhere: all {len(nodes)} operations of a token are the same, in the same order."
-        return drawn.nothing("graph", title, of if len(nodes) else "At least one side has no graph.")
+        return drawn.nothing("graph", title, "")  # the page shows the table alone, which says why
     data, left_out = graph_rows(nodes)
     caption = (
         "The operations of a token in their order, a row for each layer; layers with the same operations and "
-        f"differences share a row. Operations that are gone stand where A had them. {comparison.names}"
+        f"differences share a row. Operations that B lacks stand where A had them. {comparison.names}"
     )
     caption += f" {q.counted(left_out, 'more row')} not drawn; the CSV of the table below has all." if left_out else ""
     return drawn.figure("graph", title, caption, data, lambda width: graph_chart.chart(data, width=width))
@@ -287,7 +305,9 @@ def _tokens(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measured
         "The share of generated tokens that took at most so long, in the typical run of each side: the further to the "
         f"left, the faster. {comparison.names}"
     )
-    return drawn.figure("tokens", title, caption, data, lambda width: charts.curves(data, width=width))
+    medians = data.groupby("side", sort=True)["duration_ns"].median()
+    answer = tuple(Amount(float(ns), "ns", f"at the median in {side}") for side, ns in medians.items())
+    return drawn.figure("tokens", title, caption, data, lambda width: charts.curves(data, width=width), answer=answer)
 
 
 def _times(run: Measured) -> list[float]:

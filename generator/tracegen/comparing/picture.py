@@ -15,6 +15,7 @@ from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.contract.model import Run
 from tracegen.publishing.side import Measured
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.file_tokens import Seen, beside, joined, median_passes, seen
 
@@ -68,6 +69,12 @@ def picture(a: Context, b: Context) -> tuple[pd.DataFrame, Callable[[int], Any]]
             rows[name] = ["" if pd.isna(size) else q.size(int(size)) if size else "–" for size in sizes]
     data = rows[["label", "n_passes"]].join(by_row.reset_index(drop=True))
     return data, partial(_chart, contexts[0], both, typical, rows, by_row)
+
+
+def tokens(data: pd.DataFrame) -> tuple[Amount, ...]:
+    """How long the token of each side took; `data`: the rows of `picture`."""
+    took = data.set_index("label")["duration_ns"]
+    return tuple(Amount(float(took[f"{side}: token"]), "ns", f"for a token of {side}") for side in SIDES)
 
 
 def _rows(context: Context, side: int) -> pd.DataFrame:

@@ -23,10 +23,7 @@ def _parts(row: Compared, margin: float) -> dict[str, str]:
     parts = {"a": a, "b": b, "n": say.runs(row), "verdict": say.state(row, margin)}
     for side, of in (("a", row.values_a), ("b", row.values_b)):
         parts[f"range_{side}"] = f"{say.value(min(of), row.unit)} to {say.value(max(of), row.unit)}"
-    if found := row.difference:
-        shift, ends = say.effect(found, row.unit)
-        parts |= {"shift": shift, "p": q.p_words(found.p_adjusted)}
-        if ends:
-            parts["interval"] = ends
-    sure = ", ".join(parts[name] for name in ("verdict", "p", "n") if name in parts)
-    return parts | {WHOLE: f"{say.medians(row)} ({sure})"}
+    shift, ends = say.effect(row)
+    of_test = {"shift": shift, "interval": ends, "p": q.p_words(row.difference.p_adjusted) if row.difference else ""}
+    whole = f"{say.medians(row)} ({say.certainty(row, margin)})"
+    return parts | {name: text for name, text in of_test.items() if text} | {WHOLE: whole}

@@ -30,7 +30,8 @@ def parsed(text: str) -> Rule:
     match = _RULE.fullmatch(text)
     if match is None or match["name"] not in NAMES:
         raise SettingsError(
-            f"--fail-on: {text!r} is no rule; write NAME<-5% or NAME>5%, where NAME is one of {', '.join(NAMES)}"
+            f"--fail-on: {text!r} is not a valid rule; write NAME<-5% or NAME>5%, where NAME is one of "
+            f"{', '.join(NAMES)}"
         )
     return Rule(text.strip(), match["name"], match["sign"] == "<", float(match["share"]) / 100)
 
@@ -48,7 +49,7 @@ def broken(rule: Rule, comparison: Comparison) -> str:
         return ""
     change = row.relative if row.relative is not None else float("inf")
     if (change < rule.share) if rule.less else (change > rule.share):
-        return f"{sides}: {rule.text}: {say.name(row)} changed by {say.share(row.relative) or 'more than nothing'}"
+        return f"{sides}: {rule.text}: {say.findings([row], comparison.margin)[0]}"
     return ""
 
 

@@ -11,12 +11,14 @@ from tracegen.comparing.conditions import differing
 from tracegen.comparing.places import expert_distances
 from tracegen.contract import quantities as q
 from tracegen.publishing.side import Side, by_row
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.cells import Cell, Head, cells, number
 from tracegen.report.pages.views import TableView
 
 MOST = 40  # rows of a table on the page; the CSV has all
 MOST_OPS = 15
 MANY = {"layer": "layers", "expert": "experts"}  # keys of BY with too many measures for a page
+GRAPH = "Which operations of the graph differ?"
 NAMED = (Head("Measure"), Head("Of"))
 Keep = Callable[[str, pd.DataFrame], str]  # keeps a CSV and returns its path
 
@@ -30,12 +32,13 @@ def conditions(a: Side, b: Side, keep: Keep) -> TableView:
     )
     return TableView(
         "conditions",
-        "What was set or built differently",
+        "What was set or built differently?",
         "Settings, model, machine, llama.cpp and tracegen of the runs of both sides; what is equal is left out.",
         tuple(Head(label) for label in ("Of", "Fact", "A", "B")),
         rows,
         "" if rows else _same_conditions(a, b),
         keep("conditions", data),
+        answer=(Amount(len(found), "", "settings or facts"),) if found else (),
     )
 
 
@@ -69,24 +72,23 @@ def counted(comparison: Comparison, keep: Keep) -> TableView:
         )
         for row in [row for row in telling if row.by not in MANY][:MOST]
     ]
-    hidden = f"{q.counted(len(rows) - len(telling), 'measure')} of {len(rows)} are equal on both sides"
     many = {by: sum(row.by == by for row in telling) for by in MANY}
     left = [f"{q.counted(n, 'measure')} of {MANY[by]}" for by, n in many.items() if n]
     left += [f"more than {MOST} others"] if len(telling) - sum(many.values()) > MOST else []
-    more = f"; {' and '.join(left)} differ too and are not shown here" if left else ""
+    more = f" {' and '.join(left)} differ too and are not shown here." if left else ""
     varies = sum(row.state == "varies" for row in telling)
-    note = f" {q.counted(varies, 'measure')} differ between runs of one side too: medians." if varies else ""
-    reason = f"No counted difference: all {len(rows)} counted measures are equal."
-    reason = "Only measures of layers or experts differ." if telling else reason
+    note = f" {q.counted(varies, 'measure')} differ between runs of one side too." if varies else ""
+    reason = "Only measures of layers or experts differ." if telling else "All counters are identical."
     return TableView(
         "counted",
-        "What was counted and differs",
+        "Which counted measures differ?",
         "Program, model and settings decide these numbers, so any difference is real. Medians over the runs of a side. "
-        f"{hidden}{more}; the CSV has all.{note}",
+        f"The CSV has those that are equal, too.{more}{note}",
         head,
         tuple(shown),
         "" if shown else reason,
         keep("counted", measures_table(rows)),
+        answer=say.counted_amounts(comparison),
     )
 
 
@@ -115,15 +117,15 @@ def timed(comparison: Comparison, keep: Keep) -> TableView:
     how += "Medians over cells of different size are left out. " if any(row.several for row in rows) else ""
     return TableView(
         "timed",
-        "What was timed",
+        "Which timed measures differ?",
         f"Times, and whatever else differs from run to run. {' '.join(say.rule(comparison))} {how}The change is the "
         "Hodges-Lehmann shift, in per cent of the median of A as its interval is. How many runs would do assumes that "
-        "shift and spread stay as they are. Shown are key figures and what differs; of all, "
-        f"{say.timed_in_brief(rows, comparison.margin)}.",
+        "shift and spread stay as they are. Shown are key figures and what differs; the CSV has all.",
         head,
         shown,
         "" if shown else "No time was recorded on either side.",
         keep("timed", measures_table(rows)),
+        answer=say.timed_amounts(comparison),
     )
 
 
@@ -166,23 +168,23 @@ def operations(nodes: pd.DataFrame, keep: Keep) -> TableView:
 
 
 def graph(nodes: pd.DataFrame, keep: Keep) -> TableView:
-    """The nodes of the graph that are new, gone, changed or moved."""
+    """The nodes of the graph that are new, removed, changed or moved."""
     differ = nodes[(nodes["change"] != "same").to_numpy(bool)]
     rows = tuple(
         cells(change, Cell(name, code=True), str(op), _known(layer), what)
         for change, name, op, layer, what in by_row(differ.head(MOST), "change", "name", "op", "layer", "what")
     )
-    counts = ", ".join(f"{n} {change}" for change, n in differ["change"].value_counts().items())
-    of = f"{len(nodes) - len(differ)} of {len(nodes)} operations are the same"
+    counts = [Amount(int(n), "", str(change)) for change, n in differ["change"].value_counts().items()]
     return TableView(
         "graph",
-        "What differs in the graph",
-        f"The graph that most tokens ran: {of}{f'; {counts}' if counts else ''}. Changed: another shape, type, "
-        "parameter or operand. Moved: the same operation elsewhere in the order.",
+        GRAPH,
+        "The graph that most tokens ran. Changed: another shape, type, parameter or operand. Moved: the same operation "
+        "elsewhere in the order.",
         (Head("Change"), Head("Operation"), Head("Kind"), Head("Layer"), Head("What")),
         rows,
         "" if rows else f"Nothing: all {len(nodes)} operations of a token are the same, in the same order.",
         keep("graph", differ),
+        answer=(Amount(len(nodes) - len(differ), "", f"of {len(nodes)} operations the same"), *counts) if rows else (),
     )
 
 
@@ -220,6 +222,7 @@ def experts(comparison: Comparison, keep: Keep) -> TableView:
         () if reason else shown,
         reason,
         keep("experts", distances),
+        answer=() if reason else (Amount(float(distances["distance"].max()), "share", "at most, in a layer"),),
     )
 
 
@@ -245,17 +248,14 @@ _OF_ROW = ("key", "phase", "by", "item", "label", "unit", "a", "b", "change", "r
 
 
 def _timed_row(row: Compared, margin: float) -> tuple[Cell, ...]:
-    d = row.difference
-    shift, ends = say.effect(d, row.unit) if d is not None else ("", "")
-    if row.several and row.relative is None:  # of cells of different size
-        shift, ends = "", ""
+    d, (shift, ends) = row.difference, say.effect(row)
     return cells(
         *_named(row),
         *([number("")] * 2 if row.several else [_value(row.a, row), _value(row.b, row)]),
         number(shift),
         number(ends),
         number(q.p_value(d.p_adjusted) if d is not None and ends else ""),
-        f"different{', better' if row.better else ', worse'}" if row.state == "different" else say.state(row, margin),
+        say.state(row, margin),
     )
 
 

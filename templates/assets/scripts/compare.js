@@ -2,7 +2,7 @@
 function comparedRows(rows, only) {
   var shown = 0;
   rows.forEach(function(row) {
-    var finding = row.lastElementChild.textContent, fits = !only || finding.indexOf(", " + only) >= 0;
+    var fits = !only || row.lastElementChild.textContent.trim() === only;
     row.hidden = !fits;
     shown += fits ? 1 : 0;
   });

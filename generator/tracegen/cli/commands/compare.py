@@ -1,4 +1,4 @@
-"""`tracegen compare`: says what differs between two sets of runs, and how sure that is."""
+"""`tracegen compare`: says what differs between two sets of runs, and how certain that is."""
 
 from __future__ import annotations
 

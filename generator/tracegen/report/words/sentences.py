@@ -35,8 +35,6 @@ def header(header_bytes: int | None, file_bytes: int) -> str:
     )
 
 
-
-
 def verdict_line(verdict: str, checks: Sequence[Check]) -> str:
     """The verdict with the checks that decided it: `complete with warnings: interference 12 % (limit: 5 %)`."""
     state = {"complete with warnings": "warning", "not usable": "failed"}.get(verdict, "")

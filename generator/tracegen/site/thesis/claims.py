@@ -110,5 +110,4 @@ def _of_bytes(comparison: Comparison) -> str:
 
 
 def _said(row: Compared, comparison: Comparison) -> str:
-    values = "" if row.several else f"; {say.medians(row)}"
-    return f"{say.name(row)}: {say.state(row, comparison.margin)}{values}; {say.how_sure(row)}"
+    return say.findings([row], comparison.margin, ends=True)[0]
