@@ -101,7 +101,7 @@ def test_fail_on(capsys: pytest.CaptureFixture[str]) -> None:
     stored("a", 1)
     stored("b", 1, layers=4)
     assert main(["compare", "a", "b", "--json", "--fail-on", "ops_per_token>5%"]) == 1
-    assert "ops_per_token>5%: generation, operations of a token changed by" in capsys.readouterr().err
+    assert "ops_per_token>5%: operations per token, " in capsys.readouterr().err
     assert main(["compare", "b", "a", "--json", "--fail-on", "ops_per_token>5%"]) == 0
     capsys.readouterr()
     assert main(["compare", "a", "b", "--json", "--fail-on", "tokens_per_second_generate<-1%"]) == 0
@@ -115,7 +115,7 @@ def test_the_margin_is_that_of_the_command_line(capsys: pytest.CaptureFixture[st
     assert main(["compare", "a", "b", "--json", "--margin", "2.5"]) == 0
     (document,) = json.loads(capsys.readouterr().out)
     assert document["margin"] == 0.025 and "Same within 2.5 %" in document["rule"][0]
-    speed = next(of for of in document["measures"] if of["what"] == "speed" and of["state"] == "not enough runs")
+    speed = next(of for of in document["measures"] if of["key"] == "tokens_per_second_generate" and of["state"] == "not enough runs")
     assert speed["asked"] and speed["runs_needed"] >= 5 and speed["relative_low"] is None
     for bad in ("0", "-1", "101", "nan", "x"):
         assert main(["compare", "a", "b", "--margin", bad]) == 2
@@ -144,8 +144,8 @@ def test_a_private_matrix_tells_neither_prompts_nor_rows(capsys: pytest.CaptureF
     assert all(word not in out for word in secret)
     assert main(["compare", "m", "--json"]) == 0
     (document,) = json.loads(capsys.readouterr().out)
-    known = {measure["what"] for measure in document["measures"] if measure["by"] == "run"}
-    assert "touched of the file at least once" not in known and "operations of a token" in known
+    known = {measure["key"] for measure in document["measures"] if measure["by"] == "run"}
+    assert "touched_bytes" not in known and "ops_per_token" in known
 
 
 def test_cells_whose_factors_all_differ_are_compared_by_name(capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,7 +154,7 @@ def test_cells_whose_factors_all_differ_are_compared_by_name(capsys: pytest.Capt
     assert main(["compare", "m:prompt=code/1", "m:prompt=law/1", "--json"]) == 0
     (document,) = json.loads(capsys.readouterr().out)
     assert (document["a"]["runs"], document["b"]["runs"]) == (["m/run-001"], ["m/run-002"])
-    assert main(["compare", "m", "--fail-on", "read_bytes>1%"]) == 2
+    assert main(["compare", "m", "--fail-on", "disk_read_bytes>1%"]) == 2
     assert "--fail-on: no two cells of m differ in one factor alone; name two" in capsys.readouterr().err
 
 
@@ -181,7 +181,7 @@ def test_a_version_of_a_series_holds_all_its_runs(capsys: pytest.CaptureFixture[
     (document,) = json.loads(capsys.readouterr().out)
     assert document["a"]["runs"] == [f"run-00{n}" for n in range(1, 6)]
     assert document["b"]["runs"] == ["run-007", "run-008", "run-009", "run-010", "run-011"]
-    speed = next(m for m in document["measures"] if (m["phase"], m["what"]) == ("generate", "speed"))
+    speed = next(m for m in document["measures"] if m["key"] == "tokens_per_second_generate")
     assert len(speed["values_a"]) == 5 and speed["state"] == "different" and speed["p"] < 0.01
     path = Path("experiments/a/versions/2/data/repeats.csv")
     path.write_bytes(path.read_bytes() + b"\n")
