@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.foreign_samples import sample
+from tests.foreign.samples import sample
 
 from benchmarks.bench_tracer import disk_folder
 from benchmarks.result import Result

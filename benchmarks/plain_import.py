@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tracegen.readers.foreign.tensor_trace.layouts import OPS
+from tracegen.foreign.tensor_trace.layouts import OPS
 
 HEAD = struct.Struct("<QIHHBBB5x128s")
 OPERAND = struct.Struct("<128sQIHBxQI4x")

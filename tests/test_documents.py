@@ -20,9 +20,9 @@ from tracegen.cli import main as cli
 from tracegen.contract import documents, shapes
 from tracegen.contract.errors import EnvironmentFailure, ModelFormatError, SettingsError, StoreError
 from tracegen.contract.settings import read_experiment
-from tracegen.measure.runs.kept_source import keep_all, unpacked
+from tracegen.foreign.folder import Found
+from tracegen.foreign.kept import keep_all, unpacked
 from tracegen.publishing import versions
-from tracegen.readers.foreign.folder import Found
 from tracegen.readers.gguf.file import read_model
 from tracegen.storing import store
 

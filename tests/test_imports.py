@@ -27,6 +27,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("readers",),
     ("analysis", "charts"),
     ("measure",),
+    ("foreign",),
     ("report",),
     ("publishing",),
     ("export",),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.conftest import stand_in_renderer
-from tests.foreign_samples import sample
+from tests.foreign.samples import sample
 from tests.stand_in import a_project, a_run, a_run_folder, render
 from tracegen.cli.commands.build import build_site
 from tracegen.cli.main import main

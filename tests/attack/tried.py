@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.builders import scaled_case
-from tests.foreign_samples import copy_of
+from tests.foreign.samples import copy_of
 from tests.site_project import NOW, plain_run, stored
 from tests.stand_in import a_project
 from tracegen.measure.demo.models import write_demo_model

@@ -115,7 +115,11 @@ def test_the_margin_is_that_of_the_command_line(capsys: pytest.CaptureFixture[st
     assert main(["compare", "a", "b", "--json", "--margin", "2.5"]) == 0
     (document,) = json.loads(capsys.readouterr().out)
     assert document["margin"] == 0.025 and "Same within 2.5 %" in document["rule"][0]
-    speed = next(of for of in document["measures"] if of["key"] == "tokens_per_second_generate" and of["state"] == "not enough runs")
+    speed = next(
+        of
+        for of in document["measures"]
+        if of["key"] == "tokens_per_second_generate" and of["state"] == "not enough runs"
+    )
     assert speed["asked"] and speed["runs_needed"] >= 5 and speed["relative_low"] is None
     for bad in ("0", "-1", "101", "nan", "x"):
         assert main(["compare", "a", "b", "--margin", bad]) == 2

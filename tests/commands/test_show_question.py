@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import a_moe_run, a_run, scaled_case
-from tests.foreign_samples import sample
+from tests.foreign.samples import sample
 from tests.site_project import stored
 from tracegen.cli.main import main
 from tracegen.reading.notebook.loaded import load

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, scaled_case
-from tests.foreign_samples import sample
+from tests.foreign.samples import sample
 from tests.site_project import stored
 from tracegen.cli.main import main
 from tracegen.export.format import only_passes

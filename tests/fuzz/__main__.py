@@ -16,6 +16,7 @@ from types import ModuleType
 
 READERS = ("native", "gguf", "ggmlviz", "foreign", "records")
 INSTRUMENTED = [
+    "tracegen.foreign",
     "tracegen.readers",
     "tracegen.contract.documents",
     "tracegen.contract.shapes",

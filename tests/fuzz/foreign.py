@@ -4,17 +4,17 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.foreign_samples import SAMPLES, sample
-from tests.readers.foreign.test_companions import WHOLE
+from tests.foreign.samples import SAMPLES, sample
+from tests.foreign.test_companions import WHOLE
 from tracegen.contract import tables
 from tracegen.contract.errors import TraceFormatError
-from tracegen.readers.foreign import older_json
-from tracegen.readers.foreign.companions import Companions
-from tracegen.readers.foreign.restore import restore
-from tracegen.readers.foreign.source import opened
-from tracegen.readers.foreign.tensor_trace.ops import ops_of
-from tracegen.readers.foreign.tensor_trace.records import read_records
-from tracegen.readers.foreign.trace import ForeignTrace
+from tracegen.foreign import older_json
+from tracegen.foreign.companions import Companions
+from tracegen.foreign.restore import restore
+from tracegen.foreign.source import opened
+from tracegen.foreign.tensor_trace.ops import ops_of
+from tracegen.foreign.tensor_trace.records import read_records
+from tracegen.foreign.trace import ForeignTrace
 
 LONGEST = 1 << 13
 KINDS = ("records", "restored json", *sorted(WHOLE))

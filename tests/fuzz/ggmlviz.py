@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from tests.readers.foreign import ggmlviz_bytes as made
+from tests.foreign import ggmlviz_bytes as made
 from tracegen.contract import tables
 from tracegen.contract.errors import TraceFormatError
-from tracegen.readers.foreign import ggmlviz
-from tracegen.readers.foreign.op_numbers import TABLES
+from tracegen.foreign import ggmlviz
+from tracegen.foreign.op_numbers import TABLES
 
 LONGEST = 1 << 12
 WANTED = (None, *TABLES)

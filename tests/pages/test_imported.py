@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.foreign_samples import SAMPLES, copy_of, sample
+from tests.foreign.samples import SAMPLES, copy_of, sample
 from tests.pages.rendered import Undrawn, render
 from tracegen.analysis import timing
 from tracegen.analysis.operations import op_rows
-from tracegen.measure.runs import importing
-from tracegen.measure.runs.import_source import found_in
+from tracegen.foreign import importing
+from tracegen.foreign.selection import found_in
 from tracegen.report.pages.page import Report
 from tracegen.storing.progress import Progress
 

@@ -18,8 +18,8 @@ from tracegen.analysis.measures import BY_KEY
 from tracegen.contract import needs
 from tracegen.contract.model import Check, Run
 from tracegen.contract.tables import frame
+from tracegen.foreign.faults import LIMITS
 from tracegen.measure.checks.verdict import all_checks
-from tracegen.readers.foreign.faults import LIMITS
 from tracegen.report.figures import catalogue
 from tracegen.report.figures.disk import DISK
 from tracegen.report.pages.collector import Collector

@@ -51,7 +51,7 @@ _EXECUTION: Mapping[str, Any] = {
     "times_reached": COUNT,
     "failure": TEXT,
 }
-# What `runs.facts` and `runs.imported_facts` write; what a page reads of it, it takes as these kinds.
+# What `measure.runs.facts` and `foreign.facts` write; what a page reads of it, it takes as these kinds.
 FACTS: Mapping[str, Any] = {
     "settings": {
         "question": TEXT,

@@ -360,6 +360,19 @@ def verify_run(folder: Path) -> None:
     verify_manifest(folder, document.get("manifest", {}), leave_out=(RUN_FILE,))
 
 
+def verified_evidence(folder: Path) -> Run:
+    """The run in `folder`. Raises StoreError when a file of its evidence (raw/) is missing or has changed."""
+    run, document = read_run(folder), read_json(folder / RUN_FILE, SCHEMA, shapes.RUN)
+    entries = document.get("manifest", {}).items()
+    evidence = {name.removeprefix("raw/"): entry for name, entry in entries if name.startswith("raw/")}
+    if not evidence:
+        raise StoreError(
+            f"{folder}: its manifest lists no evidence (raw/), so it cannot be read again; restore run.json"
+        )
+    verify_manifest(folder / "raw", evidence, leave_out=())
+    return run
+
+
 def is_number(name: str) -> bool:
     """Whether a folder has the number of a run or version as its name: digits, and no other signs that Python counts.
 

@@ -39,9 +39,9 @@ def command(
     """Find the files, make the run, and print what it lacks."""
     from tracegen.cli.commands.run import print_stored
     from tracegen.contract.settings import check_name
+    from tracegen.foreign import importing
+    from tracegen.foreign.selection import default_name, found_in, settings_in
     from tracegen.measure.capture.hashing import hash_files
-    from tracegen.measure.runs import importing
-    from tracegen.measure.runs.import_source import default_name, found_in, settings_in
     from tracegen.publishing.experiments import refuse_same_name
     from tracegen.storing.progress import Progress
 
@@ -74,11 +74,11 @@ def _new_experiment(settings: Path, name: str) -> int:
     """Write the experiment that a settings.json describes. Raises SettingsError when there is one of this name."""
     from tracegen.contract.documents import parse_toml
     from tracegen.contract.settings import experiment_from
+    from tracegen.foreign import older_settings
+    from tracegen.foreign.folder import whole
+    from tracegen.foreign.memory_map import parse_json
+    from tracegen.foreign.source import opened
     from tracegen.publishing.experiments import refuse_same_name
-    from tracegen.readers.foreign import older_settings
-    from tracegen.readers.foreign.folder import whole
-    from tracegen.readers.foreign.memory_map import parse_json
-    from tracegen.readers.foreign.source import opened
     from tracegen.storing.store import write_text
 
     with opened(settings) as file:

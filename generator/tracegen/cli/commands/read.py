@@ -9,9 +9,12 @@ from tracegen.cli.arguments import Verb, run_names
 @click.argument("run", metavar="RUN", shell_complete=run_names)
 def command(run: str) -> int:
     """Read the evidence, and print the new verdict."""
-    from tracegen.measure.runs.recording import read_again
+    from tracegen.foreign import importing
+    from tracegen.measure.runs import recording
     from tracegen.reading.folders import run_folder
+    from tracegen.storing.store import read_run
 
-    stored = read_again(run_folder(run))
+    folder = run_folder(run)
+    stored = (importing if "imported" in read_run(folder).facts else recording).read_again(folder)
     print(f"{stored.folder}: tables made anew; {stored.verdict}")
     return 0

@@ -133,8 +133,8 @@ def _shown(named: str) -> _Shown:
 
 def _read_foreign(path: Path) -> _Shown:
     """A foreign trace, read without importing it; what of it is left out is said."""
-    from tracegen.measure.runs import importing
-    from tracegen.measure.runs.import_source import found_in
+    from tracegen.foreign import importing
+    from tracegen.foreign.selection import found_in
     from tracegen.storing.progress import Progress
 
     run, tables = importing.as_run(found_in([path], None, None, None), Progress())

@@ -17,7 +17,6 @@ from tracegen.contract.tables import frame
 from tracegen.measure.capture.plan import timings_in
 from tracegen.measure.checks.evidence import Evidence
 from tracegen.measure.checks.verdict import checks_of
-from tracegen.measure.runs import importing
 from tracegen.measure.runs.facts import Captured, facts_of, model_document
 from tracegen.measure.runs.placing import FAILED, KEPT, RUNS, keep_failed, now, place, update
 from tracegen.readers.gguf.header import alignment_in
@@ -256,11 +255,8 @@ def _model_tables(document: Mapping[str, Any]) -> ModelTables:
 
 
 def read_again(folder: Path) -> Run:
-    """Make the tables and checks of a stored run anew from its evidence. Raises StoreError when it is not whole."""
-    run = store.read_run(folder)
-    _verify_evidence(folder)
-    if "imported" in run.facts:
-        return importing.read_again(folder, run)
+    """Make the tables and checks of a stored run again from its evidence. Raises StoreError when it is not whole."""
+    run = store.verified_evidence(folder)
     document = store.read_json(folder / "raw" / "model.json", store.SCHEMA, _MODELS)
     if "exit_status" not in run.facts or "settings" not in run.facts:
         raise StoreError(f"{folder / store.RUN_FILE}: lacks settings or exit_status; restore it from a copy")
@@ -272,13 +268,3 @@ def read_again(folder: Path) -> Run:
     control = facts.get("control")
     checks = checks_of(_evidence(trace, timings, document, facts["settings"], status, stopped, control))
     return update(run, trace.tables, VERSION, checks)
-
-
-def _verify_evidence(folder: Path) -> None:
-    document = store.read_json(folder / store.RUN_FILE, store.SCHEMA, shapes.RUN)
-    evidence = {name: entry for name, entry in document.get("manifest", {}).items() if name.startswith("raw/")}
-    if not evidence:
-        raise StoreError(
-            f"{folder}: its manifest lists no evidence (raw/), so it cannot be read anew; restore run.json"
-        )
-    store.verify_manifest(folder / "raw", {n.removeprefix("raw/"): e for n, e in evidence.items()}, leave_out=())

@@ -1,0 +1,88 @@
+"""The facts of an imported run for `run.json`, and its model for `raw/import.json`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tracegen.contract import documents
+from tracegen.contract.tables import frame
+from tracegen.foreign.trace import ForeignTrace
+from tracegen.measure.runs.facts import DESCRIBED, MODEL_FACTS, described, versions
+from tracegen.readers.gguf.file import Model
+
+VERSION = "foreign-1"
+
+
+def model_document(model: Model | None) -> dict[str, Any] | None:
+    """What is kept of a model, so that its file is not needed again; None without one."""
+    if model is None:
+        return None
+    return {
+        "file": str(model.paths[0]),
+        **described(model),
+        "data_begin": list(model.data_begin),
+        "alignment": list(model.alignment),
+        "files": documents.parse_json(model.files.to_json(orient="records"), "a table"),
+        "tensors": documents.parse_json(model.tensors.to_json(orient="records"), "a table"),
+    }
+
+
+def model_of(document: Mapping[str, Any] | None) -> Model | None:
+    """The model as it was described when the run was imported."""
+    if document is None:
+        return None
+    return Model(
+        paths=(Path(document["file"]),),
+        files=frame("files", document["files"]),
+        tensors=frame("tensors", document["tensors"]),
+        data_begin=tuple(document["data_begin"]),
+        alignment=tuple(document["alignment"]),
+        **{name: document[name] for name in DESCRIBED},
+    )
+
+
+def experts_of(trace: ForeignTrace) -> int | None:
+    """The number of experts of a layer that the list of tensors gives."""
+    n = trace.tables["tensors"]["n_experts"].max()
+    return None if pd.isna(n) else int(n)
+
+
+def facts_of(
+    trace: ForeignTrace, model: Model | None, document: Mapping[str, Any], hashes: Sequence[str]
+) -> dict[str, Any]:
+    """The facts of an imported run; what such a trace does not hold is null."""
+    files = trace.tables["files"]
+    known: dict[str, Any] = dict.fromkeys(MODEL_FACTS)
+    if model is not None:
+        known = {key: document["model"].get(key) for key in known}
+        known |= {"sha256": hashes[0] if hashes else None, "n_files": len(model.files)}
+    if len(files):
+        known |= {"size_bytes": int(files["size_bytes"].sum()), "n_tensors": len(trace.tables["tensors"])}
+        known["file"] = known["file"] or str(files["path"].iloc[0])
+        known["n_experts"] = known["n_experts"] or experts_of(trace)
+    return {
+        "imported": {
+            "format": trace.format,
+            "identity": document["identity"],
+            "op_table": document["op_table"],
+            "files": document["files"],
+            "left_out": [],
+            **trace.facts,
+            "routing": bool(len(trace.tables["routing"])),
+            "spans": False,
+        },
+        "settings": {},
+        "command": [],
+        "text": {"prompt": None, "generated": None, "token_ids": None, "pieces": None, "private": False},
+        "llama_cpp": {},
+        "conditions": {},
+        "model": known,
+        "more_models": [],
+        "host": {},
+        "trace": {"reader": VERSION, "bytes": sum(entry["kept_bytes"] for entry in document["files"])},
+        "versions": versions(),
+        "source": {},
+        "stages": [],
+    }

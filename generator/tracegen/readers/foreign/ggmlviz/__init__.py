@@ -1,5 +1,0 @@
-"""Traces of ggml-viz (`.ggmlviz`)."""
-
-from tracegen.readers.foreign.ggmlviz.trace import looks_like, read
-
-__all__ = ["looks_like", "read"]
