@@ -241,7 +241,10 @@ def test_buffers_freed_twice_or_allocated_again_are_reported() -> None:
     again = first.replace(b"12.345", b"12.9")
     log = buffer_log.read_buffers("a", b"\n".join([first, again, last, last]))
     assert log.table["event"].tolist() == ["alloc", "free", "alloc", "free"]  # a new allocation ends the former one
-    assert log.checks[0].state == "failed" and "1 freed that were not allocated" in log.checks[0].found
+    assert log.checks[0].state == "failed" and log.checks[0].found == "2 allocated, 2 freed"
+    assert log.checks[0].detail.startswith(
+        "1 free of memory that was not allocated in this trace; 1 allocation of a live"
+    )
 
 
 def test_the_older_log_is_one_object() -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
 from tracegen.contract.model import Check
-from tracegen.foreign.faults import found
+from tracegen.foreign.faults import checks_of
 from tracegen.foreign.memory_map import parse_json
 
 USAGES = ("any", "weights", "compute")
@@ -96,12 +96,13 @@ def _buffers(events: Iterable[dict[str, Any]]) -> BufferLog:
     rows: list[dict[str, Any]] = []
     numbers: dict[int, int] = {}
     begins: dict[int, int] = {}
-    n_unknown = n_alloc = 0
+    n_unknown = n_alloc = n_replaced = 0
     for event in sorted(events, key=lambda e: int(e["time_ns"])):
         key = event["buffer_id"]
         if event["event"] == "alloc":
             if key in live:  # allocated anew: the end of the former buffer was not written
                 rows.append(live.pop(key) | dict(event="free", time_ns=event["time_ns"]))
+                n_replaced += 1
             numbers[key] = n_alloc
             if event.get("buffer_ptr"):
                 begins[key] = event["buffer_ptr"]
@@ -116,18 +117,16 @@ def _buffers(events: Iterable[dict[str, Any]]) -> BufferLog:
     names = {str(row["name"]) for row in rows}
     only_cache = bool(rows) and all("KVCache" in name for name in names)
     n_free = sum(row["event"] == "free" for row in rows)
-    balance = found(
-        "buffers_balance",
-        "failed" if n_unknown else "passed" if n_free == n_alloc else "warning",
-        f"{n_alloc} allocated, {n_free} freed" + (f", {n_unknown} freed that were not allocated" if n_unknown else ""),
-    )
-    partial = only_cache or n_free == 0
-    follows = "compute, output and weight buffers are missing, so that no sum of buffers is that of the run"
-    what = "only buffers of the KV cache, " if only_cache else ""
-    whole = found(
-        "buffers_whole", "warning" if partial else "passed", f"{what}{n_free} frees", follows if partial else ""
-    )
-    return BufferLog(table, (balance, whole), numbers, begins)
+    balance = {
+        "allocated": n_alloc,
+        "freed": n_free,
+        "uneven": n_free != n_alloc,
+        "unknown_frees": n_unknown,
+        "replaced": n_replaced,
+        "never_freed": len(live),
+    }
+    whole = {"tensors_too": 0, "partial": only_cache or not n_free, "only_cache": only_cache, "is_log": 1}
+    return BufferLog(table, checks_of("buffers", balance | whole), numbers, begins)
 
 
 def _row(event: dict[str, Any], number: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pandas as pd
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Check
 from tracegen.contract.naming import layer_of
-from tracegen.foreign.faults import found
+from tracegen.foreign.faults import checks_of
 from tracegen.foreign.graphs import Graph
 from tracegen.foreign.ops import Described, OpTrace
 from tracegen.foreign.passes import Restored
@@ -49,8 +49,8 @@ def expert_tables(
     graphs: Sequence[Graph],
     ops: Sequence[Sequence[Described]],
     n_experts: int | None,
-) -> tuple[pd.DataFrame, pd.DataFrame, Check | None]:
-    """The tables `touches` and `routing`, and the check of what they lack; None for a model without experts.
+) -> tuple[pd.DataFrame, pd.DataFrame, tuple[Check, ...]]:
+    """The tables `touches` and `routing`, and the check of what they lack; none for a model without experts.
 
     `n_experts`: how many experts a layer has, None: unknown.
     """
@@ -89,36 +89,23 @@ def expert_tables(
                 met.add(op.layer)
                 routing += [(pass_id, op.layer, rank, expert) for rank, expert in enumerate(ids)]
     if not n_choosing:
-        return contract.frame("touches"), contract.frame("routing"), None
+        return contract.frame("touches"), contract.frame("routing"), ()
     lacking = n_choosing - n_whole - n_all
     measured = any(kind == "generate" for kind in passes.kinds)
-    key = "experts_prompt" if measured and not n_lacking else "experts_whole"
-    check = _check(key, lacking, n_choosing, n_all, n_known > 0, len(reused))
+    figures = {
+        "lacking": lacking,
+        "n_choosing": n_choosing,
+        "n_all": n_all,
+        "reused": len(reused),
+        "unusual": lacking + len(reused),
+        "one_row": bool(lacking and n_known),
+        "unnumbered": bool(lacking and not n_known),
+    }
+    # Where all passes of one token are whole, only the prompt lacks some; where none do, it may be no usual prompt.
+    of_prompt = not lacking or (measured and not n_lacking)
+    check = checks_of("experts", figures, without="experts_whole" if of_prompt else "experts_prompt")
     blocks.append(np.array(touches, np.int64).reshape(-1, 6))
     return _touches(np.concatenate(blocks)), _routing(routing), check
-
-
-def _check(key: str, lacking: int, n_choosing: int, n_all: int, known: bool, n_reused: int) -> Check:
-    """What the tables lack; where all passes of one token are whole, it is the prompt alone."""
-    finding = f"{lacking:,} of {n_choosing:,} operations without"
-    finding += f"; {n_all:,} chose all experts, as a warm-up does" if n_all else ""
-    finding += f", in {n_reused:,} pass{'' if n_reused == 1 else 'es'} after the warm-up too" if n_reused else ""
-    why = []
-    if lacking and known:
-        why.append(
-            "only the experts of the first token row are in the trace, and at most 16 of them: what a pass of several "
-            "tokens read is not known, except where the router chose all experts"
-        )
-    elif lacking:
-        why.append(
-            "the trace has no numbers of experts; what was read is known only where the router chose all of them"
-        )
-    if n_reused:
-        passes = "1 pass" if n_reused == 1 else f"{n_reused:,} passes"
-        why.append(f"{passes} after the warm-up chose all experts too: the graph of the warm-up was used again")
-    if not lacking:  # the sums are right, but not those of a usual prompt
-        key = "experts_prompt"
-    return found(key, "warning" if lacking or n_reused else "passed", finding, "; ".join(why))
 
 
 def _touches(rows: np.ndarray) -> pd.DataFrame:

@@ -7,12 +7,12 @@ import pandas as pd
 
 from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
-from tracegen.contract.model import Check
-from tracegen.foreign import op_checks
 from tracegen.foreign.companions import Companions, Weights, weights_of
 from tracegen.foreign.distinct import RestoredRun, distinct
 from tracegen.foreign.experts import expert_tables
+from tracegen.foreign.faults import checks_of
 from tracegen.foreign.graphs import Graph, Node
+from tracegen.foreign.op_figures import figures_of
 from tracegen.foreign.ops import PHASES, OpTrace
 from tracegen.foreign.passes import restore_passes
 from tracegen.foreign.trace import ForeignTrace
@@ -43,10 +43,8 @@ def restore(
     tables["touches"], tables["routing"], experts = expert_tables(
         trace, run.passes, run.graph, run.graphs, run.ops, None if pd.isna(most) else int(most)
     )
-    checks: list[Check | None] = [op_checks.complete(run, cut_at), op_checks.later(n_later)]
-    checks += [*op_checks.checks(trace, run, tables, companions, shift), experts]
-    if companions.buffers is not None:
-        checks += companions.buffers.checks
+    figures = figures_of(trace, run, tables, companions, shift, cut_at) | {"later": n_later}
+    checks = (*checks_of("operations", figures), *experts, *(companions.buffers.checks if companions.buffers else ()))
     tables = contract.empty() | tables
     facts = {
         "n_records": len(trace),
@@ -54,7 +52,7 @@ def restore(
         "n_passes": len(passes.begin),
         "graphs_from": [dump for dump in run.dump if dump is not None],
     }
-    return ForeignTrace(trace.format, tables, tuple(check for check in checks if check is not None), facts)
+    return ForeignTrace(trace.format, tables, checks, facts)
 
 
 def _recorded(trace: OpTrace, listed: Collection[str]) -> dict[str, tuple[int, int]]:

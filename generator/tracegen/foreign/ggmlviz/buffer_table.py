@@ -6,7 +6,7 @@ import pandas as pd
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Check
 from tracegen.contract.naming import layer_of
-from tracegen.foreign.faults import found
+from tracegen.foreign.faults import checks_of
 from tracegen.foreign.ggmlviz.dialects import BUFFER_ALLOC, BUFFER_FREE, MEMORY
 from tracegen.foreign.ggmlviz.events import TENSOR_ALLOC, TENSOR_FREE, VizEvents
 
@@ -34,27 +34,16 @@ def buffers_of(events: VizEvents, dialect: str) -> tuple[pd.DataFrame, tuple[Che
     table = _table(events, at[allocs], ends)
     if not len(at):
         return table, ()
-    n_allocs, n_unknown = len(allocs), int((~is_alloc & ~follows_alloc).sum())
-    counts = (
-        (n_unknown, "frees of memory that was not allocated in this trace"),
-        (int((is_alloc & follows_alloc).sum()), "allocations of a live pointer, which end the one before"),
-        (int((~ended).sum()), "allocations that are never freed"),
-    )
-    balance = found(
-        "buffers_balance",
-        "failed" if n_unknown else "passed" if 2 * n_allocs == len(at) else "warning",
-        f"{n_allocs:,} allocated, {len(at) - n_allocs:,} freed",
-        "; ".join(f"{n:,} {what}" for n, what in counts if n),
-    )
-    if not len(of_backends) or not len(of_tensors):
-        return table, (balance,)
-    inside = found(
-        "buffers_whole",
-        "warning",
-        f"{len(of_tensors):,} events of tensors are left out",
-        "tensors lie in the backend buffers that are recorded too, and their bytes would count twice",
-    )
-    return table, (balance, inside)
+    balance = {
+        "allocated": len(allocs),
+        "freed": len(at) - len(allocs),
+        "uneven": 2 * len(allocs) != len(at),
+        "unknown_frees": int((~is_alloc & ~follows_alloc).sum()),
+        "replaced": int((is_alloc & follows_alloc).sum()),
+        "never_freed": int((~ended).sum()),
+    }
+    whole = {"tensors_too": len(of_tensors) if len(of_backends) else 0, "partial": 0, "only_cache": 0, "is_log": 0}
+    return table, checks_of("buffers", balance | whole)
 
 
 def _table(events: VizEvents, begins: np.ndarray, ends: np.ndarray) -> pd.DataFrame:

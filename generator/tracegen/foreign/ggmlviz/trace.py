@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
-from tracegen.foreign.ggmlviz.checks import checks_of
+from tracegen.foreign.faults import checks_of
 from tracegen.foreign.ggmlviz.dialects import counts_by_type
 from tracegen.foreign.ggmlviz.events import MAGIC, VERSION, decode
+from tracegen.foreign.ggmlviz.figures import figures_of
 from tracegen.foreign.ggmlviz.findings import Found, find
 from tracegen.foreign.ggmlviz.graph_tables import Nodes, graph_tables
 from tracegen.foreign.trace import ForeignTrace
@@ -28,7 +29,8 @@ def read(name: str, data: bytes, *, op_table: str | None = None) -> ForeignTrace
     TraceFormatError naming file, offset, what was expected and what was found, SettingsError for an unknown table.
     """
     found = find(name, decode(name, data), op_table)
-    checks, facts, buffers = checks_of(found), _facts(found), found.buffers
+    checks = (*checks_of("ggmlviz", figures_of(found)), *found.buffer_checks)
+    facts, buffers = _facts(found), found.buffers
     nodes, passes = _nodes(found), _passes(found)
     ops = _ops(found, nodes)
     del found  # the events are no longer needed: they are as large as the tables that follow
