@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.foreign.samples import sample
 from tracegen.contract.errors import TraceFormatError
 from tracegen.foreign import buffer_log, dot, memory_map, older_json
+from tracegen.foreign.json_text import parse_json
 from tracegen.foreign.memory_map import MapTensor
 
 Read = Callable[[bytes], object]
@@ -21,7 +22,7 @@ def of_json(is_one: Callable[[object], bool], read: Callable[[str, Any], object]
     """Reads a document that may be of the kind."""
 
     def read_it(data: bytes) -> object:
-        document = memory_map.parse_json("a.json", data)
+        document = parse_json("a.json", data)
         if not is_one(document):
             raise TraceFormatError("a.json: another document")
         return read("a.json", document)
@@ -264,7 +265,7 @@ def test_an_exported_graph_has_its_views_and_leaves() -> None:
 
 def test_an_exported_trace_has_every_field() -> None:
     trace = older_json.read_traces({"a": json.dumps(TRACE).encode()})
-    each = trace.describe(0)
+    each = trace.described[0]
     assert (each.op, each.name, each.claimed_layer) == ("GET_ROWS", "inp_embd", None)
     assert each.operands == (older_json.Operand("token_embd.weight", 16, 64, "disk", 4),)
     assert trace.experts.tolist() == [[3, 1]] and trace.n_experts.tolist() == [2] and trace.time_ns.tolist() == [5]

@@ -34,7 +34,7 @@ def trace_of(path: Path) -> OpTrace:
 
 def as_decoded(trace: OpTrace, i: int) -> Op:
     """What was read of an operation, in the form of the second decoder."""
-    each = trace.describe(int(trace.which[i]))
+    each = trace.described[trace.which[i]]
     sources = tuple(Source(o.name, o.address, o.size_bytes, str(o.memory), o.place or 0) for o in each.operands)
     at = np.flatnonzero(trace.expert_at == i)
     experts = tuple(trace.experts[at[0]][: trace.n_experts[at[0]]].tolist()) if len(at) else ()
@@ -67,7 +67,7 @@ def test_pairs_of_operands_are_operations(name: str) -> None:
     trace = trace_of(path)
     assert 2 * len(trace) == len(rows) == 210
     for i in range(len(trace)):
-        each = trace.describe(int(trace.which[i]))
+        each = trace.described[trace.which[i]]
         assert each.op == "MUL_MAT" and trace.time_ns[i] == rows[2 * i][0]
         assert [(o.address, o.name, o.size_bytes) for o in each.operands] == [
             row[1:] for row in rows[2 * i : 2 * i + 2]
@@ -80,7 +80,7 @@ def test_the_records_are_those_of_the_exported_json() -> None:
     trace = trace_of(folder / "tensor_trace.bin")
     assert len(entries) == len(trace) == 1696
     for i, entry in enumerate(entries):
-        each = trace.describe(int(trace.which[i]))
+        each = trace.described[trace.which[i]]
         assert (each.op, each.name, int(trace.time_ns[i])) == (
             entry["operation_type"],
             entry["dst_name"],

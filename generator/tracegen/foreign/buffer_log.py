@@ -11,7 +11,7 @@ from tracegen.contract import tables as contract
 from tracegen.contract.errors import TraceFormatError
 from tracegen.contract.model import Check
 from tracegen.foreign.faults import checks_of
-from tracegen.foreign.memory_map import parse_json
+from tracegen.foreign.json_text import parse_json
 
 USAGES = ("any", "weights", "compute")
 _LINE = re.compile(

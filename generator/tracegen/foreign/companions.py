@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,17 +32,27 @@ class Companions:
         return frozenset(tensor.name for tensor in self.map.tensors) if self.map is not None else frozenset()
 
 
+class Weight(NamedTuple):
+    """A tensor of the model: its number, that of its file, and its place there in bytes."""
+
+    tensor: int
+    file: int
+    offset: int
+    size_bytes: int
+
+
 @dataclass(frozen=True)
 class Weights:
-    """The tensors of the model: `files` and `tensors` are the tables, `by_name` the tensors by name.
-
-    `numbers` maps a name to the number of the tensor and of its file.
-    """
+    """The tensors of the model: the tables `files` and `tensors`."""
 
     files: pd.DataFrame
     tensors: pd.DataFrame
-    by_name: Mapping[str, MapTensor]
-    numbers: Mapping[str, tuple[int, int]]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Weight]:
+        """The tensors by name."""
+        columns = [self.tensors[name].tolist() for name in Weight._fields]
+        return dict(zip(self.tensors["name"].astype(str), map(Weight, *columns), strict=True))
 
     def holding(self, place: int) -> int | None:
         """The number of the tensor that holds this byte of the only file; None: no tensor does."""
@@ -58,15 +70,10 @@ def weights_of(companions: Companions, recorded: Mapping[str, tuple[int, int]]) 
     model, so they replace the sizes of an older list.
     """
     if companions.model is not None:
-        model = companions.model
-        names = model.tensors["name"].astype(str).tolist()
-        offsets, sizes = model.tensors["offset"].tolist(), model.tensors["size_bytes"].tolist()
-        by_name = {n: MapTensor(n, o, s, ()) for n, o, s in zip(names, offsets, sizes, strict=True)}
-        places = zip(names, model.tensors["tensor"].tolist(), model.tensors["file"].tolist(), strict=True)
-        numbers = {name: (tensor, file) for name, tensor, file in places}
-        return Weights(model.files, model.tensors, by_name, numbers), _shift(by_name, recorded)
+        weights = Weights(companions.model.files, companions.model.tensors)
+        return weights, _shift(weights.by_name, recorded)
     if companions.map is None:
-        return Weights(contract.frame("files"), contract.frame("tensors"), {}, {}), None
+        return Weights(contract.frame("files"), contract.frame("tensors")), None
     listed = {tensor.name: tensor for tensor in companions.map.tensors}
     shift = _shift(listed, recorded)
     begin = shift or 0
@@ -79,11 +86,10 @@ def weights_of(companions: Companions, recorded: Mapping[str, tuple[int, int]]) 
         "files",
         [dict(file=0, model=0, split_index=0, path=companions.map.model or "model", size_bytes=size, axis_begin=0)],
     )
-    by_name = {tensor.name: tensor for tensor in tensors}
-    return Weights(files, _table(tensors), by_name, {t.name: (i, 0) for i, t in enumerate(tensors)}), shift
+    return Weights(files, _table(tensors)), shift
 
 
-def _shift(listed: Mapping[str, MapTensor], recorded: Mapping[str, tuple[int, int]]) -> int | None:
+def _shift(listed: Mapping[str, MapTensor | Weight], recorded: Mapping[str, tuple[int, int]]) -> int | None:
     """What the places in the trace have more than the list; None where it is not the same for all of them."""
     shifts = {place - listed[name].offset for name, (place, _) in recorded.items() if name in listed}
     return shifts.pop() if len(shifts) == 1 and min(shifts) >= 0 else None

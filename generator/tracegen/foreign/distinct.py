@@ -37,11 +37,11 @@ class RestoredRun:
 def distinct(trace: OpTrace, passes: Restored, companions: Companions, weights: Sequence[str]) -> RestoredRun:
     """Which passes evaluated the same graph, and which of these had their tensors at the same places."""
     shapes: dict[tuple[object, ...], int] = {}
-    codes = np.empty(int(trace.which.max()) + 1, np.int32)
-    for number in range(len(codes)):
-        each = trace.describe(number)
-        key = (each.op, each.name, tuple((o.name or o.address, o.size_bytes) for o in each.operands))
-        codes[number] = shapes.setdefault(key, len(shapes))
+    keys = (
+        (each.op, each.name, tuple((o.name or o.address, o.size_bytes) for o in each.operands))
+        for each in trace.described
+    )
+    codes = np.array([shapes.setdefault(key, len(shapes)) for key in keys], np.int32)
     of_graph: dict[bytes, int] = {}
     of_placement: dict[bytes, int] = {}
     graph, placement, graph_of_placement = [], [], []

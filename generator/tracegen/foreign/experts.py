@@ -54,7 +54,8 @@ def expert_tables(
 
     `n_experts`: how many experts a layer has, None: unknown.
     """
-    choosing = [_choosing(each, of, n_experts) for each, of in zip(graphs, ops, strict=True)]
+    n_tokens = [passes.n_tokens[graph.index(number)] for number in range(len(graphs))]
+    choosing = [_choosing(each, of, n, n_experts) for each, of, n in zip(graphs, ops, n_tokens, strict=True)]
     touches: list[tuple[int, int, int, int, int, int]] = []
     routing: list[tuple[int, int, int, int]] = []
     n_choosing = n_known = n_whole = n_all = n_lacking = 0  # n_lacking: in passes of one token
@@ -135,26 +136,18 @@ def _routing(rows: list[tuple[int, int, int, int]]) -> pd.DataFrame:
     return contract.frame("routing", columns | ({"row": [0] * len(rows)} if rows else {}))
 
 
-def _choosing(graph: Graph, ops: Sequence[Described], n_experts: int | None) -> list[_Choosing]:
+def _choosing(graph: Graph, ops: Sequence[Described], n_tokens: int | None, n_experts: int | None) -> list[_Choosing]:
     """The operations of a graph that read chosen experts."""
     places = [i for i, each in enumerate(ops) if each.op in SLOT]
-    chosen = _all_chosen(ops, places, n_experts)
-    found_ops = []
+    all_chosen = _all_chosen(ops, places, n_tokens, n_experts)
+    choosing = []
     for i in places:
-        choice = ops[i].operands[2] if len(ops[i].operands) > 2 else None
-        n_ids = choice.size_bytes // ID_BYTES if choice is not None else 0
-        found_ops.append(
-            _Choosing(
-                i,
-                graph.at[i],
-                SLOT[ops[i].op],
-                choice.name if choice else "",
-                layer_of(ops[i].name),
-                n_ids,
-                chosen.get(i, 0),
-            )
-        )
-    return found_ops
+        name, n_ids = "", 0
+        if len(ops[i].operands) > 2:
+            name, n_ids = ops[i].operands[2].name, ops[i].operands[2].size_bytes // ID_BYTES
+        layer = layer_of(ops[i].name)
+        choosing.append(_Choosing(i, graph.at[i], SLOT[ops[i].op], name, layer, n_ids, all_chosen.get(i, 0)))
+    return choosing
 
 
 def _complete(ids: Sequence[int], n: int) -> bool:
@@ -162,35 +155,26 @@ def _complete(ids: Sequence[int], n: int) -> bool:
     return 0 < n == len(ids) == len(set(ids)) and min(ids) >= 0
 
 
-def _all_chosen(ops: Sequence[Described], places: Sequence[int], n_experts: int | None) -> dict[int, int]:
+def _all_chosen(
+    ops: Sequence[Described], places: Sequence[int], n_tokens: int | None, n_experts: int | None
+) -> dict[int, int]:
     """The operations whose router chose all experts, and how many these are: the choice is as long as what was sorted.
 
     Of each row ggml sorts a number for each expert, and keeps the rows of the choice at that distance. So the choice of
     k of E in n rows has the extent of ((n − 1)·E + k) numbers; that of all experts n·E. The last layer has only the
     rows with outputs: where the number of experts is not known, it is that of a layer with all rows.
     """
-    sorted_bytes: dict[int | None, int] = {}
-    for each in ops:
-        if each.op == "ARGSORT" and each.operands:
-            sorted_bytes[layer_of(each.name)] = each.operands[0].size_bytes
-    rows = _rows(ops)
+    routers = [each for each in ops if each.op == "ARGSORT" and each.operands]
+    sorted_bytes = {layer_of(each.name): each.operands[0].size_bytes for each in routers}
     n = n_experts
-    if n is None and rows and (rows == 1 or len(sorted_bytes) > 1):
-        n = max(sorted_bytes.values(), default=0) // (rows * ID_BYTES)
+    if n is None and n_tokens and (n_tokens == 1 or len(sorted_bytes) > 1):
+        n = max(sorted_bytes.values(), default=0) // (n_tokens * ID_BYTES)
     chosen: dict[int, int] = {}
     for i in places:
         every, operands = sorted_bytes.get(layer_of(ops[i].name)), ops[i].operands
         if n and every and len(operands) > 2 and operands[2].size_bytes == every and every % (n * ID_BYTES) == 0:
             chosen[i] = n
     return chosen
-
-
-def _rows(ops: Sequence[Described]) -> int | None:
-    """Token rows of the pass; None where no lookup of its tokens tells."""
-    first = ops[0]
-    if first.op != "GET_ROWS" or len(first.operands) < 2:
-        return None
-    return first.operands[1].size_bytes // ID_BYTES or None
 
 
 def _runs(ids: Sequence[int]) -> list[tuple[int, int]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, TraceFormatError, os_errors
 from tracegen.foreign import dot, ggmlviz, memory_map, older_json
+from tracegen.foreign.json_text import parse_json
 from tracegen.foreign.source import SourceFile, opened
 from tracegen.foreign.tensor_trace.layouts import LAYOUTS, SAMPLE, layout_of
 
@@ -65,7 +66,7 @@ def role_of(file: SourceFile) -> str | None:
 def _json_role(file: SourceFile, head: bytes) -> str | None:
     if head.lstrip().startswith(b'{"timestamp_ms"'):
         return "buffers"
-    document = memory_map.parse_json(file.name, whole(file))
+    document = parse_json(file.name, whole(file))
     if older_json.is_trace(document):
         return "trace_json"
     if older_json.is_graph(document):

@@ -12,7 +12,7 @@ from math import prod
 from tracegen.contract.ggml_types import BLOCKS
 from tracegen.contract.naming import places_of
 from tracegen.foreign.dot import DotGraph, DotNode
-from tracegen.foreign.ops import Described
+from tracegen.foreign.ops import Described, fills
 
 # What ggml adds to the name of a tensor for an operation that computes nothing.
 VIEWS = {" (view)": "VIEW", " (reshaped)": "RESHAPE", " (permuted)": "PERMUTE", " (transposed)": "TRANSPOSE"}
@@ -87,7 +87,7 @@ class _Building:
             for name in self._views.pop(each.name, ()):  # views of the former result of this name
                 self._named.pop(name, None)
             self._named[each.name] = number
-            if self._is_cut(each.name, self._room[0]):
+            if fills(each.name, self._room[0]):
                 self._cut.add(each.name)
         return number, sources
 
@@ -104,7 +104,7 @@ class _Building:
             return None
         if name in self._named:
             return self._named[name]
-        if self._is_cut(name, self._room[1]):
+        if fills(name, self._room[1]):
             numbers = [number for known, number in self._named.items() if known.startswith(name)]
             if numbers:
                 return max(numbers)
@@ -120,15 +120,11 @@ class _Building:
         self._views.setdefault(name.partition(" (")[0], []).append(name)
         return self._named[name]
 
-    @staticmethod
-    def _is_cut(name: str, room: int) -> bool:
-        return 0 < room <= len(name.encode())
-
     def _leaf_of(self, name: str, address: int, size: int) -> int:
         key = (name, address)
         if key not in self._leaf:
             whole = name
-            if self._is_cut(name, self._room[1]):
+            if fills(name, self._room[1]):
                 matching = [weight for weight in self._weights if weight.startswith(name)]
                 whole = matching[0] if len(matching) == 1 else name
             self._leaves.append(Node("leaf", "NONE", whole, size_bytes=size))
@@ -240,4 +236,4 @@ def _same(name: str, whole: str, room: int) -> bool:
     """
     if name.strip() == whole.strip() or (" (" in whole and name.startswith(f"{whole} (")):
         return True
-    return 0 < room <= len(name.encode()) and whole.startswith(name)
+    return fills(name, room) and whole.startswith(name)

@@ -33,41 +33,32 @@ from tracegen.storing import locks, store
 from tracegen.storing.progress import Progress
 
 IMPORT_FILE = "import.json"
-_MODEL = {
-    shapes.NEEDED: (
-        "file",
-        "files",
-        "tensors",
-        "metadata",
-        "data_begin",
-        "alignment",
-        "architecture",
-        "name",
-        "n_layers",
-        "n_experts",
-        "n_experts_used",
-        "random_weights",
-    ),
-    "file": str,
-    "files": [{}],
-    "tensors": [{}],
-    "metadata": {},
-    "data_begin": [int],
-    "alignment": [int],
-    "architecture": shapes.TEXT,
-    "name": shapes.TEXT,
-    "n_layers": shapes.COUNT,
-    "n_experts": shapes.COUNT,
-    "n_experts_used": shapes.COUNT,
-    "random_weights": shapes.FLAG,
-}
-_KEPT: Mapping[str, Any] = {
-    shapes.NEEDED: ("files", "model", "role", "op_table"),
-    "files": [{shapes.NEEDED: ("name", "role"), "name": str, "role": str}],
-    "model": (_MODEL,),
-    "role": str,
-    "op_table": shapes.TEXT,
-}
+
+
+def _needed(shape: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The shape of a document that lacks none of these keys."""
+    return {shapes.NEEDED: tuple(shape), **shape}
+
+
+_MODEL = _needed(
+    {
+        "file": str,
+        "files": [{}],
+        "tensors": [{}],
+        "metadata": {},
+        "data_begin": [int],
+        "alignment": [int],
+        "architecture": shapes.TEXT,
+        "name": shapes.TEXT,
+        "n_layers": shapes.COUNT,
+        "n_experts": shapes.COUNT,
+        "n_experts_used": shapes.COUNT,
+        "random_weights": shapes.FLAG,
+    }
+)
+_KEPT = _needed(
+    {"files": [_needed({"name": str, "role": str})], "model": (_MODEL,), "role": str, "op_table": shapes.TEXT}
+)
 
 
 def import_run(

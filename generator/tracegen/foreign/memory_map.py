@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from tracegen.contract import documents
 from tracegen.contract.errors import TraceFormatError
 from tracegen.contract.ggml_types import BLOCKS
+from tracegen.foreign.json_text import is_whole
 
 HEADER = ("tensor_name", "file_offset", "size_bytes", "layer_id", "component_type", "n_dims")
 FREE_LINES = 5  # lines that may stand before the header
@@ -87,12 +87,11 @@ def read_json_map(name: str, document: dict[str, Any]) -> MemoryMap:
         values = [row.get(key) for key in ("offset_start", "size_bytes")]
         shape = row.get("shape", [])
         whole = [*values, *(shape if isinstance(shape, list) else [None])]
-        if not all(isinstance(value, int) and 0 <= value < _LARGEST for value in whole):
+        if not all(is_whole(value, _LARGEST) for value in whole):
             raise TraceFormatError(f"{name}: tensor {number}: expected whole numbers for place, size and shape")
         tensors.append(MapTensor(row["name"], int(whole[0]), int(whole[1]), _shape(whole[2:])))
     total = document.get("total_size_bytes")
-    size = total if isinstance(total, int) and 0 <= total < _LARGEST else None
-    return _map(name, str(document.get("model_name", "")), tensors, size)
+    return _map(name, str(document.get("model_name", "")), tensors, total if is_whole(total, _LARGEST) else None)
 
 
 def _whole(text: str, name: str, line: int) -> int:
@@ -151,9 +150,3 @@ def _stacked(tensors: Iterable[MapTensor]) -> list[MapTensor]:
 def is_map(document: object) -> bool:
     """Whether a JSON document is a memory map."""
     return isinstance(document, dict) and "tensors" in document and "total_size_bytes" in document
-
-
-def parse_json(name: str, data: bytes) -> Any:
-    """A JSON document. Raises TraceFormatError with the place of the fault."""
-    advice = "the file is cut or was changed"
-    return documents.parse_json(data, name, TraceFormatError, advice, most_bytes=len(data), nan=True)

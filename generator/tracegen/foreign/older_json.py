@@ -13,7 +13,7 @@ import numpy as np
 from tracegen.contract.errors import TraceFormatError
 from tracegen.contract.ggml_types import BLOCKS
 from tracegen.foreign.dot import DotGraph, DotNode, op_of
-from tracegen.foreign.memory_map import parse_json
+from tracegen.foreign.json_text import is_whole, parse_json
 from tracegen.foreign.ops import PHASES, Described, Operand, OpTrace
 
 MEMORY = {"DISK": "disk", "BUFFER": "buffer"}
@@ -41,7 +41,6 @@ def read_traces(files: Mapping[str, bytes], executor: Executor | None = None) ->
     rows.sort(key=lambda row: row[0])
     described: dict[Described, int] = {}
     which = np.array([described.setdefault(row[4], len(described)) for row in rows], np.int32)
-    known = list(described)
     expert_at = np.array([i for i, row in enumerate(rows) if row[5]], np.int64)
     most = max((len(row[5]) for row in rows), default=0)
     experts = np.full((len(expert_at), most), -1, np.int32)
@@ -55,7 +54,7 @@ def read_traces(files: Mapping[str, bytes], executor: Executor | None = None) ->
         columns[2],
         columns[3],
         which,
-        known.__getitem__,
+        tuple(described),
         expert_at,
         experts,
         np.array([len(rows[at][5]) for at in expert_at.tolist()], np.int64),
@@ -87,7 +86,7 @@ def _row(where: str, entry: object) -> Row:
         _text(where, entry, "operation_type"), _text(where, entry, "dst_name"), operands, _layer(where, entry)
     )
     ids = entry.get("expert_ids") or []
-    if not isinstance(ids, list) or not all(_is_whole(n, 1 << 31) for n in ids):
+    if not isinstance(ids, list) or not all(is_whole(n, 1 << 31) for n in ids):
         raise TraceFormatError(f"{where}: expected a list of numbers of experts, found {str(ids)[:60]!r}")
     return *_head(where, entry), described, tuple(ids)
 
@@ -153,13 +152,9 @@ def _text(where: str, entry: Mapping[str, Any], key: str) -> str:
 
 def _whole(where: str, entry: Mapping[str, Any], key: str, limit: int) -> int:
     number = entry.get(key)
-    if not _is_whole(number, limit):
+    if not is_whole(number, limit):
         raise TraceFormatError(f"{where}: expected {key} as a whole number below {limit:,}, found {str(number)[:40]!r}")
     return int(number)  # type: ignore[arg-type]
-
-
-def _is_whole(number: object, limit: int) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and 0 <= number < limit
 
 
 def read_graph(name: str, document: Mapping[str, Any]) -> DotGraph:
@@ -175,7 +170,7 @@ def read_graph(name: str, document: Mapping[str, Any]) -> DotGraph:
         if not isinstance(row, dict) or not isinstance(row.get("id"), str) or row["id"] in number:
             raise TraceFormatError(f"{where}: expected an object with an id of its own")
         shape = row.get("shape")
-        if not isinstance(shape, list) or not all(_is_whole(n, 1 << 62) for n in shape) or len(shape) > 4:
+        if not isinstance(shape, list) or not all(is_whole(n, 1 << 62) for n in shape) or len(shape) > 4:
             raise TraceFormatError(f"{where}: expected a shape of up to four whole numbers, found {str(shape)[:40]!r}")
         number[row["id"]] = i
         label, dtype = _text(where, row, "label"), _text(where, row, "dtype")

@@ -10,7 +10,7 @@ from tracegen.contract.naming import layer_of
 from tracegen.foreign.companions import Companions
 from tracegen.foreign.distinct import RestoredRun
 from tracegen.foreign.faults import Figures
-from tracegen.foreign.ops import PHASES, Described, OpTrace
+from tracegen.foreign.ops import PHASES, Described, OpTrace, fills
 
 Tables = Mapping[str, pd.DataFrame]
 
@@ -19,8 +19,7 @@ def figures_of(
     trace: OpTrace, run: RestoredRun, tables: Tables, companions: Companions, shift: int | None, cut_at: int | None
 ) -> Figures:
     """All figures but `later`. `shift`: see `weights_of`; `cut_at`: the byte where a record is cut, None: nowhere."""
-    described = [trace.describe(number) for number in range(int(trace.which.max()) + 1)]
-    often = np.bincount(trace.which, minlength=len(described))
+    described, often = trace.described, np.bincount(trace.which, minlength=len(trace.described))
     ops = {each.op for each in described}
     first = sorted({described[number].op for number in trace.which[run.passes.begin]})
     kinds = Counter("unknown" if kind is None else kind for kind in run.passes.kinds)
@@ -121,8 +120,8 @@ def _layers(described: Sequence[Described], often: np.ndarray) -> str:
 
 def _names(described: Sequence[Described], often: np.ndarray, room: tuple[int, int]) -> Figures:
     """Names that fill the room that the recorder had for them."""
-    results = np.array([_filling([each.name], room[0]) for each in described])
-    operands = np.array([_filling([operand.name for operand in each.operands], room[1]) for each in described])
+    results = np.array([fills(each.name, room[0]) for each in described])
+    operands = np.array([sum(fills(operand.name, room[1]) for operand in each.operands) for each in described])
     named = any(each.operands and each.operands[0].name for each in described)
     return {
         "nameless": not any(room) and not named,
@@ -133,10 +132,6 @@ def _names(described: Sequence[Described], often: np.ndarray, room: tuple[int, i
         "result_room": room[0],
         "operand_room": room[1],
     }
-
-
-def _filling(names: Sequence[str], room: int) -> int:
-    return sum(0 < room <= len(name.encode()) for name in names)
 
 
 def _operands(described: Sequence[Described], often: np.ndarray, trace: OpTrace, run: RestoredRun) -> Figures:

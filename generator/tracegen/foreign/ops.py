@@ -1,6 +1,6 @@
 """A trace that lists operations one after the other: what all formats of that kind have in common."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,12 +32,17 @@ class Described:
     claimed_layer: int | None = None
 
 
+def fills(name: str, room: int) -> bool:
+    """Whether a name has all the bytes that there is room for, so that it may be cut; `room` 0: any name is whole."""
+    return 0 < room <= len(name.encode())
+
+
 @dataclass(frozen=True)
 class OpTrace:
     """Operations in the order of the file.
 
     One entry each: `time_ns` int64 (begin), `token` and `phase` int64 (claimed; -1: not claimed), `thread` int64,
-    `which` int32, a number that `described` turns into the rest. `expert_at` are the operations that name experts:
+    `which` int32, the place of the rest in `described`. `expert_at` are the operations that name experts:
     `experts` has their numbers (int32, a row each), of which the first `n_experts` count. `room`: the longest names
     that a result and an operand can have, 0: any. `most_operands`: for how many there is room, 0: any.
     """
@@ -48,7 +53,7 @@ class OpTrace:
     phase: np.ndarray
     thread: np.ndarray
     which: np.ndarray
-    describe: Callable[[int], Described]
+    described: Sequence[Described]
     expert_at: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     experts: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.int32))
     n_experts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -63,4 +68,4 @@ class OpTrace:
 
     def description(self, begin: int, end: int) -> list[Described]:
         """What the operations at the places `begin` to `end` (exclusive) are."""
-        return [self.describe(number) for number in self.which[begin:end].tolist()]
+        return [self.described[number] for number in self.which[begin:end].tolist()]

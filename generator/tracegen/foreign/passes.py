@@ -27,8 +27,7 @@ class Restored:
 
 def restore_passes(trace: OpTrace) -> Restored:
     """Cut the trace into passes. Each begins with the lookup of its tokens, or else with the first op once more."""
-    n_known = int(trace.which.max()) + 1
-    described = [trace.describe(number) for number in range(n_known)]
+    described = trace.described
     looks_up = np.array([_looks_up(each) for each in described])
     if looks_up.any():
         first = looks_up
@@ -39,8 +38,8 @@ def restore_passes(trace: OpTrace) -> Restored:
     partial = int(begin[0])
     end = np.append(begin[1:], len(trace))
     tokens = _tokens([described[number] for number in trace.which[begin]])
-    warms_up = _uses_all_experts(trace, described, int(begin[0]), int(end[0]))
-    warms_up = warms_up and not _uses_all_experts(trace, described, int(begin[-1]), int(end[-1]))
+    first_pass, last_pass = (trace.description(int(begin[i]), int(end[i])) for i in (0, -1))
+    warms_up = _uses_all_experts(first_pass) and not _uses_all_experts(last_pass)
     kinds = kinds_of(tokens, warms_up)
     return Restored(begin, end, tuple(tokens), tuple(kinds), tuple(produced_of(kinds)), partial)
 
@@ -71,11 +70,10 @@ def _tokens(firsts: list[Described]) -> list[int | None]:
     return [size // least for size in sizes]
 
 
-def _uses_all_experts(trace: OpTrace, described: list[Described], begin: int, end: int) -> bool:
+def _uses_all_experts(ops: list[Described]) -> bool:
     """Whether the first layer with experts chooses all of them, as only a warm-up and a graph that it left do."""
     every: int | None = None  # bytes of a number for each expert of each row, which the router sorts
-    for number in trace.which[begin:end]:
-        each = described[number]
+    for each in ops:
         if each.op == "ARGSORT" and each.operands:
             every = each.operands[0].size_bytes
         elif each.op == "MUL_MAT_ID" and len(each.operands) > 2:

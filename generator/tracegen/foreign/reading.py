@@ -9,6 +9,7 @@ from tracegen.contract.errors import TraceFormatError
 from tracegen.foreign import buffer_log, dot, ggmlviz, memory_map, older_json
 from tracegen.foreign.companions import Companions
 from tracegen.foreign.folder import Found, whole
+from tracegen.foreign.json_text import parse_json
 from tracegen.foreign.ops import OpTrace
 from tracegen.foreign.restore import restore
 from tracegen.foreign.selection import Import
@@ -78,13 +79,11 @@ def _with(companions: Companions, found: Found, data: bytes) -> Companions:
         case "dot":
             return replace(companions, dumps={**dumps, key: dot.read_dot(name, data)})
         case "graph_json":
-            return replace(
-                companions, dumps={**dumps, key: older_json.read_graph(name, memory_map.parse_json(name, data))}
-            )
+            return replace(companions, dumps={**dumps, key: older_json.read_graph(name, parse_json(name, data))})
         case "map_csv":
             return replace(companions, map=memory_map.read_csv(name, data))
         case "map_json":
-            return replace(companions, map=memory_map.read_json_map(name, memory_map.parse_json(name, data)))
+            return replace(companions, map=memory_map.read_json_map(name, parse_json(name, data)))
         case "buffers":
             return replace(companions, buffers=buffer_log.read_buffers(name, data))
     return companions

@@ -13,7 +13,7 @@ from tracegen.foreign.experts import expert_tables
 from tracegen.foreign.faults import checks_of
 from tracegen.foreign.graphs import Graph, Node
 from tracegen.foreign.op_figures import figures_of
-from tracegen.foreign.ops import PHASES, OpTrace
+from tracegen.foreign.ops import PHASES, OpTrace, fills
 from tracegen.foreign.passes import restore_passes
 from tracegen.foreign.trace import ForeignTrace
 from tracegen.readers.columns import nullable
@@ -61,9 +61,9 @@ def _recorded(trace: OpTrace, listed: Collection[str]) -> dict[str, tuple[int, i
     A name that fills its room is whole if it is one of those `listed`.
     """
     known: dict[str, tuple[int, int]] = {}
-    for number in range(int(trace.which.max()) + 1):
-        for operand in trace.describe(number).operands:
-            whole = not 0 < trace.room[1] <= len(operand.name.encode()) or operand.name in listed
+    for each in trace.described:
+        for operand in each.operands:
+            whole = not fills(operand.name, trace.room[1]) or operand.name in listed
             if operand.memory == "disk" and operand.place is not None and whole and " (" not in operand.name:
                 known[operand.name] = (operand.place, operand.size_bytes)
     return known
@@ -230,7 +230,7 @@ def _unread(placement: int, graph: int, node: int, known: Node, weights: Weights
     about: dict[str, object] = dict(placement=placement, graph=graph, node=node, size_bytes=known.size_bytes)
     if known.kind == "op":
         return {node: about | dict(memory="buffer")}
-    if known.kind == "leaf" and known.name in weights.numbers:
+    if known.kind == "leaf" and known.name in weights.by_name:
         size = weights.by_name[known.name].size_bytes
         return {node: about | dict(size_bytes=size) | _in_file(known.name, None, weights)}
     return {}
@@ -238,9 +238,9 @@ def _unread(placement: int, graph: int, node: int, known: Node, weights: Weights
 
 def _in_file(name: str, place: int | None, weights: Weights) -> dict[str, object]:
     """Tensor, file and offset of an operand in the file; the file is not known without a list of its tensors."""
-    if name in weights.numbers:
-        tensor, file = weights.numbers[name]
-        return dict(tensor=tensor, file=file, origin_offset=weights.by_name[name].offset)
+    if name in weights.by_name:
+        weight = weights.by_name[name]
+        return dict(tensor=weight.tensor, file=weight.file, origin_offset=weight.offset)
     if len(weights.files) == 1 and place is not None:
         return dict(file=0, origin_offset=place, tensor=weights.holding(place))
     return dict(origin_offset=place)

@@ -76,7 +76,7 @@ def _new_experiment(settings: Path, name: str) -> int:
     from tracegen.contract.settings import experiment_from
     from tracegen.foreign import older_settings
     from tracegen.foreign.folder import whole
-    from tracegen.foreign.memory_map import parse_json
+    from tracegen.foreign.json_text import parse_json
     from tracegen.foreign.source import opened
     from tracegen.publishing.experiments import refuse_same_name
     from tracegen.storing.store import write_text

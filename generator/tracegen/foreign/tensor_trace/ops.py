@@ -1,7 +1,5 @@
 """Turns the records of a tensor_trace.bin into a trace of operations."""
 
-from functools import cache
-
 import numpy as np
 
 from tracegen.contract.errors import TraceFormatError
@@ -19,10 +17,6 @@ def ops_of(name: str, records: Records) -> OpTrace:
     if "experts" in (records.layout.record.names or ()):
         title = title.replace("v4", f"v4{newer}")
 
-    @cache
-    def describe(number: int) -> Described:
-        return _described(records.distinct[number])
-
     return OpTrace(
         title,
         records.time_ns,
@@ -30,7 +24,7 @@ def ops_of(name: str, records: Records) -> OpTrace:
         records.phase.astype(np.int64),
         records.thread.astype(np.int64),
         records.which,
-        describe,
+        [_described(record) for record in records.distinct],
         records.expert_at,
         records.experts,
         np.minimum(records.n_experts, 16).astype(np.int64),
@@ -59,17 +53,14 @@ def _of_pairs(name: str, records: Records, title: str) -> OpTrace:
     both = records.which[: 2 * n].reshape(-1, 2).astype(np.int64)
     pairs, which = np.unique(both[:, 0] * len(records.distinct) + both[:, 1], return_inverse=True)
     names = "name" in (records.layout.record.names or ())
-
-    @cache
-    def describe(number: int) -> Described:
-        places = divmod(int(pairs[number]), len(records.distinct))
-        rows = [records.distinct[place] for place in places]
-        operands = tuple(
-            Operand(_text(row["name"]) if names else "", int(row["address"]), int(row["size"]), None, None)
-            for row in rows
-        )
-        return Described("MUL_MAT", "", operands, _layer(rows[0]["layer"]))
-
+    operands = [
+        Operand(_text(row["name"]) if names else "", int(row["address"]), int(row["size"]), None, None)
+        for row in records.distinct
+    ]
+    described = [
+        Described("MUL_MAT", "", (operands[weight], operands[other]), _layer(records.distinct["layer"][weight]))
+        for weight, other in (divmod(int(pair), len(operands)) for pair in pairs)
+    ]
     first = slice(0, 2 * n, 2)
     return OpTrace(
         title,
@@ -78,7 +69,7 @@ def _of_pairs(name: str, records: Records, title: str) -> OpTrace:
         records.phase[first].astype(np.int64),
         records.thread[first].astype(np.int64),
         which.astype(np.int32),
-        describe,
+        described,
         room=records.layout.room,
         most_operands=2,
         thread_bits=16,
