@@ -359,7 +359,7 @@ def test_ctrl_c_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_same_source_twice_at_once_is_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second import begins while the first one has looked for a run of this source, and not yet placed its own."""
     folder, written = Path("experiments/it"), store.write_tables
-    wanted = found_in([sample("v3-256-moe")], None, None, None)
+    wanted = found_in([sample("v3-256-moe")])
     answers: list[tuple[str, bool]] = []
 
     def once() -> None:

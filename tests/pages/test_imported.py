@@ -32,7 +32,7 @@ def report(name: str) -> Report:
 
 
 def report_of(source: Path) -> Report:
-    run, tables = importing.as_run(found_in([source], None, None, None), Progress())
+    run, tables = importing.as_run(found_in([source]), Progress())
     return render(dict(tables), replace(run, number=1), executor=Undrawn())
 
 
@@ -93,7 +93,7 @@ def test_no_more_is_said_than_was_recorded(name: str, said: str, not_said: str) 
 
 
 def test_work_and_waiting_that_were_not_recorded_are_unknown() -> None:
-    source = found_in([sample("v3-256-moe")], None, None, None)
+    source = found_in([sample("v3-256-moe")])
     tables = dict(importing.as_run(source, Progress())[1])
     rows = timing.top_ops(timing.timed_ops(tables, op_rows(tables)), "generate")
     assert len(rows) == 15 and rows["duration_ns"].notna().all()

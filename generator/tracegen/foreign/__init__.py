@@ -1,1 +1,1 @@
-"""Traces that other tools recorded: one module or package per format."""
+"""Traces that other tools recorded: read, restored to tables, checked, and imported as runs."""

@@ -35,7 +35,11 @@ class Import:
 
 
 def found_in(
-    sources: Sequence[Path], model: Path | None, role: str | None, op_table: str | None, progress: Update | None = None
+    sources: Sequence[Path],
+    model: Path | None = None,
+    role: str | None = None,
+    op_table: str | None = None,
+    progress: Update | None = None,
 ) -> Import:
     """What to import of the files and folders. `role`: the only format of a trace that counts, None: any.
     `progress`: see `read_model`.

@@ -137,7 +137,7 @@ def _read_foreign(path: Path) -> _Shown:
     from tracegen.foreign.selection import found_in
     from tracegen.storing.progress import Progress
 
-    run, tables = importing.as_run(found_in([path], None, None, None), Progress())
+    run, tables = importing.as_run(found_in([path]), Progress())
     for line in run.facts["imported"]["left_out"]:
         print(f"left out: {visible(line)}", file=sys.stderr)
     return _Shown(run, tables)

@@ -9,6 +9,7 @@ from tracegen.contract.naming import layer_of
 from tracegen.foreign.faults import checks_of
 from tracegen.foreign.ggmlviz.dialects import BUFFER_ALLOC, BUFFER_FREE, MEMORY
 from tracegen.foreign.ggmlviz.events import TENSOR_ALLOC, TENSOR_FREE, VizEvents
+from tracegen.readers.columns import nullable
 
 
 def buffers_of(events: VizEvents, dialect: str) -> tuple[pd.DataFrame, tuple[Check, ...]]:
@@ -69,7 +70,7 @@ def _table(events: VizEvents, begins: np.ndarray, ends: np.ndarray) -> pd.DataFr
             "event": contract.coded("buffers", "event", is_free[rows].astype(np.int8)),
             "buffer_id": buffer[rows],
             "name": np.array([*events.labels, None], object)[label],
-            "layer": pd.arrays.IntegerArray(layer, layer < 0),
+            "layer": nullable(layer),
             "size_bytes": events.size[begins[buffer]][rows],
         },
     )

@@ -11,6 +11,7 @@ import pandas as pd
 from tracegen.contract import tables as contract
 from tracegen.contract.naming import places_of
 from tracegen.foreign.op_numbers import NOOPS
+from tracegen.readers.columns import nullable
 
 _COMPONENT = {component: code for code, component in enumerate(contract.COMPONENTS)}
 
@@ -115,9 +116,9 @@ def _graph_nodes(nodes: Nodes, topologies: list[_Topology], firsts: list[int]) -
         "kind": contract.coded("graph_nodes", "kind", nodes.is_noop[op].astype(np.int8)),
         "op": _named(op, nodes.op_names),
         "name": np.array([*nodes.labels, ""], object)[label],
-        "layer": pd.arrays.IntegerArray(layer, layer < 0),
+        "layer": nullable(layer),
         "component": contract.coded("graph_nodes", "component", component),
-        "size_bytes": pd.arrays.IntegerArray(nodes.size[rows], np.zeros(n, bool)),
+        "size_bytes": nodes.size[rows],
         "compute": np.ones(n, bool),
         "view_offset_bytes": np.zeros(n, np.int64),
     }

@@ -13,6 +13,7 @@ from tracegen.foreign.ggmlviz.figures import figures_of
 from tracegen.foreign.ggmlviz.findings import Found, find
 from tracegen.foreign.ggmlviz.graph_tables import Nodes, graph_tables
 from tracegen.foreign.trace import ForeignTrace
+from tracegen.readers.columns import nullable
 
 _EXECUTED, _NOOP = (contract.OP_STATES.index(state) for state in ("executed", "noop"))
 
@@ -35,7 +36,7 @@ def read(name: str, data: bytes, *, op_table: str | None = None) -> ForeignTrace
     ops = _ops(found, nodes)
     del found  # the events are no longer needed: they are as large as the tables that follow
     graphs, graph = graph_tables(nodes)
-    passes["graph"] = pd.arrays.IntegerArray(graph, graph < 0)
+    passes["graph"] = nullable(graph)
     tables = contract.empty() | graphs
     tables |= {"passes": contract.frame("passes", passes), "ops": ops, "buffers": buffers}
     return ForeignTrace("ggmlviz", tables, checks, facts)
@@ -47,7 +48,7 @@ def _passes(found: Found) -> dict[str, object]:
     return {
         "pass_id": np.arange(len(found.passes), dtype=np.int32),
         "begin_ns": time_ns[found.graphs.begin[found.passes]],
-        "end_ns": _known(time_ns[end], end >= 0),
+        "end_ns": nullable(np.where(end >= 0, time_ns[end], -1), np.int64),
     }
 
 
@@ -72,15 +73,11 @@ def _ops(found: Found, nodes: Nodes) -> pd.DataFrame:
             "pass_id": operations.pass_id.astype(np.int32),
             "node": (np.arange(n) - nodes.begin[operations.pass_id]).astype(np.int32),
             "state": contract.coded("ops", "state", state),
-            "begin_ns": _known(times[operations.begin], operations.measured),
-            "end_ns": _known(times[operations.end], operations.measured),
+            "begin_ns": nullable(np.where(operations.measured, times[operations.begin], -1), np.int64),
+            "end_ns": nullable(np.where(operations.measured, times[operations.end], -1), np.int64),
             "time_basis": contract.coded("ops", "time_basis", np.where(operations.measured, 0, -1)),
         },
     )
-
-
-def _known(values: np.ndarray, known: np.ndarray) -> pd.arrays.IntegerArray:
-    return pd.arrays.IntegerArray(np.where(known, values, 0), ~known)
 
 
 def _facts(found: Found) -> Mapping[str, object]:
