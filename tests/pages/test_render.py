@@ -101,7 +101,8 @@ def test_each_entry_of_the_contents_leads_to_its_title(report: Report) -> None:
     for page in report.pages:
         lists = re.findall(r"<ol>\s*<li class=\"tg-of.*?</ol>", page.body, re.DOTALL)
         fold = r"(?:<summary>([^\n]*)</summary>\s*(?:<div[^>]*>\s*)?)?"
-        found = re.findall(fold + r'<figure id="([^"]+)"[^>]*>\s*<p class="tg-title">(.*?)</p>', page.body)
+        title = r'<p class="tg-title">(.*?)(?:<span class="tg-amounts">|</p>)'
+        found = re.findall(rf'{fold}<figure id="([^"]+)"[^>]*>\s*{title}', page.body)
         figures = [anchor for folded, anchor, title in found if folded != title]
         headings = len(re.findall(r"<h2", page.body.partition('<div class="tg-glossary">')[0]))
         if not lists:

@@ -4,44 +4,44 @@ from collections.abc import Sequence
 
 from tracegen.analysis.measures import ASKED
 from tracegen.comparing import sentences as say
-from tracegen.comparing.comparison import TELLING, Comparison
+from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import Differs, differing
 from tracegen.comparing.effects import Effect
 from tracegen.contract import quantities as q
 from tracegen.publishing.side import Side
 
 WAITING = "disk_wait_ns_per_token"
-# Setting -> the measure that it is there to change, and what became of its bytes.
+# Setting -> the measure that it is there to change.
 MEANT = {
-    "repack": ("copied_bytes_per_token", "copied"),
-    "prefault": ("disk_read_bytes_load", "read while loading"),
-    "page_cache": ("disk_read_bytes", "read after loading"),
-    "memory_limit_gb": ("disk_read_bytes", "read after loading"),
-    "mlock_gb": ("disk_read_bytes", "read after loading"),
+    "repack": "copied_bytes_per_token",
+    "prefault": "disk_read_bytes_load",
+    "page_cache": "disk_read_bytes",
+    "memory_limit_gb": "disk_read_bytes",
+    "mlock_gb": "disk_read_bytes",
 }
 LONG = {"prompt": "another prompt", "model": "another model", "flags": "other flags"}  # settings without their values
 MOST_SETTINGS, MOST_MEASURES = 3, 3
 SURE = 10  # times: fewer, of a coarse clock, may agree by chance
-SWITCH = {"true": "on", "false": "off"}
-TOUCHED = (("mapped_bytes_per_token", "of the file"), ("copied_bytes_per_token", "of copies of weights"))
+TOUCHED = ("mapped_bytes_per_token", "copied_bytes_per_token")
 
 
 def answer(comparison: Comparison, factor: str = "") -> str:
     """`memory_limit_gb none → 0.12 GiB: generation speed, 159 tokens/s → 18.1 tokens/s …`.
 
     The model comes first if it is another, then settings that both sides hold, then what was timed (speed, bytes read,
-    waiting) and how certain it is, then what was counted, last the settings that changed nothing. `factor` names what
-    differs if the runs do not.
+    waiting) and how certain it is, then what was counted, last what settings were there to change and did not.
+    `factor` names what differs if the runs do not.
     """
     found = differing(comparison.a, comparison.b)
     other = _is_other_model(comparison, found)
     changed = [d for d in found if d.group == "Setting" and d.known and (d.key != "model" or other is None)]
     if not changed and _are_one_run(comparison):
         return "Both sides are one run: all times are equal to the nanosecond."
-    parts = [*_timed(comparison), *_touched(comparison)]
+    parts = say.findings([*_timed(comparison), *_touched(comparison)], comparison.margin)
     counted = [row for row in comparison.rows if row.kind == "counted"]
     if counted and not any(row.state in TELLING for row in counted):
-        parts += ["all counters are identical", *_without_effect(comparison, changed)]
+        unchanged = say.findings(_unchanged(comparison, changed), comparison.margin)
+        parts += ["all counters are identical", *unchanged]
     said = "; ".join(parts) or say.in_brief(comparison)
     named = ", ".join([*([_models(comparison)] if other else []), *_settings(changed)]) or factor
     return q.ended(f"{named}: {said}" if named else f"{said[:1].upper()}{said[1:]}")
@@ -112,35 +112,21 @@ def _value(key: str, value: str) -> str:
     return "none" if value in ("none", "as is") else f"{value} GiB"
 
 
-def _timed(comparison: Comparison) -> list[str]:
+def _timed(comparison: Comparison) -> list[Compared]:
     """The measures asked about that differ; without one, the first, and where runs are too few bytes and waiting."""
     rows = comparison.not_zero(*ASKED, WAITING)
     different = [row for row in rows if row.state == "different"][:MOST_MEASURES]
     few = [row for row in rows if row.difference is not None and row.difference.low is None]
     also = [row for row in few if row.key in ("disk_read_bytes", WAITING)] if rows[:1] == few[:1] else []
-    shown = different or list(dict.fromkeys([*rows[:1], *also]))
-    return say.findings(shown, comparison.margin)
+    return different or list(dict.fromkeys([*rows[:1], *also]))
 
 
-def _touched(comparison: Comparison) -> list[str]:
+def _touched(comparison: Comparison) -> list[Compared]:
     """The bytes of weights that a token touches, if they differ: these are counted."""
-    rows = [(comparison.named(key), words) for key, words in TOUCHED]
-    said = [f"{say.medians(row)} {words}" for row, words in rows if row is not None and row.state == "different"]
-    return (
-        [f"a token touches {' and '.join(said)} (counted)"] if said and not any(r.several for r, _ in rows if r) else []
-    )
+    return [row for key in TOUCHED if (row := comparison.known(key)) and row.state == "different"]
 
 
-def _without_effect(comparison: Comparison, changed: Sequence[Differs]) -> list[str]:
-    """The settings that left the measure as it was that they are there to change, with that measure."""
-    sentences = []
-    timed = any(row.asked and row.state == "different" for row in comparison.rows)
-    for one in changed:
-        key, became = MEANT.get(one.key, ("", ""))
-        row = comparison.named(key)
-        if row is None or not row.values_a or set(row.values_a) != set(row.values_b) or len(set(row.values_a)) > 1:
-            continue
-        values = [" or ".join(SWITCH.get(value, value) for value in of) for of in (one.a, one.b)]
-        sentences.append(f"{say.value(row.a, row.unit)} {became} with {one.key} {values[0]} and {values[1]}")
-        sentences[-1] += "" if timed else f": {one.key} changed nothing here"
-    return sentences
+def _unchanged(comparison: Comparison, changed: Sequence[Differs]) -> list[Compared]:
+    """The measures that settings are there to change, and did not."""
+    keys = dict.fromkeys(MEANT[one.key] for one in changed if one.key in MEANT)
+    return [row for key in keys if (row := comparison.known(key)) and row.state == "equal"]

@@ -33,7 +33,7 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 NOT_COMPARED = {"settings.question", "settings.asks", "settings.tags", "settings.repeat", "settings.private"}
 _MOST = 200  # characters of a value
-# Each run measures these anew: they are no conditions.
+# Each run measures these itself: they are no conditions.
 _MEASURED = ("peak_bytes", "times_reached", "free_bytes", "available", "pressure", "load_average", "_before", "_after")
 
 

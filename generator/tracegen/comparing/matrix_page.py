@@ -19,6 +19,7 @@ from tracegen.comparing.comparison import Compared, evenly, of_ratios
 from tracegen.comparing.effects import Effect, effects, factors_of
 from tracegen.comparing.matrix_map import map_of_cells
 from tracegen.comparing.page import PageFigures, collector_of, comparison_page, rendered, report
+from tracegen.comparing.tables import heads, number_heads
 from tracegen.contract import quantities as q
 from tracegen.contract.tables import small_tables
 from tracegen.publishing.side import Measured, Side
@@ -118,11 +119,11 @@ def _values(runs: Sequence[Measured], key: str) -> list[float]:
 
 def _cells(sides: Sequence[Side], collector: Collector, links: Mapping[str, str]) -> TableView:
     """Median and range of some key figures of each cell; each column has one unit."""
-    heads, columns, data = [], [], []
+    measured, columns, data = [], [], []
     for key in SHOWN:
         of, measure = [_values(side.runs, key) for side in sides], BY_KEY[key]
         size, name = charts.scaled([value for values in of for value in values], measure.unit if any(of) else "")
-        heads.append(Head(measure.label, name, number=True))
+        measured.append(Head(measure.label, name, number=True))
         columns.append([_range([value / size for value in values]) for values in of])
         data += [
             (side.name, key, measure.unit, value) for side, found in zip(sides, of, strict=True) for value in found
@@ -133,7 +134,7 @@ def _cells(sides: Sequence[Side], collector: Collector, links: Mapping[str, str]
         values = [side.runs[0].factors.get(factor, "") for factor in factors]
         version = [Cell(links[side.name].split("/")[1], href=links[side.name])] if links else []
         rows.append(cells(*version, *values, number(str(len(side.runs))), *(column[i] for column in columns)))
-    names = [*([Head("Version")] if links else []), *(Head(factor) for factor in factors)]
+    names = heads(*["Version"] * bool(links), *factors)
     csv = collector.csv("cells", pd.DataFrame(data, columns=["cell", "measure", "unit", "value"]))
     caption = (
         "Median over the runs of a cell, and its range where runs differ. The time to first token includes loading "
@@ -143,7 +144,7 @@ def _cells(sides: Sequence[Side], collector: Collector, links: Mapping[str, str]
         "cells",
         "What did each cell measure?",
         caption,
-        (*names, Head("Runs", number=True), *heads),
+        (*names, *number_heads("Runs"), *measured),
         tuple(rows),
         "",
         csv,
@@ -194,15 +195,8 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
             data.append((effect.factor, effect.a, effect.b, others, row.a, row.b, row.relative, row.state))
     columns = ["factor", "from", "to", "where", "a", "b", "relative", "state"]
     csv = collector.csv("effects", pd.DataFrame(data, columns=columns))
-    head = (
-        Head("Factor"),
-        Head("Where the others are"),
-        Head("From", number=True),
-        Head("To", number=True),
-        Head("Shift", number=True),
-        Head("p", number=True),
-        Head("Finding"),
-    )
+    of_numbers = number_heads("From", "To", "Shift", "p")
+    head = (*heads("Factor", "Where the others are"), *of_numbers, *heads("Finding"))
     caption = (
         "How many times as fast generation is, as a change: the median ratio of runs. All together: every pair of runs "
         "of one round that differ in this factor alone (Wilcoxon), or all runs with each value (Mann-Whitney) where "

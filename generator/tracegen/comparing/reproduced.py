@@ -199,9 +199,7 @@ def _not_checked(found: Sequence[Reproduced], left_out: int) -> str:
     n = Counter(one.why for one in found if one.outcome == "not judged")
     n |= Counter({"not asked for": left_out})
     reasons = "; ".join(f"{q.counted(count, 'measure')}, {why}" for why, count in n.items() if count)
-    return (
-        f"{reasons or 'nothing that both hold'}. Pages, drawings and sentences of the version are not made anew here."
-    )
+    return f"{reasons or 'nothing that both hold'}. Pages, drawings and sentences of the version are not compared."
 
 
 def as_json(citation: str, found: Sequence[Reproduced], left_out: int = 0) -> dict[str, Any]:

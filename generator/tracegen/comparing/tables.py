@@ -19,8 +19,17 @@ MOST = 40  # rows of a table on the page; the CSV has all
 MOST_OPS = 15
 MANY = {"layer": "layers", "expert": "experts"}  # keys of BY with too many measures for a page
 GRAPH = "Which operations of the graph differ?"
-NAMED = (Head("Measure"), Head("Of"))
 Keep = Callable[[str, pd.DataFrame], str]  # keeps a CSV and returns its path
+
+
+def heads(*labels: str) -> tuple[Head, ...]:
+    """Heads of columns of text."""
+    return tuple(map(Head, labels))
+
+
+def number_heads(*labels: str) -> tuple[Head, ...]:
+    """Heads of columns of numbers."""
+    return tuple(Head(label, number=True) for label in labels)
 
 
 def conditions(a: Side, b: Side, keep: Keep) -> TableView:
@@ -34,7 +43,7 @@ def conditions(a: Side, b: Side, keep: Keep) -> TableView:
         "conditions",
         "What was set or built differently?",
         "Settings, model, machine, llama.cpp and tracegen of the runs of both sides; what is equal is left out.",
-        tuple(Head(label) for label in ("Of", "Fact", "A", "B")),
+        heads("Of", "Fact", "A", "B"),
         rows,
         "" if rows else _same_conditions(a, b),
         keep("conditions", data),
@@ -55,13 +64,7 @@ def counted(comparison: Comparison, keep: Keep) -> TableView:
     """The counted measures that differ."""
     rows = [row for row in comparison.rows if row.kind == "counted"]
     telling = [row for row in rows if row.state in TELLING]
-    head = (
-        *NAMED,
-        Head("A", number=True),
-        Head("B", number=True),
-        Head("Change", number=True),
-        Head("Relative", number=True),
-    )
+    head = (*heads("Measure", "Of"), *number_heads("A", "B", "Change", "Relative"))
     shown = [
         cells(
             *_named(row),
@@ -97,15 +100,8 @@ def timed(comparison: Comparison, keep: Keep) -> TableView:
     rows = [row for row in comparison.rows if row.kind == "timed"]
     telling = [row for row in rows if row.state in TELLING]
     also = [row for row in rows if row.by == "run" and row not in telling]
-    head = (
-        *NAMED,
-        Head("A", number=True),
-        Head("B", number=True),
-        Head("Change", number=True),
-        Head("99 % interval", number=True),
-        Head("p", number=True),
-        Head("Finding"),
-    )
+    of_numbers = number_heads("A", "B", "Change", "99 % interval", "p")
+    head = (*heads("Measure", "Of"), *of_numbers, *heads("Finding"))
     shown = tuple(_timed_row(row, comparison.margin) for row in [*telling, *also][:MOST])
     pairs = {row.difference.paired for row in comparison.rows if row.difference is not None}
     how = "Pairs of runs of one round were compared (Wilcoxon). " if pairs == {True} else ""
@@ -152,15 +148,7 @@ def operations(nodes: pd.DataFrame, keep: Keep) -> TableView:
         "Mean wall time of an operation in a token, in the typical run of each side (that of median speed). One run a "
         "side says nothing about noise: the largest changes are where to look, not findings. Operations are matched by "
         "name, layer and order.",
-        (
-            Head("Operation"),
-            Head("Kind"),
-            Head("Layer"),
-            Head("A", number=True),
-            Head("B", number=True),
-            Head("Change", number=True),
-            Head("Relative", number=True),
-        ),
+        (*heads("Operation", "Kind", "Layer"), *number_heads("A", "B", "Change", "Relative")),
         rows,
         "" if rows else "No operation with a time runs on both sides.",
         keep("operations", nodes),
@@ -180,7 +168,7 @@ def graph(nodes: pd.DataFrame, keep: Keep) -> TableView:
         GRAPH,
         "The graph that most tokens ran. Changed: another shape, type, parameter or operand. Moved: the same operation "
         "elsewhere in the order.",
-        (Head("Change"), Head("Operation"), Head("Kind"), Head("Layer"), Head("What")),
+        heads("Change", "Operation", "Kind", "Layer", "What"),
         rows,
         "" if rows else f"Nothing: all {len(nodes)} operations of a token are the same, in the same order.",
         keep("graph", differ),
@@ -211,14 +199,7 @@ def experts(comparison: Comparison, keep: Keep) -> TableView:
         "Did tokens choose other experts?",
         "Generate passes. The distance is the share of a layer's choices that would have to go to another expert for "
         "both sides to choose alike (total variation); short texts differ by chance too.",
-        (
-            Head("Layer"),
-            Head("Choices A", number=True),
-            Head("Choices B", number=True),
-            Head("Distance", number=True),
-            Head("Most chosen A", number=True),
-            Head("Most chosen B", number=True),
-        ),
+        (*heads("Layer"), *number_heads("Choices A", "Choices B", "Distance", "Most chosen A", "Most chosen B")),
         () if reason else shown,
         reason,
         keep("experts", distances),

@@ -83,7 +83,8 @@ function citable(bar) {
     said.setAttribute("role", "status");
     button.addEventListener("click", function() {
       var title = figure.querySelector(".tg-title"), url = publishedAt(bar, "#" + figure.id);
-      copied(citation(formOf(bar), bar.dataset, title ? title.textContent.trim() : "", url, "-" + figure.id), said);
+      var question = title ? title.firstChild.textContent.trim() : "";
+      copied(citation(formOf(bar), bar.dataset, question, url, "-" + figure.id), said);
     });
     item.append(button, " ", said);
     menu.querySelector("ul").append(item);
