@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.bench_tracer import disk_folder
 from benchmarks.result import Result
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.conditions import before_start
 from tracegen.measure.capture.execution import Execution, Meter
 from tracegen.measure.capture.limited import refuse_limit

@@ -15,7 +15,7 @@ from benchmarks.bench_tracer import disk_folder
 from benchmarks.result import Result
 from tracegen.analysis.tracing_cost import overhead_share
 from tracegen.contract.errors import EnvironmentFailure
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import TARGET, ensure_build
 from tracegen.measure.capture.plan import command_for, environment_for, timings_in
 from tracegen.measure.demo.models import write_demo_model

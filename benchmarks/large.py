@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tracegen.contract.errors import EnvironmentFailure
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import TARGET, ensure_build
 from tracegen.measure.capture.plan import command_for, environment_for
 from tracegen.measure.demo.models import write_demo_model

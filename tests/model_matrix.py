@@ -15,7 +15,7 @@ from tests.integration import test_models as models
 from tests.integration.test_models import CASES, PROMPT, Case, Traced
 from tests.random_files import write_random_model
 from tracegen.contract.errors import TracegenError
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import TARGET
 from tracegen.measure.runs.measure import measure
 from tracegen.measure.runs.observe import Observation, observe

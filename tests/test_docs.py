@@ -10,9 +10,8 @@ import pytest
 from tests.test_cli import command_of, with_verbs_below
 from tracegen.cli import docs
 from tracegen.cli.commands import VERBS
-from tracegen.contract.matrix import matrix_from
-from tracegen.contract.model import Experiment
-from tracegen.contract.setting_keys import KEYS, LIMITS, MATRIX, REQUIRED
+from tracegen.contract.experiment import LIMITS, SETTINGS
+from tracegen.contract.matrix import OWN, matrix_from
 from tracegen.contract.settings import experiment_from
 
 ROOT = Path(__file__).parents[1]
@@ -38,18 +37,15 @@ def test_every_command_and_option_has_its_place() -> None:
 
 
 def test_every_setting_has_its_place() -> None:
-    grouped = [key for keys in docs.GROUPS.values() for key in keys]
-    assert sorted(grouped) == sorted(set(KEYS) - {"limits", "matrix"})
     headings = re.findall(r"^### (.+)$", docs.pages()["settings.md"], re.MULTILINE)
-    assert headings == [*grouped, *docs.OF_A_MATRIX, *LIMITS]
-    assert set(docs.OF_A_MATRIX) == set(MATRIX) - set(KEYS) | {"repeat"}
+    assert sorted(headings) == sorted([*SETTINGS, *OWN])
 
 
-@pytest.mark.parametrize("key", [*KEYS, *LIMITS])
+@pytest.mark.parametrize("key", SETTINGS)
 def test_an_example_is_allowed_and_a_meaning_is_a_sentence(key: str, tmp_path: Path) -> None:
-    setting = {**KEYS, **LIMITS}[key]
-    written = tomllib.loads(setting.example)
-    assert list(written) == [key] and setting.holds(written[key])
+    setting = SETTINGS[key]
+    written = tomllib.loads(f"{key} = {setting.example}")
+    assert setting.holds(written[key])
     assert setting.meaning[0].isupper() and setting.meaning.endswith(".")
     (tmp_path / "prompt.txt").write_text("p")
     least: dict[str, object] = {"question": "?", "model": "demo", "tokens": 1}
@@ -59,13 +55,13 @@ def test_an_example_is_allowed_and_a_meaning_is_a_sentence(key: str, tmp_path: P
 
 
 def test_defaults_are_those_of_an_experiment() -> None:
-    for key in {*KEYS, *LIMITS} - {*REQUIRED, "prompt", "prompt_file", "faults", "limits", "matrix"}:
+    for key, setting in SETTINGS.items():
         output = docs.default_of(key)
-        default = Experiment.__dataclass_fields__[key].default
         if output == "none":
-            assert default in (None, ())
-        else:
-            assert tomllib.loads(f"x = {output.strip('`')}") == {"x": default}
+            assert setting.default in (None, ())
+        elif not output.startswith("none: "):
+            assert tomllib.loads(f"x = {output.strip('`')}") == {"x": setting.default}
+            assert setting.holds(setting.default) or key == "asks"
 
 
 def test_the_least_experiment_of_the_page_is_one(tmp_path: Path) -> None:
@@ -98,8 +94,7 @@ def blocks(language: str, page: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 
 
-@pytest.mark.parametrize("key", docs.OF_A_MATRIX)
+@pytest.mark.parametrize("key", OWN)
 def test_an_example_of_a_matrix_is_allowed(key: str) -> None:
-    written = tomllib.loads(MATRIX[key].example)
-    assert list(written) == [key] and MATRIX[key].holds(written[key])
-    assert MATRIX[key].meaning[0].isupper() and MATRIX[key].meaning.endswith(".")
+    assert OWN[key].holds(tomllib.loads(f"{key} = {OWN[key].example}")[key])
+    assert OWN[key].meaning[0].isupper() and OWN[key].meaning.endswith(".")

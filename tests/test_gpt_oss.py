@@ -7,7 +7,7 @@ import gguf
 import numpy as np
 import pytest
 
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.demo.architecture import Architecture
 from tracegen.measure.demo.gpt_oss import file_bytes, of_gib, of_size, of_width, tensor_bytes, write_gpt_oss

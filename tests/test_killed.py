@@ -15,8 +15,9 @@ import pytest
 
 from tests.stand_in import NOW, a_run, a_version, drawn
 from tracegen.contract.errors import StoreError
+from tracegen.contract.experiment import Experiment
 from tracegen.contract.matrix import matrix_from
-from tracegen.contract.model import Experiment, Run, Slot
+from tracegen.contract.model import Run, Slot
 from tracegen.measure.runs import matrix_runs
 from tracegen.measure.runs.matrix_runs import carry_out, todo
 from tracegen.publishing import versions as publish

@@ -10,8 +10,9 @@ import pytest
 from tests.builders import a_run, scaled_case
 from tracegen.cli.main import main
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.contract.experiment import Experiment
 from tracegen.contract.matrix import Matrix, matrix_from
-from tracegen.contract.model import Check, Experiment, Run, Slot
+from tracegen.contract.model import Check, Run, Slot
 from tracegen.measure.runs import matrix_runs
 from tracegen.measure.runs.matrix_runs import Outcome, carry_out, todo
 from tracegen.measure.runs.series import matrix_text, outcome_text, plan_text

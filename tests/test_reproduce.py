@@ -25,7 +25,7 @@ from tracegen.comparing.reproduced import (
     summary,
 )
 from tracegen.contract.errors import CheckError, SettingsError
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.capture.plan import command_for, settings_of
 

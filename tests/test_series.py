@@ -12,7 +12,8 @@ from tracegen.analysis.passes import measured
 from tracegen.analysis.speed import Spread, speed_of, spread_of
 from tracegen.cli.main import main
 from tracegen.contract.errors import EnvironmentFailure
-from tracegen.contract.model import Check, Experiment, Repetition, Run
+from tracegen.contract.experiment import Experiment
+from tracegen.contract.model import Check, Repetition, Run
 from tracegen.measure.runs import measure as measuring
 from tracegen.measure.runs.series import series_report
 from tracegen.storing.progress import Progress

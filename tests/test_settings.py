@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.model import Experiment
-from tracegen.contract.setting_keys import KEYS, LIMITS
+from tracegen.contract.experiment import Experiment
 from tracegen.contract.settings import OWN_FLAGS, experiment_from, read_experiment
 from tracegen.measure.capture.plan import settings_of
 
@@ -51,11 +50,6 @@ def test_everything_given_is_kept(tmp_path: Path) -> None:
     kept = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
     kept["model"] = str(tmp_path / "my-test" / "../models/x.gguf")
     assert read_experiment(written(tmp_path, "\n".join(lines))) == Experiment(name="my-test", **kept, **limits)
-
-
-def test_every_field_of_an_experiment_has_a_key() -> None:
-    fields = set(Experiment.__dataclass_fields__) - {"name"}
-    assert fields == (set(KEYS) - {"prompt_file", "limits", "matrix"}) | set(LIMITS)
 
 
 def test_defaults_are_those_of_the_model(tmp_path: Path) -> None:

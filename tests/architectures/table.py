@@ -12,7 +12,8 @@ from tests.integration.test_models import OF_THE_MACHINE, PROMPT
 from tests.model_matrix import last_of
 from tests.random_files import write_random_model
 from tracegen.contract.errors import TracegenError
-from tracegen.contract.model import Experiment, verdict_of
+from tracegen.contract.experiment import Experiment
+from tracegen.contract.model import verdict_of
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.runs.measure import measure
 from tracegen.measure.runs.observe import Observation, observe

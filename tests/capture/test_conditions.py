@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture import conditions, page_cache, storage
 from tracegen.measure.capture.page_cache import cached, drop, fetch_code
 from tracegen.storing.execute import run_program

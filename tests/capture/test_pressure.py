@@ -11,7 +11,7 @@ import pytest
 
 from tests.capture.conftest import as_nobody
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture import cgroup, conditions, limited, locked
 from tracegen.measure.capture.limited import Limit, Limited, memory_limit
 from tracegen.measure.capture.pressure import Pressure, under_pressure

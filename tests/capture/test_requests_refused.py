@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tracegen.contract.errors import CheckError, EnvironmentFailure
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture import requests, tracefs
 from tracegen.measure.runs import measure, observe
 from tracegen.storing.progress import Progress

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.shared import shared_folder
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.demo.models import write_demo_model
 from tracegen.measure.runs.measure import measure

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.integration.conftest import LONG, Measured
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.contract.tables import SLOTS
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.runs.measure import measure

@@ -11,7 +11,7 @@ import pytest
 
 from tests.pages.rendered import Undrawn
 from tracegen.contract.errors import EnvironmentFailure
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import TARGET, Build, alone, compile_targets, configure
 from tracegen.measure.capture.plan import command_for
 from tracegen.measure.demo.models import write_demo_model

@@ -12,7 +12,8 @@ import pytest
 
 from tests.integration.conftest import cold_experiment, resident, stored
 from tracegen.analysis import disk_waits, requests
-from tracegen.contract.model import Experiment, Run
+from tracegen.contract.experiment import Experiment
+from tracegen.contract.model import Run
 from tracegen.measure.capture.llama_cpp import TARGET, Build
 from tracegen.measure.capture.plan import command_for
 from tracegen.measure.runs.observe import Observation, observe

@@ -16,7 +16,8 @@ from tests.integration.test_kills import started
 from tests.live import a_pass_ended, wait_for
 from tracegen.analysis.disturbance import disturbance
 from tracegen.analysis.passes import measured
-from tracegen.contract.model import Check, Experiment
+from tracegen.contract.experiment import Experiment
+from tracegen.contract.model import Check
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.checks.evidence import Evidence
 from tracegen.measure.checks.verdict import checks_of

@@ -20,7 +20,7 @@ from tests.live import wait_for
 from tests.small_disk import filling, make_read_only, needs_root, small_disk
 from tracegen.cli.main import main
 from tracegen.contract.errors import EnvironmentFailure
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import TARGET, Build
 from tracegen.measure.capture.pressure import Pressure
 from tracegen.measure.runs import measure as measuring

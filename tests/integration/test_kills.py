@@ -14,7 +14,7 @@ import pytest
 from tests.live import wait_for
 from tests.small_disk import needs_root, small_disk
 from tracegen.contract.errors import TraceFormatError
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import TARGET, Build, has_load_mode
 from tracegen.measure.capture.plan import command_for, environment_for, timings_in
 from tracegen.measure.checks.evidence import Evidence

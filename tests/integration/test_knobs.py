@@ -10,7 +10,7 @@ import pytest
 
 from tests.integration.conftest import resident, stored
 from tracegen.analysis.accesses import ranges
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture import conditions, hashing, page_cache, storage
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.demo.models import write_demo_model

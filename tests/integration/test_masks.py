@@ -9,7 +9,7 @@ from tests import random_models
 from tests.integration.conftest import stored
 from tests.random_files import write_random_model
 from tracegen.analysis import accesses
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.demo.gpt_oss import GPT_OSS_TYPES
 from tracegen.reading.notebook.loaded import LoadedRun

@@ -16,7 +16,7 @@ from tests.random_files import write_lora, write_random_model
 from tracegen.analysis import experts, routing
 from tracegen.analysis.operations import op_rows
 from tracegen.analysis.summary import embeddings
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.demo.architecture import Architecture, types_of
 from tracegen.measure.demo.gpt_oss import GPT_OSS_TYPES

@@ -9,7 +9,7 @@ from tests.integration.conftest import SHORT, Oracle, stored
 from tests.reordered_files import contents, in_order
 from tests.reordered_runs import reads_of
 from tracegen.cli.main import main
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.demo.models import write_demo_model
 from tracegen.reading.notebook.loaded import LoadedRun

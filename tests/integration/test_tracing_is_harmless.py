@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.conftest import LONG, Oracle
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import TARGET, Build
 from tracegen.measure.capture.plan import command_for, environment_for, timings_in
 from tracegen.measure.demo.models import write_demo_model

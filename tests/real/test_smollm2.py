@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration.conftest import Case, Measured, Oracle, oracle  # noqa: F401
 from tests.integration.test_against_oracle import evaluated, paired, recorded, reported
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.runs.measure import measure
 from tracegen.measure.runs.observe import Observation, observe

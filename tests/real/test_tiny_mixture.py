@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.integration.conftest import Oracle, oracle  # noqa: F401
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 
 MODEL = Path(__file__).parents[2] / "models" / "tiny-mixture"
 FILE = MODEL / "tiny-mixture.gguf"

@@ -9,7 +9,8 @@ from typing import Any
 
 from tests import random_models
 from tests.random_files import write_random_model
-from tracegen.contract.model import Experiment, Run
+from tracegen.contract.experiment import Experiment
+from tracegen.contract.model import Run
 from tracegen.measure.demo.architecture import Architecture
 from tracegen.measure.demo.gpt_oss import GPT_OSS_TYPES
 from tracegen.measure.demo.models import write_demo_model

@@ -3,8 +3,9 @@
 With `--check` it writes nothing, and exits with 1 when one of them is out of date.
 """
 
+import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -12,41 +13,14 @@ import click
 from tracegen.cli.arguments import CONTEXT, paragraphs
 from tracegen.cli.main import DESCRIPTION, EXIT_CODES, tracegen
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import GROUPS, REQUIRED, SETTINGS
+from tracegen.contract.matrix import OWN
 from tracegen.contract.prose import sections
-from tracegen.contract.setting_keys import KEYS, LIMITS, MATRIX, REQUIRED, Setting
+from tracegen.contract.setting import Setting
 from tracegen.storing import resources
 from tracegen.storing.store import write_text
 
 GENERATED = "<!-- Made by `python -m tracegen.cli.docs` from the code; change it there. -->"
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Question, model and prompt": ("question", "model", "prompt", "prompt_file", "chat", "tokens"),
-    "How llama.cpp is called": (
-        "seed",
-        "threads",
-        "context",
-        "ubatch",
-        "warmup",
-        "repack",
-        "mmap",
-        "flash_attention",
-        "flags",
-    ),
-    "Conditions of the measurement": (
-        "prefault",
-        "page_cache",
-        "residency",
-        "faults",
-        "disk",
-        "processors",
-        "nice",
-        "mlock_gb",
-        "memory_limit_gb",
-        "control",
-    ),
-    "Storing and publishing": ("private", "asks", "tags", "repeat"),
-}
-OF_A_MATRIX = ("prompts", "llama_cpp", "exclude", "repeat", "order")
 INTRO = Path(__file__).with_name("docs.md")  # what stands above the settings of docs/settings.md
 
 
@@ -106,39 +80,30 @@ def _cell(text: str) -> str:
 
 def _settings() -> Iterator[str]:
     yield from (GENERATED, "", "# The settings of an experiment", "", sections(INTRO)["The settings of an experiment"])
-    for title, keys in GROUPS.items():
+    for title in GROUPS:
+        if title == GROUPS[-1]:
+            yield from ("", "## Matrix", "", sections(INTRO)["Matrix"])
+            yield from (line for key, setting in OWN.items() for line in _setting(key, setting))
         yield from ("", f"## {title}")
-        for key in keys:
-            yield from _setting(key, KEYS[key])
-    yield from ("", "## Matrix", "", sections(INTRO)["Matrix"])
-    for key in OF_A_MATRIX:
-        yield from _setting(key, MATRIX[key])
-    yield from ("", "## Limits", "", f"The table `[limits]`. {KEYS['limits'].meaning}")
-    for key, setting in LIMITS.items():
-        yield from _setting(key, setting)
+        yield from ("", sections(INTRO)[title]) if title in sections(INTRO) else ()
+        for key, setting in SETTINGS.items():
+            if setting.group == title:
+                yield from _setting(key, setting, default_of(key))
 
 
-def _setting(key: str, setting: Setting) -> Iterator[str]:
+def _setting(key: str, setting: Setting, default: str = "") -> Iterator[str]:
     yield from ("", f"### {key}", "", setting.meaning, "", "| | |", "|---|---|", f"| type | {setting.kind} |")
     yield f"| allowed | {setting.allowed} |"
-    yield from [f"| default | {default_of(key)} |"] if setting is not MATRIX.get(key) else []
-    yield f"| example | `{_cell(setting.example)}` |"
+    yield from [f"| default | {default} |"] if default else []
+    yield f"| example | `{_cell(f'{key} = {setting.example}')}` |"
 
 
 def default_of(key: str) -> str:
     """The default of a setting in TOML, or in words when there is none."""
-    if key in REQUIRED:
-        return "none: it is needed"
-    if key in ("prompt", "prompt_file"):
-        return "none: one of `prompt` and `prompt_file` is needed"
-    if key == "faults":
-        return "none: they are recorded if `prefault = false`"
-    value = Experiment.__dataclass_fields__[key].default
-    if value is None or value == ():
-        return "none"
-    if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
+    value, without = SETTINGS[key].default, "it is needed" if key in REQUIRED else SETTINGS[key].without
+    if without:
+        return f"none: {without}"
+    return "none" if value is None or value == () else f"`{json.dumps(value)}`"
 
 
 def main() -> int:

@@ -8,18 +8,10 @@ from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import Differs, differing
 from tracegen.comparing.effects import Effect
 from tracegen.contract import quantities as q
+from tracegen.contract.experiment import SETTINGS
 from tracegen.publishing.side import Side
 
 WAITING = "disk_wait_ns_per_token"
-# Setting -> the measure that it is there to change.
-MEANT = {
-    "repack": "copied_bytes_per_token",
-    "prefault": "disk_read_bytes_load",
-    "page_cache": "disk_read_bytes",
-    "memory_limit_gb": "disk_read_bytes",
-    "mlock_gb": "disk_read_bytes",
-}
-LONG = {"prompt": "another prompt", "model": "another model", "flags": "other flags"}  # settings without their values
 MOST_SETTINGS, MOST_MEASURES = 3, 3
 SURE = 10  # times: fewer, of a coarse clock, may agree by chance
 TOUCHED = ("mapped_bytes_per_token", "copied_bytes_per_token")
@@ -99,9 +91,10 @@ def _settings(changed: Sequence[Differs]) -> list[str]:
     """The settings that differ, the first with their values."""
     named = []
     for one in changed[:MOST_SETTINGS]:
-        plain = one.key not in LONG and len(one.a) == len(one.b) == 1
+        other = SETTINGS[one.key].as_other if one.key in SETTINGS else ""
+        plain = not other and len(one.a) == len(one.b) == 1
         change = " → ".join(_value(one.key, *side) for side in (one.a, one.b)) if plain else ""
-        named.append(f"{one.key} {change}" if plain else LONG.get(one.key, f"other {one.key}"))
+        named.append(f"{one.key} {change}" if plain else other or f"other {one.key}")
     left = len(changed) - MOST_SETTINGS
     return [*named, q.counted(left, "other setting")] if left > 0 else named
 
@@ -128,5 +121,5 @@ def _touched(comparison: Comparison) -> list[Compared]:
 
 def _unchanged(comparison: Comparison, changed: Sequence[Differs]) -> list[Compared]:
     """The measures that settings are there to change, and did not."""
-    keys = dict.fromkeys(MEANT[one.key] for one in changed if one.key in MEANT)
-    return [row for key in keys if (row := comparison.known(key)) and row.state == "equal"]
+    keys = dict.fromkeys(SETTINGS[one.key].changes for one in changed if one.key in SETTINGS)
+    return [row for key in keys if key and (row := comparison.known(key)) and row.state == "equal"]

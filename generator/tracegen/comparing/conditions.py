@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from tracegen.contract.experiment import SETTINGS
 from tracegen.contract.text import UNKNOWN, printable
 from tracegen.publishing.side import Measured, Side
 
@@ -31,7 +32,7 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "trace": ("Tracer", ("attached", "clock", "environment", "faults_recorded", "requests_recorded")),
     "versions": ("Version of", ()),
 }
-NOT_COMPARED = {"settings.question", "settings.asks", "settings.tags", "settings.repeat", "settings.private"}
+NOT_COMPARED = {f"settings.{key}" for key, setting in SETTINGS.items() if not setting.factor}
 _MOST = 200  # characters of a value
 # Each run measures these itself: they are no conditions.
 _MEASURED = ("peak_bytes", "times_reached", "free_bytes", "available", "pressure", "load_average", "_before", "_after")

@@ -18,8 +18,7 @@ from tracegen.comparing.comparison import Compared, Comparison
 from tracegen.comparing.conditions import differing
 from tracegen.contract import quantities as q
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.model import Experiment
-from tracegen.contract.setting_keys import KEYS, LIMITS
+from tracegen.contract.experiment import KEYS, LIMITS, Experiment
 from tracegen.contract.settings import experiment_from
 from tracegen.contract.text import visible
 from tracegen.contract.withheld import WITHHELD

@@ -1,4 +1,4 @@
-"""Values for experiment, run, version, check and verdict. No input or output."""
+"""Values for run, version, check and verdict. No input or output."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,55 +14,6 @@ DEMO_MODELS = ("demo", "moe", "tinyllama")  # written with random weights
 NAMED_MODELS = (*TRAINED_MODELS, *DEMO_MODELS)  # what a setting may name instead of a path
 WRITTEN_MODELS = (*NAMED_MODELS, "gpt-oss")  # what `tracegen model` writes; a setting names the latter by its path
 DEMO_DTYPES = ("F16", "Q4_0", "Q8_0", "Q4_K")
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A named question with settings, as written in experiment.toml (see settings.py)."""
-
-    name: str
-    question: str
-    model: str
-    prompt: str
-    tokens: int
-    chat: bool = False
-    seed: int = 42
-    threads: int = 2
-    context: int = 512
-    ubatch: int = 512
-    flags: tuple[str, ...] = ()
-    warmup: bool = True
-    repack: bool = True
-    mmap: bool = True
-    prefault: bool = True
-    page_cache: Literal["as is", "cold", "warm"] = "as is"
-    residency: bool = False
-    faults: bool | None = None
-    disk: bool = False
-    processors: tuple[int, ...] = ()
-    nice: int = 0
-    flash_attention: Literal["auto", "on", "off"] = "auto"
-    mlock_gb: float | None = None
-    memory_limit_gb: float | None = None
-    control: Literal["auto"] | bool | int = "auto"
-    private: bool = False
-    tags: tuple[str, ...] = ()
-    asks: Literal["", "waiting", "time", "bytes", "memory", "experts"] = ""
-    repeat: int = 1
-    timeout_s: int = 3600
-    max_trace_bytes: int = 8 << 30
-
-    @property
-    def records_faults(self) -> bool:
-        """Whether page faults are recorded: as set, else where operations read the mapped file themselves."""
-        return self.mmap and not self.prefault if self.faults is None else self.faults
-
-    @property
-    def controls(self) -> int:
-        """How often the program runs untraced, too: as set, else once where the tracer's memory could matter."""
-        short = self.mlock_gb is not None or self.memory_limit_gb is not None
-        cold = self.mmap and not self.prefault and self.page_cache == "cold"
-        return int(short or cold) if self.control == "auto" else int(self.control)
 
 
 @dataclass(frozen=True)

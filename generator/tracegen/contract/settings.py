@@ -12,30 +12,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from tracegen.contract import documents
 from tracegen.contract.address import name_problem
 from tracegen.contract.errors import SettingsError, os_errors
+from tracegen.contract.experiment import KEYS, LIMITS, REQUIRED, SETTINGS, Experiment
 from tracegen.contract.llama_flags import name_of, refusal
-from tracegen.contract.model import NAMED_MODELS, Experiment
-from tracegen.contract.setting_keys import KEYS, LIMITS, REQUIRED, Setting
+from tracegen.contract.model import NAMED_MODELS
+from tracegen.contract.setting import Kind
 from tracegen.contract.withheld import words
 
 # Flags of llama.cpp that tracegen sets itself, or that would prevent an unattended run -> why they are refused
-_SET_BY = {
-    "model": ("-m", "--model"),
-    "tokens": ("-n", "--predict", "--n-predict"),
-    "seed": ("-s", "--seed"),
-    "threads": ("-t", "--threads"),
-    "context": ("-c", "--ctx-size"),
-    "ubatch": ("-ub", "--ubatch-size"),
-    "warmup": ("--warmup", "--no-warmup"),
-    "repack": ("--repack", "-nr", "--no-repack"),
-    "mmap": ("--mmap", "--no-mmap", "-lm", "--load-mode"),
-    "flash_attention": ("-fa", "--flash-attn"),
-}
 OWN_FLAGS: Mapping[str, str] = {
-    **{flag: f"the key `{key}` sets it" for key, flags in _SET_BY.items() for flag in flags},
+    **{flag: f"the key `{key}` sets it" for key, setting in SETTINGS.items() for flag in setting.flag.split()},
     **dict.fromkeys(
         ("-mu", "--model-url", "-hf", "-hfr", "--hf-repo", "-hff", "--hf-file", "-dr", "--docker-repo"),
         "the key `model` names a file, and nothing is downloaded",
@@ -93,7 +83,7 @@ def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> E
     Raises SettingsError listing every problem, one a line.
     """
     problems = [*_name_problems(name), *key_problems(mapping, KEYS, "")]
-    limits = mapping.get("limits", {})
+    limits: Any = mapping.get("limits", {})
     if isinstance(limits, dict):
         problems += key_problems(limits, LIMITS, "limits.")
     problems += [f"{key}: is missing; set {KEYS[key].allowed}" for key in REQUIRED if key not in mapping]
@@ -102,16 +92,14 @@ def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> E
     prompt, prompt_problems = prompt_in(mapping, folder)
     problems += prompt_problems
     raise_problems(problems)
-    values = {key: mapping[key] for key in KEYS if key in mapping and key not in ("prompt_file", "limits", "matrix")}
     model = str(mapping["model"])
-    values |= {
+    values: dict[str, Any] = {
+        **{key: tuple(v) if isinstance(v, list) else v for key, v in mapping.items() if key in SETTINGS},
         "model": model if model in NAMED_MODELS else str(folder / model),
         "prompt": prompt,
-        "flags": tuple(mapping.get("flags", ())),  # type: ignore[arg-type]
-        "processors": tuple(mapping.get("processors", ())),  # type: ignore[arg-type]
-        "tags": tuple(mapping.get("tags", ())),  # type: ignore[arg-type]
     }
-    return Experiment(name=name, **values, **limits)  # type: ignore[arg-type]
+    values.pop("prompt_file", None)
+    return Experiment(name=name, **values, **limits)
 
 
 def with_repeat(experiment: Experiment, repeat: int | None) -> Experiment:
@@ -141,7 +129,7 @@ def _name_problems(name: str) -> list[str]:
     return [f"name: {problem}"] if problem else []
 
 
-def key_problems(mapping: Mapping[str, object], keys: Mapping[str, Setting], prefix: str) -> list[str]:
+def key_problems(mapping: Mapping[str, object], keys: Mapping[str, Kind], prefix: str) -> list[str]:
     """What is wrong with the keys of a table and their values, one line each."""
     problems = []
     for key, value in mapping.items():

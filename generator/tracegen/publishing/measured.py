@@ -96,7 +96,7 @@ def public_factors(form: PublicForm) -> dict[str, str]:
     there.
     """
     slot, shown = form.stored.facts["slot"], form.run.facts["slot"]["factors"]
-    hidden = (*privacy.TEXT_KEYS, "flags") if privacy.is_private(form.stored.facts) else ()
+    hidden = privacy.HIDDEN if privacy.is_private(form.stored.facts) else ()
 
     def name_of(name: str, value: str) -> str:
         digits = hashlib.sha256((slot["matrix"] + value).encode("utf-8", "surrogatepass")).hexdigest()[:4]

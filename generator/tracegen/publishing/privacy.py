@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracegen.contract import documents, withheld
 from tracegen.contract.errors import SettingsError, StoreError
+from tracegen.contract.experiment import SETTINGS
 from tracegen.contract.model import Run
 from tracegen.report.pages.page import Report
 
@@ -32,6 +33,8 @@ HOST_KEYS = frozenset({"host_name", "hostname", "node", "nodename", "fqdn", "mac
 USER_KEYS = frozenset({"user", "user_name", "username", "login", "home", "email"})
 ENVIRONMENT_KEYS = frozenset({"env", "environ", "environment"})
 TEXT_KEYS = frozenset({"prompt", "generated", "generated_text", "text", "token_texts", "pieces", "output"})
+PRIVATE_SETTINGS = frozenset(key for key, setting in SETTINGS.items() if setting.private)
+HIDDEN = TEXT_KEYS | PRIVATE_SETTINGS | {"matrix", "cell"}  # the last two: hashes of prompts
 _TOKENS = re.compile(r"token|piece|(^|_)ids$")  # lists under such keys reveal the text
 PRIVATE = "(private)"
 
@@ -97,15 +100,13 @@ def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]
         return replaced(value)
 
     def clean(value: Any, key: str = "") -> Any:
-        if (
-            private and key in {*TEXT_KEYS, "flags", "matrix", "cell"} and isinstance(value, str)
-        ):  # the last two: hashes of prompts
+        if private and isinstance(value, str) and key in HIDDEN:
             return PRIVATE
         if private and isinstance(value, (list, tuple)) and (key in TEXT_KEYS or _TOKENS.search(key)):
             return []
         if key == "pieces" and isinstance(value, Mapping):  # the text again, token by token
             return {} if private else dict(value)
-        if private and key in ("command", "flags") and isinstance(value, (list, tuple)):
+        if private and key in ("command", *PRIVATE_SETTINGS) and isinstance(value, (list, tuple)):
             named = 1 if key == "command" else 0  # keeps the program: any argument may be a text
             return [*map(text, map(str, value[:named])), *([PRIVATE] * (len(value) > named))]
         if key in ("command", "flags") and isinstance(value, (list, tuple)):
@@ -298,9 +299,10 @@ def _labelled_texts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     texts = [("text", text)] if isinstance(text, str) else []
     if isinstance(text, Mapping):
         texts += [(k, v) for k, v in text.items() if isinstance(v, str) and k in TEXT_KEYS]
-    prompt = settings.get("prompt") if isinstance(settings, Mapping) else None
-    if isinstance(prompt, str) and prompt not in [value for _, value in texts]:
-        texts.insert(0, ("prompt", prompt))
+    for key in PRIVATE_SETTINGS if isinstance(settings, Mapping) else ():
+        value = settings.get(key)
+        if isinstance(value, str) and value not in [known for _, known in texts]:
+            texts.insert(0, (key, value))
     return [(key, value) for key, value in texts if value]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tracegen.contract.address import EXPERIMENTS, name_problem
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.setting_keys import are_tags
+from tracegen.contract.setting import TAGS
 from tracegen.contract.text import printable
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import CHROME, Bundle, own, verify_bundle
@@ -160,7 +160,7 @@ def _unpublished(folder: Path, published: Sequence[Published]) -> list[Path]:
 
 def _tags(settings: Mapping[str, object]) -> list[str] | None:
     tags = settings.get("tags")
-    return tags if are_tags(tags) else None  # type: ignore[return-value]
+    return tags if TAGS.holds(tags) else None  # type: ignore[return-value]
 
 
 def _question(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tracegen.cli.commands.build import build_site
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError
-from tracegen.contract.model import Experiment, Run
+from tracegen.contract.experiment import Experiment
+from tracegen.contract.model import Run
 from tracegen.contract.settings import read_experiment
 from tracegen.measure.capture.plan import settings_of
 from tracegen.measure.runs.measure import measure

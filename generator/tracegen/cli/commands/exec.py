@@ -80,7 +80,7 @@ def command(
     if not program:
         raise SettingsError("exec: name the program after --, as in: tracegen exec NAME -- llama-server -m FILE")
     _check_window(after, for_s, passes, limit)
-    from tracegen.contract.setting_keys import KEYS
+    from tracegen.contract.experiment import KEYS
     from tracegen.contract.settings import check_name
     from tracegen.measure.runs.observe import Observation, observe
     from tracegen.publishing import privacy
@@ -120,7 +120,7 @@ def command(
 
 
 def _check_control(control: int, cold: Sequence[Path], *, interactive: bool) -> None:
-    from tracegen.contract.setting_keys import MOST_CONTROLS
+    from tracegen.contract.setting import MOST_CONTROLS
 
     if not 0 <= control <= MOST_CONTROLS:
         raise SettingsError(f"--control: is {control}; must be a whole number from 0 to {MOST_CONTROLS}")

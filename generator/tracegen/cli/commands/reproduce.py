@@ -18,7 +18,8 @@ from tracegen.contract.text import visible
 
 if TYPE_CHECKING:
     from tracegen.comparing.reproduced import Reproduced
-    from tracegen.contract.model import Experiment, Run
+    from tracegen.contract.experiment import Experiment
+    from tracegen.contract.model import Run
 
 RUNS = 3
 FOLDER = Path(".tracegen") / "reproduced"

@@ -15,8 +15,9 @@ from tracegen.contract.text import visible
 from tracegen.reading.folders import EXPERIMENTS
 
 if TYPE_CHECKING:
+    from tracegen.contract.experiment import Experiment
     from tracegen.contract.matrix import Matrix
-    from tracegen.contract.model import Experiment, Run
+    from tracegen.contract.model import Run
 
 TOKENS, QUICK = 5, "quick"
 _WITH_A_MATRIX = "--plan, --yes, --anew, --repeat and --llama-cpp"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.limited import refuse_limit
 from tracegen.measure.capture.locked import refuse_lock
 from tracegen.measure.capture.page_cache import cached, drop, fill

@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 
-from tracegen.contract.model import Experiment
+from tracegen.contract.experiment import SETTINGS, Experiment
+
+ALWAYS = ("--fit", "off", "--log-colors", "off", "--no-escape", "--no-display-prompt")
 
 
 def command_for(experiment: Experiment, program: Path, model: Path, *, has_load_mode: bool = True) -> tuple[str, ...]:
@@ -13,31 +16,11 @@ def command_for(experiment: Experiment, program: Path, model: Path, *, has_load_
     Always without llama.cpp's own fitting of settings (which loads the model a second time), and without the prompt
     in the output. A conversation ends after one answer. Older releases have `--mmap` instead of `--load-mode`.
     """
-    mapping = ["--load-mode", "mmap" if experiment.mmap else "none"]
+    values = {**vars(experiment), "model": str(model)}
+    words = {key: setting.given(values[key]) for key, setting in SETTINGS.items() if key in values}
     if not has_load_mode:
-        mapping = ["--mmap" if experiment.mmap else "--no-mmap"]
-    command = [
-        str(program),
-        *("-m", str(model)),
-        *("-p", experiment.prompt),
-        *("-n", str(experiment.tokens)),
-        *("--seed", str(experiment.seed)),
-        *("-t", str(experiment.threads)),
-        *("-c", str(experiment.context)),
-        *("-ub", str(experiment.ubatch)),
-        *("-fa", experiment.flash_attention),
-        *mapping,
-        *("--fit", "off"),
-        *("--log-colors", "off"),
-        *(("-cnv", "-st", "--jinja") if experiment.chat else ("-no-cnv", "--ignore-eos")),
-        "--no-escape",
-        "--no-display-prompt",
-    ]
-    if not experiment.warmup:
-        command.append("--no-warmup")
-    if not experiment.repack:
-        command.append("--no-repack")
-    return (*command, *experiment.flags)
+        words["mmap"] = ("--mmap" if experiment.mmap else "--no-mmap",)
+    return (str(program), *chain.from_iterable(words.values()), *ALWAYS, *experiment.flags)
 
 
 def environment_for(experiment: Experiment, trace: Path, **more: object) -> dict[str, str]:
@@ -86,36 +69,7 @@ def timings_in(log: str) -> dict[str, float | int | None]:
 
 def settings_of(experiment: Experiment) -> Mapping[str, object]:
     """The settings as used in a run, for run.json."""
-    names = (
-        "question",
-        "model",
-        "tokens",
-        "seed",
-        "threads",
-        "context",
-        "ubatch",
-        "warmup",
-        "repack",
-        "mmap",
-        "flash_attention",
-        "page_cache",
-        "residency",
-        "private",
-        "repeat",
-        "timeout_s",
-        "max_trace_bytes",
-    )
+    used = {key: getattr(experiment, of.used or key) for key, of in SETTINGS.items() if of.recorded != "never"}
     return {
-        **{name: getattr(experiment, name) for name in names},
-        "flags": list(experiment.flags),
-        "processors": list(experiment.processors) or "as is",
-        "nice": experiment.nice or "as is",
-        "mlock_gb": "none" if experiment.mlock_gb is None else experiment.mlock_gb,
-        "memory_limit_gb": "as is" if experiment.memory_limit_gb is None else experiment.memory_limit_gb,
-        "faults": experiment.records_faults,
-        "disk": experiment.disk,
-        **({"tags": list(experiment.tags)} if experiment.tags else {}),
-        **({"chat": True} if experiment.chat else {}),
-        **({"asks": experiment.asks} if experiment.asks else {}),
-        "prefault": experiment.prefault and experiment.mmap,  # only a mapping can be prefaulted
+        key: SETTINGS[key].fact(value) for key, value in used.items() if value or SETTINGS[key].recorded == "always"
     }

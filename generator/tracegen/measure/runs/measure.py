@@ -9,7 +9,8 @@ from typing import Any
 
 from tracegen.contract import withheld
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError
-from tracegen.contract.model import NAMED_MODELS, Experiment, Repetition, Run, Slot
+from tracegen.contract.experiment import Experiment
+from tracegen.contract.model import NAMED_MODELS, Repetition, Run, Slot
 from tracegen.measure.capture.conditions import (
     before_start,
     cached_bytes,

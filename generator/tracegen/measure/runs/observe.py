@@ -13,6 +13,7 @@ import numpy as np
 
 from tracegen.contract import withheld
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError
+from tracegen.contract.experiment import SETTINGS
 from tracegen.contract.model import Run
 from tracegen.measure.capture.attach import ensure_attach, preload, refuse_hooked
 from tracegen.measure.capture.conditions import conditions_of
@@ -258,13 +259,9 @@ def _environment(observation: Observation, trace: Path, more: Mapping[str, objec
 
 def _settings(observation: Observation) -> Mapping[str, object]:
     """The settings as used in the run, for run.json."""
-    settings = {name: value for name, value in asdict(observation).items() if name not in _NO_SETTINGS}
-    return {
-        **settings,
-        "mlock_gb": "none" if observation.mlock_gb is None else observation.mlock_gb,
-        "memory_limit_gb": "as is" if observation.memory_limit_gb is None else observation.memory_limit_gb,
-        "page_cache": "cold" if observation.cold else "as is",
-    }
+    given = {name: value for name, value in asdict(observation).items() if name not in _NO_SETTINGS}
+    settings = {name: SETTINGS[name].fact(value) if name in SETTINGS else value for name, value in given.items()}
+    return {**settings, "page_cache": "cold" if observation.cold else "as is"}
 
 
 def _close_trace(child: Beside, folder: Path, interrupts: Interrupts) -> None:

@@ -1,41 +1,16 @@
 """Whether measured passes of a run could read from the disk."""
 
-from collections.abc import Mapping
-
 import pandas as pd
 
 from tracegen.analysis.speed import total
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.contract.experiment import SETTINGS
 from tracegen.report.figures.cells import Cell, Head, cells
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.figures.shared_disk import read_bytes
 from tracegen.report.words import control_sentences, sentences
-
-# Setting -> its label, its meaning when it is on, its meaning when it is off.
-MEANING: Mapping[str, tuple[str, str, str]] = {
-    "mmap": (
-        "Memory mapping",
-        "Weights lie in the mapped model file and are read when touched.",
-        "Weights were read into memory at load; no operation reads the file.",
-    ),
-    "prefault": (
-        "Prefault",
-        "llama.cpp asks for the whole file at load (MAP_POPULATE), before the first token.",
-        "Pages are read when first touched, or by read-ahead.",
-    ),
-    "repack": (
-        "Repacking",
-        "llama.cpp may copy matrices at load, into another layout; these count as “copied”.",
-        "Matrices stay as they are in the file.",
-    ),
-    "warmup": (
-        "Warm-up",
-        "A warm-up pass touched weights before the prompt.",
-        "The prompt is the first pass.",
-    ),
-}
 
 
 def _room(context: Context, memory: int | None) -> int | None:
@@ -60,12 +35,11 @@ def _pressed(context: Context) -> str:
 
 def _settings(context: Context) -> list[tuple[Cell, ...]]:
     """The rows of settings that decide whether passes can reach the disk."""
-    setting = {name: context.fact("settings", name) for name in MEANING}
     rows = []
-    for name, (label, on, off) in MEANING.items():
-        value = setting[name]
+    for name, (label, on, off) in ((key, of.reads) for key, of in SETTINGS.items() if of.reads):
+        value = context.fact("settings", name)
         meaning = (on if value else off) if isinstance(value, bool) else ""
-        if name == "prefault" and value is False and setting["mmap"] is False:
+        if name == "prefault" and value is False and context.fact("settings", "mmap") is False:
             meaning = "The file is not mapped as a whole, so there is nothing to prefault."
         if name == "mmap" and value is False and (lazy := context.fact("trace", "n_weights_mapped")):
             meaning = sentences.lazy_weights(lazy)

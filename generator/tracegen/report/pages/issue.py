@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from tracegen.analysis import weights
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.contract.experiment import SETTINGS
 from tracegen.contract.ggml_types import FILE_TYPES
 from tracegen.contract.model import Check
 from tracegen.report.findings import found
@@ -103,8 +104,7 @@ def _build(context: Collector) -> str:
 
 def _settings(context: Collector) -> str:
     """The settings that decide where weights are read from; empty when none was recorded."""
-    named = {"mmap": "mmap", "prefault": "prefault", "repack": "repack", "warmup": "warm-up"}
-    values = [(name, context.fact("settings", key)) for key, name in named.items()]
+    values = [(of.name or key, context.fact("settings", key)) for key, of in SETTINGS.items() if of.reads]
     said = [f"{name} {q.yes_no(value)}" for name, value in values if isinstance(value, bool)]
     cache = context.fact("settings", "page_cache")
     said += [f"page cache before the run: {md.prose(str(cache), 20)}"] if cache else []

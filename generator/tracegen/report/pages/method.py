@@ -43,16 +43,11 @@ OF_MEMORY = (
 
 def method(context: Collector) -> dict[str, Any]:
     """Everything the template of the page prints beside its tables."""
-    settings = {
-        k: v
-        for k, v in (context.fact("settings") or {}).items()
-        if not (context.private and k in ("prompt", "prompt_file"))
-    }
     return {
         "command": _command(context),
         "groups": [
             *_imported(context),
-            group_of("settings", "Settings", settings, SETTINGS),
+            group_of("settings", "Settings", context.fact("settings"), SETTINGS),
             *_when_asked(context, OF_SERIES),
             _contexts(context),
             _model(context),
