@@ -105,7 +105,7 @@ def test_settings_are_named_before_the_version_is_run_again(
         raise CheckError("here the runs begin")
 
     monkeypatch.chdir(Path(__file__).parents[1])
-    monkeypatch.setattr(reproduced, "KEYS", {key: of for key, of in reproduced.KEYS.items() if key != "ubatch"})
+    monkeypatch.setattr(reproduced, "SETTINGS", {k: of for k, of in reproduced.SETTINGS.items() if k != "ubatch"})
     monkeypatch.setattr(reproduce, "_runs", stopped)
     assert main(["reproduce", "sample@v3"]) == 1
     said = "sample@v3: recorded settings that this tracegen has not, and leaves out: ubatch = "

@@ -15,8 +15,8 @@ from tracegen.cli.main import DESCRIPTION, EXIT_CODES, tracegen
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.experiment import GROUPS, REQUIRED, SETTINGS
 from tracegen.contract.matrix import OWN
-from tracegen.contract.prose import sections
-from tracegen.contract.setting import Setting
+from tracegen.contract.prose import joined, sections
+from tracegen.contract.setting import Kind
 from tracegen.storing import resources
 from tracegen.storing.store import write_text
 
@@ -83,19 +83,21 @@ def _settings() -> Iterator[str]:
     for title in GROUPS:
         if title == GROUPS[-1]:
             yield from ("", "## Matrix", "", sections(INTRO)["Matrix"])
-            yield from (line for key, setting in OWN.items() for line in _setting(key, setting))
+            for key, kind in OWN.items():
+                meaning, _, example = sections(INTRO)[f"matrix.{key}"].rpartition("\n\n    ")
+                yield from _setting(key, kind, joined(meaning), example)
         yield from ("", f"## {title}")
         yield from ("", sections(INTRO)[title]) if title in sections(INTRO) else ()
         for key, setting in SETTINGS.items():
             if setting.group == title:
-                yield from _setting(key, setting, default_of(key))
+                yield from _setting(key, setting, setting.meaning, f"{key} = {setting.example}", default_of(key))
 
 
-def _setting(key: str, setting: Setting, default: str = "") -> Iterator[str]:
-    yield from ("", f"### {key}", "", setting.meaning, "", "| | |", "|---|---|", f"| type | {setting.kind} |")
-    yield f"| allowed | {setting.allowed} |"
+def _setting(key: str, of: Kind, meaning: str, example: str, default: str = "") -> Iterator[str]:
+    yield from ("", f"### {key}", "", meaning, "", "| | |", "|---|---|", f"| type | {of.kind} |")
+    yield f"| allowed | {of.allowed} |"
     yield from [f"| default | {default} |"] if default else []
-    yield f"| example | `{_cell(f'{key} = {setting.example}')}` |"
+    yield f"| example | `{_cell(example)}` |"
 
 
 def default_of(key: str) -> str:

@@ -18,7 +18,7 @@ from tracegen.comparing.comparison import Compared, Comparison
 from tracegen.comparing.conditions import differing
 from tracegen.contract import quantities as q
 from tracegen.contract.errors import SettingsError
-from tracegen.contract.experiment import KEYS, LIMITS, Experiment
+from tracegen.contract.experiment import LIMITS, SETTINGS, Experiment
 from tracegen.contract.settings import experiment_from
 from tracegen.contract.text import visible
 from tracegen.contract.withheld import WITHHELD
@@ -39,18 +39,18 @@ def experiment_of(citation: str, facts: Mapping[str, Any], model: str) -> Experi
     prompt = str(command[list(command).index("-p") + 1])
     if settings.get("private") or WITHHELD in (prompt, *map(str, settings.get("flags", ()))):
         raise SettingsError(f"{citation}: its prompt or a flag is withheld; it cannot be run again from its record")
-    kept, limits = ({k: v for k, v in settings.items() if k in of and of[k].holds(v)} for of in (KEYS, LIMITS))
+    kept = {k: v for k, v in settings.items() if k in SETTINGS and SETTINGS[k].holds(v)}
+    limits = {k: kept.pop(k) for k in LIMITS if k in kept}
     kept |= {"model": model, "prompt": prompt, "repeat": 1}
     return experiment_from(citation.replace("@", "-"), {**kept, **({"limits": limits} if limits else {})}, Path.cwd())
 
 
 def dropped_settings(facts: Mapping[str, Any]) -> list[str]:
     """The recorded settings that `experiment_of` leaves out, with their values: this tracegen has none such."""
-    every = {**KEYS, **LIMITS}
     return [
         visible(f"{key} = {json.dumps(value, ensure_ascii=False)[:_LONGEST]}")
         for key, value in (facts.get("settings") or {}).items()
-        if value not in UNSET and not (key in every and every[key].holds(value))
+        if value not in UNSET and not (key in SETTINGS and SETTINGS[key].holds(value))
     ]
 
 

@@ -70,7 +70,7 @@ class Experiment:
         '"The first book says"',
         TEXT,
         without="one of `prompt` and `prompt_file` is needed",
-        flag="-p --prompt",
+        flag="-p",
         recorded="never",
         private=True,
         as_other="another prompt",

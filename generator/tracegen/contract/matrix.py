@@ -23,7 +23,7 @@ from tracegen.contract import documents
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.experiment import KEYS, LIMITS, SETTINGS, Experiment
 from tracegen.contract.model import Slot, cell_name
-from tracegen.contract.setting import TABLES, TEXT, Kind, Setting, values, whole
+from tracegen.contract.setting import TABLES, TEXT, Kind, values, whole
 from tracegen.contract.settings import check_repeat, experiment_from, key_problems, raise_problems, read_settings, shown
 from tracegen.contract.text import visible
 
@@ -33,37 +33,11 @@ _SHORT = 40  # characters of a value in the name of a cell
 # A setting that has several values in a matrix is a factor.
 FACTORS = (*(key for key, of in SETTINGS.items() if of.factor and key not in LIMITS), "llama_cpp")
 OWN = {
-    key: Setting(**vars(kind), default=None, meaning=meaning, example=example)
-    for key, kind, meaning, example in (
-        (
-            "prompts",
-            TEXT,
-            "A JSON file of prompts by name, each a value of the factor `prompt`. A relative path counts from the "
-            "folder of the experiment.toml.",
-            '"prompts.json"',
-        ),
-        (
-            "llama_cpp",
-            values(MOST_CELLS),
-            "Folders with the programs of hooked llama.cpps, to compare builds. Relative paths count from the folder "
-            "of the experiment.toml.",
-            '["../../before/bin", "../../after/bin"]',
-        ),
-        (
-            "exclude",
-            TABLES,
-            "Combinations that are not run: all cells with these values.",
-            "[{ prefault = true, repack = true }]",
-        ),
-        (
-            "repeat",
-            whole(1, 1000),
-            "How many runs each cell has; it replaces `repeat` outside of the table. Times can be told apart with "
-            "five runs or more.",
-            "5",
-        ),
-        ("order", whole(0), "The seed with which the order of the runs is drawn.", "1"),
-    )
+    "prompts": TEXT,
+    "llama_cpp": values(MOST_CELLS),
+    "exclude": TABLES,
+    "repeat": KEYS["repeat"],
+    "order": whole(0),
 }
 MATRIX: Mapping[str, Kind] = {**OWN, **{key: values(MOST_CELLS) for key in FACTORS if key != "llama_cpp"}}
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 MOST_CONTROLS = 100
-_MAX_INT32 = (1 << 31) - 1
 _MOST_TAGS = 12
 _TAG = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,22}[a-z0-9])?")
 
@@ -62,13 +61,23 @@ class Setting(Kind):
         return self.unset if self.unset and not value else list(value) if isinstance(value, tuple) else value
 
 
-def whole(least: int, most: int = _MAX_INT32) -> Kind:
-    """A whole number."""
-    return Kind(
-        "whole number",
-        f"a whole number from {least} to {most}",
-        lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most,
+def _is_whole(value: object, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _differ(value: object, least: int, most: int, holds: Callable[[Any], bool]) -> bool:
+    """Whether this is a list of so many different values, for each of which `holds`."""
+    return (
+        isinstance(value, list)
+        and least <= len(value) <= most
+        and all(map(holds, value))
+        and len({*value}) == len(value)
     )
+
+
+def whole(least: int, most: int = (1 << 31) - 1) -> Kind:
+    """A whole number."""
+    return Kind("whole number", f"a whole number from {least} to {most}", lambda value: _is_whole(value, least, most))
 
 
 def word(*words: str) -> Kind:
@@ -81,23 +90,6 @@ def values(most: int) -> Kind:
     """Values of a factor; each is checked as one of its setting."""
     return Kind(
         "list", f"a list of 1 to {most} values", lambda value: isinstance(value, list) and 0 < len(value) <= most
-    )
-
-
-def _are_processors(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and all(isinstance(v, int) and not isinstance(v, bool) and 0 <= v < 4096 for v in value)
-        and len(set(value)) == len(value) > 0
-    )
-
-
-def _are_tags(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) <= _MOST_TAGS
-        and all(isinstance(tag, str) and bool(_TAG.fullmatch(tag)) for tag in value)
-        and len(set(value)) == len(value)
     )
 
 
@@ -123,7 +115,11 @@ GIB = Kind(  # from about a MiB to a PiB; whether the machine has so much is che
     "a number of GiB from 0.001 to 1048576",
     lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0.001 <= value <= 1 << 20,
 )
-PROCESSORS = Kind("list of whole numbers", "a list of different processor numbers", _are_processors)
+PROCESSORS = Kind(
+    "list of whole numbers",
+    "a list of different processor numbers",
+    lambda value: _differ(value, 1, 4096, lambda number: _is_whole(number, 0, 4095)),
+)
 CONTROL = Kind(
     "text, switch or whole number",
     f'"auto", true, false or a whole number from 0 to {MOST_CONTROLS}',
@@ -133,5 +129,5 @@ TAGS = Kind(
     "list of texts",
     f"a list of at most {_MOST_TAGS} different tags of 1 to 24 small letters, digits, '.' and '-', "
     "which begin and end with a letter or digit",
-    _are_tags,
+    lambda value: _differ(value, 0, _MOST_TAGS, lambda tag: isinstance(tag, str) and bool(_TAG.fullmatch(tag))),
 )

@@ -20,37 +20,14 @@ from tracegen.contract.errors import SettingsError, os_errors
 from tracegen.contract.experiment import KEYS, LIMITS, REQUIRED, SETTINGS, Experiment
 from tracegen.contract.llama_flags import name_of, refusal
 from tracegen.contract.model import NAMED_MODELS
+from tracegen.contract.prose import lists
 from tracegen.contract.setting import Kind
 from tracegen.contract.withheld import words
 
 # Flags of llama.cpp that tracegen sets itself, or that would prevent an unattended run -> why they are refused
 OWN_FLAGS: Mapping[str, str] = {
     **{flag: f"the key `{key}` sets it" for key, setting in SETTINGS.items() for flag in setting.flag.split()},
-    **dict.fromkeys(
-        ("-mu", "--model-url", "-hf", "-hfr", "--hf-repo", "-hff", "--hf-file", "-dr", "--docker-repo"),
-        "the key `model` names a file, and nothing is downloaded",
-    ),
-    **dict.fromkeys(
-        ("-p", "--prompt", "-f", "--file", "-bf", "--binary-file"), "the key `prompt` (or `prompt_file`) sets it"
-    ),
-    **dict.fromkeys(
-        (
-            "-cnv",
-            "--conversation",
-            "-no-cnv",
-            "--no-conversation",
-            "-st",
-            "--single-turn",
-            "-i",
-            "--interactive",
-            "-if",
-            "--interactive-first",
-        ),
-        "a run has no conversation: it ends after `tokens` tokens",
-    ),
-    "--ignore-eos": "tracegen sets it, so that `tokens` holds",
-    "--log-disable": "llama.cpp writes the generated text as part of its log",
-    **dict.fromkeys(("-h", "--help", "--usage", "--version"), "llama.cpp would not run the model"),
+    **{flag: why for why, flags in lists(Path(__file__).with_name("own_flags.txt")).items() for flag in flags},
 }
 
 MOST_PROMPT = 64 << 20  # bytes of a prompt_file

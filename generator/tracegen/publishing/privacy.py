@@ -299,8 +299,8 @@ def _labelled_texts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     texts = [("text", text)] if isinstance(text, str) else []
     if isinstance(text, Mapping):
         texts += [(k, v) for k, v in text.items() if isinstance(v, str) and k in TEXT_KEYS]
-    for key in PRIVATE_SETTINGS if isinstance(settings, Mapping) else ():
-        value = settings.get(key)
+    for key in PRIVATE_SETTINGS:
+        value = settings.get(key) if isinstance(settings, Mapping) else None
         if isinstance(value, str) and value not in [known for _, known in texts]:
             texts.insert(0, (key, value))
     return [(key, value) for key, value in texts if value]

@@ -1,9 +1,11 @@
 """`tracegen exec`: records any program that uses llama.cpp, and stores the run."""
 
+from __future__ import annotations
+
 import math
 import re
-from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +14,9 @@ from tracegen.cli.commands.run import print_stored
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.reading.folders import EXPERIMENTS
 from tracegen.storing.execute import ending
+
+if TYPE_CHECKING:
+    from tracegen.measure.runs.observe import Observation
 
 LEAST_TRACE = 1 << 20  # bytes, as of the setting max_trace_bytes
 QUESTION = "What does this program do to memory and disk?"
@@ -37,14 +42,14 @@ class Exec(Verb):
 
 @click.command("exec", cls=Exec)
 @click.argument("name", metavar="NAME", shell_complete=experiment_names)
-@click.option("--after", type=NUMBER, metavar="S")
+@click.option("--after", "after_s", type=NUMBER, metavar="S")
 @click.option("--for", "for_s", type=NUMBER, metavar="S")
 @click.option("--passes", metavar="N|A-B")
-@click.option("--limit", type=WHOLE, metavar="BYTES", default=8 << 30)
+@click.option("--limit", "max_trace_bytes", type=WHOLE, metavar="BYTES", default=8 << 30)
 @click.option("--mlock-gb", type=NUMBER, metavar="N")
 @click.option("--memory-limit-gb", type=NUMBER, metavar="N")
 @click.option("--cold", metavar="FILE", type=PATH, multiple=True)
-@click.option("--control", type=WHOLE, metavar="N", default=0)
+@click.option("--control", "controls", type=WHOLE, metavar="N", default=0)
 @click.option("--question", metavar="TEXT", default=QUESTION)
 @click.option("--private", is_flag=True)
 @click.option("--interactive", is_flag=True)
@@ -53,25 +58,7 @@ class Exec(Verb):
 @click.option("--disk", is_flag=True)
 @click.option("--llama-cpp", metavar="FOLDER", type=PLACE)
 @click.pass_context
-def command(
-    ctx: click.Context,
-    name: str,
-    after: float | None,
-    for_s: float | None,
-    passes: str | None,
-    limit: int,
-    mlock_gb: float | None,
-    memory_limit_gb: float | None,
-    cold: tuple[Path, ...],
-    control: int,
-    question: str,
-    private: bool,
-    interactive: bool,
-    attach: bool,
-    faults: bool,
-    disk: bool,
-    llama_cpp: str | None,
-) -> int:
+def command(ctx: click.Context, /, name: str, llama_cpp: str | None, **given: Any) -> int:
     """Run the program; print the verdict and the folder of the run.
 
     Raises EnvironmentFailure when the program failed; the run is stored nevertheless.
@@ -79,36 +66,17 @@ def command(
     program: tuple[str, ...] = ctx.meta.get(PROGRAM, ())
     if not program:
         raise SettingsError("exec: name the program after --, as in: tracegen exec NAME -- llama-server -m FILE")
-    _check_window(after, for_s, passes, limit)
-    from tracegen.contract.experiment import KEYS
     from tracegen.contract.settings import check_name
     from tracegen.measure.runs.observe import Observation, observe
     from tracegen.publishing import privacy
     from tracegen.publishing.experiments import refuse_same_name
     from tracegen.storing.progress import Progress
 
-    for option, size in (("mlock_gb", mlock_gb), ("memory_limit_gb", memory_limit_gb)):
-        if size is not None and not KEYS[option].holds(size):
-            raise SettingsError(f"--{option.replace('_', '-')}: is {size}; must be {KEYS[option].allowed}")
-    _check_control(control, cold, interactive=interactive)
-    observation = Observation(
-        check_name(name),
-        program,
-        question,
-        after,
-        for_s,
-        passes,
-        limit,
-        private or privacy.asked_for(EXPERIMENTS / name),
-        interactive,
-        attach,
-        faults,
-        disk,
-        mlock_gb,
-        memory_limit_gb,
-        cold,
-        control,
-    )
+    observation = Observation(check_name(name), program, **given)
+    _check_window(observation)
+    _check_conditions(observation)
+    if privacy.asked_for(EXPERIMENTS / name):
+        observation = replace(observation, private=True)
     refuse_same_name(EXPERIMENTS / observation.name)
     if (EXPERIMENTS / observation.name / "experiment.toml").is_file():
         print(f"{EXPERIMENTS / observation.name} has an experiment.toml; this run is stored beside the runs of it")
@@ -119,27 +87,32 @@ def command(
     return code
 
 
-def _check_control(control: int, cold: Sequence[Path], *, interactive: bool) -> None:
+def _check_conditions(observation: Observation) -> None:
+    from tracegen.contract.experiment import KEYS
     from tracegen.contract.setting import MOST_CONTROLS
 
-    if not 0 <= control <= MOST_CONTROLS:
-        raise SettingsError(f"--control: is {control}; must be a whole number from 0 to {MOST_CONTROLS}")
-    if control and interactive:
+    for key in ("mlock_gb", "memory_limit_gb"):
+        size = getattr(observation, key)
+        if size is not None and not KEYS[key].holds(size):
+            raise SettingsError(f"--{key.replace('_', '-')}: is {size}; must be {KEYS[key].allowed}")
+    if not 0 <= observation.controls <= MOST_CONTROLS:
+        raise SettingsError(f"--control: is {observation.controls}; must be a whole number from 0 to {MOST_CONTROLS}")
+    if observation.controls and observation.interactive:
         raise SettingsError("--control: runs the program again without a keyboard; leave --interactive out")
-    for file in cold:
+    for file in observation.cold:
         if not file.is_file():
             raise SettingsError(f"--cold: {file}: there is no such file")
 
 
-def _check_window(after: float | None, for_s: float | None, passes: str | None, limit: int) -> None:
-    for option, value in (("--after", after), ("--for", for_s)):
+def _check_window(observation: Observation) -> None:
+    for option, value in (("--after", observation.after_s), ("--for", observation.for_s)):
         if value is not None and not (math.isfinite(value) and 0 <= value <= 1e9):
             raise SettingsError(f"{option}: is {value}; must be seconds, 0 or more")
-    if for_s == 0:
+    if observation.for_s == 0:
         raise SettingsError("--for: is 0, so nothing would be recorded; must be more than 0 seconds")
-    if limit < LEAST_TRACE:
-        raise SettingsError(f"--limit: is {limit}; must be bytes, {LEAST_TRACE} (1 MiB) or more")
-    if passes is not None:
+    if observation.max_trace_bytes < LEAST_TRACE:
+        raise SettingsError(f"--limit: is {observation.max_trace_bytes}; must be bytes, {LEAST_TRACE} (1 MiB) or more")
+    if (passes := observation.passes) is not None:
         match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", passes)
         if match is None or int(match[2] or match[1]) < int(match[1]) or (not match[2] and int(match[1]) == 0):
             raise SettingsError(f"--passes: is {passes!r}; must be a number of passes, or FIRST-LAST")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -45,10 +45,6 @@ ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
 @click.option("-m", "--message", metavar="WHY")
 def command(
     experiment: str | None,
-    model: str | None,
-    prompt: str | None,
-    tokens: int | None,
-    name: str | None,
     llama_cpp: str | None,
     repeat: int | None,
     plan: bool,
@@ -56,6 +52,7 @@ def command(
     anew: bool,
     publish: bool,
     message: str | None,
+    **quick: Any,
 ) -> int:
     """Run the experiment; print the verdict and the folder of each run."""
     if publish and not message:
@@ -67,9 +64,10 @@ def command(
     from tracegen.contract.settings import with_repeat
     from tracegen.publishing.experiments import refuse_same_name
 
+    given = {option for option, value in quick.items() if value is not None}
     file = None if experiment is None else experiment_file(experiment)
     if file is not None and (matrix := read_matrix(file)) is not None:
-        if publish or model or prompt is not None or tokens is not None or name is not None:
+        if publish or given:
             raise SettingsError(f"{experiment}: has a matrix; only {_WITH_A_MATRIX} go with it")
         where = file.parent
         refuse_same_name(where)
@@ -83,10 +81,7 @@ def command(
         return _make(matrix, where, llama_cpp, plan=plan, yes=yes, anew=anew)
     if plan or anew:
         raise SettingsError("--plan, --anew: need an experiment with a matrix; add the table [matrix] to it")
-    if file is None:
-        chosen, folder = _from_options(model, prompt, tokens, name)
-    else:
-        chosen, folder = _from_file(file, model, prompt, tokens, name)
+    chosen, folder = _from_options(**quick) if file is None else _from_file(file, given)
     refuse_same_name(folder)
     agree(questions_of(chosen, folder), yes=yes)
     chosen = with_repeat(chosen, repeat)
@@ -214,12 +209,8 @@ def _from_options(
 
     if not model or prompt is None:
         raise SettingsError("run: name an experiment, or use --model and --prompt")
-    settings: dict[str, object] = {
-        "question": "What does this model do to memory and disk?",
-        "model": model,
-        "prompt": prompt,
-        "tokens": TOKENS if tokens is None else tokens,
-    }
+    question = "What does this model do to memory and disk?"
+    settings = {"question": question, "model": model, "prompt": prompt, "tokens": TOKENS if tokens is None else tokens}
     name = name or QUICK
     if (EXPERIMENTS / name / "experiment.toml").is_file():
         raise SettingsError(
@@ -229,15 +220,13 @@ def _from_options(
     return experiment_from(name, settings, Path.cwd()), EXPERIMENTS / name
 
 
-def _from_file(
-    file: Path, model: str | None, prompt: str | None, tokens: int | None, name: str | None
-) -> tuple[Experiment, Path]:
+def _from_file(file: Path, quick: Set[str]) -> tuple[Experiment, Path]:
     """The experiment of this file, and its folder. Raises SettingsError for options that do not go with it."""
     from tracegen.contract.settings import read_experiment
 
-    if model or prompt is not None:
+    if quick & {"model", "prompt"}:
         raise SettingsError("run: name an experiment, or use --model and --prompt, not both")
-    if tokens is not None or name is not None:
+    if quick:
         raise SettingsError("run: -n and --name need --model; the settings of an experiment are in its experiment.toml")
     return read_experiment(file), file.parent
 

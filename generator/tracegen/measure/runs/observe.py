@@ -13,7 +13,7 @@ import numpy as np
 
 from tracegen.contract import withheld
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError
-from tracegen.contract.experiment import SETTINGS
+from tracegen.contract.experiment import SETTINGS, Experiment
 from tracegen.contract.model import Run
 from tracegen.measure.capture.attach import ensure_attach, preload, refuse_hooked
 from tracegen.measure.capture.conditions import conditions_of
@@ -60,7 +60,7 @@ class Observation:
     after_s: float | None = None
     for_s: float | None = None
     passes: str | None = None
-    max_trace_bytes: int = 8 << 30
+    max_trace_bytes: int = Experiment.max_trace_bytes
     private: bool = False
     interactive: bool = False
     attach: bool = False
