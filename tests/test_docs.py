@@ -51,7 +51,10 @@ def test_an_example_is_allowed_and_a_meaning_is_a_sentence(key: str, tmp_path: P
     least: dict[str, object] = {"question": "?", "model": "demo", "tokens": 1}
     least |= {} if key == "prompt_file" else {"prompt": "p"}
     least |= {"page_cache": "cold"} if key == "memory_limit_gb" else {}
-    experiment_from("a", least | ({"limits": written} if key in LIMITS else written), tmp_path)
+    experiment = experiment_from("a", least | ({"limits": written} if key in LIMITS else written), tmp_path)
+    given = {"model": str(tmp_path / "../../models/model.gguf"), "prompt_file": None}.get(key, written[key])
+    assert getattr(experiment, key, None) == (tuple(given) if isinstance(given, list) else given)
+    assert experiment.prompt == written.get("prompt", "p")
 
 
 def test_defaults_are_those_of_an_experiment() -> None:

@@ -1,6 +1,4 @@
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,39 +15,6 @@ def written(tmp_path: Path, text: str, name: str = "my-test") -> Path:
     path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def test_everything_given_is_kept(tmp_path: Path) -> None:
-    given: dict[str, Any] = dict(
-        question="Which experts?",
-        model="../models/x.gguf",
-        prompt="The memory",
-        tokens=8,
-        seed=7,
-        threads=3,
-        context=256,
-        ubatch=64,
-        flags=["--temp", "0.5"],
-        warmup=False,
-        repack=False,
-        mmap=False,
-        prefault=False,
-        page_cache="cold",
-        processors=[1, 0],
-        nice=5,
-        mlock_gb=2,
-        memory_limit_gb=4.5,
-        flash_attention="off",
-        private=True,
-        tags=["disk", "q4.k-m", "2"],
-        repeat=5,
-    )
-    limits = dict(timeout_s=60, max_trace_bytes=2_000_000)
-    lines = [f"{key} = {json.dumps(value)}" for key, value in given.items()]
-    lines += ["[limits]", *(f"{key} = {value}" for key, value in limits.items())]
-    kept = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
-    kept["model"] = str(tmp_path / "my-test" / "../models/x.gguf")
-    assert read_experiment(written(tmp_path, "\n".join(lines))) == Experiment(name="my-test", **kept, **limits)
 
 
 def test_defaults_are_those_of_the_model(tmp_path: Path) -> None:
