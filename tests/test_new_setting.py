@@ -10,8 +10,8 @@ from types import ModuleType
 ROOT = Path(__file__).parents[1]
 BEFORE = "    flash_attention: "
 DECLARED = """
-    keep: int = llama("How many tokens of the prompt stay.", "8", whole(0), default=0, flag="--keep")
-    persona: str = llama("How it answers.", '"Be brief."', TEXT, default="", flag="-sys", private=True)
+    keep: int = llama("How many tokens of the prompt stay.", "8", s.whole(0), default=0, flag="--keep")
+    persona: str = llama("How it answers.", '"Be brief."', s.TEXT, default="", flag="-sys", private=True)
 """
 PERSONA = "Answer like a lighthouse keeper."
 

@@ -1,7 +1,4 @@
-"""`python -m tracegen.cli.docs` writes docs/commands.md and docs/settings.md from the code.
-
-With `--check` it writes nothing, and exits with 1 when one of them is out of date.
-"""
+"""`python -m tracegen.cli.docs` writes docs/commands.md and docs/settings.md from the code."""
 
 import json
 import sys

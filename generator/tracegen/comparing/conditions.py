@@ -10,29 +10,17 @@ from tracegen.publishing.side import Measured, Side
 # Group of facts -> its name, and the keys that are compared; all keys where none is listed.
 GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "settings": ("Setting", ()),
-    "model": (
-        "Model",
-        (
-            "file",
-            "sha256",
-            "architecture",
-            "name",
-            "size_bytes",
-            "n_files",
-            "n_tensors",
-            "n_layers",
-            "n_experts",
-            "n_experts_used",
-            "random_weights",
-        ),
-    ),
+    "model": ("Model", ()),
     "host": ("Machine", ("id", "cpu", "cores", "memory_bytes", "page_bytes", "kernel")),
     "llama_cpp": ("llama.cpp", ("version", "build")),
     "conditions": ("Condition", ("storage", "kernel", "mlock", "memory_limit")),
     "trace": ("Tracer", ("attached", "clock", "environment", "faults_recorded", "requests_recorded")),
     "versions": ("Version of", ()),
 }
-NOT_COMPARED = {f"settings.{key}" for key, setting in SETTINGS.items() if not setting.factor}
+NOT_COMPARED = {
+    *(f"settings.{key}" for key, setting in SETTINGS.items() if not setting.factor),
+    *("model.origin", "model.licence", "model.metadata"),
+}
 _MOST = 200  # characters of a value
 # Each run measures these itself: they are no conditions.
 _MEASURED = ("peak_bytes", "times_reached", "free_bytes", "available", "pressure", "load_average", "_before", "_after")

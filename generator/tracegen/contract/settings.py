@@ -59,7 +59,8 @@ def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> E
 
     Raises SettingsError listing every problem, one a line.
     """
-    problems = [*_name_problems(name), *key_problems(mapping, KEYS, "")]
+    problem = name_problem(name)
+    problems = [*([f"name: {problem}"] if problem else []), *key_problems(mapping, KEYS, "")]
     limits: Any = mapping.get("limits", {})
     if isinstance(limits, dict):
         problems += key_problems(limits, LIMITS, "limits.")
@@ -95,15 +96,9 @@ def check_repeat(repeat: int) -> None:
 
 def check_name(name: str) -> str:
     """Return `name` unchanged. Raises SettingsError when an experiment cannot have this name."""
-    problems = _name_problems(name)
-    if problems:
-        raise SettingsError(problems[0])
+    if problem := name_problem(name):
+        raise SettingsError(f"name: {problem}")
     return name
-
-
-def _name_problems(name: str) -> list[str]:
-    problem = name_problem(name)
-    return [f"name: {problem}"] if problem else []
 
 
 def key_problems(mapping: Mapping[str, object], keys: Mapping[str, Kind], prefix: str) -> list[str]:

@@ -23,22 +23,7 @@ from tracegen.storing.execute import output_of
 from tracegen.storing.resources import package_version
 
 DESCRIBED = ("architecture", "name", "n_layers", "n_experts", "n_experts_used", "random_weights", "metadata")
-MODEL_FACTS = (
-    "file",
-    "sha256",
-    "architecture",
-    "name",
-    "size_bytes",
-    "n_files",
-    "n_tensors",
-    "n_layers",
-    "n_experts",
-    "n_experts_used",
-    "random_weights",
-    "origin",
-    "licence",
-    "metadata",
-)
+MODEL_FACTS = ("file", "sha256", "size_bytes", "n_files", "n_tensors", "origin", "licence", *DESCRIBED)
 
 
 @dataclass(frozen=True)
