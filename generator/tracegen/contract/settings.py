@@ -9,7 +9,6 @@ timeout_s = 600
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -78,14 +77,6 @@ def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> E
     }
     values.pop("prompt_file", None)
     return Experiment(name=name, **values, **limits)
-
-
-def with_repeat(experiment: Experiment, repeat: int | None) -> Experiment:
-    """The experiment with `repeat` runs instead of its own setting, unless None. Raises SettingsError."""
-    if repeat is None:
-        return experiment
-    check_repeat(repeat)
-    return replace(experiment, repeat=repeat)
 
 
 def check_repeat(repeat: int) -> None:

@@ -165,9 +165,7 @@ def public_summary(run: Run) -> list[str]:
         ("settings", "question", "question"),
         ("model", "name", "model"),
         ("host", "cpu", "host CPU"),
-        ("host", "cpu_model", "host CPU"),
         ("host", "kernel", "kernel"),
-        ("host", "os", "system"),
     ):
         value = facts.get(group, {}).get(key) if isinstance(facts.get(group), Mapping) else None
         if value:

@@ -88,13 +88,12 @@ def command(ctx: click.Context, /, name: str, llama_cpp: str | None, **given: An
 
 
 def _check_conditions(observation: Observation) -> None:
-    from tracegen.contract.experiment import KEYS
-    from tracegen.contract.setting import MOST_CONTROLS
+    from tracegen.contract.setting import GIB, MOST_CONTROLS
 
     for key in ("mlock_gb", "memory_limit_gb"):
         size = getattr(observation, key)
-        if size is not None and not KEYS[key].holds(size):
-            raise SettingsError(f"--{key.replace('_', '-')}: is {size}; must be {KEYS[key].allowed}")
+        if size is not None and not GIB.holds(size):
+            raise SettingsError(f"--{key.replace('_', '-')}: is {size}; must be {GIB.allowed}")
     if not 0 <= observation.controls <= MOST_CONTROLS:
         raise SettingsError(f"--control: is {observation.controls}; must be a whole number from 0 to {MOST_CONTROLS}")
     if observation.controls and observation.interactive:

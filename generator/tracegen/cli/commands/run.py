@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +60,8 @@ def command(
         raise SettingsError("--publish: state why with -m")
     if message and not publish:
         raise SettingsError("-m: states why a run is published; add --publish")
-    from tracegen.contract.matrix import read_matrix
-    from tracegen.contract.matrix import with_repeat as with_more_runs
-    from tracegen.contract.settings import with_repeat
+    from tracegen.contract.matrix import read_matrix, with_repeat
+    from tracegen.contract.settings import check_repeat
     from tracegen.publishing.experiments import refuse_same_name
 
     given = {option for option, value in quick.items() if value is not None}
@@ -71,7 +71,7 @@ def command(
             raise SettingsError(f"{experiment}: has a matrix; only {_WITH_A_MATRIX} go with it")
         where = file.parent
         refuse_same_name(where)
-        matrix = with_more_runs(matrix, repeat)
+        matrix = with_repeat(matrix, repeat)
         if not plan:
             asked = [line for cell in matrix.cells for line in questions_of(cell.experiment, where)]
             programs = [cell.program for cell in matrix.cells if cell.program is not None]
@@ -84,7 +84,9 @@ def command(
     chosen, folder = _from_options(**quick) if file is None else _from_file(file, given)
     refuse_same_name(folder)
     agree(questions_of(chosen, folder), yes=yes)
-    chosen = with_repeat(chosen, repeat)
+    if repeat is not None:
+        check_repeat(repeat)
+        chosen = replace(chosen, repeat=repeat)
     if publish and chosen.repeat > 1:
         raise SettingsError(
             f"--publish: publishes a single run, but this command makes {chosen.repeat}; publish one of them "
