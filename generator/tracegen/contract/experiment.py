@@ -134,7 +134,7 @@ class Experiment:
             "llama.cpp asks for the whole file at load (MAP_POPULATE), before the first token.",
             "Pages are read when first touched, or by read-ahead.",
         ),
-        changes=("disk_read_bytes_load", "read while loading"),
+        changes="disk_read_bytes_load",
     )
     repack: bool = llama(
         "Whether llama.cpp may copy weights into another layout, which its kernels read faster. The copies lie in "
@@ -147,7 +147,7 @@ class Experiment:
             "llama.cpp may copy matrices at load, into another layout; these count as “copied”.",
             "Matrices stay as they are in the file.",
         ),
-        changes=("copied_bytes_per_token", "copied"),
+        changes="copied_bytes_per_token",
     )
     warmup: bool = llama(
         "Whether llama.cpp computes a warm-up pass before the prompt.",
@@ -180,7 +180,7 @@ class Experiment:
         '"cold"',
         s.word("as is", "cold", "warm"),
         default="as is",
-        changes=("disk_read_bytes", "read after loading"),
+        changes="disk_read_bytes",
     )
     residency: bool = under(
         "Whether to record, after each load and each pass, which pages of the model are in memory. This takes time, "
@@ -222,7 +222,7 @@ class Experiment:
         s.GIB,
         default=None,
         unset="none",
-        changes=("disk_read_bytes", "read after loading"),
+        changes="disk_read_bytes",
     )
     memory_limit_gb: float | None = under(
         "The most memory that the run may use, in GiB. The kernel enforces the limit (a cgroup). For a mapped model "
@@ -231,7 +231,7 @@ class Experiment:
         s.GIB,
         default=None,
         unset="as is",
-        changes=("disk_read_bytes", "read after loading"),
+        changes="disk_read_bytes",
     )
     control: Literal["auto"] | bool | int = under(
         "How often the same program also runs untraced under the same conditions: what the run is compared with, so "

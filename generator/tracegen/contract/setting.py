@@ -29,7 +29,7 @@ class Setting(Kind):
     a run, `unset` what stands there if it is not set, `used` the property of an experiment that has the value which the
     run used. `private`: its texts are left out of private versions. `reads`: of a switch that decides whether passes
     read the file: its label, and what on and off mean. `name`: in lists on pages, if that is not its key. `changes`:
-    the measure that it is there to change, and what became of its bytes. `as_other`: how a comparison names it without
+    the key of the measure that it is there to change. `as_other`: how a comparison names it without
     its values.
     """
 
@@ -47,7 +47,7 @@ class Setting(Kind):
     private: bool = False
     reads: tuple[str, str, str] | None = None
     name: str = ""
-    changes: tuple[str, str] = ("", "")
+    changes: str = ""
     as_other: str = ""
 
     def given(self, value: object) -> tuple[str, ...]:
