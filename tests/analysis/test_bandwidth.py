@@ -13,9 +13,9 @@ from tests.builders import scaled_case
 from tracegen.analysis import accesses, bandwidth, operations, timing
 from tracegen.contract.model import Run
 from tracegen.measure.capture import locked, memory_rate
-from tracegen.report.figures.bandwidth import BANDWIDTH
+from tracegen.report.figures.amount import in_words
+from tracegen.report.figures.bandwidth import BANDWIDTH, WITHHELD, longest
 from tracegen.report.figures.context import Context
-from tracegen.report.words import bandwidth_sentences as say
 
 
 def an_op(op: str, node: int, n_bytes: int | None, work: int, wait: int, **more: Any) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def test_the_array_is_larger_than_the_caches(tmp_path: Path, monkeypatch: pytest
         {"threads": [1], "bytes_per_second": ["x"]},
     ],
 )
-def test_a_damaged_rate_is_measured_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rate: object) -> None:
+def test_a_damaged_rate_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rate: object) -> None:
     path, new = tmp_path / "rate.json", {"threads": [1], "bytes_per_second": [7]}
     monkeypatch.setattr(memory_rate, "measure", lambda _: new)
     memory_rate.memory_rate(path)
@@ -203,36 +203,37 @@ def test_without_room_nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_p
 @pytest.mark.parametrize(
     ("rate", "bound", "memory", "withheld", "said"),
     [
-        (9e9, "memory", 1e10, False, "9.0 GB/s, 90.0 % of what memory gives: bound by memory"),
-        (11e9, "caches", 1e10, False, "110.0 % of what memory gives: served by the processor’s caches"),
-        (
-            4e9,
-            None,
-            1e10,
-            False,
-            "40.0 % of what memory gives; what bounds it is not determined",
-        ),
-        (4e9, None, None, False, "/s; what bounds it is not determined"),
-        (
-            9e9,
-            "memory",
-            1e10,
-            True,
-            "90.0 % of what memory gives; what bounds it is withheld",
-        ),
-        (9e9, "waiting", 1e10, False, "takes most time, and is bound by waiting"),
-        (None, None, 1e10, False, "; what bounds it is not known"),
+        (9e9, "memory", 1e10, False, "8.38 GiB/s touched, 90.0 % of memory bandwidth: bound by memory"),
+        (11e9, "caches", 1e10, False, "110.0 % of memory bandwidth: served by caches"),
+        (4e9, None, 1e10, False, "40.0 % of memory bandwidth: what bounds it is undetermined"),
+        (4e9, None, None, False, "/s touched: what bounds it is undetermined"),
+        (9e9, "memory", 1e10, True, "90.0 % of memory bandwidth: what bounds it is withheld"),
+        (None, None, 1e10, False, "is MUL_MAT with Q8_0 weights: what bounds it is undetermined"),
     ],
 )
-def test_the_title_says_no_more_than_is_shown(
+def test_the_answer_says_no_more_than_is_shown(
     rate: float | None, bound: str | None, memory: float | None, withheld: bool, said: str
 ) -> None:
     row = {"op": "MUL_MAT", "dtype": "Q8_0", "bytes_per_second": pd.NA if rate is None else rate, "bound": bound}
-    title = say.title(row | {"working_ns": 3.0, "waiting_ns": 1.0}, memory, withheld=withheld)
-    assert title.endswith(said.removeprefix("9.0 GB/s, ")) and "computing" not in title
-    if bound is None and rate is not None and not withheld:
-        often = say.title(row | {"working_ns": 1.0, "waiting_ns": 3.0}, memory)
-        assert often.endswith("takes most time, and waits for 75.0 % of it, in part maybe for a processor")
+    row |= {"duration_ns": 6.0, "working_ns": 3.0, "waiting_ns": 1.0}
+    text = in_words(longest(row, 8.0, memory, "generate", withheld=withheld))
+    assert text.startswith("75.0 % of operation time in generate passes is MUL_MAT with Q8_0 weights")
+    assert text.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        ("waiting", "is waiting: bound by waiting"),
+        (None, "is waiting, in part maybe for a processor: what bounds it is undetermined"),
+    ],
+)
+def test_the_answer_of_operations_that_mostly_wait_is_how_much(bound: str | None, said: str) -> None:
+    row = {"op": "ADD", "dtype": None, "bytes_per_second": 4e9, "bound": bound}
+    row |= {"duration_ns": 6.0, "working_ns": 1.0, "waiting_ns": 3.0}
+    _, waited = longest(row, 8.0, 1e10, "generate", withheld=False)
+    assert waited.said == f"75.0 % of its thread time {said}"
+    assert "withheld" in in_words(longest(row, 8.0, 1e10, "generate", withheld=True))
 
 
 @pytest.mark.parametrize(("delayed", "shown"), [(0, True), (7, True), (None, False)])
@@ -244,7 +245,7 @@ def test_without_a_record_of_delays_it_is_withheld_what_bounds(delayed: int | No
     tables = tables | {"passes": passes}
     rows = BANDWIDTH.content(Context(Run("sample", 1, "", (), {"host": host}), tables))
     bound = {str(row[9].text) for row in rows.rows}
-    assert (say.WITHHELD in bound) is not shown and ("caches" in bound) is shown
+    assert (WITHHELD in bound) is not shown and ("caches" in bound) is shown
     assert ("withheld" in rows.caption) is not shown and "1.00 TiB" in rows.caption
     assert ("a thread waited 18 ns for a processor" in rows.caption) is bool(delayed), rows.caption
     unknown = BANDWIDTH.content(Context(Run("sample", 1, "", (), {}), tables))

@@ -25,7 +25,7 @@ def state_at(moment: int, spans: Rows, faults: Rows, *, placed: bool) -> str | N
         if 0 <= since - span["work_ns"] < span["barrier_ns"]:
             return "waiting inside"
         if 0 <= since - span["work_ns"] - span["barrier_ns"] < span["wait_ns"]:
-            return "waiting after"
+            return "barrier wait"
     return None
 
 

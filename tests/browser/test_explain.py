@@ -87,7 +87,7 @@ def test_guide_and_figures_have_the_colours_of_the_scheme(tab: Any, moe_report: 
     )
     after = theme.INK["after"]
     waiting = {"waiting for the disk": theme.INK["ink"], "waiting inside": theme.INK["inside"]}
-    waiting |= {"waiting after": after, "between operations": theme.INK["outside"]}
+    waiting |= {"barrier wait": after, "between operations": theme.INK["outside"]}
     named = {**theme.GROUPS, **waiting}
     assert found == [[name, rgb(colours[side])] for name, colours in named.items()]
     assert ramp == [rgb(colour) for colour in (theme.SEQUENTIAL_LIGHT, theme.SEQUENTIAL_DARK)[side - 1]]

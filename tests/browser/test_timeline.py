@@ -89,7 +89,7 @@ def test_the_address_chooses_a_span_and_tells_what_the_table_holds(page: Any, ro
     one, found = span(LAST, 15), fields(page)
     assert (found["result"], found["operation"]) == (one["about"]["name"], one["about"]["op"])
     assert (found["node"], found["layer"], found["component"]) == ("15", "0", one["about"]["component"])
-    for name, key in (("begin", "begin"), ("work", "work"), ("waiting inside", "barrier"), ("waiting after", "wait")):
+    for name, key in (("begin", "begin"), ("work", "work"), ("waiting inside", "barrier"), ("barrier wait", "wait")):
         assert ns(found[name]) == pytest.approx(one[key], rel=0.005), name
     assert page.locator("[data-tg=choose]").input_value() == str(LAST)
     link = page.locator("[data-tg=about] a").get_attribute("href")
@@ -160,7 +160,7 @@ COLOUR_AT = """([time, left, right]) => {
 def test_the_kind_of_operation_can_colour_the_work(page: Any, root: Path) -> None:
     opened(page, root)
     first = legend(page)
-    assert first[0] == "embedding" and first[-2:] == ["waiting inside", "waiting after"]
+    assert first[0] == "embedding" and first[-2:] == ["waiting inside", "barrier wait"]
     page.select_option("[data-tg=colours]", "op")
     page.wait_for_function("document.querySelector('[data-tg=legend]').textContent.includes('MUL_MAT')")
     kinds = legend(page)[:-2]
@@ -270,7 +270,7 @@ def counted(pass_id: int, begin: float, end: float) -> dict[str, float]:
         for kind, length in (
             (group, row["work_ns"]),
             ("waiting inside", row["barrier_ns"]),
-            ("waiting after", row["wait_ns"]),
+            ("barrier wait", row["wait_ns"]),
         ):
             total[kind] = total.get(kind, 0) + max(0, min(at + length, end) - max(at, begin))
             at += length
@@ -322,6 +322,6 @@ def test_the_strip_says_what_a_pass_did(page: Any, root: Path) -> None:
     passes, spans = CASE["passes"].set_index("pass_id"), CASE["spans"]
     mine = spans[spans["pass_id"] == LAST]
     time = (passes.loc[LAST, "end_ns"] - passes.loc[LAST, "begin_ns"]) * mine["thread"].nunique()
-    said = re.search(r"waiting after (\d+)\u202f%", page.locator("[data-tg=pass]").inner_text())
+    said = re.search(r"barrier wait (\d+)\u202f%", page.locator("[data-tg=pass]").inner_text())
     share = 100 * mine["wait_ns"].sum() / time
     assert (int(said[1]) if said else 0) == pytest.approx(share, abs=1.01 if said else 5)

@@ -16,6 +16,7 @@ from tests.golden.hard_case import hard_case
 from tracegen.charts.pointing import targets
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Run, Version
+from tracegen.report.figures.amount import in_words
 from tracegen.report.figures.figure import Figure, Table
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.page import Report
@@ -117,7 +118,11 @@ def said_of(part: Figure | Table, tables: Mapping[str, pd.DataFrame], run: Run) 
     with empty_figures():
         view = collector.figure(part) if isinstance(part, Figure) else collector.table(part)
     cells = [cell.text for row in view.rows for cell in row] if isinstance(view, TableView) else []
-    return " ".join([view.title, view.reason, *cells, view.caption]).replace("\u202f", " ").replace("\u2009", " ")
+    return (
+        " ".join([view.title, in_words(view.answer), view.reason, *cells, view.caption])
+        .replace("\u202f", " ")
+        .replace("\u2009", " ")
+    )
 
 
 def words(html: str) -> str:

@@ -107,7 +107,7 @@ def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
     def said(**conditions: object) -> str:
         return said_of(DISK, CASES["dense"], a_run(host=host, conditions=conditions))
 
-    assert "10.0 % of RAM" in said() and "It is smaller: it may stay in memory." in said()
+    assert "10.0 % of RAM" in said() and "It may stay in memory." in said()
     locked = said(mlock=dict(locked_bytes=9 * size + size // 2))  # of allocated buffers nobody knows how much is used
     assert "of what is left" in locked and "were locked meanwhile" in locked and "not all of it can" in locked
     limited = said(memory_limit=dict(limit_bytes=size // 2))
@@ -158,7 +158,7 @@ def test_weights_that_are_read_lazily_are_not_said_to_be_read_at_load() -> None:
         facts = {**run.facts, "settings": {**run.facts["settings"], "mmap": False}, "trace": {"n_weights_mapped": n}}
         said[n] = said_of(DISK, CASES["dense"], replace(run, facts=facts))
     assert "no operation reads the file" in said[0] and "lazily" not in said[0]
-    assert "except 1 tensor that llama.cpp reads lazily: operations read it" in said[1]
+    assert "except 1 tensor that llama.cpp reads lazily, from the mapped file" in said[1]
     assert "no operation reads the file" not in said[1]
 
 

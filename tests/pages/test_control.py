@@ -112,12 +112,12 @@ def limited(**conditions: object) -> str:
 def test_a_limited_run_says_what_it_held_and_how_often_it_was_at_its_limit() -> None:
     text = limited()
     assert "Resident memory of the program 107 MiB 27.0 MiB of its own" in text
-    assert "Memory limit 110 MiB Most that was held: 110 MiB. It was reached 379 784 times." in text
+    assert "Memory limit 110 MiB Peak: 110 MiB. Limit reached: 379 784 times." in text
     assert "Memory without the limit, untraced 125 MiB 15.0 MiB more than under the limit" in text
     assert "File against memory" not in text
     assert "leave" not in text and "may stay in memory" not in text
 
 
 def test_a_limit_that_was_never_reached_and_one_that_nobody_counts() -> None:
-    assert "It was never reached." in limited(times_reached=0) and "may stay in memory" in limited(times_reached=0)
-    assert "The kernel does not count how often it was reached." in limited(times_reached=None)
+    assert "Limit reached: never." in limited(times_reached=0) and "may stay in memory" in limited(times_reached=0)
+    assert "Limit reached: not recorded." in limited(times_reached=None)

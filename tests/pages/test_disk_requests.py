@@ -9,8 +9,10 @@ from tests.builders import a_moe_run, a_run, scaled_case, with_requests
 from tests.pages.rendered import CASES, Tags, everything, rendered, said_of
 from tests.pages.test_untrusted import HOSTILE
 from tracegen.analysis import requests
+from tracegen.contract import quantities as q
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Check, Run
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk_reads import DISK_READ_SIZES, DISK_REQUESTS, DISK_SIZES
 
 CASE = with_requests(scaled_case(6, 2, moe=True, copied=False))
@@ -42,7 +44,7 @@ def of_generate() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     )
 
 
-def test_the_title_says_what_became_of_what_was_read() -> None:
+def test_the_answer_says_what_became_of_what_was_read() -> None:
     _, use = of_generate()
     read, now, never, again = (
         sum(row[name] for row in use) for name in ("page_bytes_read", "now_bytes", "never_bytes", "again_bytes")
@@ -50,8 +52,8 @@ def test_the_title_says_what_became_of_what_was_read() -> None:
     assert 0 < now < read and 0 < again < read
     shown = said_of(DISK_REQUESTS, CASE, a_recorded_run())
     assert (
-        f"Of what generate passes read, {100 * now / read:.1f} % was used in the same pass, "
-        f"{100 * never / read:.1f} % never; {100 * again / read:.1f} % was read again"
+        f"{100 * now / read:.1f} % of the bytes read by generate passes were used in the same pass, "
+        f"{100 * never / read:.1f} % never used, {100 * again / read:.1f} % read again"
     ) in shown
 
 
@@ -70,8 +72,9 @@ def test_the_rate_stands_beside_the_fastest_measurement(measurements: list[dict[
     shown = said_of(DISK_SIZES, CASE, a_recorded_run(device=device))
     passes, _ = of_generate()
     rate = sum(row["read_bytes"] for row in passes) * 1e9 / sum(row["busy_ns"] for row in passes)
-    said = f"{rate / 2**20:,.0f} MiB/s: {100 * rate / (512 << 20):.1f} % of the fastest measurement".replace(",", " ")
-    assert f"While generate passes kept it busy, the device read {said}" in shown
+    beside = f"{100 * rate / (512 << 20):.1f} % of the fastest measurement"
+    size = q.size(rate).replace(q.THIN, " ")
+    assert f"{size}/s while generate passes kept the device busy, {beside}" in shown
     assert "device: random 777 16 4.0 512 81" in shown
     assert "device: sequential" in shown
     assert "measured just before the run" in shown and "not measured" not in shown
@@ -120,7 +123,7 @@ def test_the_sizes_of_reads_are_those_of_single_requests() -> None:
         for i, size in enumerate((4096, 4096, 4096, 1 << 20))
     ]
     shown = said_of(DISK_READ_SIZES, {**CASE, "requests": contract.frame("requests", rows)}, a_recorded_run())
-    assert "25.0 % of the requests, those over 4 KiB, bring 98.8 % of what was read" in shown
+    assert "25.0 % of the requests exceed 4 KiB, 98.8 % of the bytes come with these" in shown
     assert "up to 4 KiB" in shown and "up to 1 MiB" in shown and "up to 16 KiB" not in shown
 
 
@@ -128,8 +131,9 @@ def test_the_sizes_of_reads_are_those_of_single_requests() -> None:
 def test_a_run_without_a_request_in_its_passes_says_nothing_of_rates(between: bool) -> None:
     rows = CASE["requests"]
     rows = rows[rows["pass_id"].isna().to_numpy(bool)] if between else rows.iloc[:0]
-    for part in (DISK_REQUESTS, DISK_SIZES):
-        assert part.title in said_of(part, {**CASE, "requests": rows.reset_index(drop=True)}, a_recorded_run())
+    for part in (DISK_REQUESTS, DISK_SIZES, DISK_READ_SIZES):
+        content = part.content(Context(a_recorded_run(), {**CASE, "requests": rows.reset_index(drop=True)}))
+        assert content.answer == ()
 
 
 def test_the_table_has_no_more_rows_than_the_page_shows() -> None:

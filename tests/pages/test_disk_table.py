@@ -8,7 +8,7 @@ from tracegen.report.figures.disk import disk_panel
 from tracegen.report.figures.disk_reads import DISK_DEVICE
 from tracegen.report.figures.figure import Rows
 
-FAULTS = "Page faults that waited for a read, "
+FAULTS = "Major page faults "
 
 
 def _found(major: list[int]) -> dict[str, str]:

@@ -7,12 +7,7 @@ import pytest
 
 from tracegen.contract.model import Check
 from tracegen.report.figures import caches, what_if
-from tracegen.report.words import disk_sentences
 from tracegen.report.words import sentences as s
-
-GIB, MIB, MS = 2**30, 2**20, 1e6
-SUMS = {"duration_ns": 10e6, "disk_ns": 2e6, "behind_ns": 1e6}
-NO_READS = dict.fromkeys(("page_bytes_read", "now_bytes", "never_bytes", "again_bytes"), 0.0)
 
 
 def plain(text: str) -> str:
@@ -21,10 +16,6 @@ def plain(text: str) -> str:
 
 # A sentence, what it is given, and what it says: nothing (empty), a question where nothing was found ("?"), or this.
 SAID: list[tuple[Callable[..., str], tuple[Any, ...], str]] = [
-    (s.waiting_title, (None, "", 0, 2), "?"),
-    (s.waiting_title, (0.0, "ADD", 0, 2), "No thread waits"),
-    (s.waiting_title, (0.002, "SET_ROWS", 0.5, 1), "One thread computes"),
-    (s.waiting_title, (0.25, "MUL_MAT of ffn_up", 0.1, 2), "wait 25.0 % of their time at barriers; 10.0 % of it is at"),
     (s.outside_statistics, ({"load": 0, "warmup": 0},), ""),
     (s.outside_statistics, ({"load": 1, "warmup": 0},), "leave out 1 load."),  # no warm-up is spoken of
     (s.outside_statistics, ({"load": 1, "warmup": 1},), "leave out 1 load and 1 warm-up pass."),
@@ -38,51 +29,14 @@ SAID: list[tuple[Callable[..., str], tuple[Any, ...], str]] = [
     (s.read_and_wrote, (None, 0, None, 0, 1), "1 pass, not of prompt or generate."),
     (s.read_and_wrote, (None, 0, None, 0, 4), "4 passes, none of them prompt or generate."),
     (s.read_and_wrote, (None, 0, 0, 0, 0), "No pass was measured."),
-    (s.fits_into_memory, (None, GIB), ""),
-    (s.fits_into_memory, (GIB, None), ""),
-    (s.fits_into_memory, (2 * GIB, GIB), "It is larger"),
-    (s.fits_into_memory, (GIB, 2 * GIB), "It is smaller"),
-    (s.reached, (None,), "The kernel does not count how often it was reached."),
-    (s.reached, (0,), "It was never reached."),
-    (s.reached, (1,), "It was reached 1 time."),
-    (s.reached, (1234,), "It was reached 1 234 times."),
     (s.even_rate, (None, 1.0), ""),
     (s.even_rate, (2.0, None), ""),
     (s.even_rate, (10.0, 1e8), ""),
     (s.even_rate, (0.961, 0.28e9), "the median pass alone would give 3.57 tokens/s"),
-    (s.threads_during, ("token 3", 0.847, 2), "During token 3, threads work in operations for 84.7 % of the pass"),
-    (s.threads_during, ("token 3", 0.847, 1), "During token 3, the one thread is in operations for 84.7 %"),
     (s.origin, ("A lab", "MIT"), " Origin: A lab; licence: MIT."),
     (s.origin, ("A lab", None), " Origin: A lab."),
     (s.origin, (None, "MIT"), " Licence: MIT."),
     (s.origin, (None, None), ""),
-    (
-        disk_sentences.experts_title,
-        (0.02, 1, 1),
-        "2.0 % of the waiting of measured passes is for experts, all of that for one",
-    ),
-    (disk_sentences.experts_title, (0.02, 1, 3), "; 1 of 3 experts is half of that"),
-    (
-        disk_sentences.split_title,
-        (SUMS, "generate", None),
-        "20.0 % of the time of generate passes is waiting for the disk, and 10.0 % waiting for a thread that does",
-    ),
-    (disk_sentences.split_title, (SUMS, "generate", 4096), "is waiting for the disk"),
-    (
-        disk_sentences.split_title,
-        (SUMS, "prompt", 0),
-        "20.0 % of the time of the prompt is page faults that read nothing",
-    ),
-    (disk_sentences.split_title, ({**SUMS, "disk_ns": 0.0}, "generate", 0), "No operation of generate passes has"),
-    (disk_sentences.read_sizes_title, ("1 MiB", 0.83, 0.082), "8.2 % of the requests, those over 1 MiB, bring 83.0 %"),
-    (disk_sentences.sizes_title, (0.0, "generate", 5.0), "?"),
-    (disk_sentences.sizes_title, (3.0 * MIB, "prompt", 0.0), "the prompt kept it busy, the device read 3 MiB/s"),
-    (disk_sentences.requests_title, (NO_READS, "prompt"), "?"),
-    (
-        disk_sentences.requests_title,
-        (NO_READS | {"page_bytes_read": 8.0, "now_bytes": 8.0}, "generate"),
-        "Of what generate passes read, 100 % was used in the same pass, 0 % never",
-    ),
     (caches.grouped, (1,), ""),
     (caches.grouped, (8,), "after every 8 uses only: no cache serves more than this line says"),
 ]
@@ -113,14 +67,3 @@ def test_times_with_care() -> None:
 @pytest.mark.parametrize(("n", "last"), [(1, "the last one;"), (2, "the last ones;")])
 def test_one_is_no_plural(n: int, last: str) -> None:
     assert last in what_if.population(n, 5, apart=True, phase="generate")
-
-
-@pytest.mark.parametrize(
-    ("title", "whose"),
-    [
-        (disk_sentences.map_title(3, 10), ("measured pass",)),
-        (disk_sentences.tensors_title("embd", 0.4, "embedding", 0.466, "MUL_MAT", 0.997), ("measured pass", "99.7")),
-    ],
-)
-def test_titles_say_of_which_passes_and_which_memory_they_are(title: str, whose: tuple[str, ...]) -> None:
-    assert all(words in title for words in whose)

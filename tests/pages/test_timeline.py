@@ -15,6 +15,10 @@ from tests.pages.rendered import CASES, body, rendered, words
 from tests.recompute.published import handed_over
 from tests.unpacking import unpacked
 from tracegen.publishing import privacy
+from tracegen.report.figures.amount import Amount
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.timeline import TIMELINE
+from tracegen.report.figures.waiting import WAITING_KINDS
 from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers import span_chunks
 from tracegen.report.pages.explorers.span_chunks import chosen
@@ -153,6 +157,39 @@ def test_millions_of_spans_are_cut_to_the_limit() -> None:
     carried = span_chunks.write_spans(context, [0])
     assert (carried.n_with_spans, carried.n_spans) == (n, len(carried.chunk) * width)
     assert 390_000 < carried.n_spans <= span_chunks.MOST_SPANS
+
+
+def test_the_answer_of_waiting_is_a_share_of_thread_time_and_the_kind_with_most_of_it() -> None:
+    passes = CASE["passes"][CASE["passes"]["kind"].isin(["prompt", "generate"])].set_index("pass_id")
+    spans = CASE["spans"][CASE["spans"]["pass_id"].isin(passes.index)]
+    spans = spans.merge(CASE["graph_nodes"][["node", "op", "component"]].drop_duplicates(), on="node")
+    waited = spans.assign(ns=spans["barrier_ns"] + spans["wait_ns"]).groupby(["op", "component"], observed=True)["ns"]
+    share, most = waiting_answer(CASE)
+    assert share.value == pytest.approx(waited.sum().sum() / (passes["end_ns"] - passes["begin_ns"]).sum() / 3)
+    assert most.value == waited.sum().max() / waited.sum().sum()
+    assert most.words == "of that at {} ({})".format(*waited.sum().idxmax())
+
+
+def test_threads_that_never_wait_and_a_thread_alone() -> None:
+    still = CASE["spans"].assign(barrier_ns=0, wait_ns=0)
+    assert [amount.number for amount in waiting_answer(CASE | {"spans": still})] == ["0 %"]
+    assert waiting_answer(scaled_case(2, 1, threads=1)) == ()
+
+
+def waiting_answer(tables: dict[str, pd.DataFrame]) -> tuple[Amount, ...]:
+    return WAITING_KINDS.content(Context(a_moe_run(), tables)).answer
+
+
+@pytest.mark.parametrize(("threads", "after"), [(3, "barrier wait"), (1, "between operations")])
+def test_the_answer_of_the_timeline_is_what_its_threads_did(threads: int, after: str) -> None:
+    tables = scaled_case(4, 2, threads=threads)
+    content = TIMELINE.content(Context(a_run(), tables))
+    number = content.numbers["pass_id"]
+    spans, one = tables["spans"].query(f"pass_id == {number}"), tables["passes"].set_index("pass_id").loc[number]
+    times = [spans[name].sum() for name in ("work_ns", "barrier_ns", "wait_ns")]
+    whole = float(one["end_ns"] - one["begin_ns"]) * threads
+    assert [amount.value for amount in content.answer] == [ns / whole for ns in times]
+    assert content.answer[2].words == after and content.title == "What do the threads do during token 4?"
 
 
 def test_the_tables_of_waiting_hold_what_their_csv_holds(report: Report) -> None:

@@ -2,7 +2,7 @@
 
 An operation's rate is the bytes that it touched (weights in the file or in copies, and buffers; read or written), over
 the time in which its threads worked: in the mean over threads, without page faults of model files, without waiting for
-each other. Bytes that are still in the caches of processors come faster than memory can give them.
+each other. Bytes that are still in the caches of processors come faster than memory bandwidth allows.
 
     rate = Σ bytes / Σ (Σ over threads of (work − page faults) / number of threads)
 
@@ -138,7 +138,7 @@ def delayed_ns(passes: pd.DataFrame, n_threads: int) -> float | None:
 
 
 def rate_of(measured: Mapping[str, Sequence[int]] | None, n_threads: int) -> float | None:
-    """The rate of memory for a number of threads: that of the most threads measured up to it; None if not measured.
+    """Memory bandwidth for a number of threads: that of the most threads measured up to it; None if not measured.
 
     `measured` is what run.json keeps as host.memory_rate.
     """

@@ -240,9 +240,9 @@ FACTOR = 4  # between one step of colour and the next
 
 
 def cells(tables: Tables, rows: pd.DataFrame, n_bins: int, n_steps: int) -> tuple[pd.DataFrame, float]:
-    """Time waited for each stretch of the disk axis, in steps; and the longest time of a stretch, ns.
+    """Time waited for each region of the disk axis, in steps; and the longest time of a region, ns.
 
-    `rows`: the result of `heatmap.display_rows`. The axis is cut into `n_bins` stretches of equal length (the last may
+    `rows`: the result of `heatmap.display_rows`. The axis is cut into `n_bins` regions of equal length (the last may
     be shorter). Columns: row, step, begin, end (bytes on the axis), waited_ns (sum over threads, mean over the passes
     of the row). The last step (n_steps - 1) ends at the longest time, and each step ends at FACTOR times the end of the
     step before; the first holds all that is shorter. Stretches without a page fault have no row.

@@ -192,6 +192,6 @@ def _touched(
     begin = shift + rows["begin"].to_numpy("int64") // page_bytes
     end = shift + -(-rows["end"].to_numpy("int64") // page_bytes)
     pages: dict[int, list[tuple[int, int]]] = {pass_id: [] for pass_id in pass_ids}
-    for pass_id, *stretch in zip(rows["pass_id"].tolist(), begin.tolist(), end.tolist(), strict=True):
-        pages[pass_id].append((stretch[0], stretch[1]))
+    for pass_id, first, behind in zip(rows["pass_id"].tolist(), begin.tolist(), end.tolist(), strict=True):
+        pages[pass_id].append((first, behind))
     return pages

@@ -7,7 +7,7 @@ from tracegen.analysis.accesses import Tables
 from tracegen.analysis.axis import in_bins, repeated
 from tracegen.analysis.coverage import union
 
-STATES = ("work", "waiting inside", "waiting after")
+STATES = ("work", "waiting inside", "barrier wait")
 DISK, DEVICE = "waiting for the disk", "device busy"
 ALONE = "between operations"  # what follows an operation where one thread computes: it waits for nobody
 
@@ -16,9 +16,9 @@ def segments(tables: Tables, pass_id: int, n_bins: int = 600, max_segments: int 
     """What each thread did during a pass, and the width of a bin in ns (0: not binned).
 
     Columns: thread, begin_ns, end_ns (since the pass began), state (work, waiting for the disk, waiting inside,
-    waiting after; `ALONE` instead of waiting after where one thread computes), node (null in bins), component. Page
+    barrier wait; `ALONE` instead of barrier wait where one thread computes), node (null in bins), component. Page
     faults are cut out of the work they lie in (state `DISK`), and waits at barriers inside an op out of the op, where
-    they were recorded; else a span is work, then waiting inside, then waiting after. Time in which a device had a
+    they were recorded; else a span is work, then waiting inside, then barrier wait. Time in which a device had a
     request under way follows in rows without a thread (state `DEVICE`, where requests were recorded). More than
     `max_segments` segments are cut into `n_bins` equal bins; each bin has the state and component that took most of
     its time.
@@ -89,7 +89,7 @@ def _cut(rows: pd.DataFrame, edges: np.ndarray) -> pd.DataFrame:
 
 
 def _busy(requests: pd.DataFrame, begin_ns: int, length_ns: int) -> pd.DataFrame:
-    """The stretches of a pass in which a device had a request under way, as rows without a thread."""
+    """The intervals of a pass in which a device had a request under way, as rows without a thread."""
     ended = requests.dropna(subset=["duration_ns"])
     begin = ended["issue_ns"].astype("int64") - begin_ns
     end = begin + ended["duration_ns"].astype("int64")

@@ -25,9 +25,9 @@ def waits(
     *,
     width: int = theme.WIDTHS[-1],
 ) -> Any:
-    """How long threads waited for each stretch of the file.
+    """How long threads waited for each region of the file.
 
-    Left: stretches by the time waited for them. Right, or below in a narrow figure: the sum of each row.
+    Left: regions by the time waited for them. Right, or below in a narrow figure: the sum of each row.
 
     `cells` is the first result of `disk_waits.cells`, `rows` those of `heatmap.display_rows` that are drawn, `bands`
     the layers and components of `heatmap.bands`, `ends` the upper end of each step of colour, as a text.
@@ -46,9 +46,9 @@ def waits(
 def residency(
     shares: pd.DataFrame, read: pd.DataFrame, rows: pd.DataFrame, axis: Axis, *, width: int = theme.WIDTHS[-1]
 ) -> Any:
-    """How much of each stretch of the file is in memory after each pass.
+    """How much of each region of the file is in memory after each pass.
 
-    Left: stretches by their share in memory; right, or below in a narrow figure: bytes read. `shares`, `read`
+    Left: regions by their share in memory; right, or below in a narrow figure: bytes read. `shares`, `read`
     and `rows` are the results of `joined_shares`, `read_per_row` and `resident_rows`.
     """
     top = float(read["read_bytes"].max()) if len(read) else 0.0
@@ -69,7 +69,7 @@ def residency(
 def _file_rows(
     cells: pd.DataFrame, rows: pd.DataFrame, bars: pd.DataFrame, length: Any, axis: Axis, width: int
 ) -> tuple[Any, int, int]:
-    """The stretches at the left, the bars at the right, or below in a narrow figure; the width of the stretches in px,
+    """The regions at the left, the bars at the right, or below in a narrow figure; the width of the regions in px,
     and the room at their left.
 
     `cells`: row, step (of colour), begin, end, and waited, where tooltips tell it. `rows`: row and label; `bars`: row

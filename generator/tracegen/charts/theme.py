@@ -80,7 +80,7 @@ INK: Mapping[str, tuple[str, str, str]] = {
 STATE_COLOURS = {
     "waiting for the disk": INK["disk"][1],
     "waiting inside": INK["inside"][1],
-    "waiting after": INK["after"][1],
+    "barrier wait": INK["after"][1],
     "between operations": INK["outside"][1],  # what follows an operation where one thread computes
 }
 

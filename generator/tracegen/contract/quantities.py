@@ -85,7 +85,9 @@ def yes_no(value: object) -> str:
 
 
 def amount(value: Any, unit: str) -> str:
-    """A number with the unit of its measure: `4.32 tokens/s`, `12.3 ms`, `8.00 MiB`, `12.3 %`, `109`."""
+    """A number with the unit of its measure: `4.32 tokens/s`, `12.3 ms`, `8.00 MiB`, `4.50 GiB/s`, `12.3 %`, `109`."""
+    if unit == "bytes/s":
+        return f"{size(value)}/s" if known(value) else UNKNOWN
     written = {"ns": duration, "bytes": size, "tokens/s": rate, "share": percent}.get(unit)
     if written:
         return written(value)

@@ -139,5 +139,5 @@ function timelineKinds(view, state, byOp) {
   view.used = used;
 }
 function timelineAfter(view) {
-  return view.lanes.length === 1 ? "between operations" : "waiting after"; // one thread waits for no other
+  return view.lanes.length === 1 ? "between operations" : "barrier wait"; // one thread waits for no other
 }

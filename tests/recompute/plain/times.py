@@ -199,7 +199,7 @@ def segments(rows: Rows, one: Row) -> list[Row]:
     Where one thread computes, it waits for nobody: what follows an op lies between operations.
     """
     threads = {span["thread"] for span in rows["spans"] if span["pass_id"] == one["pass_id"]}
-    states = ("work", "waiting inside", "waiting after" if len(threads) > 1 else "between operations")
+    states = ("work", "waiting inside", "barrier wait" if len(threads) > 1 else "between operations")
     table = []
     for (pass_id, node), spans in rows.spans.items():
         for span in spans if pass_id == one["pass_id"] else ():

@@ -10,7 +10,7 @@ from tracegen.report.figures.cells import Cell, Head, cells
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.figures.shared_disk import read_bytes
-from tracegen.report.words import control_sentences, sentences
+from tracegen.report.words import control_sentences
 
 
 def _room(context: Context, memory: int | None) -> int | None:
@@ -42,7 +42,10 @@ def _settings(context: Context) -> list[tuple[Cell, ...]]:
         if name == "prefault" and value is False and context.fact("settings", "mmap") is False:
             meaning = "The file is not mapped as a whole, so there is nothing to prefault."
         if name == "mmap" and value is False and (lazy := context.fact("trace", "n_weights_mapped")):
-            meaning = sentences.lazy_weights(lazy)
+            meaning = (
+                f"Weights were read into memory at load, except {q.counted(lazy, 'tensor')} that llama.cpp reads "
+                "lazily, from the mapped file."
+            )
         rows.append(cells(label, q.yes_no(value), meaning))
     return rows
 
@@ -61,8 +64,10 @@ def _memory(context: Context) -> list[tuple[Cell, ...]]:
     rows += [*_resident(context), *_limit(context)]
     if context.fact("conditions", "memory_limit", "times_reached"):  # which says more than sizes do
         return rows
-    against = f"{q.size(file or None)} of {q.size(room)}{pressed}. {sentences.fits_into_memory(file, room)}".strip()
-    return [*rows, cells("File against memory", ratio, against)]
+    fits = ""
+    if file and room:
+        fits = " It may stay in memory." if file < room else " It is larger: not all of it can stay in memory."
+    return [*rows, cells("File against memory", ratio, f"{q.size(file or None)} of {q.size(room)}{pressed}.{fits}")]
 
 
 def _resident(context: Context) -> list[tuple[Cell, ...]]:
@@ -84,8 +89,10 @@ def _limit(context: Context) -> list[tuple[Cell, ...]]:
     limit = context.fact("conditions", "memory_limit")
     if not limit:
         return []
-    held = f"Most that was held: {q.size(limit.get('peak_bytes'))}. {sentences.reached(limit.get('times_reached'))}"
-    rows = [cells("Memory limit", q.size(limit.get("limit_bytes")), held)]
+    times = limit.get("times_reached")
+    reached = "not recorded" if times is None else q.counted(times, "time") if times else "never"
+    peak = f"Peak: {q.size(limit.get('peak_bytes'))}. Limit reached: {reached}."
+    rows = [cells("Memory limit", q.size(limit.get("limit_bytes")), peak)]
     control = context.fact("control")
     if (more := control_sentences.more_memory(control)) is not None:
         peak = q.size(control["without_limit"]["peak_bytes"])
@@ -95,11 +102,10 @@ def _limit(context: Context) -> list[tuple[Cell, ...]]:
 
 
 def _counters(context: Context) -> list[tuple[Cell, ...]]:
-    """The rows of bytes that the kernel read from the disk, and of page faults that waited for a read of their own."""
+    """The rows of bytes that the kernel read from the disk, and of major page faults."""
     summary, passes = context.summary, context.tables["passes"]
     outside = passes[~passes["pass_id"].isin(context.measured["pass_id"])]
     read = "What {} made the kernel read from the disk, read-ahead included; 0 if everything was in memory."
-    faults = "Page faults that waited for a read"
     found = (
         (
             "Read while loading and warming up",
@@ -108,12 +114,12 @@ def _counters(context: Context) -> list[tuple[Cell, ...]]:
         ),
         ("Read in measured passes", q.size(summary.read_bytes), read.format("prompt, generate and other passes")),
         (
-            f"{faults}, while loading and warming up",
+            "Major page faults while loading and warming up",
             q.count(total(outside["major_faults"])),
-            "Page faults of the process in load and warm-up passes that waited for a read of their own (major faults).",
+            "Page faults of the process in load and warm-up passes that waited for a read of their own.",
         ),
         (
-            f"{faults}, in measured passes",
+            "Major page faults in measured passes",
             q.count(summary.major_faults),
             "The same in measured passes. A fault whose page was already being read (a minor fault) waits too, but is "
             "not counted here.",
@@ -180,7 +186,7 @@ DISK = Table(
     key="disk",
     page="method",
     section="disk",
-    title="Is this a disk experiment?",
+    title="Was this run I/O-bound?",
     content=disk_panel,
     made_by="tracegen.report.figures.disk.disk_panel",
 )

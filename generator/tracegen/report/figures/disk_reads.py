@@ -1,6 +1,6 @@
 """What the storage device did and was asked to read, beside what it can do."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -9,10 +9,10 @@ from tracegen.analysis import device, requests
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table, When
 from tracegen.report.figures.shared_disk import PHASES, phase_shown, request_table
-from tracegen.report.words import disk_sentences as say
 
 MOST = 40  # rows; the CSV has all
 COUNTED = When(
@@ -34,7 +34,7 @@ def _disk_device(context: Context) -> Rows:
         "been there and was dropped. "
     )
     return Rows(
-        title=_title(table, context),
+        answer=_busy(table, context),
         caption=f"The first {min(len(table), MOST)} of {q.counted(len(table), 'measured pass')}. Reads, bytes "
         "and busy time are the kernel’s counters of the whole device, with what other programs asked of it. Waiting is "
         f"the mean over threads. {last if looked else ''}The CSV has all passes.",
@@ -70,20 +70,20 @@ def _digits(duration_ns: pd.Series) -> int:
     return 1 if shortest >= 10 else 2 if shortest >= 1 else 3
 
 
-def _title(table: pd.DataFrame, context: Context) -> str:
-    """How busy the device was in generate passes; empty without any."""
+def _busy(table: pd.DataFrame, context: Context) -> tuple[Amount, ...]:
+    """How busy the device was in generate passes; nothing without any."""
     generate = context.of_kind(table, "generate")
-    if generate.empty or not generate["counted_ns"].sum():
-        return ""
     counted = generate["counted_ns"].astype(float)
+    if not counted.sum():
+        return ()
     busy = float((generate["busy_share"].astype(float) * counted).sum() / counted.sum())
-    return f"The device was busy for {q.percent(busy)} of the time of generate passes"
+    return (Amount(busy, "share", "device utilization in generate passes"),)
 
 
 DISK_DEVICE = Table(
     key="disk-device",
     section="disk",
-    title="What did the device do meanwhile?",
+    title="How busy was the device during each pass?",
     needs=(*needs.TIMES, needs.FAULTS),
     when=COUNTED,
     content=_disk_device,
@@ -106,11 +106,10 @@ READ = {
 def _disk_requests(context: Context) -> Rows:
     """One row for each measured pass: what was read, and what became of it."""
     table = context.disk_requests
-
     sums = {phase: context.of_kind(table, phase)[USE].astype(float).sum() for phase in PHASES}
     phase = phase_shown({phase: float(rows["page_bytes_read"]) for phase, rows in sums.items()})
     return Rows(
-        title=say.requests_title(dict(sums[phase]), phase),
+        answer=_became(dict(sums[phase]), phase),
         caption=f"The first {min(len(table), MOST)} of {q.counted(len(table), 'measured pass')}. A request "
         "belongs to the pass in which it was issued. Its pages were used in that pass, or first in a later one, or by "
         "no operation until the run ended. Pages are read again when they were dropped from memory. The CSV has all "
@@ -124,6 +123,20 @@ def _disk_requests(context: Context) -> Rows:
         col.count("Requests", "n_requests"),
         *(col.decimal(label, name, 1, "MiB", 2**20) for name, label in READ.items()),
     )
+
+
+def _became(sums: Mapping[Hashable, float], phase: str) -> tuple[Amount, ...]:
+    """What became of what the passes of a phase read; `sums`: bytes of whole pages over these passes."""
+    read = sums["page_bytes_read"]
+    if not read:
+        return ()
+    words = {
+        "now_bytes": f"of the bytes read by {PHASES[phase]} were used in the same pass",
+        "never_bytes": "never used",
+        "again_bytes": "read again",
+    }
+    shares = {name: Amount(float(sums[name]) / read, "share", said) for name, said in words.items()}
+    return tuple(share for name, share in shares.items() if share.value or name != "again_bytes")
 
 
 DISK_REQUESTS = request_table(
@@ -146,7 +159,10 @@ def _disk_sizes(context: Context) -> Rows:
     refused = context.fact("device", "refused")
     ceiling = max((r["bytes_per_second"] for r in measured), default=0.0)
     phase = phase_shown({str(row["kind"]): float(row["read_bytes"]) for row in phases})
-    rates = {str(row["kind"]): row["bytes_per_second"] for row in phases if q.known(row["bytes_per_second"])}
+    rates = {str(row["kind"]): float(row["bytes_per_second"]) for row in phases if q.known(row["bytes_per_second"])}
+    rate = rates.get(phase, 0.0)
+    reached = Amount(rate, "bytes/s", f"while {PHASES[phase]} kept the device busy")
+    beside = (Amount(rate / ceiling, "share", "of the fastest measurement"),) if ceiling else ()
     if measured:
         note = (
             "The lower rows were measured just before the run, on the model file, past the page cache. "
@@ -157,7 +173,7 @@ def _disk_sizes(context: Context) -> Rows:
     else:
         note = "What the device can do was not measured."
     return Rows(
-        title=say.sizes_title(float(rates.get(phase, 0.0)), phase, ceiling),
+        answer=(reached, *beside) if rate else (),
         caption="The upper rows are the requests of this run, with those of other programs; rate and queue depth are "
         f"means over the time in which at least one request was under way. {note}",
         data=table,
@@ -190,7 +206,7 @@ def _measured(context: Context) -> list[dict[Hashable, Any]]:
 
 DISK_SIZES = request_table(
     key="disk-sizes",
-    title="How near does the device come to what it can do?",
+    title="How close does the device come to its measured maximum?",
     content=_disk_sizes,
     code="data = requests.by_kind(run.tables)",
 )
@@ -200,18 +216,15 @@ def _disk_read_sizes(context: Context) -> Rows:
     table = requests.by_size(context.tables)
     read, n = int(table["read_bytes"].sum()), int(table["n_requests"].sum())
     middle = int((table["read_bytes"].cumsum() * 2 >= read).to_numpy().argmax()) if read else 0
-    below, above = table.iloc[:middle], table.iloc[middle:]
-    title = (
-        say.read_sizes_title(
-            _size(int(below["most_bytes"].iloc[-1])),
-            int(above["read_bytes"].sum()) / read,
-            int(above["n_requests"].sum()) / n,
+    answer: tuple[Amount, ...] = ()
+    if middle:
+        limit, above = int(table["most_bytes"].iloc[middle - 1]), table.iloc[middle:]
+        answer = (
+            Amount(int(above["n_requests"].sum()) / n, "share", f"of the requests exceed {_size(limit)}"),
+            Amount(int(above["read_bytes"].sum()) / read, "share", "of the bytes come with these"),
         )
-        if middle
-        else ""
-    )
     return Rows(
-        title=title,
+        answer=answer,
         caption="Requests of measured passes by size, with those of other programs: each row has those that are larger "
         "than the row above allows. The median duration is from issue to completion.",
         data=table,

@@ -1,5 +1,8 @@
 """How long tokens wait for the disk: for which bytes, layers, tensors and experts."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import pandas as pd
 
 from tracegen.analysis import disk_waits, expert_waits, heatmap
@@ -8,11 +11,18 @@ from tracegen.charts.heatmap import Axis
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows, When
-from tracegen.report.figures.shared_disk import fault_figure, fault_table, read_bytes
+from tracegen.report.figures.shared_disk import PHASES, fault_figure, fault_table, read_bytes
 from tracegen.report.figures.shared_experts import WITH_EXPERTS
-from tracegen.report.words import disk_sentences as say
+
+PARTS = (
+    "Waiting for the disk is the time of page faults of the model file inside operations. Other waiting at barriers "
+    "is that for threads with more work, not for their page faults, and includes time without a processor. A single "
+    "thread waits for no other; time between its operations is outside operations."
+)
+LEAST_BEHIND = 0.001  # of the time: less waiting for other threads is not said
 
 
 def _disk_split(context: Context) -> Content:
@@ -24,12 +34,18 @@ def _disk_split(context: Context) -> Content:
         str(token) if q.known(token) else context.labels[number]
         for number, token in zip(shown["pass_id"], token_of.reindex(shown["pass_id"]), strict=True)
     ]
-    title = say.split_title(_sums(shown), phase, read_bytes(context, shown["pass_id"]))
+    other = _sums(prompt)
+    undrawn = (
+        f" The prompt, which is not drawn, took {q.duration(other['duration_ns'])}; {q.duration(other['disk_ns'])} of "
+        "it was waiting for the disk."
+        if phase == "generate" and other["duration_ns"]
+        else ""
+    )
     return Content(
-        title=title,
+        answer=_waited(_sums(shown), phase, read_bytes(context, shown["pass_id"])),
         caption=f"Wall time of each {phase} pass in parts; the parts are means over {_threads(rows)} and add up to the "
-        f"pass. {say.PARTS}{say.prompt(_sums(prompt)) if phase == 'generate' else ''} n = {len(shown)}.",
-        alt=f"Stacked bars of {q.counted(len(shown), 'pass')}. {q.ended(title)}",
+        f"pass. {PARTS}{undrawn} n = {len(shown)}.",
+        alt=f"Stacked bars of {q.counted(len(shown), 'pass')}.",
         chart=lambda width: tokens.parts(shown, labels, width=width),
         data=rows,
         empty="" if len(shown) else "No prompt or generate pass with recorded page faults has an end.",
@@ -39,6 +55,25 @@ def _disk_split(context: Context) -> Content:
 def _sums(rows: pd.DataFrame) -> dict[str, float]:
     """Sums of duration and parts over passes, ns."""
     return {name: float(rows[name].sum()) for name in ("duration_ns", *disk_waits.PARTS)}
+
+
+def _waited(sums: Mapping[str, float], phase: str, read_bytes: int | None) -> tuple[Amount, ...]:
+    """How much of a phase is waiting for the disk; `sums`: of duration and parts over its passes, ns.
+
+    `read_bytes` is what they read, None if not known: where it is 0, faults only mapped pages that were in memory.
+    """
+    whole = sums["duration_ns"]
+    if not whole:
+        return ()
+    disk, behind = sums["disk_ns"] / whole, sums["behind_ns"] / whole
+    of = f"of the time of {PHASES[phase]}"
+    if not disk:
+        return (Amount(disk, "share", f"{of} in page faults of the model file"),)
+    if read_bytes == 0:
+        return (Amount(disk, "share", f"{of} in page faults that read nothing"),)
+    waited = Amount(disk, "share", f"{of} waiting for the disk")
+    more = Amount(behind, "share", "waiting for a thread that waits for the disk")
+    return (waited, more) if behind >= LEAST_BEHIND else (waited,)
 
 
 def _threads(rows: pd.DataFrame) -> str:
@@ -69,15 +104,18 @@ def _disk_map(context: Context) -> Content:
     ends = [q.duration(longest / disk_waits.FACTOR ** (theme.N_STEPS - 1 - i)) for i in range(theme.N_STEPS)]
     bands = heatmap.bands(tables, "layer"), heatmap.bands(tables, "component")
     n_cells = len(cells[["begin"]].drop_duplicates())
-    title = say.map_title(n_cells, -(-axis.total // axis.cell_bytes) if axis.cell_bytes else 0)
+    n_regions = -(-axis.total // axis.cell_bytes) if axis.cell_bytes else 0
+    share = n_cells / n_regions if n_regions else 0.0
     return Content(
-        title=title,
+        answer=(Amount(share, "share", "of the regions of the file have page faults in measured passes"),)
+        if share
+        else (),
         caption=f"Left: the model file from first to last byte; each cell is {q.size(axis.cell_bytes)} of file. Its "
         "colour is the time of page faults on its bytes, summed over threads; each step of colour is four times the "
         f"one before. Right, or below: the sum of the row. n = {q.counted(len(rows), 'pass')} in "
         f"{q.counted(n_rows, 'row')}{'; where several share a row, it is their mean' if len(rows) > n_rows else ''}. "
         "Load and warm-up are left out.",
-        alt=f"Heatmap of {q.counted(n_rows, 'row')} by {n_bins} stretches of the file. {q.ended(title)}",
+        alt=f"Heatmap of {q.counted(n_rows, 'row')} by {n_bins} regions of the file.",
         chart=lambda width: file_rows.waits(cells, rows, bands, axis, ends, width=width),
         data=cells,
         empty="" if len(cells) else "No measured pass had a page fault of the model file.",
@@ -102,24 +140,10 @@ MOST_TENSORS = 5
 
 def _disk_tensors(context: Context) -> Rows:
     found = disk_waits.by_tensor(context.tables)
-    whole = int(found["waited_ns"].sum())
-    named = found.dropna(subset=["component"])
-    title = ""
-    if len(named) and whole:
-        groups = named.groupby(named["component"].astype(str).map(theme.group))["waited_ns"].sum()
-        top = named.iloc[0]
-        title = say.tensors_title(
-            q.printable(top["name"]),
-            float(top["share"]),
-            str(groups.idxmax()),
-            float(groups.max()) / whole,
-            q.printable(top["op"]) if q.known(top["op"]) else "",
-            float(top["op_share"]),
-        )
-    n = len(found)
+    whole, n = int(found["waited_ns"].sum()), len(found)
     first = f"The {min(n, MOST_TENSORS)} of {q.counted(n, 'tensor')} with page faults that threads waited for longest. "
     return Rows(
-        title=title,
+        answer=_longest(found, whole),
         caption=f"{first if n else ''}Time is summed over threads and measured passes. Pages: how many different pages "
         "of 4 KiB had a fault; neighbours that the kernel mapped with them are not counted. The group is that of the "
         "tensor’s name: a tied embedding is also the matrix of the output. Used in: the kind of operation with most of "
@@ -138,6 +162,22 @@ def _disk_tensors(context: Context) -> Rows:
         col.share("Share of waiting", "waited_ns", whole),
         col.text("Used in", _used_in),
     )
+
+
+def _longest(found: pd.DataFrame, whole: int) -> tuple[Amount, ...]:
+    """The group of components and the tensor that was waited for longest, with its use; `whole`: all waiting, ns."""
+    named = found.dropna(subset=["component"])
+    if named.empty or not whole:
+        return ()
+    groups = named.groupby(named["component"].astype(str).map(theme.group))["waited_ns"].sum()
+    top, waiting = named.iloc[0], "of the waiting in measured passes"
+    tensor = Amount(float(top["share"]), "share", f"for {q.printable(top['name'])}")
+    place = f"in {q.printable(top['op'])}" if q.known(top["op"]) else "between operations"
+    use = Amount(float(top["op_share"]), "share", f"of that {place}")
+    group = Amount(float(groups.max()) / whole, "share", f"{waiting} for {groups.idxmax()}")
+    if group.number == tensor.number:
+        return replace(tensor, words=f"{waiting} {tensor.words}"), use
+    return group, tensor, use
 
 
 def _used_in(r: col.Row) -> str:
@@ -165,8 +205,10 @@ def _disk_experts(context: Context) -> Rows:
     table = expert_waits.by_expert(context.tables)
     waited = int(table["waited_ns"].sum())
     half = int((table["waited_ns"].cumsum() < waited / 2).sum()) + 1 if waited else 0
+    share = Amount(float(table["share"].sum()), "share", "of the waiting in measured passes is for experts")
+    most = Amount(half, "", f"of {q.count(len(table))} experts for half of that")
     return Rows(
-        title=say.experts_title(float(table["share"].sum()), half, len(table)),
+        answer=() if not share.value else (share, most) if len(table) > 1 else (share,),
         caption=f"The {min(len(table), MOST_EXPERTS)} of {q.counted(len(table), 'expert')} whose bytes threads waited "
         "for longest; each with all its tensors in its layer; time is summed over threads and measured passes. Passes: "
         "in how many an expert was waited for. The CSV has all of them.",

@@ -15,15 +15,15 @@ FAULTED = (*needs.TIMES, needs.PLACES, needs.FAULTS)
 fault_figure = partial(Figure, section="disk", needs=FAULTED, when=RECORDED)
 fault_table = partial(Table, section="disk", needs=FAULTED, when=RECORDED)
 request_table = partial(Table, section="disk", needs=(*needs.TIMES, needs.REQUESTS), when=REQUESTED)
-PHASES = ("generate", "prompt")
+PHASES = {"generate": "generate passes", "prompt": "the prompt"}
 CONCERNED = 0.05  # a token waits for the disk where this share of its time goes to it
 _LEAST_SHARE = 0.05  # of what the prompt reads: below it, generate passes read next to nothing
 
 
 def phase_shown(read_bytes: Mapping[str, float]) -> str:
-    """The phase that a title tells of: generate passes, unless the prompt read nearly all of `read_bytes`."""
+    """The phase that an answer is about: generate passes, unless the prompt read nearly all of `read_bytes`."""
     generate, prompt = (read_bytes.get(phase, 0.0) for phase in PHASES)
-    return PHASES[0] if generate and generate >= _LEAST_SHARE * prompt else PHASES[1]
+    return "generate" if generate and generate >= _LEAST_SHARE * prompt else "prompt"
 
 
 def read_bytes(context: Context, pass_ids: pd.Series) -> int | None:

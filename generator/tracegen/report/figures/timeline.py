@@ -8,13 +8,13 @@ from tracegen.analysis import passes, timeline
 from tracegen.charts import timeline as timeline_chart
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure, not_drawn
 from tracegen.report.figures.shared_disk import CONCERNED, read_bytes
-from tracegen.report.words import sentences
 
 DISK_DRAWN = (
-    "Dark stretches are page faults of the model file: the operation waits for the disk. The lane of the device, where "
+    "Dark regions are page faults of the model file: the operation waits for the disk. The lane of the device, where "
     "its requests were recorded, shows when at least one was under way. "
 )
 UNKNOWN_WAITS = "Work includes waiting for the disk. "
@@ -37,7 +37,7 @@ def _chosen(context: Context, pass_id: int | None) -> str:
 
 
 def _shares(spans: pd.DataFrame, duration_ns: Any, n_threads: int) -> list[float]:
-    """Work without page faults, waiting inside and waiting after, as shares of the thread time of a pass.
+    """Work without page faults, waiting inside operations, and barrier wait, as shares of the thread time of a pass.
 
     If the duration of the pass is not known, the sums together are the whole.
     """
@@ -81,14 +81,17 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
     binned = f"Binned to {q.duration(width)}: each bin shows what took most of its time. " if width else ""
     placed = bool((context.tables["barriers"]["pass_id"] == drawn).any())
     return Content(
-        title=sentences.threads_during(label, work, n),
+        title=f"What do the threads do during {label}?",
+        answer=(
+            Amount(work, "share", "of thread time working"),
+            Amount(inside, "share", "waiting inside operations"),
+            Amount(after, "share", timeline.ALONE if n == 1 else "barrier wait"),
+        ),
         caption=f"Pass {drawn}, {q.counted(n, 'thread')}, {q.duration(duration_ns)}; {_chosen(context, pass_id)}"
         f"Time since the pass began. Colour: work by component group, or waiting; blank: "
         f"outside operations. {_about_disk(context, drawn, drawn=bool(disk))}Work and waiting include "
         f"time without a processor. {'' if placed else UNPLACED}{binned}",
-        alt=f"Timeline of {q.counted(n, 'thread')} during {label}. Of thread time: {q.percent(work)} work, "
-        f"{q.percent(inside)} waiting inside operations, {q.percent(after)} "
-        f"{timeline.ALONE if n == 1 else 'after them'}.",
+        alt=f"Timeline of {q.counted(n, 'thread')} during {label}.",
         chart=lambda width: timeline_chart.chart(rows, width=width),
         data=rows,
         empty="" if len(rows) else NO_SPANS,

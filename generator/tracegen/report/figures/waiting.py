@@ -8,11 +8,11 @@ from tracegen.analysis import waiting
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.figures import columns as col
+from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import OUTSIDE, Context
 from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.figures.timeline import no_times
-from tracegen.report.words import sentences
 
 MOST_KINDS, MOST_NODES = 10, 15
 ALONE = "One thread computed: it waited for no other thread."
@@ -23,9 +23,9 @@ def counted(context: Context) -> str:
     """The sentences of a caption about what is summed."""
     return (
         f"Sums over all threads and {q.counted(len(context.measured), 'measured pass')}. Waiting inside: at barriers "
-        "of the operation itself; waiting after: from the end of the thread’s part to its next operation (a single "
-        "thread waits for nobody: this is its way to the next operation). Share: both together, as a share of the "
-        f"duration of these passes times their threads; the longest bar is the largest share. {OUTSIDE}"
+        "of the operation itself; barrier wait: from the end of the thread’s part to its next operation (a single "
+        "thread waits for nobody: this is its way to the next operation). Waiting: both together, as a "
+        f"share of the duration of these passes times their threads; the longest bar is the largest share. {OUTSIDE}"
     )
 
 
@@ -54,29 +54,28 @@ def times(shown: pd.DataFrame) -> list[col.Column]:
         col.count("Executed", "n_ops"),
         ms("Work", "work_ns"),
         ms("Waiting inside", "barrier_ns"),
-        ms("Waiting after", "wait_ns"),
+        ms("Barrier wait", "wait_ns"),
         col.number("Waiting, of thread time", part),
     ]
 
 
-def _title(context: Context, table: pd.DataFrame) -> str:
+def _waited(table: pd.DataFrame) -> tuple[Amount, ...]:
+    """How much of the time of several threads is waiting, and where most of it is."""
     if table.empty or not table["share"].notna().any():
-        return sentences.waiting_title(None, "", 0, 0)
+        return ()
     top, together = table.iloc[0], float(table["waiting_ns"].sum())
-    _, n_threads = waiting.thread_time(context.ops, context.measured)
-    return sentences.waiting_title(
-        float(table["share"].sum()),
-        f"{q.printable(top['op'])}, component {top['component']}",
-        float(top["waiting_ns"]) / together if together else 0.0,
-        n_threads,
-    )
+    share = Amount(float(table["share"].sum()), "share", "of thread time of measured passes is waiting at barriers")
+    if not together:
+        return (share,)
+    where = f"of that at {q.printable(top['op'])} ({top['component']})"
+    return share, Amount(float(top["waiting_ns"]) / together, "share", where)
 
 
 def _waiting_kinds(context: Context) -> Rows:
     table, shown, empty = _longest(context, waiting.KIND, MOST_KINDS)
     cut = f" The first {MOST_KINDS} of {len(table)} rows; the CSV has all." if len(table) > MOST_KINDS else ""
     return Rows(
-        title="" if empty == ALONE else _title(context, table),
+        answer=() if empty == ALONE else _waited(table),
         caption=f"{counted(context)} One row per kind of operation and component.{cut}",
         data=table.drop(columns=["pass_id", "at_node"]),
         empty=empty,

@@ -13,7 +13,7 @@ THREADS = {
     "work": "work_ns",
     "waiting for the disk": "fault_ns",
     "waiting inside": "barrier_ns",
-    "waiting after": "wait_ns",
+    "barrier wait": "wait_ns",
     "between operations": "wait_ns",
 }
 

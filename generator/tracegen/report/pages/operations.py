@@ -125,7 +125,7 @@ def _about(context: Collector, row: Any) -> str:
     return (
         f"Pass {row['pass_id']}: {row['kind'] if q.known(row['kind']) else 'kind not recorded'}{outside}, "
         f"{tokens}, "
-        f"{took}, graph {row['graph']}, page faults that waited for a read: {faults}, "
+        f"{took}, graph {row['graph']}, major page faults: {faults}, "
         f"read from the disk for the whole process: {q.size(row['read_bytes'])}."
     )
 

@@ -14,7 +14,7 @@ from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.span_chunks import Carried, write_spans
 from tracegen.report.pages.token_words import pass_name
 
-WAITING = {"waiting for the disk": "--tg-disk", "waiting inside": "--tg-inside", "waiting after": "--tg-after"}
+WAITING = {"waiting for the disk": "--tg-disk", "waiting inside": "--tg-inside", "barrier wait": "--tg-after"}
 PARTS = (*theme.GROUPS, *WAITING)  # what the strip of all passes distinguishes: work by part of the model, and waiting
 
 

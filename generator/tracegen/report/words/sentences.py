@@ -45,12 +45,6 @@ def verdict_line(verdict: str, checks: Sequence[Check]) -> str:
     return f"{verdict}: {'; '.join(said + more)}" if said else verdict
 
 
-def threads_during(label: str, work: float, n_threads: int) -> str:
-    """The title of the figure of threads; `work` is the share of the pass's thread time spent in operations."""
-    who = "the one thread is" if n_threads == 1 else "threads work"
-    return f"During {label}, {who} in operations for {q.percent(work)} of the pass"
-
-
 def of_other_backends(n_timed: int, timed_ns: float, n_submitted: int, submitted_ns: float) -> str:
     """What is known of the time of splits on other backends: those that were computed, and those handed over."""
     said = ""
@@ -63,14 +57,6 @@ def of_other_backends(n_timed: int, timed_ns: float, n_submitted: int, submitted
             f"({q.duration(submitted_ns)} in all for handing over); how long computing took is not recorded."
         )
     return f"{said} Times of operations, layers and components leave them out."
-
-
-def lazy_weights(n: int) -> str:
-    """What operations read of the file without memory mapping, where llama.cpp mapped some weights all the same."""
-    return (
-        f"Weights were read into memory at load, except {q.counted(n, 'tensor')} that llama.cpp reads lazily: "
-        f"operations read {'it' if n == 1 else 'them'} from the mapped file."
-    )
 
 
 def imported(model: str) -> str:
@@ -120,38 +106,11 @@ def with_care(checks: Sequence[Check]) -> str:
     return f"Read these times with care: {reasons}." if checks else ""
 
 
-def waiting_title(share: float | None, top: str, top_share: float, n_threads: int) -> str:
-    """The title of the table of waiting: `share` of thread time was waiting, and `top_share` of that was at `top`."""
-    if share is None:
-        return "Where do threads wait?"
-    if n_threads == 1:
-        return "One thread computes: it waits for no other"
-    if not share:
-        return "No thread waits at a barrier"
-    whole = f"In all measured passes together, threads wait {q.percent(share)} of their time at barriers"
-    return f"{whole}; {q.percent(top_share)} of it is at {top}"
-
-
 def outside_statistics(kinds: Mapping[str, int]) -> str:
     """The loads and warm-up passes that statistics leave out; `kinds` has the number of each. Empty without any."""
     named = {"load": ("load", "loads"), "warmup": ("warm-up pass", "warm-up passes")}
     left_out = [q.counted(n, *named[kind]) for kind, n in kinds.items() if n]
     return f"Statistics leave out {' and '.join(left_out)}." if left_out else ""
-
-
-def fits_into_memory(file_bytes: int | None, room_bytes: int | None) -> str:
-    """Whether the file alone fits into the memory that the run may use; empty if a size is not known."""
-    if not file_bytes or not room_bytes:
-        return ""
-    fits = file_bytes < room_bytes
-    return "It is smaller: it may stay in memory." if fits else "It is larger: not all of it can stay in memory."
-
-
-def reached(times: int | None) -> str:
-    """How often a memory limit was reached: the kernel then dropped other pages of the program, or killed it."""
-    if times is None:
-        return "The kernel does not count how often it was reached."
-    return f"It was reached {q.counted(times, 'time')}." if times else "It was never reached."
 
 
 def reused_prefix(computed: int | None, reused: int | None) -> str:
