@@ -66,7 +66,7 @@ server: $(VENV)/ready ## build llama-server (four minutes of processor time) and
 llama-matrix: $(VENV)/ready ## do the hooks fit each pinned llama.cpp: applied, compiled, reversed (MATRIX=--run: models and knobs too; --architectures: a model of each)
 	@$(BIN)/python -m tests.llama_matrix $(MATRIX)
 
-lock: ## make requirements.lock anew (needs uv)
+lock: ## make requirements.lock again (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    --extra dev --extra build pyproject.toml --output-file requirements.lock
 

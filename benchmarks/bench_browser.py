@@ -124,7 +124,7 @@ def _tab_bytes(browser: Any) -> int:
 
 
 def _timed(page: Any, script: str) -> float:
-    """Milliseconds from the begin of `script` until what it changed is drawn."""
+    """Milliseconds from the start of `script` until what it changed is drawn."""
     found: float = page.evaluate(
         f"async () => {{ const begin = performance.now(); {script} {DRAWN} return performance.now() - begin; }}"
     )
@@ -193,7 +193,7 @@ def _explorer(browser: Any, address: str, repeats: int) -> list[Result]:
     page.close()
     how = f"median of {repeats}"
     return [
-        Result("drawing the whole file anew", statistics.median(drawn), "ms", TOKEN_MS, how),
+        Result("drawing the whole file again", statistics.median(drawn), "ms", TOKEN_MS, how),
         Result("choosing a token in the memory explorer", statistics.median(moved), "ms", TOKEN_MS, how),
         Result("memory of the tab of the memory page", memory / 1e6, "MB", TAB_BYTES / 1e6, "resident"),
     ]

@@ -91,7 +91,7 @@ def _events(program: Path, work: Path, rounds: int) -> list[Result]:
     for clock, title in (("monotonic", "CLOCK_MONOTONIC"), ("tsc", "time stamp counter")):
         found = _run_op_cost(program, work, str(rounds), clock=clock)
         if clock == "tsc" and not found["tsc"]:
-            results.append(Result("time stamp counter", float("nan"), "", note="is no clock on this machine"))
+            results.append(Result("time stamp counter", float("nan"), "", note="is not a clock on this machine"))
             continue
         how = f"median of {rounds} rounds of {found['events_per_round']:.0f} events"
         limit = READS_LIMIT if clock == "monotonic" else None

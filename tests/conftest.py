@@ -26,7 +26,7 @@ FAIL_COST, FAIL_SLOWER = times.FAIL_COST, observer.FAIL_SLOWER
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write-durations", action="store_true", help="write tests/durations.json anew (with all tests)")
+    parser.addoption("--write-durations", action="store_true", help="write tests/durations.json again (with all tests)")
 
 
 def pytest_configure(config: pytest.Config) -> None:

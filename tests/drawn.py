@@ -42,7 +42,7 @@ def kept_in(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def anew() -> Iterator[None]:
+def again() -> Iterator[None]:
     """Draw everything in this block: for tests that compare two drawings of the same document."""
     kept = list(_FOLDER)
     _FOLDER.clear()
@@ -79,7 +79,7 @@ class _Here(Executor):
 
 @contextmanager
 def by_this_process() -> Iterator[None]:
-    """In this block a site's drafts and comparisons are drawn here, not by processes that load pandas and Vega anew."""
+    """In this block a site's drafts and comparisons are drawn here, not by processes that load Vega again."""
     from tracegen.report import drawing
     from tracegen.site import comparisons, drafts, jobs
 

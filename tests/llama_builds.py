@@ -1,6 +1,6 @@
 """The builds of llama.cpp that tests run: every program of them is made before the first one runs.
 
-Making one more program of a build configures it again, which may link its libraries anew while the
+Making one more program of a build configures it again, which may link its libraries again while the
 test of another process runs a program of it.
 """
 

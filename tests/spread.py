@@ -22,7 +22,7 @@ BY_CASE = {
     f"{INTEGRATION}test_models.py": "models",
     "tests/recompute/test_pages.py": "recomputed",
 }
-# how long each unit took in the run that wrote the file; `pytest --write-durations`, of all tests, writes it anew
+# how long each unit took in the run that wrote the file; `pytest --write-durations`, of all tests, writes it again
 DURATIONS = Path(__file__).with_name("durations.json")
 ROOT = DURATIONS.parents[1]
 UNKNOWN = 5.0  # seconds, of a unit that no run has timed

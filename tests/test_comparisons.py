@@ -174,7 +174,7 @@ def test_the_journal_leads_to_a_comparison_that_it_names(experiments: Path, tmp_
     (config.parent / "journal" / "index.md").write_text("# Journal\n")
     (config.parent / "experiments").symlink_to(experiments)
     os.mkfifo(config.parent / "journal" / "pipe.md")
-    with pytest.raises(SettingsError, match=r"pipe\.md: is no regular file"):
+    with pytest.raises(SettingsError, match=r"pipe\.md: is not a regular file"):
         references.pairs_in(config.parent / "journal")
     (config.parent / "journal" / "pipe.md").unlink()
     assert references.pairs_in(config.parent / "journal") == [("a@v1", "b@v1"), ("a@v1", "a@v2"), ("a@v1", "a@v9")]

@@ -51,7 +51,7 @@ def test_there_is_one_reader() -> None:
         ('\n{"a":' * DEEP, r"nests deeper than 64 lists or tables \(at line 66\)"),
         ('{"\\\\": ' + "[" * 64 + "]" * 64 + "}", "nests deeper"),
         (f"[{LONG}]", "more than 400 digits"),
-        ("NaN", "NaN is no number in JSON"),
+        ("NaN", "NaN is not a number in JSON"),
         ('"\\ud83d"', "surrogates not allowed"),
         ("[1, 2", "Expecting"),
         ("", "Expecting value"),
@@ -138,15 +138,15 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_a_pipe_and_a_device_are_refused_and_not_waited_for(tmp_path: Path, make: Any) -> None:
     odd = tmp_path / "odd"
     make(odd)
-    with pytest.raises(ModelFormatError, match="odd: is no regular file; name a GGUF model"):
+    with pytest.raises(ModelFormatError, match="odd: is not a regular file; name a GGUF model"):
         read_model(odd)
     (tmp_path / "experiment.toml").write_text(f'{LEAST}prompt_file = "odd"\n')
-    with pytest.raises(SettingsError, match=r"prompt_file: .*odd: is no regular file"):
+    with pytest.raises(SettingsError, match=r"prompt_file: .*odd: is not a regular file"):
         read_experiment(tmp_path / "experiment.toml")
-    with pytest.raises(SettingsError, match="odd: is no regular file"):
+    with pytest.raises(SettingsError, match="odd: is not a regular file"):
         documents.read_toml(odd)
     odd.rename(tmp_path / "run.json")
-    with pytest.raises(StoreError, match=r"run\.json: is no regular file"):
+    with pytest.raises(StoreError, match=r"run\.json: is not a regular file"):
         store.read_run(tmp_path)
 
 
@@ -181,7 +181,7 @@ def test_a_folder_whose_name_only_looks_like_a_number_is_none(
         ({"a": [1, "x"]}, {"a": [int]}, "a[1] is 'x', not a whole number"),
         ({}, {shapes.NEEDED: ("a",)}, "a is missing"),
         ({"b": {"c": []}}, {"b": {shapes.ANY: {}}}, "b.c is [], not an object"),
-        ({"b": [[float("inf")]]}, {}, "b.0.0 is no number that can be written"),
+        ({"b": [[float("inf")]]}, {}, "b.0.0 is not a number that can be written"),
         ({"b": None}, {"b": ({"c": int},)}, ""),
         ({"b": {"c": ""}}, {"b": ({"c": int},)}, "b.c is '', not a whole number"),
         ("x" * 99, {}, f"the document is '{'x' * 56}…, not an object"),

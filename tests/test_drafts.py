@@ -63,7 +63,7 @@ def test_a_fault_in_drawing_one_run_leaves_the_others(tmp_path: Path, capsys: py
 
 
 def test_a_draft_of_an_experiment_that_became_private(tmp_path: Path) -> None:
-    """Drawn anew, without the prompt that its first drawing showed."""
+    """Drawn again, without the prompt that its first drawing showed."""
     (path,) = runs_in(tmp_path / "experiments", 1)
     prompt = str(store.read_run(path).facts["text"]["prompt"])
     shown = []

@@ -83,7 +83,7 @@ def test_a_version_of_before_says_what_is_false_and_stays_as_it_was(tmp_path: Pa
 
 
 def test_a_comparison_is_drawn_anew_and_has_no_fault_of_before() -> None:
-    """It is no version, and has no moment of its own: it stood under each fault that its release mended."""
+    """It is not a version, and has no moment of its own: it stood under each fault that its release mended."""
     drawn: Any = SimpleNamespace(document={"generator": "tracegen 0.2.0", "created": ""})
     page = ERRATA[-1].pages[0]
     assert site_pages.errata_on("current", drawn, page)

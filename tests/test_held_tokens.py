@@ -1,4 +1,4 @@
-"""The generated token that a token row holds: cases by hand, and random runs compared with a plain loop."""
+"""The generated token that a token holds: cases by hand, and random runs compared with a plain loop."""
 
 import random
 from collections.abc import Iterable

@@ -65,7 +65,7 @@ def test_what_is_excluded_is_no_cell(tmp_path: Path) -> None:
     assert [cell.name for cell in half.cells] == ["prefault=true, repack=true", "prefault=false, repack=true"]
     assert "leaves no cell" in refused(tmp_path, factors | {"exclude": [{"repack": False}, {"repack": True}]})
     assert "repack has no value 1" in refused(tmp_path, factors | {"exclude": [{"repack": 1}]})
-    assert "threads is no factor" in refused(tmp_path, factors | {"exclude": [{"threads": 1}]})
+    assert "threads is not a factor" in refused(tmp_path, factors | {"exclude": [{"threads": 1}]})
     assert "exclude" in refused(tmp_path, factors | {"exclude": [{}]})
 
 
@@ -113,8 +113,8 @@ def test_a_file_without_prompts_is_refused(tmp_path: Path, content: bytes | None
         ({"repeat": 5}, "names no factor"),
         ({"threads": []}, "matrix.threads: is \\[\\]; must be a list of 1 to 1000 values"),
         ({"threads": 2}, "matrix.threads: is 2; must be a list"),
-        ({"thread": [1, 2]}, "matrix.thread: is no setting; did you mean `matrix.threads`"),
-        ({"question": ["a", "b"]}, "matrix.question: is no setting"),
+        ({"thread": [1, 2]}, "matrix.thread: is not a setting; did you mean `matrix.threads`"),
+        ({"question": ["a", "b"]}, "matrix.question: is not a setting"),
         ({"threads": [1, "two"]}, "in the cell threads=two: threads: is 'two'; must be a whole number"),
         ({"threads": [1, True]}, "in the cell threads=true: threads: is true"),
         ({"threads": [1, 1]}, "matrix.threads: 1 stands twice"),

@@ -145,13 +145,13 @@ def test_a_fault_of_tracegen_ends_it(tmp_path: Path, machine: Machine) -> None:
 def test_anew_begins_again_and_is_gone_on_with(tmp_path: Path, machine: Machine) -> None:
     matrix, folder = a_matrix(tmp_path)
     all_of(matrix, folder)
-    anew = todo(matrix, folder, anew=True)
-    assert anew.name == f"{matrix.identity}/2" and len(anew.missing) == 6
-    started = carry_out(anew, folder, Progress())
+    again = todo(matrix, folder, again=True)
+    assert again.name == f"{matrix.identity}/2" and len(again.missing) == 6
+    started = carry_out(again, folder, Progress())
     next(started)
     started.close()
     left = todo(matrix, folder)
-    assert left.name == anew.name and len(left.missing) == 5 and len(left.stored) == 1
+    assert left.name == again.name and len(left.missing) == 5 and len(left.stored) == 1
 
 
 def test_the_plan_of_many_cells_is_short(tmp_path: Path) -> None:

@@ -119,7 +119,9 @@ def test_an_unknown_reference(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     (tmp_path / "journal" / "entry.md").write_text("---\ntitle: Entry\n---\n\n# Entry\n\nSee [[sample@v7]].\n")
     with pytest.raises(CheckError, match="1 warning"):
         build_site(config, strict=True)
-    assert "entry.md:7: unknown reference [[sample@v7]]: sample@v7 is no published version" in capsys.readouterr().err
+    assert (
+        "entry.md:7: unknown reference [[sample@v7]]: sample@v7 is not a published version" in capsys.readouterr().err
+    )
     built = build_site(config).parent
     assert '<mark class="tracegen-unknown"' in (built / "entry.html").read_text()
 

@@ -80,7 +80,7 @@ def test_a_figure_over_the_runs_of_a_version(tmp_path: Path) -> None:
         "",
         HEAD,
         "a,b\n1,2\n",
-        repeats_csv([12.0]),  # one run is no range
+        repeats_csv([12.0]),  # one run is not a range
         repeats_csv([1.0, 2.0]).replace("value", "number", 1),
         repeats_csv([1.0, 2.0]).replace("tokens/s,1.0", "tokens/s,fast"),
         repeats_csv([1.0, 2.0]).replace("tokens/s,1.0", "tokens/s,nan"),

@@ -86,7 +86,7 @@ def test_an_alignment_that_no_file_has_is_refused(tmp_path: Path, value: object)
 
 @needs_root
 def test_nothing_was_recorded_because_the_disk_is_full(tmp_path: Path) -> None:
-    """The reason that the tracer prints is lost with the rest: nobody is asked to build llama.cpp anew."""
+    """The reason that the tracer prints is lost with the rest: nobody is asked to build llama.cpp again."""
     with small_disk(tmp_path, "size=200k"):
         (tmp_path / "trace").mkdir()
         with pytest.raises(EnvironmentFailure, match=r"no llama\.cpp with the hooks"):

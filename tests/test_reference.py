@@ -40,6 +40,6 @@ def test_a_word_without_explanation_is_an_error(monkeypatch: pytest.MonkeyPatch)
 def test_it_is_made_once_for_each_renderer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     (tmp_path / "reference-old.html").write_text("old")
     assert reference.content(tmp_path) == page
-    monkeypatch.setattr(reference, "render", lambda: pytest.fail("rendered anew"))
+    monkeypatch.setattr(reference, "render", lambda: pytest.fail("rendered again"))
     assert reference.content(tmp_path) == page
     assert [path.name for path in tmp_path.iterdir()] == [f"reference-{resources.renderer_hash()[:16]}.html"]

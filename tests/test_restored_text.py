@@ -137,8 +137,8 @@ def test_the_first_of_several_prompts_is_restored(tmp_path: Path) -> None:
     models = [model_in(tmp_path)]
     more = "1 later prompt and what followed"
     assert parts_of(text_of(models, [*CHAT, *AGAIN])) == ("<s><|user|> Hello", " there€", f"{LAST}; {more}")
-    anew: list[Pass] = [("prompt", 0, [BEGIN, HELLO], 1), ("prompt", 1, [THERE], 2)]
-    assert parts_of(text_of(models, [*CHAT[:3], *anew]))[2] == (
+    again: list[Pass] = [("prompt", 0, [BEGIN, HELLO], 1), ("prompt", 1, [THERE], 2)]
+    assert parts_of(text_of(models, [*CHAT[:3], *again]))[2] == (
         "the generated token, which no recorded pass took in; 2 later prompts and what followed"
     )
 

@@ -235,7 +235,7 @@ def test_a_graph_of_a_hundred_thousand_nodes() -> None:
 
 
 def test_hundreds_of_graphs_that_write_caches() -> None:
-    """Each of 300 graphs writes keys and values in each of 20 layers, one row for each of its token rows."""
+    """Each of 300 graphs writes keys and values in each of 20 layers, one row for each of its tokens."""
     tables = scaled_case(1, 20, n_prompt=7)
     nodes, edges = tables["graph_nodes"], tables["graph_edges"]
     copies = range(0, 300, 2)

@@ -41,9 +41,9 @@ def test_a_prompt_file_is_kept_to_the_byte(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"token": 3}, "token: is no setting; did you mean `tokens`?"),
-        ({"zzz": 3}, "zzz: is no setting; the settings are question, model"),
-        ({"limits": {"timeout": 3}}, "limits.timeout: is no setting; did you mean `limits.timeout_s`?"),
+        ({"token": 3}, "token: is not a setting; did you mean `tokens`?"),
+        ({"zzz": 3}, "zzz: is not a setting; the settings are question, model"),
+        ({"limits": {"timeout": 3}}, "limits.timeout: is not a setting; did you mean `limits.timeout_s`?"),
         ({"limits": {"timeout_s": 0}}, "limits.timeout_s: is 0; must be a whole number from 1 to"),
         ({"limits": 3}, "limits: is 3; must be a table"),
         ({"tokens": 0}, "tokens: is 0; must be a whole number from 1 to"),

@@ -21,7 +21,7 @@ def gathered(root: Path, **options: object) -> site.Site:
 
 
 def never(run: Run, frames: Mapping[str, pd.DataFrame], *, address: str, citable: Version | None) -> Report:
-    raise AssertionError("rendered anew")
+    raise AssertionError("rendered again")
 
 
 def test_a_site_without_experiments(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_drafts_come_from_the_cache_until_something_changes(tmp_path: Path) -> N
     assert first.entries[0].drafts == again.entries[0].drafts
     assert files_of(tmp_path / "experiments") == before
     (problem,) = gathered(tmp_path, render=never, known=("another",)).problems
-    assert "rendered anew" in problem
+    assert "rendered again" in problem
     (cached,) = (tmp_path / "cache" / "drafts" / "sample" / "run-001").iterdir()
     (cached / "version.json").write_text("{")
     assert gathered(tmp_path).entries[0].drafts == first.entries[0].drafts

@@ -201,7 +201,7 @@ def test_a_changed_byte_in_the_footer_of_a_table_is_found_or_does_no_harm(
             store.read_tables(tmp_path, ("graphs",))
         except StoreError as error:
             said = str(error)
-            assert said.startswith(f"{path}: ") and said.endswith("; `tracegen read` makes the tables anew")
+            assert said.startswith(f"{path}: ") and said.endswith("; `tracegen read` makes the tables again")
             refused += 1
     assert refused > 500
 
@@ -210,7 +210,7 @@ def test_two_columns_of_one_name_are_no_table_of_ours(tmp_path: Path) -> None:
     store.write_tables(tmp_path, hard_case(), "test")
     table = pa.Table.from_arrays([pa.array([0], pa.int32())] * 2, names=["pass_id", "pass_id"])
     pq.write_table(table, tmp_path / "passes.parquet")
-    with pytest.raises(StoreError, match=r"passes\.parquet: cannot be read .*makes the tables anew"):
+    with pytest.raises(StoreError, match=r"passes\.parquet: cannot be read .*makes the tables again"):
         store.read_tables(tmp_path, ("passes",))
 
 
@@ -291,5 +291,5 @@ def test_a_pipe_in_the_place_of_a_table_is_not_waited_for(tmp_path: Path) -> Non
     store.write_tables(tmp_path, {name: frame(name) for name in BY_NAME}, "reader 1")
     (tmp_path / "passes.parquet").unlink()
     os.mkfifo(tmp_path / "passes.parquet")
-    with pytest.raises(StoreError, match=r"passes\.parquet: is no regular file"):
+    with pytest.raises(StoreError, match=r"passes\.parquet: is not a regular file"):
         store.read_tables(tmp_path)

@@ -83,12 +83,12 @@ It reached \tracegen{dense@v2}{speed}.                                          
 So did \dense{speed} with a macro of one's own.                                  % 4 superseded, another number
 It touched \tracegen{dense@v2}{touched}, which is the same since.                % 5 superseded
 Its page is \href{\site{dense/v2/file/\#fig-file}}{here}.                        % 6 superseded
-\tracegen{dense@v3}{sped} is no value.                                           % 7 unknown
+\tracegen{dense@v3}{sped} is not a value.                                           % 7 unknown
 \dense{wait} is none either.                                                     % 8 unknown
 \tracegen{dense@v9}{speed} was never published.                                  % 9 unknown
 \tracegen{sparse@v1}{speed} neither.                                             % 10 unknown
 \url{https://example.org/experiments/dense/v3/file/#fig-nothing} is gone.        % 11 unknown
-\url{https://example.org/experiments/dense/v3/nowhere/} is no page.              % 12 unknown
+\url{https://example.org/experiments/dense/v3/nowhere/} is not a page.              % 12 unknown
 \url{https://example.org/experiments/dense/run-003/} is a draft.                 % 13 unknown
 \url{https://example.org/experiments/old/v1/file/} has faults.                   % 22 erratum
 \tracegen{dense}{speed} names no version.                                        % 14 no version
@@ -364,7 +364,7 @@ def test_figures_that_name_their_version(tmp_path: Path, capsys: pytest.CaptureF
         (stamped(2), "a.svg", 0, "dense@v2 is superseded by dense@v3; its data differ"),
         (stamped(1), "a.svg", 1, "dense@v1 is withdrawn: the wrong model; see dense@v3"),
         (b"%PDF" + stamped(1), "a.pdf", 1, "dense@v1 is withdrawn: the wrong model; see dense@v3"),
-        (stamped(9), "a.svg", 1, "dense@v9 is no published version; published are "),
+        (stamped(9), "a.svg", 1, "dense@v9 is not a published version; published are "),
         (stamped(3, key="fil"), "a.svg", 1, "dense@v3 has no such figure; "),
     ):
         ended, out = states(content, name)

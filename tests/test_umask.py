@@ -34,7 +34,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 
 def used(tmp_path: Path) -> None:
-    """Import, show, make anew, export, write a model, and build the site with its draft."""
+    """Import, show, make again, export, write a model, and build the site with its draft."""
     config = a_project(tmp_path)
     assert main(["import", str(sample("v3-256-moe")), "--as", "it"]) == 0
     a_run_folder(tmp_path / "experiments", a_run())

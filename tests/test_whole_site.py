@@ -238,7 +238,7 @@ def test_search_holds_titles_and_no_rows(project: Project) -> None:
 
 def test_plain_mkdocs_builds_the_same_files(project: Project, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path / "site")]
-    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # of the theme's own future, which is no warning of the build
+    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # of the theme's own future, which is not a warning of the build
     done = subprocess.run(command, cwd=project.root, capture_output=True, text=True, timeout=120, env=quiet)
     assert done.returncode == 0 and "WARNING" not in done.stderr, done.stderr
     built, expected = files_of(tmp_path / "site"), files_of(project.site)

@@ -9,11 +9,11 @@ import pandas as pd
 from tests.builders import scaled_case
 from tracegen.contract.tables import empty, frame
 
-Choices = np.ndarray  # token rows, layers, choices
+Choices = np.ndarray  # tokens, layers, choices
 
 
 def chosen_of(choices: Choices, sequences: list[int] | None = None) -> pd.DataFrame:
-    """The choices as the table `routing`, a pass for each token row."""
+    """The choices as the table `routing`, a pass for each token."""
     token, layer, rank = (index.ravel() for index in np.indices(choices.shape))
     sequence = np.zeros(len(choices), dtype=int) if sequences is None else np.array(sequences)
     return pd.DataFrame(

@@ -1,6 +1,6 @@
 """Caches against another simulator: libcachesim counts the same hits, of the same granules in the same order.
 
-It is GPL, so it is no dependency and not in the lock file: `pip install "tracegen[oracle]"`, then run this file.
+It is GPL, so it is not a dependency and not in the lock file: `pip install "tracegen[oracle]"`, then run this file.
 """
 
 from typing import Any

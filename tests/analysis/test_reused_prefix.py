@@ -37,7 +37,7 @@ def tables_of(passes: list[Pass]) -> dict[str, pd.DataFrame]:
         ([*FIRST, *WRITES, ("prompt", 27, 8, 0, 0), ("prompt", 35, 3, 0, 0)], 27),
         ([*FIRST, *WRITES, ("prompt", 0, 11, 0, 0)], 0),
         ([*FIRST, *WRITES, ("prompt", 5, 11, 0, 0), ("generate", 16, 1, 0, 0), ("prompt", 17, 2, 0, 0)], 5 + 17),
-        ([*FIRST, ("prompt", 19, 1, 0, 0)], 19),  # the same prompt again: its last row is computed anew
+        ([*FIRST, ("prompt", 19, 1, 0, 0)], 19),  # the same prompt again: its last row is computed again
         ([*FIRST, ("prompt", 20, 5, 1, 0)], 20),  # another sequence, which a copy may have begun
         ([*FIRST, ("prompt", 20, 5, 0, 1)], 20),
         ([*FIRST, ("prompt", 0, 5, 1, 0), ("prompt", 20, 5, 0, 0)], 0),  # two sequences that take turns

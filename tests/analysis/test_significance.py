@@ -218,7 +218,7 @@ def test_holm_is_a_loop_over_ascending_p(ps: list[float]) -> None:
 def test_rows_with_too_few_repeats_take_nothing_from_others() -> None:
     few, row = difference([100.0], [200.0]), difference(around(100, 5), around(200, 5))
     assert holm([few, row, few]) == [few, row, few] and row.verdict == DIFFERENT
-    assert [of.runs_needed for of in holm([few] * 3)] == [6] * 3  # 3 x 0.0079 is no p below 0.01
+    assert [of.runs_needed for of in holm([few] * 3)] == [6] * 3  # 3 x 0.0079 is not a p below 0.01
 
 
 @pytest.mark.parametrize(("n", "most"), [(5, 1), (6, 4), (7, 17), (8, 64)])

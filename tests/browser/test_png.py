@@ -1,4 +1,4 @@
-"""A PNG packed anew is the same picture in fewer bytes; Chromium decodes both."""
+"""A PNG packed again is the same picture in fewer bytes; Chromium decodes both."""
 
 import base64
 from typing import Any

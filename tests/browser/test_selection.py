@@ -83,7 +83,7 @@ def test_the_answer_is_a_sentence(page: Any, moe_report: Path, ops: pd.DataFrame
 
 def test_the_panel_names_the_words_of_a_pass_and_leads_to_others(page: Any, moe_report: Path) -> None:
     open_(page, moe_report)
-    assert page.locator("[data-tg=word]").inner_text() == ("Takes in “·was” (id 42); gives “·a” (id 7).")
+    assert page.locator("[data-tg=word]").inner_text() == ("Input token “·was” (id 42); output token “·a” (id 7).")
     words = page.locator("[data-tg=words]")
     assert words.locator("[aria-current]").inner_text() == "·a"
     assert words.evaluate("e => getComputedStyle(e).columnWidth") == "auto"  # read line by line

@@ -183,7 +183,7 @@ def test_wheel_keys_buttons_and_drag_move_and_zoom(page: Any, root: Path) -> Non
     page.mouse.up()
     dragged = shown(page)
     assert dragged[0] < after[0] and dragged[1] - dragged[0] == pytest.approx(after[1] - after[0], abs=3)
-    assert page.url.endswith(f"#pass={LAST}")  # a drag is no click
+    assert page.url.endswith(f"#pass={LAST}")  # a drag is not a click
     page.click("[data-tg=whole]")
     assert shown(page) == (0, whole)
     page.focus("canvas[data-tg=lanes]")

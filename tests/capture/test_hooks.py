@@ -357,7 +357,7 @@ def test_a_broken_record(tree: Path) -> None:
 def test_no_llama_cpp_at_all(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"no source tree of llama\.cpp"):
         hook_tree(tmp_path, NATIVE)
-    with pytest.raises(SettingsError, match="is no folder"):
+    with pytest.raises(SettingsError, match="is not a folder"):
         hook_tree(tmp_path / "nothing", NATIVE)
 
 
@@ -378,7 +378,7 @@ def test_the_record_says_which_commit(tree: Path) -> None:
     commit = git("rev-parse", "HEAD")
     hook_tree(tree, NATIVE)
     assert recorded() == (commit, "no")
-    git("checkout", "--", SAID_AT)  # hooked anew: the hooks are no change
+    git("checkout", "--", SAID_AT)  # hooked again: the hooks are no change
     hook_tree(tree, NATIVE)
     assert recorded() == (commit, "no")
     carry_out(plan_reverse(tree))

@@ -78,7 +78,7 @@ def test_zeros_are_written_behind_the_end_and_nothing_else_changes(tmp_path: Pat
 BAD = {
     "a file that is not there": dict(at=0, size=PAGE, name=NAME.replace(b"t000", b"t001")),
     "a name that leads elsewhere": dict(at=0, size=PAGE, name=b"../secret"),
-    "a name that is no segment": dict(at=0, size=PAGE, name=b"run.json"),
+    "a name that is not a segment": dict(at=0, size=PAGE, name=b"run.json"),
     "a place that is not the end": dict(at=PAGE, size=PAGE),
     "no bytes": dict(at=0, size=0),
     "a part of a page": dict(at=0, size=PAGE + 1),

@@ -37,7 +37,7 @@ def test_two_runs_are_compared_and_the_page_is_written(capsys: pytest.CaptureFix
     (page,) = re.findall(r"^page: (.+)$", out, re.MULTILINE)
     text = Path(page).read_text(encoding="utf-8")
     assert "What differs?" in text and "countess" not in text
-    assert main(["compare", "a/run-001", "b"]) == 0  # the page is written anew
+    assert main(["compare", "a/run-001", "b"]) == 0  # the page is written again
 
 
 def test_ranges_series_and_runs_that_are_not_usable(capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,7 +68,7 @@ def test_what_is_there_stays_unless_asked(capsys: pytest.CaptureFixture[str]) ->
     Path("mine/thesis.tex").touch()
     assert "mine: was not written by tracegen export" in refused(capsys, "csv", "--out", "mine", "--force")
     Path("link").symlink_to("mine")
-    assert "link: is no regular file or folder" in refused(capsys, "csv", "--out", "link", "--force")
+    assert "link: is not a regular file or folder" in refused(capsys, "csv", "--out", "link", "--force")
     assert "'xml' is not one of" in refused(capsys, "xml")
 
 

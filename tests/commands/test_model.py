@@ -90,9 +90,9 @@ def test_gpt_oss_has_as_many_layers_as_asked(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gpt-oss", "--size-gb", "0.99"], "model gpt-oss: 0.99 GiB is no size for it; choose from 1 to 12"),
-        (["gpt-oss", "--size-gb", "12.1"], "12.1 GiB is no size for it; choose from 1 to 12"),
-        (["gpt-oss", "--size-gb", "nan"], "nan GiB is no size"),
+        (["gpt-oss", "--size-gb", "0.99"], "model gpt-oss: 0.99 GiB is not a size for it; choose from 1 to 12"),
+        (["gpt-oss", "--size-gb", "12.1"], "12.1 GiB is not a size for it; choose from 1 to 12"),
+        (["gpt-oss", "--size-gb", "nan"], "nan GiB is not a size"),
         (["gpt-oss", "--seed", "-1"], "model gpt-oss: seed -1"),
         (["gpt-oss", "--dtype", "F16"], "--dtype: gpt-oss always has experts in MXFP4 and other matrices in Q8_0"),
         (["demo", "--size-gb", "4"], "--size-gb: demo has one size only; leave the option out, or write gpt-oss"),

@@ -95,7 +95,7 @@ def test_a_foreign_trace_answers_too(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("demo", "speed"), "speed: is no question; there are: all, file-tokens, "),
+        (("demo", "speed"), "speed: is not a question; there are: all, file-tokens, "),
         (("demo", "--csv"), "--csv: prints the data of one answer; name its QUESTION"),
         (("demo", "all", "--csv"), "--csv: prints the data of one answer; name its QUESTION"),
         (("nothing", "access-order"), "nothing: there is no such run"),

@@ -47,7 +47,7 @@ def test_what_a_run_used_is_found_once_for_files_that_are_cut_alike(monkeypatch:
     calls: list[object] = []
     monkeypatch.setattr("tracegen.comparing.places.heatmap.shares", lambda *of, **more: calls.append(of))
     assert Used(b, a).shares(40).equals(first) and not calls
-    with pytest.raises(AttributeError):  # another run is looked at anew
+    with pytest.raises(AttributeError):  # another run is looked at again
         Used(a, run_of({**MOE, "touches": other})).shares(40)
     assert len(calls) == 1
 

@@ -82,7 +82,7 @@ def test_what_is_wrong_is_named_with_its_byte(wrong: bytes, message: str) -> Non
 
 
 def test_the_first_fault_is_named() -> None:
-    """A record of unknown type may have any length: what follows it is no finding."""
+    """A record of unknown type may have any length: what follows it is not a finding."""
     found = read(HEADER + record(99, 1, 7, b"") + record(0, 1, 7, b"")[:-1] + b"\7")
     assert found == "it: record at byte 12: expected type 0 to 10, found 99"
 

@@ -306,7 +306,7 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "is empty; name the file that holds the trace" in refused(capsys, tmp_path / "empty.bin")
     assert "no trace was found; found: nothing that is known; name the trace" in refused(capsys, tmp_path / "nothing")
     assert not Path("experiments").exists() or not list(Path("experiments").iterdir())  # not even an empty folder
-    assert "is no regular file" in refused(capsys, tmp_path / "pipe")
+    assert "is not a regular file" in refused(capsys, tmp_path / "pipe")
     assert "there is no such file or folder" in refused(capsys, tmp_path / "absent")
 
 
@@ -405,7 +405,7 @@ def test_show_needs_no_import(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", path, "--summary"]) == 0 and "1 warmup, 1 prompt" in capsys.readouterr().out
     assert main(["show", path, "--verify"]) == 0 and "claim phase PROMPT" in capsys.readouterr().out
     assert main(["show", path, "--issue"]) == 2
-    assert f"{path}: is no run; `tracegen import {path}` makes one" in capsys.readouterr().err
+    assert f"{path}: is not a run; `tracegen import {path}` makes one" in capsys.readouterr().err
     assert main(["show", str(sample("v1-64") / "tensor_trace.bin"), "--verify"]) == 1
     assert not Path("experiments").exists()
 
@@ -421,7 +421,7 @@ def test_settings_that_an_imported_run_does_not_have_are_named(capsys: pytest.Ca
 
 
 def test_a_place_far_behind_its_buffer_is_not_recorded(tmp_path: Path) -> None:
-    """An address of 64 bits, less the begin of the buffer that the log names, fits no column."""
+    """An address of 64 bits, less the start of the buffer that the log names, fits no column."""
     folder = copy_of("v3-256-moe", tmp_path / "far")
     path = folder / "tensor_trace.bin"
     layout = next(each for each in LAYOUTS if each.size_bytes == 256)

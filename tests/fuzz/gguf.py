@@ -1,4 +1,4 @@
-"""Bytes as a GGUF file. The reader takes files: each is written anew, in memory where the machine has such a folder."""
+"""Bytes as a GGUF file. The reader takes files: each is written to memory where the machine has such a folder."""
 
 import atexit
 import shutil

@@ -77,7 +77,7 @@ def check(data: bytes) -> None:
 
 
 def read_as(name: str, content: bytes) -> None:
-    """Read these bytes as the file of this name, among good ones. Raises what is no error of ours."""
+    """Read these bytes as the file of this name, among good ones. Raises what is not an error of ours."""
     for other in ("ledger.json", "status.json", "versions/1/version.json"):
         (FOLDER / other).write_bytes(GOOD[other])
     path = FOLDER / name

@@ -86,7 +86,7 @@ def test_what_is_not_seen_is_not_recorded(measured: Measured, attached: LoadedRu
     assert attached.contexts[["type_k", "type_v"]].isna().all(axis=None)
     text = facts["text"]
     assert text["token_ids"] == [] and text["restored"]
-    assert text["prompt"].endswith(measured.experiment.prompt)  # before it stands the mark of the begin
+    assert text["prompt"].endswith(measured.experiment.prompt)  # before it stands the mark of the start
     assert text["missing"].endswith("generated token, which no recorded pass took in")
     assert not (attached.buffers["usage"] == "work").any()
     assert not [check for check in attached.run.checks if check.state == "failed"]

@@ -68,7 +68,7 @@ def test_a_whole_program_beside_locked_memory(execute: Exec, demo: Path) -> None
     facts = loaded.run.facts
     text, pieces = facts["text"], facts["text"]["pieces"]
     assert facts["trace"]["skipped_passes"] == 0
-    assert text["restored"] and text["prompt"].endswith(PROMPT)  # before it stands the mark of the begin
+    assert text["restored"] and text["prompt"].endswith(PROMPT)  # before it stands the mark of the start
     assert text["generated"] == "".join(pieces[str(token)] for token in text["token_ids"]) and text["missing"] is None
     assert facts["model"]["file"] == str(demo) and facts["command"][1:3] == ["-m", str(demo)]
     lock = facts["conditions"]["mlock"]

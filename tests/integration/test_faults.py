@@ -311,7 +311,7 @@ def test_a_whole_run_verifies_and_reads_anew_and_changed_evidence_is_found(
     assert tracegen("show", "quick", "--verify")[0] == 0
     shutil.rmtree(stored / "tables")
     status, output = tracegen("show", "quick")
-    assert (status, "`tracegen read` makes the tables anew" in output) == (2, True)
+    assert (status, "`tracegen read` makes the tables again" in output) == (2, True)
     assert tracegen("read", "quick")[0] == 0
     assert {path.name: path.read_bytes() for path in (stored / "tables").iterdir()} == tables
     assert tracegen("show", "quick", "--verify")[0] == 0

@@ -85,7 +85,7 @@ def test_a_matrix_goes_on_after_ctrl_c(
 
 
 def test_options_that_do_not_go_with_a_matrix(experiment: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for option in (["--plan"], ["--anew"]):
+    for option in (["--plan"], ["--again"]):
         assert main(["run", "case", *option]) == 2
         assert "need an experiment with a matrix" in capsys.readouterr().err
     with_a_matrix(experiment, f"threads = {list(range(1, 102))}")

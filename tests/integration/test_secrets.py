@@ -41,7 +41,7 @@ ENVIRONMENT = {
     f"LLAMA_{TOKEN}": "1",
     "CUDA_CACHE_PATH": NEVER[19],
 }
-# It is no program of llama.cpp, starts one, and says what it was given.
+# It is not a program of llama.cpp, starts one, and says what it was given.
 SCRIPT = f"""
 import os, sys
 said = [sys.stdin.read(), os.environ["HF_TOKEN"], *sys.argv]

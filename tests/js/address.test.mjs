@@ -24,7 +24,7 @@ test("words of an address are decoded",
 test("what cannot be decoded is left out, the rest stays",
   () => { assert.deepEqual(words("#q=%E0%A4%A&pass=3"), { pass: "3" }); });
 
-test("a part without a key or without a value's sign is no word", () => {
+test("a part without a key or without a value's sign is not a word", () => {
   assert.deepEqual(words("#=3&tensor&&node="), { node: "" });
   assert.deepEqual(words(""), {});
 });

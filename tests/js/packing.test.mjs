@@ -19,4 +19,4 @@ test("the largest numbers of a script are exact", () => {
   assert.deepEqual(plain(page.unpack(pack(numbers))), numbers);
 });
 
-test("nothing is no number", () => { assert.equal(page.unpack("").length, 0); });
+test("nothing is not a number", () => { assert.equal(page.unpack("").length, 0); });

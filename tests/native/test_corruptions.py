@@ -120,7 +120,7 @@ RECORDS: Mapping[str, tuple[Callable[[], Trace], str]] = {
     "PASS_TWICE": (lambda: Trace(run=[pass_begin(), pass_begin()]), "pass 0 was written before"),
     "PASS_OF_NO_GRAPH": (lambda: Trace(run=[pass_begin(graph=5)]), "graph 5 was not written"),
     "PASS_OF_NO_PLACEMENT": (lambda: Trace(run=[pass_begin(placement=5)]), "placement 5 was not written"),
-    "TOKENS_BEYOND_RECORD": (lambda: Trace(run=[pass_begin(n_tokens=NONE)]), "4294967295 token rows"),
+    "TOKENS_BEYOND_RECORD": (lambda: Trace(run=[pass_begin(n_tokens=NONE)]), "4294967295 tokens"),
     "FAULTS_HUGE": (lambda: Trace(run=[pass_begin(minor_faults=BIG)]), "usage is"),
     "PASS_END_OF_NONE": (lambda: Trace(run=[pass_end(4)]), "pass 4 was not written"),
     "COMPUTE_OF_NO_PASS": (lambda: Trace(run=[compute()]), "pass 0 was not written"),

@@ -69,7 +69,7 @@ def test_every_kind_in_one_folder(tools: Path, tmp_path: Path) -> None:
 
 
 def _with_flag(flag: int) -> bytes:
-    """The begin of a pass with this flag, without tokens."""
+    """The start of a pass with this flag, without tokens."""
     data = bytearray(pass_begin(n_tokens=0))
     data[16 + 56 : 16 + 60] = struct.pack("<I", flag)
     return bytes(data)

@@ -123,7 +123,7 @@ def test_a_thread_that_dies_in_a_compute(programs: Path, tmp_path: Path, kind: s
 def test_killed_at_every_system_call(programs: Path, tmp_path: Path) -> None:
     """Until the main segment has begun there is nothing to read; from then on every prefix can be read."""
     began, n_spans = False, 0
-    for stop in range(1, 1000, 2):  # stop 0 is the start; then each system call has two stops, at its begin and its end
+    for stop in range(1, 1000, 2):  # stop 0 is the start; then each system call has two stops, at its start and its end
         folder = tmp_path / str(stop)
         folder.mkdir()
         command = [programs / "plain" / "write_faults", folder, "killed", str(stop)]

@@ -24,7 +24,7 @@ EACH = pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.nig
 
 
 def _survives(files: Files) -> bool:
-    """Whether the files give tables and a verdict; an error that is no TraceFormatError fails the test."""
+    """Whether the files give tables and a verdict; an error that is not a TraceFormatError fails the test."""
     try:
         trace = read(files)
     except TraceFormatError:

@@ -14,7 +14,7 @@ CONTEXT = record(8, struct.pack("<8I", 0, 0, 64, 64, 64, 1, 0, 0))  # types of K
 
 
 def attached_pass(number: int, *, sequences: int = 0, token: int = 7, place: int = -1, output: int = NONE) -> bytes:
-    """A pass of context 0 with one token row, as attached tracing records it."""
+    """A pass of context 0 with one token, as attached tracing records it."""
     head = struct.pack("<5Q5IiII", 1, 2, 3, 4, 512, number, 0, 0, 0, 0, 0, 1, sequences)
     return record(15, head + struct.pack("<iiiI", token, place, -1, output), 3_000 + number)
 

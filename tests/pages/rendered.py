@@ -78,7 +78,7 @@ def _kept(asked: bytes, drawn: bool | tuple[str, ...]) -> Report:
 
 
 def undrawn(tables: Mapping[str, pd.DataFrame], run: Run | None = None, citable: Version | None = None) -> Report:
-    """The report with empty figures, made anew."""
+    """The report with empty figures, made again."""
     with empty_figures():
         return render(tables, run, citable)
 

@@ -150,7 +150,7 @@ def test_what_was_read_where_page_faults_were_not_recorded() -> None:
 
 
 def test_computing_and_threads(collector: Collector, rows: Rows) -> None:
-    """Waiting for the disk is no computing: work without page faults, in the mean over the threads of a pass."""
+    """Waiting for the disk is not computing: work without page faults, in the mean over the threads of a pass."""
     found = one(collector, BANDWIDTH)
     kinds: dict[str, float] = defaultdict(float)
     parts_of: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))

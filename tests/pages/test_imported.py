@@ -66,7 +66,7 @@ MOE, GPT_OSS = "v3-256-moe", "v4b-1024-gpt-oss"
 SAID: list[tuple[str, str, str]] = [
     # what was not recorded reads as a sentence
     (MOE, "What follows is inferred from it. It read 11 prompt tokens", ""),
-    (MOE, "gives token 0, duration not recorded, graph 1", ""),
+    (MOE, "output token 0, duration not recorded, graph 1", ""),
     (MOE, "Token 0 comes from the prompt, and is not drawn.", ""),
     # bytes of unknown experts are refused, and not counted as none
     (
@@ -74,9 +74,9 @@ SAID: list[tuple[str, str, str]] = [
         "hich experts tokens chose was not recorded, so that their bytes would count as 0",
         "touches 1.52 MiB of the",
     ),
-    # times are gaps, and a share of recorded gaps is no finding
-    (MOE, "From the begin of each operation to the next record", "All bars together are the whole time of the passes"),
-    (GPT_OSS, "From the begin of each operation to the next record", "All bars together are the whole time of the"),
+    # times are gaps, and a share of recorded gaps is not a finding
+    (MOE, "From the start of each operation to the next record", "All bars together are the whole time of the passes"),
+    (GPT_OSS, "From the start of each operation to the next record", "All bars together are the whole time of the"),
     (MOE, "When the generate passes ended was not recorded", "of the time of the prompt"),
     # buffers of the KV cache alone have no peak, a trace of one operation no graph
     ("v3-256-tinyllama-shape", "uffers are missing from the log", "In buffers at their peak 44.0 MiB"),

@@ -62,8 +62,8 @@ def test_a_line_of_experts_is_named_by_the_output_token_of_its_pass() -> None:
     assert given["held_by_pass"].isna().tolist() == [False, False, False, True]
     assert "no recorded pass took in" in words(body(report, "method"))
     for said in (
-        "Pass 2: prompt, 6 token rows, gives token 0,",
-        "Pass 3: generate, 1 token row, holds token 0, gives token 1,",
+        "Pass 2: prompt, 6 tokens, output token 0,",
+        "Pass 3: generate, 1 token, input token 0, output token 1,",
     ):
         assert said in body(report, "operations")
 
@@ -77,7 +77,7 @@ def test_what_a_row_holds_that_nobody_knows_is_not_guessed() -> None:
     report = rendered(tables, a_moe_run(), drawn=("experts-tokens",))
     page = words(everything(report))
     assert "not recorded 3 " in page and "pass 3" in page and "The last generated token" not in page
-    assert ", holds token" not in body(report, "operations")
+    assert ", input token" not in body(report, "operations")
 
 
 def test_experts_of_a_token_stand_by_weight_and_not_as_a_biased_router_chose_them() -> None:

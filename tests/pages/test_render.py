@@ -119,7 +119,7 @@ def test_each_entry_of_the_contents_leads_to_its_title(report: Report) -> None:
 
 def test_the_same_run_gives_the_same_bytes() -> None:
     first = rendered(CASES["experts"], a_moe_run(), drawn=True)
-    with drawn.anew():
+    with drawn.again():
         assert render(CASES["experts"], a_moe_run()) == first
 
 
@@ -217,7 +217,7 @@ def test_the_downloads_are_the_tables() -> None:
 
 def test_numbers_agree_with_their_nouns(report: Report) -> None:
     text = " ".join(words(page.body) for page in report.pages)
-    found = re.findall(r"(?<![\d\u202f.–-])\b1 (?:nodes|operations|weights|kinds|passes|token rows|threads)\b", text)
+    found = re.findall(r"(?<![\d\u202f.–-])\b1 (?:nodes|operations|weights|kinds|passes|tokens|threads)\b", text)
     assert not found
 
 

@@ -174,15 +174,15 @@ def _without(name: str) -> Callable[[Entries], object]:
         (_to(f"s/{'a' * 300}"), "too long"),
         (_to("sample-v3/README.md"), "occurs twice"),
         (_to("sample-v3/a//b"), "leads elsewhere"),
-        (_to("sample-v3/a\\b"), "is no plain file"),
-        (_to("sample-v3/\x1b[2J"), "is no plain file"),
-        (_to("other/README.txt"), "is no archive of a version"),
-        (_link, "is no plain file"),
+        (_to("sample-v3/a\\b"), "is not a plain file"),
+        (_to("sample-v3/\x1b[2J"), "is not a plain file"),
+        (_to("other/README.txt"), "is not an archive of a version"),
+        (_link, "is not a plain file"),
         (_to("sample-v3/more.txt"), "more.txt is not listed"),
         (_to("sample-v3/README.md/x"), "lies in a file"),
         (_other("data/values.json", b"{}"), "values.json has changed"),
         (_without("data/values.json"), "is missing"),
-        (_without("SHA256SUMS"), "is no archive of a version"),
+        (_without("SHA256SUMS"), "is not an archive of a version"),
         (_other("SHA256SUMS", b"x"), "no list of hashes"),
         (_other("SHA256SUMS", b"\xff"), "no list of hashes"),
     ],
@@ -200,7 +200,7 @@ def test_what_is_no_archive_or_too_large_is_refused(
     whole, bad, beside = archive.read_bytes(), tmp_path / "bad", tmp_path / "e"
     for content in (b"no ZIP", whole[: len(whole) // 2], b""):
         bad.write_bytes(content)
-        refused(bad, beside, "is no ZIP file")
+        refused(bad, beside, "is not a ZIP file")
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "a folder").mkdir()
     for name in ("none.zip", "pipe", "a folder"):

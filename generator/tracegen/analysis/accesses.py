@@ -110,7 +110,7 @@ def accesses(
     """One row per operand of every executed or fused op.
 
     Columns as in ACCESS_COLUMNS. `name` is the op's result, `source_name` the accessed tensor. `offset` counts from
-    the begin of the file (disk; copied: where the bytes came from) or of the buffer. `size_bytes` is the extent of
+    the start of the file (disk; copied: where the bytes came from) or of the buffer. `size_bytes` is the extent of
     the tensor, `touched_bytes` the bytes of its elements that the op touched: null when the op selects units and
     the trace does not hold which; 0 for a result that a fused kernel passes on without storing it. Which rows of a
     buffer a GET_ROWS read is never recorded, but its shapes say how many.

@@ -78,7 +78,7 @@ class Analyses:
     ops = _kept(lambda c: operations.op_rows(c.tables, accessed=c.accessed))
     timed = _kept(lambda c: timing.timed_ops(c.tables, c.ops))
     summary = _kept(lambda c: summary.summarise(c.tables, c.ops, c.measured_used, c.unseen))
-    # The time of passes in no operation, and token rows by phase.
+    # The time of passes in no operation, and tokens by phase.
     outside_ops = _kept(lambda c: timing.outside(c.tables, pass_parts.pass_parts(c.tables)))
     tokens = _of_tables(timing.tokens_by_phase)
     # Ops of prompt and generate passes that touched memory; time by phase and kind of op, component, group of these.

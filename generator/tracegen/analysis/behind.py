@@ -70,7 +70,7 @@ def _fault_ns(stops: pd.DataFrame, spans: pd.DataFrame, faults: pd.DataFrame) ->
     faults = faults.merge(spans[KEY].assign(row=np.arange(len(spans))), on=KEY)
     took, row = faults["duration_ns"].to_numpy(), faults["row"].to_numpy()
     final = stops["came_ns"].to_numpy()[np.searchsorted(stops["row"], row, "right") - 1]
-    # Twice the times, as the middle of an odd one is no whole number.
+    # Twice the times, as the middle of an odd one is not a whole number.
     middle = np.minimum(2 * faults["begin_ns"].to_numpy() + took, 2 * final)
     # In the order of rows and times, the stop of a fault is the next one.
     is_stop = np.repeat([False, True], [len(faults), len(stops)])

@@ -61,7 +61,7 @@ def sources_of(tables: Tables, graph: int) -> dict[int, list[int]]:
 
 
 def _places(nodes: pd.DataFrame, sources: dict[int, list[int]]) -> dict[int, int | str]:
-    """The block of each node that is no leaf: a layer's number, `input`, `output` or `graph`."""
+    """The block of each node that is not a leaf: a layer's number, `input`, `output` or `graph`."""
     ops = nodes[(nodes["kind"] != "leaf").to_numpy()]
     unnamed = ops["name"].str.fullmatch(r"node_\d+").to_numpy(bool)
     named = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.passes import measured, of_kind
 
-# A pass stood still if its threads were blocked for this share of it and this long; waking threads takes less.
+# A pass stalled if its threads were blocked for this share of it and this long; waking threads takes less.
 STOOD_SHARE, STOOD_NS = 0.1, 20_000_000
 
 
@@ -16,7 +16,7 @@ class Disturbance:
     The first five values are of the measured passes whose run delay was recorded: `run_delay_ns` is thread time spent
     runnable without a processor, `thread_ns` all thread time (threads times the time over which the kernel counted:
     the pass and the moments just before and after it), `worst_share` their ratio in the worst pass.
-    `n_blocked` measured passes stood still (STOOD_SHARE, STOOD_NS): no thread ran or waited for a processor. In
+    `n_blocked` measured passes stalled (STOOD_SHARE, STOOD_NS): no thread ran or waited for a processor. In
     `n_stopped` of them (`stopped_ns`) nothing was read and no page fault began a read: they
     did not wait for the disk.
     """

@@ -89,7 +89,7 @@ def placed(tables: Tables, accesses: pd.DataFrame, same: pd.DataFrame, offsets: 
     """The accesses of a run with begin and end where they would lie in a file whose tensors begin at `offsets`.
 
     `accesses` is the result of `order.disk_accesses`, `same` that of `pairs`, all alike; `offsets` (bytes) are by the
-    tensor numbers of the file, and `tensor` is that number too. Accesses to what is no tensor of the file are left out.
+    tensor numbers of the file, and `tensor` is that number too. Accesses outside of tensors are left out.
     """
     number = same.set_index("tensor_run")["tensor"].astype("int64")
     run = tables["tensors"]

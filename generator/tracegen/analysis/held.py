@@ -1,4 +1,4 @@
-"""Which generated token a token row holds, and which one no row does."""
+"""Which generated token a token holds, and which one no row does."""
 
 import pandas as pd
 
@@ -7,7 +7,7 @@ from tracegen.contract.held_tokens import held_tokens, of_sequences
 
 
 def held(tables: Tables) -> pd.DataFrame:
-    """The generated token that each token row holds.
+    """The generated token that each token holds.
 
     Columns: pass_id, row, generated_token (null: a token of the prompt, or not known). For a run stored before the
     table `tokens` had this column it is derived from the passes.

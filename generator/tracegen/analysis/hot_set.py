@@ -79,7 +79,7 @@ def hot_set(chosen: pd.DataFrame, n_experts: int, *, held: int | None = None) ->
     """Learn a hot set on the first `LEARNED` of the tokens and score it on the others.
 
     `chosen` is the result of `experts.generated`; its layers have `n_experts` each. `held`: how many of them to keep.
-    None where there are fewer than `LEAST_TOKENS` token rows, where rows choose different numbers of experts, or where
+    None where there are fewer than `LEAST_TOKENS` tokens, where rows choose different numbers of experts, or where
     all of a layer would be kept.
     """
     table = _by_token(chosen)
@@ -115,7 +115,7 @@ def hot_set(chosen: pd.DataFrame, n_experts: int, *, held: int | None = None) ->
 
 
 def _by_token(chosen: pd.DataFrame) -> np.ndarray | None:
-    """The chosen experts as an array: token rows in order, layers, choices. None where rows differ in their number."""
+    """The chosen experts as an array: tokens in order, layers, choices. None where rows differ in their number."""
     rows = chosen.sort_values(["pass_id", "row", "layer", "rank"])
     tokens = rows.groupby(["pass_id", "row"], sort=False).ngroup().to_numpy()
     n_tokens = int(tokens.max()) + 1 if len(tokens) else 0

@@ -89,7 +89,7 @@ def by_group(ledger: pd.DataFrame, group_of: Mapping[str, str]) -> pd.DataFrame:
 
 
 def segments(sets: Mapping[str, Ranges], edges: np.ndarray) -> pd.DataFrame:
-    """The axis cut at each begin and end of `sets` and at `edges`: begin, end, and for each set whether it holds it."""
+    """The axis cut at each start and end of `sets` and at `edges`: begin, end, and for each set whether it holds it."""
     cuts = np.unique(np.concatenate([edges, *(side for ranges in sets.values() for side in ranges)]).astype("int64"))
     table = pd.DataFrame({"begin": cuts[:-1], "end": cuts[1:]})
     for name, (begin, end) in sets.items():

@@ -22,9 +22,9 @@ PARTS = ("ops_ns", *OUTSIDE_OPS)
 def pass_parts(tables: Tables) -> pd.DataFrame:
     """The parts of each pass that has an end and at least one timed operation: wall time, ns.
 
-    Columns: pass_id, duration_ns, ops_ns (executed operations, each from the begin of its first thread to the end of
+    Columns: pass_id, duration_ns, ops_ns (executed operations, each from the start of its first thread to the end of
     its last thread), before_ns (until the first operation or split begins: llama.cpp prepares the graph, threads
-    wake), between_ns (from the end of an operation to the begin of the next: the barrier, and nodes without
+    wake), between_ns (from the end of an operation to the start of the next: the barrier, and nodes without
     elements), between_splits_ns (the same, where the next operation belongs to another split), after_ns (from the end
     of the last operation to the end of the pass), elsewhere_ns (splits that other backends ran, from hand-over to
     finish), submitted_ns (the same of backends that may return before they have computed: only the hand-over is known,

@@ -5,10 +5,10 @@ from tracegen.contract.held_tokens import begins_of_prompts, of_sequences
 
 
 def reused_tokens(tables: Tables, *, whole: bool) -> int | None:
-    """How many tokens of prompts were not computed anew: the positions before the first that a prompt's passes took in.
+    """How many tokens of prompts were not computed: the positions before the first that a prompt's passes took in.
 
     `begins_of_prompts` says which passes begin a prompt. `whole`: the trace has every pass of the program. Where it has
-    not, passes that computed the begin of the first prompt may be among those left out: then that is unknown.
+    not, passes that computed the start of the first prompt may be among those left out: then that is unknown.
 
     None where it is unknown, as where positions were not recorded or were moved, and where there is no prompt.
     """

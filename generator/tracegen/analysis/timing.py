@@ -69,7 +69,7 @@ def by(timed: pd.DataFrame, key: str, tokens: dict[str, int], rest: pd.DataFrame
     """Wall time per value of `key` and phase.
 
     Columns: phase, key, n_ops, duration_ns, work_ns, barrier_ns, wait_ns (sums), share (of all
-    rows of the phase), ns_per_token (`tokens`: token rows per phase).
+    rows of the phase), ns_per_token (`tokens`: tokens per phase).
     Sorted by phase, longest first. A null key is kept. `rest` is the result of `outside`: its parts become rows
     without operations and thread times, and shares are then of the whole time of the passes.
     """
@@ -112,7 +112,7 @@ def top_ops(timed: pd.DataFrame, phase: str, limit: int = 15) -> pd.DataFrame:
 def by_layer(timed: pd.DataFrame, phase: str, tokens: Mapping[str, int], group_of: Mapping[str, str]) -> pd.DataFrame:
     """Wall time per layer and group of components in the passes of a phase, in ns.
 
-    Columns: layer (null: outside all layers), group, duration_ns, ns_per_token (`tokens`: token rows per phase).
+    Columns: layer (null: outside all layers), group, duration_ns, ns_per_token (`tokens`: tokens per phase).
     `group_of` maps a component to its group; a component that it lacks has a null group.
     """
     rows = timed[timed["phase"] == phase].dropna(subset=["duration_ns"])
@@ -122,6 +122,6 @@ def by_layer(timed: pd.DataFrame, phase: str, tokens: Mapping[str, int], group_o
 
 
 def tokens_by_phase(tables: Tables) -> dict[str, int]:
-    """Token rows evaluated in prompt and in generate passes (0 when unknown)."""
+    """Tokens evaluated in prompt and in generate passes (0 when unknown)."""
     passes = measured(tables)
     return {phase: int(passes.loc[passes["kind"] == phase, "n_tokens"].sum()) for phase in PHASES}

@@ -20,7 +20,7 @@ _settled: list[bool] = []
 def settle_fonts() -> None:
     """Let whatever this process draws have the fonts that the engine carries, the same on every machine.
 
-    The engine looks for fonts when it meets the first text; it would read one of the machine anew for each text, which
+    The engine looks for fonts when it meets the first text; it would read one of the machine again for each text, which
     takes longer than the rest of a drawing. Programs that this process starts know nothing of it.
     """
     import vl_convert

@@ -25,7 +25,7 @@ WORDS = {
     "value": "part",
     "share": "share of the phase",
 }
-ENDS = ("end", "high", "true_end")  # columns that follow the begin of a stretch
+ENDS = ("end", "high", "true_end")  # columns that follow the start of a stretch
 LEGEND = "legend"  # the name of a view that explains colours and holds no data
 MOST = 2000  # marks: more are too small to point at, and slow a page down
 MOST_NARROW = 500  # marks of a drawing for a phone, where a finger covers several

@@ -16,7 +16,7 @@ _ROOT = re.compile(r"""<svg(?:[^<>"']|"[^"<]*"|'[^'<]*')*>""")
 
 
 def with_policy(svg: str) -> str:
-    """The drawing with its policy before all that it draws. Raises ValueError for what is no SVG."""
+    """The drawing with its policy before all that it draws. Raises ValueError for what is not an SVG."""
     root = _ROOT.search(svg)
     if root is None:
         raise ValueError("not an SVG")

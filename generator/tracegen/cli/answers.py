@@ -40,7 +40,7 @@ def print_answers(read: Callable[[], Context], question: str, *, as_csv: bool, a
         every = answers(read(), list(parts.values()))
         return print(_as_json([_described(answer) for answer in every]) if as_json else _listing(every))
     if question not in parts:
-        raise SettingsError(f"{question}: is no question; there are: {', '.join((ALL, *parts))}")
+        raise SettingsError(f"{question}: is not a question; there are: {', '.join((ALL, *parts))}")
     found = answers(read(), [parts[question]])
     if not found:
         raise SettingsError(f"{question}: is asked of {parts[question].when.words} only")

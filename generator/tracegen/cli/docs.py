@@ -109,7 +109,7 @@ def main() -> int:
     """Write the pages of this checkout that are out of date. Returns the exit code."""
     root = resources.folder("templates").parent
     if not (root / "pyproject.toml").is_file():
-        print(f"{root}: is no checkout of tracegen; run this from a checkout", file=sys.stderr)
+        print(f"{root}: is not a checkout of tracegen; run this from a checkout", file=sys.stderr)
         return SettingsError.exit_code
     for name, text in pages().items():
         path = root / "docs" / name

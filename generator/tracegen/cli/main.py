@@ -102,7 +102,7 @@ def _answered(arguments: Sequence[str] | None) -> int:
         _refuse(error)
         return SettingsError.exit_code
     except BrokenPipeError:
-        # The reader of the output has ended (`| head`). That is no error, but Python would print one at exit.
+        # The reader of the output has ended (`| head`). That is not an error, but Python would print one at exit.
         streams.discard(sys.stdout)
         return 0
     except (KeyboardInterrupt, click.Abort) as stop:  # the latter at a question

@@ -43,7 +43,7 @@ class Used:
         return both.rename_axis(["begin", "end"]).reset_index()
 
     def of_each(self, n_columns: int) -> list[pd.DataFrame]:
-        """For each run: share, copied (shares, 0 to 1), by begin and end of the place."""
+        """For each run: share, copied (shares, 0 to 1), by start and end of the place."""
         return [self._of(run, n_columns) for run in self._runs]
 
     def _of(self, run: Measured, n_columns: int) -> pd.DataFrame:

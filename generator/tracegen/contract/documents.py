@@ -52,10 +52,10 @@ def opened(path: Path, error: type[TracegenError], advice: str) -> BinaryIO:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except ValueError as why:  # a NUL character
-        raise error(f"{path}: is no path: {why}; {advice}") from why
+        raise error(f"{path}: is not a path: {why}; {advice}") from why
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise error(f"{path}: is no regular file; {advice}")
+            raise error(f"{path}: is not a regular file; {advice}")
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -63,7 +63,7 @@ def opened(path: Path, error: type[TracegenError], advice: str) -> BinaryIO:
 
 
 def content(path: Path, most_bytes: int, error: type[TracegenError] = StoreError, advice: str = RESTORE) -> bytes:
-    """All bytes of a regular file. Raises OSError, and `error` where it is no regular file or has too many bytes."""
+    """All bytes of a regular file. Raises OSError, and `error` where it is not a regular file or has too many bytes."""
     with opened(path, error, advice) as stream:
         data = stream.read(most_bytes + 1)
     if len(data) > most_bytes:
@@ -85,9 +85,9 @@ def parse_json(
     most_bytes: int = MOST_JSON,
     nan: bool = False,
 ) -> Any:
-    """A JSON document in UTF-8; a byte order mark at its begin is passed over.
+    """A JSON document in UTF-8; a byte order mark at its start is passed over.
 
-    Raises `error`, which names `where` and the line and ends with `advice`, for what is no JSON, has more than
+    Raises `error`, which names `where` and the line and ends with `advice`, for what is not JSON, has more than
     `most_bytes`, nests too deep, holds a number of too many digits or half a surrogate pair, which no table and no
     page can hold; and, unless `nan`, for NaN and Infinity, which JSON has not.
     """
@@ -102,7 +102,7 @@ def parse_json(
         _look(plain, _JSON_TOKEN, MOST_DEPTH, refuse)
 
     def no_number(name: str) -> NoReturn:
-        refuse(f"{name} is no number in JSON")
+        refuse(f"{name} is not a number in JSON")
 
     try:
         document = json.loads(plain.decode(), parse_constant=None if nan else no_number)
@@ -123,9 +123,9 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_toml(data: str | bytes, where: str) -> dict[str, Any]:
-    """A TOML document in UTF-8; a byte order mark at its begin is passed over.
+    """A TOML document in UTF-8; a byte order mark at its start is passed over.
 
-    Raises SettingsError, which names `where` and the line, for what is no TOML, is larger than MOST_TOML, nests too
+    Raises SettingsError, which names `where` and the line, for what is not TOML, is larger than MOST_TOML, nests too
     deep, or holds a number of too many digits or a key of too many parts.
     """
 

@@ -3,14 +3,14 @@
     TracegenError              exit code 2: wrong use or bad input
     ├── SettingsError          an experiment.toml, a command line option
     ├── TraceFormatError       bytes that are not the trace they claim to be
-    ├── ModelFormatError       a file that is no GGUF, or a broken one
+    ├── ModelFormatError       a file that is not a GGUF, or a broken one
     ├── TableError             a table that breaks the contract of tables.py
     ├── StoreError             a run folder or a bundle that is incomplete or changed
     ├── FigureError            a figure that cannot be drawn from this run
     ├── CheckError             exit code 1: a check failed
     └── EnvironmentFailure     exit code 3: disk full, child killed, tool missing
 
-A signal is no error: Ctrl-C ends a command with 130, SIGTERM with 143 (`signals.py`).
+A signal is not an error: Ctrl-C ends a command with 130, SIGTERM with 143 (`signals.py`).
 
 A message says what is wrong, where (path, offset, line, key) and what to do.
 """
@@ -37,7 +37,7 @@ class TraceFormatError(TracegenError):
 
 
 class ModelFormatError(TracegenError):
-    """A model file is no GGUF file, or it is cut or inconsistent."""
+    """A model file is not a GGUF file, or it is cut or inconsistent."""
 
 
 class TableError(TracegenError):

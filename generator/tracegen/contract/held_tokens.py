@@ -1,4 +1,4 @@
-"""What the token rows of passes hold: tokens of which prompt, and which generated ones.
+"""What the tokens of passes hold: tokens of which prompt, and which generated ones.
 
 A pass takes in the token that an earlier pass gave.
 """
@@ -10,7 +10,7 @@ _KNOWN = ("prompt", "generate")  # kinds of passes whose tokens are known; after
 
 
 def of_sequences(passes: pd.DataFrame) -> pd.Series:
-    """For each pass whether it evaluated token rows of a sequence: not a load, warm-up, encode or KV cache shift."""
+    """For each pass whether it evaluated tokens of a sequence: not a load, warm-up, encode or KV cache shift."""
     return ~passes["kind"].isin(_ASIDE) & ~(passes["kind"].isna() & passes["n_tokens"].isna())
 
 

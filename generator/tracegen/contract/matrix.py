@@ -62,7 +62,7 @@ class MatrixCell:
 @dataclass(frozen=True)
 class Drawn:
     """What a matrix was when rounds of it were drawn: names of its cells, runs of each, and the last round with a
-    run: those after it are drawn anew."""
+    run: those after it are drawn again."""
 
     cells: frozenset[str]
     repeat: int
@@ -240,7 +240,7 @@ def _excluded(entries: Sequence[Mapping[str, object]], levels: Mapping[str, list
         for key, value in entry.items():
             known = [v[0] if isinstance(v, tuple) else v for v in levels.get(key, [])]
             if key not in levels:
-                problems.append(f"matrix.exclude: {key} is no factor; the factors are {', '.join(keys)}")
+                problems.append(f"matrix.exclude: {key} is not a factor; the factors are {', '.join(keys)}")
             elif not any(value == v and type(value) is type(v) for v in known):
                 problems.append(f"matrix.exclude: {key} has no value {shown(value)}")
             else:

@@ -45,7 +45,7 @@ KINDS = Need(
     "passes would be counted as another kind: warm-up as prompt, prompt as generation",
     (Key.PASS_KINDS, Key.PASSES_AGREE),
 )
-ROWS = Need("sums would be divided by the wrong number of token rows", (Key.TOKENS_AGREE,))
+ROWS = Need("sums would be divided by the wrong number of tokens", (Key.TOKENS_AGREE,))
 WHOLE = Need("the trace ends before the run did, so nothing can be said about the whole run", (Key.TRACE_COMPLETE,))
 FAULTS = Need(
     "page faults are missing, or were counted in the wrong operation",

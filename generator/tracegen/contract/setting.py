@@ -23,7 +23,7 @@ class Kind:
 class Setting(Kind):
     """A setting, as all that reads settings knows it: its default, its meaning and an example in TOML, its `group`.
 
-    `without`: in words, what holds without it, if that is no default. `factor`: it may have several values in a matrix,
+    `without`: in words, what holds without it, if that is not a default. `factor`: a matrix may vary it,
     and runs that differ in it ran under other conditions. `flag`: the flags of llama.cpp that only it sets; the first
     is given with the value, unless `words` has what is given for each value. `recorded`: when it stands in the facts of
     a run, `unset` what stands there if it is not set, `used` the property of an experiment that has the value which the

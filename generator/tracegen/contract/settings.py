@@ -99,7 +99,7 @@ def key_problems(mapping: Mapping[str, object], keys: Mapping[str, Kind], prefix
         if key not in keys:
             near = get_close_matches(key, keys, n=1)
             advice = f"did you mean `{prefix}{near[0]}`?" if near else f"the settings are {', '.join(keys)}"
-            problems.append(f"{prefix}{key!s}: is no setting; {advice}")
+            problems.append(f"{prefix}{key!s}: is not a setting; {advice}")
         elif not keys[key].holds(value):
             problems.append(f"{prefix}{key}: is {shown(value)}; must be {keys[key].allowed}")
     return problems

@@ -2,7 +2,7 @@
 
 A shape is a kind of value (`str`, `int | None`), a list with the shape of its items, a tuple with one shape
 (which may be null), or a mapping from keys to shapes.
-A key that a document lacks is no fault unless it is among those `NEEDED`; one that the shape lacks is none unless the
+A missing key is not a fault unless it is among those `NEEDED`; one that the shape lacks is none unless the
 shape has `ANY`: the shape of all other keys.
 """
 
@@ -211,7 +211,7 @@ def _wrong(place: str, value: object, wanted: str) -> str:
 def _not_finite(value: object, place: str) -> str:
     """The place of the first number in the value that is not finite; empty if there is none."""
     if isinstance(value, float) and not math.isfinite(value):
-        return f"{place} is no number that can be written"
+        return f"{place} is not a number that can be written"
     if isinstance(value, dict | list):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         return next(filter(None, (_not_finite(item, f"{place}.{key}") for key, item in items)), "")

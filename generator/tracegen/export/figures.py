@@ -1,4 +1,4 @@
-"""The figures of a run in every form: SVG, PDF for a column and for a page, PNG. Drawn anew from its tables."""
+"""The figures of a run in every form: SVG, PDF for a column and for a page, PNG. Drawn again from its tables."""
 
 from pathlib import Path
 

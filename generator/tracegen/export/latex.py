@@ -118,7 +118,7 @@ def _labelled(words: str, source: Source) -> str:
 
 
 def _quantities(values: Mapping[str, Mapping[str, Any]]) -> str:
-    """The values for siunitx; what is no number with a unit stays text."""
+    """The values for siunitx; what is not a number with a unit stays text."""
     lines = ["% \\tracegenqty{KEY}: a value as siunitx writes it.\n"]
     for key, value in sorted(values.items()):
         shown = _SPACES.sub("", str(value.get("text", "")))

@@ -5,7 +5,7 @@
     memory-map.json           the tensors of the model; each expert of a stack is an entry of its own
     buffer-timeline.json      the runtime buffers
 
-That schema knows begins but no ends, one thread, disk and buffers, and the experts of the first token row. What it has
+That schema knows begins but no ends, one thread, disk and buffers, and the experts of the first token. What it has
 no place for is left out: loads, waiting, faults, requests, copies' origins.
 """
 
@@ -207,7 +207,7 @@ def _short(shape: list[int], least: int) -> list[int]:
 
 
 def _experts(source: Source) -> dict[int, dict[int, list[int]]]:
-    """pass -> layer -> the experts of the first token row, in order of rank."""
+    """pass -> layer -> the experts of the first token, in order of rank."""
     routing = source.table("routing")
     first = routing[(routing["row"] == 0).to_numpy(bool)].sort_values(["pass_id", "layer", "rank"])
     chosen: dict[int, dict[int, list[int]]] = {}

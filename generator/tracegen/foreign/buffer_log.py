@@ -100,7 +100,7 @@ def _buffers(events: Iterable[dict[str, Any]]) -> BufferLog:
     for event in sorted(events, key=lambda e: int(e["time_ns"])):
         key = event["buffer_id"]
         if event["event"] == "alloc":
-            if key in live:  # allocated anew: the end of the former buffer was not written
+            if key in live:  # allocated again: the end of the former buffer was not written
                 rows.append(live.pop(key) | dict(event="free", time_ns=event["time_ns"]))
                 n_replaced += 1
             numbers[key] = n_alloc

@@ -1,6 +1,6 @@
 """Which experts the passes of a foreign trace chose, as far as it says.
 
-Such a trace holds the numbers of the first token row only, and at most 16 of them. So the choice of a pass is known if
+Such a trace holds the numbers of the first token only, and at most 16 of them. So the choice of a pass is known if
 the pass evaluated one token, or if the router chose all experts.
 """
 

@@ -20,7 +20,7 @@ from tracegen.foreign.json_text import is_whole
 
 HEADER = ("tensor_name", "file_offset", "size_bytes", "layer_id", "component_type", "n_dims")
 FREE_LINES = 5  # lines that may stand before the header
-ALIGNMENT = 32  # GGUF's default distance of the begins of tensors
+ALIGNMENT = 32  # GGUF's default distance of the starts of tensors
 _EXPERT = re.compile(r"(?P<stack>.+)\[(?P<expert>[0-9]{1,6})\]")
 _LARGEST = 1 << 62
 

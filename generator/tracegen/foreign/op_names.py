@@ -117,7 +117,7 @@ def _judged(table: OpTable, numbers: Mapping[int, int]) -> str:
 def _wanted(trace: str, candidates: Iterable[OpTable], numbers: Mapping[int, int], wanted: str) -> OpTable:
     table = next((table for table in candidates if table.key == wanted), None)
     if table is None:
-        raise SettingsError(f"--op-table: {wanted!r} is no known table of operations; choose {', '.join(TABLES)}")
+        raise SettingsError(f"--op-table: {wanted!r} is not a known table of operations; choose {', '.join(TABLES)}")
     beyond = [number for number in numbers if number >= len(table.names)]
     if beyond:
         raise TraceFormatError(

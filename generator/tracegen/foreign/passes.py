@@ -13,7 +13,7 @@ TOKEN_BYTES = 4  # a token id is an int32
 class Restored:
     """The passes: `begin` and `end` are places in the trace (end exclusive), int64.
 
-    `n_tokens`: token rows, None where unknown. `kinds`: what each was for, None where that is not known. `produced`:
+    `n_tokens`: tokens, None where unknown. `kinds`: what each was for, None where that is not known. `produced`:
     the number of the generated token. `partial`: the trace begins inside of a pass, whose operations are left out.
     """
 
@@ -56,7 +56,7 @@ def _identity(each: Described) -> tuple[object, ...]:
 
 
 def _tokens(firsts: list[Described]) -> list[int | None]:
-    """Token rows of each pass, by its first operation: the ids that a lookup reads, else the sizes of activations.
+    """Tokens of each pass, by its first operation: the ids that a lookup reads, else the sizes of activations.
 
     Without a lookup, a pass with the smallest activations has one row: some pass of a run generates a token.
     """
@@ -82,9 +82,9 @@ def _uses_all_experts(ops: list[Described]) -> bool:
 
 
 def kinds_of(tokens: list[int | None], warms_up: bool) -> list[str | None]:
-    """What each pass was for, from the numbers of token rows alone; None where that does not decide.
+    """What each pass was for, from the numbers of tokens alone; None where that does not decide.
 
-    llama.cpp warms up with a pass of at most two tokens (begin and end of text) before it evaluates the prompt, and
+    llama.cpp warms up with a pass of at most two tokens (start and end of text) before it evaluates the prompt, and
     then uses all experts. So a first pass of one or two tokens is the warm-up if the next pass has several tokens, or
     if it uses all experts and the last pass does not (`warms_up`).
     """

@@ -85,7 +85,7 @@ def opened(path: Path) -> Iterator[SourceFile]:
         raise SettingsError(f"{path}: cannot be opened: {why}; name a file that you may read") from error
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise SettingsError(f"{path}: is no regular file; copy what it holds into a file, and import that")
+            raise SettingsError(f"{path}: is not a regular file; copy what it holds into a file, and import that")
         yield SourceFile(path, descriptor)
     finally:
         os.close(descriptor)

@@ -50,8 +50,8 @@ class Layout:
 def original(path: Path) -> Iterator[Original]:
     """Open a model that is one GGUF file, until the block ends.
 
-    Raises SettingsError when it is no regular file, a part of a split model, or without tensors; ModelFormatError when
-    it is broken.
+    Raises SettingsError where it is not a regular file, is a part of a split model, or has no tensors; ModelFormatError
+    where it is broken.
     """
     with os_errors(f"{path}: cannot be read", ModelFormatError):
         stream = documents.opened(path, SettingsError, "name a GGUF model")

@@ -43,7 +43,7 @@ class Unpacked:
 def unpacked(archive: Path, beside: Path) -> Iterator[Unpacked]:
     """During the block, the archive lies unpacked in a hidden part of `beside`, which is deleted unless it is renamed.
 
-    Raises SettingsError for no such file, StoreError for what is no whole archive of one version.
+    Raises SettingsError for no such file, StoreError for what is not a whole archive of one version.
     """
     if not archive.is_file():
         raise SettingsError(f"{archive}: there is no such file; name the archive of a version")
@@ -55,8 +55,8 @@ def unpacked(archive: Path, beside: Path) -> Iterator[Unpacked]:
 def unpack(archive: Path, folder: Path) -> str:
     """Unpack an archive into an empty folder, without the folder that its names begin with; returns its SHA-256.
 
-    Nothing is written before all names and sizes are looked at. Raises StoreError for what is no archive, leads out of
-    the folder, is too large, or has other files than its list of hashes names; SettingsError where it cannot be read.
+    Nothing is written before all names and sizes are looked at. Raises StoreError where it is not an archive, leads out
+    of the folder, is too large, or lacks a listed file; SettingsError where it cannot be read.
     """
     with os_errors(f"{archive}: cannot be read", SettingsError):
         digest = store.sha256_of(archive)
@@ -66,7 +66,7 @@ def unpack(archive: Path, folder: Path) -> str:
             sums = {name: _write(opened, entry, folder / name) for name, entry in entries.items()}
             listed = _listed(archive, folder / SUMS)
     except DAMAGED as error:
-        raise StoreError(f"{archive}: is no ZIP file, or a damaged one: {error}; get it again") from error
+        raise StoreError(f"{archive}: is not a ZIP file, or a damaged one: {error}; get it again") from error
     del sums[SUMS]
     for name in sorted({*sums, *listed}):
         if sums.get(name) != listed.get(name):
@@ -79,14 +79,16 @@ def version_in(project: Path, archive: Path) -> Published:
     """The one version in an unpacked archive, compared with its ledger. Raises StoreError for anything else."""
     found = sorted((project / "experiments").glob("*/" + versions.LEDGER_FILE))
     if len(found) != 1 or name_problem(found[0].parent.name):
-        raise StoreError(f"{archive}: holds {len(found)} experiments with versions, not one; it is no archive of one")
+        raise StoreError(
+            f"{archive}: holds {len(found)} experiments with versions, not one; it is not an archive of one"
+        )
     try:
         published = versions.read_published(found[0].parent, HashCache(project / "hashes.json", trust=False))
     except StoreError as error:
         where = str(error).removeprefix(f"{project}/").partition("; ")[0]
         raise StoreError(f"{archive}: {where}; get it again") from error
     if len(published) != 1:
-        raise StoreError(f"{archive}: holds {len(published)} versions, not one; it is no archive of one")
+        raise StoreError(f"{archive}: holds {len(published)} versions, not one; it is not an archive of one")
     version = published[0].version
     if (
         version.folder != found[0].parent / "versions" / str(version.number)
@@ -112,7 +114,7 @@ def _entries(archive: Path, opened: zipfile.ZipFile) -> Mapping[str, zipfile.Zip
         parts = [top, *name.split("/")]
         shown = f"{archive}: {visible(info.filename)[:MOST_SIGNS]}"
         if kind not in (0, stat.S_IFREG) or visible(info.filename) != info.filename or "\\" in info.filename:
-            raise StoreError(f"{shown} is no plain file; the archive is not unpacked")
+            raise StoreError(f"{shown} is not a plain file; the archive is not unpacked")
         if info.compress_type not in KINDS or info.flag_bits & 1:
             raise StoreError(f"{shown} is encrypted, or compressed in an unusual way; the archive is not unpacked")
         if not {"", ".", ".."}.isdisjoint(parts) or any(len(os.fsencode(each)) > MOST_SIGNS for each in parts):
@@ -125,7 +127,7 @@ def _entries(archive: Path, opened: zipfile.ZipFile) -> Mapping[str, zipfile.Zip
         if any(parent.as_posix() in entries for parent in PurePosixPath(name).parents):
             raise StoreError(f"{archive}: {visible(name)} lies in a file; the archive is not unpacked")
     if len(tops) != 1 or SUMS not in entries:
-        raise StoreError(f"{archive}: is no archive of a version: `tracegen export NAME@v2 archive` makes one")
+        raise StoreError(f"{archive}: is not an archive of a version: `tracegen export NAME@v2 archive` makes one")
     return entries
 
 
@@ -155,5 +157,5 @@ def _listed(archive: Path, path: Path) -> Mapping[str, str]:
     """What the list of hashes says: path -> SHA-256."""
     lines = [_LINE.fullmatch(line) for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
     if not all(lines):
-        raise StoreError(f"{archive}: its {SUMS} is no list of hashes; get it again")
+        raise StoreError(f"{archive}: its {SUMS} is not a list of hashes; get it again")
     return {line[2]: line[1] for line in lines if line}

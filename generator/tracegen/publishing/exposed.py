@@ -10,7 +10,7 @@ from tracegen.publishing.bundle import Bundle
 HISTORY = (
     "A commit stays in git's history, and a withdrawn version keeps its pages: whoever has the repository or the site "
     "can still read what the version said. If it holds a secret, revoke that secret first. To remove it, take the "
-    "version's folder out of every commit (git filter-repo --invert-paths --path {path}), push anew, and ask all who "
+    "version's folder out of every commit (git filter-repo --invert-paths --path {path}), push again, and ask all who "
     "have a copy to delete it."
 )
 _ENVIRONMENT = re.compile(r'<section id="environment"[^>]*>(.*?)</section>', re.DOTALL)

@@ -257,7 +257,7 @@ def read_withdrawn(experiment_folder: Path) -> dict[int, dict[str, Any]]:
         return {}
     withdrawn = store.read_json(path, SCHEMA, _STATUS)["withdrawn"]
     if any(not store.is_number(number) for number in withdrawn):
-        raise StoreError(f"{path}: names a version that is no number; correct it or restore it from a copy")
+        raise StoreError(f"{path}: names a version that is not a number; correct it or restore it from a copy")
     return {int(number): dict(entry) for number, entry in withdrawn.items()}
 
 

@@ -1,4 +1,4 @@
-"""What a bundle says of its run in short: facts, key figures, a finding. Nothing is counted anew."""
+"""What a bundle says of its run in short: facts, key figures, a finding. Nothing is counted again."""
 
 import csv
 import math
@@ -111,7 +111,7 @@ class About:
 
     @property
     def written(self) -> str:
-        """The begin of the text that the model wrote; empty where the bundle does not have it."""
+        """The start of the text that the model wrote; empty where the bundle does not have it."""
         text = "".join(row["text"] for row in islice(self._rows("data/generated-tokens.csv"), MOST_TOKENS))
         return cut(one_line(text), 2 * LONGEST)
 

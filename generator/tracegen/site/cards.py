@@ -1,6 +1,6 @@
 """An experiment in short, as the front page and the index of experiments show it: its newest version or draft.
 
-What is not in the bundle of that version or draft is `not recorded`; nothing is measured or counted anew.
+What is not in the bundle of that version or draft is `not recorded`; nothing is measured or counted again.
 """
 
 import re

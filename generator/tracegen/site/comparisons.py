@@ -201,7 +201,7 @@ def _has_a_matrix(experiment: Path) -> bool:
 def _named(sides: object, known: set[str]) -> list[tuple[str, str, tuple[str, ...], bool]]:
     """The comparisons of an entry of mkdocs.yml: the first side with each of the others."""
     if not isinstance(sides, list) or len(sides) < 2 or not all(isinstance(side, str) for side in sides):
-        raise SettingsError(f"mkdocs.yml: tracegen: compare: {sides!r} is no list of two sides or more")
+        raise SettingsError(f"mkdocs.yml: tracegen: compare: {sides!r} is not a list of two sides or more")
     first, *others = map(str, sides)
     home = re.split(r"[@/:]", first, maxsplit=1)[0]
     if home not in known or address.name_problem(home):

@@ -203,7 +203,7 @@ def is_ours(known: References, reference: str) -> bool:
 def pairs_in(journal: Path, suffixes: Sequence[str] = (".md",)) -> list[tuple[str, str]]:
     """The comparisons that the files with these suffixes below a folder name, each once; code names none.
 
-    Raises SettingsError for what is no regular file, where MkDocs would wait, or read without an end.
+    Raises SettingsError for what is not a regular file, where MkDocs would wait, or read without an end.
     """
     found: dict[tuple[str, str], None] = {}
     advice = f"put a text of at most {MOST_BYTES >> 20} MiB there"
@@ -260,7 +260,7 @@ def withdrawn(published: Published) -> str:
 def _version(known: References, citation: str) -> Published:
     if citation not in known.published:
         there = _published_of(known, citation.partition("@")[0])
-        raise UnknownReferenceError(f"{citation} is no published version; {there}")
+        raise UnknownReferenceError(f"{citation} is not a published version; {there}")
     return known.published[citation]
 
 

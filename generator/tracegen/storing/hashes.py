@@ -27,7 +27,7 @@ class HashCache:
     """The hashes in one cache file. It may be missing or broken, and several processes may write it at once."""
 
     def __init__(self, path: Path, *, trust: bool = True) -> None:
-        """Read the cache file, unless `trust` is false: then every file is hashed anew."""
+        """Read the cache file, unless `trust` is false: then every file is hashed again."""
         self._path = path
         self._known = _read(path) if trust else {}
         self._new: dict[str, Entry] = {}

@@ -58,7 +58,7 @@ def new_file(parent: Path) -> Iterator[tuple[Path, int]]:
 @contextmanager
 def _new(parent: Path, make: Callable[[Path], None], flags: int) -> Iterator[tuple[Path, int]]:
     while True:
-        with suppress(FileExistsError):  # another process made it at the same moment, or it is no folder
+        with suppress(FileExistsError):  # another process made it at the same moment, or it is not a folder
             parent.mkdir(parents=True, exist_ok=True)
         remove_left(parent)
         part = parent / f".tracegen-{secrets.token_hex(4)}.part"

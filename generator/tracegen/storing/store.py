@@ -234,7 +234,7 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
     for name in names or tuple(contract.BY_NAME):
         path = folder / f"{name}.parquet"
         if path.exists() and not path.is_file():  # a pipe would wait
-            raise StoreError(f"{path}: is no regular file; `tracegen read` makes the tables anew")
+            raise StoreError(f"{path}: is not a regular file; `tracegen read` makes the tables again")
         try:
             # read_table would import more, for data sets of many files
             with for_arrow(path, "rb") as place, pq.ParquetFile(place) as stored:
@@ -249,10 +249,10 @@ def read_tables(folder: Path, names: tuple[str, ...] | None = None) -> dict[str,
             if contract.BY_NAME[name].added > extension:
                 tables[name] = contract.frame(name)
                 continue
-            raise StoreError(f"{path}: is missing; `tracegen read` makes the tables anew") from error
-        # Of a changed byte Arrow says what is wrong, except in a column's name: that is no text, or another's name.
+            raise StoreError(f"{path}: is missing; `tracegen read` makes the tables again") from error
+        # Of a changed byte Arrow says what is wrong, except in a column's name: that is not a text, or another's name.
         except (pa.ArrowException, OSError, UnicodeDecodeError, KeyError, TableError) as error:
-            raise StoreError(f"{path}: cannot be read ({error}); `tracegen read` makes the tables anew") from error
+            raise StoreError(f"{path}: cannot be read ({error}); `tracegen read` makes the tables again") from error
     return tables
 
 
@@ -376,7 +376,7 @@ def verified_evidence(folder: Path) -> Run:
 def is_number(name: str) -> bool:
     """Whether a folder has the number of a run or version as its name: digits, and no other signs that Python counts.
 
-    A name of more than nine digits is no number that tracegen gives.
+    A name of more than nine digits is not a number that tracegen gives.
     """
     return name.isascii() and name.isdecimal() and len(name) <= 9
 

@@ -13,7 +13,7 @@ STYLES = {
     "not usable": "bold red",
     "not recorded": "dim",
 }
-_STATES = {"failed:": "bold red", "warning:": "yellow"}  # by the begin of the name of a pair
+_STATES = {"failed:": "bold red", "warning:": "yellow"}  # by the start of the name of a pair
 
 
 def print_pairs(pairs: Mapping[str, str]) -> None:

@@ -91,7 +91,7 @@ class Worker(Executor):
 def answer() -> None:
     """What the process does: carry out each call that it reads, and write its result, or what it raises."""
     calls, results = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no result
+    os.dup2(2, 1)  # what a library prints is not a result
     with suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
         while True:
             function, args, kwargs = pickle.load(calls)

@@ -8,7 +8,7 @@ function opTops(entries, height) {
   entries.forEach(function(entry, i) { tops.push(tops[i] + height + (entry.open ? entry.extra : 0)); });
   return tops;
 }
-/* The index of the entry at `y` pixels below the begin of the first. */
+/* The index of the entry at `y` pixels below the start of the first. */
 function opAt(tops, y) {
   return firstWhere(tops.length - 1, function(i) { return tops[i + 1] > y; });
 }

@@ -17,7 +17,7 @@ function selected(words) {
   });
   return chosen;
 }
-/* The part of the address that is no word: the place of the page that it leads to, as `g0-n12` of the graph. */
+/* The part of the address that is not a word: the place of the page that it leads to, as `g0-n12` of the graph. */
 function addressPlace() {
   var first = location.hash.slice(1).split("&")[0];
   return first.indexOf("=") < 0 ? first : "";

@@ -45,16 +45,16 @@ function panelWords(box, words, at, pick) {
   });
   if (to < words.length) { box.appendChild(document.createTextNode(" …")); }
 }
-/* The words that a pass took in and gave, in a sentence. */
+/* The input and output tokens of a pass. */
 function panelSentence(words, at) {
   function quoted(i) {
     var word = wordOf(words[i]);
     return "“" + word.text + "”" + (word.id === null ? "" : " (id " + word.id + ")");
   }
   var parts = [];
-  if (at.taken.length === 1) { parts.push("Takes in " + quoted(at.taken[0])); }
-  if (at.taken.length > 1) { parts.push("Takes in " + at.taken.length + " tokens of the prompt"); }
-  if (at.given !== null) { parts.push((parts.length ? "gives " : "Gives ") + quoted(at.given)); }
+  if (at.taken.length === 1) { parts.push("Input token " + quoted(at.taken[0])); }
+  if (at.taken.length > 1) { parts.push("Input: " + at.taken.length + " tokens of the prompt"); }
+  if (at.given !== null) { parts.push((parts.length ? "output token " : "Output token ") + quoted(at.given)); }
   return parts.length ? parts.join("; ") + "." : "";
 }
 

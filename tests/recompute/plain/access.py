@@ -105,7 +105,7 @@ def reads(passes: list[Row]) -> list[Row]:
 
 
 def path(rows: Rows, found: Iterable[Access], one: Row) -> list[Row]:
-    """The ranges that a pass used, with the times of their operations since its begin."""
+    """The ranges that a pass used, with the times of their operations since its start."""
     times = {op["node"]: (op["begin_ns"], op["end_ns"]) for op in rows.ops[one["pass_id"]]}
     for op in rows.ops[one["pass_id"]]:
         if op["fused_into"] is not None:

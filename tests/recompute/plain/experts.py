@@ -9,9 +9,9 @@ Chosen = dict[int, list[list[Row]]]
 
 
 def choices(rows: Rows, kind: str = "generate") -> Chosen:
-    """The choices of each layer: one list per token row of the passes of a kind, in order of pass and row.
+    """The choices of each layer: one list per token of the passes of a kind, in order of pass and row.
 
-    The token row that holds a generated token chooses its experts.
+    The token that holds a generated token chooses its experts.
     """
     passes = {one["pass_id"] for one in rows.of_kind(kind)}
     found: dict[int, dict[tuple[int, int], list[Row]]] = defaultdict(lambda: defaultdict(list))
@@ -30,7 +30,7 @@ def n_experts(rows: Rows, layer: int) -> int:
 
 
 def counts(rows: Rows) -> list[Row]:
-    """How many token rows chose each expert of each layer, and how many would if all were chosen equally often."""
+    """How many tokens chose each expert of each layer, and how many would if all were chosen equally often."""
     table = []
     for layer, tokens in choices(rows).items():
         size = n_experts(rows, layer)
@@ -136,7 +136,7 @@ def reuse(rows: Rows) -> list[Row]:
 
 
 def by_strength(token: list[Row]) -> list[Row]:
-    """The experts of a token row in a layer, the one of greatest weight first; equal ones as the router named them."""
+    """The experts of a token in a layer, the one of greatest weight first; equal ones as the router named them."""
     return sorted(token, key=lambda row: (-row["weight"], row["rank"]))
 
 
@@ -176,7 +176,7 @@ def of_tokens(rows: Rows) -> list[Row]:
 
 
 def token_of(rows: Rows) -> dict[tuple[int, int], int]:
-    """Which generated token a token row holds, by pass and row: those of generate passes hold them in order."""
+    """Which generated token a token holds, by pass and row: those of generate passes hold them in order."""
     generate = {one["pass_id"] for one in rows.of_kind("generate")}
     keys = sorted((row["pass_id"], row["row"]) for row in rows["tokens"] if row["pass_id"] in generate)
     return {key: k for k, key in enumerate(keys)}

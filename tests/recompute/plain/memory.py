@@ -43,7 +43,7 @@ def heatmap(
 ) -> list[Row]:
     """How much of the bytes of each cell (begin, end on the disk axis) the passes of each row used, each byte once.
 
-    A row is named by its first pass; its bytes are sums over its passes. Where nothing was used is no row.
+    A row is named by its first pass; its bytes are sums over its passes. Where nothing was used there is no row.
     """
     used: dict[tuple[int, bool], list[Range]] = defaultdict(list)
     for access in found:
@@ -116,7 +116,7 @@ def tensors_use(rows: Rows, found: Iterable[Access]) -> list[Row]:
 
 
 def tensor_groups(use: Iterable[Row]) -> list[Row]:
-    """`tensors_use` summed by groups of components; a group without tensors is no row."""
+    """`tensors_use` summed by groups of components; a group without tensors has no row."""
     sums: dict[str, Row] = {}
     counted = ("size_bytes", "touched_bytes", "mapped_bytes", "copied_bytes")
     for tensor in use:

@@ -83,7 +83,7 @@ def is_control(char: str) -> bool:
 def generated_tokens(rows: Rows, token_ids: list[int], pieces: dict[str, str]) -> list[Row]:
     """Each generated token: its id and text, the pass whose logits gave it, and the pass that took it in.
 
-    The last prompt ubatch gives token 0, each generate pass the next one. The token rows of the generate passes hold
+    The last prompt ubatch gives token 0, each generate pass the next one. The tokens of the generate passes hold
     the generated tokens in order; nothing holds the last.
     """
     giving = [rows.of_kind("prompt")[-1], *rows.of_kind("generate")]

@@ -106,5 +106,5 @@ class Rows:
 
 
 def duration(row: Row) -> int:
-    """How long a pass took: from its begin to its end."""
+    """How long a pass took: from its start to its end."""
     return int(row["end_ns"] - row["begin_ns"])

@@ -15,7 +15,7 @@ BEFORE, AFTER = "before operations", "after operations"
 
 
 def rate(rows: Rows, kind: str) -> float | None:
-    """Token rows of all passes of a kind, over the sum of their durations, in tokens per second."""
+    """Tokens of all passes of a kind, over the sum of their durations, in tokens per second."""
     time = sum(duration(one) for one in rows.of_kind(kind))
     return sum(one["n_tokens"] for one in rows.of_kind(kind)) / time * 1e9 if time else None
 
@@ -52,7 +52,7 @@ def executed(rows: Rows, phase: str) -> list[Row]:
 def outside(rows: Rows, one: Row) -> dict[str, int]:
     """The time of a pass that lies in no executed op, ns; with the wall time of these it is the pass's duration.
 
-    Before the first op; between two ops, from the end of one on all threads to the begin of the next on any of them,
+    Before the first op; between two ops, from the end of one on all threads to the start of the next on any of them,
     apart where the next is of another split of the scheduler; after the last.
     """
     at, split = one["begin_ns"], None
@@ -74,7 +74,7 @@ def outside(rows: Rows, one: Row) -> dict[str, int]:
 def by(rows: Rows, key: str) -> list[Row]:
     """The time of each phase's passes: executed ops summed by component or kind of op, and what lies in none.
 
-    share: of the duration of the phase's passes. ns_per_token: over the token rows of the phase. What lies in no op
+    share: of the duration of the phase's passes. ns_per_token: over the tokens of the phase. What lies in no op
     has no work or waiting of threads; parts that take no time are no rows.
     """
     table: list[Row] = []

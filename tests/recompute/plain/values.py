@@ -50,7 +50,7 @@ def _spans(rows: Rows, one: Row, op: Row) -> list[Row]:
 
 
 def of_components(rows: Rows) -> Values:
-    """The time per token row of each component, and of what lies in no operation, for each phase, ns."""
+    """The time per token of each component, and of what lies in no operation, for each phase, ns."""
     return {
         f"component_ns_per_token_{row['phase']}_{row['component'].replace(' ', '_')}": row["ns_per_token"]
         for row in times.by(rows, "component")

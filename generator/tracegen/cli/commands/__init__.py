@@ -21,7 +21,7 @@ VERBS: Mapping[str, str] = {
     "check": "Say what a thesis says of versions that is no longer true: links, values, typed numbers, claims.",
     "whose": "Name the version that a figure, a table or a number came from.",
     "serve": "Serve the site on this machine and rebuild it when runs, settings, journal or templates change.",
-    "read": "Make the tables and checks of a run anew from its evidence (after an upgrade of tracegen).",
+    "read": "Make the tables and checks of a run again from its evidence (after an upgrade of tracegen).",
     "sample": "Make a folder with the published sample run, and build its site: needs no compiler and no llama.cpp.",
     "model": "Write a model: a trained one from the package index, or one with random weights.",
     "tensors": "List the tensors of a GGUF file: absolute offsets, sizes, shapes, types, layers, components.",

@@ -56,7 +56,7 @@ def known_versions(experiments: Path) -> References:
 
     if not experiments.is_dir():
         raise SettingsError(
-            f"{experiments}: is no folder; go to the folder of the site, or name it: --experiments FOLDER"
+            f"{experiments}: is not a folder; go to the folder of the site, or name it: --experiments FOLDER"
         )
     folders = sorted(folder for folder in experiments.iterdir() if folder.is_dir() and is_experiment(folder))
     return references(published for folder in folders for published in read_published(folder, None))

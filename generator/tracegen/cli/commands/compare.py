@@ -46,7 +46,7 @@ def command(
 
     asked = [rules.parsed(text) for text in fail_on]
     if math.isnan(margin):  # a range of floats holds it
-        raise SettingsError("--margin: nan is no change in per cent")
+        raise SettingsError("--margin: nan is not a change in per cent")
     if others:
         sides = [side_of(text) for text in (first, *others)]
         comparisons = [compare(sides[0], side, margin=margin / 100) for side in sides[1:]]

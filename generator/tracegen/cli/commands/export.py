@@ -38,7 +38,7 @@ _PASSES = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 def _passes(text: str) -> range:
     match = _PASSES.fullmatch(text)
     if match is None or int(match[2] or match[1]) < int(match[1]):
-        raise ValueError(f"{text!r} is no pass; write its number, or FIRST-LAST")
+        raise ValueError(f"{text!r} is not a pass; write its number, or FIRST-LAST")
     return range(int(match[1]), int(match[2] or match[1]) + 1)
 
 
@@ -118,7 +118,7 @@ def _range(known: set[int]) -> str:
 def _refuse_place(target: Path, force: bool) -> None:
     """Raise SettingsError when the target cannot be written, or exists and `force` does not allow to replace it."""
     if target.is_symlink() or (target.exists() and not target.is_file() and not target.is_dir()):
-        raise SettingsError(f"{target}: is no regular file or folder; choose another name with --out")
+        raise SettingsError(f"{target}: is not a regular file or folder; choose another name with --out")
     if not target.exists():
         return
     if not force:

@@ -66,7 +66,7 @@ def _url(text: str) -> str:
     from tracegen.publishing.citation import is_web_address
 
     if text.strip() and not is_web_address(text.strip()):
-        raise click.BadParameter(f"{visible(text)!r} is no address; it begins with https://", param_hint="--url")
+        raise click.BadParameter(f"{visible(text)!r} is not an address; it begins with https://", param_hint="--url")
     return text.strip()
 
 

@@ -34,7 +34,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 def _number(text: str) -> int:
     match = re.fullmatch(r"v?(\d+)", text)
     if not match:
-        raise ValueError(f"{text!r} is no version; write 2 or v2")
+        raise ValueError(f"{text!r} is not a version; write 2 or v2")
     return int(match[1])
 
 

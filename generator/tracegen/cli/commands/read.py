@@ -1,4 +1,4 @@
-"""`tracegen read`: makes the tables and checks of a run anew from its evidence."""
+"""`tracegen read`: makes the tables and checks of a run again from its evidence."""
 
 import click
 
@@ -16,5 +16,5 @@ def command(run: str) -> int:
 
     folder = run_folder(run)
     stored = (importing if "imported" in read_run(folder).facts else recording).read_again(folder)
-    print(f"{stored.folder}: tables made anew; {stored.verdict}")
+    print(f"{stored.folder}: tables made again; {stored.verdict}")
     return 0

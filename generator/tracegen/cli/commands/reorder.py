@@ -74,7 +74,7 @@ def _refuse_place(model: Path, out: Path, force: bool) -> None:
     if out.is_symlink():
         raise SettingsError(f"{out}: is a link; name a new file, or the file that it leads to")
     if out.exists() and not out.is_file():
-        raise SettingsError(f"{out}: is no regular file; choose another name")
+        raise SettingsError(f"{out}: is not a regular file; choose another name")
     if out.exists() and not force:
         raise SettingsError(f"{out}: exists already; remove it, choose another name, or replace it with --force")
 
@@ -83,7 +83,7 @@ class _Touched:
     """What a run touched of the tensors of one file."""
 
     def __init__(self, named: str, model: Path, tensors: pd.DataFrame) -> None:
-        """Load the run. Raises SettingsError when it is no run of this model, or a check of what it touched failed."""
+        """Load the run. Raises SettingsError when another model ran, or a check of what it touched failed."""
         from tracegen.analysis import file_order
         from tracegen.contract.needs import BYTES as TOUCHED_BYTES
         from tracegen.reading.notebook.loaded import load
@@ -94,7 +94,7 @@ class _Touched:
         self._context = Context(loaded.measured, loaded.tables)
         refused = self._context.refusal(TOUCHED_BYTES).removeprefix("Not drawn: ")
         if refused:
-            raise SettingsError(f"{named}: does not say what was touched: {refused} Measure it anew.")
+            raise SettingsError(f"{named}: does not say what was touched: {refused} Measure it again.")
         self._same = file_order.pairs(loaded.tables, tensors)
         _refuse_differences(self._same, named, model)
         self.accesses = self._placed(tensors.set_index("tensor")["offset"])

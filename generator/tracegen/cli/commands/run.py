@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tracegen.contract.model import Run
 
 TOKENS, QUICK = 5, "quick"
-_WITH_A_MATRIX = "--plan, --yes, --anew, --repeat and --llama-cpp"
+_WITH_A_MATRIX = "--plan, --yes, --again, --repeat and --llama-cpp"
 ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
 
 
@@ -41,7 +41,7 @@ ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
 @click.option(
     "--yes", is_flag=True, help=f"Ask nothing: make a matrix of over {ASKED} runs, and agree to what its flags do."
 )
-@click.option("--anew", is_flag=True)
+@click.option("--again", is_flag=True)
 @click.option("--publish", is_flag=True)
 @click.option("-m", "--message", metavar="WHY")
 def command(
@@ -50,7 +50,7 @@ def command(
     repeat: int | None,
     plan: bool,
     yes: bool,
-    anew: bool,
+    again: bool,
     publish: bool,
     message: str | None,
     **quick: Any,
@@ -78,9 +78,9 @@ def command(
             agree(
                 [*asked, *(f"llama_cpp = {folder}: runs the programs in that folder" for folder in programs)], yes=yes
             )
-        return _make(matrix, where, llama_cpp, plan=plan, yes=yes, anew=anew)
-    if plan or anew:
-        raise SettingsError("--plan, --anew: need an experiment with a matrix; add the table [matrix] to it")
+        return _make(matrix, where, llama_cpp, plan=plan, yes=yes, again=again)
+    if plan or again:
+        raise SettingsError("--plan, --again: need an experiment with a matrix; add the table [matrix] to it")
     chosen, folder = _from_options(**quick) if file is None else _from_file(file, given)
     refuse_same_name(folder)
     agree(questions_of(chosen, folder), yes=yes)
@@ -104,13 +104,13 @@ def command(
     return _status(runs)
 
 
-def _make(matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bool, yes: bool, anew: bool) -> int:
+def _make(matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bool, yes: bool, again: bool) -> int:
     """Print the plan of a matrix, and make the runs that are missing; print each, and all cells at the end."""
     from tracegen.measure.runs.matrix_runs import carry_out, todo
     from tracegen.measure.runs.series import matrix_text, outcome_text, plan_text
     from tracegen.storing.progress import Progress
 
-    needed = todo(matrix, folder, anew=anew)
+    needed = todo(matrix, folder, again=again)
     print(plan_text(matrix, needed), flush=True)
     if plan:
         return 0

@@ -62,4 +62,4 @@ def _refuse_taken(host: str, port: int, address: str) -> str:
                 trial.bind(place)
         return str(place[0]).partition("%")[0]
     except UnicodeError as error:
-        raise SettingsError(f"--address: {host!r} is no name of a machine: {error}") from error
+        raise SettingsError(f"--address: {host!r} is not a name of a machine: {error}") from error

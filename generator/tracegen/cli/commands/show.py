@@ -24,7 +24,7 @@ LIMIT = 50
 
 def _at_least_one(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"{text!r} is no number of rows; write 1 or more")
+        raise ValueError(f"{text!r} is not a number of rows; write 1 or more")
     return int(text)
 
 
@@ -183,7 +183,7 @@ def _print_issue(named: str) -> int:
 
     folder = version_folder(named)
     if folder is None and _is_foreign(Path(named)):
-        raise SettingsError(f"{named}: is no run; `tracegen import {named}` makes one, which --issue can show")
+        raise SettingsError(f"{named}: is not a run; `tracegen import {named}` makes one, which --issue can show")
     text = issue.of_run(run_folder(named)) if folder is None else issue.of_version(folder)
     print(printable(text), end="")
     return 0

@@ -44,7 +44,7 @@ class Chunk:
 
     numbers: np.ndarray  # the passes; none in a run without passes
     begin_ns: int  # of the first pass
-    first_ns: int | None  # begin of its time; None: it has all before, too
+    first_ns: int | None  # start of its time; None: it has all before, too
     end_ns: int | None  # end of its time; None: it has all after, too
     tables: dict[str, pd.DataFrame]
 

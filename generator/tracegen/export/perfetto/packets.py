@@ -93,7 +93,7 @@ def words_of(values: pd.Series) -> tuple[np.ndarray, list[str]]:
 
 
 def opening(first_ns: int) -> bytes:
-    """The first packets of a file: its clock, which showed `first_ns` then, and the begin of the sequence."""
+    """The first packets of a file: its clock, which showed `first_ns` then, and the start of the sequence."""
     moment = message(1, number(1, MONOTONIC), number(2, first_ns))
     clock = message(_PACKET, message(6, moment, number(2, MONOTONIC)), _OF_SEQUENCE)
     first = number(87, 1)  # first_packet_on_sequence

@@ -82,7 +82,7 @@ def _by_key(begins: np.ndarray, ends: np.ndarray, pass_id: np.ndarray, pointer: 
     at = np.concatenate([begins, ends])
     nth = np.concatenate([_nth(pass_id[part], pointer[part]) for part in (begins, ends)])
     keys = nth, pointer[at], pass_id[at]
-    order = np.lexsort(keys)  # stable: the begin stands before the end
+    order = np.lexsort(keys)  # stable: the start stands before the end
     pairs = np.ones(max(len(order) - 1, 0), bool)
     for key in keys:
         pairs &= key[order[1:]] == key[order[:-1]]
@@ -104,7 +104,7 @@ def _nth(pass_id: np.ndarray, pointer: np.ndarray) -> np.ndarray:
 
 
 def _follows(thread: np.ndarray, pass_id: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Whether each end is the record that follows its begin, of those of their thread in the pass."""
+    """Whether each end is the record that follows its start, of those of their thread in the pass."""
     order = np.lexsort((thread, pass_id))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))

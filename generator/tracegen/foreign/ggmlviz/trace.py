@@ -43,7 +43,7 @@ def read(name: str, data: bytes, *, op_table: str | None = None) -> ForeignTrace
 
 
 def _passes(found: Found) -> dict[str, object]:
-    """Number, begin and end of each pass."""
+    """Number, start and end of each pass."""
     time_ns, end = found.events.time_ns, found.graphs.end[found.passes]
     return {
         "pass_id": np.arange(len(found.passes), dtype=np.int32),
@@ -53,7 +53,7 @@ def _passes(found: Found) -> dict[str, object]:
 
 
 def _nodes(found: Found) -> Nodes:
-    """What the begin of each operation says of its node."""
+    """What the start of each operation says of its node."""
     events, at = found.events, found.operations.begin
     names = found.op_table.names if found.op_table else ()
     begin = np.searchsorted(found.operations.pass_id, np.arange(len(found.passes) + 1))

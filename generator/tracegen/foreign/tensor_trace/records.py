@@ -1,7 +1,7 @@
 """Reads the records of a tensor_trace.bin in pieces, so that a file of many GiB needs little memory.
 
 Most of a record is the same each time its operation runs: names, addresses, sizes. That part is kept once for each
-distinct value (found by a hash, whose factors are drawn anew for each file), and each record keeps its number.
+distinct value (found by a hash, whose factors are drawn again for each file), and each record keeps its number.
 """
 
 from collections.abc import Callable

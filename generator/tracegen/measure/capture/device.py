@@ -1,6 +1,6 @@
 """What the device under a file can read: 13 short measurements on the file itself, past the page cache.
 
-The file is opened for reading only. A measurement reads no block twice, and draws its offsets anew, so that a cache
+The file is opened for reading only. A measurement reads no block twice, and draws its offsets again, so that a cache
 inside the device helps as little as possible.
 """
 

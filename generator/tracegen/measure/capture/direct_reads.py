@@ -19,7 +19,7 @@ from tracegen.measure.capture.storage import storage_of
 
 @dataclass(frozen=True)
 class Reads:
-    """Time from the begin of the first read to the end of the last, and the latency of each read."""
+    """Time from the start of the first read to the end of the last, and the latency of each read."""
 
     duration_ns: int
     latencies_ns: np.ndarray  # int64, one for each read, in no order
@@ -42,7 +42,7 @@ class _Reader:
     ) -> tuple[int, int, list[int]]:
         """Read until the slot is over, the offsets are used up, or `stop` is set.
 
-        Returns begin and end of the reads and their latencies, in ns. Raises OSError.
+        Returns start and end of the reads and their latencies, in ns. Raises OSError.
         """
         fd, buffers, block_bytes = self._fd, [self._buffer], self._block_bytes
         clock, read, latencies = time.monotonic_ns, os.preadv, list[int]()

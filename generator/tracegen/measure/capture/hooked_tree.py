@@ -50,7 +50,7 @@ class Plan:
     """What hooking (or its reverse) would do to a tree.
 
     `state` is one of `not hooked`, `hooked`, `hooked in part`, `hooked by other hooks`. `changes` are in the order of
-    writing; a file may occur twice: first removed, then written anew. `record` is the one in the tree, if any.
+    writing; a file may occur twice: first removed, then written again. `record` is the one in the tree, if any.
     `plain`: the tree has a ggml but no llama.cpp.
     """
 
@@ -158,10 +158,10 @@ def _undo(tree: Path) -> tuple[Record | None, list[Change]]:
     llama.cpp's files come first, then tracegen's with the list of hooks last, then the record.
     """
     if not tree.is_dir():
-        raise SettingsError(f"{tree}: is no folder; name the source tree of a llama.cpp")
+        raise SettingsError(f"{tree}: is not a folder; name the source tree of a llama.cpp")
     if not (tree / "ggml").is_dir() or not (tree / "CMakeLists.txt").is_file():
         raise SettingsError(
-            f"{tree}: is no source tree of llama.cpp, and has no ggml beside a CMakeLists.txt; name a source tree"
+            f"{tree}: is not a source tree of llama.cpp, and has no ggml beside a CMakeLists.txt; name a source tree"
         )
     text = _read(tree, RECORD)
     if text is None:

@@ -258,7 +258,7 @@ def traced_program(path_text: str | None, progress: Progress) -> tuple[Path, str
     path = Path(path_text)
     program = path / TARGET if path.is_dir() else path
     if not program.is_file() or not os.access(program, os.X_OK):
-        raise SettingsError(f"{program}: is no program; name the folder that holds a hooked llama.cpp's programs")
+        raise SettingsError(f"{program}: is not a program; name the folder that holds a hooked llama.cpp's programs")
     if lacks_hooks(program):
         raise SettingsError(
             f"{program}: was not built with the hooks (GGML_TENSOR_TRACE=ON); `tracegen llama-cpp build` builds one "

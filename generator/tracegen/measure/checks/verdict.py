@@ -237,7 +237,7 @@ def _tiles(e: Evidence) -> Check:
 def _gaps(tensors: pd.DataFrame, data_begin: int, size: int) -> np.ndarray:
     """Bytes before, between and after the tensors of a file, int64; negative where they overlap or exceed the file.
 
-    A file without tensors may end before its data section: that is no gap.
+    A file without tensors may end before its data section: that is not a gap.
     """
     placed = tensors.sort_values(["offset", "size_bytes"])
     begin = placed["offset"].to_numpy("int64")

@@ -96,7 +96,9 @@ def of_size(size_bytes: float, n_layers: int = N_LAYERS) -> Architecture:
 def of_gib(size_gib: float, n_layers: int = N_LAYERS) -> Architecture:
     """The same for a size in GiB. Raises SettingsError for a size or depth that `tracegen model` does not offer."""
     if not LEAST_GIB <= size_gib <= MOST_GIB:
-        raise SettingsError(f"model {KIND}: {size_gib:g} GiB is no size for it; choose from {LEAST_GIB} to {MOST_GIB}")
+        raise SettingsError(
+            f"model {KIND}: {size_gib:g} GiB is not a size for it; choose from {LEAST_GIB} to {MOST_GIB}"
+        )
     if not 1 <= n_layers <= N_LAYERS:
         raise SettingsError(f"model {KIND}: {n_layers} layers are not offered; choose from 1 to {N_LAYERS}")
     return of_size(size_gib * GIB, n_layers)

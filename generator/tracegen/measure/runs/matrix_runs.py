@@ -59,13 +59,13 @@ class Outcome:
         return self.run is not None and self.run.verdict != "not usable"
 
 
-def todo(matrix: Matrix, folder: Path, *, anew: bool = False) -> Todo:
+def todo(matrix: Matrix, folder: Path, *, again: bool = False) -> Todo:
     """What is stored of the matrix in an experiment's folder, and which runs are missing.
 
-    A run that is not usable is missing. `anew`: begin again, and leave stored runs of the same matrix aside. A matrix
+    A run that is not usable is missing. `again`: begin again, and leave stored runs of the same matrix aside. A matrix
     that was given more rounds or more values goes on with its stored runs.
     """
-    found = stored_matrix(matrix, [store.read_run(path) for path in store.run_folders(folder)], anew=anew)
+    found = stored_matrix(matrix, [store.read_run(path) for path in store.run_folders(folder)], again=again)
     plan = matrix.plan_after(found.drawn)
     usable = {_turn(run.facts["slot"]): run for run in found.runs if run.verdict != "not usable"}
     lacking = {cell.name: matrix.repeat for cell in matrix.cells}

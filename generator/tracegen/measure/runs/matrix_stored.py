@@ -23,17 +23,17 @@ class Stored:
     drawn: list[Drawn]
 
 
-def stored_matrix(matrix: Matrix, runs: Sequence[Run], *, anew: bool = False) -> Stored:
+def stored_matrix(matrix: Matrix, runs: Sequence[Run], *, again: bool = False) -> Stored:
     """The newest of the stored matrices that this one continues, of the runs of an experiment, oldest first.
 
-    Without one, or if it is to be made `anew`: none of them, and a name that no run has.
+    Without one, or if it is to be made `again`: none of them, and a name that no run has.
     """
     named: dict[str, list[Run]] = {}
     for run in runs:
         if run.facts.get("slot"):
             named.setdefault(str(run.facts["slot"]["matrix"]), []).append(run)
     newest_first = sorted(named, key=lambda name: named[name][-1].number, reverse=True)
-    for name in newest_first if not anew else ():
+    for name in newest_first if not again else ():
         drawn = _drawn(matrix, [run.facts["slot"] for run in named[name]])
         if drawn is not None:
             return Stored(name, named[name], drawn)

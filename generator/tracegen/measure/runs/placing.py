@@ -54,7 +54,7 @@ def keep_failed(part: Path, failed: Path) -> Path | None:
 
 
 def update(run: Run, tables: Mapping[str, pd.DataFrame], reader: str, checks: tuple[Check, ...]) -> Run:
-    """Give a stored run tables and checks that were made anew by the version `reader`. Raises EnvironmentFailure."""
+    """Give a stored run tables and checks that were made again by the version `reader`. Raises EnvironmentFailure."""
     assert run.folder is not None  # it is stored
     with store.part_folder(run.folder.parent) as part:
         store.write_tables(part / "tables", tables, reader)

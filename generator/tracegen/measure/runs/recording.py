@@ -147,7 +147,7 @@ def refuse_nothing(program: str, raw: Path, *, attached: bool | None = None) -> 
             f"{program}: ran but recorded nothing: it called no llama.cpp in shared libraries; if llama.cpp is linked "
             "into the program, build it with the hooks, as attaching is not possible"
         )
-    instead = "add --attach, which needs none, or build it anew" if attached is not None else "build it anew"
+    instead = "add --attach, which needs none, or build it again" if attached is not None else "build it again"
     raise EnvironmentFailure(
         f"{program}: ran but recorded nothing: no llama.cpp with the hooks (GGML_TENSOR_TRACE=ON) ran; {instead}"
     )

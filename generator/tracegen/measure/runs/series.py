@@ -75,7 +75,7 @@ def plan_text(matrix: Matrix, plan: Todo) -> str:
     lines += [f"  {c.name:{width}}  {_stored(stored[c.name], matrix.repeat)}" for c in cells[:MOST_LISTED]]
     lines += [f"  … and {len(cells) - MOST_LISTED} more"] if len(cells) > MOST_LISTED else []
     if not plan.missing:
-        return "\n".join([*lines, "every run is stored; --anew makes them all again"])
+        return "\n".join([*lines, "every run is stored; --again makes them all again"])
     if plan.seconds is None or plan.size_bytes is None:
         needs = "how long they take is known after the first"
     else:

@@ -1,6 +1,6 @@
 """GGUF models as tables: a single file, or the files NAME-00001-of-0000N.gguf … of a split model.
 
-The first split holds the metadata. Offsets in the tables count from the begin of each file.
+The first split holds the metadata. Offsets in the tables count from the start of each file.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def tensor_table(files: Sequence[GgufFile]) -> pd.DataFrame:
         if tensor.name in places:
             where = "" if places[tensor.name] == i else f", also in {files[places[tensor.name]].path.name}"
             raise ModelFormatError(
-                f"{files[i].path}: the tensor {tensor.name!r} occurs twice{where}; the file is broken, get it anew"
+                f"{files[i].path}: the tensor {tensor.name!r} occurs twice{where}; the file is broken, get it again"
             )
         places[tensor.name] = i
     columns: dict[str, object] = {
@@ -159,7 +159,7 @@ def _all_splits(header: GgufFile, progress: Update | None) -> tuple[GgufFile, ..
     if count > _MAX_SPLITS:
         raise ModelFormatError(
             f"{header.path}: split.count is {count}, but a model has at most {_MAX_SPLITS} splits; the file is broken,"
-            " get it anew"
+            " get it again"
         )
     number = _count(header, "split.no")
     match = _SPLIT_NAME.fullmatch(header.path.name)
@@ -180,14 +180,14 @@ def _all_splits(header: GgufFile, progress: Update | None) -> tuple[GgufFile, ..
     for i, file in enumerate(files):
         if (_count(file, "split.no"), _count(file, "split.count")) != (i, count):
             raise ModelFormatError(
-                f"{file.path}: split.no or split.count differs from the file name; get the file anew, or restore its"
+                f"{file.path}: split.no or split.count differs from the file name; get the file again, or restore its"
                 " name"
             )
     promised = _count(files[0], "split.tensors.count")
     n_found = sum(len(file.tensors) for file in files)
     if promised is not None and promised != n_found:
         raise ModelFormatError(
-            f"{files[0].path}: announces {promised} tensors, but its {count} files hold {n_found}; get the files anew"
+            f"{files[0].path}: announces {promised} tensors, but its {count} files hold {n_found}; get the files again"
         )
     return files
 
@@ -199,7 +199,7 @@ def _count(file: GgufFile, key: str) -> int | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ModelFormatError(
-            f"{file.path}: the metadata {key!r} is {value!r}, not a count; the file is broken, get it anew"
+            f"{file.path}: the metadata {key!r} is {value!r}, not a count; the file is broken, get it again"
         )
     return value
 
@@ -208,6 +208,6 @@ def _text(file: GgufFile, key: str) -> str | None:
     value = file.metadata.get(key)
     if value is not None and not isinstance(value, str):
         raise ModelFormatError(
-            f"{file.path}: the metadata {key!r} is {value!r}, not a text; the file is broken, get it anew"
+            f"{file.path}: the metadata {key!r} is {value!r}, not a text; the file is broken, get it again"
         )
     return value

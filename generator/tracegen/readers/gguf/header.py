@@ -54,7 +54,7 @@ _STEP = 1000  # tensors, after which it is called again
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """A tensor as its file lists it; `offset` counts from the begin of the file, in bytes.
+    """A tensor as its file lists it; `offset` counts from the start of the file, in bytes.
 
     The bytes from `listed_begin` to `listed_end` of the file list it; the last 8 of them are its offset.
     """
@@ -100,7 +100,7 @@ def read_header(path: Path, progress: Update | None = None) -> GgufFile:
 
 
 def header_of(path: Path, stream: BinaryIO, progress: Update | None = None) -> GgufFile:
-    """Read the header of a file that is open as `stream`, at its begin.
+    """Read the header of a file that is open as `stream`, at its start.
 
     Raises ModelFormatError when the header is broken, OSError when it cannot be read.
     """
@@ -171,7 +171,7 @@ def _check_places(cursor: Cursor, tensors: tuple[TensorInfo, ...], data_begin: i
         missing = before.offset + before.size_bytes - cursor.size
         raise ModelFormatError(
             f"{cursor.path}: is cut at offset {cursor.size}, in or before the tensor {cut.name!r}:"
-            f" {missing} bytes are missing; get the file anew"
+            f" {missing} bytes are missing; get the file again"
         )
 
 
@@ -192,14 +192,14 @@ class Cursor:
 
     def broken(self, what: str) -> ModelFormatError:
         """The error for a broken file: what is wrong at this place."""
-        return ModelFormatError(f"{self.path}, offset {self.position}: {what}; the file is broken, get it anew")
+        return ModelFormatError(f"{self.path}, offset {self.position}: {what}; the file is broken, get it again")
 
     def need(self, n_bytes: int, what: str) -> None:
         """Raise ModelFormatError if fewer than `n_bytes` remain."""
         if n_bytes > self.remain:
             raise ModelFormatError(
                 f"{self.path}: is cut in its header: {what} at offset {self.position} takes {n_bytes} bytes,"
-                f" {n_bytes - self.remain} of them are missing; get the file anew"
+                f" {n_bytes - self.remain} of them are missing; get the file again"
             )
 
     def take(self, n_bytes: int, what: str) -> bytes:
@@ -279,7 +279,7 @@ class Cursor:
         return {"array": name, "n": n}
 
     def tensor(self) -> TensorInfo:
-        """The next tensor; its offset counts from the begin of the data section."""
+        """The next tensor; its offset counts from the start of the data section."""
         begin = self.position
         name = self.text("a tensor name", _MAX_NAME)
         n_dims = self.number("<I", f"the dimensions of {name!r}")
@@ -291,7 +291,7 @@ class Cursor:
         if kind not in GGML_TYPES:
             raise ModelFormatError(
                 f"{self.path}, offset {self.position}: tensor {name!r} has the ggml type {kind}, which this tracegen"
-                " does not know: the file is broken or too new; get it anew, or convert it"
+                " does not know: the file is broken or too new; get it again, or convert it"
             )
         dtype, block, block_bytes = GGML_TYPES[kind]
         if ne0 % block:

@@ -60,7 +60,7 @@ class Clock:
 
     @property
     def uneven_ns(self) -> int:
-        """By how many ns the two clocks drifted apart where one stood still, as when the machine slept.
+        """By how many ns the two clocks drifted apart where one stalled, as when the machine slept.
 
         Interpolated times are wrong in such a stretch. 0 when both clocks ran at one rate.
         """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tracegen.readers.native.recorded import ENCODER, OUTSIDE, WARMUP, Pass
 
-MOST_DRAFTED = 64  # most token rows of a call that checks a draft; a longer call is not taken for one
+MOST_DRAFTED = 64  # most tokens of a call that checks a draft; a longer call is not taken for one
 
 Kind = tuple[str | None, str | None, int | None]  # kind, basis, produced token
 
@@ -20,7 +20,7 @@ class _Call:
     kind: str = "mixed"
 
     def first(self, column: str) -> int:
-        """Sequence or position of the first token row; negative when not recorded."""
+        """Sequence or position of the first token; negative when not recorded."""
         rows = self.passes[0].tokens
         return int(rows[column][0]) if len(rows) else -1
 
@@ -140,7 +140,7 @@ def _kind(call: _Call, generating: bool | None, leads_to_logits: bool) -> str:
 
 
 def _may_check(call: _Call) -> bool:
-    """Whether the call may check a draft: a few rows of one sequence, not at its begin, all requesting logits."""
+    """Whether the call may check a draft: a few rows of one sequence, not at its start, all requesting logits."""
     return _is_one_sequence(call) and 1 < call.n_rows == call.n_outputs <= MOST_DRAFTED and call.position > 0
 
 

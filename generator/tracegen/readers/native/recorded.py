@@ -34,7 +34,7 @@ BUFFER_USAGES = ("any", "weights", "compute", "work")
 
 # How the threads of a pass waited for processors and ran on them, in ns: `run_delay_ns` and `cpu_ns` are sums over
 # threads, `blocked_ns` is the minimum over those that lived throughout the pass. All count over `counted_ns`, from just
-# before the begin of the pass to just after its end.
+# before the start of the pass to just after its end.
 SCHEDULE = ("run_delay_ns", "cpu_ns", "blocked_ns", "counted_ns")
 # What a device has counted since the system was started; times modulo 2^32 ms, sectors of 512 bytes.
 DEVICE_COUNTS = ("n_reads", "read_sectors", "read_ms", "n_writes", "written_sectors", "in_flight", "busy_ms")
@@ -42,7 +42,7 @@ DEVICE_COUNTS = ("n_reads", "read_sectors", "read_ms", "n_writes", "written_sect
 
 @dataclass(eq=False)
 class Pass:
-    """A pass or a load as recorded; `usage` holds the process's counters at its begin, `end_usage` at its end.
+    """A pass or a load as recorded; `usage` holds the process's counters at its start, `end_usage` at its end.
 
     `pass_id` is its number among loads and passes by their begin, known once all are read.
     """

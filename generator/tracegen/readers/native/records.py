@@ -243,7 +243,7 @@ def _take_pass_begin(records: Records, time_ns: int, rest: memoryview, *values: 
         if records.placements[placement][0] != graph:
             raise ValueError(f"placement {placement} does not belong to graph {graph}")
     if len(rest) < n_tokens * recorded.TOKEN.itemsize:
-        raise ValueError(f"{n_tokens} token rows, {len(rest)} bytes are left")
+        raise ValueError(f"{n_tokens} tokens, {len(rest)} bytes are left")
     new = Pass(
         number,
         time_ns,

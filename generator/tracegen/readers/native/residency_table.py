@@ -14,7 +14,7 @@ from tracegen.readers.native.recorded import Mapping, Records
 def residency_table(records: Records, files: pd.DataFrame) -> pd.DataFrame:
     """One row per run of pages in memory; adjacent runs of one file are joined across its mappings.
 
-    Pages are numbered from the begin of the file. Mappings of files that no model lists are left out.
+    Pages are numbered from the start of the file. Mappings of files that no model lists are left out.
     Raises TraceFormatError when no file was mapped at the address of the pages.
     """
     numbers = file_numbers(records, files)

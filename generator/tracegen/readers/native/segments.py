@@ -131,7 +131,7 @@ def read_segment(name: str, data: Bytes) -> Segment:
     clock, crc, dropped_records, _, dropped_why, _ = head[8:]
     if magic != MAGIC:
         raise TraceFormatError(
-            f"{name}: is no tensor trace: it begins with {magic!r}, not with {MAGIC!r}; move it out of this folder"
+            f"{name}: is not a tensor trace: it begins with {magic!r}, not with {MAGIC!r}; move it out of this folder"
         )
     if version != VERSION:
         raise TraceFormatError(

@@ -178,9 +178,9 @@ def _routing(indexes: Indexes, graph: np.ndarray, tables: Mapping[str, pd.DataFr
 
 
 def _token_rows(rows: pd.DataFrame, tokens: pd.DataFrame) -> np.ndarray:
-    """The token row of each choice. The last layer computes only rows with outputs, and numbers those alone.
+    """The token of each choice. The last layer computes only rows with outputs, and numbers those alone.
 
-    Raises TraceFormatError when the rows of a layer are neither all token rows nor those with outputs.
+    Raises TraceFormatError when the rows of a layer are neither all tokens nor those with outputs.
     """
     n = rows.groupby(["pass_id", "layer"])["row"].transform("max") + 1
     whole = n == rows["pass_id"].map(tokens.groupby("pass_id").size())

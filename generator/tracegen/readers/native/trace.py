@@ -179,7 +179,7 @@ def _passes(ordered: list[Pass], *, reads_counted: bool) -> pd.DataFrame:
 
 
 def _outputs(tokens: np.ndarray) -> int | None:
-    """How many token rows request logits; None when an attached tracer could not see it."""
+    """How many tokens request logits; None when an attached tracer could not see it."""
     return None if (tokens["output"] == NONE).any() else int((tokens["output"] != 0).sum())
 
 

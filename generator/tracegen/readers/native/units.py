@@ -68,7 +68,7 @@ INDEX_UNITS = np.dtype(
 class Ops:
     """One row per op that the thread ran, in order.
 
-    `begin`, `end`, `following` (begin of the next event) and `barrier` (a duration) are int64 ticks. `opening` is the
+    `begin`, `end`, `following` (start of the next event) and `barrier` (a duration) are int64 ticks. `opening` is the
     op's row in `Openings`. `node` (int32) counts within the compute; `n_fused` is uint16.
     """
 
@@ -95,7 +95,7 @@ class Copies:
     """One row per copy of the numbers that an op was about to use.
 
     `values` holds the numbers of all copies in sequence, float64. `took` is the duration of the copy in ticks, from
-    its begin to the begin of the next event. `opening` is the row in `Openings`.
+    its start to the start of the next event. `opening` is the row in `Openings`.
     """
 
     opening: np.ndarray
@@ -109,7 +109,7 @@ class Copies:
 
 @dataclass(frozen=True)
 class Units:
-    """A decoded thread segment. `moments` are the begins of all events, in order; `n_open` computes never ended."""
+    """A decoded thread segment. `moments` are the starts of all events, in order; `n_open` computes never ended."""
 
     openings: Openings
     ops: Ops
@@ -249,7 +249,7 @@ def _times_after(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Begin and end of `events` in ticks; the event before them ended at `before`.
 
-    An OP states its begin as a gap after the previous event; all other events state it directly.
+    An OP states its start as a gap after the previous event; all other events state it directly.
     """
     is_op = kind == OP
     stated = np.where(is_op, 0, units.view(END_UNIT)["time"][events])

@@ -36,7 +36,7 @@ def of_version(folder: Path) -> str:
     if not bundle.document.get("citation"):
         raise SettingsError(f"{folder}: is the draft of a run, not a version; name the run as NAME/run-003")
     if PATH not in bundle.document["manifest"]:
-        raise StoreError(f"{folder / PATH}: is missing; publish the run anew")
+        raise StoreError(f"{folder / PATH}: is missing; publish the run again")
     text = bundle.file(PATH).read_text(encoding="utf-8").rstrip("\n")
     return f"{text}{_withdrawn(experiment, number) if entry else ''}\n"
 

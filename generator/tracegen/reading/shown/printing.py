@@ -36,7 +36,7 @@ def print_stats(run: Run, tables: Tables, as_json: bool) -> None:
 
 
 def print_buffers(tables: Tables, as_json: bool) -> None:
-    """Print the runtime buffers, largest first; begin and end of a buffer follow each other."""
+    """Print the runtime buffers, largest first; start and end of a buffer follow each other."""
     rows = tables["buffers"].sort_values(["size_bytes", "buffer_id", "time_ns"], ascending=[False, True, True])
     print_table(rows, as_json)
 

@@ -117,9 +117,11 @@ def _about(context: Collector, row: Any) -> str:
     """One line on a pass: kind, tokens that it holds and gives, duration, faults."""
     ended = not pd.isna(row["end_ns"])
     took = q.duration(int(row["end_ns"]) - int(row["begin_ns"])) if ended else f"duration {q.UNKNOWN}"
-    tokens = q.UNKNOWN if pd.isna(row["n_tokens"]) else q.counted(row["n_tokens"], "token row")
+    tokens = q.UNKNOWN if pd.isna(row["n_tokens"]) else q.counted(row["n_tokens"], "token")
     holds, gives = context.input_tokens.get(int(row["pass_id"])), row["produced_token"]
-    tokens += ("" if holds is None else f", holds token {holds}") + (f", gives token {gives}" if q.known(gives) else "")
+    tokens += ("" if holds is None else f", input token {holds}") + (
+        f", output token {gives}" if q.known(gives) else ""
+    )
     outside = ", left out of every statistic" if row["kind"] in ("load", "warmup") else ""
     faults = q.count(row["major_faults"] if q.known(row["major_faults"]) else None)
     return (

@@ -64,7 +64,7 @@ def what_ran(context: Context) -> str:
     elif skipped:
         second += (
             f" Only a window of the run was recorded: {q.counted(skipped, 'pass')} outside it left out. Tokens are "
-            "counted from the begin of the window."
+            "counted from the start of the window."
         )
     return f"{first}{second}{_other_backends(context)}{ATTACHED if context.flag('trace', 'attached') else ''}"
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tracegen.contract.quantities import printable
 
-APART = "\u2060"  # word joiner: it has no width, allows no line break, and is no letter, digit or sign
+APART = "\u2060"  # word joiner: it has no width, allows no line break, and is not a letter, digit or sign
 LONGEST = 60  # characters of a name
 _MARKUP = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])|<(?=[\w/!?])|&(?=[#\w])|^[#>+-](?=\s|$)")
 # What GitHub links, and where it no longer does if a character stands there.

@@ -26,7 +26,7 @@ def read_and_wrote(
 
 
 def header(header_bytes: int | None, file_bytes: int) -> str:
-    """Which part of the files is no weight; empty where that is not known, or nothing."""
+    """Which part of the files is not a weight; empty where that is not known, or nothing."""
     if not header_bytes:
         return ""
     share = q.percent(header_bytes / file_bytes)
@@ -75,7 +75,7 @@ def origin(origin: str | None, licence: str | None) -> str:
 CARE = {
     "op_times": "An operation’s time is the gap to the next record, not its own",
     "interference": "Threads that could run waited for a processor",
-    "not_stopped": "Some passes stood still",
+    "not_stopped": "Some passes stalled",
     "even_tokens": "Mean and median of the token times differ",
     "tracing_cost": "Tracing took part of the passes’ time",
     "observer": "The same program is faster untraced",

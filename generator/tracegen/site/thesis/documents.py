@@ -227,7 +227,7 @@ def _cells(path: Path, text: str) -> Iterator[Paragraph]:
             source = cell.get("source", "") if cell.get("cell_type") == "markdown" else ""
             yield from _split("".join(source) if isinstance(source, list) else str(source), f"cell {number}")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise SettingsError(f"{path}: is no Jupyter notebook ({visible(str(error))[:80]})") from error
+        raise SettingsError(f"{path}: is not a Jupyter notebook ({visible(str(error))[:80]})") from error
 
 
 def _inputs(document: Document, text: str, root: Path, found: dict[Path, Document], macros: Macros, depth: int) -> None:

@@ -91,7 +91,7 @@ def _of_mention(known: References, of: Mention) -> Found:
         return "no version", why, ""
     published = known.published.get(of.citation)
     if published is None:
-        return "unknown", f"{of.citation} is no published version; {versions_near(known, of.citation)}", ""
+        return "unknown", f"{of.citation} is not a published version; {versions_near(known, of.citation)}", ""
     lacking = _lacking(known, published, of)
     if lacking:
         return "unknown", lacking, ""
@@ -207,7 +207,7 @@ def _of_file(known: References, included: Included) -> tuple[State, str] | None:
         return ("superseded", f"is of {citation}{_instead(found)}") if status == "superseded" else ("fine", "")
     if claimed is not None and named is not None:
         name = next((f for f in claimed.bundle.document["manifest"] if f.startswith(named["file"])), None)
-        why = "is not what the version holds" if name else "is no file of the version"
+        why = "is not what the version holds" if name else "is not a file of the version"
         return "another file", f"{why}: {claimed.version.citation}"
     return None
 

@@ -110,7 +110,7 @@ def macros_of(text: str, path: Path) -> tuple[Macros, str]:
 
 
 def _filled(body: str, arguments: list[str]) -> str:
-    """A body with its arguments; what stands in these is no parameter of this macro."""
+    """A body with its arguments; what stands in these is not a parameter of this macro."""
     return _PARAMETER.sub(lambda parameter: arguments[int(parameter[1]) - 1], body)
 
 

@@ -44,7 +44,7 @@ def stamps_of(path: Path) -> list[Stamp]:
     """The stamps in a file. Raises SettingsError for one that cannot be read, or is too large."""
     try:
         if not path.is_file():
-            raise SettingsError(f"{path}: is no file")
+            raise SettingsError(f"{path}: is not a file")
         if path.stat().st_size > MOST_BYTES:
             raise SettingsError(f"{path}: has over {MOST_BYTES >> 20} MiB; check the figures that it was made of")
         return stamps(path.read_bytes())
@@ -71,7 +71,7 @@ def _of(known: References, stamp: Stamp, path: Path) -> tuple[State, str, str]:
     """What a figure is: a state, what it says of itself, and why."""
     said, published = f"{stamp.version}#fig-{stamp.figure}", known.published.get(stamp.version)
     if published is None:
-        return "unknown", said, f"{stamp.version} is no published version; {versions_near(known, stamp.version)}"
+        return "unknown", said, f"{stamp.version} is not a published version; {versions_near(known, stamp.version)}"
     figures = {str(figure["key"]): figure for figure in published.bundle.document["figures"]}
     if stamp.figure not in figures:
         return "unknown", said, f"{stamp.version} has no such figure; {nearest(stamp.figure, list(figures), 'figures')}"

@@ -126,7 +126,7 @@ def _typical(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def _gaps(ops: pd.DataFrame) -> pd.Series[Any]:
-    """Each begin as the time since the previous known begin of the pass, the first since the pass began, ns."""
+    """Each begin as the time since the previous known start of the pass, the first since the pass began, ns."""
     known = ops.loc[ops["begin_ns"].notna(), ["pass_id", "begin_ns"]].astype("int64")
     before = known["begin_ns"].shift(fill_value=0).where(known["pass_id"] == known["pass_id"].shift(), 0)
     return (known["begin_ns"] - before).reindex(ops.index).astype("Int64")
@@ -204,7 +204,7 @@ def _units(
 def _chosen_experts(routing: pd.DataFrame, pass_ids: np.ndarray) -> list[str]:
     """Per pass: packed triples (layer, expert, weight in thousandths or null), by layer and order of choice.
 
-    Empty where a pass has several token rows: their choices do not belong to one token.
+    Empty where a pass has several tokens: their choices do not belong to one token.
     """
     rows = routing[routing["pass_id"].isin(pass_ids)].sort_values(["pass_id", "layer", "row", "rank"])
     several = rows.groupby("pass_id")["row"].transform("nunique") > 1

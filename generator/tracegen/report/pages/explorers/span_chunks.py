@@ -4,7 +4,7 @@
                     "barrier": "…", "wait": "…", "disk": "…"}, ...]}, ...]);
     tracegenNodes({"graph": 1, "node": [...], "op": [...], "name": [...], "layer": [...], "component": [...]});
 
-Columns are packed (packing.py), times in ns; `begin` counts from the begin of the span before it on its thread, the
+Columns are packed (packing.py), times in ns; `begin` counts from the start of the span before it on its thread, the
 first from the pass's begin. Spans stand in the order in which their thread ran them. `disk` is the part of work in page
 faults; it stands only in runs that recorded them.
 """
