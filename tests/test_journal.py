@@ -114,7 +114,7 @@ def test_hostile_text_is_text(known: references.References) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("[[sample@v9]]", "no published version; published are sample@v2, sample@v1"),
+        ("[[sample@v9]]", "not a published version; published are sample@v2, sample@v1"),
         ("[[other@v1]]", "nothing of 'other' is published"),
         ("[[sample]]", "a reference is NAME@vN, NAME@vN/PAGE or NAME@vN#ANCHOR; published are sample@v2, sample@v1"),
         ("{{ sample:touched_share }}", "a reference is NAME@vN"),
@@ -150,15 +150,15 @@ def test_the_same_unknown_reference_twice(known: references.References) -> None:
 
 
 def test_a_warning_names_what_is_near_and_how_many_there_are(sample: references.References) -> None:
-    version = sample.published["sample@v3"]
+    version = sample.published["sample@v1"]
     values = version.bundle.document["values"]
     assert len(values) > 10
-    _, (problem,) = shown(sample, "{{ sample@v3:weight_byte_per_token }}")
+    _, (problem,) = shown(sample, "{{ sample@v1:weight_byte_per_token }}")
     assert (
         "did you mean weight_bytes_per_token, " in problem.reason and f"it has {len(values)} values" in problem.reason
     )
     assert len(problem.reason) < 250
-    _, (problem,) = shown(sample, "[[sample@v3/operations#tab-top-operation]]")
+    _, (problem,) = shown(sample, "[[sample@v1/operations#tab-top-operation]]")
     assert "did you mean tab-top-operations" in problem.reason and "figures and tables" in problem.reason
 
 
@@ -172,8 +172,8 @@ def sample() -> references.References:
 @pytest.mark.parametrize("anchor", ["pass=3&node=10", "pass=9"])
 @pytest.mark.parametrize("page", ["", "/operations"])
 def test_an_op_of_any_pass(sample: references.References, page: str, anchor: str) -> None:
-    html, problems = shown(sample, f"[[sample@v3{page}#{anchor}|an op]]")
-    address = f"../experiments/sample/v3/operations/index.html#{anchor}".replace("&", "&amp;")
+    html, problems = shown(sample, f"[[sample@v1{page}#{anchor}|an op]]")
+    address = f"../experiments/sample/v1/operations/index.html#{anchor}".replace("&", "&amp;")
     assert (html, problems) == (f'<p><a href="{address}">an op</a></p>', [])
 
 
@@ -186,5 +186,5 @@ def test_an_op_of_any_pass(sample: references.References, page: str, anchor: str
     ],
 )
 def test_an_op_that_is_not_there(sample: references.References, reference: str) -> None:
-    _, (problem,) = shown(sample, f"[[sample@v3/{reference}]]")
-    assert problem.reason.startswith(f"sample@v3 lists no op at {reference.partition('#')[2]!r}")
+    _, (problem,) = shown(sample, f"[[sample@v1/{reference}]]")
+    assert problem.reason.startswith(f"sample@v1 lists no op at {reference.partition('#')[2]!r}")

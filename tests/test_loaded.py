@@ -52,7 +52,7 @@ def test_addresses_of_a_version() -> None:
 
 
 def test_the_sample_that_comes_with_tracegen() -> None:
-    loaded = tracegen.load(ROOT / "experiments" / "sample" / "versions" / "3")
+    loaded = tracegen.load(ROOT / "experiments" / "sample" / "versions" / "1")
     assert isinstance(loaded, LoadedVersion)
     generate = loaded.passes[loaded.passes["kind"] == "generate"]["pass_id"]
     used = loaded.accesses[loaded.accesses["memory"] == "disk"]

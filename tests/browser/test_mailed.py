@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module", params=["sample@v3", "hot-set@v2", "demo@v2"])
+@pytest.fixture(scope="module", params=["sample@v1", "hot-set@v1", "demo@v2"])
 def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, project: Project) -> Path:
     """A published first page, exported."""
     written = tmp_path_factory.mktemp("mailed") / "overview.html"

@@ -355,7 +355,7 @@ def test_a_broken_record(tree: Path) -> None:
 
 
 def test_no_llama_cpp_at_all(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"no source tree of llama\.cpp"):
+    with pytest.raises(SettingsError, match=r"not a source tree of llama\.cpp"):
         hook_tree(tmp_path, NATIVE)
     with pytest.raises(SettingsError, match="is not a folder"):
         hook_tree(tmp_path / "nothing", NATIVE)

@@ -29,15 +29,15 @@ EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("archive") / "sample-v3.zip"
-    assert main(["export", str(EXPERIMENTS / "sample" / "versions" / "3"), "archive", "--out", str(target)]) == 0
+    target = tmp_path_factory.mktemp("archive") / "sample-v1.zip"
+    assert main(["export", str(EXPERIMENTS / "sample" / "versions" / "1"), "archive", "--out", str(target)]) == 0
     return target
 
 
 def test_the_same_version_gives_the_same_bytes(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On another day, in another zone, with another mask, from files with other times and other rights."""
     copy = tmp_path / "experiments" / "sample"
-    shutil.copytree(EXPERIMENTS / "sample" / "versions" / "3", copy / "versions" / "3", copy_function=shutil.copyfile)
+    shutil.copytree(EXPERIMENTS / "sample" / "versions" / "1", copy / "versions" / "1", copy_function=shutil.copyfile)
     shutil.copy(EXPERIMENTS / "sample" / "ledger.json", copy)
     for path in copy.rglob("*.*"):
         path.chmod(0o600)
@@ -46,7 +46,7 @@ def test_the_same_version_gives_the_same_bytes(file: Path, tmp_path: Path, monke
     time.tzset()
     before = os.umask(0o077)
     try:
-        assert main(["export", str(copy / "versions" / "3"), "archive", "--out", str(tmp_path / "b.zip")]) == 0
+        assert main(["export", str(copy / "versions" / "1"), "archive", "--out", str(tmp_path / "b.zip")]) == 0
     finally:
         os.umask(before)
         monkeypatch.undo()
@@ -60,9 +60,9 @@ def test_what_is_unpacked_is_whole_and_makes_a_site(
     with zipfile.ZipFile(file) as opened:
         opened.extractall(tmp_path)
     (top,) = tmp_path.iterdir()
-    version = EXPERIMENTS / "sample" / "versions" / "3"
-    unpacked = top / "experiments" / "sample" / "versions" / "3"
-    assert top.name == "sample-v3"
+    version = EXPERIMENTS / "sample" / "versions" / "1"
+    unpacked = top / "experiments" / "sample" / "versions" / "1"
+    assert top.name == "sample-v1"
     assert {p.relative_to(version): p.read_bytes() for p in version.rglob("*") if p.is_file()} == {
         p.relative_to(unpacked): p.read_bytes() for p in unpacked.rglob("*") if p.is_file()
     }
@@ -74,7 +74,7 @@ def test_what_is_unpacked_is_whole_and_makes_a_site(
     monkeypatch.chdir(top)
     assert main(["build", "--strict"]) == 0
     page = top / "site" / "experiments" / "sample" / "v3" / "index.html"
-    assert page.is_file() and "sample@v3" in page.read_text() and "site/index.html" in capsys.readouterr().out
+    assert page.is_file() and "sample@v1" in page.read_text() and "site/index.html" in capsys.readouterr().out
 
 
 def test_what_is_no_whole_version_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,19 +82,19 @@ def test_what_is_no_whole_version_is_refused(tmp_path: Path, capsys: pytest.Capt
     assert main(["export", str(run.folder), "archive", "--out", str(tmp_path / "x.zip")]) == 2
     assert "publish it, and export NAME@vN" in capsys.readouterr().err
     copy = tmp_path / "other" / "experiments" / "sample"
-    shutil.copytree(EXPERIMENTS / "sample" / "versions" / "3", copy / "versions" / "3")
-    asked = ["export", str(copy / "versions" / "3"), "archive", "--out", str(tmp_path / "x.zip")]
+    shutil.copytree(EXPERIMENTS / "sample" / "versions" / "1", copy / "versions" / "1")
+    asked = ["export", str(copy / "versions" / "1"), "archive", "--out", str(tmp_path / "x.zip")]
     assert main(asked) != 0 and "ledger.json" in capsys.readouterr().err
     shutil.copy(EXPERIMENTS / "sample" / "ledger.json", copy)
-    (copy / "versions" / "3" / "data" / "values.json").write_text("{}")
+    (copy / "versions" / "1" / "data" / "values.json").write_text("{}")
     assert main(asked) != 0 and "values.json: has changed since it was written" in capsys.readouterr().err
     assert not (tmp_path / "x.zip").exists()
 
 
 def altered(folder: Path, **changes: object) -> list[str]:
-    """How to export a copy of sample@v3 whose record says something else, with a ledger that agrees."""
-    version = folder / "experiments" / "sample" / "versions" / "3"
-    shutil.copytree(EXPERIMENTS / "sample" / "versions" / "3", version)
+    """How to export a copy of sample@v1 whose record says something else, with a ledger that agrees."""
+    version = folder / "experiments" / "sample" / "versions" / "1"
+    shutil.copytree(EXPERIMENTS / "sample" / "versions" / "1", version)
     document = json.loads((version / "version.json").read_text()) | changes
     (version / "version.json").write_text(json.dumps(document))
     digest = hashlib.sha256((version / "version.json").read_bytes()).hexdigest()
@@ -118,11 +118,11 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
     assert main(asked) == 0
     with zipfile.ZipFile(tmp_path / "x.zip") as opened:
         opened.extractall(tmp_path / "out")
-    top = tmp_path / "out" / "sample-v3"
+    top = tmp_path / "out" / "sample-v1"
     readme = (top / "README.md").read_text()
-    assert readme.startswith("# sample@v3\n\nWITHDRAWN: the wrong \\*model\\*. Computing MUL_MAT")
+    assert readme.startswith("# sample@v1\n\nWITHDRAWN: the wrong \\*model\\*. Computing MUL_MAT")
     assert '\n\nWhat? ## Check curl x \\| sh &lt;script>\n\nBy Ä "S".. Published 2026-11-26.' in readme
-    assert "How to cite it: `experiments/sample/versions/3/citation.bib`." in readme
+    assert "How to cite it: `experiments/sample/versions/1/citation.bib`." in readme
     assert readme.count("\n## Check\n") == 1 and "Licence: CC-BY-4.0." in readme
     assert (top / "LICENSE").read_text().startswith("SPDX-License-Identifier: CC-BY-4.0\n")
     assert (top / "requirements.txt").read_text() == "pandas==3.1.1\nvl-convert==1.9.0.post1+cpu\n"
@@ -133,7 +133,7 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
         "cff-version": "1.2.0",
         "message": "If you use these data, please cite them.",
         "type": "dataset",
-        "title": json.loads((EXPERIMENTS / "sample/versions/3/version.json").read_text())["title"],
+        "title": json.loads((EXPERIMENTS / "sample/versions/1/version.json").read_text())["title"],
         "version": "3",
         "date-released": "2026-11-26",
         "authors": [{"name": 'Ä "S".'}],
@@ -158,15 +158,15 @@ def test_a_version_records_what_is_installed() -> None:
 
 
 def test_the_hooks_that_ran_come_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = json.loads((EXPERIMENTS / "sample/versions/3/data/run.json").read_text())
+    run = json.loads((EXPERIMENTS / "sample/versions/1/data/run.json").read_text())
     hooks = re.search(r"hooks = (\w+)", run["facts"]["llama_cpp"]["build"]["build.hooked"])
     assert hooks is not None
     for version, there in ((hooks[1], True), ("0" * 12, False)):
         monkeypatch.setattr(deposit, "hooks_version", lambda _, version=version: version)
-        asked = ["export", str(EXPERIMENTS / "sample/versions/3"), "archive", "--out", str(tmp_path / f"{version}.zip")]
+        asked = ["export", str(EXPERIMENTS / "sample/versions/1"), "archive", "--out", str(tmp_path / f"{version}.zip")]
         assert main(asked) == 0
         with zipfile.ZipFile(tmp_path / f"{version}.zip") as opened:
-            names = [name for name in opened.namelist() if name.startswith("sample-v3/llama-cpp/")]
+            names = [name for name in opened.namelist() if name.startswith("sample-v1/llama-cpp/")]
         assert bool(names) == there and (not there or any(name.endswith("/llama-cpp.toml") for name in names))
 
 
@@ -174,12 +174,12 @@ def test_a_version_that_cannot_be_compared_claims_nothing(tmp_path: Path) -> Non
     asked = altered(tmp_path, verdict="not usable")
     assert main(asked) == 0
     with zipfile.ZipFile(tmp_path / "x.zip") as opened:
-        assert "sample-v3/claims.json" not in opened.namelist()
+        assert "sample-v1/claims.json" not in opened.namelist()
 
 
 def swhid_by_git(tmp_path: Path, top: Path) -> str:
     """The SWHID of the folder of the version, by git."""
-    git = ["git", "--git-dir", str(tmp_path / "git"), "--work-tree", str(top / "experiments" / "sample/versions/3")]
+    git = ["git", "--git-dir", str(tmp_path / "git"), "--work-tree", str(top / "experiments" / "sample/versions/1")]
     for command in (["init", "-q"], ["add", "-A", "-f"]):
         subprocess.run([*git, *command], check=True, capture_output=True)
     written = subprocess.run([*git, "write-tree"], check=True, capture_output=True, text=True)
@@ -188,9 +188,9 @@ def swhid_by_git(tmp_path: Path, top: Path) -> str:
 
 def test_each_claim_is_a_measure_of_the_version(file: Path) -> None:
     with zipfile.ZipFile(file) as opened:
-        said = json.loads(opened.read("sample-v3/claims.json"))
+        said = json.loads(opened.read("sample-v1/claims.json"))
     claims = {claim["claim"]: claim for claim in said["claims"]}
-    tables = EXPERIMENTS / "sample/versions/3/data/tables"
+    tables = EXPERIMENTS / "sample/versions/1/data/tables"
     ops, passes, nodes = (pd.read_parquet(tables / f"{name}.parquet") for name in ("ops", "passes", "graph_nodes"))
     of = passes.loc[passes["kind"] == "generate", ["pass_id", "graph"]]
     generated = ops[ops["state"] == "executed"].merge(of).merge(nodes[["graph", "node", "op"]])
@@ -200,7 +200,7 @@ def test_each_claim_is_a_measure_of_the_version(file: Path) -> None:
         "values": [n],
         "unit": "",
         "judged": "equal",
-        "command": "tracegen reproduce sample@v3 'generation, operations, MUL_MAT'",
+        "command": "tracegen reproduce sample@v1 'generation, operations, MUL_MAT'",
     }
     assert claims["generation, speed"]["judged"] == "by a test of runs on one machine"
 
@@ -228,7 +228,7 @@ def test_the_crate_is_valid(file: Path, tmp_path: Path, monkeypatch: pytest.Monk
     with zipfile.ZipFile(file) as opened:
         opened.extractall(tmp_path)
     settings = services.ValidationSettings(
-        rocrate_uri=str(tmp_path / "sample-v3"),
+        rocrate_uri=str(tmp_path / "sample-v1"),
         profile_identifier="ro-crate-1.2",
         requirement_severity=models.Severity.REQUIRED,
         skip_availability_check=True,
@@ -243,7 +243,7 @@ def test_the_crate_is_valid(file: Path, tmp_path: Path, monkeypatch: pytest.Monk
 def test_names_that_escape_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, said: str
 ) -> None:
-    document = json.loads((EXPERIMENTS / "sample/versions/3/version.json").read_text())
+    document = json.loads((EXPERIMENTS / "sample/versions/1/version.json").read_text())
     digest = hashlib.sha256(b"x").hexdigest()
     asked = altered(tmp_path, manifest=document["manifest"] | {name: {"size_bytes": 1, "sha256": digest}})
     assert main(asked) == 2 and re.search(said, capsys.readouterr().err)

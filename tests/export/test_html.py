@@ -46,7 +46,7 @@ MADE = {
     "hostile": (hostile_run, hostile_tables),
     "private": (not_yet_private, private_tables),
 }
-PUBLISHED = ("sample@v3", "fits@v1", "does-not-fit@v2", "hot-set@v2")
+PUBLISHED = ("sample@v1", "fits@v1", "does-not-fit@v1", "hot-set@v1")
 
 
 class Read(Tags):
@@ -161,7 +161,7 @@ def test_what_became_known_of_a_version(here: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_changed_page_is_not_exported(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copytree(ROOT / "experiments" / "sample" / "versions" / "3", here / "mine")
+    shutil.copytree(ROOT / "experiments" / "sample" / "versions" / "1", here / "mine")
     assert main(["export", "mine", "html"]) == 0  # without the ledger: its own manifest holds
     page = Path("mine/index.html")
     page.write_text(page.read_text(encoding="utf-8").replace("MiB", "GiB"), encoding="utf-8")
@@ -171,7 +171,7 @@ def test_a_changed_page_is_not_exported(here: Path, capsys: pytest.CaptureFixtur
 
 def test_what_it_cannot_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(ROOT / "experiments" / "sample" / "versions" / "3", tmp_path / "mine")
+    shutil.copytree(ROOT / "experiments" / "sample" / "versions" / "1", tmp_path / "mine")
     assert main(["export", "mine", "html", "--pass", "2"]) == 2
     assert "--pass: html shows the whole run; leave it out" in capsys.readouterr().err
     monkeypatch.setattr(html, "LIMIT", 10_000)

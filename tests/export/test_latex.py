@@ -22,12 +22,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     top = tmp_path_factory.mktemp("thesis")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(top)
-        assert main(["export", str(EXPERIMENTS / "sample" / "versions" / "3"), "latex"]) == 0
-    return top / "sample-v3"  # its files use this name
+        assert main(["export", str(EXPERIMENTS / "sample" / "versions" / "1"), "latex"]) == 0
+    return top / "sample-v1"  # its files use this name
 
 
 def test_every_value_figure_and_table_of_the_version_is_there(folder: Path) -> None:
-    document = json.loads((EXPERIMENTS / "sample/versions/3/version.json").read_text())
+    document = json.loads((EXPERIMENTS / "sample/versions/1/version.json").read_text())
     quantities = (folder / "data/quantities.tex").read_text()
     found = dict(re.findall(r"\\csname tracegenqty:([\w-]+)\\endcsname\{(.*)\}%", quantities))
     assert set(found) == set(document["values"])
@@ -44,7 +44,7 @@ def test_every_value_figure_and_table_of_the_version_is_there(folder: Path) -> N
     assert figures == {key for key in drawn if not key.startswith("graph-")} and "file-tokens" in figures
     for key in figures:
         tex = (folder / "figures" / f"{key}.tex").read_text()
-        assert f"\\label{{fig:sample-{key}}}" in tex and f"\\label{{fig:tracegen-sample-v3-{key}}}" in tex
+        assert f"\\label{{fig:sample-{key}}}" in tex and f"\\label{{fig:tracegen-sample-v1-{key}}}" in tex
         for mm in (86, 120, 160):
             assert width_of(folder / "figures" / f"{key}-{mm}mm.pdf") == pytest.approx(mm, rel=0.12)
     tables = {path.stem for path in (folder / "data").glob("*.tex")} - {"values", "quantities"}
@@ -80,7 +80,7 @@ def test_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_the_sample_compiles_and_nothing_is_wider_than_the_line(
     folder: Path, tmp_path: Path, engine: str, size: str
 ) -> None:
-    shutil.copytree(folder, tmp_path / "sample-v3")
+    shutil.copytree(folder, tmp_path / "sample-v1")
     sample = (folder / "sample.tex").read_text()
     assert "[11pt,a4paper]" in sample
     (tmp_path / "sample.tex").write_text(sample.replace("[11pt,a4paper]", f"[{size},a4paper]"))
@@ -101,9 +101,9 @@ def test_the_sample_compiles_and_nothing_is_wider_than_the_line(
         ["pdftotext", "sample.pdf", "-"], cwd=tmp_path, capture_output=True, text=True, check=True
     ).stdout
     named = {(stamp.version, stamp.figure) for stamp in stamps((tmp_path / "sample.pdf").read_bytes())}
-    drawn = {("sample@v3", path.stem) for path in (folder / "figures").glob("*.tex")}
+    drawn = {("sample@v1", path.stem) for path in (folder / "figures").glob("*.tex")}
     assert named == (set() if engine == "xelatex" else drawn)
-    values = json.loads((EXPERIMENTS / "sample/versions/3/version.json").read_text())["values"]
+    values = json.loads((EXPERIMENTS / "sample/versions/1/version.json").read_text())["values"]
     for key in ("tokens_per_second_generate", "mapped_bytes_per_token"):
         number = values[key]["text"].split()[0]
         assert text.count(number) >= 2, "as a macro and as a quantity"
@@ -112,15 +112,15 @@ def test_the_sample_compiles_and_nothing_is_wider_than_the_line(
 def test_a_thesis_that_uses_the_folder_is_checked_through_it(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(folder, tmp_path / "sample-v3")
+    shutil.copytree(folder, tmp_path / "sample-v1")
     (tmp_path / "thesis.tex").write_text(
-        "\\documentclass{article}\\input{sample-v3/tracegen}\n\\begin{document}\n"
+        "\\documentclass{article}\\input{sample-v1/tracegen}\n\\begin{document}\n"
         "\\tracegentext{mapped_bytes_per_token}\n\\tracegentext{nothing}\n\\tracegenfigure{file-tokens}\n\\end{document}\n"
     )
     check = ["check", str(tmp_path), "--all", "--experiments", str(EXPERIMENTS)]
     assert main(check) == 1
     said = capsys.readouterr().out
     assert "thesis.tex:3: fine" in said and "thesis.tex:4: unknown" in said and "no value 'nothing'" in said
-    assert "fine: sample-v3/figures/file-tokens" in said and "1 unknown" in said
-    (tmp_path / "sample-v3" / "figures" / "file-tokens.tex").write_text("edited")
-    assert main(check) == 1 and "is not what was exported of sample@v3" in capsys.readouterr().out
+    assert "fine: sample-v1/figures/file-tokens" in said and "1 unknown" in said
+    (tmp_path / "sample-v1" / "figures" / "file-tokens.tex").write_text("edited")
+    assert main(check) == 1 and "is not what was exported of sample@v1" in capsys.readouterr().out

@@ -277,7 +277,7 @@ def test_the_exported_json_gives_what_the_records_give(tmp_path: Path) -> None:
 def test_the_gguf_file_gives_the_places_of_weights(tmp_path: Path) -> None:
     """The trace of a run, with its model, has the places of its own tables."""
     root = Path(__file__).parents[2]
-    version, model = root / "experiments/hot-set/versions/2", root / "models/tiny-mixture/tiny-mixture.gguf"
+    version, model = root / "experiments/hot-set/versions/1", root / "models/tiny-mixture/tiny-mixture.gguf"
     assert main(["export", str(version), "json", "--pass", "3-5", "--out", str(tmp_path / "json")]) == 0
     (tmp_path / "json" / "memory-map.json").unlink()
     own, back = load(str(version)), imported(tmp_path / "json", "--model", model)

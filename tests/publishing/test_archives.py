@@ -21,14 +21,14 @@ from tracegen.contract.errors import TracegenError
 from tracegen.publishing import archives, versions
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-VERSION = EXPERIMENTS / "sample" / "versions" / "3"
+VERSION = EXPERIMENTS / "sample" / "versions" / "1"
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 Entries = list[tuple[zipfile.ZipInfo, bytes]]
 
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("archive") / "sample-v3.zip"
+    target = tmp_path_factory.mktemp("archive") / "sample-v1.zip"
     assert main(["export", str(VERSION), "archive", "--out", str(target)]) == 0
     return target
 
@@ -71,14 +71,14 @@ def forged(
     sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(files.items()))
     with zipfile.ZipFile(target, "w") as out:
         for name, content in {**files, "SHA256SUMS": sums.encode()}.items():
-            out.writestr(f"sample-v3/{name}", content)
+            out.writestr(f"sample-v1/{name}", content)
     return target
 
 
 def test_it_holds_the_version_as_it_was_published(archive: Path, tmp_path: Path) -> None:
     with archives.unpacked(archive, tmp_path) as got:
         version = got.published.version
-        assert (version.citation, version.status) == ("sample@v3", "current") and version.folder is not None
+        assert (version.citation, version.status) == ("sample@v1", "current") and version.folder is not None
         assert got.folder in version.folder.parents and kept_files(version.folder) == kept_files(VERSION)
         assert got.sha256 == hashlib.sha256(archive.read_bytes()).hexdigest()
     assert not list(tmp_path.iterdir()), "nothing is left"
@@ -86,10 +86,10 @@ def test_it_holds_the_version_as_it_was_published(archive: Path, tmp_path: Path)
 
 def test_its_withdrawal_comes_with_it(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs" / "experiments" / "sample"
-    shutil.copytree(VERSION, theirs / "versions" / "3")
+    shutil.copytree(VERSION, theirs / "versions" / "1")
     shutil.copy(EXPERIMENTS / "sample" / "ledger.json", theirs)
     versions.withdraw(theirs, 3, "the wrong model", None, NOW)
-    assert main(["export", str(theirs / "versions" / "3"), "archive", "--out", str(tmp_path / "a.zip")]) == 0
+    assert main(["export", str(theirs / "versions" / "1"), "archive", "--out", str(tmp_path / "a.zip")]) == 0
     with archives.unpacked(tmp_path / "a.zip", tmp_path) as got:
         assert (got.published.version.status, got.published.reason) == ("withdrawn", "the wrong model")
 
@@ -146,7 +146,7 @@ def _to(name: str) -> Callable[[Entries], object]:
 
 
 def _link(entries: Entries) -> None:
-    info = zipfile.ZipInfo("sample-v3/link")
+    info = zipfile.ZipInfo("sample-v1/link")
     info.create_system, info.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
     entries.append((info, b"/etc/passwd"))
 
@@ -169,17 +169,17 @@ def _without(name: str) -> Callable[[Entries], object]:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (_to("sample-v3/../../evil"), "leads elsewhere"),
+        (_to("sample-v1/../../evil"), "leads elsewhere"),
         (_to("/etc/evil"), "leads elsewhere"),
         (_to(f"s/{'a' * 300}"), "too long"),
-        (_to("sample-v3/README.md"), "occurs twice"),
-        (_to("sample-v3/a//b"), "leads elsewhere"),
-        (_to("sample-v3/a\\b"), "is not a plain file"),
-        (_to("sample-v3/\x1b[2J"), "is not a plain file"),
+        (_to("sample-v1/README.md"), "occurs twice"),
+        (_to("sample-v1/a//b"), "leads elsewhere"),
+        (_to("sample-v1/a\\b"), "is not a plain file"),
+        (_to("sample-v1/\x1b[2J"), "is not a plain file"),
         (_to("other/README.txt"), "is not an archive of a version"),
         (_link, "is not a plain file"),
-        (_to("sample-v3/more.txt"), "more.txt is not listed"),
-        (_to("sample-v3/README.md/x"), "lies in a file"),
+        (_to("sample-v1/more.txt"), "more.txt is not listed"),
+        (_to("sample-v1/README.md/x"), "lies in a file"),
         (_other("data/values.json", b"{}"), "values.json has changed"),
         (_without("data/values.json"), "is missing"),
         (_without("SHA256SUMS"), "is not an archive of a version"),
@@ -206,7 +206,7 @@ def test_what_is_no_archive_or_too_large_is_refused(
     for name in ("none.zip", "pipe", "a folder"):
         refused(tmp_path / name, beside, "there is no such file")
     with zipfile.ZipFile(bad, "w", zipfile.ZIP_LZMA) as packed:
-        packed.writestr("sample-v3/SHA256SUMS", b"x")
+        packed.writestr("sample-v1/SHA256SUMS", b"x")
     refused(bad, beside, "is encrypted, or compressed in an unusual way")
     encrypted = bytearray(whole)
     first = encrypted.index(b"PK\x01\x02")  # of the list of files at the end
@@ -230,6 +230,6 @@ def test_a_changed_bit_is_found_or_changes_nothing_of_the_version(archive: Path,
             damaged[chosen.randrange(len(content))] ^= 1 << chosen.randrange(8)
             (tmp_path / "damaged").write_bytes(damaged)
             with suppress(TracegenError), archives.unpacked(tmp_path / "damaged", tmp_path) as got:
-                assert kept_files(got.folder / "experiments/sample/versions/3") == kept_files(VERSION), (
+                assert kept_files(got.folder / "experiments/sample/versions/1") == kept_files(VERSION), (
                     "a time, a right"
                 )

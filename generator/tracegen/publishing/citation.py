@@ -30,7 +30,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 def site_facts(config: Path, version_path: str) -> dict[str, str]:
     """`author`, `url` and `licence` of a version from the settings of its site; each only where it is set.
 
-    `version_path` is the path of the version below the site: `experiments/sample/v3`. Raises SettingsError for settings
+    `version_path` is the path of the version below the site: `experiments/sample/v1`. Raises SettingsError for settings
     that cannot be read, and for a licence that is not an identifier.
     """
     if not config.is_file():

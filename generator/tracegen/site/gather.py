@@ -45,7 +45,7 @@ class Site:
 
     @property
     def bundles(self) -> dict[str, Bundle]:
-        """Every bundle by its address below `experiments/`: `sample/v3`, `sample/run-004`."""
+        """Every bundle by its address below `experiments/`: `sample/v1`, `sample/run-004`."""
         versions = {f"{e.name}/{p.version.name}": p.bundle for e in self.entries for p in e.published}
         versions |= {f"{e.name}/{c.asked.slug}": c.bundle for e in self.entries for c in e.comparisons if c.bundle}
         return versions | {f"{e.name}/{draft.run.name}": draft.bundle for e in self.entries for draft in e.drafts}
