@@ -30,7 +30,7 @@ SLOW = 7.0  # seconds: `make test-quick` leaves out units that take longer
 
 
 def unit_of(test: str) -> str:
-    """The unit of a test: `tests/test_cli.py`, or `measured: dense`."""
+    """The unit of a test: `tests/cli/test_cli.py`, or `measured: dense`."""
     file = test.partition("::")[0]
     case = re.search(r"\[(.+)\]$", test)
     return f"{BY_CASE[file]}: {case[1]}" if case and file in BY_CASE else file

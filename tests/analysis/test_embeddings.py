@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_run, scaled_case
-from tests.pages.rendered import body, rendered
+from tests.report.rendered import body, rendered
 from tracegen.analysis import operations, passes, summary
 from tracegen.contract import quantities as q
 from tracegen.reading.shown.figures import key_figures

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_run, scaled_case
-from tests.pages.rendered import CASES, rendered
+from tests.report.rendered import CASES, rendered
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.measure_families import BY, FAMILIES
 from tracegen.analysis.measures import ASKED, COLUMNS, MEASURES, compared

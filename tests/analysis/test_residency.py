@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import a_run, scaled_case
-from tests.pages.rendered import body, rendered, words
+from tests.report.rendered import body, rendered, words
 from tracegen.analysis.residency import joined_shares, read_per_row, resident_cells, resident_rows
 from tracegen.analysis.resident_tensors import by_group, resident_tensors
 from tracegen.contract.tables import frame

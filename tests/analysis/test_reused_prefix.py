@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_run, scaled_case, with_facts
-from tests.pages.rendered import body, rendered
+from tests.report.rendered import body, rendered
 from tracegen.analysis.reused_prefix import reused_tokens
 from tracegen.contract.tables import frame
 from tracegen.reading.shown.figures import key_figures

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.builders import a_run, scaled_case, with_facts, with_faults
-from tests.pages.rendered import MOST, OF_THE_FIRST, Prose
+from tests.report.rendered import MOST, OF_THE_FIRST, Prose
 from tests.shared import shared_folder
 from tests.site_project import Project
 from tracegen.publishing.bundle import read_bundle, write_bundle

@@ -11,7 +11,7 @@ import pytest
 
 from tests.browser.conftest import MOE_TABLES
 from tests.builders import a_run, scaled_case
-from tests.pages.rendered import undrawn
+from tests.report.rendered import undrawn
 from tests.report_files import write_report
 from tracegen.analysis import operations
 from tracegen.analysis.node_means import node_means, population

@@ -8,7 +8,7 @@ import pytest
 
 from tests.browser.conftest import unpacked
 from tests.builders import a_run, only, scaled_case, without
-from tests.pages.rendered import undrawn
+from tests.report.rendered import undrawn
 from tests.report_files import write_report
 from tests.site_project import HOSTILE, Project
 from tracegen.contract.model import Check
@@ -124,7 +124,7 @@ def lacking() -> dict[str, tuple[Any, dict[str, Any], dict[str, str]]]:
 
 @pytest.mark.parametrize("name", sorted(lacking()))
 def test_what_is_missing_is_said(tab: Any, tmp_path: Path, name: str) -> None:
-    """Nothing is drawn in figures: tests/pages draw such runs."""
+    """Nothing is drawn in figures: tests/report draw such runs."""
     run, tables, said = lacking()[name]
     write_report(tmp_path, undrawn(tables, run))
     page = tab(viewport=NARROW)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.browser.conftest import MOE_TABLES, drawn
 from tests.builders import a_moe_run, scaled_case
-from tests.pages.rendered import undrawn
+from tests.report.rendered import undrawn
 from tests.report_files import write_report
 from tracegen.analysis import passes
 from tracegen.analysis.accesses import accesses, ranges

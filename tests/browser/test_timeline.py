@@ -8,7 +8,7 @@ import pytest
 
 from tests.browser.conftest import drawn
 from tests.builders import a_moe_run, scaled_case, with_facts, with_faults
-from tests.pages.rendered import undrawn
+from tests.report.rendered import undrawn
 from tests.report_files import write_report
 from tracegen.charts import theme
 

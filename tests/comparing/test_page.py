@@ -11,7 +11,7 @@ import pytest
 from tests.builders import scaled_case
 from tests.comparing.made import HOST, of_tables, slot
 from tests.drawn import empty_figures
-from tests.pages.rendered import Tags, words
+from tests.report.rendered import Tags, words
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import compare
 from tracegen.comparing.conditions import differing

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import scaled_case
-from tests.pages.rendered import Tags
+from tests.report.rendered import Tags
 from tests.site_project import (
     NOW,
     PRIVATE_ANSWER,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.pages.rendered import Undrawn
+from tests.report.rendered import Undrawn
 from tracegen.contract.errors import EnvironmentFailure
 from tracegen.contract.experiment import Experiment
 from tracegen.measure.capture.llama_cpp import TARGET, Build, alone, compile_targets, configure

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.live import a_pass_ended, wait_for
-from tests.pages.rendered import Undrawn
+from tests.report.rendered import Undrawn
 from tracegen.analysis.operations import op_rows
 from tracegen.analysis.summary import embeddings
 from tracegen.cli.main import main

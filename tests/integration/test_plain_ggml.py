@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.llama_matrix import hashes_of, objects_of
-from tests.pages.rendered import Undrawn
+from tests.report.rendered import Undrawn
 from tracegen.cli.main import main
 from tracegen.contract.errors import SettingsError
 from tracegen.measure.capture.hooked_tree import carry_out, hook_tree, plan_hooks, plan_reverse

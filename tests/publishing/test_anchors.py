@@ -12,8 +12,8 @@ import pytest
 
 from tests.builders import a_moe_run, scaled_case
 from tests.golden.hard_case import hard_case
+from tests.publishing.test_bundle import IDENTITY
 from tests.recompute.published import handed_over
-from tests.test_bundle import IDENTITY
 from tracegen.contract.model import Check, Run
 from tracegen.publishing.bundle import Bundle, read_bundle, write_bundle
 from tracegen.publishing.held import addresses_of, facts_of, shows

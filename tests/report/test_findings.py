@@ -1,0 +1,312 @@
+"""Findings as numbers: each against plain loops over the tables, none where a check failed, and which one answers."""
+
+import json
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.analysis.test_disk_waits import split_by_hand
+from tests.analysis.test_requests import use_by_hand
+from tests.builders import a_moe_run, a_run, scaled_case, with_faults
+from tests.recompute.plain import access, experts, memory, reuse
+from tests.recompute.plain.rows import Rows
+from tests.recompute.plain.touched import Access, accesses
+from tests.report.rendered import CASES, disk_case, same_analyses
+from tests.site_project import stored
+from tracegen.charts import theme
+from tracegen.contract.model import Check
+from tracegen.contract.tables import frame
+from tracegen.measure.checks.verdict import all_checks
+from tracegen.report.figures.amount import Amount
+from tracegen.report.figures.bandwidth import BANDWIDTH
+from tracegen.report.figures.caches import CACHE_RATES, MIDDLE, WORKING_SET
+from tracegen.report.figures.disk import DISK
+from tracegen.report.figures.disk_reads import DISK_REQUESTS
+from tracegen.report.figures.disk_waits import DISK_SPLIT
+from tracegen.report.figures.expert_shares import EXPERTS_LOAD
+from tracegen.report.figures.file_tokens import FILE_TOKENS
+from tracegen.report.figures.heatmap import HEATMAP
+from tracegen.report.figures.tensors import TENSOR_GROUPS
+from tracegen.report.figures.waiting import WAITING_KINDS
+from tracegen.report.findings.finding import Finding, Kind, Scope
+from tracegen.report.findings.found import WAITS, answer, findings, ordered, waiting
+from tracegen.report.pages.collector import Collector
+
+RUN, TABLES = disk_case()
+TABLES["passes"] = TABLES["passes"].assign(read_bytes=pd.array([8192] * len(TABLES["passes"]), "Int64"))
+PASSES = TABLES["passes"].set_index("pass_id").to_dict("index")
+
+
+@pytest.fixture(scope="module")
+def collector() -> Collector:
+    return Collector(RUN, TABLES)
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    folder = stored(tmp_path_factory.mktemp("run"), RUN, TABLES).folder
+    assert folder is not None
+    return Rows(folder)
+
+
+@pytest.fixture(scope="module")
+def measured(rows: Rows) -> list[Access]:
+    return list(accesses(rows, rows.measured))
+
+
+def one(collector: Collector, part: Any, scope: Scope | None = None) -> Finding:
+    (found,) = [f for f in collector.findings if f.part is part and scope in (None, f.scope)]
+    return found
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("only", ["", "token_embd.weight", "blk.0."])
+@pytest.mark.parametrize(("kind", "scope"), [("generate", "generation"), ("prompt", "prompt")])
+def test_waiting_for_the_disk(kind: str, scope: Scope, only: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`only`: all page faults are on tensors of such names. Half of the passes wait long enough to be named."""
+    about = [tensor for tensor in TABLES["tensors"].to_dict("records") if tensor["name"].startswith(only)]
+    placed = []
+    for n, fault in enumerate(TABLES["faults"].to_dict("records")):
+        tensor = about[n % len(about)]
+        placed.append((fault | {"file": tensor["file"], "offset": tensor["offset"]}, tensor))
+    split = {p: parts for p, parts in split_by_hand(TABLES).items() if PASSES[p]["kind"] == kind}
+    cost = {p: parts["disk_ns"] + parts["behind_ns"] for p, parts in split.items()}
+    lasts = {p: PASSES[p]["end_ns"] - PASSES[p]["begin_ns"] for p in split}
+    monkeypatch.setattr(waiting, "CONCERNED", median(cost[p] / lasts[p] for p in split) - 1e-9)
+    waits = {p for p in split if cost[p] >= waiting.CONCERNED * lasts[p]}
+    shown_by = DISK_SPLIT if scope == "generation" else FILE_TOKENS
+    found = one(Collector(RUN, {**TABLES, "faults": frame("faults", [f for f, _ in placed])}), shown_by, scope)
+    of = waits
+    assert found.measure == "Waiting for the disk"
+    assert found.amount.value == pytest.approx(sum(cost[p] for p in of) / sum(lasts[p] for p in of))
+    assert found.effect == pytest.approx(sum(cost.values()) / sum(lasts.values()))
+    expected = []
+    for name in (lambda tensor: tensor["name"], lambda tensor: theme.GROUP_OF[tensor["component"]]):
+        by: dict[str, int] = defaultdict(int)
+        for fault, tensor in placed:
+            by[name(tensor)] += fault["duration_ns"] if fault["pass_id"] in waits else 0
+        most, whole = max(by, key=lambda what: by[what]), sum(by.values())
+        expected += [(f"of it for {most}", by[most] / whole)] if by[most] >= waiting.MOSTLY * whole else []
+    use = [row for row in use_by_hand(TABLES, 4096) if row[0] in waits]
+    read, again = sum(row[1] for row in use), sum(row[5] for row in use)
+    behind = sum(split[p]["behind_ns"] for p in waits) / sum(cost[p] for p in waits)
+    behind_it = [("of it for another thread that waits there", behind)] if behind >= waiting.LEAST else []
+    expected[1:] = [("of the bytes read had been read before", again / read)] if again > waiting.MOSTLY * read else []
+    assert [(a.words, a.value) for a in found.more] == [
+        (words, pytest.approx(share)) for words, share in behind_it + expected
+    ]
+
+
+@pytest.mark.parametrize(("n_quiet", "quick", "said"), [(8, True, True), (4, True, False), (8, False, False)])
+def test_how_long_tokens_take_that_do_not_wait(n_quiet: int, quick: bool, said: bool) -> None:
+    """Stated only of several tokens that are quicker: the others are tokens that something else disturbed."""
+    tables = with_faults(scaled_case(10, 1))
+    tables["passes"] = tables["passes"].assign(read_bytes=pd.array([8192] * len(tables["passes"]), "Int64"))
+    collector = Collector(a_moe_run(), tables)
+    split = pd.DataFrame(
+        {
+            "pass_id": collector.of_kind(collector.measured, "generate")["pass_id"].head(10).tolist(),
+            "duration_ns": [(100 if quick else 900) if n < n_quiet else 500 for n in range(10)],
+            "disk_ns": [0 if n < n_quiet else 400 for n in range(10)],
+            "behind_ns": [0] * 10,
+        }
+    )
+    found = waiting._of_phase(collector, split, "generation")
+    expected = {"where it waits, median": 500.0} | ({"elsewhere": 100.0} if said else {})
+    assert found.measure == "Waiting for the disk" and {a.words: a.value for a in found.beside} == expected
+
+
+def test_page_faults_that_read_nothing_are_no_waiting_for_the_disk(collector: Collector) -> None:
+    waits = one(collector, DISK_SPLIT, "generation")
+    none = TABLES["passes"].assign(read_bytes=TABLES["passes"]["read_bytes"] * 0)
+    found = one(Collector(RUN, {**TABLES, "passes": none}), DISK_SPLIT, "generation")
+    assert (found.kind, found.measure) == ("time", "Page faults that read nothing")
+    assert found.effect == found.amount.value == waits.effect
+
+
+def test_what_was_read_again(collector: Collector) -> None:
+    found = one(collector, DISK_REQUESTS)
+    use = [row for row in use_by_hand(TABLES, 4096) if PASSES[row[0]]["kind"] == "generate"]
+    read, never, again = (sum(row[at] for row in use) for at in (1, 4, 5))
+    assert found.amount.value == found.effect == again / read and found.beside[0].value == never / read
+
+
+def test_what_was_read_where_page_faults_were_not_recorded() -> None:
+    run = replace(RUN, facts={**RUN.facts, "trace": {**RUN.facts["trace"], "faults_recorded": False}})
+    read = [p["read_bytes"] for p in PASSES.values() if p["kind"] == "generate"]
+    unrecorded = {**TABLES, "spans": TABLES["spans"].assign(fault_ns=pd.array([pd.NA] * len(TABLES["spans"]), "Int64"))}
+    found = one(Collector(run, unrecorded), DISK, "generation")
+    assert found.amount == Amount(float(sum(read)), "bytes")
+    assert found.population == f"{sum(n > 0 for n in read)} of {len(read)} tokens read anything"
+
+
+def test_computing_and_threads(collector: Collector, rows: Rows) -> None:
+    """Waiting for the disk is not computing: work without page faults, in the mean over the threads of a pass."""
+    found = one(collector, BANDWIDTH)
+    kinds: dict[str, float] = defaultdict(float)
+    parts_of: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    nodes = {(n["graph"], n["node"]): n for n in rows["graph_nodes"]}
+    generate = rows.of_kind("generate")
+    whole = sum(p["end_ns"] - p["begin_ns"] for p in generate)
+    for p in generate:
+        spans = [s for s in rows["spans"] if s["pass_id"] == p["pass_id"]]
+        for s in spans:
+            node = nodes[p["graph"], s["node"]]
+            work = (s["work_ns"] - (s["fault_ns"] or 0)) / len({s["thread"] for s in spans}) / whole
+            kinds[node["op"]] += work
+            parts_of[node["op"]][theme.GROUP_OF[node["component"]]] += work
+    op, share = max(kinds.items(), key=lambda of: of[1])
+    assert found.measure == f"Computing {op}" and found.amount.value == pytest.approx(share)
+    group, most = max(parts_of[op].items(), key=lambda of: of[1])
+    assert [(a.words, a.value) for a in found.more] == [(f"of it for {group}", pytest.approx(most / share))]
+    shown = [row[3].bar for row in BANDWIDTH.content(collector).rows if row[0].text == op]
+    assert sum(bar or 0 for bar in shown) == pytest.approx(share), "the table that it cites has it"
+    waited = one(collector, WAITING_KINDS)
+    split = [parts for p, parts in split_by_hand(TABLES).items() if PASSES[p]["kind"] == "generate"]
+    lasted = sum(p["end_ns"] - p["begin_ns"] for p in generate)
+    assert waited.amount.value == pytest.approx(sum(parts["barrier_ns"] for parts in split) / lasted)
+    assert waited.measure.endswith("not for the disk") == any(parts["behind_ns"] for parts in split)
+
+
+def test_weights(collector: Collector, rows: Rows, measured: list[Access]) -> None:
+    sums = {p["pass_id"]: dict.fromkeys(("disk", "copied", "buffer"), 0) for p in rows.of_kind("generate")}
+    for a in measured:
+        if a.pass_id in sums:
+            sums[a.pass_id][a.memory] += a.n_bytes
+    touched = median(of["disk"] + of["copied"] for of in sums.values())
+    found = one(collector, TENSOR_GROUPS, "generation")
+    assert found.amount.value == touched and found.effect == found.more[0].value == touched / rows.disk_bytes
+    weights = sum(t["size_bytes"] for t in rows["tensors"])
+    unused = weights - memory.touched_bytes(measured)
+    never = one(collector, TENSOR_GROUPS, "measured passes")
+    assert (never.amount.value, never.more[0].value) == (unused, unused / weights)
+    copied, mapped = (median(of[kind] for of in sums.values()) for kind in ("copied", "disk"))
+    copies = one(collector, HEATMAP)
+    assert (copies.amount.value, copies.more[0].value) == (copied, mapped)
+    assert copies.effect == copied / (copied + mapped)
+
+
+def test_memory_that_is_enough(collector: Collector, rows: Rows, measured: list[Access]) -> None:
+    size = access.granule_bytes(rows)
+    distances = access.lru_distances(access.uses(rows, measured, size))
+    enough = size * next(n for n in range(10**6) if sum(d < n for d in distances) >= 0.9 * len(distances))
+    found = one(collector, CACHE_RATES)
+    assert found.amount == Amount(enough, "bytes", "with LRU") and found.effect == min(enough / rows.disk_bytes, 1)
+
+
+def test_what_the_next_token_needs(tmp_path: Path) -> None:
+    tables = scaled_case(MIDDLE + 1, 1, moe=True)
+    folder = stored(tmp_path, a_moe_run(), tables).folder
+    assert folder is not None
+    rows = Rows(folder)
+    used = list(accesses(rows, rows.measured))
+    pass_ids = [p["pass_id"] for p in access.shown_passes(access.order(rows, used))]
+    (alone,) = [row for row in reuse.working_set(rows, used, pass_ids) if row["n_passes"] == 1]
+    new = one(Collector(a_moe_run(), tables), WORKING_SET)
+    assert new.amount.value == pytest.approx(alone["new_bytes"])
+    assert new.more[0].value == pytest.approx(alone["new_bytes"] / alone["bytes"])
+
+
+def test_experts_that_are_chosen_most_and_never(collector: Collector, rows: Rows) -> None:
+    largest: dict[int, float] = defaultdict(float)
+    for row in experts.ranked(rows):
+        largest[row["layer"]] = max(largest[row["layer"]], row["share"])
+    counts = experts.counts(rows)
+    never = sum(row["n_tokens"] == 0 for row in counts)
+    found = one(collector, EXPERTS_LOAD)
+    assert found.amount.value == pytest.approx(median(largest.values()))
+    assert found.beside[-1] == Amount(never, "", f"of {len(counts)} experts in {len(largest)} layers never chosen")
+
+
+# What must not be said
+
+
+@pytest.mark.parametrize("check", [check.key for check in all_checks()])
+def test_no_finding_stands_whose_figure_a_failed_check_makes_false(collector: Collector, check: str) -> None:
+    failed = replace(RUN, checks=(Check(check, "A check", "failed", "17", "0"),))
+    again = same_analyses(collector, failed)
+    stands = {(f.measure, f.scope, f.part.key) for f in again.findings}
+    for finding in collector.findings:
+        if again.refusal(finding.part.needs):
+            assert (finding.measure, finding.scope, finding.part.key) not in stands, (check, finding.text)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_data_of_findings_are_json_with_exact_numbers(name: str) -> None:
+    for finding in Collector(a_moe_run() if name == "experts" else a_run(), dict(CASES[name])).findings:
+        data = json.loads(json.dumps(finding.data, allow_nan=False))
+        assert data["amount"]["value"] == finding.amount.value and data["text"] == finding.text
+        assert [a["value"] for a in data["more"]] == [a.value for a in finding.more]
+        assert finding.text.endswith(").") and "\n" not in finding.text
+        assert not pd.isna(finding.effect) and 0 <= finding.effect <= 1
+
+
+# Which one answers
+
+MADE = st.builds(
+    lambda kind, scope, effect: Finding(
+        kind=kind, measure="It", amount=Amount(effect, "share"), scope=scope, population="", effect=effect, part=HEATMAP
+    ),
+    st.sampled_from(Kind.__args__),
+    st.sampled_from(Scope.__args__),
+    st.sampled_from([0.0, 0.01, 0.02, 0.3, 0.5, 1.0]),
+)
+
+
+@given(st.lists(MADE, max_size=9))
+def test_waiting_answers_then_time_then_what_is_largest_and_kinds_take_turns(every_finding: list[Finding]) -> None:
+    first, *others = every = ordered(every_finding) or [None]
+    assert sorted(map(id, every)) == sorted(map(id, every_finding)) or not every_finding
+    if first is None:
+        return
+    waits = [f for f in every_finding if f.kind == "waiting" and f.effect >= WAITS]
+    if waits:
+        assert first in waits and (first.scope == "generation" or all(f.scope != "generation" for f in waits))
+    else:
+        of = [f for f in every_finding if f.kind == "time"] or every_finding
+        assert first in of and first.effect == max(f.effect for f in of)
+    n: dict[str, int] = defaultdict(int, {first.kind: 1})
+    turns = []
+    for finding in others:
+        turns.append((n[finding.kind], -finding.effect))
+        n[finding.kind] += 1
+    assert turns == sorted(turns)
+
+
+def test_the_answer_alone_is_the_first_of_all(collector: Collector) -> None:
+    for asked in ("", "waiting", "time", "bytes", "memory", "experts"):
+        run = replace(collector.run, facts={**collector.run.facts, "settings": {"asks": asked}})
+        context = replace(collector, run=run)
+        first, every = answer(context), findings(context)
+        assert (first and first.text) == (every[0].text if every else None)
+        assert not asked or every[0].kind == asked or all(finding.kind != asked for finding in every)
+
+
+def finding(kind: Kind, effect: float, scope: Scope = "generation") -> Finding:
+    amount = Amount(effect, "share", "of it")
+    return Finding(kind=kind, measure="X", amount=amount, scope=scope, population="n", effect=effect, part=HEATMAP)
+
+
+def test_the_rule_on_a_few() -> None:
+    time, more, prompt, waits, little = (
+        finding("time", 0.6),
+        finding("bytes", 0.9),
+        finding("waiting", 0.9, "prompt"),
+        finding("waiting", 0.02),
+        finding("waiting", 0.019),
+    )
+    assert ordered([more, time, little]) == [time, more, little]
+    assert ordered([time, prompt, waits]) == [waits, time, prompt]
+    assert ordered([more, time, waits], "bytes") == [more, time, waits], "what is asked for answers"
+    assert ordered([time, waits], "experts") == [waits, time], "unless the run has no such finding"
+    assert ordered([more]) == [more] and ordered([]) == []
+    assert time.text.replace("\u202f", " ") == "X: 60.0 % of it (generation, n)."
