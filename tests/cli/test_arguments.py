@@ -121,7 +121,7 @@ def test_of_options_that_contradict_each_other_one_is_taken(command: Command) ->
         (["publish", "x"], "Missing option '-m' / '--message'."),
         (
             ["publish", "x", "-m", "w", "--withdraw", "q"],
-            "'--withdraw': 'q' is no version; write 2 or v2",
+            "'--withdraw': 'q' is not a version; write 2 or v2",
         ),
         (["exec", "x", "--after", "soon", "--", "p"], "Invalid value for '--after': 'soon' is not a valid float."),
         (["model", "big", "x"], "'big' is not one of 'smollm2', 'demo', 'moe', 'tinyllama', 'gpt-oss'."),

@@ -73,7 +73,7 @@ def test_what_is_unpacked_is_whole_and_makes_a_site(
     assert "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53" in readme and "SmolLM2" in readme
     monkeypatch.chdir(top)
     assert main(["build", "--strict"]) == 0
-    page = top / "site" / "experiments" / "sample" / "v3" / "index.html"
+    page = top / "site" / "experiments" / "sample" / "v1" / "index.html"
     assert page.is_file() and "sample@v1" in page.read_text() and "site/index.html" in capsys.readouterr().out
 
 
@@ -98,7 +98,7 @@ def altered(folder: Path, **changes: object) -> list[str]:
     document = json.loads((version / "version.json").read_text()) | changes
     (version / "version.json").write_text(json.dumps(document))
     digest = hashlib.sha256((version / "version.json").read_bytes()).hexdigest()
-    ledger = {"schema": 1, "experiment": "sample", "versions": [{"version": 3, "created": "", "sha256": digest}]}
+    ledger = {"schema": 1, "experiment": "sample", "versions": [{"version": 1, "created": "", "sha256": digest}]}
     (version.parents[1] / "ledger.json").write_text(json.dumps(ledger))
     return ["export", str(version), "archive", "--out", str(folder / "x.zip")]
 
@@ -113,7 +113,7 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
         packages={"pandas": "3.1.1", "--index-url": "x", "a": "1\n-r b", "vl-convert": "1.9.0.post1+cpu"},
     )
     versions.withdraw(
-        tmp_path / "experiments" / "sample", 3, "the wrong *model*", None, datetime(2026, 12, 1, tzinfo=UTC)
+        tmp_path / "experiments" / "sample", 1, "the wrong *model*", None, datetime(2026, 12, 1, tzinfo=UTC)
     )
     assert main(asked) == 0
     with zipfile.ZipFile(tmp_path / "x.zip") as opened:
@@ -134,7 +134,7 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
         "message": "If you use these data, please cite them.",
         "type": "dataset",
         "title": json.loads((EXPERIMENTS / "sample/versions/1/version.json").read_text())["title"],
-        "version": "3",
+        "version": "1",
         "date-released": "2026-11-26",
         "authors": [{"name": 'Ä "S".'}],
         "url": "https://e/x",
@@ -143,7 +143,7 @@ def test_a_withdrawn_version_says_so_and_words_are_no_markup(tmp_path: Path, mon
     }
     monkeypatch.chdir(top)
     assert main(["build"]) == 0
-    assert "the wrong *model*" in (top / "site" / "experiments" / "sample" / "v3" / "index.html").read_text()
+    assert "the wrong *model*" in (top / "site" / "experiments" / "sample" / "v1" / "index.html").read_text()
 
 
 def test_a_version_records_what_is_installed() -> None:
@@ -195,14 +195,15 @@ def test_each_claim_is_a_measure_of_the_version(file: Path) -> None:
     of = passes.loc[passes["kind"] == "generate", ["pass_id", "graph"]]
     generated = ops[ops["state"] == "executed"].merge(of).merge(nodes[["graph", "node", "op"]])
     n = int(generated["op"].eq("MUL_MAT").sum())
-    assert claims["generation, operations, MUL_MAT"] == {
-        "claim": "generation, operations, MUL_MAT",
+    assert claims["n_ops_generate_MUL_MAT"] == {
+        "claim": "n_ops_generate_MUL_MAT",
+        "label": "generation, operations, MUL_MAT",
         "values": [n],
         "unit": "",
         "judged": "equal",
-        "command": "tracegen reproduce sample@v1 'generation, operations, MUL_MAT'",
+        "command": "tracegen reproduce sample@v1 n_ops_generate_MUL_MAT",
     }
-    assert claims["generation, speed"]["judged"] == "by a test of runs on one machine"
+    assert claims["tokens_per_second_generate"]["judged"] == "by a test of runs on one machine"
 
 
 @pytest.mark.nightly

@@ -248,7 +248,7 @@ def test_numbers_that_no_table_explains_are_refused_with_the_candidates() -> Non
     assert checks(trace)["op_names"].state == "failed"
     assert trace.tables["graph_nodes"]["op"].tolist() == ["L2_NORM", "ADD", "RMS_NORM"]
     assert checks(trace)["nodes_accounted"].state == "failed" and checks(trace)["nodes_accounted"].found == "3 of 10"
-    with pytest.raises(SettingsError, match="'2024-01' is no known table"):
+    with pytest.raises(SettingsError, match="'2024-01' is not a known table"):
         read(sample("03"), op_table="2024-01")
     assert "below 86, as the table 2025-07 has no more, found 100" in refused(sample("06"), op_table="2025-07")
 

@@ -62,7 +62,7 @@ SEGMENTS: Mapping[str, tuple[Files, str]] = {
     "EMPTY_FILE": (_main(b""), "0 bytes"),
     "CUT_IN_HEADER": (_main(GOOD[MAIN][:50]), "50 bytes, but a segment has at least 4096"),
     "BAD_MAGIC": (_main(header(magic=b"GGUF\0\0\0\0")), "begins with b'GGUF"),
-    "TEXT_MODE_COPY": (_main(header(magic=b"TTRACE\n\n")), "no tensor trace"),
+    "TEXT_MODE_COPY": (_main(header(magic=b"TTRACE\n\n")), "not a tensor trace"),
     "WRONG_VERSION": (_main(header(version=1) + GOOD[MAIN][4096:]), "version 1, but this tracegen reads version 2"),
     "FLIPPED_HEADER": (_main(_with(GOOD[MAIN], 40, b"\xff")), "header at byte 0 has a wrong checksum"),
     "UNKNOWN_KIND": (_main(header(7)), "segment kind 7"),

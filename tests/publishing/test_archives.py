@@ -60,7 +60,7 @@ def forged(
     with zipfile.ZipFile(archive) as opened:
         files = {name.partition("/")[2]: opened.read(name) for name in opened.namelist()}
     home = "experiments/sample/versions"
-    files = {name.replace(f"{home}/3/", f"{home}/{number}/"): content for name, content in files.items()}
+    files = {name.replace(f"{home}/1/", f"{home}/{number}/"): content for name, content in files.items()}
     record = f"{home}/{number}/version.json"
     document = {**json.loads(files[record]), "version": number, "citation": f"sample@v{number}", **(changes or {})}
     files[record] = json.dumps(document).encode()
@@ -88,15 +88,15 @@ def test_its_withdrawal_comes_with_it(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs" / "experiments" / "sample"
     shutil.copytree(VERSION, theirs / "versions" / "1")
     shutil.copy(EXPERIMENTS / "sample" / "ledger.json", theirs)
-    versions.withdraw(theirs, 3, "the wrong model", None, NOW)
+    versions.withdraw(theirs, 1, "the wrong model", None, NOW)
     assert main(["export", str(theirs / "versions" / "1"), "archive", "--out", str(tmp_path / "a.zip")]) == 0
     with archives.unpacked(tmp_path / "a.zip", tmp_path) as got:
         assert (got.published.version.status, got.published.reason) == ("withdrawn", "the wrong model")
 
 
 def test_a_successor_that_it_lacks_is_refused(archive: Path, tmp_path: Path) -> None:
-    text = json.dumps({"schema": 1, "withdrawn": {"3": {"reason": "wrong", "successor": 99}}})
-    bad = forged(archive, tmp_path / "99.zip", 3, more={"experiments/sample/status.json": text})
+    text = json.dumps({"schema": 1, "withdrawn": {"1": {"reason": "wrong", "successor": 99}}})
+    bad = forged(archive, tmp_path / "99.zip", 1, more={"experiments/sample/status.json": text})
     refused(bad, tmp_path / "e", "v99, which was never published")
 
 
@@ -130,7 +130,7 @@ FIGURE = {"key": "x", "title": "x", "caption": "x", "alt": "x", "page": "overvie
     ],
 )
 def test_a_record_that_is_hostile_is_refused(archive: Path, tmp_path: Path, changes: dict[str, Any], said: str) -> None:
-    refused(forged(archive, tmp_path / "bad.zip", 3, changes), tmp_path / "e", said)
+    refused(forged(archive, tmp_path / "bad.zip", 1, changes), tmp_path / "e", said)
 
 
 @pytest.mark.parametrize("number", [-1, 0, 10**12])
@@ -183,8 +183,8 @@ def _without(name: str) -> Callable[[Entries], object]:
         (_other("data/values.json", b"{}"), "values.json has changed"),
         (_without("data/values.json"), "is missing"),
         (_without("SHA256SUMS"), "is not an archive of a version"),
-        (_other("SHA256SUMS", b"x"), "no list of hashes"),
-        (_other("SHA256SUMS", b"\xff"), "no list of hashes"),
+        (_other("SHA256SUMS", b"x"), "not a list of hashes"),
+        (_other("SHA256SUMS", b"\xff"), "not a list of hashes"),
     ],
 )
 def test_an_archive_that_is_not_whole_is_refused(

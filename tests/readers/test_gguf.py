@@ -245,7 +245,7 @@ def test_broken_files(tmp_path: Path, case: str) -> None:
 
 def test_missing_file_and_folder(tmp_path: Path) -> None:
     for path in (tmp_path / "no.gguf", tmp_path):
-        with pytest.raises(ModelFormatError, match=r"cannot be read|is no regular file"):
+        with pytest.raises(ModelFormatError, match=r"cannot be read|is not a regular file"):
             read_model(path)
 
 

@@ -56,8 +56,8 @@ def test_only_the_passes_that_were_asked_for(capsys: pytest.CaptureFixture[str])
     assert pd.read_csv("demo-run-003-csv/ops.csv")["pass_id"].unique().tolist() == [1, 2, 4]
     assert len(pd.read_csv("demo-run-003-csv/graph_nodes.csv")) == len(load("demo").graph_nodes)
     assert "demo/run-003 has no pass 99; it has the passes 0 to" in refused(capsys, "csv", "--pass", "99")
-    assert "'2-1' is no pass; write its number, or FIRST-LAST" in refused(capsys, "csv", "--pass", "2-1")
-    assert "'-1' is no pass" in refused(capsys, "csv", "--pass", "-1")
+    assert "'2-1' is not a pass; write its number, or FIRST-LAST" in refused(capsys, "csv", "--pass", "2-1")
+    assert "'-1' is not a pass" in refused(capsys, "csv", "--pass", "-1")
 
 
 def test_what_is_there_stays_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:

@@ -105,7 +105,7 @@ def test_rows_left_out_are_counted(tables: dict[str, pd.DataFrame], capsys: pyte
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--ops", "--limit", "0"), "Invalid value for '--limit': '0' is no number of rows; write 1 or more"),
+        (("--ops", "--limit", "0"), "Invalid value for '--limit': '0' is not a number of rows; write 1 or more"),
         (("--limit", "3"), "--limit: is allowed only with --ops"),
         (("--pass", "1"), "--pass: is allowed only with --ops"),
         (("--ops", "--pass", "99"), "--pass: is 99; this run has the passes 0 to 4"),

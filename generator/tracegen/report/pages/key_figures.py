@@ -90,7 +90,7 @@ def _of_speed(context: Context) -> str:
 
 def _of_prompt(context: Context) -> str:
     s = context.summary
-    rows = f"{q.count(s.prompt_tokens)} tokens over the summed time of {q.counted(s.n_prompt_passes, 'pass')}"
+    rows = f"{q.counted(s.prompt_tokens, 'token')} over the summed time of {q.counted(s.n_prompt_passes, 'pass')}"
     reused = sentences.reused_prefix(s.prompt_tokens, context.reused_tokens)
     return "; ".join(filter(None, ("" if s.prompt_rate is None else rows, reused)))
 
