@@ -204,7 +204,7 @@ def test_a_page_of_the_site_holds_the_published_body_byte_for_byte(project: Proj
     for folder in sorted(project.experiments.glob("*/versions/*")):
         bundle = read_bundle(folder)
         for page in bundle.pages:
-            shown = project.site / "experiments" / folder.parents[2].name / f"v{folder.name}" / page["path"]
+            shown = project.site / "experiments" / folder.parents[1].name / f"v{folder.name}" / page["path"]
             body = bundle.body(page["path"])
             assert len(body) > 500 and body in shown.read_bytes(), page["path"]
             assert (folder / page["path"]).read_bytes().split(BODY_BEGIN)[1].split(BODY_END)[0] == body
@@ -214,7 +214,7 @@ def test_a_page_of_the_site_holds_the_published_body_byte_for_byte(project: Proj
 
 
 def shown_root(project: Project, folder: Path) -> Path:
-    return project.site / "experiments" / folder.parents[2].name / f"v{folder.name}"
+    return project.site / "experiments" / folder.parents[1].name / f"v{folder.name}"
 
 
 def test_search_holds_titles_and_no_rows(project: Project) -> None:

@@ -217,7 +217,7 @@ def test_version_1_limits_where_it_has_the_memory_controller(fake: Fake) -> None
     """Of a system with both versions: memory and swap count together, and nobody moves."""
     (fake.proc / "self" / "cgroup").write_text("4:cpu,memory:/pod/user/run.scope\n0::/\n")
     (fake.proc / "self" / "mountinfo").write_text(
-        f"30 25 0:25 / {fake.own} rw - cgroup2 cgroup2 rw\n31 25 0:26 /pod {fake.own.parents[2]} rw - cgroup cgroup "
+        f"30 25 0:25 / {fake.own} rw - cgroup2 cgroup2 rw\n31 25 0:26 /pod {fake.own.parents[1]} rw - cgroup cgroup "
         "rw,cpu,memory\n"
     )
     fake.files = {"memory.limit_in_bytes": "", "memory.memsw.limit_in_bytes": "", "cgroup.procs": ""}
