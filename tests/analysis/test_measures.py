@@ -1,6 +1,7 @@
 """The measures of a run against sums in plain loops over its tables."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -10,6 +11,7 @@ from tests.report.rendered import CASES, rendered
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.measure_families import BY, FAMILIES
 from tracegen.analysis.measures import ASKED, COLUMNS, MEASURES, compared
+from tracegen.contract.model import Check
 
 MOE = scaled_case(3, 2, moe=True, splits=2)
 
@@ -115,3 +117,18 @@ def test_a_run_without_a_prompt_has_no_first_token() -> None:
     tables = dict(CASES["only a load"])
     table = compared(Analyses(a_run(), tables))
     assert value(table, "ttft_ns") is None
+
+
+@pytest.mark.parametrize(
+    ("check", "missing"),
+    [
+        ("faults_recorded", {"disk_wait_ns_per_token", "behind_wait_ns_per_token"}),
+        ("monotone_time", {"ttft_ns", "load_ns", "token_ns_median", "tokens_per_second_generate"}),
+        ("dropped_events", {"disk_read_bytes", "disk_read_bytes_generate", "major_page_faults", "touched_bytes"}),
+    ],
+)
+def test_a_failed_check_withholds_what_it_makes_false(check: str, missing: set[str]) -> None:
+    run = replace(a_run(), checks=(Check(check, check, "failed", "17", "0"),))
+    values = rendered(CASES["dense"], run).values
+    assert {key for key in missing if values[key] != values[key] | {"value": None, "text": "not shown"}} == set()
+    assert values["prompt_tokens"]["value"] is not None

@@ -20,7 +20,20 @@ from tracegen.analysis.hot_set import HotSet
 from tracegen.analysis.measure_families import BY, FAMILIES, Kind
 from tracegen.analysis.measure_families import Value as Value
 from tracegen.analysis.passes import of_kind
-from tracegen.contract.needs import ALL_BUFFERS, BALANCE, BYTES, CHOICES, EVIDENCE, FILE_USE, RATES, TIMES, WHOLE, Need
+from tracegen.contract.needs import (
+    ALL_BUFFERS,
+    BALANCE,
+    BYTES,
+    CHOICES,
+    EVIDENCE,
+    FAULTS,
+    FILE_USE,
+    RATES,
+    STORAGE,
+    TIMES,
+    WHOLE,
+    Need,
+)
 
 COLUMNS = ["key", "phase", "by", "item", "label", "kind", "unit", "value"]
 _Function = Callable[[Analyses], float | None]
@@ -148,29 +161,34 @@ MEASURES: tuple[Measure, ...] = (
     *_group(
         "timed",
         "",
-        (),
+        STORAGE,
         ("disk_read_bytes", "read from the disk after loading", "bytes", lambda a: a.summary.read_bytes),
+        ("disk_read_bytes_load", "read from the disk while loading", "bytes", _of_load(lambda of: of["read_bytes"])),
         ("major_page_faults", "major page faults", "", lambda a: a.summary.major_faults),
+    ),
+    *_group(
+        "timed",
+        "",
+        TIMES,
         ("load_ns", "time to load the model", "ns", _of_load(lambda of: of["end_ns"] - of["begin_ns"])),
         ("ttft_ns", "time to first token", "ns", _ttft),
-        (
-            "disk_read_bytes_load",
-            "read from the disk while loading",
-            "bytes",
-            _of_load(lambda load: load["read_bytes"]),
-        ),
     ),
     *_group(
         "timed",
         "prompt",
-        (),
+        STORAGE,
         ("disk_read_bytes_prompt", "read from the disk by the prompt", "bytes", _read_by("prompt")),
     ),
     *_group(
         "timed",
         "generate",
-        (),
+        STORAGE,
         ("disk_read_bytes_generate", "read from the disk by generation", "bytes", _read_by("generate")),
+    ),
+    *_group(
+        "timed",
+        "generate",
+        (*TIMES, FAULTS),
         ("disk_wait_ns_per_token", "waiting for the disk per token", "ns", _token_waits("disk_ns")),
         ("behind_wait_ns_per_token", "waiting behind other threads’ page faults", "ns", _token_waits("behind_ns")),
     ),
