@@ -20,8 +20,8 @@ from tracegen.contract.address import CARD
 from tracegen.contract.model import Verdict, Version
 from tracegen.publishing.bundle import VERSION_FILE, write_bundle
 from tracegen.publishing.versions import LEDGER_FILE, identity_of
+from tracegen.report.document.page import Report
 from tracegen.report.pages import run_file
-from tracegen.report.pages.page import Report
 from tracegen.storing import store
 
 MODELS = {

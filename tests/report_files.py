@@ -7,7 +7,7 @@ import pandas as pd
 
 from tests.builders import a_run
 from tracegen.contract.model import Run
-from tracegen.report.pages.page import EXPLORED, EXPLORERS, Report
+from tracegen.report.document.page import EXPLORED, EXPLORERS, Report
 from tracegen.report.pages.render import render_report
 
 VEGA = "site-vega.js"
@@ -15,7 +15,7 @@ VEGA = "site-vega.js"
 
 def written_report(folder: Path, tables: Mapping[str, pd.DataFrame], run: Run | None = None) -> Path:
     """Write the pages of a run with these tables and all they need into `folder`; returns it."""
-    return write_report(folder, render_report(run or a_run(), tables, address="demo/run-003", citable=None))
+    return write_report(folder, render_report(run or a_run(), tables, citable=None))
 
 
 def write_report(folder: Path, report: Report, vega: bytes = b"") -> Path:

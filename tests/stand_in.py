@@ -14,9 +14,9 @@ from tracegen.contract import tables
 from tracegen.contract.model import Check, Run, Version
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
+from tracegen.report.document.page import ANCHORS, Page, PublishedFigure, Report, outline
 from tracegen.report.pages import run_file
 from tracegen.report.pages.anchors import ids_of
-from tracegen.report.pages.page import ANCHORS, Page, PublishedFigure, Report, outline
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 HOSTILE = "</script><script>alert(1)</script> <img src=x onerror=alert(2)> & \" ' $x^2_{%}"

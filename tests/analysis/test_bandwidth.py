@@ -13,7 +13,7 @@ from tests.builders import scaled_case
 from tracegen.analysis import accesses, bandwidth, operations, timing
 from tracegen.contract.model import Run
 from tracegen.measure.capture import locked, memory_rate
-from tracegen.report.figures.amount import in_words
+from tracegen.report.document.amount import in_words
 from tracegen.report.figures.bandwidth import BANDWIDTH, WITHHELD, longest
 from tracegen.report.figures.context import Context
 

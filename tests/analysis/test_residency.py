@@ -11,7 +11,7 @@ from tests.report.rendered import body, rendered, words
 from tracegen.analysis.residency import joined_shares, read_per_row, resident_cells, resident_rows
 from tracegen.analysis.resident_tensors import by_group, resident_tensors
 from tracegen.contract.tables import frame
-from tracegen.report.figures.amount import in_words
+from tracegen.report.document.amount import in_words
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Figure
 from tracegen.report.figures.residency import RESIDENCY, RESIDENT_GROUPS

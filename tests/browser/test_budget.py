@@ -40,7 +40,7 @@ def bundle(request: Any, project: Project, tmp_path_factory: pytest.TempPathFact
 
     def make(at: Path) -> None:
         at.mkdir(parents=True, exist_ok=True)
-        write_bundle(at, render_report(run, tables, address="demo/run-001", citable=None), IDENTITY)
+        write_bundle(at, render_report(run, tables, citable=None), IDENTITY)
 
     return shared_folder(tmp_path_factory, "budget-dense", make)
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tracegen.charts import theme
+from tracegen.report.document.page import OUTLINE, Page
 from tracegen.report.figures.catalogue import part_of
-from tracegen.report.pages.page import OUTLINE, Page
 
 pytestmark = pytest.mark.browser
 

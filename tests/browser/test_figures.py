@@ -13,7 +13,7 @@ from tests.charts.expanded import expanded
 from tests.report_files import write_report
 from tracegen.analysis.accesses import ranges
 from tracegen.analysis.passes import labels
-from tracegen.report.pages.page import Report
+from tracegen.report.document.page import Report
 from tracegen.report.pages.render import render_report
 from tracegen.site import vega
 
@@ -52,7 +52,7 @@ OVERLAPPING = """() => [...document.querySelectorAll('.tg-drawing > svg:not(.tg-
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return render_report(MOE_RUN, MOE_TABLES, address="demo/run-003", citable=None)
+    return render_report(MOE_RUN, MOE_TABLES, citable=None)
 
 
 @pytest.fixture(scope="module")

@@ -13,15 +13,17 @@ import vl_convert
 from tests.builders import a_moe_run, scaled_case
 from tracegen.charts import buffers, by_layer, experts, file_tokens, forms, heatmap, svg, theme, timeline
 from tracegen.contract.text import three, whole_percent
+from tracegen.report.document.assets import Assets
 from tracegen.report.figures.catalogue import CHARTS
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.heatmap import HEATMAP
-from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.parts import figure
 
 
 @pytest.fixture(scope="module")
 def figures() -> dict[str, svg.Drawing]:
-    collector = Collector(a_moe_run(), scaled_case(6, 4, moe=True, splits=2))
-    views = [collector.figure(figure) for figure in CHARTS.values() if figure.when.holds(collector)]
+    context = Context(a_moe_run(), scaled_case(6, 4, moe=True, splits=2))
+    views = [figure(context, Assets(), of) for of in CHARTS.values() if of.when.holds(context)]
     assert len(views) == 21 and {"file-tokens", "heatmap", "experts-next", "kv-cache"} < {v.key for v in views}
     return {v.key: v.drawing for v in views if v.drawing}
 
@@ -68,7 +70,7 @@ def test_many_threads_have_more_spans_than_altair_takes_by_itself() -> None:
 
 def test_copied_cells_are_hatched_and_disk_cells_are_not(figures: dict[str, svg.Drawing]) -> None:
     assert "url(#heatmap-hatch)" in figures["heatmap"].inline
-    drawing = Collector(a_moe_run(), scaled_case(2, 2, copied=False)).figure(HEATMAP).drawing
+    drawing = figure(Context(a_moe_run(), scaled_case(2, 2, copied=False)), Assets(), HEATMAP).drawing
     assert drawing is not None and "hatch" not in drawing.inline
 
 

@@ -10,13 +10,13 @@ from tests.builders import a_moe_run, scaled_case
 from tests.charts.expanded import expanded
 from tests.recompute.published import handed_over
 from tracegen.charts import pointing
-from tracegen.report.pages.page import Report
+from tracegen.report.document.page import Report
 from tracegen.report.pages.render import render_report
 
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return render_report(a_moe_run(), scaled_case(3, 2, moe=True), address="demo/run-003", citable=None)
+    return render_report(a_moe_run(), scaled_case(3, 2, moe=True), citable=None)
 
 
 def documents(report: Report) -> Iterator[tuple[str, dict[str, Any]]]:

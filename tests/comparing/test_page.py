@@ -21,7 +21,7 @@ from tracegen.comparing.matrix_page import render_matrix
 from tracegen.comparing.page import render_comparison
 from tracegen.contract.tables import empty
 from tracegen.publishing.side import Side
-from tracegen.report.pages.page import Report
+from tracegen.report.document.page import Report
 
 
 def well_formed(html: str) -> Tags:

@@ -15,7 +15,7 @@ from tracegen.contract.errors import TracegenError
 from tracegen.contract.matrix import read_matrix
 from tracegen.contract.settings import read_experiment
 from tracegen.publishing import privacy, versions
-from tracegen.report.pages.page import outline
+from tracegen.report.document.page import outline
 from tracegen.storing import store
 from tracegen.storing.hashes import HashCache
 

@@ -114,7 +114,7 @@ def test_a_split_of_the_cpu_holds_the_ops_that_ran_in_its_time(loaded: LoadedRun
 
 
 def test_the_overview_says_what_has_no_time(loaded: LoadedRun) -> None:
-    report = render_report(loaded.run, loaded.tables, address="blas/run-001", citable=None, executor=Undrawn())
+    report = render_report(loaded.run, loaded.tables, citable=None, executor=Undrawn())
     overview = next(page.body for page in report.pages if page.key == "overview")
     assert re.search(r"operations of all passes ran on BLAS\. Only the \d+ splits that hold them were timed", overview)
 

@@ -21,7 +21,7 @@ from tracegen.publishing import privacy
 from tracegen.readers.native.segments import segment_files
 from tracegen.readers.native.trace import read_trace
 from tracegen.reading.notebook.loaded import LoadedRun, load_run
-from tracegen.report.pages.page import outline
+from tracegen.report.document.page import outline
 from tracegen.report.pages.render import render_report
 
 pytestmark = pytest.mark.llama
@@ -155,7 +155,7 @@ def test_speculative_decoding_keeps_two_contexts_and_two_models_apart(execute: E
     assert rows["file"].nunique() == 2
     run = privacy.public_run(loaded.run)
     tables = privacy.public_tables(loaded.run, loaded.tables)
-    report = render_report(run, tables, address="case/run-001", citable=None, executor=Undrawn())
+    report = render_report(run, tables, citable=None, executor=Undrawn())
     assert [page.key for page in report.pages] == [key for key, *_ in outline(run)]
     assert all(PROMPT not in page.body for page in report.pages)
     assert all(PROMPT.encode() not in content for content in report.files.values())

@@ -123,7 +123,7 @@ def test_memory_and_rows_are_known_and_nothing_is_said_of_a_model(loaded: Loaded
 
 
 def test_the_pages_say_that_there_is_no_llama_cpp(loaded: LoadedRun) -> None:
-    report = render_report(loaded.run, loaded.tables, address="case/run-001", citable=None, executor=Undrawn())
+    report = render_report(loaded.run, loaded.tables, citable=None, executor=Undrawn())
     overview = next(page.body for page in report.pages if page.key == "overview")
     assert "graphs of ggml without llama.cpp" in overview and "2 passes, none of them prompt or generate" in overview
 

@@ -187,6 +187,6 @@ def test_routing_names_the_sequence(served: Served) -> None:
 
 def test_the_pages_of_such_a_run(served: Served) -> None:
     loaded = served.loaded
-    report = render_report(loaded.run, loaded.tables, address="case/run-001", citable=None)
+    report = render_report(loaded.run, loaded.tables, citable=None)
     overview = next(page.body for page in report.pages if page.key == "overview")
     assert "wrote tokens of unknown number" in overview

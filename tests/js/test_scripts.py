@@ -19,8 +19,8 @@ import pandas as pd
 import pytest
 
 from tracegen.contract import quantities as q
+from tracegen.report.document.packing import packed
 from tracegen.report.pages.explorers.op_chunks import unit_text
-from tracegen.report.pages.explorers.packing import packed
 from tracegen.report.pages.render import EXPLORER_SCRIPTS, SCRIPTS
 
 FOLDER = Path(__file__).parent

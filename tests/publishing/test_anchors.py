@@ -17,8 +17,8 @@ from tests.recompute.published import handed_over
 from tracegen.contract.model import Check, Run
 from tracegen.publishing.bundle import Bundle, read_bundle, write_bundle
 from tracegen.publishing.held import addresses_of, facts_of, shows
+from tracegen.report.document.page import ANCHORS
 from tracegen.report.pages.anchors import runs_of
-from tracegen.report.pages.page import ANCHORS
 from tracegen.report.pages.render import render_report
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ CASES: Mapping[str, tuple[Run, Mapping[str, pd.DataFrame]]] = {
 def bundle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     run, tables = CASES[request.param]
     folder = tmp_path_factory.mktemp("bundle")
-    report = render_report(run, tables, address="demo/run-003", citable=None)
+    report = render_report(run, tables, citable=None)
     write_bundle(folder, report, IDENTITY)
     return read_bundle(folder)
 

@@ -15,7 +15,7 @@ from tests.stand_in import HOSTILE, KEYS, a_report
 from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.publishing.bundle import read_bundle, verify_bundle, write_bundle
 from tracegen.publishing.citation import site_facts
-from tracegen.report.pages.page import Page, Report
+from tracegen.report.document.page import Page, Report
 from tracegen.storing.hashes import HashCache
 
 IDENTITY = {

@@ -11,7 +11,7 @@ import pytest
 
 from tests.stand_in import a_run, a_run_folder, a_version, render
 from tracegen.publishing.errata import ERRATA, errata_of
-from tracegen.report.pages.page import OUTLINE
+from tracegen.report.document.page import OUTLINE
 from tracegen.site import gather as site
 from tracegen.site import pages as site_pages
 from tracegen.site import reference

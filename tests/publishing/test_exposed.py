@@ -11,7 +11,7 @@ from tracegen.cli.main import main
 from tracegen.publishing.bundle import read_bundle
 from tracegen.publishing.exposed import exposed
 from tracegen.publishing.versions import read_published
-from tracegen.report.pages.page import Page, Report
+from tracegen.report.document.page import Page, Report
 from tracegen.site.plugin import _warn_of_secrets
 
 

@@ -13,7 +13,7 @@ from tracegen.contract import tables
 from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.contract.model import Check
 from tracegen.publishing import privacy
-from tracegen.report.pages.page import Report
+from tracegen.report.document.page import Report
 
 
 @pytest.mark.parametrize(

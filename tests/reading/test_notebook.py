@@ -23,8 +23,8 @@ from tracegen.contract.errors import FigureError, StoreError
 from tracegen.contract.model import Check, Run
 from tracegen.publishing.freeze import freeze
 from tracegen.reading.notebook.loaded import LoadedRun, LoadedTables, LoadedVersion
+from tracegen.report.document.page import Report
 from tracegen.report.figures.catalogue import CHARTS
-from tracegen.report.pages.page import Report
 
 MOE = scaled_case(2, 2, moe=True)
 HOST = dict(memory_bytes=8 << 30, page_bytes=PAGE)

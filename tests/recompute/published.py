@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from tracegen.report.pages.page import Report
+from tracegen.report.document.page import Report
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]

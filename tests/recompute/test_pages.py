@@ -80,7 +80,7 @@ def case(request: pytest.FixtureRequest, hooked: Build, tmp_path_factory: pytest
     run = KINDS[request.param].run("case", tmp_path_factory.mktemp("recompute"), hooked.programs)
     assert run.folder is not None and run.verdict != "not usable", run.checks
     loaded = load_run(run.folder)
-    report = render_report(loaded.run, loaded.tables, address="case/run-001", citable=None)
+    report = render_report(loaded.run, loaded.tables, citable=None)
     return Case(request.param, run, Rows(run.folder), Published(report))
 
 

@@ -16,12 +16,14 @@ from tests.golden.hard_case import hard_case
 from tracegen.charts.pointing import targets
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Run, Version
-from tracegen.report.figures.amount import in_words
+from tracegen.report.document.amount import in_words
+from tracegen.report.document.assets import Assets
+from tracegen.report.document.blocks import TableBlock
+from tracegen.report.document.page import Report
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Figure, Table
-from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.page import Report
+from tracegen.report.pages.parts import figure, table
 from tracegen.report.pages.render import render_report
-from tracegen.report.pages.views import TableView
 
 MEASURED = [
     dict(
@@ -52,7 +54,7 @@ def render(
     citable: Version | None = None,
     executor: Executor | None = None,
 ) -> Report:
-    return render_report(run or a_run(), tables, address="demo/run-003", citable=citable, executor=executor)
+    return render_report(run or a_run(), tables, citable=citable, executor=executor)
 
 
 def rendered(
@@ -83,15 +85,15 @@ def undrawn(tables: Mapping[str, pd.DataFrame], run: Run | None = None, citable:
         return render(tables, run, citable)
 
 
-def same_analyses(analysed: Collector, run: Run) -> Collector:
-    """A collector of another run with the same tables and facts, with the analyses of this one: they know no check.
+def same_analyses(analysed: Context, run: Run) -> Context:
+    """A context of another run with the same tables and facts, with the analyses of this one: they know no check.
 
     Findings do.
     """
-    collector = Collector(run, analysed.tables)
-    own = {*vars(collector), "findings"}
-    vars(collector).update({name: value for name, value in vars(analysed).items() if name not in own})
-    return collector
+    context = Context(run, analysed.tables)
+    own = {*vars(context), "findings"}
+    vars(context).update({name: value for name, value in vars(analysed).items() if name not in own})
+    return context
 
 
 class Undrawn(Executor):
@@ -114,10 +116,10 @@ def everything(report: Report) -> str:
 
 def said_of(part: Figure | Table, tables: Mapping[str, pd.DataFrame], run: Run) -> str:
     """The words of one figure or table, in their order, without its page: making the others takes two seconds."""
-    collector = Collector(run, dict(tables))
+    context = Context(run, dict(tables))
     with empty_figures():
-        view = collector.figure(part) if isinstance(part, Figure) else collector.table(part)
-    cells = [cell.text for row in view.rows for cell in row] if isinstance(view, TableView) else []
+        view = figure(context, Assets(), part) if isinstance(part, Figure) else table(context, Assets(), part)
+    cells = [cell.text for row in view.rows for cell in row] if isinstance(view, TableBlock) else []
     return (
         " ".join([view.title, in_words(view.answer), view.reason, *cells, view.caption])
         .replace("\u202f", " ")

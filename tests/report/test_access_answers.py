@@ -6,15 +6,15 @@ import pytest
 
 from tests.builders import a_moe_run, a_run, scaled_case
 from tracegen.analysis.hot_set import Gain
+from tracegen.report.document.amount import Amount, in_words
 from tracegen.report.figures.access_ledger import wasted_and_evicted
 from tracegen.report.figures.access_order import ACCESS_ORDER
-from tracegen.report.figures.amount import Amount, in_words
 from tracegen.report.figures.caches import Enough, rates_answer
 from tracegen.report.figures.catalogue import FIGURES
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.heatmap import HEATMAP, touched_and_rest
 from tracegen.report.figures.hot import gain_words, hot_answer
 from tracegen.report.figures.residency import most_and_least
-from tracegen.report.pages.collector import Collector
 
 MIB = 2**20
 TABLES = [("access-path", 0), ("access-order", 2), ("access-blocks", 2), ("cache-sizes", 0), ("what-if-orders", 1)]
@@ -27,9 +27,9 @@ def numbers(amounts: tuple[Amount, ...]) -> list[float]:
 
 @pytest.mark.parametrize("moe", [False, True])
 def test_every_answer_is_of_at_most_three_amounts_and_says_its_numbers(moe: bool) -> None:
-    collector = Collector(a_moe_run() if moe else a_run(), scaled_case(4, 2, moe=moe))
-    own = [part for part in FIGURES if part.section in ("order", "cache") and part.when.holds(collector)]
-    found = {part.key: part.content(collector).answer for part in [*own, HEATMAP]}
+    context = Context(a_moe_run() if moe else a_run(), scaled_case(4, 2, moe=moe))
+    own = [part for part in FIGURES if part.section in ("order", "cache") and part.when.holds(context)]
+    found = {part.key: part.content(context).answer for part in [*own, HEATMAP]}
     assert all(len(found[key]) == n for key, n in TABLES)
     said = {key: in_words(answer) for key, answer in found.items()}
     assert all(len(answer) <= 3 and not re.search(r"\b(nan|inf|None|NA)\b", said[key]) for key, answer in found.items())
@@ -44,7 +44,7 @@ def test_the_order_of_a_prompt_is_said_to_be_of_the_prompt() -> None:
     tables = scaled_case(3, 2, moe=True)
     passes = tables["passes"]
     prompt = tables | {"passes": passes[(passes["kind"] != "generate").to_numpy(bool)]}
-    assert "prompt passes" in in_words(ACCESS_ORDER.content(Collector(a_moe_run(), prompt)).answer)
+    assert "prompt passes" in in_words(ACCESS_ORDER.content(Context(a_moe_run(), prompt)).answer)
 
 
 @pytest.mark.parametrize(

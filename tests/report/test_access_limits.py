@@ -8,11 +8,11 @@ import pytest
 from tests.builders import a_moe_run, scaled_case
 from tracegen.analysis import reuse
 from tracegen.analysis.accesses import ranges
-from tracegen.report.figures.amount import in_words
+from tracegen.report.document.amount import in_words
 from tracegen.report.figures.catalogue import FIGURES
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows
 from tracegen.report.findings.found import findings
-from tracegen.report.pages.collector import Collector
 
 Tables = dict[str, pd.DataFrame]
 MOE = scaled_case(3, 2, moe=True)
@@ -20,9 +20,9 @@ MOE = scaled_case(3, 2, moe=True)
 
 def contents(tables: Tables) -> dict[str, Content | Rows]:
     """The content of each such figure and table that the run has."""
-    collector = Collector(a_moe_run(), tables)
-    own = [part for part in FIGURES if part.section in ("order", "cache") and part.when.holds(collector)]
-    return {part.key: part.content(collector) for part in own}
+    context = Context(a_moe_run(), tables)
+    own = [part for part in FIGURES if part.section in ("order", "cache") and part.when.holds(context)]
+    return {part.key: part.content(context) for part in own}
 
 
 def in_place(of: Content | Rows) -> str:
@@ -44,7 +44,7 @@ def test_without_access_to_a_mapped_file_nothing_is_counted() -> None:
         assert in_place(hot).startswith("3 tokens: too few")
         for key, of in shown.items():
             assert "No operation" in in_place(of) or "no model file" in in_place(of).lower(), (key, in_place(of))
-        subjects = {finding.part.key for finding in findings(Collector(a_moe_run(), bare))}
+        subjects = {finding.part.key for finding in findings(Context(a_moe_run(), bare))}
         assert not subjects & {"access-reads", "what-if-orders", "working-set"}
 
 

@@ -12,8 +12,10 @@ from tests.report.rendered import CASES, Tags, body, disk_case, rendered
 from tests.site_project import private_run, private_tables
 from tracegen.contract.model import Check, Run
 from tracegen.publishing import privacy
+from tracegen.report.document.assets import Assets
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.file_tokens import FILE_TOKENS
-from tracegen.report.pages.collector import Collector
+from tracegen.report.pages.parts import figure
 from tracegen.report.words import sentences
 
 
@@ -93,7 +95,7 @@ RUNS: dict[str, tuple[Run, Mapping[str, pd.DataFrame]]] = {
 @pytest.mark.parametrize("name", RUNS)
 def test_the_picture_is_drawn_or_says_why_it_is_not(name: str) -> None:
     run, tables = RUNS[name]
-    view = Collector(run, dict(tables)).figure(FILE_TOKENS)
+    view = figure(Context(run, dict(tables)), Assets(), FILE_TOKENS)
     assert (view.drawing is None) == bool(view.reason)
     if view.drawing is None:
         assert name in ("only a load", "nothing", "no graph", "no times", "load and warm-up"), view.reason

@@ -7,9 +7,9 @@ from tests.builders import a_moe_run, a_run, scaled_case
 from tests.report.rendered import CASES, body, rendered, said_of, words
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Check, Run
+from tracegen.report.document.page import Report
 from tracegen.report.figures import catalogue
 from tracegen.report.figures.disk import DISK
-from tracegen.report.pages.page import Report
 
 
 def test_a_failed_check_replaces_what_it_makes_meaningless() -> None:

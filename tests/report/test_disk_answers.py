@@ -9,12 +9,12 @@ from tests.builders import a_moe_run, a_run, scaled_case, with_faults
 from tests.report.rendered import said_of
 from tracegen.analysis import disk_waits, expert_waits
 from tracegen.charts import theme
-from tracegen.report.figures.amount import Amount
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk_waits import DISK_EXPERTS, DISK_MAP, DISK_SPLIT, DISK_TENSORS
 from tracegen.report.figures.figure import Figure, Table
 from tracegen.report.figures.timeline import TIMELINE
-from tracegen.report.pages.collector import Collector
+from tracegen.report.findings.found import findings
 
 TABLES = with_faults(scaled_case(3, 2, threads=2))
 EXPERTS = with_faults(scaled_case(3, 2, moe=True, copied=False))
@@ -45,7 +45,7 @@ def test_a_run_whose_passes_read_nothing_says_so(read_bytes: Any, nothing: bool)
     tables = {**TABLES, "passes": TABLES["passes"].assign(read_bytes=read)}
     run = a_run(host=dict(page_bytes=4096), trace=dict(faults_recorded=True))
     assert ("in page faults that read nothing" in said_of(DISK_SPLIT, tables, run)) == nothing
-    found = {finding.measure for finding in Collector(run, tables).findings}
+    found = {finding.measure for finding in findings(Context(run, tables))}
     assert ("Page faults that read nothing" in found) == nothing != ("Waiting for the disk" in found)
 
 

@@ -7,13 +7,13 @@ import pytest
 
 from tests.analysis.routed import Choices, even, run_of
 from tests.builders import a_moe_run
-from tracegen.report.figures.amount import in_words
+from tracegen.report.document.amount import in_words
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.expert_chance import EXPERTS_NEXT, EXPERTS_STICKY
 from tracegen.report.figures.expert_choices import EXPERTS, EXPERTS_TOKENS, EXPERTS_USED, _line_name
 from tracegen.report.figures.expert_shares import EXPERTS_BALANCE, EXPERTS_COVER, EXPERTS_LOAD
 from tracegen.report.figures.expert_weights import EXPERTS_WEIGHTS
 from tracegen.report.figures.figure import Content, Figure, Rows, Table
-from tracegen.report.pages.collector import Collector
 
 # Four tokens choose one of 4 experts: in layer 0 all the same, in layer 1 each another.
 ALIKE_AND_APART = np.array([[[0], [expert]] for expert in range(4)])
@@ -22,7 +22,7 @@ CHANCE = r"[\d.]+ % to [\d.]+ %"
 
 
 def content(part: Figure | Table, generated: Choices | None, prompt: Choices | None = None) -> Content | Rows:
-    return part.content(Collector(a_moe_run(), run_of(prompt, generated, 4)))
+    return part.content(Context(a_moe_run(), run_of(prompt, generated, 4)))
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,10 @@ def test_what_nobody_chose_has_no_amounts() -> None:
 def test_layers_of_several_sizes_have_no_even_choice() -> None:
     tables = run_of(None, ALIKE_AND_APART, 4)
     larger = tables["tensors"]["n_experts"].mask(tables["tensors"]["layer"] == 1, 8)
-    collector = Collector(a_moe_run(), tables | {"tensors": tables["tensors"].assign(n_experts=larger)})
-    (share,), cover = (part.content(collector).answer for part in (EXPERTS_LOAD, EXPERTS_COVER))
+    context = Context(a_moe_run(), tables | {"tensors": tables["tensors"].assign(n_experts=larger)})
+    (share,), cover = (part.content(context).answer for part in (EXPERTS_LOAD, EXPERTS_COVER))
     assert share.value == 0.625 and cover[0].words.startswith("of a layer’s experts")
-    assert "Layers differ in their number of experts" in EXPERTS.content(collector).caption
+    assert "Layers differ in their number of experts" in EXPERTS.content(context).caption
 
 
 def test_many_tokens_share_a_line() -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from tests.analysis.routed import even, run_of
 from tests.builders import a_moe_run
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.expert_chance import EXPERTS_NEXT, EXPERTS_STICKY
 from tracegen.report.figures.expert_choices import EXPERTS_USED
 from tracegen.report.figures.expert_shares import EXPERTS_BALANCE
 from tracegen.report.figures.figure import Content, Figure, Rows, Table
 from tracegen.report.findings import experts
-from tracegen.report.pages.collector import Collector
 
 Tables = dict[str, pd.DataFrame]
 Part = Figure | Table
@@ -21,8 +21,8 @@ ALL = (EXPERTS_BALANCE, EXPERTS_STICKY, EXPERTS_NEXT, EXPERTS_USED)
 
 
 def contents(tables: Tables) -> list[Content | Rows]:
-    collector = Collector(a_moe_run(), tables)
-    return [part.content(collector) for part in ALL]
+    context = Context(a_moe_run(), tables)
+    return [part.content(context) for part in ALL]
 
 
 def texts(tables: Tables) -> list[str]:
@@ -82,7 +82,7 @@ def test_layers_that_differ_are_kept_apart() -> None:
 
 def found(choices: np.ndarray) -> list[str]:
     """The figures of the findings about generated tokens with these choices."""
-    return [f.part.key for f in experts.findings(Collector(a_moe_run(), run_of(None, choices, 8)))]
+    return [f.part.key for f in experts.findings(Context(a_moe_run(), run_of(None, choices, 8)))]
 
 
 def test_choices_at_random_are_no_finding_and_repeated_ones_are() -> None:

@@ -19,9 +19,9 @@ from tests.site_project import stored
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Check, Run, Version
 from tracegen.reading.notebook import loaded
+from tracegen.report.document.page import Report
 from tracegen.report.figures.catalogue import FIGURES, part_of
 from tracegen.report.figures.explanation import explained
-from tracegen.report.pages.page import Report
 
 PAGE = 4096
 EXPLAINED = '<details class="tg-explain">'

@@ -9,8 +9,8 @@ import pytest
 
 from tests.builders import a_moe_run, scaled_case
 from tests.report.rendered import rendered
-from tracegen.report.pages.figure_data import MOST, figure_data
-from tracegen.report.pages.page import Report
+from tracegen.report.document.figure_data import MOST, figure_data
+from tracegen.report.document.page import Report
 
 TABLE = r'<details class="tg-data">(.*?)</details>'
 

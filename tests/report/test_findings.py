@@ -24,9 +24,10 @@ from tracegen.charts import theme
 from tracegen.contract.model import Check
 from tracegen.contract.tables import frame
 from tracegen.measure.checks.verdict import all_checks
-from tracegen.report.figures.amount import Amount
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.caches import CACHE_RATES, MIDDLE, WORKING_SET
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_REQUESTS
 from tracegen.report.figures.disk_waits import DISK_SPLIT
@@ -37,7 +38,6 @@ from tracegen.report.figures.tensors import TENSOR_GROUPS
 from tracegen.report.figures.waiting import WAITING_KINDS
 from tracegen.report.findings.finding import Finding, Kind, Scope
 from tracegen.report.findings.found import WAITS, answer, findings, ordered, waiting
-from tracegen.report.pages.collector import Collector
 
 RUN, TABLES = disk_case()
 TABLES["passes"] = TABLES["passes"].assign(read_bytes=pd.array([8192] * len(TABLES["passes"]), "Int64"))
@@ -45,8 +45,8 @@ PASSES = TABLES["passes"].set_index("pass_id").to_dict("index")
 
 
 @pytest.fixture(scope="module")
-def collector() -> Collector:
-    return Collector(RUN, TABLES)
+def context() -> Context:
+    return Context(RUN, TABLES)
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +61,8 @@ def measured(rows: Rows) -> list[Access]:
     return list(accesses(rows, rows.measured))
 
 
-def one(collector: Collector, part: Any, scope: Scope | None = None) -> Finding:
-    (found,) = [f for f in collector.findings if f.part is part and scope in (None, f.scope)]
+def one(context: Context, part: Any, scope: Scope | None = None) -> Finding:
+    (found,) = [f for f in findings(context) if f.part is part and scope in (None, f.scope)]
     return found
 
 
@@ -84,7 +84,7 @@ def test_waiting_for_the_disk(kind: str, scope: Scope, only: str, monkeypatch: p
     monkeypatch.setattr(waiting, "CONCERNED", median(cost[p] / lasts[p] for p in split) - 1e-9)
     waits = {p for p in split if cost[p] >= waiting.CONCERNED * lasts[p]}
     shown_by = DISK_SPLIT if scope == "generation" else FILE_TOKENS
-    found = one(Collector(RUN, {**TABLES, "faults": frame("faults", [f for f, _ in placed])}), shown_by, scope)
+    found = one(Context(RUN, {**TABLES, "faults": frame("faults", [f for f, _ in placed])}), shown_by, scope)
     of = waits
     assert found.measure == "Waiting for the disk"
     assert found.amount.value == pytest.approx(sum(cost[p] for p in of) / sum(lasts[p] for p in of))
@@ -111,30 +111,30 @@ def test_how_long_tokens_take_that_do_not_wait(n_quiet: int, quick: bool, said: 
     """Stated only of several tokens that are quicker: the others are tokens that something else disturbed."""
     tables = with_faults(scaled_case(10, 1))
     tables["passes"] = tables["passes"].assign(read_bytes=pd.array([8192] * len(tables["passes"]), "Int64"))
-    collector = Collector(a_moe_run(), tables)
+    context = Context(a_moe_run(), tables)
     split = pd.DataFrame(
         {
-            "pass_id": collector.of_kind(collector.measured, "generate")["pass_id"].head(10).tolist(),
+            "pass_id": context.of_kind(context.measured, "generate")["pass_id"].head(10).tolist(),
             "duration_ns": [(100 if quick else 900) if n < n_quiet else 500 for n in range(10)],
             "disk_ns": [0 if n < n_quiet else 400 for n in range(10)],
             "behind_ns": [0] * 10,
         }
     )
-    found = waiting._of_phase(collector, split, "generation")
+    found = waiting._of_phase(context, split, "generation")
     expected = {"where it waits, median": 500.0} | ({"elsewhere": 100.0} if said else {})
     assert found.measure == "Waiting for the disk" and {a.words: a.value for a in found.beside} == expected
 
 
-def test_page_faults_that_read_nothing_are_no_waiting_for_the_disk(collector: Collector) -> None:
-    waits = one(collector, DISK_SPLIT, "generation")
+def test_page_faults_that_read_nothing_are_no_waiting_for_the_disk(context: Context) -> None:
+    waits = one(context, DISK_SPLIT, "generation")
     none = TABLES["passes"].assign(read_bytes=TABLES["passes"]["read_bytes"] * 0)
-    found = one(Collector(RUN, {**TABLES, "passes": none}), DISK_SPLIT, "generation")
+    found = one(Context(RUN, {**TABLES, "passes": none}), DISK_SPLIT, "generation")
     assert (found.kind, found.measure) == ("time", "Page faults that read nothing")
     assert found.effect == found.amount.value == waits.effect
 
 
-def test_what_was_read_again(collector: Collector) -> None:
-    found = one(collector, DISK_REQUESTS)
+def test_what_was_read_again(context: Context) -> None:
+    found = one(context, DISK_REQUESTS)
     use = [row for row in use_by_hand(TABLES, 4096) if PASSES[row[0]]["kind"] == "generate"]
     read, never, again = (sum(row[at] for row in use) for at in (1, 4, 5))
     assert found.amount.value == found.effect == again / read and found.beside[0].value == never / read
@@ -144,14 +144,14 @@ def test_what_was_read_where_page_faults_were_not_recorded() -> None:
     run = replace(RUN, facts={**RUN.facts, "trace": {**RUN.facts["trace"], "faults_recorded": False}})
     read = [p["read_bytes"] for p in PASSES.values() if p["kind"] == "generate"]
     unrecorded = {**TABLES, "spans": TABLES["spans"].assign(fault_ns=pd.array([pd.NA] * len(TABLES["spans"]), "Int64"))}
-    found = one(Collector(run, unrecorded), DISK, "generation")
+    found = one(Context(run, unrecorded), DISK, "generation")
     assert found.amount == Amount(float(sum(read)), "bytes")
     assert found.population == f"{sum(n > 0 for n in read)} of {len(read)} tokens read anything"
 
 
-def test_computing_and_threads(collector: Collector, rows: Rows) -> None:
+def test_computing_and_threads(context: Context, rows: Rows) -> None:
     """Waiting for the disk is not computing: work without page faults, in the mean over the threads of a pass."""
-    found = one(collector, BANDWIDTH)
+    found = one(context, BANDWIDTH)
     kinds: dict[str, float] = defaultdict(float)
     parts_of: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     nodes = {(n["graph"], n["node"]): n for n in rows["graph_nodes"]}
@@ -168,38 +168,38 @@ def test_computing_and_threads(collector: Collector, rows: Rows) -> None:
     assert found.measure == f"Computing {op}" and found.amount.value == pytest.approx(share)
     group, most = max(parts_of[op].items(), key=lambda of: of[1])
     assert [(a.words, a.value) for a in found.more] == [(f"of it for {group}", pytest.approx(most / share))]
-    shown = [row[3].bar for row in BANDWIDTH.content(collector).rows if row[0].text == op]
+    shown = [row[3].bar for row in BANDWIDTH.content(context).rows if row[0].text == op]
     assert sum(bar or 0 for bar in shown) == pytest.approx(share), "the table that it cites has it"
-    waited = one(collector, WAITING_KINDS)
+    waited = one(context, WAITING_KINDS)
     split = [parts for p, parts in split_by_hand(TABLES).items() if PASSES[p]["kind"] == "generate"]
     lasted = sum(p["end_ns"] - p["begin_ns"] for p in generate)
     assert waited.amount.value == pytest.approx(sum(parts["barrier_ns"] for parts in split) / lasted)
     assert waited.measure.endswith("not for the disk") == any(parts["behind_ns"] for parts in split)
 
 
-def test_weights(collector: Collector, rows: Rows, measured: list[Access]) -> None:
+def test_weights(context: Context, rows: Rows, measured: list[Access]) -> None:
     sums = {p["pass_id"]: dict.fromkeys(("disk", "copied", "buffer"), 0) for p in rows.of_kind("generate")}
     for a in measured:
         if a.pass_id in sums:
             sums[a.pass_id][a.memory] += a.n_bytes
     touched = median(of["disk"] + of["copied"] for of in sums.values())
-    found = one(collector, TENSOR_GROUPS, "generation")
+    found = one(context, TENSOR_GROUPS, "generation")
     assert found.amount.value == touched and found.effect == found.more[0].value == touched / rows.disk_bytes
     weights = sum(t["size_bytes"] for t in rows["tensors"])
     unused = weights - memory.touched_bytes(measured)
-    never = one(collector, TENSOR_GROUPS, "measured passes")
+    never = one(context, TENSOR_GROUPS, "measured passes")
     assert (never.amount.value, never.more[0].value) == (unused, unused / weights)
     copied, mapped = (median(of[kind] for of in sums.values()) for kind in ("copied", "disk"))
-    copies = one(collector, HEATMAP)
+    copies = one(context, HEATMAP)
     assert (copies.amount.value, copies.more[0].value) == (copied, mapped)
     assert copies.effect == copied / (copied + mapped)
 
 
-def test_memory_that_is_enough(collector: Collector, rows: Rows, measured: list[Access]) -> None:
+def test_memory_that_is_enough(context: Context, rows: Rows, measured: list[Access]) -> None:
     size = access.granule_bytes(rows)
     distances = access.lru_distances(access.uses(rows, measured, size))
     enough = size * next(n for n in range(10**6) if sum(d < n for d in distances) >= 0.9 * len(distances))
-    found = one(collector, CACHE_RATES)
+    found = one(context, CACHE_RATES)
     assert found.amount == Amount(enough, "bytes", "with LRU") and found.effect == min(enough / rows.disk_bytes, 1)
 
 
@@ -211,18 +211,18 @@ def test_what_the_next_token_needs(tmp_path: Path) -> None:
     used = list(accesses(rows, rows.measured))
     pass_ids = [p["pass_id"] for p in access.shown_passes(access.order(rows, used))]
     (alone,) = [row for row in reuse.working_set(rows, used, pass_ids) if row["n_passes"] == 1]
-    new = one(Collector(a_moe_run(), tables), WORKING_SET)
+    new = one(Context(a_moe_run(), tables), WORKING_SET)
     assert new.amount.value == pytest.approx(alone["new_bytes"])
     assert new.more[0].value == pytest.approx(alone["new_bytes"] / alone["bytes"])
 
 
-def test_experts_that_are_chosen_most_and_never(collector: Collector, rows: Rows) -> None:
+def test_experts_that_are_chosen_most_and_never(context: Context, rows: Rows) -> None:
     largest: dict[int, float] = defaultdict(float)
     for row in experts.ranked(rows):
         largest[row["layer"]] = max(largest[row["layer"]], row["share"])
     counts = experts.counts(rows)
     never = sum(row["n_tokens"] == 0 for row in counts)
-    found = one(collector, EXPERTS_LOAD)
+    found = one(context, EXPERTS_LOAD)
     assert found.amount.value == pytest.approx(median(largest.values()))
     assert found.beside[-1] == Amount(never, "", f"of {len(counts)} experts in {len(largest)} layers never chosen")
 
@@ -231,18 +231,18 @@ def test_experts_that_are_chosen_most_and_never(collector: Collector, rows: Rows
 
 
 @pytest.mark.parametrize("check", [check.key for check in all_checks()])
-def test_no_finding_stands_whose_figure_a_failed_check_makes_false(collector: Collector, check: str) -> None:
+def test_no_finding_stands_whose_figure_a_failed_check_makes_false(context: Context, check: str) -> None:
     failed = replace(RUN, checks=(Check(check, "A check", "failed", "17", "0"),))
-    again = same_analyses(collector, failed)
-    stands = {(f.measure, f.scope, f.part.key) for f in again.findings}
-    for finding in collector.findings:
+    again = same_analyses(context, failed)
+    stands = {(f.measure, f.scope, f.part.key) for f in findings(again)}
+    for finding in findings(context):
         if again.refusal(finding.part.needs):
             assert (finding.measure, finding.scope, finding.part.key) not in stands, (check, finding.text)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_data_of_findings_are_json_with_exact_numbers(name: str) -> None:
-    for finding in Collector(a_moe_run() if name == "experts" else a_run(), dict(CASES[name])).findings:
+    for finding in findings(Context(a_moe_run() if name == "experts" else a_run(), dict(CASES[name]))):
         data = json.loads(json.dumps(finding.data, allow_nan=False))
         assert data["amount"]["value"] == finding.amount.value and data["text"] == finding.text
         assert [a["value"] for a in data["more"]] == [a.value for a in finding.more]
@@ -282,10 +282,10 @@ def test_waiting_answers_then_time_then_what_is_largest_and_kinds_take_turns(eve
     assert turns == sorted(turns)
 
 
-def test_the_answer_alone_is_the_first_of_all(collector: Collector) -> None:
+def test_the_answer_alone_is_the_first_of_all(context: Context) -> None:
     for asked in ("", "waiting", "time", "bytes", "memory", "experts"):
-        run = replace(collector.run, facts={**collector.run.facts, "settings": {"asks": asked}})
-        context = replace(collector, run=run)
+        run = replace(context.run, facts={**context.run.facts, "settings": {"asks": asked}})
+        context = replace(context, run=run)
         first, every = answer(context), findings(context)
         assert (first and first.text) == (every[0].text if every else None)
         assert not asked or every[0].kind == asked or all(finding.kind != asked for finding in every)

@@ -9,19 +9,20 @@ import pytest
 from tests.builders import a_run, scaled_case
 from tests.recompute.published import handed_over
 from tracegen.analysis.blocks import fold
+from tracegen.report.document.assets import Assets
+from tracegen.report.document.packing import script_json
+from tracegen.report.figures.context import Context
 from tracegen.report.pages import graphs
-from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.graph_facts import instances
-from tracegen.report.pages.explorers.packing import script_json
 
 
-def topology_of(collector: Collector) -> dict[str, Any]:
+def topology_of(context: Context, assets: Assets) -> dict[str, Any]:
     """The first topology, as the page gives it to its script."""
-    return dict(json.loads(script_json(graphs.graphs(collector)["state"]))["topologies"][0])
+    return dict(json.loads(script_json(graphs.graphs(context, assets)["state"]))["topologies"][0])
 
 
 def facts_of(tables: dict[str, pd.DataFrame]) -> dict[str, Any]:
-    return dict(topology_of(Collector(a_run(), tables))["facts"])
+    return dict(topology_of(Context(a_run(), tables), Assets())["facts"])
 
 
 def test_columns_are_those_of_the_drawn_graph() -> None:
@@ -71,10 +72,10 @@ def test_facts_that_are_long_stand_in_a_file_of_their_own(monkeypatch: pytest.Mo
     tables = scaled_case(1, 1)
     inside = facts_of(tables)
     monkeypatch.setattr(graphs, "IN_PAGE_BYTES", 1_000)
-    collector = Collector(a_run(), tables)
-    one = topology_of(collector)
+    assets = Assets()
+    one = topology_of(Context(a_run(), tables), assets)
     assert "facts" not in one and one["path"] == "../data/graph/graph-0.js"
-    assert handed_over(collector.files["data/graph/graph-0.js"].decode()) == [inside]
+    assert handed_over(assets.files["data/graph/graph-0.js"].decode()) == [inside]
 
 
 def test_a_long_name_is_cut_and_says_so() -> None:

@@ -10,8 +10,8 @@ from tests.report.rendered import rendered
 from tracegen.charts import theme
 from tracegen.contract import tables
 from tracegen.contract.model import CheckState, Verdict
+from tracegen.report.document.page import Report
 from tracegen.report.pages.guide import guide
-from tracegen.report.pages.page import Report
 from tracegen.report.words import terms as words
 
 

@@ -13,7 +13,7 @@ from tracegen.analysis import timing
 from tracegen.analysis.operations import op_rows
 from tracegen.foreign import importing
 from tracegen.foreign.selection import found_in
-from tracegen.report.pages.page import Report
+from tracegen.report.document.page import Report
 from tracegen.storing.progress import Progress
 
 GGMLVIZ = (

@@ -27,19 +27,25 @@ from tracegen.contract.model import Check, Run, Version
 from tracegen.measure.checks.verdict import all_checks
 from tracegen.publishing import privacy
 from tracegen.report.figures.catalogue import checks_of, figures_of
-from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.issue import PATH, issue_text
+from tracegen.report.figures.context import Context
+from tracegen.report.findings.found import findings
+from tracegen.report.pages import issue
+from tracegen.report.pages.issue import PATH
+
+
+def issue_text(context: Context) -> str:
+    return issue.issue_text(context, findings(context), None)
 
 
 def lines_of(run: Run, tables: dict[str, pd.DataFrame]) -> str:
-    return issue_text(Collector(run, tables))
+    return issue_text(Context(run, tables))
 
 
 @cache
-def case_of(name: str) -> Collector:
+def case_of(name: str) -> Context:
     if name == "disk":
-        return Collector(*disk_case())
-    return Collector(a_moe_run() if name == "experts" else a_run(), dict(CASES[name]))
+        return Context(*disk_case())
+    return Context(a_moe_run() if name == "experts" else a_run(), dict(CASES[name]))
 
 
 # Form
@@ -116,7 +122,7 @@ def test_a_version_is_named_as_it_is_cited() -> None:
 # What must not be said
 
 
-def failing(check: str) -> Collector:
+def failing(check: str) -> Context:
     """The disk case with a failed check."""
     case = case_of("disk")
     checks = tuple(
@@ -131,8 +137,8 @@ TRIED = {figures_of(check.key): check.key for check in reversed(all_checks())}
 
 @pytest.mark.parametrize("check", ["", *TRIED.values()])
 def test_a_failed_check_leaves_out_what_it_makes_false(check: str) -> None:
-    collector = failing(check)
-    text = issue_text(collector)
+    context = failing(check)
+    text = issue_text(context)
     shown, _, verdict = text.rpartition("Verdict: ")
     for sign in (r"\| +pp\d", r"\| +tg\d", r"pp: \d", r"tracing cost"):
         assert bool(re.search(sign, shown)) != (check in checks_of("rates")), (sign, text)
@@ -145,11 +151,11 @@ def test_a_failed_check_leaves_out_what_it_makes_false(check: str) -> None:
 
 
 def test_checks_that_warned_are_listed_after_those_that_failed() -> None:
-    collector = failing("one_run_id")
+    context = failing("one_run_id")
     checks = tuple(
-        replace(c, state="warning") if n % 2 and c.state == "passed" else c for n, c in enumerate(collector.run.checks)
+        replace(c, state="warning") if n % 2 and c.state == "passed" else c for n, c in enumerate(context.run.checks)
     )
-    text = issue_text(same_analyses(collector, replace(collector.run, checks=checks)))
+    text = issue_text(same_analyses(context, replace(context.run, checks=checks)))
     verdict = next(line for line in text.splitlines() if line.startswith("Verdict"))
     n_warned = sum(check.state == "warning" for check in checks)
     assert verdict.index("Failed: ") < verdict.index("Warned: ") and f"; {n_warned - 6} more." in verdict

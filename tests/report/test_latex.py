@@ -15,9 +15,9 @@ from pypdf import PdfReader
 from tests.builders import a_moe_run, scaled_case
 from tests.report.rendered import everything, rendered
 from tracegen.contract.model import Version
-from tracegen.report.pages.page import Report
+from tracegen.report.document import tex
+from tracegen.report.document.page import Report
 from tracegen.report.pages.render import render_report
-from tracegen.report.words import latex
 
 HOSTILE = "\\input{x} 50 % of $a_b^c$ & #1 ~{}\u202e\x00 -- ''\" [x] * <|> \u4f60 é … 1\u202f000 “q” – µ\n\n`"
 # What may stand in text: plain signs, escaped signs, the commands that `text` writes, and braces that match.
@@ -31,7 +31,7 @@ COMMANDS = (
 def report() -> Report:
     run = a_moe_run()
     version = Version("demo", 3, run.created, "m", (3,), run.verdict, "t")
-    return render_report(run, scaled_case(12, 4, moe=True), address="demo/v3", citable=version)
+    return render_report(run, scaled_case(12, 4, moe=True), citable=version)
 
 
 def paper(report: Report) -> dict[str, tuple[int, bytes]]:
@@ -74,8 +74,8 @@ def test_a_figure_has_its_latex_with_caption_label_and_alternative(report: Repor
             continue
         tex = report.files[f"figures/{figure.key}.tex"].decode()
         assert f"\\label{{fig:tracegen-{a_moe_run().experiment}-v3-{figure.key}}}" in tex
-        assert latex.text(figure.caption) in tex and f"alt={{{latex.text(figure.alt)}}}" in tex
-        for file in re.findall(r"\\includegraphics\[[^\]]*\]\{([^}]*)\}", tex.replace(latex.text(figure.alt), "")):
+        assert tex.text(figure.caption) in tex and f"alt={{{tex.text(figure.alt)}}}" in tex
+        for file in re.findall(r"\\includegraphics\[[^\]]*\]\{([^}]*)\}", tex.replace(tex.text(figure.alt), "")):
             assert f"figures/{file}" in report.files
 
 
@@ -101,7 +101,7 @@ def test_values_are_commands_with_exact_number_and_unit(report: Report) -> None:
     assert kept == [a_moe_run().experiment, "demo@v3"]
     for key, value in values.items():
         said = (value["text"], "" if value["value"] is None else value["value"], value["unit"])
-        assert f"\\tracegenvalue{{{key}}}{''.join(f'{{{latex.text(words)}}}' for words in said)}%\n" in tex
+        assert f"\\tracegenvalue{{{key}}}{''.join(f'{{{tex.text(words)}}}' for words in said)}%\n" in tex
     assert tex.count("\n\\tracegenvalue{") == len(values)
     wanted = ("token_ns_median", "token_ns_p95", "layer_ns_per_token_generate_0", "layer_ns_per_token_generate_mean")
     assert set(wanted) | {"most_chosen_expert_generate_0", "component_ns_per_token_generate_expert_up"} <= set(values)
@@ -124,21 +124,21 @@ def test_the_values_of_layers_and_tokens_are_those_of_the_run() -> None:
 
 @given(st.one_of(st.text(max_size=60), st.text("\\{}$&#_%~^-'`\"[]*,<>|?! \u202f–µ", max_size=40)))
 def test_any_text_is_made_of_plain_signs_and_known_commands(words: str) -> None:
-    tex = latex.text(words)
-    rest = re.sub(COMMANDS, "", tex)
+    written = tex.text(words)
+    rest = re.sub(COMMANDS, "", written)
     assert re.fullmatch(r"[ -~À-ÿ]*", rest) and not re.search(r"[\\$&#_%^`\"<>|]", rest)
-    assert not re.search(r"--|''|,,", tex.replace("{''}", "")), "LaTeX would join them"
+    assert not re.search(r"--|''|,,", written.replace("{''}", "")), "LaTeX would join them"
     depth = 0
-    for brace in re.findall("[{}]", re.sub(r"\\[{}]", "", tex)):
+    for brace in re.findall("[{}]", re.sub(r"\\[{}]", "", written)):
         depth += 1 if brace == "{" else -1
         assert depth >= 0
-    assert depth == 0 and not re.search(r"(?<!\{)[\[\]*]", tex)
+    assert depth == 0 and not re.search(r"(?<!\{)[\[\]*]", written)
 
 
 def test_a_long_table_says_that_the_csv_has_the_rest() -> None:
-    tex = latex.table("tab:x", "s", "T", "c", [("name", False), ("n", True)], [[HOSTILE, "1"]] * (latex.MOST + 5))
-    assert tex.count(r"\\") >= latex.MOST and f"first {latex.MOST} of {latex.MOST + 5} rows" in tex
-    assert re.search(r"\\begin\{tabular\}\{p\{[0-9.]+em\}r\}", tex) and tex.count("\\\\\n") == latex.MOST + 1
+    written = tex.table("tab:x", "s", "T", "c", [("name", False), ("n", True)], [[HOSTILE, "1"]] * (tex.MOST + 5))
+    assert written.count(r"\\") >= tex.MOST and f"first {tex.MOST} of {tex.MOST + 5} rows" in written
+    assert re.search(r"\\begin\{tabular\}\{p\{[0-9.]+em\}r\}", written) and written.count("\\\\\n") == tex.MOST + 1
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
@@ -147,7 +147,7 @@ def test_a_page_with_figures_tables_values_and_hostile_text_compiles(report: Rep
     unpacked(report, tmp_path)
     experiment = a_moe_run().experiment
     body = "".join(f"\\input{{{key}}}\n" for key in (*keys, "top-operations"))
-    hostile = latex.table("tab:h", HOSTILE, HOSTILE, HOSTILE, [(HOSTILE, False)], [[HOSTILE], ["*"], ["[1pt]"]])
+    hostile = tex.table("tab:h", HOSTILE, HOSTILE, HOSTILE, [(HOSTILE, False)], [[HOSTILE], ["*"], ["[1pt]"]])
     (tmp_path / "page.tex").write_text(
         "\\documentclass[a4paper]{article}\\usepackage{graphicx,booktabs}\\nonstopmode\\input{values}\n"
         f"\\begin{{document}}Median: \\tracegen{{{experiment}}}{{token_ns_median}}.\n"
@@ -179,7 +179,7 @@ def test_no_figure_and_no_table_is_wider_than_the_line(report: Report, tmp_path:
 def test_two_versions_in_one_document_keep_their_values(tmp_path: Path) -> None:
     for n in (1, 2):
         value = {"n": {"value": n, "unit": "1", "text": f"value {n}"}}
-        (tmp_path / f"v{n}.tex").write_text(latex.values("demo", f"demo@v{n}", value, f"demo@v{n}"), encoding="utf-8")
+        (tmp_path / f"v{n}.tex").write_text(tex.values("demo", f"demo@v{n}", value, f"demo@v{n}"), encoding="utf-8")
     (tmp_path / "page.tex").write_text(
         "\\documentclass{article}\\input{v1}\\input{v2}\\begin{document}x\\typeout{"
         "FOUND \\tracegen{demo@v1}{n}, \\tracegen{demo@v2}{n}, \\tracegen{demo}{n}}\\end{document}",

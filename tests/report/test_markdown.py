@@ -6,7 +6,7 @@ import markdown
 import pytest
 
 from tests.site_project import HOSTILE
-from tracegen.report.words import markdown as md
+from tracegen.report.document import markdown as md
 
 NAMES = [
     "blk.0.ffn_gate_exps.weight",

@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import a_moe_run, scaled_case, with_requests
 from tracegen.analysis import requests
-from tracegen.report.pages.collector import Collector
+from tracegen.report.figures.context import Context
 from tracegen.report.pages.explorers.memory_slide import memory_slide
 
 TABLES = scaled_case(6, 3, moe=True)
@@ -15,7 +15,7 @@ MEASURED = [
 
 
 def test_what_a_token_uses_again_is_counted_use_by_use() -> None:
-    context = Collector(a_moe_run(), TABLES)
+    context = Context(a_moe_run(), TABLES)
     slide = memory_slide(context)
     assert slide is not None
     kinds, seen, again = dict(TABLES["passes"][["pass_id", "kind"]].itertuples(index=False)), set(), 0
@@ -27,7 +27,7 @@ def test_what_a_token_uses_again_is_counted_use_by_use() -> None:
 
 
 def test_curves_have_the_hits_of_plain_lru_up_to_the_next_size() -> None:
-    context = Collector(a_moe_run(), TABLES)
+    context = Context(a_moe_run(), TABLES)
     slide = memory_slide(context)
     assert slide is not None
     uses = context.used_granules.tolist()
@@ -46,12 +46,12 @@ def test_what_the_run_itself_reached_counts() -> None:
     """How the rates are counted is tested in tests/analysis/test_requests.py."""
     tables = with_requests(TABLES)
     rates = requests.by_kind(tables)["bytes_per_second"]
-    slide = memory_slide(Collector(a_moe_run(trace=dict(requests_recorded=True)), tables))
+    slide = memory_slide(Context(a_moe_run(trace=dict(requests_recorded=True)), tables))
     assert slide is not None and slide["known"] and slide["rate"] == rates.max() > rates.min() > 0
 
 
 def test_no_token_is_faster_than_the_fastest_reads_that_are_known() -> None:
-    stated = memory_slide(Collector(a_moe_run(), TABLES))
-    known = memory_slide(Collector(a_moe_run(device=dict(measurements=MEASURED)), TABLES))
+    stated = memory_slide(Context(a_moe_run(), TABLES))
+    known = memory_slide(Context(a_moe_run(device=dict(measurements=MEASURED)), TABLES))
     assert stated is not None and not stated["known"] and stated["rate"] == 1e9
     assert known is not None and known["known"] and known["rate"] == 700e6

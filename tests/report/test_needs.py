@@ -20,10 +20,10 @@ from tracegen.contract.model import Check, Run
 from tracegen.contract.tables import frame
 from tracegen.foreign.faults import LIMITS
 from tracegen.measure.checks.verdict import all_checks
+from tracegen.report.document.page import Report
 from tracegen.report.figures import catalogue
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk import DISK
-from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.page import Report
 from tracegen.report.words.sentences import CARE
 
 OF_IMPORTS = [key for key in LIMITS if catalogue.figures_of(key) or catalogue.noted_in(key)]  # also of native runs
@@ -60,11 +60,11 @@ def rendered(of: tuple[str, ...], state: str = "failed") -> Report:
 
 
 @cache
-def analysed() -> Collector:
-    """A collector that has made the analyses of the table of the disk."""
-    collector = Collector(run_with(()), tables())
-    DISK.content(collector)
-    return collector
+def analysed() -> Context:
+    """A context that has made the analyses of the table of the disk."""
+    context = Context(run_with(()), tables())
+    DISK.content(context)
+    return context
 
 
 def sections(report: Report) -> Iterator[tuple[str, str]]:
@@ -109,10 +109,10 @@ def test_what_needs_no_failed_check_stands_beside_what_does() -> None:
     ("check", "state"), [*((key, "failed") for key in CHECKS), *((key, "warning") for key in (*WARNED, *NOTED))]
 )
 def test_one_check_refuses_exactly_the_figures_it_makes_false(check: str, state: str) -> None:
-    collector = same_analyses(analysed(), run_with((check,), state))
-    refused = {part.key for part in catalogue.FIGURES if collector.refusal(part.needs)}
-    refused |= {name for name, key in VALUES.items() if collector.refusal(BY_KEY[key].needs)}
-    if any("not shown" in cell.text for row in DISK.content(collector).rows for cell in row):
+    context = same_analyses(analysed(), run_with((check,), state))
+    refused = {part.key for part in catalogue.FIGURES if context.refusal(part.needs)}
+    refused |= {name for name, key in VALUES.items() if context.refusal(BY_KEY[key].needs)}
+    if any("not shown" in cell.text for row in DISK.content(context).rows for cell in row):
         refused.add(IN_THE_DISK_TABLE)
     assert refused == (set(catalogue.figures_of(check)) if state == "failed" or check in WARNED else set())
 

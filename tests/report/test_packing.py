@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unpacking import unpacked
-from tracegen.report.pages.explorers.packing import packed
+from tracegen.report.document.packing import packed
 
 NUMBERS = st.lists(st.one_of(st.none(), st.integers(-(2**52) + 1, 2**52 - 1), st.integers(-3, 200)), max_size=40)
 

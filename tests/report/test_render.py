@@ -15,9 +15,9 @@ from tests.recompute.published import handed_over
 from tests.report.rendered import CASES, Tags, body, long_pages, render, rendered, words
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Version
+from tracegen.report.document.page import Report
 from tracegen.report.figures.context import OUTSIDE
 from tracegen.report.findings.found import MOST
-from tracegen.report.pages.page import Report
 
 DRAWN = ("hard case", "dense", "experts")
 

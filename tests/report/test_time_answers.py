@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_run, only, scaled_case
-from tracegen.report.figures.amount import in_words
+from tracegen.report.document.amount import in_words
 from tracegen.report.figures.answers import answers
 from tracegen.report.figures.buffers import KV_CACHE
 from tracegen.report.figures.context import Context

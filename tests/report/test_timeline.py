@@ -15,14 +15,13 @@ from tests.recompute.published import handed_over
 from tests.report.rendered import CASES, body, rendered, words
 from tests.unpacking import unpacked
 from tracegen.publishing import privacy
-from tracegen.report.figures.amount import Amount
+from tracegen.report.document.amount import Amount
+from tracegen.report.document.page import OUTLINE, Report, outline
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.timeline import TIMELINE
 from tracegen.report.figures.waiting import WAITING_KINDS
-from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers import span_chunks
 from tracegen.report.pages.explorers.span_chunks import chosen
-from tracegen.report.pages.page import OUTLINE, Report, outline
 
 CASE = scaled_case(4, 2, moe=True, threads=3)
 WITH_FAULTS = with_facts(a_moe_run(), trace=dict(faults_recorded=True))
@@ -153,7 +152,7 @@ def test_millions_of_spans_are_cut_to_the_limit() -> None:
             "kind": "generate",
         }
     )
-    context = Collector(a_run(), CASE | {"spans": spans, "passes": passes}, "demo/run-003", None)
+    context = Context(a_run(), CASE | {"spans": spans, "passes": passes}, "demo/run-003", None)
     carried = span_chunks.write_spans(context, [0])
     assert (carried.n_with_spans, carried.n_spans) == (n, len(carried.chunk) * width)
     assert 390_000 < carried.n_spans <= span_chunks.MOST_SPANS

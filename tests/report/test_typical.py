@@ -10,9 +10,9 @@ from tests.report.rendered import disk_case
 from tracegen.charts.file_memory import _listed
 from tracegen.comparing.picture import picture
 from tracegen.contract import quantities as q
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.file_tokens import joined, median_passes, seen
 from tracegen.report.findings.computing import _computing
-from tracegen.report.pages.collector import Collector
 
 
 def test_of_a_row_the_pass_of_median_length_stands_for_all() -> None:
@@ -43,7 +43,7 @@ def test_a_part_that_is_much_of_one_row_keeps_its_name() -> None:
 
 def test_each_row_of_a_comparison_is_the_pass_that_took_the_median_time() -> None:
     run, tables = disk_case()
-    context = Collector(run, tables)
+    context = Context(run, tables)
     data, draw = picture(context, context)
     rows, of = draw.args[3], seen(context)  # type: ignore[attr-defined]
     for label, kind in (("A: prompt", "prompt"), ("B: token", "generate")):
@@ -70,9 +70,9 @@ def test_marks_that_lie_together_keep_each_of_their_numbers(texts: list[str], sa
 
 def test_shares_of_computing_are_of_passes_whose_time_is_known() -> None:
     tables = scaled_case(3, 2)
-    whole = _computing(Collector(a_run(), tables))
+    whole = _computing(Context(a_run(), tables))
     passes = tables["passes"]
     first = passes["pass_id"] == passes.loc[passes["kind"] == "generate", "pass_id"].iloc[0]
     cut = tables | {"passes": passes.assign(end_ns=passes["end_ns"].mask(first))}
-    assert 0 < float(_computing(Collector(a_run(), cut)).to_numpy().sum()) <= 1
+    assert 0 < float(_computing(Context(a_run(), cut)).to_numpy().sum()) <= 1
     assert 0 < float(whole.to_numpy().sum()) <= 1

@@ -15,7 +15,7 @@ from tests.builders import a_run, scaled_case, stored
 from tests.publishing.test_bundle import files_of
 from tracegen.contract.errors import TracegenError
 from tracegen.contract.model import Run
-from tracegen.report.pages.page import Report
+from tracegen.report.document.page import Report
 from tracegen.report.pages.render import render_report
 from tracegen.site.drafts import Draft, Drawing
 from tracegen.storing import store, worker

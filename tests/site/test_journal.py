@@ -10,7 +10,7 @@ import pytest
 from tests.stand_in import HOSTILE, NOW, SVG, a_report, a_version, addresses
 from tracegen.charts.theme import INK as INKS
 from tracegen.publishing import versions as publish
-from tracegen.report.pages.page import ANCHORS, PublishedFigure, Report
+from tracegen.report.document.page import ANCHORS, PublishedFigure, Report
 from tracegen.site import journal, references
 from tracegen.storing.hashes import HashCache
 

@@ -11,7 +11,7 @@ from tests.publishing.test_bundle import files_of
 from tests.stand_in import KEYS, a_report, a_run, a_run_folder, a_version, keys_of, render
 from tracegen.contract.errors import StoreError
 from tracegen.contract.model import Run, Version
-from tracegen.report.pages.page import Report
+from tracegen.report.document.page import Report
 from tracegen.site import gather as site
 from tracegen.site import output
 

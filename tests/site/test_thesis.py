@@ -19,7 +19,7 @@ from tracegen.cli.main import main
 from tracegen.contract.errors import SettingsError
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
-from tracegen.report.words import latex
+from tracegen.report.document import tex
 from tracegen.site.references import References, references
 from tracegen.site.thesis import claims as of_claims
 from tracegen.site.thesis.documents import documents
@@ -181,7 +181,7 @@ def test_which_typed_numbers_are_reported(states_of: Any, text: str, state: str)
 
 
 def test_what_a_version_holds_for_latex_is_no_text_of_the_author(known: References, tmp_path: Path) -> None:
-    own = latex.values("moe", "moe@v1", VALUES, "moe@v1")
+    own = tex.values("moe", "moe@v1", VALUES, "moe@v1")
     (tmp_path / "moe-v1" / "data").mkdir(parents=True)
     (tmp_path / "moe-v1" / "data" / "values.tex").write_text(own)
     (tmp_path / "thesis.tex").write_text("\\documentclass{article}\\input{moe-v1/data/values}\\tracegen{moe@v1}{speed}")

@@ -35,7 +35,7 @@ from tracegen.cli import main as cli
 from tracegen.cli.commands.build import build_site
 from tracegen.publishing.bundle import BODY_BEGIN, BODY_END, read_bundle
 from tracegen.publishing.freeze import freeze
-from tracegen.report.pages.page import OUTLINE
+from tracegen.report.document.page import OUTLINE
 from tracegen.storing import resources
 
 LOADS = {"src", "srcset", "data", "poster", "background", "xlink:href", "formaction", "action", "manifest"}

@@ -11,9 +11,9 @@ from tracegen.cli.columns import aligned
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.tables import records
 from tracegen.contract.text import visible, without_controls
+from tracegen.report.document.page import OUTLINE
 from tracegen.report.figures.answers import Answer, answers, questions
 from tracegen.report.figures.context import Context
-from tracegen.report.pages.page import OUTLINE
 
 if TYPE_CHECKING:
     from tracegen.report.figures.figure import Figure, Table

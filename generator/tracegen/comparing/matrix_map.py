@@ -14,12 +14,12 @@ from tracegen.comparing.page import MAP, PageFigures
 from tracegen.comparing.sentences import short_cell
 from tracegen.contract import quantities as q
 from tracegen.publishing.side import Side
-from tracegen.report.pages.views import FigureView
+from tracegen.report.document.blocks import FigureBlock
 
 MOST = 24  # cells
 
 
-def map_of_cells(sides: Sequence[Side], drawn: PageFigures) -> FigureView:
+def map_of_cells(sides: Sequence[Side], drawn: PageFigures) -> FigureBlock:
     """The map of the cells whose model file is that of the first; all have one scale."""
     first = sides[0].typical.tables()
     total = axis.length(first)

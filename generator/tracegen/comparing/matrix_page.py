@@ -18,16 +18,16 @@ from tracegen.comparing.answer import answer
 from tracegen.comparing.comparison import Compared, evenly, of_ratios
 from tracegen.comparing.effects import Effect, effects, factors_of
 from tracegen.comparing.matrix_map import map_of_cells
-from tracegen.comparing.page import PageFigures, collector_of, comparison_page, rendered, report
+from tracegen.comparing.page import PageFigures, comparison_page, rendered, report
 from tracegen.comparing.tables import heads, number_heads
 from tracegen.contract import quantities as q
 from tracegen.contract.tables import small_tables
 from tracegen.publishing.side import Measured, Side
-from tracegen.report.figures.amount import Amount
-from tracegen.report.figures.cells import Cell, Head, cells, number
-from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.page import Page, Report
-from tracegen.report.pages.views import FigureView, TableView
+from tracegen.report.document.amount import Amount
+from tracegen.report.document.assets import Assets
+from tracegen.report.document.blocks import FigureBlock, TableBlock
+from tracegen.report.document.cells import Cell, Head, cells, number
+from tracegen.report.document.page import Page, Report
 
 SUMMARY = "Every cell of the matrix on one scale, and what each factor changes."
 SPEED = "tokens_per_second_generate"
@@ -50,11 +50,11 @@ def render_matrix(
     `links`: where the pages of a cell are, by its name. `found`: the result of `effects`, if the caller has it.
     `executor`, if given, draws charts in another process meanwhile.
     """
-    collector = collector_of(sides, executor)
-    drawn = PageFigures(collector, "overview")
+    assets = Assets(executor=executor)
+    drawn = PageFigures(assets, "overview")
     changed = effects(sides, margin) if found is None else found
     pages = [
-        comparison_page(collector, effect.comparison, f"effect-{n}", effect.name) for n, effect in enumerate(changed, 1)
+        comparison_page(assets, effect.comparison, f"effect-{n}", effect.name) for n, effect in enumerate(changed, 1)
     ]
     view = {
         "effects": [
@@ -73,14 +73,14 @@ def render_matrix(
         "machines": _machines([run for side in sides for run in side.runs]),
         "n": f"{q.counted(len(sides), 'cell')}, {q.counted(sum(len(s.runs) for s in sides), 'usable run')}",
         "left_out": [f"{run} is left out: {why}" for side in sides for run, why in side.left_out],
-        "cells": _cells(sides, collector, links or {}),
+        "cells": _cells(sides, assets, links or {}),
         "figure": _figure(sides, drawn),
         "map": map_of_cells(sides, drawn),
-        "within": _within(changed, collector),
+        "within": _within(changed, assets),
         "random": _random(sides),
     }
     overview = rendered(Page("overview", name, SUMMARY, ""), "matrix.html", view)
-    return report(collector, name, (overview, *pages))
+    return report(assets, name, (overview, *pages))
 
 
 def _when_and_where(sides: Sequence[Side]) -> str:
@@ -117,7 +117,7 @@ def _values(runs: Sequence[Measured], key: str) -> list[float]:
     return [value for run in runs if (value := run.value(key)) is not None]
 
 
-def _cells(sides: Sequence[Side], collector: Collector, links: Mapping[str, str]) -> TableView:
+def _cells(sides: Sequence[Side], assets: Assets, links: Mapping[str, str]) -> TableBlock:
     """Median and range of some key figures of each cell; each column has one unit."""
     measured, columns, data = [], [], []
     for key in SHOWN:
@@ -135,12 +135,12 @@ def _cells(sides: Sequence[Side], collector: Collector, links: Mapping[str, str]
         version = [Cell(links[side.name].split("/")[1], href=links[side.name])] if links else []
         rows.append(cells(*version, *values, number(str(len(side.runs))), *(column[i] for column in columns)))
     names = heads(*["Version"] * bool(links), *factors)
-    csv = collector.csv("cells", pd.DataFrame(data, columns=["cell", "measure", "unit", "value"]))
+    csv = assets.csv("cells", pd.DataFrame(data, columns=["cell", "measure", "unit", "value"]))
     caption = (
         "Median over the runs of a cell, and its range where runs differ. The time to first token includes loading "
         "and warm-up, which are left out of the others. The CSV has every run."
     )
-    return TableView(
+    return TableBlock(
         "cells",
         "What did each cell measure?",
         caption,
@@ -158,7 +158,7 @@ def _range(values: Sequence[float]) -> Cell:
     return number(middle if least == most else f"{middle} ({least} to {most})")
 
 
-def _figure(sides: Sequence[Side], drawn: PageFigures) -> FigureView:
+def _figure(sides: Sequence[Side], drawn: PageFigures) -> FigureBlock:
     key = SPEED if any(_values(side.runs, SPEED) for side in sides) else "tokens_per_second_prompt"
     rows = [(side.name, value) for side in sides for value in _values(side.runs, key)]
     data = pd.DataFrame(rows, columns=["cell", "value"])
@@ -179,7 +179,7 @@ def _figure(sides: Sequence[Side], drawn: PageFigures) -> FigureView:
     return drawn.figure("cells", title, caption, data, chart, file="cells-speed", answer=answer)
 
 
-def _within(found: Sequence[Effect], collector: Collector) -> TableView:
+def _within(found: Sequence[Effect], assets: Assets) -> TableBlock:
     """The effect of each factor at each value of the others, on the speed of generation."""
     rows, data = [], []
     for effect in found:
@@ -194,7 +194,7 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
             rows.append(cells(effect.name, others, *values, number(say.share(row.relative)), number(p), finding))
             data.append((effect.factor, effect.a, effect.b, others, row.a, row.b, row.relative, row.state))
     columns = ["factor", "from", "to", "where", "a", "b", "relative", "state"]
-    csv = collector.csv("effects", pd.DataFrame(data, columns=columns))
+    csv = assets.csv("effects", pd.DataFrame(data, columns=columns))
     of_numbers = number_heads("From", "To", "Shift", "p")
     head = (*heads("Factor", "Where the others are"), *of_numbers, *heads("Finding"))
     caption = (
@@ -205,7 +205,7 @@ def _within(found: Sequence[Effect], collector: Collector) -> TableView:
         "the page of each factor prints the rule."
     )
     reason = "" if rows else "No two cells differ in one factor alone, or no run has a speed."
-    return TableView(
+    return TableBlock(
         "effects", "What does each factor change with the others fixed?", caption, head, tuple(rows), reason, csv
     )
 

@@ -1,6 +1,6 @@
 """A comparison as a report of one page, with its figures, tables and files."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,15 +24,14 @@ from tracegen.comparing.graph_rows import graph_rows
 from tracegen.comparing.machines import machines
 from tracegen.comparing.markdown import markdown_of
 from tracegen.contract import quantities as q
-from tracegen.contract.model import Run
 from tracegen.contract.tables import small_tables
 from tracegen.publishing.side import Measured, Side
-from tracegen.report.figures.amount import Amount, in_words
-from tracegen.report.pages.body import assembled
-from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.page import Page, Report
-from tracegen.report.pages.render import assets, environment_of
-from tracegen.report.pages.views import FigureView
+from tracegen.report.document.amount import Amount, in_words
+from tracegen.report.document.assets import Assets
+from tracegen.report.document.blocks import FigureBlock
+from tracegen.report.document.body import assembled
+from tracegen.report.document.page import Page, Report
+from tracegen.report.pages.render import environment_of, shared
 
 SUMMARY = "What differs between two sets of runs, by how much, and how certain that is."
 MAP = "Which bytes of the model file does a token use?"
@@ -45,20 +44,20 @@ def render_comparison(comparison: Comparison, executor: Executor | None = None) 
 
     `executor`, if given, draws charts in another process meanwhile.
     """
-    collector = collector_of([comparison.a, comparison.b], executor)
-    page = comparison_page(collector, comparison, "overview", f"{comparison.a.name} → {comparison.b.name}")
-    return report(collector, page.title, (page,))
+    assets = Assets(executor=executor)
+    page = comparison_page(assets, comparison, "overview", f"{comparison.a.name} → {comparison.b.name}")
+    return report(assets, page.title, (page,))
 
 
-def comparison_page(collector: Collector, comparison: Comparison, key: str, title: str) -> Page:
-    """The page `key` of a report, about one comparison; its figures and files go into the collector."""
+def comparison_page(assets: Assets, comparison: Comparison, key: str, title: str) -> Page:
+    """The page `key` of a report, about one comparison; its figures and files go into the assets."""
     prefix = "" if key == "overview" else f"{key}-"
 
     def keep(name: str, data: pd.DataFrame) -> str:
-        return collector.csv(f"{prefix}{name}", data)
+        return assets.csv(f"{prefix}{name}", data)
 
     typical = comparison.a.typical, comparison.b.typical
-    nodes, drawn = _nodes(*typical), PageFigures(collector, key, prefix)
+    nodes, drawn = _nodes(*typical), PageFigures(assets, key, prefix)
     figures = {
         "picture": _picture(drawn, comparison, *typical),
         "runs": _dots(drawn, comparison),
@@ -98,24 +97,17 @@ def rendered(page: Page, template: str, view: dict[str, Any]) -> Page:
     return replace(page, body=assembled(environment, "comparison", body, ""))
 
 
-def report(collector: Collector, title: str, pages: tuple[Page, ...]) -> Report:
+def report(assets: Assets, title: str, pages: tuple[Page, ...]) -> Report:
     """The report of these pages."""
-    collector.finish()
-    files, figures = collector.files, tuple(collector.figures)
-    return Report(title=title, pages=pages, files=files, assets=assets(), figures=figures)
-
-
-def collector_of(sides: Sequence[Side], executor: Executor | None = None) -> Collector:
-    """A collector of drawings and files for a report about several runs."""
-    newest = max(run.created for side in sides for run in side.runs)
-    return Collector(Run("comparison", 0, newest, (), {}), {}, executor=executor)
+    assets.finish()
+    return Report(title=title, pages=pages, files=assets.files, assets=shared(), figures=tuple(assets.figures))
 
 
 @dataclass(frozen=True)
 class PageFigures:
     """Makes the figures of a page: the key of the page, and what stands before the keys of its figures."""
 
-    collector: Collector
+    assets: Assets
     page: str
     prefix: str = ""
 
@@ -132,7 +124,7 @@ class PageFigures:
         file: str = "",
         paper: bool = False,
         answer: tuple[Amount, ...] = (),
-    ) -> FigureView:
+    ) -> FigureBlock:
         """The figure with the drawing that `chart` makes for each width; `reason`: why there is nothing to draw.
 
         `paper`: it has PDFs, too. `answer`: the amounts that answer its title.
@@ -141,13 +133,13 @@ class PageFigures:
             return self.nothing(key, title, reason, caption)
         key, alt = f"{self.prefix}{key}", alt or title
         alt = f"{alt} {q.ended(in_words(answer))}" if answer else alt
-        drawing = svg.draw_layouts(chart, key, alt, self.collector.executor)
-        view = self.collector.drawn(key, self.page, title, caption, alt, drawing, data, file=file, paper=paper)
-        return replace(view, answer=answer)
+        drawing = svg.draw_layouts(chart, key, alt, self.assets.executor)
+        block = self.assets.figure(key, self.page, title, caption, alt, drawing, data, file=file, paper=paper)
+        return replace(block, answer=answer)
 
-    def nothing(self, key: str, title: str, reason: str, caption: str = "") -> FigureView:
+    def nothing(self, key: str, title: str, reason: str, caption: str = "") -> FigureBlock:
         """The figure without a drawing, and why."""
-        return FigureView(f"{self.prefix}{key}", title, caption, title, None, reason)
+        return FigureBlock(f"{self.prefix}{key}", title, caption, title, None, reason)
 
 
 def _side(letter: str, side: Side) -> dict[str, Any]:
@@ -177,7 +169,7 @@ def _nodes_of(run: Measured) -> pd.DataFrame | None:
     return None if graph is None else nodes_of(tables, graph)
 
 
-def _picture(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measured) -> FigureView:
+def _picture(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measured) -> FigureBlock:
     contexts = picture.context_of(a), picture.context_of(b)
     if reason := picture.nothing(*contexts):
         return drawn.nothing("picture", picture.TITLE, reason)
@@ -189,7 +181,7 @@ def _picture(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measure
     return replace(view, wide=True)
 
 
-def _dots(drawn: PageFigures, comparison: Comparison) -> FigureView:
+def _dots(drawn: PageFigures, comparison: Comparison) -> FigureBlock:
     rows = []
     for key in _DOTS:
         row = comparison.named(key)
@@ -226,7 +218,7 @@ def _dots(drawn: PageFigures, comparison: Comparison) -> FigureView:
     )
 
 
-def _components(drawn: PageFigures, comparison: Comparison) -> FigureView:
+def _components(drawn: PageFigures, comparison: Comparison) -> FigureBlock:
     phase = "generate" if comparison.named("tokens_per_second_generate") else "prompt"
     of = [row for row in comparison.of("timed", "component") if row.phase == phase]
     size, unit = charts.scaled([v for row in of for v in (*row.values_a, *row.values_b)], "ns")
@@ -247,7 +239,7 @@ def _components(drawn: PageFigures, comparison: Comparison) -> FigureView:
     return drawn.figure("components", title, caption, data, lambda width: chart(width=width), reason=reason)
 
 
-def _map(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measured) -> FigureView:
+def _map(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measured) -> FigureBlock:
     if not places.same_files(a.tables(), b.tables()):
         return drawn.nothing("map", MAP, "The model files differ: their places cannot be compared.")
     total = axis.length(a.tables())
@@ -279,7 +271,7 @@ def _uses_differ(a: Measured, b: Measured) -> bool:
     return any(((shares[a] - shares[b]).abs() > 1e-9).any() for a, b in (("a", "b"), ("copied_a", "copied_b")))
 
 
-def _graph(drawn: PageFigures, comparison: Comparison, nodes: pd.DataFrame) -> FigureView:
+def _graph(drawn: PageFigures, comparison: Comparison, nodes: pd.DataFrame) -> FigureBlock:
     title = "Where do the graphs differ?"
     if (nodes["change"] == "same").all():
         return drawn.nothing("graph", title, "")  # the page shows the table alone, which says why
@@ -292,7 +284,7 @@ def _graph(drawn: PageFigures, comparison: Comparison, nodes: pd.DataFrame) -> F
     return drawn.figure("graph", title, caption, data, lambda width: graph_chart.chart(data, width=width))
 
 
-def _tokens(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measured) -> FigureView:
+def _tokens(drawn: PageFigures, comparison: Comparison, a: Measured, b: Measured) -> FigureBlock:
     title = "How long did the tokens take?"
     rows = []
     for letter, of in (("A", a), ("B", b)):

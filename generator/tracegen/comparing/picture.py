@@ -15,7 +15,7 @@ from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.contract.model import Run
 from tracegen.publishing.side import Measured
-from tracegen.report.figures.amount import Amount
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.file_tokens import Seen, beside, joined, median_passes, seen
 

@@ -8,7 +8,7 @@ from tracegen.analysis.significance import ASKED_LEVEL, LEAST_SHIFT, LEVEL, MOST
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.contract import quantities as q
 from tracegen.contract.check_keys import Key
-from tracegen.report.figures.amount import Amount, in_words
+from tracegen.report.document.amount import Amount, in_words
 
 PHASES = {"prompt": "prompt", "generate": "generation", "": ""}
 

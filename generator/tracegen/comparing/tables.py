@@ -11,9 +11,9 @@ from tracegen.comparing.conditions import differing
 from tracegen.comparing.places import expert_distances
 from tracegen.contract import quantities as q
 from tracegen.publishing.side import Side, by_row
-from tracegen.report.figures.amount import Amount
-from tracegen.report.figures.cells import Cell, Head, cells, number
-from tracegen.report.pages.views import TableView
+from tracegen.report.document.amount import Amount
+from tracegen.report.document.blocks import TableBlock
+from tracegen.report.document.cells import Cell, Head, cells, number
 
 MOST = 40  # rows of a table on the page; the CSV has all
 MOST_OPS = 15
@@ -32,14 +32,14 @@ def number_heads(*labels: str) -> tuple[Head, ...]:
     return tuple(Head(label, number=True) for label in labels)
 
 
-def conditions(a: Side, b: Side, keep: Keep) -> TableView:
+def conditions(a: Side, b: Side, keep: Keep) -> TableBlock:
     """The settings and facts that are not the same on both sides."""
     found = differing(a, b)
     rows = tuple(cells(d.group, Cell(d.key, code=True), ", ".join(d.a), ", ".join(d.b)) for d in found)
     data = pd.DataFrame(
         [(d.group, d.key, "; ".join(d.a), "; ".join(d.b)) for d in found], columns=["group", "key", "a", "b"]
     )
-    return TableView(
+    return TableBlock(
         "conditions",
         "What was set or built differently?",
         "Settings, model, machine, llama.cpp and tracegen of the runs of both sides; what is equal is left out.",
@@ -60,7 +60,7 @@ def _same_conditions(a: Side, b: Side) -> str:
     return f"{text} Not known of both: {', '.join(unknown)}." if unknown else text
 
 
-def counted(comparison: Comparison, keep: Keep) -> TableView:
+def counted(comparison: Comparison, keep: Keep) -> TableBlock:
     """The counted measures that differ."""
     rows = [row for row in comparison.rows if row.kind == "counted"]
     telling = [row for row in rows if row.state in TELLING]
@@ -82,7 +82,7 @@ def counted(comparison: Comparison, keep: Keep) -> TableView:
     varies = sum(row.state == "varies" for row in telling)
     note = f" {q.counted(varies, 'measure')} differ between runs of one side too." if varies else ""
     reason = "Only measures of layers or experts differ." if telling else "All counters are identical."
-    return TableView(
+    return TableBlock(
         "counted",
         "Which counted measures differ?",
         "Program, model and settings decide these numbers, so any difference is real. Medians over the runs of a side. "
@@ -95,7 +95,7 @@ def counted(comparison: Comparison, keep: Keep) -> TableView:
     )
 
 
-def timed(comparison: Comparison, keep: Keep) -> TableView:
+def timed(comparison: Comparison, keep: Keep) -> TableBlock:
     """The timed measures: those that differ first, then key figures."""
     rows = [row for row in comparison.rows if row.kind == "timed"]
     telling = [row for row in rows if row.state in TELLING]
@@ -111,7 +111,7 @@ def timed(comparison: Comparison, keep: Keep) -> TableView:
             "(Mann-Whitney). "
         )
     how += "Medians over cells of different size are left out. " if any(row.several for row in rows) else ""
-    return TableView(
+    return TableBlock(
         "timed",
         "Which timed measures differ?",
         f"Times, and whatever else differs from run to run. {' '.join(say.rule(comparison))} {how}The change is the "
@@ -125,7 +125,7 @@ def timed(comparison: Comparison, keep: Keep) -> TableView:
     )
 
 
-def operations(nodes: pd.DataFrame, keep: Keep) -> TableView:
+def operations(nodes: pd.DataFrame, keep: Keep) -> TableBlock:
     """The operations whose time in the typical runs changed most."""
     known = nodes.dropna(subset=["ns_a", "ns_b"])
     known = known.assign(change=known["ns_b"].astype(float) - known["ns_a"].astype(float))
@@ -142,7 +142,7 @@ def operations(nodes: pd.DataFrame, keep: Keep) -> TableView:
         )
         for name, op, layer, a, b, change in by_row(largest, "name", "op", "layer", "ns_a", "ns_b", "change")
     )
-    return TableView(
+    return TableBlock(
         "operations",
         "Which operations changed most?",
         "Mean wall time of an operation in a token, in the typical run of each side (that of median speed). One run a "
@@ -155,7 +155,7 @@ def operations(nodes: pd.DataFrame, keep: Keep) -> TableView:
     )
 
 
-def graph(nodes: pd.DataFrame, keep: Keep) -> TableView:
+def graph(nodes: pd.DataFrame, keep: Keep) -> TableBlock:
     """The nodes of the graph that are new, removed, changed or moved."""
     differ = nodes[(nodes["change"] != "same").to_numpy(bool)]
     rows = tuple(
@@ -163,7 +163,7 @@ def graph(nodes: pd.DataFrame, keep: Keep) -> TableView:
         for change, name, op, layer, what in by_row(differ.head(MOST), "change", "name", "op", "layer", "what")
     )
     counts = [Amount(int(n), "", str(change)) for change, n in differ["change"].value_counts().items()]
-    return TableView(
+    return TableBlock(
         "graph",
         GRAPH,
         "The graph that most tokens ran. Changed: another shape, type, parameter or operand. Moved: the same operation "
@@ -176,7 +176,7 @@ def graph(nodes: pd.DataFrame, keep: Keep) -> TableView:
     )
 
 
-def experts(comparison: Comparison, keep: Keep) -> TableView:
+def experts(comparison: Comparison, keep: Keep) -> TableBlock:
     """How far apart the choices of experts are, by layer."""
     rows = comparison.of("counted", "expert")
     distances = expert_distances(rows)
@@ -194,7 +194,7 @@ def experts(comparison: Comparison, keep: Keep) -> TableView:
     )
     reason = "Both sides chose each expert equally often in every layer." if same else ""
     reason = reason or ("" if shown else "At least one side chose no expert in a generate pass.")
-    return TableView(
+    return TableBlock(
         "experts",
         "Did tokens choose other experts?",
         "Generate passes. The distance is the share of a layer's choices that would have to go to another expert for "

@@ -22,7 +22,7 @@ from tracegen.export.format import Format, Source
 from tracegen.publishing import versions
 from tracegen.publishing.bundle import VERSION_FILE, as_json, read_bundle
 from tracegen.publishing.citation import title_of
-from tracegen.report.words import markdown as md
+from tracegen.report.document import markdown as md
 from tracegen.storing.store import is_number, verify_manifest
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first time that a ZIP file can hold

@@ -15,7 +15,7 @@ from tracegen.export.unlinked import unlinked
 from tracegen.publishing import errata, versions
 from tracegen.publishing.bundle import CHROME, VERSION_FILE, own, read_bundle, shells
 from tracegen.publishing.public_form import public_form
-from tracegen.report.pages.page import Report
+from tracegen.report.document.page import Report
 from tracegen.storing import store
 from tracegen.storing.resources import package_version
 
@@ -57,7 +57,7 @@ def _of_run(source: Source) -> Overview:
 
     store.verify_run(source.folder)
     run, form = source.run, public_form(source.run, source.folder)
-    report = render_report(form.run, form.tables(source.tables), address=source.name, citable=None)
+    report = render_report(form.run, form.tables(source.tables), citable=None)
     facts = {
         "title": report.title,
         "status": "draft",

@@ -15,9 +15,9 @@ from tracegen.charts.stamp import Stamp
 from tracegen.contract.errors import SettingsError
 from tracegen.export.format import Format, Source
 from tracegen.publishing.bundle import VERSION_FILE, read_bundle
+from tracegen.report.document import tex
 from tracegen.report.figures.catalogue import CHARTS
 from tracegen.report.figures.context import Context
-from tracegen.report.words import latex
 from tracegen.storing.store import sha256_of
 
 WIDTHS_MM = {360: 86, 515: 120, 690: 160}  # px of a layout -> mm: a column, the line of a plain article, a wide page
@@ -88,8 +88,8 @@ def _figures(source: Source, document: Mapping[str, Any], folder: Path) -> Itera
             drawing = svg.draw(content.chart(width), key, content.alt, width=width)
             (folder / f"{key}-{mm}mm.pdf").write_bytes(forms.to_pdf(svg.paper(drawing, WIDTHS_MM), stamp))
         file = f"\\tracegenfolder/figures/{key}-\\tracegenfits mm.pdf"
-        label, said = f"fig:{latex.name('tracegen', *source.name.split('@'), key)}", f"tracegen report {source.name}"
-        words = latex.figure(label, said, entry["title"], entry["caption"], entry["alt"], [(file, r"\linewidth")])
+        label, said = f"fig:{tex.name('tracegen', *source.name.split('@'), key)}", f"tracegen report {source.name}"
+        words = tex.figure(label, said, entry["title"], entry["caption"], entry["alt"], [(file, r"\linewidth")])
         words = words.replace(r"[width=\linewidth,", r"[width=\tracegenwidth,")
         words = words.replace("  \\centering\n", "  \\centering\\tracegenfit\n", 1)
         _text(folder / f"{key}.tex", _labelled(words, source))
@@ -112,9 +112,9 @@ def _labelled(words: str, source: Source) -> str:
     """With a second label, which is the same for every version: `fig:fits-heatmap`."""
     experiment, _, version = source.name.partition("@")
     label = re.compile(
-        rf"\\label\{{(?P<kind>fig|tab):tracegen-{re.escape(latex.name(experiment, version))}-(?P<key>[^}}]+)\}}"
+        rf"\\label\{{(?P<kind>fig|tab):tracegen-{re.escape(tex.name(experiment, version))}-(?P<key>[^}}]+)\}}"
     )
-    return label.sub(lambda m: f"{m[0]}\\label{{{m['kind']}:{latex.name(experiment)}-{m['key']}}}", words)
+    return label.sub(lambda m: f"{m[0]}\\label{{{m['kind']}:{tex.name(experiment)}-{m['key']}}}", words)
 
 
 def _quantities(values: Mapping[str, Mapping[str, Any]]) -> str:
@@ -124,12 +124,12 @@ def _quantities(values: Mapping[str, Mapping[str, Any]]) -> str:
         shown = _SPACES.sub("", str(value.get("text", "")))
         found = _QUANTITY.fullmatch(shown)
         unit = _UNITS.get(found["unit"] or "") if found else None
-        said = latex.text(shown)
+        said = tex.text(shown)
         if found and unit:
             said = f"\\qty{{{found['number']}}}{{{unit}}}"
         elif found and not found["unit"]:
             said = f"\\num{{{found['number']}}}"
-        lines.append(f"\\expandafter\\def\\csname tracegenqty:{latex.name(key)}\\endcsname{{{said}}}%\n")
+        lines.append(f"\\expandafter\\def\\csname tracegenqty:{tex.name(key)}\\endcsname{{{said}}}%\n")
     return "".join(lines)
 
 
@@ -138,7 +138,7 @@ def _commands(folder: str, citation: str, figures: list[str], tables: list[str])
     larger = "".join(rf"\ifdim\linewidth<{mm}mm\else\def\tracegenfits{{{mm}}}\fi" for mm in wider)
     width = rf"\edef\tracegenwidth{{\ifdim\linewidth<{least}mm\the\linewidth\else\tracegenfits mm\fi}}"
     fit = rf"\def\tracegenfit{{\def\tracegenfits{{{least}}}{larger}{width}}}"
-    return rf"""% What {latex.text(citation)} says, for LaTeX. Needs graphicx, booktabs and siunitx.
+    return rf"""% What {tex.text(citation)} says, for LaTeX. Needs graphicx, booktabs and siunitx.
 % \tracegentext{{KEY}}, \tracegenqty{{KEY}} (siunitx), \tracegenfigure{{KEY}}, \tracegentable{{KEY}}
 % Labels: fig:NAME-KEY, tab:NAME-KEY, the same for every version.
 % Figures: {", ".join(figures)}
@@ -163,17 +163,17 @@ _FIRST = ("tokens_per_second_generate", "tokens_per_second_prompt", "mapped_byte
 def _sample(folder: str, citation: str, values: Mapping[str, Any], figures: list[str], tables: list[str]) -> str:
     key = citation.replace("@", "-")
     chosen = [name for name in _FIRST if name in values] or sorted(values)[:4]
-    rows = "".join(f"{latex.text(name)} & \\tracegentext{{{name}}} & \\tracegenqty{{{name}}} \\\\\n" for name in chosen)
+    rows = "".join(f"{tex.text(name)} & \\tracegentext{{{name}}} & \\tracegenqty{{{name}}} \\\\\n" for name in chosen)
     parts = "".join(f"\\tracegenfigure{{{name}}}\n\\clearpage\n" for name in figures)
     parts += "".join(f"\\tracegentable{{{name}}}\n\\clearpage\n" for name in tables)
-    return rf"""% All that {latex.text(citation)} holds. Copy this beside the folder {folder}, and compile it.
+    return rf"""% All that {tex.text(citation)} holds. Copy this beside the folder {folder}, and compile it.
 \documentclass[11pt,a4paper]{{article}}
 \usepackage{{iftex}}
 \ifpdftex\usepackage[T1]{{fontenc}}\usepackage{{lmodern}}\fi
 \usepackage{{graphicx,booktabs,siunitx,url}}
 \input{{{folder}/tracegen}}
 \begin{{document}}
-\section*{{{latex.text(citation)}}}
+\section*{{{tex.text(citation)}}}
 As measured \cite{{{key}}}:
 
 \noindent\resizebox{{\ifdim\width>\linewidth\linewidth\else\width\fi}}{{!}}{{%

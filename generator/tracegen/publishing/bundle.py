@@ -30,7 +30,7 @@ from tracegen.contract import shapes
 from tracegen.contract.errors import StoreError
 from tracegen.contract.text import ended, printable
 from tracegen.publishing import citation
-from tracegen.report.pages.page import EXPLORED, EXPLORERS, Page, Report
+from tracegen.report.document.page import EXPLORED, EXPLORERS, Page, Report
 from tracegen.storing import resources, store
 from tracegen.storing.hashes import HashCache
 

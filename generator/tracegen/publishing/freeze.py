@@ -8,7 +8,7 @@ from tracegen.contract.model import Run, Version
 from tracegen.publishing import versions
 from tracegen.publishing.public_form import public_form
 from tracegen.report import drawing
-from tracegen.report.pages.page import Report
+from tracegen.report.document.page import Report
 from tracegen.storing import store
 from tracegen.storing.progress import Progress
 
@@ -38,8 +38,7 @@ def freeze(
             from tracegen.publishing.repeats import files_of
             from tracegen.report.pages.render import render_report
 
-            address = f"{planned.experiment}/{planned.name}"
-            report = render_report(form.run, form.tables(), address=address, citable=planned, executor=executor)
+            report = render_report(form.run, form.tables(), citable=planned, executor=executor)
         if run.verdict != "not usable":
             progress.step("measure the runs that repeat it")
             report = replace(report, files={**report.files, **files_of(repeats_of(folder))})

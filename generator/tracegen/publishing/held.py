@@ -7,8 +7,8 @@ from typing import Any
 
 from tracegen.contract import address, documents
 from tracegen.publishing.bundle import Bundle
+from tracegen.report.document.page import ANCHORS
 from tracegen.report.pages import run_file
-from tracegen.report.pages.page import ANCHORS
 from tracegen.storing import store
 
 

@@ -24,7 +24,7 @@ from tracegen.contract import documents, withheld
 from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.contract.experiment import SETTINGS
 from tracegen.contract.model import Run
-from tracegen.report.pages.page import Report
+from tracegen.report.document.page import Report
 
 if TYPE_CHECKING:
     import pandas as pd

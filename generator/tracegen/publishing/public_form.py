@@ -12,7 +12,7 @@ from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import Run
 from tracegen.contract.settings import prompt_in
 from tracegen.publishing import privacy
-from tracegen.report.pages.page import Report
+from tracegen.report.document.page import Report
 from tracegen.storing import store
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from tracegen.contract.text import printable
 from tracegen.publishing import citation, privacy
 from tracegen.publishing.bundle import VERSION_FILE, Bundle, read_bundle, verify_bundle, write_bundle
 from tracegen.publishing.cells import cell_of, same_cell
-from tracegen.report.pages.page import Report
+from tracegen.report.document.page import Report
 from tracegen.storing import locks, resources, store
 from tracegen.storing.hashes import HashCache
 

@@ -25,7 +25,7 @@ from tracegen.publishing.bundle import Bundle, read_bundle, write_bundle
 from tracegen.publishing.cells import cell_of
 from tracegen.publishing.public_form import public_form
 from tracegen.publishing.versions import question_of
-from tracegen.report.pages.page import Report
+from tracegen.report.document.page import Report
 from tracegen.site import jobs
 from tracegen.site.drawings import FOLDER, charts
 from tracegen.storing import resources, store
@@ -148,7 +148,7 @@ def draw(path: Path, place: Path, known: tuple[str, ...], render: Render) -> Non
     store.verify_run(path)
     form = public_form(run, path, known)
     name = f"{run.experiment}/{run.name}"
-    report = render(form.run, form.tables(), address=name, citable=None)
+    report = render(form.run, form.tables(), citable=None)
     identity = {
         "citation": "",
         "draft": name,

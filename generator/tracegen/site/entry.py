@@ -13,7 +13,7 @@ from tracegen.contract.text import printable
 from tracegen.publishing import privacy
 from tracegen.publishing.bundle import Bundle, shells
 from tracegen.publishing.versions import Published
-from tracegen.report.pages.page import Page, outline
+from tracegen.report.document.page import Page, outline
 from tracegen.site.about import About
 from tracegen.site.comparisons import Compared
 from tracegen.site.drafts import Draft, Drawing

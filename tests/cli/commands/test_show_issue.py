@@ -13,8 +13,8 @@ from tests.site_project import NOW, SECRETS, plain_run, private_run, private_tab
 from tracegen.cli.main import main
 from tracegen.contract.model import Run, Version
 from tracegen.publishing import privacy, versions
+from tracegen.report.document.page import Report
 from tracegen.report.pages.issue import PATH
-from tracegen.report.pages.page import Report
 
 TABLES = scaled_case(3, 2, moe=True)
 DEMO = replace(

@@ -13,11 +13,13 @@ from tests.foreign.samples import sample
 from tests.site_project import stored
 from tracegen.cli.main import main
 from tracegen.reading.notebook.loaded import load
-from tracegen.report.figures.amount import in_words
+from tracegen.report.document.amount import in_words
+from tracegen.report.document.assets import Assets
+from tracegen.report.document.page import OUTLINE
 from tracegen.report.figures.answers import questions
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.expert_shares import EXPERTS_BALANCE
-from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.page import OUTLINE
+from tracegen.report.pages.parts import sections
 
 
 @pytest.fixture(autouse=True)
@@ -36,8 +38,8 @@ def test_every_question_of_every_page_is_answered_in_a_line(capsys: pytest.Captu
     lines = printed(capsys, "demo", "all").splitlines()
     listed = [line.split()[0] for line in lines if line.startswith("  ")]
     loaded = load("demo")
-    collector = Collector(loaded.measured, loaded.tables)
-    asked = {part.key: part.page for part in questions() if part.when.holds(collector)}
+    context = Context(loaded.measured, loaded.tables)
+    asked = {part.key: part.page for part in questions() if part.when.holds(context)}
     assert sorted(listed) == sorted(asked) and "disk" in listed
     of_page = {key: title for key, title, _ in OUTLINE}
     titles = [line for line in lines if line and not line.startswith(" ")]
@@ -54,8 +56,8 @@ def test_every_question_of_every_page_is_answered_in_a_line(capsys: pytest.Captu
 def test_answers_are_the_amounts_of_the_pages(capsys: pytest.CaptureFixture[str]) -> None:
     answers = {answer["key"]: answer for answer in json.loads(printed(capsys, "demo", "all", "--json"))}
     loaded = load("demo")
-    sections = Collector(loaded.measured, loaded.tables).sections("appendix")
-    for view in (view for views in sections.values() for view in views):
+    blocks = sections(Context(loaded.measured, loaded.tables), Assets(), "appendix")
+    for view in (view for views in blocks.values() for view in views):
         assert answers[view.key]["answer"] == (None if view.reason else in_words(view.answer))
         assert answers[view.key]["question"] == view.title
         assert answers[view.key]["reason"] == (view.reason or None) and answers[view.key]["counts"] == view.caption
@@ -65,11 +67,12 @@ def test_answers_are_the_amounts_of_the_pages(capsys: pytest.CaptureFixture[str]
 
 def test_the_data_are_those_of_the_csv_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     loaded = load("demo")
-    collector = Collector(loaded.measured, loaded.tables)
-    collector.sections("appendix"), collector.sections("file")
+    context = Context(loaded.measured, loaded.tables)
+    assets = Assets()
+    sections(context, assets, "appendix"), sections(context, assets, "file")
     for key in ("access-order", "access-reads", "tensor-groups"):
         text = printed(capsys, "demo", key, "--csv")
-        assert text == collector.files[f"data/{key}.csv"].decode()
+        assert text == assets.files[f"data/{key}.csv"].decode()
         rows = json.loads(printed(capsys, "demo", key, "--json"))["data"]
         assert len(rows) == len(list(csv.DictReader(io.StringIO(text)))) > 0
 
@@ -123,7 +126,7 @@ def test_columns_of_the_same_name_keep_their_own_numbers(capsys: pytest.CaptureF
     lines = [line for line in printed(capsys, "demo", "experts-balance").splitlines() if line]
     heads = lines[1].split("  ")
     loaded = load("demo")
-    content = EXPERTS_BALANCE.content(Collector(loaded.measured, loaded.tables))
+    content = EXPERTS_BALANCE.content(Context(loaded.measured, loaded.tables))
     assert sum(head.strip() == "by chance" for head in heads) == 3
     cells = [text for text in lines[2].split("  ") if text]
     assert [text.strip() for text in cells] == [cell.text for cell in content.rows[0]]

@@ -19,7 +19,7 @@ from tracegen.contract.text import visible
 if TYPE_CHECKING:
     from tracegen.comparing.comparison import Comparison
     from tracegen.publishing.side import Side
-    from tracegen.report.pages.page import Report
+    from tracegen.report.document.page import Report
 
 MOST_IN_FULL = 4  # comparisons; of more, only the answers are printed
 FOLDER = Path(".tracegen") / "comparisons"

@@ -13,10 +13,12 @@ from tracegen.charts.pointing import with_tooltips
 from tracegen.contract import documents
 from tracegen.contract.errors import FigureError
 from tracegen.contract.model import Run
+from tracegen.report.document.assets import Assets
+from tracegen.report.document.blocks import FigureBlock
 from tracegen.report.figures.catalogue import CHARTS, part_of
-from tracegen.report.pages.collector import Collector
+from tracegen.report.figures.context import Context
+from tracegen.report.pages import parts
 from tracegen.report.pages.graphs import graphs
-from tracegen.report.pages.views import FigureView
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Charts:
 
     def __init__(self, run: Run, tables: Mapping[str, pd.DataFrame]) -> None:
         """Take a run and its tables."""
-        self._collector = Collector(run, tables, address=f"{run.experiment}/{run.name}")
+        self._context = Context(run, tables)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """The function that makes the figure `name`; `timeline(pass_id=…)` takes any measured pass."""
@@ -55,7 +57,7 @@ class Charts:
 
     def graph(self, number: int = 0, block: int | None = None) -> Graph:
         """The drawing of graph `number` of the graph page, or of one of its blocks."""
-        drawn = graphs(self._collector)["topologies"]
+        drawn = graphs(self._context, Assets())["topologies"]
         if not 0 <= number < len(drawn):
             raise FigureError(f"there is no graph {number}; this run evaluated {len(drawn)}, counted from 0")
         views = [view for _, view in drawn[number].blocks]
@@ -67,9 +69,9 @@ class Charts:
 
     def _chart(self, key: str, /, **options: Any) -> Any:
         figure = CHARTS[key]
-        if not figure.when.holds(self._collector):
+        if not figure.when.holds(self._context):
             raise FigureError(f"{key}: only for {figure.when.words}")
-        view = _shown(key, self._collector.figure(figure, **options))
+        view = _shown(key, parts.figure(self._context, Assets(), figure, **options))
         assert view.drawing is not None and view.drawing.spec is not None
         spec = documents.parse_json(view.drawing.spec, key, FigureError)
         return alt.Chart.from_dict(_with_tooltips(spec, view.title))
@@ -93,7 +95,7 @@ def _shows(name: str) -> str:
     return f"{part.shows.split('. ')[0].removesuffix('.')}." if part else ""
 
 
-def _shown(key: str, view: FigureView) -> FigureView:
+def _shown(key: str, view: FigureBlock) -> FigureBlock:
     """The figure, if the page shows it. Raises FigureError with the reason if not."""
     if view.drawing is None:
         raise FigureError(f"{key}: {view.reason}")

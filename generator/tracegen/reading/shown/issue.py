@@ -6,10 +6,11 @@ from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.publishing import versions
 from tracegen.publishing.bundle import read_bundle
 from tracegen.publishing.public_form import public_form
-from tracegen.report.pages.collector import Collector
+from tracegen.report.document import markdown as md
+from tracegen.report.document.page import Report
+from tracegen.report.figures.context import Context
+from tracegen.report.findings.found import findings
 from tracegen.report.pages.issue import PATH, issue_text
-from tracegen.report.pages.page import Report
-from tracegen.report.words import markdown as md
 from tracegen.storing import store
 
 
@@ -19,7 +20,8 @@ def of_run(folder: Path) -> str:
     Raises StoreError when a table is missing or damaged, or when the lines hold what must not become public.
     """
     form = public_form(store.read_run(folder), folder)
-    text = issue_text(Collector(form.run, form.tables()))
+    context = Context(form.run, form.tables())
+    text = issue_text(context, findings(context), None)
     form.refuse_leaks(Report("", (), {PATH: text.encode()}))
     return text
 

@@ -8,10 +8,10 @@ from tracegen.analysis import ledger
 from tracegen.charts import theme
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
+from tracegen.report.document.cells import Cell
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_access
-from tracegen.report.figures.amount import Amount
-from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, no_rows
 from tracegen.report.figures.residency import NO_PAGE, RECORDED

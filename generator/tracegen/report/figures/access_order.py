@@ -8,10 +8,10 @@ from tracegen.analysis import order
 from tracegen.charts import accesses
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
+from tracegen.report.document.cells import size
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_access
-from tracegen.report.figures.amount import Amount
-from tracegen.report.figures.cells import size
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows, no_rows, not_drawn
 

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen.contract.quantities import known
-from tracegen.report.figures.amount import in_words
+from tracegen.report.document.amount import in_words
 from tracegen.report.figures.catalogue import FIGURES
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Explorer, Figure, Rows, Table

@@ -5,12 +5,13 @@ from dataclasses import replace
 from tracegen.analysis import bandwidth, disk_waits
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
+from tracegen.report.document.cells import Head, share
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_times
-from tracegen.report.figures.amount import Amount
-from tracegen.report.figures.cells import Head, share
-from tracegen.report.figures.context import OUTSIDE, Context
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table, no_rows
+from tracegen.report.words.sentences import OUTSIDE
 
 MOST = 12
 KEYS = ("op", "dtype")

@@ -8,8 +8,8 @@ from tracegen.charts import buffers as buffers_chart
 from tracegen.charts import tokens
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures import columns as col
-from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure, Rows, Table
 

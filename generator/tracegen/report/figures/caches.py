@@ -9,9 +9,9 @@ from tracegen.charts import lines
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.contract.text import without_controls
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_access
-from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows, no_rows
 

@@ -8,8 +8,8 @@ import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
-from tracegen.report.figures import cells
-from tracegen.report.figures.cells import Cell, Head
+from tracegen.report.document import cells
+from tracegen.report.document.cells import Cell, Head
 
 Row = Mapping[Any, Any]  # a row of an analysis: column -> value
 

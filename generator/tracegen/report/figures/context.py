@@ -1,20 +1,33 @@
 """What all figures of a run share: its tables, its facts, and analyses that are found by name."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any, TypeVar
 
 from tracegen.analysis import backends
 from tracegen.analysis.analyses import Analyses
+from tracegen.analysis.passes import OUTSIDE
 from tracegen.contract.model import Check
 from tracegen.contract.needs import NOTED_ABOVE_TIMES, NOTED_IN_CAPTIONS, Need
 from tracegen.contract.quantities import printable
 from tracegen.report.words import sentences
 
-OUTSIDE = "Load and warm-up are left out of every statistic."
+Result = TypeVar("Result")
 
 
 class Context(Analyses):
     """The analyses of a run, and what its checks and facts say of them."""
+
+    def once(self, key: str, make: Callable[[], Result]) -> Result:
+        """The result of `make`, which is called only the first time: several pages need it."""
+        if key not in self._once:
+            self._once[key] = make()
+        result: Result = self._once[key]
+        return result
+
+    @cached_property
+    def _once(self) -> dict[str, Any]:
+        return {}
 
     @property
     def private(self) -> bool:
@@ -43,9 +56,15 @@ class Context(Analyses):
         return f"Which rows or experts of {which} were touched is {why}."
 
     @property
+    def left_out(self) -> str:
+        """How many loads and warm-up passes statistics leave out; empty without any."""
+        kinds = self.tables["passes"]["kind"]
+        return sentences.outside_statistics({kind: int((kinds == kind).sum()) for kind in OUTSIDE})
+
+    @property
     def bounds(self) -> str:
         """What a table of touched bytes leaves out."""
-        return f"{OUTSIDE} {self.gaps}".strip()
+        return f"{sentences.OUTSIDE} {self.gaps}".strip()
 
     @cached_property
     def padded(self) -> str:

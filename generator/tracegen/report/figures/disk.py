@@ -6,11 +6,12 @@ from tracegen.analysis.speed import total
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.contract.experiment import SETTINGS
-from tracegen.report.figures.cells import Cell, Head, cells
-from tracegen.report.figures.context import OUTSIDE, Context
+from tracegen.report.document.cells import Cell, Head, cells
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.figures.shared_disk import read_bytes
 from tracegen.report.words import control_sentences
+from tracegen.report.words.sentences import OUTSIDE
 
 
 def _room(context: Context, memory: int | None) -> int | None:

@@ -8,8 +8,8 @@ import pandas as pd
 from tracegen.analysis import device, requests
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures import columns as col
-from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table, When
 from tracegen.report.figures.shared_disk import PHASES, phase_shown, request_table

@@ -10,8 +10,8 @@ from tracegen.charts import file_rows, theme, tokens
 from tracegen.charts.heatmap import Axis
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures import columns as col
-from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows, When
 from tracegen.report.figures.shared_disk import PHASES, fault_figure, fault_table, read_bytes

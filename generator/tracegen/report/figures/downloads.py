@@ -9,8 +9,8 @@ import pandas as pd
 from tracegen.contract import quantities as q
 from tracegen.contract.tables import BY_NAME
 from tracegen.contract.text import without_controls
+from tracegen.report.document.cells import Cell
 from tracegen.report.figures import columns as col
-from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table
 

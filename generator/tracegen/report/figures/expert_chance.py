@@ -5,8 +5,8 @@ import pandas as pd
 from tracegen.analysis import chance, expert_next, expert_rows, expert_transitions
 from tracegen.charts import by_layer
 from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures import shared_experts
-from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.columns import Row
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content

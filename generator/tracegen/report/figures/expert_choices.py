@@ -8,10 +8,10 @@ from tracegen.analysis import expert_use, routing
 from tracegen.analysis.experts import Choice
 from tracegen.charts import experts
 from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
+from tracegen.report.document.cells import Cell, applicable, of_pass
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_experts
-from tracegen.report.figures.amount import Amount
-from tracegen.report.figures.cells import Cell, applicable, of_pass
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows
 

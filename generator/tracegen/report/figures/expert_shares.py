@@ -8,10 +8,10 @@ import pandas as pd
 from tracegen.analysis import expert_balance, routing
 from tracegen.charts import by_layer, experts
 from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
+from tracegen.report.document.cells import applicable, between
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_experts
-from tracegen.report.figures.amount import Amount
-from tracegen.report.figures.cells import applicable, between
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows
 

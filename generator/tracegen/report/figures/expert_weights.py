@@ -4,8 +4,8 @@ import pandas as pd
 
 from tracegen.analysis import routing
 from tracegen.charts import by_layer
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures import shared_experts
-from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content
 

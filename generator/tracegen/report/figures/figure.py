@@ -10,8 +10,8 @@ import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.contract.needs import Need
-from tracegen.report.figures.amount import Amount
-from tracegen.report.figures.cells import Cell, Head
+from tracegen.report.document.amount import Amount
+from tracegen.report.document.cells import Cell, Head
 from tracegen.report.figures.columns import Column, Row, laid_out
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.texts import texts

@@ -5,8 +5,8 @@ import pandas as pd
 from tracegen.analysis import held
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.document.cells import Cell, number, of_pass
 from tracegen.report.figures import columns as col
-from tracegen.report.figures.cells import Cell, number, of_pass
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.words.token_text import pieces, visible

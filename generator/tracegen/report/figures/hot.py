@@ -6,10 +6,10 @@ from tracegen.analysis import concentration, hot_set, kept_tensors
 from tracegen.charts import lines
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
+from tracegen.report.document.cells import between, share
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_access, shared_experts
-from tracegen.report.figures.amount import Amount
-from tracegen.report.figures.cells import between, share
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows, no_rows
 from tracegen.report.figures.shared_experts import WITH_EXPERTS

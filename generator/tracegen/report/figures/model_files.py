@@ -1,8 +1,8 @@
 """The files that the model was loaded from."""
 
 from tracegen.contract import quantities as q
+from tracegen.report.document.cells import Cell
 from tracegen.report.figures import columns as col
-from tracegen.report.figures.cells import Cell
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table
 

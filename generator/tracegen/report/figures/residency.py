@@ -8,7 +8,7 @@ from tracegen.charts import file_rows, lines, theme
 from tracegen.charts.heatmap import Axis
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures.amount import Amount
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure, When, not_drawn
 

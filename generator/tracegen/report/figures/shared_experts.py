@@ -6,7 +6,7 @@ from functools import partial
 from tracegen.analysis import expert_rows, held
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures.amount import Amount
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Figure, Table, When
 

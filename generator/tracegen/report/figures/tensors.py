@@ -6,12 +6,13 @@ from tracegen.analysis import coverage
 from tracegen.charts import theme
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
+from tracegen.report.document.cells import Cell, cells, number, size
 from tracegen.report.figures import columns as col
-from tracegen.report.figures.amount import Amount
-from tracegen.report.figures.cells import Cell, cells, number, size
-from tracegen.report.figures.context import OUTSIDE, Context
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.words import terms
+from tracegen.report.words.sentences import OUTSIDE
 
 USE = "use = coverage.measured_use(run.tables)\n"
 _table = partial(Table, section="file", needs=needs.FILE_USE)

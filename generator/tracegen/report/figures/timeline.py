@@ -8,7 +8,7 @@ from tracegen.analysis import passes, timeline
 from tracegen.charts import timeline as timeline_chart
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures.amount import Amount
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure, not_drawn
 from tracegen.report.figures.shared_disk import CONCERNED, read_bytes

@@ -8,10 +8,11 @@ from tracegen.charts import by_layer, theme, tokens
 from tracegen.charts import components as components_chart
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures import shared_times
-from tracegen.report.figures.amount import Amount
-from tracegen.report.figures.context import OUTSIDE, Context
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure
+from tracegen.report.words.sentences import OUTSIDE
 
 
 def _by(context: Context, column: str, what: str, summed: str) -> Content:

@@ -3,11 +3,12 @@
 from tracegen.analysis import timing
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.document.cells import Cell
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_times
-from tracegen.report.figures.cells import Cell
-from tracegen.report.figures.context import OUTSIDE, Context
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table
+from tracegen.report.words.sentences import OUTSIDE
 
 SHOWN = 10  # rows; the CSV has those of `top_ops`
 PHASES = {"generate": "generation", "prompt": "the prompt"}

@@ -7,12 +7,13 @@ import pandas as pd
 from tracegen.analysis import waiting
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
+from tracegen.report.document.cells import Cell
 from tracegen.report.figures import columns as col
-from tracegen.report.figures.amount import Amount
-from tracegen.report.figures.cells import Cell
-from tracegen.report.figures.context import OUTSIDE, Context
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table
 from tracegen.report.figures.timeline import no_times
+from tracegen.report.words.sentences import OUTSIDE
 
 MOST_KINDS, MOST_NODES = 10, 15
 ALONE = "One thread computed: it waited for no other thread."

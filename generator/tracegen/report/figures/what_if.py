@@ -8,10 +8,11 @@ from tracegen.analysis import what_if
 from tracegen.charts import lines
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures import cells, shared_access
+from tracegen.report.document import cells
+from tracegen.report.document.amount import Amount
+from tracegen.report.document.cells import Cell
 from tracegen.report.figures import columns as col
-from tracegen.report.figures.amount import Amount
-from tracegen.report.figures.cells import Cell
+from tracegen.report.figures import shared_access
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows, no_rows, not_drawn
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from tracegen.analysis import timing, waiting
 from tracegen.contract import quantities as q
-from tracegen.report.figures.amount import Amount
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.waiting import WAITING_KINDS

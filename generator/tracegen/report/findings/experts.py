@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tracegen.analysis import chance
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures.amount import Amount
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.expert_chance import EXPERTS_NEXT, EXPERTS_STICKY
 from tracegen.report.figures.expert_choices import never_chosen

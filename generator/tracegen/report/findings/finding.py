@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tracegen.report.figures.amount import Amount, in_words
+from tracegen.report.document.amount import Amount, in_words
 from tracegen.report.figures.figure import Figure, Part
 
 Kind = Literal["waiting", "time", "bytes", "memory", "experts"]

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures import caches
-from tracegen.report.figures.amount import Amount
 from tracegen.report.figures.caches import CACHE_RATES, MIDDLE, TARGET, WORKING_SET
 from tracegen.report.figures.context import Context
 from tracegen.report.findings.finding import Finding

@@ -8,7 +8,7 @@ from tracegen.analysis import disk_waits
 from tracegen.charts import theme
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures.amount import Amount
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_REQUESTS

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.figures.amount import Amount
+from tracegen.report.document.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.tensors import TENSOR_GROUPS

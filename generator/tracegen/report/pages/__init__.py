@@ -1,1 +1,1 @@
-"""The pages of a report: collector.py draws figures and collects files, render.py fills the templates."""
+"""The pages of a report: parts.py makes blocks of figures, render.py fills the templates."""

@@ -12,31 +12,32 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from tracegen.report.document.assets import Assets
+from tracegen.report.document.page import ANCHORS, Page
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.explorers import GRAPH, OPERATIONS
-from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.op_chunks import written_ops
-from tracegen.report.pages.page import ANCHORS, Page
 
 _ID = re.compile(r'<[a-z][a-z0-9]* (?:[^<>]* )?id="([A-Za-z0-9_.-]+)"')
 _OF_SCRIPTS = re.compile(r"g[0-9]+-n[0-9]+")
 
 
-def write_anchors(collector: Collector, pages: Iterable[Page], explored: bool) -> None:
+def write_anchors(context: Context, assets: Assets, pages: Iterable[Page], explored: bool) -> None:
     """Add the list of addresses to the files; `explored`: the page of the file has its explorer."""
     nodes: dict[tuple[tuple[int, int], ...], int] = {}
     passes = {}
-    if not collector.refusal(OPERATIONS.needs):
-        for pass_id, of_pass in written_ops(collector).nodes.items():
+    if not context.refusal(OPERATIONS.needs):
+        for pass_id, of_pass in written_ops(context, assets).nodes.items():
             passes[str(pass_id)] = nodes.setdefault(runs_of(of_pass.tolist()), len(nodes))
     listed: Mapping[str, object] = {
         "ids": {page.key: ids_of(page.body) for page in pages},
         "nodes": list(nodes),
         "passes": passes,
-        "tensors": sorted(int(t) for t in collector.tables["tensors"]["tensor"]) if explored else [],
-        "graphs": {} if collector.refusal(GRAPH.needs) else _graphs(collector),
+        "tensors": sorted(int(t) for t in context.tables["tensors"]["tensor"]) if explored else [],
+        "graphs": {} if context.refusal(GRAPH.needs) else _graphs(context),
     }
     text = json.dumps(listed, separators=(",", ":"), sort_keys=True)
-    collector.keep(ANCHORS, text + "\n")
+    assets.keep(ANCHORS, text + "\n")
 
 
 def ids_of(body: str) -> list[str]:
@@ -54,7 +55,7 @@ def runs_of(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple((int(ordered[at]), int(n)) for at, n in zip(first, length, strict=True))
 
 
-def _graphs(collector: Collector) -> dict[str, tuple[tuple[int, int], ...]]:
+def _graphs(context: Context) -> dict[str, tuple[tuple[int, int], ...]]:
     """The nodes of each graph; graphs of one topology share a drawing, and have the same nodes."""
-    nodes = collector.tables["graph_nodes"]
+    nodes = context.tables["graph_nodes"]
     return {str(graph): runs_of(part["node"].tolist()) for graph, part in nodes.groupby("graph", sort=True)}

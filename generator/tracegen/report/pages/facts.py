@@ -5,10 +5,10 @@ from typing import Any
 
 from tracegen.contract import quantities as q
 from tracegen.contract.text import printable, text_of
+from tracegen.report.document.blocks import Fact, Group
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explorers import OPERATIONS
 from tracegen.report.pages.token_words import words
-from tracegen.report.pages.views import Fact, Group
 
 MOST_WORDS = 4_000  # tokens that a page shows
 RESTORED = "Restored from the recorded token ids and the vocabulary of the model file."

@@ -3,26 +3,27 @@
 from typing import Any
 
 from tracegen.charts import theme
+from tracegen.report.document.assets import Assets
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.heatmap import HEATMAP, nothing_touched
 from tracegen.report.figures.shared_disk import read_bytes
-from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.memory_data import write_memory
 from tracegen.report.pages.explorers.memory_slide import memory_slide
 from tracegen.report.pages.explorers.pass_disk import recorded
 
 
-def file(collector: Collector) -> dict[str, Any]:
+def file(context: Context, assets: Assets) -> dict[str, Any]:
     """The values of the template of the page; writes the data of its explorer."""
-    explorer, has = write_memory(collector), recorded(collector)
-    waits = has["waited_ns"] and read_bytes(collector, collector.measured["pass_id"])
+    explorer, has = write_memory(context, assets), recorded(context)
+    waits = has["waited_ns"] and read_bytes(context, context.measured["pass_id"])
     return {
         "explorer": explorer,
-        "height": _height(collector.heatmap_rows["row"].nunique()),
-        "reason": "" if explorer else _reason(collector),
-        "notes": [note for note in (collector.gaps, collector.padded) if note],
+        "height": _height(context.heatmap_rows["row"].nunique()),
+        "reason": "" if explorer else _reason(context),
+        "notes": [note for note in (context.gaps, context.padded) if note],
         "recorded": has,
         "colour": "waited_ns" if waits else "share",
-        "slide": memory_slide(collector),
+        "slide": memory_slide(context),
         "state": {
             "data": "../data/",
             "groups": dict(theme.GROUP_OF),
@@ -37,8 +38,8 @@ def _height(n_rows: int) -> int:
     return round(34 + step * n_rows + 24)
 
 
-def _reason(collector: Collector) -> str:
+def _reason(context: Context) -> str:
     """Why there is no map of the file."""
-    passes = collector.tables["passes"].dropna(subset=["graph"])
-    refused = collector.refusal(HEATMAP.needs)
-    return refused or nothing_touched(collector.summary.file_bytes, passes, collector.used) or "The file has no tensor."
+    passes = context.tables["passes"].dropna(subset=["graph"])
+    refused = context.refusal(HEATMAP.needs)
+    return refused or nothing_touched(context.summary.file_bytes, passes, context.used) or "The file has no tensor."

@@ -10,11 +10,12 @@ from tracegen.charts import theme
 from tracegen.charts.graph.svg import BlockDrawing, draw_graph, standalone
 from tracegen.charts.svg import Drawing
 from tracegen.contract import quantities as q
+from tracegen.report.document.assets import Assets
+from tracegen.report.document.blocks import FigureBlock
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.explorers import GRAPH
 from tracegen.report.pages.chosen import graph_runs
-from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.graph_facts import IN_PAGE_BYTES, colour_scales, node_facts
-from tracegen.report.pages.views import FigureView
 
 
 @dataclass(frozen=True)
@@ -27,17 +28,19 @@ class Topology:
     graphs: tuple[int, ...]
     pass_id: int | None
     n_nodes: int
-    overview: FigureView
-    blocks: tuple[tuple[BlockDrawing, FigureView], ...]
+    overview: FigureBlock
+    blocks: tuple[tuple[BlockDrawing, FigureBlock], ...]
     main: BlockDrawing
 
 
-def graphs(context: Collector) -> dict[str, Any]:
+def graphs(context: Context, assets: Assets) -> dict[str, Any]:
     """Everything the template of the graph page prints."""
     topologies: list[Topology] = []
     several = context.tables["graphs"]["topology"].nunique() > 1
     for topology, part in context.tables["graphs"].groupby("topology", sort=False):
-        topologies.append(_topology(context, len(topologies), str(topology), [int(g) for g in part["graph"]], several))
+        topologies.append(
+            _topology(context, assets, len(topologies), str(topology), [int(g) for g in part["graph"]], several)
+        )
     evaluated = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
     drawn = [t for t in topologies if t.overview.drawing is not None]
     cost_of = [costs(context.tables, context.ops, t.graphs) for t in drawn]
@@ -46,7 +49,7 @@ def graphs(context: Collector) -> dict[str, Any]:
         "passes": graph_runs(evaluated[["pass_id", "graph"]].astype("int64").itertuples(index=False, name=None)),
         "lead": {str(g): t.graphs[0] for t in topologies for g in t.graphs},
         "topologies": [
-            node_facts(context, t.graphs, t.key, cost, room) | {"pass": t.pass_id}
+            node_facts(context, assets, t.graphs, t.key, cost, room) | {"pass": t.pass_id}
             for t, cost in zip(drawn, cost_of, strict=True)
         ],
         "scales": colour_scales(context, cost_of),
@@ -55,7 +58,9 @@ def graphs(context: Collector) -> dict[str, Any]:
     return {"topologies": topologies, "drawn": bool(drawn), "state": state}
 
 
-def _topology(context: Collector, number: int, topology: str, members: list[int], several: bool) -> Topology:
+def _topology(
+    context: Context, assets: Assets, number: int, topology: str, members: list[int], several: bool
+) -> Topology:
     passes = context.tables["passes"]
     users = passes[passes["graph"].isin(members).to_numpy(bool)].sort_values("pass_id")
     counted = users[users["pass_id"].isin(context.measured["pass_id"])]
@@ -71,7 +76,7 @@ def _topology(context: Collector, number: int, topology: str, members: list[int]
         f"The strip shows the share of operations by component group; the boxes lead to the details below. {shapes}, "
         f"topology {topology[:12]}."
     )
-    overview = _figure(context, key, title, caption, drawing.overview, members[:1])
+    overview = _figure(context, assets, key, title, caption, drawing.overview, members[:1])
     blocks = []
     for i, block in enumerate(drawing.blocks):
         stands = (
@@ -86,22 +91,33 @@ def _topology(context: Collector, number: int, topology: str, members: list[int]
             f"its facts; without scripts, to its row in the operation table."
         )
         block_title = block.title[:1].upper() + block.title[1:]
-        blocks.append((block, _figure(context, f"{key}-block-{i}", block_title, text, block.svg, members[:1], key)))
+        blocks.append(
+            (block, _figure(context, assets, f"{key}-block-{i}", block_title, text, block.svg, members[:1], key))
+        )
     main = max(drawing.blocks, key=lambda block: (len(block.layers), block.n_nodes))
     heading = f"Graph {number + 1}" if several else "All passes run graphs of one topology"
     return Topology(key, heading, _used_by(users), tuple(members), pass_id, int(nodes), overview, tuple(blocks), main)
 
 
 def _figure(
-    context: Collector, key: str, title: str, caption: str, inline: str, members: list[int], file: str = ""
-) -> FigureView:
+    context: Context,
+    assets: Assets,
+    key: str,
+    title: str,
+    caption: str,
+    inline: str,
+    members: list[int],
+    file: str = "",
+) -> FigureBlock:
     reason = context.refusal(GRAPH.needs)
     if reason:
-        return FigureView(key, title, caption, title, None, reason)
+        return FigureBlock(key, title, caption, title, None, reason)
     nodes = context.tables["graph_nodes"]
     data = nodes[nodes["graph"].isin(members)][["graph", "node", "kind", "op", "name", "layer", "component", "dtype"]]
     drawing = Drawing(lambda: (standalone(inline), inline))
-    return context.drawn(key, "graph", title, caption, f"{title}. {caption}", drawing, data, {"graphs": members}, file)
+    return assets.figure(
+        key, "graph", title, caption, f"{title}. {caption}", drawing, data, numbers={"graphs": members}, file=file
+    )
 
 
 def _used_by(users: pd.DataFrame) -> str:

@@ -6,9 +6,10 @@ from typing import Any
 
 from tracegen.contract import quantities as q
 from tracegen.contract.text import text_of
-from tracegen.report.pages.collector import Collector
+from tracegen.report.document.assets import Assets
+from tracegen.report.document.blocks import Fact, Group
+from tracegen.report.figures.context import Context
 from tracegen.report.pages.facts import generated_text, group_of
-from tracegen.report.pages.views import Fact, Group
 from tracegen.report.words import control_sentences as say
 from tracegen.storing import resources
 from tracegen.storing.native import read_releases
@@ -41,7 +42,7 @@ OF_MEMORY = (
 )
 
 
-def method(context: Collector) -> dict[str, Any]:
+def method(context: Context, assets: Assets) -> dict[str, Any]:
     """Everything the template of the page prints beside its tables."""
     return {
         "command": _command(context),
@@ -67,7 +68,7 @@ def method(context: Collector) -> dict[str, Any]:
     }
 
 
-def _command(context: Collector) -> str:
+def _command(context: Context) -> str:
     """The command line, quoted for a shell; that of a private run has lost its arguments before."""
     words = context.fact("command")
     return shlex.join(map(q.printable, words)) if isinstance(words, (list, tuple)) else ""
@@ -91,13 +92,13 @@ def _sized(facts: Any) -> Any:
     return texts
 
 
-def _when_asked(context: Collector, wanted: Iterable[tuple[str, str, tuple[str, ...], str]]) -> list[Group]:
+def _when_asked(context: Context, wanted: Iterable[tuple[str, str, tuple[str, ...], str]]) -> list[Group]:
     """The groups whose facts the run has; `wanted`: key, title, path of the facts, note."""
     groups = [(key, title, context.fact(*path), note) for key, title, path, note in wanted]
     return [group_of(key, title, _sized(facts), note) for key, title, facts, note in groups if facts]
 
 
-def _control(context: Collector) -> list[Group]:
+def _control(context: Context) -> list[Group]:
     """What is known of the program from outside, traced and untraced."""
     control = context.fact("control")
     if not control:
@@ -113,7 +114,7 @@ def _control(context: Collector) -> list[Group]:
     return [group_of("control", title, facts, note)]
 
 
-def _imported(context: Collector) -> list[Group]:
+def _imported(context: Context) -> list[Group]:
     """Of what an imported run was made; nothing for a run that was measured here."""
     facts = context.fact("imported")
     if not isinstance(facts, dict):
@@ -133,7 +134,7 @@ def _imported(context: Collector) -> list[Group]:
     return [group_of("imported", "Import", {**known, **files, **left}, note)]
 
 
-def _model(context: Collector) -> Group:
+def _model(context: Context) -> Group:
     facts = {k: v for k, v in (context.fact("model") or {}).items() if k != "metadata"}
     note = (
         "The weights are random: text, chosen experts and the times that depend on them say nothing about a trained "
@@ -147,7 +148,7 @@ def _model(context: Collector) -> Group:
     return group_of("model", "Models" if more else "Model", _sized(facts), note)
 
 
-def _contexts(context: Collector) -> Group:
+def _contexts(context: Context) -> Group:
     """The sizes of each context, as llama.cpp set them."""
     rows = context.tables["contexts"].to_dict("records")
     facts = tuple(
@@ -190,7 +191,7 @@ def _llama_cpp(facts: Any) -> Any:
     return source | ({"build": texts or q.UNKNOWN} if build else {}) | others
 
 
-def _trace(context: Collector) -> Group:
+def _trace(context: Context) -> Group:
     facts = {k: v for k, v in (context.fact("trace") or {}).items() if not k.startswith("environment")}
     return group_of(
         "trace",
@@ -204,7 +205,7 @@ def _trace(context: Collector) -> Group:
     )
 
 
-def _environment(context: Collector) -> Group:
+def _environment(context: Context) -> Group:
     """The variables of llama.cpp and its libraries, and what is withheld of them."""
     unnamed = context.fact("trace", "environment_unnamed")
     note = "Variables of llama.cpp and its libraries. Values are shown where they are known to be harmless."
@@ -213,7 +214,7 @@ def _environment(context: Collector) -> Group:
     return group_of("environment", "Environment of the traced process", context.fact("trace", "environment"), note)
 
 
-def _stages(context: Collector) -> Group:
+def _stages(context: Context) -> Group:
     stages = context.fact("stages")
     if not isinstance(stages, (list, tuple)) or not stages:
         return Group("stages", "Stages", (), "Not recorded.")

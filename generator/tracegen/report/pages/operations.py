@@ -7,10 +7,11 @@ import pandas as pd
 
 from tracegen.charts import theme
 from tracegen.contract import quantities as q
+from tracegen.report.document.assets import Assets
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.explorers import GRAPH, OPERATIONS
 from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.timeline import TIMELINE, shown_pass
-from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.op_chunks import COLUMNS, note, unit_text, written_ops
 from tracegen.report.pages.explorers.op_index import write_index
 from tracegen.report.pages.explorers.pass_disk import recorded
@@ -45,13 +46,13 @@ NO_GRAPH = "This run evaluated no graph, so there is no operation to list."
 NO_OPS = "The trace holds no operation of the graphs that this run evaluated."
 
 
-def operations(context: Collector) -> dict[str, Any]:
+def operations(context: Context, assets: Assets) -> dict[str, Any]:
     """Everything the template of the operations page prints; writes the chunks."""
     evaluated = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
     refused = context.refusal(OPERATIONS.needs)
     passes = evaluated[evaluated["pass_id"].isin(context.ops["pass_id"]) & (not refused)]
     shown = _opened(context, passes)
-    written = written_ops(context)
+    written = written_ops(context, assets)
     ops = context.tables["ops"]
     left_out = ops[(ops["state"] == "noop").fillna(False)].groupby("pass_id").size()
     listed = [
@@ -68,7 +69,7 @@ def operations(context: Collector) -> dict[str, Any]:
         for p in passes.to_dict("records")
     ]
     of_shown: dict[str, Any] = next((p for p in listed if p["id"] == shown), {})
-    write_index(context)
+    write_index(context, assets)
     files = {str(r["file"]): q.printable(r["path"]) for r in context.tables["files"].to_dict("records")}
     return {
         "shown": shown,
@@ -76,7 +77,7 @@ def operations(context: Collector) -> dict[str, Any]:
         "label": of_shown.get("label", ""),
         "name": of_shown.get("name", ""),
         "means": q.counted(len(context.phase_passes), f"{context.phase} pass", f"{context.phase} passes"),
-        "means_csv": "" if shown is None else layer_means_csv(context),
+        "means_csv": "" if shown is None else layer_means_csv(context, assets),
         "phase": context.phase,
         "recorded": recorded(context),
         "about": of_shown.get("about", ""),
@@ -86,7 +87,7 @@ def operations(context: Collector) -> dict[str, Any]:
         "untimed": context.untimed,
         "submitted": context.submitted,
         "left_out": of_shown.get("left_out", ""),
-        "csv": "" if shown is None else context.csv("operations", context.ops[context.ops["pass_id"] == shown]),
+        "csv": "" if shown is None else assets.csv("operations", context.ops[context.ops["pass_id"] == shown]),
         "numbers": {"pass_id": shown},
         "passes": listed,
         "columns": TABLE,
@@ -103,7 +104,7 @@ def operations(context: Collector) -> dict[str, Any]:
     }
 
 
-def _opened(context: Collector, passes: pd.DataFrame) -> int | None:
+def _opened(context: Context, passes: pd.DataFrame) -> int | None:
     """The pass that the timeline opens with, else the first measured one, else the first."""
     typical = passes[passes["pass_id"] == shown_pass(context)]
     measured = passes[passes["pass_id"].isin(context.measured["pass_id"])]
@@ -113,7 +114,7 @@ def _opened(context: Collector, passes: pd.DataFrame) -> int | None:
     return None
 
 
-def _about(context: Collector, row: Any) -> str:
+def _about(context: Context, row: Any) -> str:
     """One line on a pass: kind, tokens that it holds and gives, duration, faults."""
     ended = not pd.isna(row["end_ns"])
     took = q.duration(int(row["end_ns"]) - int(row["begin_ns"])) if ended else f"duration {q.UNKNOWN}"
@@ -132,7 +133,7 @@ def _about(context: Collector, row: Any) -> str:
     )
 
 
-def _rows(context: Collector, pass_id: int) -> list[dict[str, Any]]:
+def _rows(context: Context, pass_id: int) -> list[dict[str, Any]]:
     """The rows of the table without scripts: the LISTED operations that took longest, in order of execution.
 
     Numbers are texts in the units of the table's head, `operands` are in the opened row.
@@ -184,7 +185,7 @@ def _number(column: str, value: Any) -> str:
     )
 
 
-def _operand(context: Collector, row: Mapping[Any, Any], units: str) -> dict[str, str]:
+def _operand(context: Context, row: Mapping[Any, Any], units: str) -> dict[str, str]:
     place = "—"
     if q.known(row["file"]):
         files = context.tables["files"].set_index("file")["path"]

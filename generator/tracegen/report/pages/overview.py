@@ -7,10 +7,10 @@ import pandas as pd
 from tracegen.analysis import backends
 from tracegen.contract import quantities as q
 from tracegen.contract.text import text_of
+from tracegen.report.document.assets import Assets
 from tracegen.report.figures.context import Context
 from tracegen.report.findings import found
 from tracegen.report.pages import issue
-from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.facts import text_by_token
 from tracegen.report.pages.key_figures import key_figures
 from tracegen.report.words import control_sentences, sentences
@@ -21,22 +21,22 @@ ATTACHED = (
 )
 
 
-def overview(collector: Collector) -> dict[str, Any]:
+def overview(context: Context, assets: Assets) -> dict[str, Any]:
     """Everything the template of the first page prints beside its picture."""
-    question = collector.fact("settings", "question")
-    findings = collector.findings
-    text = issue.issue_text(collector)
-    collector.keep(issue.PATH, text)
+    question = context.fact("settings", "question")
+    findings = found.findings(context)
+    text = issue.issue_text(context, findings, assets.citable)
+    assets.keep(issue.PATH, text)
     return {
         "question": text_of(question) if question else "",
         "answer": findings[0] if findings else None,
-        "care": found.care(collector, findings[0]) if findings else "",
+        "care": found.care(context, findings[0]) if findings else "",
         "findings": found.following(findings),
         "rule": found.RULE,
-        "ran": what_ran(collector),
-        "key_figures": key_figures(collector),
-        "text": text_by_token(collector),
-        "control": control_sentences.untraced(collector.fact("control"), collector.run.checks),
+        "ran": what_ran(context),
+        "key_figures": key_figures(context),
+        "text": text_by_token(context),
+        "control": control_sentences.untraced(context.fact("control"), context.run.checks),
         "issue": {"path": issue.PATH, "text": text},
     }
 

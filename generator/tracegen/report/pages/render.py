@@ -17,16 +17,18 @@ from tracegen.charts import theme
 from tracegen.contract import quantities as q
 from tracegen.contract.model import Check, Run, Version
 from tracegen.contract.tables import small_tables
+from tracegen.report.document import tex
+from tracegen.report.document.assets import APPENDIX, Assets
+from tracegen.report.document.body import assembled
+from tracegen.report.document.packing import script_json
+from tracegen.report.document.page import EXPLORERS, Page, Report, outline
 from tracegen.report.figures.catalogue import part_of
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explained, explained, shortened
 from tracegen.report.pages import run_file
 from tracegen.report.pages.anchors import write_anchors
-from tracegen.report.pages.body import assembled, left_out
 from tracegen.report.pages.chosen import pass_names
-from tracegen.report.pages.collector import APPENDIX, Collector
 from tracegen.report.pages.experts import experts
-from tracegen.report.pages.explorers.packing import script_json
 from tracegen.report.pages.file import file
 from tracegen.report.pages.graphs import graphs
 from tracegen.report.pages.guide import guide
@@ -34,10 +36,9 @@ from tracegen.report.pages.key_figures import published_values
 from tracegen.report.pages.method import method
 from tracegen.report.pages.operations import operations
 from tracegen.report.pages.overview import overview
-from tracegen.report.pages.page import EXPLORERS, Page, Report, outline
+from tracegen.report.pages.parts import Sections, sections
 from tracegen.report.pages.timeline import timeline
-from tracegen.report.pages.views import FigureView, TableView
-from tracegen.report.words import latex, sentences
+from tracegen.report.words import sentences
 from tracegen.storing import resources
 
 if TYPE_CHECKING:
@@ -120,30 +121,23 @@ EXPLORER_SCRIPTS = (
 
 @small_tables
 def render_report(
-    run: Run,
-    tables: Mapping[str, pd.DataFrame],
-    *,
-    address: str,
-    citable: Version | None,
-    executor: Executor | None = None,
+    run: Run, tables: Mapping[str, pd.DataFrame], *, citable: Version | None, executor: Executor | None = None
 ) -> Report:
     """All pages of a run with their figures, values and files.
 
-    `address` is the path of the report below the site (`demo/v3`), `citable` the version that
-    it is published as, or None for a draft. `run` and `tables` must hold only what may become
-    public. The same input gives the same bytes. `executor`, if given, draws charts in another
-    process meanwhile.
+    `citable` is the version that it is published as, or None for a draft. `run` and `tables` must hold only what may
+    become public. The same input gives the same bytes. `executor`, if given, draws charts in another process meanwhile.
     """
-    collector = Collector(run, tables, address=address, citable=citable, executor=executor)
+    context, assets = Context(run, tables), Assets(citable, executor)
     name = citable.citation if citable else f"{run.experiment}/{run.name}"
-    checks_csv = collector.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
-    # All charts begin to be drawn before any page waits for one.
-    sections: dict[str, dict[str, list[FigureView | TableView]]] = {}
+    checks_csv = assets.csv("checks", pd.DataFrame([asdict(c) for c in run.checks], columns=CHECK_COLUMNS))
+    # All charts start to be drawn before any page waits for one.
+    blocks: dict[str, Sections] = {}
     views: dict[str, Mapping[str, object]] = {}
     for key, *_ in outline(run):
-        sections[key] = collector.sections(key)
-        views[key] = BUILDERS[key](collector) if key in BUILDERS else {}
-    collector.begin_files()
+        blocks[key] = sections(context, assets, key)
+        views[key] = BUILDERS[key](context, assets) if key in BUILDERS else {}
+    assets.start()
     environment = environment_of(name)
     environment.globals |= {
         "run": run,
@@ -151,31 +145,32 @@ def render_report(
         "citable": citable,
         "checks_csv": checks_csv,
         "guide": guide(),
-        "time_note": collector.time_note,
-        "time_care": sentences.with_care(collector.care),
-        "pass_names": json.dumps(pass_names(collector.labels), ensure_ascii=False, separators=(",", ":")),
+        "time_note": context.time_note,
+        "time_care": sentences.with_care(context.care),
+        "pass_names": json.dumps(pass_names(context.labels), ensure_ascii=False, separators=(",", ":")),
         "verdict": sentences.verdict_line(run.verdict, run.checks),
-        "appendix": {name for name, parts in sections[APPENDIX].items() if parts},
-        "random_weights": collector.flag("model", "random_weights"),
+        "appendix": {name for name, parts in blocks[APPENDIX].items() if parts},
+        "random_weights": context.flag("model", "random_weights"),
     }
     pages = tuple(
-        _page(environment, key, title, summary, views[key], sections[key], left_out(collector))
+        _page(environment, key, title, summary, views[key], blocks[key], context.left_out)
         for key, title, summary in outline(run)
     )
-    write_anchors(collector, pages, explored=any(view.get("explorer") is True for view in views.values()))
-    collector.finish()
-    values = published_values(collector)
+    explored = any(view.get("explorer") is True for view in views.values())
+    write_anchors(context, assets, pages, explored)
+    assets.finish()
+    values = published_values(context)
     text = json.dumps(values, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
-    collector.keep("data/values.json", text + "\n")
-    collector.keep("data/values.tex", latex.values(run.experiment, name, values, citable.citation if citable else None))
-    collector.keep(run_file.PATH, run_file.run_file(run))
+    assets.keep("data/values.json", text + "\n")
+    assets.keep("data/values.tex", tex.values(run.experiment, name, values, citable.citation if citable else None))
+    assets.keep(run_file.PATH, run_file.run_file(run))
     return Report(
-        title=_title(collector),
+        title=_title(context),
         pages=pages,
-        files=collector.files,
-        assets=assets(),
+        files=assets.files,
+        assets=shared(),
         values=values,
-        figures=tuple(collector.figures),
+        figures=tuple(assets.figures),
         finding=_finding(views["overview"]),
     )
 
@@ -214,7 +209,7 @@ def _page(
     title: str,
     summary: str,
     view: Mapping[str, object],
-    sections: Mapping[str, list[FigureView | TableView]],
+    sections: Sections,
     outside: str,
 ) -> Page:
     """One page with its body."""
@@ -234,7 +229,7 @@ def _shown(value: object) -> object:
     return q.printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def assets() -> dict[str, bytes]:
+def shared() -> dict[str, bytes]:
     """What reports load: a CSS file, colours first, a script for all pages, and one for pages with explorers."""
     folder = resources.folder("templates") / "assets"
     css = theme.stylesheet() + "".join(_text(folder / "styles" / f"{name}.css") for name in STYLES)

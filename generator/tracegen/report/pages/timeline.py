@@ -8,9 +8,10 @@ from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
 from tracegen.charts import theme
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.document.assets import Assets
 from tracegen.report.figures import shared_times
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.timeline import shown_pass
-from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.span_chunks import Carried, write_spans
 from tracegen.report.pages.token_words import pass_name
 
@@ -18,10 +19,10 @@ WAITING = {"waiting for the disk": "--tg-disk", "waiting inside": "--tg-inside",
 PARTS = (*theme.GROUPS, *WAITING)  # what the strip of all passes distinguishes: work by part of the model, and waiting
 
 
-def timeline(context: Collector) -> dict[str, Any]:
+def timeline(context: Context, assets: Assets) -> dict[str, Any]:
     """The values of the template of the timeline page; writes the chunks of its explorer."""
     shown = shown_pass(context)
-    carried = write_spans(context, [] if shown is None else [shown])
+    carried = write_spans(context, assets, [] if shown is None else [shown])
     if shown is None and carried.chunk:
         shown = min(carried.chunk)
     refused = context.refusal(needs.TIMES)
@@ -43,7 +44,7 @@ def timeline(context: Collector) -> dict[str, Any]:
     }
 
 
-def _passes(context: Collector, carried: Carried) -> list[dict[str, Any]]:
+def _passes(context: Context, carried: Carried) -> list[dict[str, Any]]:
     """Every pass but loads, for the strip: kind, duration, and the chunk of its spans if it has one."""
     every, parts = context.tables["passes"].sort_values("pass_id"), _parts(context)
     return [
@@ -63,7 +64,7 @@ def _passes(context: Collector, carried: Carried) -> list[dict[str, Any]]:
     ]
 
 
-def _parts(context: Collector) -> dict[int, list[int]]:
+def _parts(context: Context) -> dict[int, list[int]]:
     """For each pass the share of PARTS in the time of its threads, in thousandths; what is missing lies outside ops."""
     ops = context.ops.assign(group=context.ops["component"].astype("object").map(theme.GROUP_OF).fillna("other"))
     faults = context.tables["spans"].groupby(["pass_id", "node"])["fault_ns"].sum()
@@ -79,7 +80,7 @@ def _parts(context: Collector) -> dict[int, list[int]]:
     return {int(p): [int(v) for v in row] for p, *row in shares.dropna().itertuples()}
 
 
-def _kinds(context: Collector) -> list[str]:
+def _kinds(context: Context) -> list[str]:
     """The kinds of operation with most work in measured passes; each gets its own colour."""
     ops = context.ops[context.ops["pass_id"].isin(context.measured["pass_id"])].dropna(subset=["work_ns"])
     work = ops.astype({"op": "object"}).groupby("op")["work_ns"].sum().reset_index()
@@ -87,7 +88,7 @@ def _kinds(context: Collector) -> list[str]:
     return [q.printable(op) for op in ordered["op"].head(len(theme.GROUPS) - 1)]
 
 
-def _note(context: Collector, carried: Carried) -> str:
+def _note(context: Context, carried: Carried) -> str:
     """How many passes the explorer shows, and how they were chosen if some are left out."""
     n = len(carried.chunk)
     warmup = ", warm-up included" if (context.tables["passes"]["kind"] == "warmup").any() else ""

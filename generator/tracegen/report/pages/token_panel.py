@@ -6,12 +6,13 @@ import pandas as pd
 
 from tracegen.analysis.layer_means import BYTES, TIMES, layer_means
 from tracegen.charts import theme
-from tracegen.report.pages.collector import Collector
+from tracegen.report.document.assets import Assets
+from tracegen.report.figures.context import Context
 from tracegen.report.pages.explorers.pass_disk import disk_tensors, recorded
 from tracegen.report.pages.token_words import words
 
 
-def token_panel(context: Collector) -> dict[str, Any]:
+def token_panel(context: Context) -> dict[str, Any]:
     """What the scripts of the panel read.
 
     `words`: [visible text, id, number among the generated tokens, pass that took it in, pass that gave it, position].
@@ -33,12 +34,12 @@ def token_panel(context: Collector) -> dict[str, Any]:
     }
 
 
-def layer_means_csv(context: Collector) -> str:
+def layer_means_csv(context: Context, assets: Assets) -> str:
     """The path of the means as CSV."""
-    return context.csv("layer-means", _means(context))
+    return assets.csv("layer-means", _means(context))
 
 
-def _means(context: Collector) -> pd.DataFrame:
+def _means(context: Context) -> pd.DataFrame:
     """What layers do in a pass of the phase that figures of one token show."""
     return context.once("layer means", lambda: layer_means(context.ops, context.phase_passes, theme.GROUP_OF))
 

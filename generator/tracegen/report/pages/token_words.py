@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from tracegen.report.document.packing import whole
 from tracegen.report.figures.context import Context
-from tracegen.report.pages.explorers.packing import whole
 from tracegen.report.words.token_text import pieces, visible
 
 

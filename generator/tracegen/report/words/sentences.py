@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from tracegen.contract import quantities as q
 from tracegen.contract.model import Check
 
+OUTSIDE = "Load and warm-up are left out of every statistic."
 EVEN = 1.2  # token times within this factor of their median are called about the same
 
 

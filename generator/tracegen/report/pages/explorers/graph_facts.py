@@ -10,9 +10,10 @@ from tracegen.analysis.node_means import Costs, Population, bounds
 from tracegen.charts import theme
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
+from tracegen.report.document.assets import Assets
+from tracegen.report.document.packing import script_json
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.top_operations import TOP_OPERATIONS
-from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.explorers.packing import script_json
 
 IN_PAGE_BYTES = 60_000  # room in the page for the facts of all topologies; longer ones get separate files
 LONGEST = 200  # characters of a name in the page; the tables have all of it
@@ -21,7 +22,9 @@ NEEDED = {"time": TOP_OPERATIONS.needs, "bytes": needs.BYTES}
 KINDS = ("op", "noop", "leaf")
 
 
-def node_facts(context: Collector, graphs: Sequence[int], key: str, cost: Costs, room: int) -> dict[str, Any]:
+def node_facts(
+    context: Context, assets: Assets, graphs: Sequence[int], key: str, cost: Costs, room: int
+) -> dict[str, Any]:
     """The facts of the topology of `graphs`, of which the first is drawn.
 
     The result holds them as `facts` if they take no more than `room` bytes, else the `path` of a script with them.
@@ -31,7 +34,7 @@ def node_facts(context: Collector, graphs: Sequence[int], key: str, cost: Costs,
     text = script_json(facts)
     if len(text.encode()) <= room:
         return {"key": key, "graphs": list(graphs), "facts": facts}
-    path = context.script(f"data/graph/{key}.js", "tracegenGraph", text)
+    path = assets.script(f"data/graph/{key}.js", "tracegenGraph", text)
     return {"key": key, "graphs": list(graphs), "path": f"../{path}"}
 
 
@@ -47,7 +50,7 @@ def instances(blocks: Iterable[Block]) -> list[dict[str, Any]]:
     return records
 
 
-def colour_scales(context: Collector, cost_of: Iterable[Costs]) -> dict[str, Any]:
+def colour_scales(context: Context, cost_of: Iterable[Costs]) -> dict[str, Any]:
     """The upper ends of the colour steps for time and for bytes, the same for all graphs of the run."""
     parts = [cost.means for cost in cost_of]
     every = pd.concat(parts) if parts else pd.DataFrame({"duration_ns": [], "touched_bytes": []})
@@ -68,7 +71,7 @@ def _population(counted: Population) -> dict[str, Any]:
     return {"n_passes": number, "mean": "per pass", "over": over}
 
 
-def _columns(context: Collector, graphs: Sequence[int], cost: Costs) -> dict[str, Any]:
+def _columns(context: Context, graphs: Sequence[int], cost: Costs) -> dict[str, Any]:
     """The nodes of the drawn graph as columns, in order of their numbers; null: not recorded."""
     nodes = context.tables["graph_nodes"]
     rows = nodes[(nodes["graph"] == graphs[0]).to_numpy()].sort_values("node", ignore_index=True)
@@ -100,14 +103,14 @@ def _columns(context: Collector, graphs: Sequence[int], cost: Costs) -> dict[str
     return columns
 
 
-def _other_graph(context: Collector, graphs: Sequence[int], counted: Population) -> int | None:
+def _other_graph(context: Context, graphs: Sequence[int], counted: Population) -> int | None:
     """The graph that the first pass of the means ran, if it is not the drawn one."""
     passes = context.tables["passes"]
     ran = passes[passes["pass_id"].isin(counted.passes[:1])]["graph"]
     return int(ran.iloc[0]) if len(ran) and int(ran.iloc[0]) != graphs[0] else None
 
 
-def _sources(context: Collector, graph: int, nodes: pd.Series) -> list[list[int]]:
+def _sources(context: Context, graph: int, nodes: pd.Series) -> list[list[int]]:
     """The nodes that each node reads, in order of its operands."""
     edges = context.tables["graph_edges"]
     edges = edges[(edges["graph"] == graph).to_numpy()].sort_values(["target", "slot"])
@@ -117,7 +120,7 @@ def _sources(context: Collector, graph: int, nodes: pd.Series) -> list[list[int]
     return [read.get(int(node), []) for node in nodes]
 
 
-def _tensors(context: Collector, graphs: Sequence[int], nodes: pd.Series) -> list[int | None]:
+def _tensors(context: Context, graphs: Sequence[int], nodes: pd.Series) -> list[int | None]:
     """The number of the file's tensor that each node is, None for other nodes."""
     placed = context.tables["placements"]
     placed = placed[placed["graph"].isin(list(graphs)).to_numpy(bool) & placed["tensor"].notna().to_numpy(bool)]

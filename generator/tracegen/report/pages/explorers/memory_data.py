@@ -12,18 +12,19 @@ import pandas as pd
 
 from tracegen.analysis.pieces import piece_bytes, piece_use
 from tracegen.contract import quantities as q
+from tracegen.report.document.assets import Assets
+from tracegen.report.document.packing import packed, script_json, whole
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.explorers import GRAPH
 from tracegen.report.figures.heatmap import HEATMAP
-from tracegen.report.pages.collector import Collector
 from tracegen.report.pages.explorers.op_chunks import written_ops
-from tracegen.report.pages.explorers.packing import packed, script_json, whole
 from tracegen.report.pages.explorers.pass_disk import pass_disk, recorded
 
 DATA, CALL = "data/memory.js", "tracegenMemory"
 QUANTITIES, DISK = ("n_uses", "touched_bytes", "work_ns"), ("waited_ns", "read_bytes")
 
 
-def write_memory(context: Collector) -> bool:
+def write_memory(context: Context, assets: Assets) -> bool:
     """Write the data of the explorer; returns False and writes nothing if there is nothing to explore."""
     tables, cut = context.tables, context.pieces
     rows = context.heatmap_rows
@@ -31,7 +32,7 @@ def write_memory(context: Collector) -> bool:
     if cut.empty or use.empty or rows.empty or context.refusal(HEATMAP.needs):
         return False
     disk = pass_disk(context)[["pass_id", "piece", *(name for name, has in recorded(context).items() if has)]]
-    written, files = written_ops(context), tables["files"].sort_values("axis_begin")
+    written, files = written_ops(context, assets), tables["files"].sort_values("axis_begin")
     graph = dict(zip(tables["passes"]["pass_id"], tables["passes"]["graph"], strict=True))
     end = np.array([len(cut)])
     data = {
@@ -57,7 +58,7 @@ def write_memory(context: Collector) -> bool:
             for p, row in zip(rows["pass_id"], rows["row"], strict=True)
         ],
     }
-    context.script(DATA, CALL, script_json(data))
+    assets.script(DATA, CALL, script_json(data))
     return True
 
 
@@ -71,7 +72,7 @@ def _tensors(tensors: pd.DataFrame) -> dict[str, list[Any]]:
 
 
 def _rows(
-    context: Collector, use: pd.DataFrame, once: pd.DataFrame, rows: pd.DataFrame, disk: pd.DataFrame
+    context: Context, use: pd.DataFrame, once: pd.DataFrame, rows: pd.DataFrame, disk: pd.DataFrame
 ) -> list[dict[str, Any]]:
     """Per row of the heatmap: number of passes, and sums over them of what they touched of pieces and buffers.
 

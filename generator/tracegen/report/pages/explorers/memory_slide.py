@@ -5,11 +5,11 @@ from typing import Any
 from tracegen.analysis import caches, requests
 from tracegen.contract import quantities as q
 from tracegen.report.figures.caches import CACHE_RATES, nothing, points
+from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk_reads import DISK_SIZES
-from tracegen.report.pages.collector import Collector
 
 
-def memory_slide(context: Collector) -> dict[str, Any] | None:
+def memory_slide(context: Context) -> dict[str, Any] | None:
     """What its script needs; None where no hit rate or no generated token is known.
 
     `curves`: by policy, sizes in bytes (ascending) and the hit rate at each; LRU has it up to the next size. They go
@@ -37,7 +37,7 @@ def memory_slide(context: Collector) -> dict[str, Any] | None:
     }
 
 
-def _used_again(context: Collector) -> float:
+def _used_again(context: Context) -> float:
     """The bytes that a generate pass uses and an earlier operation used before it, mean; 0 without a generate pass."""
     uses = context.granule_uses
     again = uses[uses["granule"].duplicated().to_numpy(bool)]
@@ -46,7 +46,7 @@ def _used_again(context: Collector) -> float:
     return n * context.granule_bytes / len(generate) if len(generate) else 0.0
 
 
-def _rates(context: Collector) -> list[float]:
+def _rates(context: Context) -> list[float]:
     """Bytes per second that the device is known to reach: in measurements before the run, and in its prompt and tokens.
 
     Not in single passes: the bytes of a request that ends in the next pass count in the first, its time in both.
@@ -57,7 +57,7 @@ def _rates(context: Collector) -> list[float]:
     return [*measured, *requests.by_kind(context.tables)["bytes_per_second"].dropna().astype(float)]
 
 
-def _computing(context: Collector) -> int | None:
+def _computing(context: Context) -> int | None:
     """The time of the median generate pass without waiting for the disk, ns; None where that is not known."""
     split = context.of_kind(context.disk_split, "generate")
     if len(split):

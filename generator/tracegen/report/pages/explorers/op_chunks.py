@@ -16,8 +16,9 @@ import pandas as pd
 
 from tracegen.analysis.accesses import SELECTING, placed
 from tracegen.contract import quantities as q
-from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.explorers.packing import codes, packed, script_json, texts, whole
+from tracegen.report.document.assets import Assets
+from tracegen.report.document.packing import codes, packed, script_json, texts, whole
+from tracegen.report.figures.context import Context
 from tracegen.report.pages.explorers.pass_disk import packed_disk
 
 PASSES_PER_CHUNK, BYTES_PER_CHUNK = 100, 400_000
@@ -48,12 +49,12 @@ def note(row: Mapping[Any, Any]) -> str:
     return "" if row["state"] == "executed" else "state not recorded" if pd.isna(row["state"]) else str(row["state"])
 
 
-def written_ops(context: Collector) -> Written:
+def written_ops(context: Context, assets: Assets) -> Written:
     """The chunks of all passes with a graph; the first call writes them."""
-    return context.once("operations", lambda: _write_chunks(context))
+    return context.once("operations", lambda: _write_chunks(context, assets))
 
 
-def _write_chunks(context: Collector) -> Written:
+def _write_chunks(context: Context, assets: Assets) -> Written:
     passes = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
     ops = context.ops[context.ops["pass_id"].isin(passes["pass_id"])].reset_index(drop=True)
     keys = passes[["pass_id", "graph", "placement"]]
@@ -63,7 +64,7 @@ def _write_chunks(context: Collector) -> Written:
     typical = _typical(ops)
     statics = _statics(context, of_pass, typical)
     for number, data in statics.items():
-        context.script(f"{CHUNKS}/p{number}.js", STATIC_CALL, script_json(data))
+        assets.script(f"{CHUNKS}/p{number}.js", STATIC_CALL, script_json(data))
     selects = {k: {(n, s): i for i, (n, s, *_) in enumerate(data["selects"])} for k, data in statics.items()}
     ids, pass_of = keys["pass_id"].to_numpy("int64"), ops["pass_id"].to_numpy("int64")
     begins, ends = np.searchsorted(pass_of, ids, "left"), np.searchsorted(pass_of, ids, "right")
@@ -86,10 +87,10 @@ def _write_chunks(context: Collector) -> Written:
         written.append((pass_id, entry, numbers, before is not None and np.array_equal(numbers, before)))
         before = numbers
     nodes_of = {pass_id: numbers for pass_id, _, numbers, _ in written}
-    return Written(_write_passes(context, written), of_pass, nodes_of)
+    return Written(_write_passes(assets, written), of_pass, nodes_of)
 
 
-def _write_passes(context: Collector, passes: list[tuple[int, dict[str, Any], np.ndarray, bool]]) -> dict[int, str]:
+def _write_passes(assets: Assets, passes: list[tuple[int, dict[str, Any], np.ndarray, bool]]) -> dict[int, str]:
     """Write the chunks, and return pass -> chunk.
 
     A pass is (pass_id, data, nodes, whether the pass before has the same nodes); within a chunk equal nodes are not
@@ -100,7 +101,7 @@ def _write_passes(context: Collector, passes: list[tuple[int, dict[str, Any], np
     size = number = 0
     for pass_id, entry, nodes, same in passes:
         if pending and (len(pending) >= PASSES_PER_CHUNK or size > BYTES_PER_CHUNK):
-            context.script(f"{CHUNKS}/{number:03d}.js", CHUNK_CALL, f"[{','.join(pending)}]")
+            assets.script(f"{CHUNKS}/{number:03d}.js", CHUNK_CALL, f"[{','.join(pending)}]")
             pending, size, number = [], 0, number + 1
         if not (pending and same):
             entry = entry | {"node": nodes.tolist()}
@@ -108,7 +109,7 @@ def _write_passes(context: Collector, passes: list[tuple[int, dict[str, Any], np
         size += len(pending[-1])
         where[pass_id] = f"{number:03d}"
     if pending:
-        context.script(f"{CHUNKS}/{number:03d}.js", CHUNK_CALL, f"[{','.join(pending)}]")
+        assets.script(f"{CHUNKS}/{number:03d}.js", CHUNK_CALL, f"[{','.join(pending)}]")
     return where
 
 
@@ -215,7 +216,7 @@ def _chosen_experts(routing: pd.DataFrame, pass_ids: np.ndarray) -> list[str]:
     return packed(pd.Series(triples, dtype="Int64"), ends)
 
 
-def _statics(context: Collector, of_pass: Mapping[int, int], typical: pd.DataFrame) -> dict[int, dict[str, Any]]:
+def _statics(context: Context, of_pass: Mapping[int, int], typical: pd.DataFrame) -> dict[int, dict[str, Any]]:
     """The data of each static by number: nodes, their steady columns and operands, and operands that select units."""
     first = {number: pass_id for pass_id, number in reversed(list(of_pass.items()))}
     listed = pd.DataFrame({"pass_id": typical["static"].map(first), "node": typical["node"], "state": "executed"})

@@ -3,14 +3,15 @@
 import pandas as pd
 
 from tracegen.contract import quantities as q
-from tracegen.report.pages.collector import Collector
+from tracegen.report.document.assets import Assets
+from tracegen.report.document.packing import script_json, whole
+from tracegen.report.figures.context import Context
 from tracegen.report.pages.explorers.op_chunks import CHUNKS
-from tracegen.report.pages.explorers.packing import script_json, whole
 
 INDEX, INDEX_CALL = f"{CHUNKS}/index.js", "tracegenIndex"
 
 
-def write_index(context: Collector) -> None:
+def write_index(context: Context, assets: Assets) -> None:
     """Write `data/ops/index.js`: entries, and for each graph the nodes that are or read an entry.
 
     An entry is [name, op or dtype, layer, component]. A map is entry -> nodes; `maps` has each distinct one, and
@@ -35,10 +36,10 @@ def write_index(context: Collector) -> None:
         if number == len(maps):
             maps.append(readers)
     data = {"entries": entries, "maps": maps, "graphs": graphs}
-    context.script(INDEX, INDEX_CALL, script_json(data))
+    assets.script(INDEX, INDEX_CALL, script_json(data))
 
 
-def _named(context: Collector) -> pd.DataFrame:
+def _named(context: Context) -> pd.DataFrame:
     """graph, node, name, what, layer, component; `node` has a row in the table and is or reads what `name` names.
 
     `what` is the op for a result, the dtype for a tensor. A node that only views has no row: its readers stand for it.

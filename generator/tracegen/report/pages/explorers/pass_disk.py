@@ -8,17 +8,17 @@ import pandas as pd
 from tracegen.analysis import disk_waits, piece_disk
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
-from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.explorers.packing import packed
+from tracegen.report.document.packing import packed
+from tracegen.report.figures.context import Context
 
 
-def recorded(context: Collector) -> dict[str, bool]:
+def recorded(context: Context) -> dict[str, bool]:
     """Which of the two the run recorded, by column of `pass_disk`."""
     reads = context.run.has_requests and not context.refusal((needs.PLACES, needs.REQUESTS))
     return {"waited_ns": disk_waits.recorded(context.tables), "read_bytes": reads}
 
 
-def pass_disk(context: Collector) -> pd.DataFrame:
+def pass_disk(context: Context) -> pd.DataFrame:
     """The result of `piece_disk.by_piece`, of which a column that was not recorded is null."""
     has = recorded(context)
     return context.once(
@@ -27,7 +27,7 @@ def pass_disk(context: Collector) -> pd.DataFrame:
     )
 
 
-def packed_disk(context: Collector, pass_ids: np.ndarray) -> list[str | None]:
+def packed_disk(context: Context, pass_ids: np.ndarray) -> list[str | None]:
     """For each of the passes, which ascend, its numbers: tensor (the gap to the one before), expert, ns, bytes read.
 
     None where the run recorded neither.
@@ -47,7 +47,7 @@ def packed_disk(context: Collector, pass_ids: np.ndarray) -> list[str | None]:
     return list(packed(numbers, len(columns) * ends))
 
 
-def disk_tensors(context: Collector) -> dict[str, list[Any]]:
+def disk_tensors(context: Context) -> dict[str, list[Any]]:
     """The tensors that any pass waited for or read, by number: name, file, offset in it."""
     rows = pass_disk(context)
     numbers = context.pieces["tensor"].iloc[rows["piece"].to_numpy("int64")].unique()

@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 
 from tracegen.contract import quantities as q
-from tracegen.report.pages.collector import Collector
-from tracegen.report.pages.explorers.packing import packed, script_json, whole
+from tracegen.report.document.assets import Assets
+from tracegen.report.document.packing import packed, script_json, whole
+from tracegen.report.figures.context import Context
 
 MOST_SPANS = 400_000  # of all passes together: about 5 MB of script, loaded chunk by chunk
 SPANS_PER_CHUNK = 30_000
@@ -67,7 +68,7 @@ def chosen(passes: pd.DataFrame, sizes: pd.Series, first: Iterable[int], most: i
     return sorted(carried)
 
 
-def write_spans(context: Collector, first: Iterable[int]) -> Carried:
+def write_spans(context: Context, assets: Assets, first: Iterable[int]) -> Carried:
     """Write `data/spans/NNN.js` (spans of passes) and `data/spans/gN.js` (nodes of graph N)."""
     spans = context.tables["spans"]
     graphs = context.tables["passes"].dropna(subset=["graph"]).set_index("pass_id")
@@ -89,15 +90,15 @@ def write_spans(context: Collector, first: Iterable[int]) -> Carried:
     size, number = 0, 0
     for pass_id, lanes in _by_pass(keys, edges):
         if texts and size + int(sizes[pass_id]) > SPANS_PER_CHUNK:
-            context.script(f"{SPANS}/{number:03d}.js", "tracegenSpans", f"[{','.join(texts)}]")
+            assets.script(f"{SPANS}/{number:03d}.js", "tracegenSpans", f"[{','.join(texts)}]")
             texts, size, number = [], 0, number + 1
         threads = [{"thread": thread} | {name: column[i] for name, column in columns.items()} for thread, i in lanes]
         texts.append(script_json({"id": pass_id, "threads": threads}))
         size += int(sizes[pass_id])
         where[pass_id] = f"{number:03d}"
     if texts:
-        context.script(f"{SPANS}/{number:03d}.js", "tracegenSpans", f"[{','.join(texts)}]")
-    _write_nodes(context, sorted({int(graphs["graph"][p]) for p in carried}))
+        assets.script(f"{SPANS}/{number:03d}.js", "tracegenSpans", f"[{','.join(texts)}]")
+    _write_nodes(context, assets, sorted({int(graphs["graph"][p]) for p in carried}))
     return Carried(where, len(sizes), len(rows))
 
 
@@ -115,7 +116,7 @@ def _by_pass(keys: np.ndarray, edges: list[int]) -> list[tuple[int, list[tuple[i
     return list(lanes.items())
 
 
-def _write_nodes(context: Collector, graphs: list[int]) -> None:
+def _write_nodes(context: Context, assets: Assets, graphs: list[int]) -> None:
     nodes = context.tables["graph_nodes"]
     nodes = nodes[(nodes["kind"] == "op") & nodes["graph"].isin(graphs)].sort_values(["graph", "node"])
     groups = dict(iter(nodes.groupby("graph")))
@@ -129,4 +130,4 @@ def _write_nodes(context: Collector, graphs: list[int]) -> None:
             "layer": [whole(layer) for layer in rows["layer"]],
             "component": [str(c) for c in rows["component"]],
         }
-        context.script(f"{SPANS}/g{graph}.js", "tracegenNodes", script_json(described))
+        assets.script(f"{SPANS}/g{graph}.js", "tracegenNodes", script_json(described))

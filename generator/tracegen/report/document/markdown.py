@@ -1,4 +1,4 @@
-"""Text for Markdown that is pasted where strangers read it, such as an issue on GitHub.
+"""Blocks as Markdown that is pasted where strangers read it, such as an issue on GitHub.
 
 Names come from models and traces. None of them may become markup, a link, a mention of a person, or a reference to an
 issue. GitHub looks for mentions and references after it has read the Markdown, so a backslash does not stop it: a
@@ -9,12 +9,41 @@ import re
 from collections.abc import Sequence
 
 from tracegen.contract.quantities import printable
+from tracegen.report.document.blocks import Grid, Items, Line, Note, Words
 
 APART = "\u2060"  # word joiner: it has no width, allows no line break, and is not a letter, digit or sign
 LONGEST = 60  # characters of a name
 _MARKUP = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])|<(?=[\w/!?])|&(?=[#\w])|^[#>+-](?=\s|$)")
 # What GitHub links, and where it no longer does if a character stands there.
 _LINKED = re.compile(r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=\bGH-)(?=\d)|(?<=\w:)(?=//)|(?<=\bwww)(?=\.)", re.IGNORECASE)
+
+
+def rendered(blocks: Sequence[Note | Items | Grid]) -> str:
+    """The blocks that are not empty, with an empty line between them."""
+    return "\n\n".join(filter(None, map(_block, blocks))) + "\n"
+
+
+def _block(block: Note | Items | Grid) -> str:
+    if isinstance(block, Grid):
+        head = [(head.label, head.number) for head in block.head]
+        return table(head, [[_words(cell) for cell in row] for row in block.rows])
+    if isinstance(block, Items):
+        return "\n".join(f"- {line(item)}" for item in block.items)
+    return "\n".join(filter(None, map(line, block.lines)))
+
+
+def line(parts: Line) -> str:
+    """A line of Markdown."""
+    return "".join(map(_words, parts))
+
+
+def _words(words: str | Words) -> str:
+    if isinstance(words, str):
+        return words
+    if words.style == "code":
+        return code(words.text, words.longest)
+    text = prose(words.text, words.longest)
+    return f"**{text}**" if words.style == "strong" and text else text
 
 
 def prose(text: str, longest: int = 400) -> str:

@@ -1,16 +1,17 @@
-"""What templates print: figures, tables and facts; their text is not escaped yet."""
+"""The blocks of a document as plain data: figures, tables, facts, notes and lists, with no escapes of a renderer."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tracegen.charts.svg import Drawing
-from tracegen.report.figures.amount import Amount
-from tracegen.report.figures.cells import Cell, Head
-from tracegen.report.pages.figure_data import FigureData
+from tracegen.report.document.amount import Amount
+from tracegen.report.document.cells import Cell, Head
+from tracegen.report.document.figure_data import FigureData
 
 
 @dataclass(frozen=True)
-class TableView:
+class TableBlock:
     """A table with anchor `tab-KEY`; `reason` replaces it when there are no rows."""
 
     key: str
@@ -26,7 +27,7 @@ class TableView:
 
 
 @dataclass(frozen=True)
-class FigureView:
+class FigureBlock:
     """A figure with anchor `fig-KEY`: drawn, or replaced by `reason`; `downloads` are (label, path), the data first.
 
     `numbers`, here and in a table, are the values of `$NAME` in the code of its explanation. `targets` is the path of
@@ -68,3 +69,46 @@ class Group:
     title: str
     facts: tuple[Fact, ...]
     note: str = ""
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words that may come from a model or a trace; `code`: a name as written. Longer than `longest`, they are cut."""
+
+    text: str
+    style: Literal["", "strong", "code"] = ""
+    longest: int = 400
+
+
+Line = tuple[str | Words, ...]  # one after the other; text that is no `Words` was written here
+
+
+@dataclass(frozen=True)
+class Note:
+    """A paragraph of lines."""
+
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list."""
+
+    items: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of few columns, to paste as text."""
+
+    head: tuple[Head, ...]
+    rows: tuple[tuple[str | Words, ...], ...]
+
+
+def joined(parts: Iterable[Line], between: str = "; ") -> Line:
+    """The parts that are not empty as one line."""
+    line: list[str | Words] = []
+    for part in parts:
+        if part:
+            line += [between, *part] if line else part
+    return tuple(line)

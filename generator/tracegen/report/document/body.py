@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from jinja2 import Environment
 from markupsafe import Markup, escape
 
-from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
-from tracegen.report.figures.context import OUTSIDE, Context
-from tracegen.report.words import sentences
+from tracegen.report.words.sentences import OUTSIDE
 
 SIGN = "†"
 HEAD_ENDS = "</header>"
@@ -50,12 +48,6 @@ def contents(body: str) -> list[Entry]:
             continue  # it is folded under its own title
         entries.append(Entry(found[kind], Markup(title), kind == "figure", scripted))  # escaped before
     return entries if len(entries) >= SHORTEST else []
-
-
-def left_out(context: Context) -> str:
-    """How many loads and warm-up passes statistics leave out; empty without any."""
-    kinds = context.tables["passes"]["kind"]
-    return sentences.outside_statistics({kind: int((kinds == kind).sum()) for kind in OUTSIDE_KINDS})
 
 
 def assembled(environment: Environment, key: str, rendered: str, left_out: str) -> str:
