@@ -79,16 +79,11 @@ def keys_of(run: Run) -> tuple[str, ...]:
 
 
 def render(
-    run: Run,
-    frames: Mapping[str, pd.DataFrame],
-    *,
-    address: str,
-    citable: Version | None,
-    executor: Executor | None = None,
+    run: Run, frames: Mapping[str, pd.DataFrame], *, citable: Version | None, executor: Executor | None = None
 ) -> Report:
     """Stands for pages.render.render_report."""
     assert set(frames) == set(tables.BY_NAME)
-    return a_report(publish.question_of(run), f"address {address}", keys_of(run))
+    return a_report(publish.question_of(run), f"body of {run.experiment}/{run.name}", keys_of(run))
 
 
 def drawn(planned: Version) -> Report:

@@ -20,7 +20,7 @@ def gathered(root: Path, **options: object) -> site.Site:
     return site.gather(root / "experiments", root / "cache", **{"render": render, **options})  # type: ignore[arg-type]
 
 
-def never(run: Run, frames: Mapping[str, pd.DataFrame], *, address: str, citable: Version | None) -> Report:
+def never(run: Run, frames: Mapping[str, pd.DataFrame], *, citable: Version | None) -> Report:
     raise AssertionError("rendered again")
 
 

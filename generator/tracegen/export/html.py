@@ -11,11 +11,10 @@ from markupsafe import Markup
 
 from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.export.format import Format, Source
-from tracegen.export.unlinked import unlinked
 from tracegen.publishing import errata, versions
 from tracegen.publishing.bundle import CHROME, VERSION_FILE, own, read_bundle, shells
 from tracegen.publishing.public_form import public_form
-from tracegen.report.document.page import Report
+from tracegen.report.document.page import ALONE, Report
 from tracegen.storing import store
 from tracegen.storing.resources import package_version
 
@@ -31,7 +30,7 @@ def _html(source: Source, folder: Path) -> None:
         .get_template("single_file.html")
         .render(
             name=source.name,
-            body=Markup(unlinked(body)),
+            body=Markup(body),
             style=Markup(_enclosed(f"{own(CHROME).decode()}{style}")),
             exported_by=f"tracegen {package_version()}",
             **facts,
@@ -68,7 +67,7 @@ def _of_run(source: Source) -> Overview:
         "generator": "",
         "errata": (),
     }
-    return report.pages[0].body, report.assets[STYLE].decode(), facts
+    return report.files[ALONE].decode(), report.assets[STYLE].decode(), facts
 
 
 def _of_version(folder: Path) -> Overview:
@@ -76,13 +75,12 @@ def _of_version(folder: Path) -> Overview:
 
     Raises StoreError when a file of the version is missing or has changed.
     """
-    bundle = read_bundle(folder)
-    document, experiment = bundle.document, folder.resolve().parent.parent
+    document, experiment = read_bundle(folder).document, folder.resolve().parent.parent
     number = int(document["version"])
     ledger = versions.read_ledger(experiment)
     published = {one.version.number: one for one in versions.read_published(experiment, None)} if ledger else {}
     known = published.get(number)
-    store.published_file(folder, "index.html", document["manifest"])
+    body = store.published_file(folder, ALONE, document["manifest"]).read_text(encoding="utf-8")
     style = store.published_file(folder, document["assets"][STYLE], document["manifest"]).read_text(encoding="utf-8")
     facts = {
         "title": document["title"],
@@ -94,7 +92,7 @@ def _of_version(folder: Path) -> Overview:
         "generator": str(document.get("generator") or "an unknown tracegen"),
         "errata": errata.errata_of(str(document.get("generator", "")), "overview", created=str(document["created"])),
     }
-    return bundle.body("index.html").decode(), style, facts
+    return body, style, facts
 
 
 def _enclosed(style: str) -> str:

@@ -21,7 +21,7 @@ from tracegen.report.document import tex
 from tracegen.report.document.assets import APPENDIX, Assets
 from tracegen.report.document.body import assembled
 from tracegen.report.document.packing import script_json
-from tracegen.report.document.page import EXPLORERS, Page, Report, outline
+from tracegen.report.document.page import ALONE, EXPLORERS, Page, Report, outline
 from tracegen.report.figures.catalogue import part_of
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.explanation import Explained, explained, shortened
@@ -152,10 +152,10 @@ def render_report(
         "appendix": {name for name, parts in blocks[APPENDIX].items() if parts},
         "random_weights": context.flag("model", "random_weights"),
     }
-    pages = tuple(
-        _page(environment, key, title, summary, views[key], blocks[key], context.left_out)
-        for key, title, summary in outline(run)
-    )
+    pages = tuple(_page(environment, *of, views[of[0]], blocks[of[0]], context.left_out) for of in outline(run))
+    first = outline(run)[0]
+    mailed = _page(environment, *first, views[first[0]], blocks[first[0]], context.left_out, alone=True)
+    assets.keep(ALONE, mailed.body)
     explored = any(view.get("explorer") is True for view in views.values())
     write_anchors(context, assets, pages, explored)
     assets.finish()
@@ -193,7 +193,7 @@ def environment_of(name: str) -> Environment:
     environment.filters["script_json"] = lambda data: Markup(script_json(data))
     environment.filters["unbroken"] = unbroken
     environment.filters["inline"] = Markup  # for SVG made here, whose text is escaped already
-    environment.globals |= {"unknown": q.UNKNOWN, "explain": explain, "shortened": shortened}
+    environment.globals |= {"unknown": q.UNKNOWN, "alone": False, "explain": explain, "shortened": shortened}
     environment.finalize = _shown
     return environment
 
@@ -209,12 +209,15 @@ def _page(
     title: str,
     summary: str,
     view: Mapping[str, object],
-    sections: Sections,
+    blocks: Sections,
     outside: str,
+    *,
+    alone: bool = False,
 ) -> Page:
-    """One page with its body."""
+    """One page with its body; `alone`: it links to nothing but itself."""
     page = Page(key, title, summary, "")
-    body = environment.get_template(f"{key}.html").render(view=view, sections=sections, page=page, up=page.up)
+    template = environment.get_template(f"{key}.html")
+    body = template.render(view=view, sections=blocks, page=page, up=page.up, alone=alone)
     return replace(page, body=assembled(environment, key, body, outside))
 
 
