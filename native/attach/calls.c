@@ -1,5 +1,10 @@
 /* Records what a program calls in libllama: loads, contexts, calls with their batches, logits, the end of a warm-up. */
+#include "attach_calls.h"
 #include "attach.h"
+#include "attach_find.h"
+#include "attach_memory.h"
+#include "ggml_memory.h"
+#include "ggml_passes.h"
 
 enum { MAX_KNOWN = 1024 };
 

@@ -1,5 +1,9 @@
 /* Finds the functions of the ggml and llama.cpp that the process has loaded. */
-#include "attach.h"
+#include "attach_find.h"
+#include "attach_layout.h"
+#include "attach_opened.h"
+#include "ggml_process.h"
+#include "tt_record.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

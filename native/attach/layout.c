@@ -1,5 +1,5 @@
 /* Checks that ggml's structures have the layout of our headers: ggml makes tensors that we know, and we read them. */
-#include "attach.h"
+#include "attach_layout.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,12 @@
 /* Records mappings of model files, weights and buffers, as far as calls between libraries show them. */
+#include "attach_memory.h"
 #include "attach.h"
+#include "attach_find.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

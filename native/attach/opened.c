@@ -2,9 +2,12 @@
  * Programs that open libllama by name (Python's ctypes) get its functions from dlsym, and so would call the originals.
  * So we replace dlsym too: for a function that we replace it returns ours, and we keep the original.
  */
+#include "attach_opened.h"
 #include "attach.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,11 @@
  * last barrier before that, or an earlier one if nodes without elements lie between, each of which has a barrier too.
  * Until then the op is pending: not yet written.
  */
+#include "attach_ops.h"
 #include "attach.h"
+#include "attach_find.h"
+#include "ggml_passes.h"
+#include "ggml_process.h"
 
 #include <stdlib.h>
 
@@ -122,9 +126,7 @@ static void write_pending(struct pending * p, uint64_t now) {
     i = i < oldest ? oldest : i;
     for (unsigned w = oldest; w < i; w++) {
         inside += wait_end(p, w) - wait_begin(p, w);
-        if (p->writer->faults) {
-            tt_faults_barrier(p->writer, wait_begin(p, w), wait_end(p, w));
-        }
+        tt_faults_barrier(p->writer->faults, wait_begin(p, w), wait_end(p, w));
     }
     tt_op_was(p->writer, p->node, p->n_fused, p->begin, i < p->n_waits ? wait_begin(p, i) : now, inside);
     for (int j = 0; j < p->n_empty; j++) {

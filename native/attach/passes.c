@@ -1,5 +1,8 @@
 /* Records passes: what libllama calls in ggml's scheduler. The tokens of a ubatch are read from the graph's inputs. */
 #include "attach.h"
+#include "attach_calls.h"
+#include "attach_find.h"
+#include "attach_ops.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,9 +7,10 @@
  * processor. The time of the watched one includes emptying the kernel's ring into a segment in FOLDER. Other programs
  * only make rounds longer; so the quickest quarter of them tells more than all.
  */
-#include "tt.h"
-
-#include "tensor_trace.h"
+#include "tt_clock.h"
+#include "tt_mapped.h"
+#include "tt_trace.h"
+#include "tt_writer.h"
 
 #include <fcntl.h>
 #include <pthread.h>

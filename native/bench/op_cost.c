@@ -7,7 +7,9 @@
  * The events go into a real segment in FOLDER, so the figures include new chunks, page faults and write-back;
  * only `op_in_cache_ns` writes the same chunk again and again. TENSOR_TRACE_CLOCK chooses the clock.
  */
-#include "tt.h"
+#include "tt_clock.h"
+#include "tt_trace.h"
+#include "tt_writer.h"
 
 #include "tensor_trace.h"
 

@@ -1,5 +1,5 @@
 /* Chooses the clock that times the events, and reads the moments that convert its ticks to CLOCK_MONOTONIC. */
-#include "tt.h"
+#include "tt_clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

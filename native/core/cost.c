@@ -1,5 +1,7 @@
 /* Measures what recording costs on this machine and in this folder, when a run begins. */
-#include "tt.h"
+#include "tt_cost.h"
+#include "tt_clock.h"
+#include "tt_writer.h"
 
 #include "tensor_trace.h"
 

@@ -1,6 +1,7 @@
 /* CRC-32 (IEEE 802.3, reflected, as in zlib), eight bytes at a time. */
-#include "tt.h"
+#include "tt_crc32.h"
 
+#include <pthread.h>
 #include <string.h>
 
 static uint32_t       table[8][256];

@@ -1,6 +1,8 @@
 /* Writes facts about the process, the machine and the clock as TT_INFO records, each a key and a value. */
+#include "tt_facts.h"
 #include "environment.h"
-#include "tt.h"
+#include "tt_cost.h"
+#include "tt_record.h"
 
 #include <ctype.h>
 #include <sched.h>

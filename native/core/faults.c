@@ -3,11 +3,15 @@
  * emptied when its thread begins and ends its part of a compute, after an op when half of it is used, and inside an op
  * when the kernel has woken the thread for it (wake.c). Only the thread itself does so, until the trace is closed.
  */
-#include "tt.h"
+#include "tt_faults.h"
+#include "tt_mapped.h"
+#include "tt_record.h"
+#include "tt_wake.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CHUNK = 256 << 10 };
 
@@ -15,6 +19,8 @@ struct tt_faults {
     struct tt_segment segment;
     struct tt_ring    ring;
     uint32_t          os_thread;
+    _Atomic uint64_t  compute;             /* the part of a compute that the thread runs; TT_UNKNOWN: none */
+    _Atomic uint32_t  thread;              /* its number in it */
     bool              is_open;             /* a fault has begun, and its end was not seen yet */
     uint64_t          open_ns, open_address;
     uint64_t          part_compute;        /* what the last TT_FAULT_PART says; TT_UNKNOWN: in none */
@@ -113,11 +119,9 @@ static void hold(struct tt_faults * faults) {
 
 static void let_go(struct tt_faults * faults) { atomic_flag_clear(&faults->collecting); }
 
-static void put_part(const struct tt_writer * writer) {
-    struct tt_faults * faults     = writer->faults;
-    const bool         in_compute = atomic_load_explicit(&writer->busy, memory_order_relaxed);
-    const uint64_t     compute    = in_compute ? writer->work.compute : TT_UNKNOWN;
-    const uint32_t     thread     = in_compute ? writer->thread : 0;
+static void put_part(struct tt_faults * faults) {
+    const uint64_t compute = atomic_load_explicit(&faults->compute, memory_order_acquire);
+    const uint32_t thread  = compute == TT_UNKNOWN ? 0 : atomic_load_explicit(&faults->thread, memory_order_relaxed);
     if (faults->has_part && faults->part_compute == compute && faults->part_thread == thread) {
         return;
     }
@@ -128,8 +132,8 @@ static void put_part(const struct tt_writer * writer) {
 }
 
 /* Page faults that this has itself are left for the next time. */
-static void collect(struct tt_writer * writer) {
-    struct collection at   = { .faults = writer->faults, .elsewhere = { .kind = TT_FAULT_ELSEWHERE } };
+static void collect(struct tt_faults * faults) {
+    struct collection at   = { .faults = faults, .elsewhere = { .kind = TT_FAULT_ELSEWHERE } };
     const uint64_t    head = tt_ring_head(&at.faults->ring);
     struct tt_noted   noted;
     at.elsewhere.os_thread = at.faults->os_thread;
@@ -137,7 +141,7 @@ static void collect(struct tt_writer * writer) {
         return;
     }
     at.faults->n_mapped = tt_mapped_copy(at.faults->mapped);
-    put_part(writer);
+    put_part(faults);
     do {
         take(&at, &noted);
     } while (tt_ring_next(&at.faults->ring, head, &noted));
@@ -146,60 +150,76 @@ static void collect(struct tt_writer * writer) {
     }
 }
 
-void tt_faults_collect(struct tt_writer * writer) {
-    if (writer->faults && try_hold(writer->faults)) {
-        collect(writer);
-        let_go(writer->faults);
+void tt_faults_collect(struct tt_faults * faults) {
+    if (faults && try_hold(faults)) {
+        collect(faults);
+        let_go(faults);
     }
 }
 
-static void collect_when_half_full(struct tt_writer * writer) {
-    if (tt_ring_half_full(&writer->faults->ring)) {
-        collect(writer);
+/* What the thread did before is not of the compute. A signal may come at any moment: see wake.c. */
+void tt_faults_enter(struct tt_faults * faults, uint64_t compute, uint32_t thread) {
+    if (faults) {
+        tt_faults_collect(faults);
+        atomic_store_explicit(&faults->thread, thread, memory_order_relaxed);
+        atomic_store_explicit(&faults->compute, compute, memory_order_release);
+    }
+}
+
+void tt_faults_leave(struct tt_faults * faults) {
+    if (faults) {
+        tt_faults_collect(faults);
+        atomic_store_explicit(&faults->compute, TT_UNKNOWN, memory_order_relaxed);
+    }
+}
+
+static void collect_when_half_full(struct tt_faults * faults) {
+    if (tt_ring_half_full(&faults->ring)) {
+        collect(faults);
     }
 }
 
 /* In a signal handler: writes the faults if there is soon no room for more. */
-static void woken(struct tt_writer * writer) {
-    if (try_hold(writer->faults)) {
-        collect_when_half_full(writer);
-        let_go(writer->faults);
+static void woken(struct tt_faults * faults) {
+    if (try_hold(faults)) {
+        collect_when_half_full(faults);
+        let_go(faults);
     }
 }
 
 /* ---- waits at barriers inside ops ---- */
 
-void tt_faults_barrier(struct tt_writer * writer, uint64_t begin, uint64_t end) {
-    struct tt_faults * faults = writer->faults;
-    if (faults->n_barriers < TT_MOST_BARRIERS) {
+void tt_faults_barrier(struct tt_faults * faults, uint64_t begin, uint64_t end) {
+    if (faults && faults->n_barriers < TT_MOST_BARRIERS) {
         faults->barriers[faults->n_barriers].begin = begin;
         faults->barriers[faults->n_barriers].took  = end - begin;
         faults->n_barriers++;
     }
 }
 
-void tt_faults_op(struct tt_writer * writer, int node) {
-    struct tt_faults * faults = writer->faults;
+void tt_faults_op(struct tt_faults * faults, int node) {
+    if (!faults) {
+        return;
+    }
     if (try_hold(faults)) {
         if (faults->n_barriers) {
-            put_part(writer);
+            put_part(faults);
         }
         for (unsigned i = 0; i < faults->n_barriers; i++) {
             PUT(faults, tt_barrier_wait, .kind = TT_FAULT_BARRIER, .begin = faults->barriers[i].begin,
                 .took = faults->barriers[i].took, .node = (uint64_t) node);
         }
-        collect_when_half_full(writer);
+        collect_when_half_full(faults);
         let_go(faults);
     }
     faults->n_barriers = 0;
 }
 
 /* The last time: the kernel tells of lost events only when it notes the next one, but it counts all of them. */
-static void finish(struct tt_writer * writer) {
-    struct tt_faults * faults = writer->faults;
-    tt_wake_forget(writer);
+static void finish(struct tt_faults * faults) {
+    tt_wake_forget(faults);
     tt_ring_stop(&faults->ring);
-    collect(writer);
+    collect(faults);
     const uint64_t missed = tt_ring_missed(&faults->ring);
     if (missed) {
         put_lost(faults, tt_now(), missed);
@@ -207,7 +227,7 @@ static void finish(struct tt_writer * writer) {
     tt_ring_close(&faults->ring);
 }
 
-/* ---- the life of a writer ---- */
+/* ---- from the first thread that has them to the end of the trace ---- */
 
 void tt_faults_start(struct tt_trace * trace) {
     const char *   asked = getenv("TENSOR_TRACE_FAULTS");
@@ -234,62 +254,60 @@ void tt_faults_stop(struct tt_trace * trace) {
     }
 }
 
-/* A writer keeps its segment when another thread gets it; each record names its thread. */
-static struct tt_faults * with_segment(const struct tt_writer * writer) {
+/* The segment stays the same when another thread gets it; each record names its thread. */
+static struct tt_faults * with_segment(struct tt_trace * trace, uint32_t place) {
     struct tt_faults * faults = calloc(1, sizeof *faults);
     if (faults) {
+        atomic_init(&faults->compute, TT_UNKNOWN);
         memset(faults->ring.noted, -1, sizeof faults->ring.noted);
         memset(faults->ring.wakes, -1, sizeof faults->ring.wakes);
-        tt_segment_of_thread(&faults->segment, writer->trace, TT_SEGMENT_FAULTS, writer->place, CHUNK);
+        tt_segment_of_thread(&faults->segment, trace, TT_SEGMENT_FAULTS, place, CHUNK);
     }
     return faults;
 }
 
-void tt_faults_watch(struct tt_writer * writer) {
-    if (!writer->trace->faults) {
-        return;
+struct tt_faults * tt_faults_watch(struct tt_faults * faults, struct tt_trace * trace, uint32_t place) {
+    if (!trace->faults) {
+        return NULL;
     }
-    if (!writer->faults && (writer->faults = with_segment(writer)) == NULL) {
-        tt_segment_drop(&writer->trace->main, 1, 0);
-        return;
+    if (!faults && (faults = with_segment(trace, place)) == NULL) {
+        tt_segment_drop(&trace->main, 1, 0);
+        return NULL;
     }
-    struct tt_faults * faults = writer->faults;
     hold(faults);
-    faults->os_thread = writer->os_thread;
+    faults->os_thread = (uint32_t) gettid();
     faults->is_open   = false;
     const int failure = tt_ring_open(&faults->ring);
     if (failure) {
         PUT(faults, tt_faults_unseen, .kind = TT_FAULT_UNSEEN, .since_ns = tt_now(), .error = (uint64_t) failure);
     } else {
-        tt_wake_for(writer, &faults->ring);
+        tt_wake_for(faults, &faults->ring);
     }
     let_go(faults);
+    return faults;
 }
 
-void tt_faults_end(struct tt_writer * writer) {
-    if (writer->faults && try_hold(writer->faults)) {
-        finish(writer);
-        let_go(writer->faults);
+void tt_faults_end(struct tt_faults * faults) {
+    if (faults && try_hold(faults)) {
+        finish(faults);
+        let_go(faults);
     }
 }
 
 /* Held from then on: what happens later is neither recorded nor counted. */
-void tt_faults_close(struct tt_writer * writer) {
-    if (writer->faults) {
-        hold(writer->faults);
-        finish(writer);
-        tt_segment_close(&writer->faults->segment, false);
+void tt_faults_close(struct tt_faults * faults) {
+    if (faults) {
+        hold(faults);
+        finish(faults);
+        tt_segment_close(&faults->segment, false);
     }
 }
 
-void tt_faults_free(struct tt_writer * writer) {
-    if (writer->faults) {
-        tt_ring_close(&writer->faults->ring);
-        free(writer->faults);
-        writer->faults = NULL;
+void tt_faults_free(struct tt_faults * faults) {
+    if (faults) {
+        tt_ring_close(&faults->ring);
+        free(faults);
     }
 }
 
-uint64_t tt_faults_own_bytes(const struct tt_writer * writer) {
-    return writer->faults ? writer->faults->segment.own_bytes : 0;
-}
+uint64_t tt_faults_own_bytes(const struct tt_faults * faults) { return faults ? faults->segment.own_bytes : 0; }

@@ -1,5 +1,6 @@
 /* Writes each distinct graph and each distinct placement once. */
-#include "tt.h"
+#include "tt_graphs.h"
+#include "tt_record.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* A hash map with open addressing and linear probing, at most half full; and the hash function. */
-#include "tt.h"
+#include "tt_map.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,9 @@
 /* Where the model files are mapped: one list for residency and page faults. */
-#include "tt.h"
+#include "tt_mapped.h"
+#include "tt_clock.h"
+#include "tt_wake.h"
+
+#include <pthread.h>
 
 static pthread_mutex_t  lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
 static struct tt_mapped all[TT_MOST_MAPPED];

@@ -4,7 +4,8 @@
  * it makes the kernel sum up its statistics, by which it decides what to evict: ten times a second that made a program
  * at its limit 10 % slower.
  */
-#include "tt.h"
+#include "tt_memory.h"
+#include "tt_record.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -8,14 +8,18 @@
  * and the tracer makes its pages itself; it then knows that nobody else will write into its files. All of this may
  * happen in a signal handler (wake.c).
  */
-#include "tt.h"
+#include "tt_pages.h"
+
+#include "tensor_trace_format.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { POLLS_PER_LOOK = 64 }; /* how often the file's length is read before the lock is tried */

@@ -1,5 +1,5 @@
 /* Writes the records of the main segment, and once each string that they name. */
-#include "tt.h"
+#include "tt_record.h"
 
 #include <stdlib.h>
 #include <string.h>

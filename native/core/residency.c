@@ -1,5 +1,7 @@
 /* Records which pages of the mapped model files are in memory: asks mincore when a load or a pass has ended. */
-#include "tt.h"
+#include "tt_residency.h"
+#include "tt_mapped.h"
+#include "tt_record.h"
 
 #include <stdlib.h>
 #include <string.h>

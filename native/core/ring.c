@@ -10,7 +10,7 @@
  * in size, which tells them apart. Two more events count the ends and write nothing: each time when so many faults have
  * ended that the ring may be filling, the kernel sends SIGURG to the thread itself, before it goes on. See wake.c.
  */
-#include "tt.h"
+#include "tt_ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +21,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { BEGIN, MINOR, MAJOR };

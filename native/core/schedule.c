@@ -1,44 +1,15 @@
-/* Asks the kernel how long the threads of a pass ran, and how long they were runnable but had no processor. */
-#include "tt.h"
+/* How long the threads of a pass ran, and how long they were runnable but had no processor. */
+#include "tt_schedule.h"
+#include "tt_clock.h"
+#include "tt_writer.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The clock of a thread's processor time, from the thread's number; pthread_getcpuclockid would need a pthread_t. */
-static clockid_t processor_clock(uint32_t os_thread) {
-    enum { SCHEDULER = 2, OF_ONE_THREAD = 4 };
-    return (clockid_t) (~os_thread << 3 | OF_ONE_THREAD | SCHEDULER);
-}
-
-/* Nanoseconds for which the thread was runnable but did not run: the second number of schedstat. */
-static uint64_t run_delay(int file) {
-    char               text[96];
-    unsigned long long ran, waited;
-    const ssize_t      size   = file < 0 ? -1 : pread(file, text, sizeof text - 1, 0);
-    text[size > 0 ? size : 0] = 0;
-    return size > 0 && sscanf(text, "%llu %llu", &ran, &waited) == 2 ? waited : TT_UNKNOWN;
-}
-
 static struct tt_thread_time time_of(const struct tt_writer * writer) {
-    struct timespec ran;
-    const bool      known = clock_gettime(processor_clock(writer->os_thread), &ran) == 0;
-    return (struct tt_thread_time) {
-        .os_thread = writer->os_thread,
-        .cpu_ns    = known ? (uint64_t) ran.tv_sec * 1000000000u + (uint64_t) ran.tv_nsec : TT_UNKNOWN,
-        .delay_ns  = run_delay(writer->schedstat),
-    };
-}
-
-void tt_schedule_of_thread(struct tt_writer * writer) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", writer->os_thread);
-    if (writer->schedstat > 0) {
-        close(writer->schedstat); /* of the thread that owned this writer before */
-    }
-    writer->schedstat = open(path, O_RDONLY | O_CLOEXEC);
-    writer->since     = time_of(writer);
+    return tt_thread_time(writer->os_thread, writer->schedstat);
 }
 
 bool tt_schedule_begin(struct tt_trace * trace, struct tt_schedule_begin * begin) {

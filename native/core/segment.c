@@ -1,5 +1,8 @@
 /* One file of chunks, each mapped while it is filled. See tensor_trace_format.h. */
-#include "tt.h"
+#include "tt_segment.h"
+#include "tt_clock.h"
+#include "tt_crc32.h"
+#include "tt_pages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -134,29 +137,6 @@ bool tt_segment_open(struct tt_segment * segment, int folder, const char * name,
     header->crc     = tt_crc32(0, header, offsetof(struct tt_file_header, crc));
     segment->header = header;
     return true;
-}
-
-void tt_segment_name(const struct tt_trace * trace, const char * suffix, char out[TT_NAME_BYTES]) {
-    char * at = out;
-    for (size_t i = 0; i < sizeof trace->run_id; i++) {
-        at += snprintf(at, 3, "%02x", trace->run_id[i]);
-    }
-    snprintf(at, TT_NAME_BYTES - 2 * sizeof trace->run_id, ".%s.tt", suffix);
-}
-
-void tt_segment_of_thread(struct tt_segment * segment, struct tt_trace * trace, enum tt_segment_kind kind,
-                          uint32_t place, size_t chunk_bytes) {
-    char suffix[8], name[TT_NAME_BYTES];
-    snprintf(suffix, sizeof suffix, "%c%03u", kind == TT_SEGMENT_FAULTS ? 'f' : 't', place);
-    tt_segment_name(trace, suffix, name);
-    if (tt_segment_open(segment, trace->folder, name, trace->run_id, kind, trace->n_segments, chunk_bytes,
-                        &trace->budget)) {
-        trace->n_segments++;
-    } else {
-        const int error = errno;
-        segment->header = trace->main.header;
-        tt_segment_explain(segment, error);
-    }
 }
 
 bool tt_segment_reserve(struct tt_segment * segment, size_t bytes) {

@@ -7,7 +7,9 @@
  *
  * A device stays open once it was found. A file stays open while a part of it is mapped.
  */
-#include "tt.h"
+#include "tt_storage.h"
+#include "tt_mapped.h"
+#include "tt_record.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,9 @@
-/* The trace as a whole: its run id, how it begins and ends, and its numbers of passes and computes. */
-#include "tt.h"
+/* The trace as a whole: its run id, how it begins and ends. */
+#include "tt_trace.h"
+#include "tt_memory.h"
+#include "tt_pages.h"
+#include "tt_record.h"
+#include "tt_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +79,7 @@ uint64_t tt_own_bytes(struct tt_trace * trace) {
     pthread_mutex_lock(&trace->lock);
     uint64_t bytes = trace->main.own_bytes;
     for (struct tt_writer * writer = trace->writers; writer; writer = writer->next) {
-        bytes += writer->segment.own_bytes + tt_faults_own_bytes(writer);
+        bytes += writer->segment.own_bytes + tt_faults_own_bytes(writer->faults);
     }
     pthread_mutex_unlock(&trace->lock);
     return bytes;
@@ -97,12 +101,3 @@ void tt_close(struct tt_trace * trace) {
     pthread_mutex_destroy(&trace->lock);
     free(trace);
 }
-
-uint32_t tt_next_pass(struct tt_trace * trace) { return atomic_fetch_add(&trace->n_passes, 1); }
-
-void tt_skip_pass(struct tt_trace * trace) {
-    atomic_fetch_add(&trace->n_passes, 1);
-    atomic_fetch_add(&trace->n_skipped, 1);
-}
-
-uint64_t tt_next_compute(struct tt_trace * trace) { return atomic_fetch_add(&trace->n_computes, 1); }

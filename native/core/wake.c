@@ -5,9 +5,10 @@
  * It is SIGURG, which a process ignores unless it asks for it: a program that resets its signals is not ended by it.
  * A handler that the program had before is called for its own signals.
  */
-#include "tt.h"
+#include "tt_wake.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,10 +16,11 @@
 static pthread_mutex_t  lock = PTHREAD_MUTEX_INITIALIZER; /* guards n_traces */
 static unsigned         n_traces;                         /* that record page faults now */
 static struct sigaction before;                           /* what the program had */
-static void (*wake)(struct tt_writer * writer);           /* what a woken thread does; set before the handler is */
+static void (*wake)(struct tt_faults * faults);           /* what a woken thread does; set before the handler is */
 
 static __thread struct {
-    struct tt_writer * writer;            /* NULL: the page faults of this thread are not recorded */
+    struct tt_faults * faults;             /* NULL: the page faults of this thread are not recorded */
+    pid_t              thread;             /* that they are of */
     int                fds[TT_RING_WAKES]; /* of its ring */
 } self __attribute__((tls_model("initial-exec")));
 
@@ -28,14 +30,14 @@ static bool program_listens(void) {
 
 /* In a forked child the thread is another one, and the ring is not there. */
 static bool is_ours(const siginfo_t * info) {
-    return self.writer && info->si_code == POLL_IN && (info->si_fd == self.fds[0] || info->si_fd == self.fds[1])
-        && self.writer->os_thread == (uint32_t) gettid();
+    return self.faults && info->si_code == POLL_IN && (info->si_fd == self.fds[0] || info->si_fd == self.fds[1])
+        && self.thread == gettid();
 }
 
 static void handle(int number, siginfo_t * info, void * context) {
     const int error = errno;
     if (is_ours(info)) {
-        wake(self.writer);
+        wake(self.faults);
     } else if (before.sa_flags & SA_SIGINFO) {
         before.sa_sigaction(number, info, context);
     } else if (program_listens()) {
@@ -44,7 +46,7 @@ static void handle(int number, siginfo_t * info, void * context) {
     errno = error;
 }
 
-void tt_wake_start(void (*woken)(struct tt_writer * writer)) {
+void tt_wake_start(void (*woken)(struct tt_faults * faults)) {
     struct sigaction action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
     pthread_mutex_lock(&lock);
     wake = woken;
@@ -75,22 +77,23 @@ void tt_wake_block(sigset_t * was) {
 void tt_wake_unblock(const sigset_t * was) { pthread_sigmask(SIG_SETMASK, was, NULL); }
 
 /* Some programs block every signal in the threads that compute. The program notices nothing, as it ignores this one. */
-void tt_wake_for(struct tt_writer * writer, const struct tt_ring * ring) {
+void tt_wake_for(struct tt_faults * faults, const struct tt_ring * ring) {
     sigset_t urgent;
     sigemptyset(&urgent);
     sigaddset(&urgent, SIGURG);
-    self.writer = NULL;
+    self.faults = NULL;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self.thread = gettid();
     memcpy(self.fds, ring->wakes, sizeof self.fds);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    self.writer = writer;
+    self.faults = faults;
     if (!program_listens()) {
         pthread_sigmask(SIG_UNBLOCK, &urgent, NULL);
     }
 }
 
-void tt_wake_forget(const struct tt_writer * writer) {
-    if (self.writer == writer) {
-        self.writer = NULL;
+void tt_wake_forget(const struct tt_faults * faults) {
+    if (self.faults == faults) {
+        self.faults = NULL;
     }
 }

@@ -1,5 +1,5 @@
 /* Decides which passes are recorded: those in an interval of time, the first N of them, or those with given numbers. */
-#include "tt.h"
+#include "tt_window.h"
 
 #include <ctype.h>
 #include <math.h>

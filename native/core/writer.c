@@ -1,5 +1,6 @@
 /* Writes the events of the ops: two clock reads and one unit of 16 bytes per op and thread. */
-#include "tt.h"
+#include "tt_writer.h"
+#include "tt_clock.h"
 
 #include "tensor_trace.h"
 
@@ -30,8 +31,12 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
     }
     if (writer) {
         writer->os_thread = (uint32_t) gettid(); /* here, because a system call for every compute would cost too much */
-        tt_schedule_of_thread(writer);
-        tt_faults_watch(writer);
+        if (writer->schedstat > 0) {
+            close(writer->schedstat); /* of the thread that owned this writer before */
+        }
+        writer->schedstat = tt_thread_time_open(writer->os_thread);
+        writer->since     = tt_thread_time(writer->os_thread, writer->schedstat);
+        writer->faults    = tt_faults_watch(writer->faults, trace, writer->place);
         atomic_store(&writer->owned, true);
     }
     pthread_mutex_unlock(&trace->lock);
@@ -40,7 +45,7 @@ struct tt_writer * tt_writer_acquire(struct tt_trace * trace) {
 
 /* The writer of a thread that ends in the middle of a compute stays owned: no other thread may append to its file. */
 void tt_writer_release(struct tt_writer * writer) {
-    tt_faults_end(writer);
+    tt_faults_end(writer->faults);
     atomic_store(&writer->owned, atomic_load(&writer->busy));
 }
 
@@ -60,7 +65,7 @@ void tt_writers_seal(struct tt_trace * trace) {
     for (struct tt_writer * writer = trace->writers; writer; writer = writer->next) {
         const bool busy = still_busy(writer, until);
         tt_segment_close(&writer->segment, busy);
-        tt_faults_close(writer);
+        tt_faults_close(writer->faults);
     }
 }
 
@@ -71,7 +76,7 @@ void tt_writers_free(struct tt_trace * trace) {
             if (writer->schedstat > 0) {
                 close(writer->schedstat);
             }
-            tt_faults_free(writer);
+            tt_faults_free(writer->faults);
             free(writer);
         }
         writer = next;
@@ -100,8 +105,8 @@ void tt_thread_begin(struct tt_writer * writer, const struct tt_compute_work * w
     writer->work   = *work;
     writer->thread = (uint32_t) ith;
     writer->begin  = 0;
-    tt_faults_collect(writer); /* what it did before is not of this compute */
-    atomic_store_explicit(&writer->busy, true, memory_order_release); /* a signal may come now: see wake.c */
+    atomic_store_explicit(&writer->busy, true, memory_order_release);
+    tt_faults_enter(writer->faults, work->compute, writer->thread);
     writer->dropping   = !tt_writer_prepare(writer, work->n_nodes, ith == 0 ? work->index_bytes : 0);
     writer->is_watched = writer->dropping || writer->faults;
     writer->plan       = ith == 0 && !writer->dropping ? work->plan : NULL;
@@ -132,7 +137,7 @@ void tt_thread_end_at(struct tt_writer * writer, uint64_t ticks) {
         };
         tt_segment_commit(&writer->segment, sizeof(struct tt_thread_end));
     }
-    tt_faults_collect(writer);
+    tt_faults_leave(writer->faults);
     atomic_store_explicit(&writer->busy, false, memory_order_release);
 }
 
@@ -216,9 +221,7 @@ static inline void write_op(struct tt_writer * writer, int node, uint64_t end) {
 
 /* Where page faults are recorded, or events are dropped. Apart from put_op, which would save registers for the calls. */
 static __attribute__((noinline)) void watched_op(struct tt_writer * writer, int node, uint64_t end) {
-    if (writer->faults) {
-        tt_faults_op(writer, writer->first_node);
-    }
+    tt_faults_op(writer->faults, writer->first_node);
     if (!writer->dropping) {
         write_op(writer, node, end);
         return;
@@ -257,7 +260,7 @@ void tensor_trace_barrier_end(struct tt_writer * writer) {
         const uint64_t end = tt_ticks();
         writer->barrier += end - writer->barrier_begin;
         if (writer->faults) {
-            tt_faults_barrier(writer, writer->barrier_begin, end);
+            tt_faults_barrier(writer->faults, writer->barrier_begin, end);
         }
     }
 }

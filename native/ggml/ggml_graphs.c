@@ -1,5 +1,9 @@
 /* Writes graphs: each tensor as a struct tt_node, its address as a struct tt_place. Copies index data when they run. */
-#include "tt_ggml.h"
+#include "ggml_graphs.h"
+#include "ggml_memory.h"
+#include "ggml_process.h"
+#include "tt_graphs.h"
+#include "tt_record.h"
 
 #include <stdlib.h>
 #include <string.h>

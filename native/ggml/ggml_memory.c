@@ -1,5 +1,12 @@
 /* Records what is in memory: loads, file mappings, weights, and buffers from allocation to free. */
-#include "tt_ggml.h"
+#include "ggml_memory.h"
+#include "ggml_process.h"
+#include "tt_memory.h"
+#include "tt_record.h"
+#include "tt_residency.h"
+#include "tt_storage.h"
+
+#include "tensor_trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +51,7 @@ uint32_t tt_last_load(void) {
 static void collect_faults(void) {
     struct tt_writer * writer = tt_process->faults ? tt_my_writer() : NULL;
     if (writer) {
-        tt_faults_collect(writer);
+        tt_faults_collect(writer->faults);
     }
 }
 

@@ -1,5 +1,15 @@
 /* Records contexts, calls, passes, the computes of a pass, and the threads of a compute. */
-#include "tt_ggml.h"
+#include "ggml_passes.h"
+#include "ggml_graphs.h"
+#include "ggml_memory.h"
+#include "ggml_process.h"
+#include "tt_memory.h"
+#include "tt_record.h"
+#include "tt_residency.h"
+#include "tt_schedule.h"
+#include "tt_storage.h"
+
+#include "tensor_trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +39,6 @@ static __thread struct { /* the pass that this thread evaluates */
     bool                  skipping; /* the passes of this call are not recorded */
     bool                  skipped;  /* the current pass is not recorded */
 } current;
-static __thread struct tt_writer *       my_writer;
 static __thread struct tt_schedule_begin schedule_begin;
 static __thread struct tt_devices        devices_begin;
 static __thread uint64_t                 between_ticks; /* in hooks between the pass before and this one */
@@ -366,13 +375,6 @@ bool tt_compute_of(const struct ggml_cgraph * graph, struct tt_compute_work * wo
         }
     }
     return false;
-}
-
-struct tt_writer * tt_my_writer(void) {
-    if (!my_writer && (my_writer = tt_writer_acquire(tt_process)) != NULL) {
-        tt_release_at_exit(my_writer);
-    }
-    return my_writer;
 }
 
 void tensor_trace_thread_begin(struct ggml_cgraph * graph, int ith, int nth) {

@@ -1,5 +1,11 @@
 /* The trace of this process: the first hook begins it, exit or a signal ends it; a forked child is not recorded. */
-#include "tt_ggml.h"
+#include "ggml_process.h"
+#include "tt_facts.h"
+#include "tt_record.h"
+#include "tt_trace.h"
+#include "tt_window.h"
+
+#include "tensor_trace.h"
 
 #include <errno.h>
 #include <semaphore.h>
@@ -15,12 +21,13 @@ __thread struct tt_writer * tensor_trace_self __attribute__((tls_model("initial-
 struct tt_trace * tt_process;
 bool              tt_verify, tt_watch_pages;
 void (*tt_write_late)(struct tt_writer * writer);
-static pthread_once_t   start_once = PTHREAD_ONCE_INIT;
-static pthread_key_t    writer_key;
-static struct tt_window window;
-static atomic_bool      ending;
-static atomic_uint      in_flight; /* number of recorded passes that have begun and not ended */
-static sem_t            end_request; /* posted by the signal that ends the trace */
+static pthread_once_t              start_once = PTHREAD_ONCE_INIT;
+static pthread_key_t               writer_key; /* releases a thread's writer when the thread ends */
+static struct tt_window            window;
+static atomic_bool                 ending;
+static atomic_uint                 in_flight; /* number of recorded passes that have begun and not ended */
+static sem_t                       end_request; /* posted by the signal that ends the trace */
+static __thread struct tt_writer * my_writer;
 
 static void switch_to(bool on) { __atomic_store_n(&tensor_trace_on, on, __ATOMIC_RELAXED); }
 
@@ -156,7 +163,12 @@ static void start(void) {
 
 void tensor_trace_start(void) { pthread_once(&start_once, start); }
 
-void tt_release_at_exit(struct tt_writer * writer) { pthread_setspecific(writer_key, writer); }
+struct tt_writer * tt_my_writer(void) {
+    if (!my_writer && (my_writer = tt_writer_acquire(tt_process)) != NULL) {
+        pthread_setspecific(writer_key, my_writer);
+    }
+    return my_writer;
+}
 
 struct tt_usage tt_usage_now(void) {
     struct rusage usage;

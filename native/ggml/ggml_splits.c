@@ -1,5 +1,9 @@
 /* Records splits (the parts of a pass that the scheduler gives to its backends) and the copies between backends. */
-#include "tt_ggml.h"
+#include "ggml_passes.h"
+#include "ggml_process.h"
+#include "tt_record.h"
+
+#include "tensor_trace.h"
 
 #include <string.h>
 

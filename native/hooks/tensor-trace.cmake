@@ -20,7 +20,9 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/ring.c
         ${TENSOR_TRACE_SOURCE}/schedule.c
         ${TENSOR_TRACE_SOURCE}/segment.c
+        ${TENSOR_TRACE_SOURCE}/state.c
         ${TENSOR_TRACE_SOURCE}/storage.c
+        ${TENSOR_TRACE_SOURCE}/thread_time.c
         ${TENSOR_TRACE_SOURCE}/trace.c
         ${TENSOR_TRACE_SOURCE}/wake.c
         ${TENSOR_TRACE_SOURCE}/writer.c
@@ -30,7 +32,7 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/ggml_process.c
         ${TENSOR_TRACE_SOURCE}/ggml_splits.c)
     target_include_directories(ggml-base PRIVATE ${TENSOR_TRACE_SOURCE})
-    target_compile_definitions(ggml-base PRIVATE GGML_TENSOR_TRACE)
+    target_compile_definitions(ggml-base PRIVATE GGML_TENSOR_TRACE _GNU_SOURCE) # gettid, getrandom, MAP_POPULATE
     # which hooks, and which llama.cpp: from HOOKED, which `tracegen llama-cpp hook` wrote into this folder
     file(STRINGS ${TENSOR_TRACE_SOURCE}/HOOKED TENSOR_TRACE_HOOKED REGEX "^(hooks|commit|changed) = ")
     string(REPLACE ";" ", " TENSOR_TRACE_HOOKED "${TENSOR_TRACE_HOOKED}")

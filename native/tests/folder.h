@@ -2,10 +2,13 @@
 #ifndef FOLDER_H
 #define FOLDER_H
 
-#include "tt.h"
+#include "tt_crc32.h"
+
+#include "tensor_trace_format.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,13 @@
 /* Page faults: a program that knows which pages it touches, and when, and what the trace says of them. */
 #include "check.h"
-#include "folder.h"
 #include "model.h"
 #include "refuse.h"
+#include "tt_clock.h"
+#include "tt_mapped.h"
+#include "tt_trace.h"
+#include "tt_writer.h"
+
 #include "tensor_trace.h"
-#include "tt.h"
 
 #include <errno.h>
 #include <signal.h>

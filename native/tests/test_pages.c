@@ -1,7 +1,9 @@
 /* Pages that somebody outside makes: who makes them, and what happens when nobody does any more. */
 #include "check.h"
 #include "folder.h"
-#include "tt.h"
+#include "tt_memory.h"
+#include "tt_record.h"
+#include "tt_trace.h"
 
 #include <errno.h>
 #include <sys/file.h>

@@ -1,6 +1,8 @@
 /* Tests of crc32, hash, map and window. */
 #include "check.h"
-#include "tt.h"
+#include "tt_crc32.h"
+#include "tt_map.h"
+#include "tt_window.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /* Devices and the kernel's cache: a program that knows what it reads, and what the trace says of it. */
 #include "check.h"
-#include "folder.h"
 #include "model.h"
 #include "refuse.h"
-#include "tt.h"
+#include "tt_record.h"
+#include "tt_storage.h"
+#include "tt_trace.h"
 
 #include <errno.h>
 #include <sys/sysmacros.h>

@@ -1,8 +1,12 @@
 /* Tests of writers: several threads at once, one that is still busy at the end, one without a file. */
 #include "check.h"
 #include "folder.h"
+#include "tt_graphs.h"
+#include "tt_record.h"
+#include "tt_trace.h"
+#include "tt_writer.h"
+
 #include "tensor_trace.h"
-#include "tt.h"
 
 enum { N_THREADS = 4, N_COMPUTES = 300, N_NODES = 60 };
 

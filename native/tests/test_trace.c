@@ -1,7 +1,13 @@
 /* Tests of segments, records, strings and graphs by the files they leave; also with full disks and killed processes. */
 #include "check.h"
 #include "folder.h"
-#include "tt.h"
+#include "tt_cost.h"
+#include "tt_facts.h"
+#include "tt_graphs.h"
+#include "tt_mapped.h"
+#include "tt_record.h"
+#include "tt_residency.h"
+#include "tt_trace.h"
 
 #include <errno.h>
 #include <signal.h>

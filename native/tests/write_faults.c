@@ -10,7 +10,10 @@
  *     killed      a small trace, killed at its Nth stop; it stops at the begin and the end of each system call.
  *                 Exit code 3: it has fewer stops
  */
-#include "tt.h"
+#include "tt_graphs.h"
+#include "tt_record.h"
+#include "tt_trace.h"
+#include "tt_writer.h"
 
 #include "tensor_trace.h"
 

@@ -5,7 +5,10 @@
  * of one graph on two threads: a lookup, a fused pair, a view, a KV write, a router, experts,
  * an op that is switched off. With `killed` the process ends in the middle of the last pass.
  */
-#include "tt.h"
+#include "tt_graphs.h"
+#include "tt_record.h"
+#include "tt_trace.h"
+#include "tt_writer.h"
 
 #include "tensor_trace.h"
 

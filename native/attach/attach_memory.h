@@ -1,0 +1,12 @@
+/* Whether this thread loads a model. */
+#ifndef ATTACH_MEMORY_H
+#define ATTACH_MEMORY_H
+
+#include "tt_ggml.h"
+
+#include <stdbool.h>
+
+TT_HIDDEN void tt_loading(bool begins); /* this thread begins or ends to load a model */
+TT_HIDDEN bool tt_is_loading(void);
+
+#endif

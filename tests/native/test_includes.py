@@ -1,0 +1,62 @@
+"""Includes of the tracer go down only: neither its rooms nor the files of a room know one another in a circle."""
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+from tests.test_imports import circle
+
+NATIVE = Path(__file__).parents[2] / "native"
+# Which rooms a file may include from, beside its own.
+BELOW: dict[str, set[str]] = {
+    "include": set(),
+    "core": {"include"},
+    "ggml": {"include", "core"},
+    "attach": {"include", "core", "ggml"},
+    "tools": {"include"},
+    "tests": {"include", "core"},
+    "bench": {"include", "core"},
+}
+OF_GGML = re.compile(r"(ggml|ggml-[a-z-]+|llama)\.h")
+FILES = sorted(path for room in BELOW for path in (NATIVE / room).glob("*.[ch]"))
+HEADERS = {path.name: path for path in FILES if path.suffix == ".h"}
+
+
+def text_of(path: Path) -> str:
+    """A file without its comments."""
+    return re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def module_of(path: Path) -> str:
+    """`core/clock` for clock.c and for its header, tt_clock.h."""
+    name = re.sub(r"^(tt|attach)_", "", path.stem)
+    has_source = path.with_name(f"{name}.c").exists()
+    return f"{path.parent.name}/{name if has_source else path.stem}"
+
+
+def included(path: Path) -> list[str]:
+    return re.findall(r'^#include "(.+)"', text_of(path), re.MULTILINE)
+
+
+def test_includes_go_down_and_in_no_circle() -> None:
+    arrows = defaultdict[str, set[str]](set)
+    for path in FILES:
+        room = path.parent.name
+        for name in included(path):
+            if name not in HEADERS:
+                assert OF_GGML.fullmatch(name) and room in ("ggml", "attach", "tests"), f"{path} includes {name}"
+                continue
+            header = HEADERS[name]
+            assert header.parent.name in BELOW[room] | {room}, f"{path} includes {header}, which is above it"
+            arrows[module_of(path)].add(module_of(header))
+    assert not circle({module: known - {module} for module, known in arrows.items()})
+
+
+def test_a_header_declares_what_its_own_file_defines() -> None:
+    wrong = []
+    for path in HEADERS.values():
+        source = NATIVE / f"{module_of(path)}.c"
+        defined = set(re.findall(r"^\w.*?\b(tt_\w+)\(.*", text_of(source), re.MULTILINE)) if source.exists() else set()
+        declared = set(re.findall(r"^\w[\w *]*?\b(tt_\w+)\([^;{}]*\);", text_of(path), re.MULTILINE))
+        wrong += [f"{path.name} declares {name}" for name in declared - defined]
+    assert not wrong
