@@ -8,8 +8,8 @@ import pandas as pd
 from tracegen.charts import card, theme
 
 
-def pixels(content: bytes) -> tuple[list[list[int]], bytes]:
-    """The colours of a PNG by line, as numbers in its palette, and the palette; every checksum is looked at."""
+def pixels(content: bytes) -> list[list[str]]:
+    """The colours of a PNG by line (`#rrggbb`, or empty: transparent); every checksum is looked at."""
     assert content[:8] == b"\x89PNG\r\n\x1a\n"
     at, parts = 8, {}
     while at < len(content):
@@ -18,12 +18,16 @@ def pixels(content: bytes) -> tuple[list[list[int]], bytes]:
         assert zlib.crc32(kind + data) == struct.unpack_from(">I", content, at + 8 + length)[0]
         parts[kind] = data
         at += 12 + length
-    width, height, depth, colour, *_ = struct.unpack(">IIBBBBB", parts[b"IHDR"])
-    assert (width, height, depth, colour) == (card.WIDTH, 2 * card.HEIGHT, 8, 3)
-    raw = zlib.decompress(parts[b"IDAT"])
-    lines = [raw[y * (width + 1) : (y + 1) * (width + 1)] for y in range(height)]
-    assert all(line[0] == 0 for line in lines)
-    return [list(line[1:]) for line in lines], parts[b"PLTE"]
+    width, height, depth, kind_of_colour, *_ = struct.unpack(">IIBBBBB", parts[b"IHDR"])
+    assert (width, height, kind_of_colour) == (card.WIDTH, 2 * card.HEIGHT, 3)
+    table = [f"#{parts[b'PLTE'][n : n + 3].hex()}" for n in range(0, len(parts[b"PLTE"]), 3)]
+    assert parts[b"tRNS"] == b"\0"
+    table[0] = ""
+    raw, size = zlib.decompress(parts[b"IDAT"]), 1 + width * depth // 8  # of a line, with its filter
+    lines = [raw[at : at + size] for at in range(0, len(raw), size)]
+    assert len(lines) == height and all(line[0] == 0 for line in lines)
+    bits = ["".join(f"{byte:08b}" for byte in line[1:]) for line in lines]
+    return [[table[int(line[at : at + depth], 2)] for at in range(0, len(line), depth)] for line in bits]
 
 
 def test_a_card_has_its_rectangles_on_both_grounds() -> None:
@@ -33,9 +37,9 @@ def test_a_card_has_its_rectangles_on_both_grounds() -> None:
         [(40, 200, 10, 30, touched[1]), (100, 120, 10, 30, waited[1]), (360, 360.01, 50, 90, touched[1])],
         columns=["left", "right", "top", "bottom", "colour"],
     )
-    lines, palette = pixels(card.card(rects))
+    lines = pixels(card.card(rects))
     upper, lower = lines[: card.HEIGHT], lines[card.HEIGHT :]
-    assert upper[0] == [1] * 60 + [2] * 20 + [1] * 80 + [0] * 160 and upper[-1] == [0] * 319 + [1]
-    assert upper[40] == [0] * 320 and [[c + 2 if c else 0 for c in line] for line in upper] == lower
-    colours = [f"#{palette[3 * n : 3 * n + 3].hex()}" for n in range(1, 5)]
-    assert colours == [touched[1], waited[1], touched[2], waited[2]]
+    assert upper[0] == [touched[1]] * 60 + [waited[1]] * 20 + [touched[1]] * 80 + [""] * 160
+    assert upper[-1] == [""] * 319 + [touched[1]] and upper[40] == [""] * 320
+    on_dark = {touched[1]: touched[2], waited[1]: waited[2], "": ""}
+    assert lower == [[on_dark[colour] for colour in line] for line in upper]

@@ -3,13 +3,10 @@
 A PNG holds two pictures: the upper half for light ground, the lower half for dark; CSS shows one of them.
 """
 
-import struct
-import zlib
-
 import numpy as np
 import pandas as pd
 
-from tracegen.charts.png import SIGNATURE, chunk
+from tracegen.charts import png
 from tracegen.charts.theme import GROUPS, INK
 
 WIDTH, HEIGHT = 320, 128  # px of each half
@@ -32,13 +29,5 @@ def card(rects: pd.DataFrame) -> bytes:
     for x0, x1, y0, y1, colour in rects[["x0", "x1", "y0", "y1", "colour"]].itertuples(index=False):
         pixels[y0:y1, x0:x1] = colours.index(colour) + 1
     dark = np.where(pixels > 0, pixels + len(colours), 0).astype(np.uint8)
-    table = [INK["ground"][1], *colours, *(_ON_DARK[colour] for colour in colours)]
-    lines = b"".join(b"\0" + row.tobytes() for row in np.concatenate([pixels, dark]))
-    parts = (
-        (b"IHDR", struct.pack(">IIBBBBB", WIDTH, 2 * HEIGHT, 8, 3, 0, 0, 0)),
-        (b"PLTE", b"".join(bytes.fromhex(colour[1:]) for colour in table)),
-        (b"tRNS", b"\0"),
-        (b"IDAT", zlib.compress(lines, 9)),
-        (b"IEND", b""),
-    )
-    return SIGNATURE + b"".join(chunk(kind, data) for kind, data in parts)
+    opaque = [f"{colour}ff" for colour in (*colours, *(_ON_DARK[colour] for colour in colours))]
+    return png.of_colours(np.concatenate([pixels, dark]), [f"{INK['ground'][1]}00", *opaque])

@@ -54,9 +54,7 @@ def in_svg(svg: str, stamp: Stamp) -> str:
 
 def in_png(image: bytes, stamp: Stamp) -> bytes:
     """The PNG with the stamp before its pixels."""
-    head = len(png.SIGNATURE) + 25  # the chunk IHDR
-    text = b"XML:com.adobe.xmp\0\0\0\0\0" + stamp.packet.encode()
-    return image[:head] + png.chunk(b"iTXt", text) + image[head:]
+    return png.with_chunk(image, b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + stamp.packet.encode())
 
 
 def stamps(content: bytes) -> list[Stamp]:

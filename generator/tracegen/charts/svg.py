@@ -2,6 +2,9 @@
 
 Vega's JavaScript takes a second to start, and Python waits while it draws. With an executor another process draws,
 and Python waits only when it needs the drawing.
+
+What is not seen is taken out here: of the 23 figures of hot-set@v1, 1.09 MB, 238 kB are left after 0.22 s. scour leaves
+550 kB after 1.7 s, because it joins no neighbouring rectangles of one colour (6860 paths, here 616).
 """
 
 from __future__ import annotations
