@@ -105,28 +105,6 @@ def test_a_tied_matrix_is_waited_for_where_it_is_used() -> None:
     assert (row["op"], row["op_share"]) == ("GET_ROWS", 0.75)
 
 
-@pytest.mark.parametrize("kind", ["generate", "prompt"])
-def test_waiting_by_layer_against_the_tensor_of_each_fault(kind: str) -> None:
-    groups = {"norm": "norms", "output": "ends", "embedding": "ends"}
-    passes = {p["pass_id"] for p in measured(CASE).to_dict("records") if p["kind"] == kind}
-    tensors = CASE["tensors"].to_dict("records")
-    expected: dict[tuple[Any, Any], int] = {}
-    for fault in CASE["faults"].to_dict("records"):
-        inside = [t for t in tensors if 0 <= fault["offset"] - t["offset"] < t["size_bytes"]]
-        if fault["pass_id"] in passes and inside:
-            layer, group = inside[0]["layer"], groups.get(inside[0]["component"])
-            key = (None if pd.isna(layer) else int(layer), group)
-            expected[key] = expected.get(key, 0) + fault["duration_ns"]
-    table = disk_waits.by_layer(CASE, kind, groups)
-    found = {
-        (None if pd.isna(row["layer"]) else int(row["layer"]), None if pd.isna(row["group"]) else row["group"]): row
-        for row in table.to_dict("records")
-    }
-    assert len(expected) > 3 and {key: row["waited_ns"] for key, row in found.items()} == expected
-    for row in found.values():
-        assert row["ns_per_pass"] == pytest.approx(row["waited_ns"] / 3 / len(passes))  # three threads
-
-
 def test_waiting_by_expert_against_equal_parts_of_its_tensors() -> None:
     """An expert's bytes are a row of equal parts of its tensor; the fault lies in the part with its number."""
     chosen = np.random.default_rng(5)

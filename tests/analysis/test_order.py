@@ -77,19 +77,6 @@ def test_every_step_counts_once(passes: list[list[tuple[int, int]]]) -> None:
         assert joined[-1] == len(of) - sum(now[0] >= last[1] for last, now in steps)  # all are nearer than 2 MiB
 
 
-@given(RANGES)
-def test_distances_hold_every_step_that_has_one(of: list[tuple[int, int]]) -> None:
-    touched = accesses([(begin, begin + size) for begin, size in of])
-    table = order.distances(touched, pd.Series([0]))
-    moves = order.steps(touched)
-    assert table["n_steps"].sum() == (moves["kind"] != "overlapping").sum()
-    for row in table.itertuples():
-        far = moves.loc[moves["kind"] == row.kind, "gap_bytes"].abs()
-        low, high = int(str(row.from_bytes)), int(str(row.to_bytes))
-        within = (far >= low) & (far < high) if low else far == 0
-        assert row.n_steps == within.sum()
-
-
 def test_a_file_that_is_read_from_end_to_end_is_one_read() -> None:
     places = [(at, at + 100) for at in range(0, 1000, 100)]
     table = order.reads(order.by_pass(tables(2), accesses(places, places)))
@@ -106,7 +93,6 @@ def test_nothing_was_touched() -> None:
     passes = order.by_pass(tables(2), accesses([]))
     assert passes["n_accesses"].tolist() == [0, 0]
     assert order.reads(passes[passes["n_accesses"] > 0])["reads"].isna().all()
-    assert order.distances(accesses([]), pd.Series([], dtype="int64")).empty
 
 
 def test_the_path_of_a_pass_has_the_accesses_of_fused_operations() -> None:

@@ -1,14 +1,12 @@
 """How long tokens wait for the disk: in page faults of the model's files, and behind a thread that had one."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import pandas as pd
 
 from tracegen.analysis import accesses, axis
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.behind import behind_ns
-from tracegen.analysis.passes import measured, of_kind
+from tracegen.analysis.passes import measured
 
 # Part of a pass -> what pages call it. The parts of a pass add up to its duration.
 PARTS = {
@@ -123,29 +121,6 @@ def _longest_use(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
     sums = sums.assign(op_share=(sums["waited_ns"] / whole.where(whole > 0)).fillna(0.0))
     sums = sums.sort_values(["waited_ns", "op"], ascending=[False, True]).drop_duplicates("tensor")
     return sums[["tensor", "op", "op_share"]]
-
-
-def by_layer(tables: Tables, kind: str, group_of: Mapping[str, str]) -> pd.DataFrame:
-    """Waiting for the disk in passes of a kind, by layer and group of components of the byte that was missing.
-
-    Columns: layer (null: outside all layers), group (of the component, by `group_of`), waited_ns (sum over threads),
-    ns_per_pass (float64: the mean over the threads of each pass and over the passes). Page faults of bytes between
-    tensors are left out.
-    """
-    pass_ids = of_kind(measured(tables), kind)["pass_id"]
-    rows = placed(tables)
-    rows = rows[rows["pass_id"].isin(pass_ids).to_numpy(bool)].dropna(subset=["tensor"])
-    about = tables["tensors"].set_index("tensor")[["layer", "component"]]
-    n_threads = tables["spans"].groupby("pass_id")["thread"].nunique()
-    table = pd.DataFrame(
-        {
-            "layer": rows["tensor"].map(about["layer"]).astype("Int32"),
-            "group": rows["tensor"].map(about["component"]).astype("object").map(group_of),
-            "waited_ns": rows["waited_ns"],
-            "ns_per_pass": rows["waited_ns"] / rows["pass_id"].map(n_threads).astype("float64") / max(len(pass_ids), 1),
-        }
-    )
-    return table.groupby(["layer", "group"], dropna=False)[["waited_ns", "ns_per_pass"]].sum().reset_index()
 
 
 def placed(tables: Tables) -> pd.DataFrame:

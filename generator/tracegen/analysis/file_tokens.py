@@ -17,7 +17,6 @@ from tracegen.analysis.pieces import bytes_in, overlaps, piece_bytes
 
 DISK_NS = 100_000  # a page fault that took longer, or started a read itself, waited for the disk
 JOINING = ("norm", "router", "other")  # groups of small tensors, which belong to the part beside them
-WAITING = {"disk_ns": "disk", "behind_ns": "a thread at the disk", "waiting_ns": "other threads", "rest_ns": "the rest"}
 
 
 def parts(tables: Tables, group_of: Mapping[str, str], most: int) -> pd.DataFrame:
@@ -113,7 +112,7 @@ def quiet(tables: Tables) -> pd.Series:
 
 def times(tables: Tables, group_of: Mapping[str, str]) -> pd.DataFrame:
     """The time of each measured pass that ended, wall time in ns: pass_id, duration_ns, a column for each group of
-    components whose operations computed, and those of WAITING; they add up to duration_ns.
+    components whose operations computed, disk_ns, behind_ns, waiting_ns and rest_ns; they add up to duration_ns.
 
     Times of threads are means over them. Waiting for the disk is 0 where page faults were not recorded.
     """

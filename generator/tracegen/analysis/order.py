@@ -101,21 +101,6 @@ def by_phase(passes: pd.DataFrame) -> pd.DataFrame:
     return sums.reset_index().astype({"kind": "object"})
 
 
-def distances(accesses: pd.DataFrame, passes: pd.Series) -> pd.DataFrame:
-    """How far the steps of some passes (numbers) went: from_bytes, to_bytes, kind, n_steps; a row per power of two.
-
-    A step of distance d counts where from_bytes <= d < to_bytes; contiguous steps have from_bytes = to_bytes = 0.
-    Overlapping steps are left out: they have no distance.
-    """
-    moves = steps(accesses[accesses["pass_id"].isin(passes)])
-    moves = moves[moves["kind"] != "overlapping"]
-    far = moves["gap_bytes"].abs().to_numpy("int64")
-    low = np.where(far > 0, 1 << np.frexp(np.maximum(far, 1).astype("float64"))[1].astype("int64") - 1, 0)
-    table = pd.DataFrame({"from_bytes": low, "to_bytes": 2 * low, "kind": moves["kind"].astype("object").to_numpy()})
-    counted = table.groupby(["from_bytes", "to_bytes", "kind"], as_index=False).size()
-    return counted.rename(columns={"size": "n_steps"})
-
-
 def path(tables: Tables, accesses: pd.DataFrame, pass_id: int) -> pd.DataFrame:
     """The accesses of one pass in time: begin_ns, end_ns (since the start of the pass), begin, end, tensor, component.
 

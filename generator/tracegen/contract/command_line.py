@@ -44,42 +44,33 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Wrapper:
-    """A program that starts the one behind its own words: its flags as getopt names them, and what stands between."""
+    """A program that starts the one behind its own words: its flags as getopt names them, long ones with
+    spaces between, and how many words follow them."""
 
     short: str = ""
-    long: tuple[str, ...] = ()
+    long: str = ""
     n_operands: int = 0
     sets_variables: bool = False
 
 
 WRAPPERS: Mapping[str, Wrapper] = {
-    "chrt": Wrapper("abdfiorRvT:P:D:", ("batch", "fifo", "idle", "other", "rr", "reset-on-fork", "verbose"), 1),
+    "chrt": Wrapper("abdfiorRvT:P:D:", "batch fifo idle other rr reset-on-fork verbose", 1),
     "doas": Wrapper("Lnu:C:"),
-    "env": Wrapper("iv0u:C:", ("ignore-environment", "unset=", "chdir=", "debug"), sets_variables=True),
-    "ionice": Wrapper("c:n:t", ("class=", "classdata=", "ignore")),
-    "nice": Wrapper("n:", ("adjustment=",)),
+    "env": Wrapper("iv0u:C:", "ignore-environment unset= chdir= debug", sets_variables=True),
+    "ionice": Wrapper("c:n:t", "class= classdata= ignore"),
+    "nice": Wrapper("n:", "adjustment="),
     "nohup": Wrapper(),
     "numactl": Wrapper(
         "i:w:P:C:N:m:p:la",
-        (
-            "interleave=",
-            "weighted-interleave=",
-            "preferred=",
-            "preferred-many=",
-            "physcpubind=",
-            "cpunodebind=",
-            "membind=",
-            "localalloc",
-            "all",
-        ),
+        "interleave= weighted-interleave= preferred= preferred-many= physcpubind= cpunodebind= membind= localalloc all",
     ),
-    "setsid": Wrapper("cfw", ("ctty", "fork", "wait")),
-    "stdbuf": Wrapper("i:o:e:", ("input=", "output=", "error=")),
-    "sudo": Wrapper("AbEHnPSu:g:h:p:C:D:R:T:", ("user=", "group=", "non-interactive", "prompt="), sets_variables=True),
-    "taskset": Wrapper("ac", ("all-tasks", "cpu-list"), 1),
-    "time": Wrapper("apvqf:o:", ("append", "portability", "verbose", "quiet", "format=", "output=")),
-    "timeout": Wrapper("fpvk:s:", ("foreground", "preserve-status", "verbose", "kill-after=", "signal="), 1),
-    "xargs": Wrapper("0rtxI:n:P:d:a:L:s:E:", ("null", "no-run-if-empty", "verbose", "max-args=", "max-procs=")),
+    "setsid": Wrapper("cfw", "ctty fork wait"),
+    "stdbuf": Wrapper("i:o:e:", "input= output= error="),
+    "sudo": Wrapper("AbEHnPSu:g:h:p:C:D:R:T:", "user= group= non-interactive prompt=", sets_variables=True),
+    "taskset": Wrapper("ac", "all-tasks cpu-list", 1),
+    "time": Wrapper("apvqf:o:", "append portability verbose quiet format= output="),
+    "timeout": Wrapper("fpvk:s:", "foreground preserve-status verbose kill-after= signal=", 1),
+    "xargs": Wrapper("0rtxI:n:P:d:a:L:s:E:", "null no-run-if-empty verbose max-args= max-procs="),
 }
 
 
@@ -121,7 +112,7 @@ def _place_of_llama_cpp(command: Sequence[str]) -> int:
 def _behind(command: Sequence[str], at: int, wrapper: Wrapper) -> int:
     """Where the program stands that a wrapper starts, whose own words begin at `at`."""
     try:
-        rest = getopt(list(command[at:]), wrapper.short, list(wrapper.long))[1]
+        rest = getopt(list(command[at:]), wrapper.short, wrapper.long.split())[1]
     except GetoptError:
         return len(command)
     n_set = 0

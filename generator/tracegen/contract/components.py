@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+# in the order of the codes that columns have for them
 GROUP_OF: Mapping[str, str] = {
     "embedding": "embedding",
     "attention_q": "attention",

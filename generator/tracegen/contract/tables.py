@@ -20,6 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import pandas as pd
 
+from tracegen.contract.components import GROUP_OF
 from tracegen.contract.errors import TableError
 
 P = ParamSpec("P")
@@ -30,26 +31,7 @@ PASS_KINDS = ("load", "warmup", "prompt", "generate", "encode", "draft", "verify
 OP_STATES = ("executed", "fused", "empty", "noop", "off")
 MEMORY_KINDS = ("disk", "copied", "buffer")
 UNITS = ("row", "column", "expert")
-COMPONENTS = (
-    "embedding",
-    "attention_q",
-    "attention_k",
-    "attention_v",
-    "attention_output",
-    "attention",
-    "kv_cache",
-    "router",
-    "ffn_gate",
-    "ffn_up",
-    "ffn_down",
-    "expert_gate",
-    "expert_up",
-    "expert_down",
-    "norm",
-    "output",
-    "recurrent",
-    "other",
-)
+COMPONENTS = tuple(GROUP_OF)
 
 
 @dataclass(frozen=True)
