@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import a_moe_run, a_run, scaled_case, with_requests
 from tests.report.rendered import CASES, Tags, everything, rendered, said_of
-from tests.report.test_untrusted import HOSTILE
+from tests.site_project import HOSTILE
 from tracegen.analysis import requests
 from tracegen.contract import quantities as q
 from tracegen.contract import tables as contract

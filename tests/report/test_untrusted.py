@@ -5,52 +5,9 @@ import re
 
 import pandas as pd
 
-from tests.builders import a_moe_run, a_run, scaled_case
-from tests.report.rendered import CASES, Tags, body, everything, rendered, words
-from tracegen.contract.model import Check
+from tests.builders import a_run, scaled_case
+from tests.report.rendered import CASES, body, everything, rendered, words
 from tracegen.publishing import privacy
-
-HOSTILE = "</script><img src=x onerror=alert(1)><script>alert(1)</script>\u2028\x1b[31m\"'&"
-
-
-def hostile_tables() -> dict[str, pd.DataFrame]:
-    tables = scaled_case(2, 2, moe=True)
-    for name, column in (("graph_nodes", "name"), ("tensors", "name"), ("files", "path"), ("buffers", "name")):
-        values = [f"{HOSTILE}{i}" for i in range(len(tables[name]))]
-        tables[name] = tables[name].assign(**{column: pd.array(values, dtype=tables[name][column].dtype)})
-    nodes = tables["graph_nodes"]
-    tables["graph_nodes"] = nodes.assign(
-        op=nodes["op"].astype("object").mask(nodes["op"] == "ADD", HOSTILE).astype("category")
-    )
-    return tables
-
-
-def test_hostile_text_stays_text() -> None:
-    run = a_run(
-        checks=(Check("dropped_events", HOSTILE, "failed", HOSTILE, HOSTILE, HOSTILE),),
-        settings={HOSTILE: HOSTILE, "question": HOSTILE},
-        command=[HOSTILE],
-        text=dict(prompt=HOSTILE, generated=HOSTILE, token_ids=[1, 2], private=False),
-        model=dict(
-            file=HOSTILE,
-            name=HOSTILE,
-            architecture=HOSTILE,
-            random_weights=False,
-            origin=HOSTILE,
-            licence=HOSTILE,
-            metadata={HOSTILE: [HOSTILE]},
-        ),
-    )
-    for checked in (run, a_moe_run(settings=run.facts["settings"])):
-        report = rendered(hostile_tables(), checked, drawn=checked is run)
-        for page in report.pages:
-            tags = Tags(page.body)
-            assert "img" not in tags.tags and not tags.handlers
-            assert not [t for t in re.findall(r"<script[^>]*>", page.body) if "application/json" not in t]
-            assert "\x1b" not in page.body
-        for name, content in report.files.items():
-            if name.endswith((".js", ".svg")):
-                assert b"<script" not in content and b"<img" not in content and "\u2028".encode() not in content
 
 
 def test_a_private_run_shows_no_text() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.many_experiments import a_full_report
 from tests.site.test_site import gathered
-from tests.stand_in import HOSTILE, NOW, a_report, a_run, a_run_folder, a_version
+from tests.stand_in import NOW, a_report, a_run, a_run_folder, a_version
 from tracegen.contract.model import Check
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle
@@ -173,26 +173,6 @@ def test_a_value_that_a_check_refused_is_not_called_a_number(tmp_path: Path) -> 
     a_version(tmp_path / "experiments", report=a_full_report(facts(), values=values))
     text = text_of(index_of(tmp_path))
     assert "tokens/s not shown" in text and "touched share withheld" in text
-
-
-def test_hostile_facts_are_text(tmp_path: Path) -> None:
-    hostile: dict[str, object] = {"name": HOSTILE, "architecture": HOSTILE, "file": HOSTILE}
-    report = a_full_report(
-        facts(model=hostile, settings={"tags": [HOSTILE], HOSTILE: HOSTILE}),
-        title=HOSTILE,
-        finding=HOSTILE * 50,
-        values={"tokens_per_second_generate": (1.0, HOSTILE), "touched_share": (float(1), HOSTILE)},
-        dtypes={HOSTILE.replace(",", ""): 4},
-    )
-    for number in (1, 2):
-        a_version(tmp_path / "experiments", number=number, report=report)
-    (tmp_path / "experiments" / "sample" / "experiment.toml").write_text("question = '''" + HOSTILE + "'''\n")
-    site = gathered(tmp_path)
-    for name in ("experiments/index.md", "experiments/sample/index.md"):
-        html = site.pages[name].content()
-        assert "<script>alert" not in html and "<img src=x" not in html and HOSTILE not in html
-    assert tags_in(site.pages["experiments/index.md"].content())
-    assert len(site.pages["experiments/index.md"].content()) < 10_000
 
 
 # Key measures by version

@@ -104,13 +104,6 @@ def test_a_figure(known: references.References) -> None:
     assert f'The file. Counted: file. <a href="{address}">sample@v2</a></figcaption>' in html
 
 
-def test_hostile_text_is_text(known: references.References) -> None:
-    html, problems = shown(known, "![[sample@v2#fig-evil]]\n\n{{ sample@v2:evil }} [[sample@v2#fig-evil]]")
-    assert not problems
-    assert "<script" not in html and "<img src=x" not in html
-    assert html.count("<img ") == 2 and html.count("&lt;/script&gt;") >= 3
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
