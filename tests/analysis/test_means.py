@@ -1,39 +1,12 @@
 """Means of layers by part of the model, against plain loops; of nodes (tests/recompute), where something is unknown."""
 
 import pandas as pd
-import pytest
 
 from tests.builders import scaled_case
-from tracegen.analysis.layer_means import BYTES, TIMES, layer_means
+from tracegen.analysis.layer_means import layer_means
 from tracegen.analysis.node_means import bounds, node_means, population
 from tracegen.analysis.operations import op_rows
 from tracegen.charts import theme
-
-
-def by_hand(ops: pd.DataFrame, passes: list[int], column: str) -> dict[tuple[object, str], float]:
-    sums: dict[tuple[object, str], float] = {}
-    for row in ops.to_dict("records"):
-        if row["pass_id"] not in passes or pd.isna(row[column]):
-            continue
-        key = (None if pd.isna(row["layer"]) else int(row["layer"]), theme.GROUP_OF[row["component"]])
-        sums[key] = sums.get(key, 0.0) + float(row[column])
-    return {key: value / len(passes) for key, value in sums.items()}
-
-
-@pytest.mark.parametrize("moe", [False, True])
-def test_means_are_sums_of_operations_by_the_number_of_passes(moe: bool) -> None:
-    tables = scaled_case(4, 3, moe=moe)
-    ops = op_rows(tables)
-    passes = tables["passes"].loc[tables["passes"]["kind"] == "generate", "pass_id"]
-    means = layer_means(ops, passes, theme.GROUP_OF)
-    assert not means.duplicated(["layer", "group"]).any()
-    for column in (*TIMES, *BYTES):
-        got = {
-            (None if pd.isna(layer) else int(layer), group): float(value)
-            for layer, group, value in zip(means["layer"], means["group"], means[column], strict=True)
-            if not pd.isna(value)
-        }
-        assert got == pytest.approx(by_hand(ops, passes.tolist(), column)), column
 
 
 def test_a_part_whose_operations_have_no_time_has_no_mean() -> None:
