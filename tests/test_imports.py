@@ -38,7 +38,12 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 )
 FLOOR_OF = {name: number for number, names in enumerate(FLOORS) for name in names}
 # Rooms that must not know each other, whatever their floors.
-ALONE = {"analysis": {"readers", "storing"}, "charts": {"readers", "storing"}}
+PUBLISHING = ("report", "publishing", "export", "reading", "comparing", "site")  # shares only files with `measure`
+ALONE = {
+    "analysis": {"readers", "storing"},
+    "charts": {"readers", "storing"},
+    **{room: {"measure"} for room in PUBLISHING},
+}
 
 
 def modules() -> list[Path]:

@@ -9,6 +9,7 @@ import pytest
 from tests.builders import scaled_case, with_requests
 from tests.measure.test_verdict import evidence as hard_evidence
 from tracegen.contract import tables as contract
+from tracegen.contract.limits import REQUESTS_SLACK, REQUESTS_SLACK_OF_PASS
 from tracegen.contract.model import Check
 from tracegen.measure.checks import requests
 from tracegen.measure.checks.evidence import Evidence
@@ -95,9 +96,12 @@ def test_a_file_without_places_is_a_warning_and_nothing_is_compared() -> None:
 
 def test_bytes_that_the_device_counted_and_nobody_recorded_are_a_warning() -> None:
     n = len(CASE["passes"])
-    for more, state in ((n * requests.SLACK_OF_PASS, "passed"), ((n * requests.SLACK_OF_PASS + 1), "warning")):
+    for more, state in (
+        (n * REQUESTS_SLACK_OF_PASS, "passed"),
+        ((n * REQUESTS_SLACK_OF_PASS + 1), "warning"),
+    ):
         tables = counted(CASE, in_2=more)
-        assert int(tables["device"]["read_bytes"].sum()) * requests.SLACK < more
+        assert int(tables["device"]["read_bytes"].sum()) * REQUESTS_SLACK < more
         assert requests.agree(evidence(tables)).state == state
 
 

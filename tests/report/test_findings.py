@@ -21,9 +21,9 @@ from tests.recompute.plain.touched import Access, accesses
 from tests.report.rendered import CASES, disk_case, same_analyses
 from tests.site_project import stored
 from tracegen.charts import theme
+from tracegen.contract.limits import LIMITS
 from tracegen.contract.model import Check
 from tracegen.contract.tables import frame
-from tracegen.measure.checks.verdict import all_checks
 from tracegen.report.document.amount import Amount
 from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.caches import CACHE_RATES, MIDDLE, WORKING_SET
@@ -230,7 +230,7 @@ def test_experts_that_are_chosen_most_and_never(context: Context, rows: Rows) ->
 # What must not be said
 
 
-@pytest.mark.parametrize("check", [check.key for check in all_checks()])
+@pytest.mark.parametrize("check", [key.value for key in LIMITS])
 def test_no_finding_stands_whose_figure_a_failed_check_makes_false(context: Context, check: str) -> None:
     failed = replace(RUN, checks=(Check(check, "A check", "failed", "17", "0"),))
     again = same_analyses(context, failed)

@@ -23,8 +23,8 @@ from tests.site_project import (
     private_tables,
 )
 from tracegen.contract import quantities as q
+from tracegen.contract.limits import LIMITS
 from tracegen.contract.model import Check, Run, Version
-from tracegen.measure.checks.verdict import all_checks
 from tracegen.publishing import privacy
 from tracegen.report.figures.catalogue import checks_of, figures_of
 from tracegen.report.figures.context import Context
@@ -126,13 +126,13 @@ def failing(check: str) -> Context:
     """The disk case with a failed check."""
     case = case_of("disk")
     checks = tuple(
-        Check(c.key, f"Check {c.key}", "failed" if c.key == check else "passed", "17 found", "0") for c in all_checks()
+        Check(key.value, f"Check {key}", "failed" if key == check else "passed", "17 found", "0") for key in LIMITS
     )
     return same_analyses(case, replace(case.run, checks=checks))
 
 
 # Of checks that make the same figures false, one is tried: test_needs.py tries all.
-TRIED = {figures_of(check.key): check.key for check in reversed(all_checks())}
+TRIED = {figures_of(key): key.value for key in reversed(LIMITS)}
 
 
 @pytest.mark.parametrize("check", ["", *TRIED.values()])

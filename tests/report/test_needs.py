@@ -16,18 +16,20 @@ from tests.builders import a_moe_run, scaled_case, with_facts, with_faults, with
 from tests.report.rendered import same_analyses, undrawn
 from tracegen.analysis.measures import BY_KEY
 from tracegen.contract import needs
+from tracegen.contract.limits import LIMITS
 from tracegen.contract.model import Check, Run
 from tracegen.contract.tables import frame
-from tracegen.foreign.faults import LIMITS
-from tracegen.measure.checks.verdict import all_checks
+from tracegen.foreign import faults
 from tracegen.report.document.page import Report
 from tracegen.report.figures import catalogue
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk import DISK
 from tracegen.report.words.sentences import CARE
 
-OF_IMPORTS = [key for key in LIMITS if catalogue.figures_of(key) or catalogue.noted_in(key)]  # also of native runs
-CHECKS = list(dict.fromkeys([*(check.key for check in all_checks()), *OF_IMPORTS]))
+OF_IMPORTS = [
+    key for key in faults.LIMITS if catalogue.figures_of(key) or catalogue.noted_in(key)
+]  # also of native runs
+CHECKS = list(dict.fromkeys([*(key.value for key in LIMITS), *OF_IMPORTS]))
 WARNED = sorted({check for of in catalogue.NEEDS.values() for need in of for check in need.warned})
 NOTED = [key for key in CHECKS if catalogue.noted_in(key)]
 # Key figures have a value instead of an anchor.

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.passes import measured, of_kind
-
-# A pass stalled if its threads were blocked for this share of it and this long; waking threads takes less.
-STOOD_SHARE, STOOD_NS = 0.1, 20_000_000
+from tracegen.contract.limits import STOOD_NS, STOOD_SHARE
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tracegen.contract.limits import LIMITS
 from tracegen.publishing.errata import ERRATA
 from tracegen.report.words.terms import KINDS, MEMORY, STATES
 from tracegen.storing import resources
@@ -27,11 +28,10 @@ def content(cache: Path) -> str:
 def render() -> str:
     """The page's HTML, from the tables' contract and the checks' titles and limits."""
     from tracegen.contract import needs, tables
-    from tracegen.measure.checks.verdict import all_checks
     from tracegen.report.figures import catalogue
 
-    forbids = {check.key: (catalogue.figures_of(check.key), catalogue.why(check.key)) for check in all_checks()}
-    noted = {check.key: catalogue.noted_in(check.key) for check in all_checks()}
+    forbids = {key: (catalogue.figures_of(key), catalogue.why(key)) for key in LIMITS}
+    noted = {key: catalogue.noted_in(key) for key in LIMITS}
     for named, values in ((KINDS, tables.PASS_KINDS), (STATES, tables.OP_STATES), (MEMORY, tables.MEMORY_KINDS)):
         if set(named) != set(values):
             raise ValueError(f"the reference explains {tuple(named)}, the contract has {values}")
@@ -41,7 +41,7 @@ def render() -> str:
         title=TITLE,
         summary=SUMMARY,
         tables=tables.TABLES,
-        checks=all_checks(),
+        limits=LIMITS,
         forbids=forbids,
         noted=noted,
         above_times=needs.NOTED_ABOVE_TIMES,

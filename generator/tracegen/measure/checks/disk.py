@@ -8,83 +8,76 @@ import numpy as np
 from tracegen.analysis import behind, disk_waits
 from tracegen.analysis.passes import measured
 from tracegen.contract.check_keys import Key
+from tracegen.contract.limits import FAULTS_MORE, FAULTS_OUTSIDE, FAULTS_SLACK, FAULTS_SLACK_OF_PASS
 from tracegen.contract.model import Check, CheckState
 from tracegen.contract.quantities import count, counted
-from tracegen.measure.checks.evidence import Evidence, check, percent
+from tracegen.measure.checks.evidence import Evidence, check
 
 NOT_RECORDED = "page faults were not recorded"
 HOW = (
     "the kernel refused them ({}): an administrator can allow them with `sysctl kernel.perf_event_paranoid=2`, "
     "and in a container by allowing perf_event_open"
 )
-SLACK = 0.01  # of the faults that the kernel counts: those of threads that do not compute
-MORE = 0.2  # of the faults that the kernel counts: so many more may be recorded, as faults begin again
-SLACK_OF_PASS = 16  # faults: the least that a pass may differ by
-OUTSIDE = 0.01  # of the faults in operations: those of bytes that their operation is not known to touch
 
 
 def recorded(e: Evidence) -> Check:
     """Whether the kernel had room for each fault, and each computing thread could be watched."""
-    limit = "0 lost in passes, 0 threads unwatched"
     if not e.trace["faults_recorded"]:
         refused = e.trace["faults_refused"]
         state: CheckState = "warning" if refused else "not checked"
-        return check(Key.FAULTS_RECORDED, state, NOT_RECORDED, limit, HOW.format(refused) if refused else "")
+        return check(Key.FAULTS_RECORDED, state, NOT_RECORDED, HOW.format(refused) if refused else "")
     lost = int(e.tables["passes"].loc[measured_rows(e), "lost_faults"].sum())
     unwatched, all_lost = int(e.trace["threads_without_faults"]), int(e.trace["faults_lost"])
     found = f"{counted(lost, 'event', 'events')} lost in passes, {counted(unwatched, 'thread', 'threads')} unwatched"
     detail = f"{counted(all_lost - lost, 'event was', 'events were')} lost outside passes" if all_lost > lost else ""
-    return check(Key.FAULTS_RECORDED, lost == 0 and unwatched == 0, found, limit, detail)
+    return check(Key.FAULTS_RECORDED, lost == 0 and unwatched == 0, found, detail)
 
 
 def agree(e: Evidence) -> Check:
     """Whether recorded faults and the counters of the process agree; the rest is of threads that do not compute."""
-    limit = f"within {percent(SLACK)} or {SLACK_OF_PASS} a pass"
     passes = e.tables["passes"].loc[measured_rows(e)].dropna(subset=["minor_faults", "other_faults"])
     if not e.trace["faults_recorded"] or passes.empty:
-        return check(Key.FAULTS_AGREE, "not checked", NOT_RECORDED, limit)
+        return check(Key.FAULTS_AGREE, "not checked", NOT_RECORDED)
     in_files = e.tables["faults"].groupby("pass_id").size().reindex(passes["pass_id"], fill_value=0).to_numpy()
     here = in_files + passes["other_faults"].to_numpy("int64")
     kernel = (passes["minor_faults"] + passes["major_faults"]).to_numpy("int64")
     rest = int((kernel - here).sum())
-    allowed = max(SLACK * int(kernel.sum()), SLACK_OF_PASS * len(passes))
+    allowed = max(FAULTS_SLACK * int(kernel.sum()), FAULTS_SLACK_OF_PASS * len(passes))
     more = -rest / int(kernel.sum()) if int(kernel.sum()) else 0.0
-    state: CheckState = "passed" if abs(rest) <= allowed else "failed" if more > MORE else "warning"
+    state: CheckState = "passed" if abs(rest) <= allowed else "failed" if more > FAULTS_MORE else "warning"
     found = f"{count(here.sum())} recorded, {count(kernel.sum())} counted"
     whose = "threads that do not compute had the others"
     again = "the kernel counts a page fault once that it began again, as it does when memory is short"
     why = "" if state != "warning" else whose if rest > 0 else again
-    return check(Key.FAULTS_AGREE, state, found, limit, why)
+    return check(Key.FAULTS_AGREE, state, found, why)
 
 
 def placed(e: Evidence) -> Check:
     """Whether faults take no longer than the work they lie in, and lie in bytes that their operation touches."""
-    limit = f"{percent(OUTSIDE)} outside, 0 spans with longer faults than work"
     spans = e.tables["spans"]
     spans = spans[spans["fault_ns"].notna().to_numpy(bool)]
     if not e.trace["faults_recorded"] or spans.empty:
-        return check(Key.FAULTS_PLACED, "not checked", NOT_RECORDED, limit)
+        return check(Key.FAULTS_PLACED, "not checked", NOT_RECORDED)
     longer = int((spans["fault_ns"].to_numpy("int64") > spans["work_ns"].to_numpy("int64")).sum())
     n, outside = disk_waits.outside_touched(e.tables)
     found = (
         f"{count(n)} in operations, {count(outside)} of them outside; "
         f"{counted(longer, 'span', 'spans')} with longer faults than work"
     )
-    return check(Key.FAULTS_PLACED, longer == 0 and outside <= OUTSIDE * n, found, limit)
+    return check(Key.FAULTS_PLACED, longer == 0 and outside <= FAULTS_OUTSIDE * n, found)
 
 
 def barriers(e: Evidence) -> Check:
     """Whether the waits at barriers inside operations add up to what their operations state, to a ns for each."""
-    limit = "0 operations differ"
     if not e.trace["faults_recorded"]:
-        return check(Key.FAULTS_BARRIERS, "not checked", NOT_RECORDED, limit)
+        return check(Key.FAULTS_BARRIERS, "not checked", NOT_RECORDED)
     waits = e.tables["barriers"].groupby(behind.KEY)["duration_ns"].agg(["sum", "size"])
     spans = e.tables["spans"].set_index(behind.KEY)["barrier_ns"].astype("int64")
     waits = waits.reindex(spans.index, fill_value=0)
     apart = len(e.tables["barriers"]) - int(waits["size"].sum())
     wrong = int(((waits["sum"] - spans).abs() > waits["size"] + 1).sum()) + apart
     found = f"{counted(len(e.tables['barriers']), 'wait')}, {counted(wrong, 'operation differs', 'operations differ')}"
-    return check(Key.FAULTS_BARRIERS, wrong == 0, found, limit)
+    return check(Key.FAULTS_BARRIERS, wrong == 0, found)
 
 
 def measured_rows(e: Evidence) -> np.ndarray:

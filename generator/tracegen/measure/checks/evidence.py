@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen.contract.check_keys import Key
+from tracegen.contract.limits import LIMITS
 from tracegen.contract.model import Check, CheckState
 
 Tables = Mapping[str, pd.DataFrame]
@@ -38,11 +39,14 @@ class Evidence:
     control: Mapping[str, Any] | None = None
 
 
-def check(key: Key, state: CheckState | bool, finding: object, limit: str, detail: str = "") -> Check:
-    """A check with its finding and limit; the state True means passed, False failed."""
+def check(key: Key, state: CheckState | bool, finding: object, detail: str = "", *, limit: str = "") -> Check:
+    """A check with its finding; the state True means passed, False failed.
+
+    `limit` is that of the run where it knows more than LIMITS says.
+    """
     if isinstance(state, bool):
         state = "passed" if state else "failed"
-    return Check(key.value, key.says, state, str(finding), limit, detail)
+    return Check(key.value, key.says, state, str(finding), limit or LIMITS[key], detail)
 
 
 def percent(share: float, digits: int = 0) -> str:

@@ -2,12 +2,10 @@
 
 from tracegen.analysis.observer import Effect, effects
 from tracegen.contract.check_keys import Key
+from tracegen.contract.limits import FAIL_SLOWER, WARN_SLOWER
 from tracegen.contract.model import Check, CheckState
 from tracegen.contract.quantities import counted
 from tracegen.measure.checks.evidence import Evidence, check, percent
-
-WARN_SLOWER, FAIL_SLOWER = 0.02, 0.10
-LIMIT = f"≤ {percent(WARN_SLOWER)} slower; over {percent(FAIL_SLOWER)} fails"
 
 
 def observer(e: Evidence) -> Check:
@@ -16,18 +14,18 @@ def observer(e: Evidence) -> Check:
     A phase is not decided where the noise leaves open whether it is over the limit that fails.
     """
     if e.control is None or not e.control["untraced"]:
-        return check(Key.OBSERVER, "not checked", "no untraced run", LIMIT)
+        return check(Key.OBSERVER, "not checked", "no untraced run")
     failures = [execution["failure"] for execution in e.control["untraced"] if execution["failure"]]
     passes = e.tables["passes"]
     tokens = passes[(passes["kind"] == "generate").to_numpy(bool) & passes["end_ns"].notna().to_numpy(bool)]
     found = effects(e.control, (tokens["end_ns"] - tokens["begin_ns"]).astype(float).tolist())
     if not found:
         why = "; ".join(sorted(set(failures)))
-        return check(Key.OBSERVER, "warning", f"the untraced program ended early: {why}", LIMIT)
+        return check(Key.OBSERVER, "warning", f"the untraced program ended early: {why}")
     decided = [effect for effect in found if effect.surely_within(FAIL_SLOWER) or effect.surely_over(FAIL_SLOWER)]
     if not decided:
         detail = "the executions differ by more than the limit without tracing; `control = 5` runs five untraced"
-        return check(Key.OBSERVER, "not checked", f"not decided: {_said(found)}", LIMIT, detail)
+        return check(Key.OBSERVER, "not checked", f"not decided: {_said(found)}", detail)
     state: CheckState = "passed"
     if any(effect.slower > WARN_SLOWER for effect in decided):
         state = "warning"
@@ -35,7 +33,7 @@ def observer(e: Evidence) -> Check:
         state = "failed"
     open_ones = [effect.phase for effect in found if effect not in decided]
     detail = f"not decided for the {' and the '.join(open_ones)}" if open_ones else ""
-    return check(Key.OBSERVER, state, _said(found), LIMIT, detail)
+    return check(Key.OBSERVER, state, _said(found), detail)
 
 
 def _said(found: tuple[Effect, ...]) -> str:

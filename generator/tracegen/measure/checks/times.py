@@ -2,18 +2,16 @@
 
 import math
 
-from tracegen.analysis.disturbance import STOOD_NS, STOOD_SHARE, Disturbance, disturbance, token_skew
+from tracegen.analysis.disturbance import Disturbance, disturbance, token_skew
 from tracegen.analysis.pass_parts import pass_parts
 from tracegen.analysis.passes import OUTSIDE
 from tracegen.analysis.tracing_cost import FAULT_NS, by_phase, elapsed, pass_costs
 from tracegen.contract.check_keys import Key
+from tracegen.contract.limits import FAIL_COST, WARN_COST, WARN_DELAY, WARN_SKEW
 from tracegen.contract.model import Check, CheckState
 from tracegen.contract.quantities import count, counted
 from tracegen.measure.checks.evidence import Evidence, check, percent
 
-WARN_COST, FAIL_COST = 0.01, 0.10
-WARN_DELAY = 0.02  # of thread time
-WARN_SKEW = 1.2
 # A processor may read its time stamp counter before a load that stands earlier in the program has arrived. So an
 # operation can seem to begin, by the duration of a cache miss, before the last thread has ended the one before.
 COUNTER_SLACK_NS = 300
@@ -25,7 +23,7 @@ def parts(e: Evidence) -> Check:
     limit = f"≤ {slack} ns apart in one place"
     rows = pass_parts(e.tables)
     if rows.empty:
-        return check(Key.TIME_ACCOUNTED, "not checked", "no pass with timed operations", limit)
+        return check(Key.TIME_ACCOUNTED, "not checked", "no pass with timed operations", limit=limit)
     apart, worst = int(rows["apart_ns"].sum()), rows.sort_values("longest_apart_ns").iloc[-1]
     longest = int(worst["longest_apart_ns"])
     finding = f"{counted(len(rows), 'pass', 'passes')}, {count(longest)} ns apart"
@@ -35,7 +33,7 @@ def parts(e: Evidence) -> Check:
     )
     if slack and longest <= slack:
         detail += "; a thread can read the counter some ns before it has seen that a barrier has opened"
-    return check(Key.TIME_ACCOUNTED, longest <= slack, finding, limit, detail if apart else "")
+    return check(Key.TIME_ACCOUNTED, longest <= slack, finding, detail if apart else "", limit=limit)
 
 
 def cost(e: Evidence) -> Check:
@@ -43,11 +41,10 @@ def cost(e: Evidence) -> Check:
 
     It fails only where it is too high a share of the time that passed too, for undisturbed time is known at least.
     """
-    limit = f"\u2264 {percent(WARN_COST)}; over {percent(FAIL_COST)} fails"
     costs = pass_costs(e.tables, e.trace)
     shares = by_phase(costs)
     if not shares:
-        return check(Key.TRACING_COST, "not checked", "not measured", limit)
+        return check(Key.TRACING_COST, "not checked", "not measured")
     worst = max(shares.values())
     surely = max(elapsed(costs).values())
     state: CheckState = "passed" if worst <= WARN_COST else "warning" if surely <= FAIL_COST else "failed"
@@ -67,7 +64,7 @@ def cost(e: Evidence) -> Check:
     detail += _of_begin(e.trace.get("begin_cost_ns", math.nan))
     if len(e.tables["faults"]):
         detail += f"; {FAULT_NS / 1e3:.0f} \u00b5s for each recorded page fault, the most that one costs"
-    return check(Key.TRACING_COST, state, finding, limit, detail)
+    return check(Key.TRACING_COST, state, finding, detail)
 
 
 def _of_begin(begin_ns: float) -> str:
@@ -78,15 +75,14 @@ def _of_begin(begin_ns: float) -> str:
 
 def interference(e: Evidence) -> Check:
     """The share of thread time spent runnable without a processor; waits for the disk do not count."""
-    limit = f"\u2264 {percent(WARN_DELAY)} of thread time"
     delays = disturbance(e.tables)
     if delays.share is None:
-        return check(Key.INTERFERENCE, "not checked", "not recorded", limit)
+        return check(Key.INTERFERENCE, "not checked", "not recorded")
     state: CheckState = "passed" if delays.share <= WARN_DELAY else "warning"
     text = f"{percent(delays.share, 1)} of thread time"
     if delays.n_passes > 1:
         text += f", {percent(min(delays.worst_share or 0, 1))} in the worst of {count(delays.n_passes)} passes"
-    return check(Key.INTERFERENCE, state, text, limit, _whose(e, delays) if state == "warning" else "")
+    return check(Key.INTERFERENCE, state, text, _whose(e, delays) if state == "warning" else "")
 
 
 def _whose(e: Evidence, delays: Disturbance) -> str:
@@ -106,12 +102,9 @@ def _whose(e: Evidence, delays: Disturbance) -> str:
 
 def stopped(e: Evidence) -> Check:
     """Passes in which no thread ran or waited for a processor, though nothing was read from the disk."""
-    limit = (
-        f"0 passes for {percent(STOOD_SHARE)} of their time and {STOOD_NS / 1e6:.0f} ms, waits for the disk left out"
-    )
     passes = e.tables["passes"]
     if passes.loc[~passes["kind"].isin(OUTSIDE).to_numpy(bool), "blocked_ns"].isna().all():
-        return check(Key.NOT_STOPPED, "not checked", "not recorded", limit)
+        return check(Key.NOT_STOPPED, "not checked", "not recorded")
     delays = disturbance(e.tables)
     text = f"{counted(delays.n_stopped, 'pass', 'passes')}, {delays.stopped_ns / 1e9:,.2f} s together"
     if delays.n_blocked > delays.n_stopped:
@@ -121,18 +114,17 @@ def stopped(e: Evidence) -> Check:
         "stopped (SIGSTOP, a debugger), the machine was suspended, or it waited for something other than the disk"
     )
     state: CheckState = "passed" if delays.n_stopped == 0 else "warning"
-    return check(Key.NOT_STOPPED, state, text, limit, detail if delays.n_stopped else "")
+    return check(Key.NOT_STOPPED, state, text, detail if delays.n_stopped else "")
 
 
 def skew(e: Evidence) -> Check:
     """The mean of the token times over their median: a few long passes make the mean misleading."""
-    limit = f"mean within a factor of {WARN_SKEW} of the median"
     measured = token_skew(e.tables)
     if measured is None:
         few = "fewer than three generate passes with a duration"
-        return check(Key.EVEN_TOKENS, "not checked", few, limit)
+        return check(Key.EVEN_TOKENS, "not checked", few)
     ratio, n = measured
     state: CheckState = "passed" if 1 / WARN_SKEW <= ratio <= WARN_SKEW else "warning"
     detail = "some passes took much longer than most and dominate sums and rates; the figure of token times shows which"
     finding = f"mean {ratio:.2f} times the median of {count(n)} generate passes"
-    return check(Key.EVEN_TOKENS, state, finding, limit, detail if state == "warning" else "")
+    return check(Key.EVEN_TOKENS, state, finding, detail if state == "warning" else "")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,14 +9,13 @@ import pandas as pd
 from tracegen.analysis.coverage import tensors_read
 from tracegen.analysis.passes import measured
 from tracegen.contract.check_keys import Key
+from tracegen.contract.limits import PADDING
 from tracegen.contract.model import Check, CheckState
 from tracegen.contract.quantities import count
-from tracegen.contract.tables import empty, small_tables
+from tracegen.contract.tables import small_tables
 from tracegen.measure.checks import disk, requests, times
 from tracegen.measure.checks.evidence import Evidence, check
 from tracegen.measure.checks.observer import observer
-
-PADDING = 4096  # bytes: a smaller gap between tensors is padding, because some programs pad to pages
 
 
 @small_tables
@@ -33,41 +31,9 @@ def checks_of(evidence: Evidence) -> tuple[Check, ...]:
     return tuple(run_check(evidence) for run_check in _CHECKS if run_check not in left_out)
 
 
-def all_checks() -> tuple[Check, ...]:
-    """All checks of a run without any record: the reference page takes their keys, titles and limits."""
-    counts = (
-        "dropped",
-        "skipped_passes",
-        "unsealed_chunks",
-        "open_computes",
-        "not_monotone",
-        "zero_records",
-        "clock_uneven_ns",
-        "n_ops_short_of_threads",
-        "n_segments",
-        "n_misnamed",
-        "requests_lost",
-        "faults_lost",
-        "threads_without_faults",
-    )
-    unknown = (
-        "processors_allowed",
-        "faults_refused",
-        "requests_refused",
-        "requests_unplaced",
-        "dropped_why",
-        "clock",
-    )
-    trace: dict[str, Any] = {**dict.fromkeys(counts, 0), **dict.fromkeys(unknown)}
-    trace |= {"hook_ns": {}, "copy_ns": {}, "run_id": "", "ended": False}
-    trace |= {"faults_recorded": True, "requests_recorded": True}
-    trace |= dict.fromkeys(("event_cost_ns", "clock_read_ns"), float("nan"))
-    return checks_of(Evidence(empty(), trace, {}))
-
-
 def _dropped(e: Evidence) -> Check:
     dropped, why = int(e.trace["dropped"]), e.trace["dropped_why"] or ""
-    return check(Key.DROPPED_EVENTS, dropped == 0, count(dropped), "0", why)
+    return check(Key.DROPPED_EVENTS, dropped == 0, count(dropped), why)
 
 
 def _complete(e: Evidence) -> Check:
@@ -83,7 +49,7 @@ def _complete(e: Evidence) -> Check:
         state = "warning" if e.exit_status > 0 else "failed"
         how = f"with exit status {e.exit_status}" if e.exit_status > 0 else f"by signal {-e.exit_status}"
         finding += f"; the program ended {how}"
-    return check(Key.TRACE_COMPLETE, state, finding, "closed in order")
+    return check(Key.TRACE_COMPLETE, state, finding)
 
 
 def _nodes(e: Evidence) -> Check:
@@ -92,16 +58,16 @@ def _nodes(e: Evidence) -> Check:
     if total == 0 and _windowed(e):
         outside = count(e.trace["skipped_passes"])
         finding = f"no pass lay in the window and {outside} outside it: choose another one"
-        return check(Key.NODES_ACCOUNTED, "failed", finding, "all")
+        return check(Key.NODES_ACCOUNTED, "failed", finding)
     counts = state.value_counts()
     detail = ", ".join(f"{count(n)} {name}" for name, n in counts.items() if n)
-    return check(Key.NODES_ACCOUNTED, total > 0 and known == total, f"{count(known)} of {count(total)}", "all", detail)
+    return check(Key.NODES_ACCOUNTED, total > 0 and known == total, f"{count(known)} of {count(total)}", detail)
 
 
 def _threads(e: Evidence) -> Check:
     short = int(e.trace["n_ops_short_of_threads"])
     finding = f"{count(len(e.tables['spans']))} spans, {count(short)} operations lack that of a thread"
-    return check(Key.THREADS_ACCOUNTED, short == 0, finding, "0 operations")
+    return check(Key.THREADS_ACCOUNTED, short == 0, finding)
 
 
 def _windowed(e: Evidence) -> bool:
@@ -128,21 +94,21 @@ def _passes(e: Evidence) -> Check:
     kinds = e.tables["passes"]["kind"]
     n, runs = int((kinds == "generate").sum()), e.timings.get("eval_runs")
     if runs is None or _windowed(e) or _encodes(e):
-        return check(Key.PASSES_AGREE, "not checked", count(n), "n_eval", _ENCODES if _encodes(e) else "")
+        return check(Key.PASSES_AGREE, "not checked", count(n), _ENCODES if _encodes(e) else "")
     # llama.cpp counts a prompt of one token as a run, and at least one run even when there was none.
     prompt_tokens = e.tables["passes"].loc[kinds == "prompt", "n_tokens"].sum()
     agree = max(n + int(prompt_tokens == 1), 1) == runs
-    return check(Key.PASSES_AGREE, agree, count(n), f"n_eval = {count(runs)}")
+    return check(Key.PASSES_AGREE, agree, count(n), limit=f"n_eval = {count(runs)}")
 
 
 def _tokens(e: Evidence) -> Check:
     passes = e.tables["passes"]
     n, counted = int(passes.loc[passes["kind"] == "prompt", "n_tokens"].sum()), e.timings.get("prompt_tokens")
     if counted is None or _windowed(e) or _encodes(e):
-        return check(Key.TOKENS_AGREE, "not checked", count(n), "n_p_eval", _ENCODES if _encodes(e) else "")
+        return check(Key.TOKENS_AGREE, "not checked", count(n), _ENCODES if _encodes(e) else "")
     # A one-token prompt is a single-row batch: llama.cpp counts it under eval.
     agree = n == counted or (n == 1 and counted in (0, 1))
-    return check(Key.TOKENS_AGREE, agree, count(n), f"n_p_eval = {count(counted)}")
+    return check(Key.TOKENS_AGREE, agree, count(n), limit=f"n_p_eval = {count(counted)}")
 
 
 def _asked(e: Evidence) -> Check:
@@ -153,43 +119,42 @@ def _asked(e: Evidence) -> Check:
         several = passes["kind"].isin(["mixed", "draft", "verify"]).any()  # one pass may give more than one, or none
         finding = "not known" if several or _only_ggml(e) else count(n)
         detail = _ENCODES if _encodes(e) else ""
-        return check(Key.TOKENS_ASKED, "not checked", finding, "the setting `tokens`", detail)
+        return check(Key.TOKENS_ASKED, "not checked", finding, detail)
     state: CheckState = "passed" if n == e.tokens_asked else "warning"
     detail = "" if state == "passed" else "llama.cpp stops when its context is full; enlarge the setting `context`"
-    return check(Key.TOKENS_ASKED, state, count(n), f"tokens = {count(e.tokens_asked)}", detail)
+    return check(Key.TOKENS_ASKED, state, count(n), detail, limit=f"tokens = {count(e.tokens_asked)}")
 
 
 def _layers(e: Evidence) -> Check:
     nodes = e.tables["graph_nodes"]
     n_layers = int(nodes["layer"].max()) + 1 if nodes["layer"].notna().any() else 0
     if e.n_layers is None or nodes.empty:
-        return check(Key.LAYERS_AGREE, "not checked", count(n_layers), "block_count")
+        return check(Key.LAYERS_AGREE, "not checked", count(n_layers))
     agree = e.n_layers - e.n_layers_ahead <= n_layers <= e.n_layers
     ahead = f", of which the last {e.n_layers_ahead} only draft" if e.n_layers_ahead else ""
-    return check(Key.LAYERS_AGREE, agree, count(n_layers), f"block_count = {e.n_layers}{ahead}")
+    return check(Key.LAYERS_AGREE, agree, count(n_layers), limit=f"block_count = {e.n_layers}{ahead}")
 
 
 def _first_op(e: Evidence) -> Check:
     passes = e.tables["passes"].dropna(subset=["graph", "kind"])
     passes = passes[passes["kind"].isin(["prompt", "generate", "warmup"])]
     if passes.empty:
-        return check(Key.FIRST_OP, "not checked", "no warm-up, prompt or generate pass", "GET_ROWS")
+        return check(Key.FIRST_OP, "not checked", "no warm-up, prompt or generate pass")
     ops = e.tables["graph_nodes"]
     first = ops[ops["kind"] == "op"].sort_values(["graph", "node"]).drop_duplicates("graph").set_index("graph")["op"]
     first_ops = sorted(set(first.reindex(passes["graph"].astype(int)).dropna().astype(str)))
-    return check(Key.FIRST_OP, first_ops == ["GET_ROWS"], ", ".join(first_ops) or "none", "GET_ROWS")
+    return check(Key.FIRST_OP, first_ops == ["GET_ROWS"], ", ".join(first_ops) or "none")
 
 
 def _op_mix(e: Evidence) -> Check:
     """A language model multiplies and normalises; one with experts also selects experts."""
-    limit = "MUL_MAT and a norm; with experts their routing"
     if e.tables["graph_nodes"].empty:
-        return check(Key.OP_MIX, "not checked", "no graph", limit)
+        return check(Key.OP_MIX, "not checked", "no graph")
     if _only_ggml(e):
-        return check(Key.OP_MIX, "not checked", "no model", "those of a language model", _ONLY_GGML)
+        return check(Key.OP_MIX, "not checked", "no model", _ONLY_GGML, limit="those of a language model")
     present = set(e.tables["graph_nodes"].loc[e.tables["graph_nodes"]["kind"] == "op", "op"].astype(str))
     if present == {"MUL_MAT"}:  # an imported trace of a recorder that knew no other
-        return check(Key.OP_MIX, "not checked", "MUL_MAT only", limit)
+        return check(Key.OP_MIX, "not checked", "MUL_MAT only")
     parts = e.tables["tensors"]["component"].astype(str)
     experts = bool(e.n_experts) and (parts.empty or bool(parts.str.startswith("expert_").any()))  # else only announced
     wanted = {"MUL_MAT"} | ({"MUL_MAT_ID", "ARGSORT"} if experts else set())
@@ -197,12 +162,12 @@ def _op_mix(e: Evidence) -> Check:
     missing = sorted(wanted - present) + ([] if wanted_norm & present else ["RMS_NORM or NORM"])
     extra = [] if experts or "MUL_MAT_ID" not in present else ["MUL_MAT_ID in a model without experts"]
     problems = [f"no {name}" for name in missing] + extra
-    return check(Key.OP_MIX, not problems, "; ".join(problems) or f"{len(present)} kinds of operation", limit)
+    return check(Key.OP_MIX, not problems, "; ".join(problems) or f"{len(present)} kinds of operation")
 
 
 def _offsets(e: Evidence) -> Check:
     if e.tables["tensors"].empty:
-        return check(Key.OFFSETS_IN_TENSORS, "not checked", "no memory map", "all")
+        return check(Key.OFFSETS_IN_TENSORS, "not checked", "no memory map")
     place = e.tables["placements"]
     place = place[place["file"].notna() | (place["memory"].isin(["disk", "copied"]))]
     tensors = e.tables["tensors"].set_index("tensor")
@@ -211,15 +176,15 @@ def _offsets(e: Evidence) -> Check:
     end = known["origin_offset"] + known["size_bytes"]
     limit = tensors["offset"].add(tensors["size_bytes"]).reindex(known["tensor"].astype(int)).to_numpy()
     bad = int((~inside).sum()) + int((end.to_numpy(dtype="int64") > limit).sum())
-    return check(Key.OFFSETS_IN_TENSORS, bad == 0, f"{count(len(place))} places, {count(bad)} outside", "0 outside")
+    finding = f"{count(len(place))} places, {count(bad)} outside"
+    return check(Key.OFFSETS_IN_TENSORS, bad == 0, finding, limit="0 outside")
 
 
 def _tiles(e: Evidence) -> Check:
     """Tensors do not overlap, and gaps between them are padding: smaller than the file's alignment, or than a page."""
     tensors, files = e.tables["tensors"], e.tables["files"]
     if tensors.empty or not e.data_begin:
-        limit = f"no overlap, gaps below {count(PADDING)} B, or the file's alignment where it is more"
-        return check(Key.TENSORS_TILE_FILE, "not checked", "no memory map", limit)
+        return check(Key.TENSORS_TILE_FILE, "not checked", "no memory map")
     overlaps, largest, limit_bytes, why = 0, 0, PADDING, ""
     columns = (files["file"], files["path"], files["size_bytes"], e.data_begin, e.alignment)
     for number, path, size, data_begin, alignment in zip(*columns, strict=True):
@@ -231,7 +196,7 @@ def _tiles(e: Evidence) -> Check:
             why = f"general.alignment of {path} is {count(alignment)} B" if alignment > PADDING else ""
     finding = f"{overlaps} overlaps, largest gap {count(largest)} B"
     limit = f"no overlap, gaps below {count(limit_bytes)} B"
-    return check(Key.TENSORS_TILE_FILE, overlaps == 0 and largest < limit_bytes, finding, limit, why)
+    return check(Key.TENSORS_TILE_FILE, overlaps == 0 and largest < limit_bytes, finding, why, limit=limit)
 
 
 def _gaps(tensors: pd.DataFrame, data_begin: int, size: int) -> np.ndarray:
@@ -250,7 +215,7 @@ def _gaps(tensors: pd.DataFrame, data_begin: int, size: int) -> np.ndarray:
 
 def _monotone(e: Evidence) -> Check:
     n = int(e.trace["not_monotone"])
-    return check(Key.MONOTONE_TIME, n == 0, count(n), "0 steps back")
+    return check(Key.MONOTONE_TIME, n == 0, count(n))
 
 
 def _even(e: Evidence) -> Check:
@@ -258,20 +223,19 @@ def _even(e: Evidence) -> Check:
     apart = int(e.trace["clock_uneven_ns"])
     finding = f"{apart / 1e9:,.2f} s apart" if apart else "0 s apart"
     why = "the machine slept, or its time stamp counter stopped; times in that pass are wrong" if apart else ""
-    limit = "between two readings 10 ms or 1 %, whichever is more"
-    return check(Key.EVEN_CLOCK, apart == 0, finding, limit, why)
+    return check(Key.EVEN_CLOCK, apart == 0, finding, why)
 
 
 def _zero(e: Evidence) -> Check:
     n = int(e.trace["zero_records"])
-    return check(Key.ZERO_RECORDS, n == 0, count(n), "0")
+    return check(Key.ZERO_RECORDS, n == 0, count(n))
 
 
 def _untouched(e: Evidence) -> Check:
     """Tensors that no token touched; a warning where the trace does not say which rows or experts an op read."""
     tensors, ids = e.tables["tensors"], measured(e.tables)["pass_id"]
     if tensors.empty or ids.empty:
-        return check(Key.NEVER_TOUCHED, "not checked", "no measured passes or no memory map", "a list")
+        return check(Key.NEVER_TOUCHED, "not checked", "no measured passes or no memory map")
     used, read = tensors_read(e.tables, ids)
     never = tensors[~tensors["tensor"].isin(used | read)]
     gaps = tensors[tensors["tensor"].isin(read)]
@@ -279,8 +243,8 @@ def _untouched(e: Evidence) -> Check:
     if len(gaps):
         detail = f"operations read these; which rows or experts was not recorded: {_some(gaps['name'])}"
         finding += f"; {count(len(gaps))} more were read, which part was not recorded"
-        return check(Key.NEVER_TOUCHED, "warning", finding, "a list, and no gap", detail)
-    return check(Key.NEVER_TOUCHED, "passed", finding, "a list, and no gap", _some(never["name"]))
+        return check(Key.NEVER_TOUCHED, "warning", finding, detail, limit="a list, and no gap")
+    return check(Key.NEVER_TOUCHED, "passed", finding, _some(never["name"]), limit="a list, and no gap")
 
 
 def _some(names: pd.Series) -> str:
@@ -291,18 +255,17 @@ def _buffers(e: Evidence) -> Check:
     buffers = e.tables["buffers"]
     events = buffers["event"]
     n_allocated, n_freed = int((events == "alloc").sum()), int((events == "free").sum())
-    limit = "equal, none freed that was not allocated"
     if n_allocated + n_freed == 0:
-        return check(Key.BUFFERS_BALANCE, "not checked", "no buffers recorded", limit)
+        return check(Key.BUFFERS_BALANCE, "not checked", "no buffers recorded")
     when = {event: buffers[events == event].set_index("buffer_id")["time_ns"] for event in ("alloc", "free")}
     allocated = when["alloc"].reindex(when["free"].index)
     wrong = int((allocated.isna() | (allocated > when["free"]) | when["free"].index.duplicated()).sum())
     finding = f"{count(n_allocated)} allocated, {count(n_freed)} freed"
     if wrong:
-        return check(Key.BUFFERS_BALANCE, "failed", f"{finding}, {count(wrong)} of them while not allocated", limit)
+        return check(Key.BUFFERS_BALANCE, "failed", f"{finding}, {count(wrong)} of them while not allocated")
     if e.stopped:  # the trace was closed while buffers were still allocated
-        return check(Key.BUFFERS_BALANCE, "not checked", f"{finding} until the trace was closed", limit)
-    return check(Key.BUFFERS_BALANCE, "passed" if n_allocated == n_freed else "warning", finding, limit)
+        return check(Key.BUFFERS_BALANCE, "not checked", f"{finding} until the trace was closed")
+    return check(Key.BUFFERS_BALANCE, "passed" if n_allocated == n_freed else "warning", finding)
 
 
 def _one_run(e: Evidence) -> Check:
@@ -310,7 +273,7 @@ def _one_run(e: Evidence) -> Check:
     misnamed = int(e.trace["n_misnamed"])
     run_id, n = str(e.trace["run_id"]), e.trace["n_segments"]
     finding = f"{n} files of run {run_id[:8]}, {misnamed} with a name of another run"
-    return check(Key.ONE_RUN_ID, bool(run_id) and misnamed == 0, finding, "one run id, in header and name")
+    return check(Key.ONE_RUN_ID, bool(run_id) and misnamed == 0, finding)
 
 
 def _kinds(e: Evidence) -> Check:
@@ -321,7 +284,7 @@ def _kinds(e: Evidence) -> Check:
     kinds = e.tables["passes"]["kind"]
     if _only_ggml(e):
         finding = f"no loads and no contexts, {count(len(kinds))} graphs"
-        return check(Key.PASS_KINDS, "not checked", finding, "0 unknown", _ONLY_GGML)
+        return check(Key.PASS_KINDS, "not checked", finding, _ONLY_GGML)
     n = int((kinds == "warmup").sum())
     unknown = int(kinds.isna().sum())
     expected = None if _windowed(e) else e.warmup
@@ -330,7 +293,7 @@ def _kinds(e: Evidence) -> Check:
     finding = f"{int((kinds == 'load').sum())} load, {n} warm-up, {unknown} unknown"
     limit = "0 unknown" if expected is None else "warm-up on" if expected else "warm-up off"
     why = "a graph that evaluates no tokens, for example a shift of the KV cache, has no known kind" if unknown else ""
-    return check(Key.PASS_KINDS, state, finding, limit, why)
+    return check(Key.PASS_KINDS, state, finding, why, limit=limit)
 
 
 _CHECKS = (
