@@ -9,7 +9,7 @@ def main() -> int:
     try:
         from tracegen.storing import signals
 
-        signals.listen_to_the_end()
+        signals.handle_until_exit()
         gc.set_threshold(100_000)  # importing pandas makes as many lasting objects; collecting earlier costs 0.1 s
         from tracegen.cli import main as cli
 

@@ -16,7 +16,7 @@ from tests.publishing.test_bundle import IDENTITY
 from tests.recompute.published import handed_over
 from tracegen.contract.model import Check, Run
 from tracegen.publishing.bundle import Bundle, read_bundle, write_bundle
-from tracegen.publishing.held import addresses_of, facts_of, shows
+from tracegen.publishing.run_data import addresses_of, facts_of, shows
 from tracegen.report.document.page import ANCHORS
 from tracegen.report.pages.anchors import runs_of
 from tracegen.report.pages.render import render_report

@@ -130,15 +130,15 @@ def test_no_argument_of_a_private_run_is_shown() -> None:
 
 
 def test_an_experiment_that_became_private_after_its_run(tmp_path: Path) -> None:
-    assert not privacy.asked_for(tmp_path)
+    assert not privacy.is_requested(tmp_path)
     (tmp_path / "experiment.toml").write_text("private = true\n")
-    assert privacy.asked_for(tmp_path)
+    assert privacy.is_requested(tmp_path)
     run = a_run(private=False, prompt="the secret question")
     assert privacy.is_private(privacy.made_private(run).facts)
     assert "secret" not in str(privacy.public_run(privacy.made_private(run)).facts)
     (tmp_path / "experiment.toml").write_text("private = tr")
     with pytest.raises(SettingsError, match="may ask for privacy"):
-        privacy.asked_for(tmp_path)
+        privacy.is_requested(tmp_path)
 
 
 def test_what_becomes_public_names_text_per_token_only_where_it_is_stored() -> None:

@@ -26,9 +26,8 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk import DISK
 from tracegen.report.words.sentences import CARE
 
-OF_IMPORTS = [
-    key for key in faults.LIMITS if catalogue.figures_of(key) or catalogue.noted_in(key)
-]  # also of native runs
+# Those of imports that make figures false; also native runs may have them.
+OF_IMPORTS = [key for key in faults.LIMITS if catalogue.figures_of(key) or catalogue.noted_in(key)]
 CHECKS = list(dict.fromkeys([*(key.value for key in LIMITS), *OF_IMPORTS]))
 WARNED = sorted({check for of in catalogue.NEEDS.values() for need in of for check in need.warned})
 NOTED = [key for key in CHECKS if catalogue.noted_in(key)]

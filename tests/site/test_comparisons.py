@@ -95,7 +95,7 @@ def test_what_is_in_the_cache_is_not_drawn_again(
     monkeypatch.setattr(jobs, "worker", worker)
     again = gathered(experiments, cache)
     assert [e.comparisons for e in again.entries] == [e.comparisons for e in first.entries]
-    place = again.entries[0].comparisons[0].asked.place
+    place = again.entries[0].comparisons[0].planned.place
     (place / "version.json").write_text("{")
     with pytest.raises(AssertionError, match="a process was started"):
         gathered(experiments, cache)

@@ -21,7 +21,7 @@ from tracegen.site import journal, ranges, references
 from tracegen.site.about import About
 from tracegen.site.ranges import range_of, values_of_runs
 from tracegen.site.thesis.documents import documents
-from tracegen.site.thesis.judged import judged
+from tracegen.site.thesis.findings import findings_of
 from tracegen.site.thesis.numbers import typed_numbers
 
 RATE = "tokens_per_second_generate"
@@ -155,7 +155,7 @@ def test_a_check_compares_what_the_journal_quotes(tmp_path: Path) -> None:
         "In sample@v2 it is 13.1 tokens/s.\n"
     )
     (document,) = documents([tmp_path / "entry.md"])
-    assert [(one.state, "13.1" in one.why) for one in judged(known, document)][:3] == [
+    assert [(one.state, "13.1" in one.why) for one in findings_of(known, document)][:3] == [
         ("superseded, another number", True),
         ("superseded", False),
         ("unknown", False),

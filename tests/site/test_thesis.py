@@ -1,4 +1,4 @@
-"""`tracegen check`: what a thesis says of versions, judged against what was published."""
+"""`tracegen check`: what a thesis says of versions, compared with what was published."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ from tracegen.report.document import tex
 from tracegen.site.references import References, references
 from tracegen.site.thesis import claims as of_claims
 from tracegen.site.thesis.documents import documents
-from tracegen.site.thesis.judged import judged
+from tracegen.site.thesis.findings import findings_of
 from tracegen.site.thesis.numbers import typed_numbers
 
 VALUES = {
@@ -66,7 +66,7 @@ def states_of(known: References, tmp_path: Path) -> Any:
     def states(text: str, name: str = "thesis.tex") -> list[tuple[str, str]]:
         (tmp_path / name).write_text(text)
         (document,) = documents([tmp_path / name])
-        found = [*judged(known, document), *typed_numbers(known, document)]
+        found = [*findings_of(known, document), *typed_numbers(known, document)]
         return [(one.state, one.why) for one in found if one.state != "fine"]
 
     return states
@@ -122,7 +122,7 @@ def test_every_planted_fault_of_a_chapter_is_found_and_nothing_else(known: Refer
     found = [
         (one.place.path.name, one.place.line, one.state)
         for document in documents([tmp_path / "thesis.tex"])
-        for one in (*judged(known, document), *typed_numbers(known, document))
+        for one in (*findings_of(known, document), *typed_numbers(known, document))
         if one.state != "fine"
     ]
     planted = re.compile(r"% (?:\d+ )?([a-z][a-z, ]*)$")
@@ -186,7 +186,7 @@ def test_what_a_version_holds_for_latex_is_no_text_of_the_author(known: Referenc
     (tmp_path / "moe-v1" / "data" / "values.tex").write_text(own)
     (tmp_path / "thesis.tex").write_text("\\documentclass{article}\\input{moe-v1/data/values}\\tracegen{moe@v1}{speed}")
     (document,) = documents([tmp_path / "thesis.tex"])
-    found = [one.state for one in (*judged(known, document), *typed_numbers(known, document))]
+    found = [one.state for one in (*findings_of(known, document), *typed_numbers(known, document))]
     assert found == ["fine", "another file"], "its bytes are compared, and nothing in it is typed by hand"
 
 

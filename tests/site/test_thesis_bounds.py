@@ -13,8 +13,8 @@ from tracegen.site.references import References
 from tracegen.site.thesis import macros
 from tracegen.site.thesis.claims import claims
 from tracegen.site.thesis.documents import MOST_INPUTS, documents
+from tracegen.site.thesis.findings import Finding, findings_of
 from tracegen.site.thesis.fixing import fixes
-from tracegen.site.thesis.judged import Judged, judged
 from tracegen.site.thesis.mentions import Place
 from tracegen.site.thesis.numbers import typed_numbers
 
@@ -76,7 +76,7 @@ def limited() -> Iterator[None]:
 def test_a_flood_is_read_in_one_pass(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(FLOODS[name])
     (document,) = documents([tmp_path / name])
-    list(judged(References(), document))
+    list(findings_of(References(), document))
     list(typed_numbers(References(), document))
     list(claims(References(), document, tmp_path))
 
@@ -154,6 +154,6 @@ def test_many_places_of_one_line_are_moved_once_each(tmp_path: Path) -> None:
     n = SIZE // 20
     (tmp_path / "a.md").write_text("experiments/a/v1 and " * n)
     place = Place(tmp_path / "a.md", 1)
-    found = [Judged(place, "superseded", "experiments/a/v1", "", "experiments/a/v10")] * n
+    found = [Finding(place, "superseded", "experiments/a/v1", "", "experiments/a/v10")] * n
     (fix,) = fixes(found)
     assert (fix.n, fix.after) == (n, "experiments/a/v10 and " * n)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tracegen.cli import main as cli
-from tracegen.storing.signals import HEARD
+from tracegen.storing.signals import RECEIVED
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
@@ -60,7 +60,7 @@ def test_the_command_takes_over_from_the_script_and_leaves_what_is_ignored(ignor
     before = "signal.SIG_IGN" if ignored else "lambda *_: None"
     code = (
         f"import signal; signal.signal(signal.SIGINT, {before}); from tracegen.storing import signals; "
-        "signals.listen_to_the_end(); print(signal.getsignal(signal.SIGINT) == signals.HEARD.hear)"
+        "signals.handle_until_exit(); print(signal.getsignal(signal.SIGINT) == signals.RECEIVED.handle)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50).stdout
     assert said == f"{not ignored}\n"
@@ -116,7 +116,7 @@ def test_a_signal_whose_exception_is_lost(
     monkeypatch.setattr(cli, "_run_command", swallowed)
     before = [signal.getsignal(each) for each in CODES]
     assert cli.main([]) == CODES[number]
-    assert len(capsys.readouterr().err.splitlines()) == 1 and not HEARD.raises
+    assert len(capsys.readouterr().err.splitlines()) == 1 and not RECEIVED.raises
     assert [signal.getsignal(each) for each in CODES] == before
 
 

@@ -13,7 +13,7 @@ from tracegen.cli.arguments import COMPLETE, CONTEXT, Group, debug_option
 from tracegen.cli.commands import VERBS
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError, file_of, out_of_memory
 from tracegen.storing import signals, streams
-from tracegen.storing.signals import HEARD
+from tracegen.storing.signals import RECEIVED
 
 DESCRIPTION = "What a model really does to memory and disk: traces of llama.cpp as pages that a thesis can cite."
 EXIT_CODES = (
@@ -93,7 +93,7 @@ def _answered(arguments: Sequence[str] | None) -> int:
         with signals.raising():
             status = _completion() if COMPLETE in os.environ else _run_command(words, state)
             sys.stdout.flush()
-            if HEARD.raised:  # an exception in a callback is lost
+            if RECEIVED.raised:  # an exception in a callback is lost
                 raise KeyboardInterrupt
         return status
     except click.exceptions.Exit as stop:
@@ -111,21 +111,21 @@ def _answered(arguments: Sequence[str] | None) -> int:
         if state.get("debug"):
             raise
         _say(str(error))
-        return HEARD.exit_code if HEARD.raised else error.exit_code
+        return RECEIVED.exit_code if RECEIVED.raised else error.exit_code
     except OSError as error:
         if state.get("debug"):
             raise
         place = f"{file}: " if (file := file_of(error)) else ""
         _say(f"{place}{out_of_memory(error) or error.strerror or error}")
-        return HEARD.exit_code if HEARD.raised else EnvironmentFailure.exit_code
+        return RECEIVED.exit_code if RECEIVED.raised else EnvironmentFailure.exit_code
     except Exception as error:
         if state.get("debug"):
             raise
         if said := out_of_memory(error):
             print(f"tracegen: {said}", file=sys.stderr)  # imports nothing, for which there may be no memory
-            HEARD.starved = True
+            RECEIVED.starved = True
             return EnvironmentFailure.exit_code
-        if not HEARD.raised:
+        if not RECEIVED.raised:
             raise
         return _interrupted()  # numpy, for one, turns an interrupt while it is imported into an error of its own
 
@@ -133,7 +133,7 @@ def _answered(arguments: Sequence[str] | None) -> int:
 def _interrupted(what_is_kept: str = "") -> int:
     """Say that a signal has ended the command; returns the exit code."""
     _say(f"interrupted; {what_is_kept}" if what_is_kept else "interrupted")
-    return HEARD.exit_code
+    return RECEIVED.exit_code
 
 
 def _run_command(words: list[str], state: dict[str, bool]) -> int:

@@ -222,7 +222,7 @@ def _names(group: str, key: str) -> str:
     return "user" if key in USER_KEYS else ""
 
 
-def asked_for(experiment: Path) -> bool:
+def is_requested(experiment: Path) -> bool:
     """Whether experiment.toml in this folder says `private = true` now; False if there is no such file.
 
     Raises SettingsError when it cannot be read: it may ask for privacy.

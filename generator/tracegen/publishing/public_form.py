@@ -48,7 +48,7 @@ def public_form(run: Run, folder: Path, known: tuple[str, ...] | None = None) ->
 
     Raises SettingsError when the settings of its experiment cannot be read: they may ask for privacy.
     """
-    if privacy.asked_for(folder.resolve().parents[1]):
+    if privacy.is_requested(folder.resolve().parents[1]):
         run = privacy.made_private(run)
     names = privacy.this_machine() if known is None else known
     return PublicForm(privacy.public_run(run, names), run, folder, names)

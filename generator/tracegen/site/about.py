@@ -14,7 +14,7 @@ from typing import Any
 
 from tracegen.contract.text import UNKNOWN, printable, sized, text_of
 from tracegen.publishing.bundle import Bundle
-from tracegen.publishing.held import facts_of
+from tracegen.publishing.run_data import facts_of
 from tracegen.site.ranges import Range, range_of, values_of_runs
 
 RATE, SHARE = "tokens_per_second_generate", "touched_share"

@@ -120,7 +120,7 @@ def card(entry: Entry) -> Card:
         about,
         folder,
         name,
-        next((of for of in entry.comparisons if of.asked.matrix and of.answer), None),
+        next((of for of in entry.comparisons if of.planned.matrix and of.answer), None),
         tuple(p.version.citation for p in entry.published if p.version.status == "withdrawn"),
     )
 

@@ -31,7 +31,7 @@ TABLES = "data/tables/ops.parquet"  # a version without this file was published 
 
 
 @dataclass(frozen=True)
-class Asked:
+class Planned:
     """A comparison of the site, as an experiment's page lists it; `sides` are addresses, one of them for a matrix.
 
     `slug` is the name of its folder below the experiment.
@@ -48,18 +48,18 @@ class Asked:
 class Compared:
     """A comparison that was drawn: its bundle, or why there is none."""
 
-    asked: Asked
+    planned: Planned
     bundle: Bundle | None
     problem: str = ""
 
     @property
     def title(self) -> str:
         """`demo@v1 → demo@v2`, or the name of the matrix."""
-        if self.asked.matrix:
-            of = self.asked.sides
+        if self.planned.matrix:
+            of = self.planned.sides
             first, last = (side.rpartition("@")[2] for side in (of[0], of[-1]))
             return "The matrix, in its newest runs" if len(of) == 1 else f"The matrix of {first} to {last}"
-        return str(self.bundle.document["title"]) if self.bundle else " → ".join(self.asked.sides)
+        return str(self.bundle.document["title"]) if self.bundle else " → ".join(self.planned.sides)
 
     @property
     def brief(self) -> str:
@@ -72,13 +72,13 @@ class Compared:
         return str(self.bundle.document.get("answer", "")) if self.bundle else ""
 
 
-def asked_for(
+def planned(
     experiments: Path,
     published: Mapping[str, Sequence[Published]],
     named: Iterable[object],
     pairs: Iterable[tuple[str, str]],
     cache: Path,
-) -> list[Asked]:
+) -> list[Planned]:
     """The comparisons that a site has. Raises SettingsError if `named`, from mkdocs.yml, is no list of addresses.
 
     `pairs` are versions that the journal compares, by citation; those that are not published are left out.
@@ -100,7 +100,7 @@ def asked_for(
         found += _named(sides, set(published))
     found += _of_journal(pairs, published, {sides for _, _, sides, _ in found})
     return [
-        Asked(name, slug, sides, cache / "comparisons" / _state(experiments, sides, matrix=matrix), matrix)
+        Planned(name, slug, sides, cache / "comparisons" / _state(experiments, sides, matrix=matrix), matrix)
         for name, slug, sides, matrix in found
     ]
 
@@ -114,10 +114,10 @@ def _steps(versions: Sequence[Published]) -> Iterator[tuple[Published, Published
             yield newer, by_folder[older.folder]
 
 
-def drawn(asked: Sequence[Asked], experiments: Path, progress: Progress | None = None) -> list[Compared]:
+def drawn(planned: Sequence[Planned], experiments: Path, progress: Progress | None = None) -> list[Compared]:
     """Every comparison, or why it is missing; those that the cache lacks are drawn in another process."""
     progress = progress or Progress()
-    missing = [of for of in asked if not jobs.is_cached(of.place)]
+    missing = [of for of in planned if not jobs.is_cached(of.place)]
     problems: dict[Path, str] = {}
     if missing:
         n, folder = len(missing), missing[0].place.parents[1] / FOLDER
@@ -130,10 +130,10 @@ def drawn(asked: Sequence[Asked], experiments: Path, progress: Progress | None =
                     progress.update(done, n, "comparisons")
             progress.done()
     # without the part of a path that only this machine has
-    return [_compared(of, problems.get(of.place, "").replace(f"{experiments}/", "")) for of in asked]
+    return [_compared(of, problems.get(of.place, "").replace(f"{experiments}/", "")) for of in planned]
 
 
-def _draw(experiments: Path, of: Asked, folder: Path) -> None:
+def _draw(experiments: Path, of: Planned, folder: Path) -> None:
     """What a worker does; it keeps charts in `folder`."""
     draw(experiments, of.sides, of.place, matrix=of.matrix, executor=charts(folder))
 
@@ -175,13 +175,13 @@ def draw(
     write_comparison(place, report, brief, said)
 
 
-def _compared(asked: Asked, problem: str) -> Compared:
+def _compared(planned: Planned, problem: str) -> Compared:
     if problem:
-        return Compared(asked, None, printable(privacy.public_text(problem)))
+        return Compared(planned, None, printable(privacy.public_text(problem)))
     try:
-        return Compared(asked, read_bundle(asked.place))
+        return Compared(planned, read_bundle(planned.place))
     except TracegenError as error:
-        return Compared(asked, None, printable(privacy.public_text(str(error))))
+        return Compared(planned, None, printable(privacy.public_text(str(error))))
 
 
 def _has_a_matrix(experiment: Path) -> bool:

@@ -173,7 +173,7 @@ def draw(path: Path, place: Path, known: tuple[str, ...], render: Render) -> Non
 def _place(path: Path, run: Run, cache: Path, known: tuple[str, ...]) -> Path:
     """The folder of the cache for the draft of this run."""
     digest = hashlib.sha256(resources.renderer_hash().encode())
-    private = privacy.asked_for(path.parent.parent)
+    private = privacy.is_requested(path.parent.parent)
     digest.update(repr((path.parent.parent.name, path.name, known, private)).encode())
     digest.update((path / store.RUN_FILE).read_bytes())
     return cache / path.parent.parent.name / run.name / digest.hexdigest()[:16]

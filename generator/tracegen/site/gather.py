@@ -47,7 +47,7 @@ class Site:
     def bundles(self) -> dict[str, Bundle]:
         """Every bundle by its address below `experiments/`: `sample/v1`, `sample/run-004`."""
         versions = {f"{e.name}/{p.version.name}": p.bundle for e in self.entries for p in e.published}
-        versions |= {f"{e.name}/{c.asked.slug}": c.bundle for e in self.entries for c in e.comparisons if c.bundle}
+        versions |= {f"{e.name}/{c.planned.slug}": c.bundle for e in self.entries for c in e.comparisons if c.bundle}
         return versions | {f"{e.name}/{draft.run.name}": draft.bundle for e in self.entries for draft in e.drafts}
 
     @property
@@ -68,7 +68,7 @@ class Site:
     @property
     def not_compared(self) -> list[str]:
         """Why comparisons that mkdocs.yml names are missing, one line each."""
-        named = [c for entry in self.entries for c in entry.comparisons if c.asked.slug.startswith("with-")]
+        named = [c for entry in self.entries for c in entry.comparisons if c.planned.slug.startswith("with-")]
         return [f"mkdocs.yml: compare: {c.title}: {c.problem}" for c in named if c.bundle is None]
 
     @cached_property
@@ -107,7 +107,7 @@ def gather(
     waiting = [_unpublished(folder, versions) for folder, versions in zip(folders, published, strict=True)]
     newest = [chosen(paths, drafts) for paths in waiting]
     by_name = {folder.name: versions for folder, versions in zip(folders, published, strict=True)}
-    asked = comparisons.asked_for(experiments, by_name, compare, pairs, cache)
+    planned = comparisons.planned(experiments, by_name, compare, pairs, cache)
     progress = Progress()
     shrink(cache / FOLDER)
     drawing = Drawing([path for paths in newest for path in paths], cache / "drafts", known, render, progress)
@@ -117,7 +117,7 @@ def gather(
                 verify_bundle(version.bundle, hashes)
         hashes.save()
         engine = vega.script(cache)
-        compared = comparisons.drawn(asked, experiments, progress)
+        compared = comparisons.drawn(planned, experiments, progress)
     except BaseException:
         drawing.close()
         raise
@@ -131,7 +131,7 @@ def gather(
             paths,
             n - len(paths),
             drawing,
-            [of for of in compared if of.asked.experiment == folder.name],
+            [of for of in compared if of.planned.experiment == folder.name],
         )
         for folder, of, versions, paths, n in zip(folders, settings, published, newest, map(len, waiting), strict=True)
     ]

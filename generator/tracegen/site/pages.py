@@ -125,7 +125,7 @@ def _versions(entry: Entry) -> Iterator[_Shown]:
 def _comparisons(entry: Entry) -> Iterator[_Shown]:
     for of in entry.comparisons:
         if of.bundle:
-            yield _Shown(entry, of.asked.slug, of.title, "comparison", of.bundle.pages, partial(_itself, of.bundle))
+            yield _Shown(entry, of.planned.slug, of.title, "comparison", of.bundle.pages, partial(_itself, of.bundle))
 
 
 def _drafts(entry: Entry) -> Iterator[_Shown]:
@@ -197,6 +197,6 @@ def _of_report(shown: _Shown, journal: bool, every: Sequence[Compared]) -> Itera
 
 def _compared_with(every: Sequence[Compared], name: str) -> list[tuple[str, str]]:
     """The comparisons of a version (`demo@v2`) with one other side: the folder of the page, the other side."""
-    drawn = [c for c in every if c.bundle and len(c.asked.sides) == 2 and name in c.asked.sides]
-    found = [(c.asked, next(side for side in c.asked.sides if side != name)) for c in drawn]
-    return [(f"{asked.experiment}/{asked.slug}", side) for asked, side in found]
+    drawn = [c for c in every if c.bundle and len(c.planned.sides) == 2 and name in c.planned.sides]
+    found = [(c.planned, next(side for side in c.planned.sides if side != name)) for c in drawn]
+    return [(f"{planned.experiment}/{planned.slug}", side) for planned, side in found]

@@ -10,7 +10,7 @@ from typing import Any
 from tracegen.contract import address, documents
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import cell_name
-from tracegen.publishing.held import addresses_of, shows
+from tracegen.publishing.run_data import addresses_of, shows
 from tracegen.publishing.versions import Published
 from tracegen.site.about import About
 from tracegen.site.comparisons import Compared
@@ -82,7 +82,7 @@ class UnknownReferenceError(Exception):
 
 def references(published: Iterable[Published], comparisons: Iterable[Compared] = ()) -> References:
     """The references to these versions and comparisons."""
-    by_sides = {of.asked.sides: of for of in comparisons if not of.asked.matrix}
+    by_sides = {of.planned.sides: of for of in comparisons if not of.planned.matrix}
     return References({p.version.citation: p for p in published}, comparisons=by_sides)
 
 
@@ -219,8 +219,8 @@ def pairs_in(journal: Path, suffixes: Sequence[str] = (".md",)) -> list[tuple[st
 def resolve_pair(known: References, reference: str) -> tuple[str, str]:
     """The address of the comparison that a reference names, and the text of the link. Raises UnknownReferenceError."""
     found, url = _compared(known, reference)
-    a, b = (withdrawn(known.published[citation]) for citation in found.asked.sides)
-    return url, f"{found.asked.sides[0]}{a} → {found.asked.sides[1]}{b}"
+    a, b = (withdrawn(known.published[citation]) for citation in found.planned.sides)
+    return url, f"{found.planned.sides[0]}{a} → {found.planned.sides[1]}{b}"
 
 
 def resolve_difference(known: References, reference: str, name: str) -> tuple[str, str]:
@@ -249,7 +249,7 @@ def _compared(known: References, reference: str) -> tuple[Compared, str]:
     found = known.comparisons.get(pair.groups())
     if found is None or found.bundle is None:
         raise UnknownReferenceError(found.problem if found else "this comparison was not drawn")
-    return found, f"{SCHEME}{address.EXPERIMENTS}/{found.asked.experiment}/{found.asked.slug}/index.html"
+    return found, f"{SCHEME}{address.EXPERIMENTS}/{found.planned.experiment}/{found.planned.slug}/index.html"
 
 
 def withdrawn(published: Published) -> str:

@@ -260,7 +260,7 @@ def _copy(source: IO[bytes], path: Path, shown: TextIO, lost: list[OSError]) -> 
                 shown.flush()
 
 
-def asked(command: Sequence[str]) -> subprocess.Popen[bytes]:
+def piped(command: Sequence[str]) -> subprocess.Popen[bytes]:
     """A program that reads and writes through pipes, and ends when this process is killed; `stop` ends it before.
 
     Ctrl-C does not reach it. SIGINT, which stops it, is blocked until it unblocks that: Python would print an error

@@ -21,7 +21,7 @@ from types import FrameType
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Heard:
+class Received:
     """The signals of one command: the last one, and whether one has raised an exception, which may have been lost."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Heard:
         """The exit code of a stopped command: 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP, 3 without memory."""
         return 3 if self.starved else 128 + (self.number or signal.SIGINT)
 
-    def hear(self, number: int, _frame: FrameType | None = None) -> None:
+    def handle(self, number: int, _frame: FrameType | None = None) -> None:
         """The handler: raise KeyboardInterrupt while a command works, else end the process at once."""
         self.number = number
         if self.raises:
@@ -46,22 +46,22 @@ class Heard:
         os._exit(self.exit_code)
 
 
-HEARD = Heard()
+RECEIVED = Received()
 
 
-def listen_to_the_end() -> None:
-    """Hear the signals until the process ends, and see to its exit code."""
-    _listen()
-    sys.unraisablehook = _again
+def handle_until_exit() -> None:
+    """Handle the signals until the process ends, and see to its exit code."""
+    _install()
+    sys.unraisablehook = _send_again
     atexit.register(_leave)  # as the first one, so it is called last
 
 
-def _again(lost: sys.UnraisableHookArgs) -> None:
+def _send_again(lost: sys.UnraisableHookArgs) -> None:
     """Send a signal again whose exception came up in a callback, as of the import lock: there Python drops it."""
-    if HEARD.number is None or not issubclass(lost.exc_type, KeyboardInterrupt):
+    if RECEIVED.number is None or not issubclass(lost.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return
-    again = threading.Timer(0.01, os.kill, (os.getpid(), HEARD.number))
+    again = threading.Timer(0.01, os.kill, (os.getpid(), RECEIVED.number))
     again.daemon = True
     again.start()
 
@@ -72,17 +72,17 @@ def _leave() -> None:
     Python would end it with a SIGINT of its own if the exception came up inside `exec`, as of a dataclass. Libraries
     whose loading failed crash while Python ends.
     """
-    if HEARD.raised or HEARD.starved:
+    if RECEIVED.raised or RECEIVED.starved:
         with suppress(OSError, ValueError):
             sys.stdout.flush()
-        os._exit(HEARD.exit_code)
+        os._exit(RECEIVED.exit_code)
 
 
-def _listen() -> None:
-    """Hear the signals that are not ignored."""
+def _install() -> None:
+    """Handle the signals that are not ignored."""
     for number in SIGNALS:
         if signal.getsignal(number) not in (signal.SIG_IGN, None):
-            signal.signal(number, HEARD.hear)
+            signal.signal(number, RECEIVED.handle)
 
 
 @contextmanager
@@ -92,12 +92,12 @@ def raising() -> Iterator[None]:
         yield
         return
     before = {number: signal.getsignal(number) for number in SIGNALS}
-    HEARD.number, HEARD.raised, HEARD.starved, HEARD.raises = None, False, False, True
+    RECEIVED.number, RECEIVED.raised, RECEIVED.starved, RECEIVED.raises = None, False, False, True
     try:
-        _listen()
+        _install()
         yield
     finally:
-        HEARD.raises = False
+        RECEIVED.raises = False
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -122,7 +122,7 @@ def noticed_interrupts(*, ctrl_c_is_the_programs: bool = False) -> Iterator[Inte
     def notice(number: int, _frame: object) -> None:
         if not (ctrl_c_is_the_programs and number == signal.SIGINT):  # not SIG_IGN, which the program would inherit
             interrupts.count += 1
-            HEARD.number = number  # of the exit code
+            RECEIVED.number = number  # of the exit code
 
     before = {}
     if threading.current_thread() is threading.main_thread():  # only there can it be set, and only there it would raise

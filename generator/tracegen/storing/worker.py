@@ -35,7 +35,7 @@ class Worker(Executor):
 
     def __init__(self) -> None:
         """Start the process. Raises EnvironmentFailure when it cannot be started."""
-        self._child = execute.asked([sys.executable, "-c", START, *sys.path])
+        self._child = execute.piped([sys.executable, "-c", START, *sys.path])
         self._calls: SimpleQueue[bytes | None] = SimpleQueue()
         self._waiting: SimpleQueue[Future[Any] | None] = SimpleQueue()
         self._threads = [Thread(target=does, daemon=True) for does in (self._write, self._read)]

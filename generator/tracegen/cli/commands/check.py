@@ -16,7 +16,7 @@ from tracegen.contract.text import visible
 if TYPE_CHECKING:
     from tracegen.site.references import References
     from tracegen.site.thesis.documents import Document
-    from tracegen.site.thesis.judged import Judged
+    from tracegen.site.thesis.findings import Finding
 
 
 @click.command("check", cls=Verb, exclusive=(("as_json", "fix"),))
@@ -62,20 +62,20 @@ def known_versions(experiments: Path) -> References:
     return references(published for folder in folders for published in read_published(folder, None))
 
 
-def _found(known: References, read: Sequence[Document], experiments: Path) -> list[Judged]:
+def _found(known: References, read: Sequence[Document], experiments: Path) -> list[Finding]:
     from tracegen.site.thesis.claims import claims
-    from tracegen.site.thesis.judged import judged
+    from tracegen.site.thesis.findings import findings_of
     from tracegen.site.thesis.numbers import typed_numbers
 
-    found: list[Judged] = []
+    found: list[Finding] = []
     for document in read:
-        of = [*judged(known, document), *typed_numbers(known, document), *claims(known, document, experiments)]
+        of = [*findings_of(known, document), *typed_numbers(known, document), *claims(known, document, experiments)]
         found += sorted(of, key=lambda one: (one.place.line, one.place.cell))
     return found
 
 
-def _print(read: Sequence[Document], found: Sequence[Judged], every: bool) -> None:
-    from tracegen.site.thesis.judged import summary
+def _print(read: Sequence[Document], found: Sequence[Finding], every: bool) -> None:
+    from tracegen.site.thesis.findings import summary
     from tracegen.site.thesis.stamped import SUFFIXES
 
     for document in read:
@@ -89,7 +89,7 @@ def _print(read: Sequence[Document], found: Sequence[Judged], every: bool) -> No
     print(summary(found))
 
 
-def _fix(found: Sequence[Judged]) -> None:
+def _fix(found: Sequence[Finding]) -> None:
     from tracegen.site.thesis.fixing import fixes
 
     n = 0

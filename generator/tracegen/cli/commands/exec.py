@@ -75,7 +75,7 @@ def command(ctx: click.Context, /, name: str, llama_cpp: str | None, **given: An
     observation = Observation(check_name(name), program, **given)
     _check_window(observation)
     _check_conditions(observation)
-    if privacy.asked_for(EXPERIMENTS / name):
+    if privacy.is_requested(EXPERIMENTS / name):
         observation = replace(observation, private=True)
     refuse_same_name(EXPERIMENTS / observation.name)
     if (EXPERIMENTS / observation.name / "experiment.toml").is_file():

@@ -79,7 +79,7 @@ def _licence(text: str) -> str:
     return text.strip()
 
 
-ASKED: Mapping[str, tuple[str, Callable[[str], str]]] = {  # setting of the site -> question, and what checks the answer
+PROMPTS: Mapping[str, tuple[str, Callable[[str], str]]] = {  # setting -> question, and what checks the answer
     "site_author": ("Author of what will be published (empty: none)", _author),
     "site_url": ("Address of the site (empty: not known yet)", _url),
     "licence": ("Its licence, as an SPDX identifier such as CC-BY-4.0 (empty: none)", _licence),
@@ -89,7 +89,7 @@ ASKED: Mapping[str, tuple[str, Callable[[str], str]]] = {  # setting of the site
 def _cited(given: Mapping[str, str | None]) -> dict[str, str]:
     """The settings of the site that citations name; what is not given is asked for on a terminal. May be empty."""
     said = {}
-    for key, (question, checked) in ASKED.items():
+    for key, (question, checked) in PROMPTS.items():
         answer = given[key]
         if answer is not None:
             said[key] = checked(answer)

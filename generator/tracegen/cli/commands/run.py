@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TOKENS, QUICK = 5, "quick"
 _WITH_A_MATRIX = "--plan, --yes, --again, --repeat and --llama-cpp"
-ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
+MANY = 100  # runs of a matrix; before more of them are made, the user is asked
 
 
 @click.command("run", cls=Verb)
@@ -39,7 +39,9 @@ ASKED = 100  # runs of a matrix; before more of them are made, the user is asked
 @click.option("--repeat", type=WHOLE, metavar="N")
 @click.option("--plan", is_flag=True)
 @click.option(
-    "--yes", is_flag=True, help=f"Ask nothing: make a matrix of over {ASKED} runs, and agree to what its flags do."
+    "--yes",
+    is_flag=True,
+    help=f"Ask nothing: make a matrix of over {MANY} runs, and agree to what its flags do.",
 )
 @click.option("--again", is_flag=True)
 @click.option("--publish", is_flag=True)
@@ -115,8 +117,8 @@ def _make(matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bool, ye
     if plan:
         return 0
     n = len(needed.missing)
-    if n > ASKED and not yes:
-        _ask(f"Make {n} runs?", f"the matrix has {n} runs to make; add --yes to make more than {ASKED}")
+    if n > MANY and not yes:
+        _ask(f"Make {n} runs?", f"the matrix has {n} runs to make; add --yes to make more than {MANY}")
     runs, failed = list(needed.stored), []
     try:
         for outcome in carry_out(needed, folder, Progress(), llama_cpp):

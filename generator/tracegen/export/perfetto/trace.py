@@ -46,23 +46,23 @@ class _Writer:
 
     def add(self, chunk: Chunk, parts: list[memoryview]) -> None:
         """Write the packets of a chunk. Raises OSError."""
-        asked = self._tracks.take_asked()
+        wanted = self._tracks.take_used()
         file = self.files[-1] if self.files else self._new(chunk)
-        heading = self._heading(file, asked)
+        heading = self._heading(file, wanted)
         if file.passes and file.size + len(heading) + sum(map(len, parts)) > self._limit:
             file.stream.close()
             file = self._new(chunk)
-            heading = self._heading(file, asked)
+            heading = self._heading(file, wanted)
         file.write(heading)
         file.words = self._words.counts
-        file.tracks |= asked
+        file.tracks |= wanted
         file.passes += chunk.numbers[[0, -1]].tolist() if len(chunk.numbers) else []
         for part in parts:
             file.write(part)
 
-    def _heading(self, file: _File, asked: set[int]) -> bytes:
+    def _heading(self, file: _File, wanted: set[int]) -> bytes:
         """What the file needs before packets that use these tracks and all words."""
-        return self._words.packet(file.words) + self._tracks.descriptors(asked - file.tracks)
+        return self._words.packet(file.words) + self._tracks.descriptors(wanted - file.tracks)
 
     def _new(self, chunk: Chunk) -> _File:
         path = self._folder / f"{len(self.files)}.part"
@@ -70,9 +70,9 @@ class _Writer:
         file.write(packets.opening(chunk.begin_ns))
         if self.files or self._buffers.begin_late:
             values = self._buffers.before(chunk.begin_ns)
-            asked = self._tracks.take_asked()
-            file.write(self._tracks.descriptors(asked))
-            file.tracks |= asked
+            wanted = self._tracks.take_used()
+            file.write(self._tracks.descriptors(wanted))
+            file.tracks |= wanted
             file.write(values)
         self.files.append(file)
         return file

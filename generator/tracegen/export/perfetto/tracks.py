@@ -44,7 +44,7 @@ class _Lanes:
 
 
 class Tracks:
-    """All tracks below the one of the process, and which of them were asked for since `take_asked`."""
+    """All tracks below the one of the process, and which of them were wanted for since `take_used`."""
 
     def __init__(self, name: str) -> None:
         """No track but that of the process called `name`."""
@@ -52,7 +52,7 @@ class Tracks:
         self._lanes: dict[str, _Lanes] = {}
         self._counters: dict[str, int] = {}
         self._n_threads = 0
-        self._asked: set[int] = set()
+        self._used: set[int] = set()
 
     def place(self, name: str, begin: np.ndarray, end: np.ndarray, *, thread: bool = False) -> np.ndarray:
         """The uuid of the track for each slice; those of one name never cross, whenever they are placed.
@@ -65,7 +65,7 @@ class Tracks:
         lane = lanes.place(begin, end)
         while len(lanes.uuids) < len(lanes.ends):
             lanes.uuids.append(self._new(name, thread and not lanes.uuids))
-        self._asked.update(lanes.uuids[used] for used in np.flatnonzero(np.bincount(lane)).tolist())
+        self._used.update(lanes.uuids[used] for used in np.flatnonzero(np.bincount(lane)).tolist())
         uuids: np.ndarray = np.array(lanes.uuids, np.int64)[lane]
         return uuids
 
@@ -74,13 +74,13 @@ class Tracks:
         if name not in self._counters:
             uuid = self._counters[name] = len(self._descriptors) + 1
             self._descriptors[uuid] = packets.track(uuid, name, counts_bytes=True)
-        self._asked.add(self._counters[name])
+        self._used.add(self._counters[name])
         return self._counters[name]
 
-    def take_asked(self) -> set[int]:
+    def take_used(self) -> set[int]:
         """The uuids that were given since the last call, and that of the process."""
-        asked, self._asked = self._asked | {packets.PROCESS}, set()
-        return asked
+        wanted, self._used = self._used | {packets.PROCESS}, set()
+        return wanted
 
     def descriptors(self, uuids: set[int]) -> bytes:
         """The packets that describe these tracks; a parent comes before its children."""

@@ -15,7 +15,7 @@ from tracegen.comparing.sides import side_of
 from tracegen.contract.errors import TracegenError
 from tracegen.site.references import References
 from tracegen.site.thesis.documents import Document
-from tracegen.site.thesis.judged import Judged
+from tracegen.site.thesis.findings import Finding
 from tracegen.site.thesis.mentions import place_of
 from tracegen.site.thesis.sentences import Sentence, sentences
 
@@ -44,14 +44,14 @@ _THAN = re.compile(
 )
 
 
-def claims(known: References, document: Document, experiments: Path) -> Iterator[Judged]:
+def claims(known: References, document: Document, experiments: Path) -> Iterator[Finding]:
     """The claims of a document that the comparison of the two versions does not show."""
     compared = cache(lambda a, b: _compared(a, b, experiments))
     for paragraph in document.paragraphs:
         for sentence in sentences(paragraph):
             if why := _why_not(known, sentence, compared):
                 place = place_of(document, paragraph, sentence.at)
-                yield Judged(place, "no difference shown", " ".join(sentence.text.split()), why)
+                yield Finding(place, "no difference shown", " ".join(sentence.text.split()), why)
 
 
 def _compared(a: str, b: str, experiments: Path) -> Comparison | str:

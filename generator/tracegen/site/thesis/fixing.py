@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from tracegen.site.thesis.judged import Judged
+from tracegen.site.thesis.findings import Finding
 from tracegen.storing import store
 
 
@@ -32,12 +32,12 @@ class Fix:
         store.write_text(self.path, self.after)
 
 
-def fixes(found: Iterable[Judged]) -> Iterator[Fix]:
+def fixes(found: Iterable[Finding]) -> Iterator[Fix]:
     """The files in which something is safe to change; what comes out of a macro of the author's stays as it is.
 
     A file that is not UTF-8 stays as it is, too.
     """
-    by_file: dict[Path, list[Judged]] = defaultdict(list)
+    by_file: dict[Path, list[Finding]] = defaultdict(list)
     for one in found:
         if one.fixed and one.place.line:
             by_file[one.place.path].append(one)
@@ -54,7 +54,7 @@ def fixes(found: Iterable[Judged]) -> Iterator[Fix]:
             yield Fix(path, before, "\n".join(lines), n)
 
 
-def _fixed(line: str, of_line: Iterable[Judged]) -> tuple[str, int]:
+def _fixed(line: str, of_line: Iterable[Finding]) -> tuple[str, int]:
     """A line with what stands in it changed, from left to right, as it is or with LaTeX's escapes; and how often."""
     parts, at, n = [], 0, 0
     absent: set[str] = set()  # from here to the end, so it is looked for once

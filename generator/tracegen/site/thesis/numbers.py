@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tracegen.site.references import References, quoted
 from tracegen.site.thesis.documents import Document
-from tracegen.site.thesis.judged import Judged, State
+from tracegen.site.thesis.findings import Finding, State
 from tracegen.site.thesis.mentions import place_of
 from tracegen.site.thesis.sentences import sentences
 
@@ -35,7 +35,7 @@ _NAMED = {
 }
 
 
-def typed_numbers(known: References, document: Document) -> Iterator[Judged]:
+def typed_numbers(known: References, document: Document) -> Iterator[Finding]:
     """Each number of at least LEAST_DIGITS digits with a unit, in a sentence that cites a version, that is one of its
     values, or nearly: two neighbouring digits changed places, or the last one is off by one.
     """
@@ -53,7 +53,7 @@ def typed_numbers(known: References, document: Document) -> Iterator[Judged]:
                     near = (f"{key} of {of} is {values[of, key]}" for of, key in same[:MOST_KEYS])
                     state, why = "near a value", "; ".join(near)
                 if same:
-                    yield Judged(place, state, written, why)
+                    yield Finding(place, state, written, why)
 
 
 def _values(known: References, citations: list[str], is_latex: bool) -> dict[tuple[str, str], str]:

@@ -11,7 +11,7 @@ from tracegen.contract.errors import SettingsError
 from tracegen.publishing.versions import Published
 from tracegen.site.references import References, nearest
 from tracegen.site.thesis.documents import MOST_BYTES
-from tracegen.site.thesis.judged import Judged, State, versions_near, why_withdrawn
+from tracegen.site.thesis.findings import Finding, State, versions_near, why_withdrawn
 from tracegen.site.thesis.mentions import Place
 from tracegen.storing import store
 
@@ -52,7 +52,7 @@ def stamps_of(path: Path) -> list[Stamp]:
         raise SettingsError(f"{path}: {error.strerror}") from error
 
 
-def stamped(known: References, path: Path) -> Iterator[Judged]:
+def stamped(known: References, path: Path) -> Iterator[Finding]:
     """Each figure of a version in this file, which may be one itself. Raises SettingsError as `stamps_of`."""
     found, place = stamps_of(path), Place(path, 0, "figure")
     figures = of_file(known, path)
@@ -60,11 +60,11 @@ def stamped(known: References, path: Path) -> Iterator[Judged]:
         published, name = figures[0]
         said = f"{published.version.citation}: {name}"
         fine = f"is what {published.version.citation} holds"
-        yield Judged(place, *_by_status(known, published, said, fine, found[0] if found else None))
+        yield Finding(place, *_by_status(known, published, said, fine, found[0] if found else None))
     for stamp in found if not figures else ():
-        yield Judged(place, *_of(known, stamp, path))
+        yield Finding(place, *_of(known, stamp, path))
     if not figures and not found:
-        yield Judged(place, "no version", path.name, "names no version; XeLaTeX drops what figures say of themselves")
+        yield Finding(place, "no version", path.name, "names no version; XeLaTeX drops what figures say of themselves")
 
 
 def _of(known: References, stamp: Stamp, path: Path) -> tuple[State, str, str]:

@@ -1,4 +1,4 @@
-"""What is said of versions, judged: what stands in a text that is no longer true, or never was."""
+"""What is said of versions, compared with them: what stands in a text that is no longer true, or never was."""
 
 import difflib
 import re
@@ -33,7 +33,7 @@ HARMLESS = {"fine", "superseded", "no version", "typed by hand"}  # a reader is 
 
 
 @dataclass(frozen=True)
-class Judged:
+class Finding:
     """What was found at a place of a text: `written` is what stands there, `why` what is said of it.
 
     `fixed` is what may stand there instead without saying anything else; empty: nothing is safe.
@@ -56,7 +56,7 @@ class Judged:
         return {**vars(self), "place": str(self.place), "misleads": self.misleads}
 
 
-def judged(known: References, document: Document) -> Iterator[Judged]:
+def findings_of(known: References, document: Document) -> Iterator[Finding]:
     """Each mention of a version in a document, and each file of a version that it includes."""
     experiments = {p.version.experiment for p in known.published.values()}
     for paragraph in document.paragraphs:
@@ -68,11 +68,11 @@ def judged(known: References, document: Document) -> Iterator[Judged]:
                 continue
             place = place_of(document, paragraph, mention.at)
             state, why, fixed = _of_mention(known, mention)
-            yield Judged(place, state, mention.written, why, fixed)
+            yield Finding(place, state, mention.written, why, fixed)
     for included in document.included:
         if found := _of_file(known, included):
             state, why = found
-            yield Judged(Place(document.path, included.line), state, included.written, why)
+            yield Finding(Place(document.path, included.line), state, included.written, why)
 
 
 def _is_ours(name: str, experiments: set[str]) -> bool:
@@ -80,10 +80,10 @@ def _is_ours(name: str, experiments: set[str]) -> bool:
     return name in experiments or bool(difflib.get_close_matches(name, experiments, 1, 0.8))
 
 
-Found = tuple[State, str, str]
+Outcome = tuple[State, str, str]
 
 
-def _of_mention(known: References, of: Mention) -> Found:
+def _of_mention(known: References, of: Mention) -> Outcome:
     if of.kind == "draft":
         return "unknown", "a draft is not citable, and goes when newer runs come; publish it", ""
     if of.kind == "value" and "@" not in of.citation:
@@ -150,7 +150,7 @@ def _instead(published: Published) -> str:
     return f"; see {published.version.experiment}@v{published.successor}" if published.successor else ""
 
 
-def _superseded(known: References, published: Published, of: Mention) -> Found:
+def _superseded(known: References, published: Published, of: Mention) -> Outcome:
     """What the newer version says in place of this one, and whether the text may name that one instead."""
     newer = known.published[f"{published.version.experiment}@v{published.successor}"]
     citation = newer.version.citation
@@ -230,7 +230,7 @@ def _holding(known: References, sha256: str, name: str, first: Published | None)
     return None
 
 
-def summary(found: Sequence[Judged]) -> str:
+def summary(found: Sequence[Finding]) -> str:
     """`12 mentions: 9 fine, 2 superseded, 1 withdrawn`."""
     states = [one.state for one in found]
     counted = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
