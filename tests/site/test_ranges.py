@@ -16,10 +16,10 @@ from tests.stand_in import a_version
 from tracegen.analysis.measures import COLUMNS
 from tracegen.publishing import repeats
 from tracegen.publishing.bundle import read_bundle
+from tracegen.publishing.repeats import values_of_runs
 from tracegen.publishing.versions import read_published
-from tracegen.site import journal, ranges, references
-from tracegen.site.about import About
-from tracegen.site.ranges import range_of, values_of_runs
+from tracegen.site import journal, references
+from tracegen.site.about import About, Range, range_of
 from tracegen.site.thesis.documents import documents
 from tracegen.site.thesis.findings import findings_of
 from tracegen.site.thesis.numbers import typed_numbers
@@ -50,15 +50,14 @@ def a_repeated(experiments: Path, text: str | None, rate: float | None = 12.0, n
     values = {**VALUES, RATE: (rate, f"{rate:g} tokens/s" if rate else "not shown")}
     report = a_full_report(facts(), values=values)
     if text is not None:
-        report = replace(report, files={**report.files, ranges.PATH: text.encode("utf-8", "surrogateescape")})
+        report = replace(report, files={**report.files, repeats.MEASURES: text.encode("utf-8", "surrogateescape")})
     version = a_version(experiments, number=number, report=report)
     assert version.folder
     return About(read_bundle(version.folder))
 
 
-def test_the_site_reads_the_file_and_the_measures_that_tracegen_writes() -> None:
-    assert ranges.PATH == repeats.MEASURES
-    assert set(ranges.COLUMNS) < {"run", "created", *COLUMNS}
+def test_the_file_is_read_by_columns_that_measures_have() -> None:
+    assert HEAD.split(",") == ["run", "created", *COLUMNS]
 
 
 def test_a_figure_over_the_runs_of_a_version(tmp_path: Path) -> None:
@@ -101,13 +100,13 @@ def test_another_file_is_a_single_run(tmp_path: Path, text: str | None) -> None:
 
 def test_columns_may_stand_in_another_order_beside_new_ones(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    (tmp_path / ranges.PATH).write_text(
+    (tmp_path / repeats.MEASURES).write_text(
         f"value,unit,key,machine,by,created,run\n3,tokens/s,{RATE},x,run,t1,run-001\n5,tokens/s,{RATE},x,run,t2,run-002\n"
     )
     bundle = read_bundle(a_repeated(tmp_path / "e", None).bundle.folder)
-    bundle = replace(bundle, folder=tmp_path, document={**bundle.document, "manifest": {ranges.PATH: {}}})
-    assert range_of(RATE, values_of_runs(bundle)) == ranges.Range(RATE, "tokens/s", 2, 4.0, 3.0, 5.0)
-    (tmp_path / ranges.PATH).unlink()
+    bundle = replace(bundle, folder=tmp_path, document={**bundle.document, "manifest": {repeats.MEASURES: {}}})
+    assert range_of(RATE, values_of_runs(bundle)) == Range(RATE, "tokens/s", 2, 4.0, 3.0, 5.0)
+    (tmp_path / repeats.MEASURES).unlink()
     assert values_of_runs(bundle) == []
 
 

@@ -1,19 +1,29 @@
-"""What a version holds of all its runs when these were repeated: measures of each, and where and when it was made."""
+"""What a version holds of all its runs when these were repeated: measures of each, and where and when it was made.
 
+pandas is loaded only where tables are made or read whole: a site of versions takes its ranges from `values_of_runs`.
+"""
+
+from __future__ import annotations
+
+import csv
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from tracegen.analysis.measures import COLUMNS
 from tracegen.contract.text import without_controls
-from tracegen.publishing.side import Side
+from tracegen.publishing.bundle import Bundle
 from tracegen.storing import store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tracegen.publishing.side import Side
 
 MEASURES = "data/repeats.csv"
 RUNS = "data/runs.csv"
 HOST = ("id", "cpu", "cores", "memory_bytes")
+LARGEST = 1e18  # no size, time or rate of a run comes near it
 _RUN_COLUMNS = ("run", "created", "round", *(f"host_{key}" for key in HOST))
 
 
@@ -21,6 +31,10 @@ def files_of(repeats: Side) -> dict[str, bytes]:
     """The two files, oldest run first; none for a single run."""
     if len(repeats.runs) < 2:
         return {}
+    import pandas as pd
+
+    from tracegen.analysis.measures import COLUMNS
+
     names = [run.name.rpartition("/")[2] for run in repeats.runs]
     measures = [run.measures.assign(run=n, created=run.created) for n, run in zip(names, repeats.runs, strict=True)]
     rows = [
@@ -47,6 +61,8 @@ def read_repeats(
     """
     if MEASURES not in manifest:
         return
+    from tracegen.analysis.measures import COLUMNS
+
     texts = [name for name in COLUMNS if name != "value"]
     table = _read(folder, MEASURES, manifest, dict.fromkeys((*texts, "run", "created"), "str"))
     facts_by_run = _facts_by_run(folder, manifest, facts)
@@ -71,4 +87,30 @@ def _facts_by_run(
 
 
 def _read(folder: Path, name: str, manifest: Mapping[str, Mapping[str, Any]], types: dict[str, str]) -> pd.DataFrame:
+    import pandas as pd
+
     return pd.read_csv(store.published_file(folder, name, manifest), keep_default_na=False, dtype=types)
+
+
+def values_of_runs(bundle: Bundle) -> list[Mapping[str, tuple[float, str]]]:
+    """The value and unit of each key figure, by its key, in each run that the bundle lists, in the order of the file.
+
+    Empty if it has no such file, or one that does not read as expected: then the version stands for its own run.
+    """
+    if MEASURES not in bundle.document["manifest"]:
+        return []
+    runs: dict[tuple[str, str], dict[str, tuple[float, str]]] = {}
+    try:
+        with (bundle.folder / MEASURES).open(encoding="utf-8", newline="") as file:
+            rows = csv.reader(file, strict=True)
+            columns = itemgetter(*map(next(rows).index, ("run", "created", "by", "key", "unit", "value")))
+            for run, created, by, key, unit, value in map(columns, rows):
+                if by != "run":
+                    continue  # most of the rows: a large model has tens of thousands
+                number, of_run = float(value), runs.setdefault((run, created), {})
+                if not 0 <= number < LARGEST or key in of_run:
+                    return []
+                of_run[key] = number, unit
+    except (OSError, ValueError, IndexError, StopIteration, csv.Error):
+        return []
+    return list(runs.values())

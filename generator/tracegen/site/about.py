@@ -10,12 +10,14 @@ from functools import cached_property
 from html import unescape
 from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+from tracegen.contract.quantities import amount
 from tracegen.contract.text import UNKNOWN, printable, sized, text_of
 from tracegen.publishing.bundle import Bundle
+from tracegen.publishing.repeats import values_of_runs
 from tracegen.publishing.run_data import facts_of
-from tracegen.site.ranges import Range, range_of, values_of_runs
 
 RATE, SHARE = "tokens_per_second_generate", "touched_share"
 MEASURES = (  # key of a published value, head of its column in the table of versions
@@ -27,6 +29,33 @@ MEASURES = (  # key of a published value, head of its column in the table of ver
 )
 LONGEST = 80  # characters of a fact in a list
 MOST_TOKENS = 100  # of a text that is shown in short
+
+
+@dataclass(frozen=True)
+class Range:
+    """A figure over `n` runs: their median, the least and the most."""
+
+    key: str
+    unit: str
+    n: int
+    median: float
+    least: float
+    most: float
+
+    @property
+    def text(self) -> str:
+        """The median with its unit, as the pages write the figure of a run: `12.0 tokens/s`."""
+        return amount(self.median, self.unit)
+
+    @property
+    def words(self) -> str:
+        """`10.0 to 14.0 in 3 runs`; `the same in 3 runs`, or nearly so if both ends read alike.
+
+        The unit of a rate is left out, because `text` has it.
+        """
+        least, most = (amount(end, self.unit).removesuffix(" tokens/s") for end in (self.least, self.most))
+        ends = "the same" if self.least == self.most else "nearly the same" if least == most else f"{least} to {most}"
+        return f"{ends} in {self.n} runs"
 
 
 @dataclass(frozen=True)
@@ -123,6 +152,15 @@ class About:
 
 
 NOTHING = About(Bundle(Path(), {"pages": (), "figures": (), "values": {}, "manifest": {}}))  # of no version or draft
+
+
+def range_of(key: str, runs: list[Mapping[str, tuple[float, str]]]) -> Range | None:
+    """The range of a published value over the runs that state it; None if fewer than two do."""
+    known = [run[key] for run in runs if key in run]
+    if len(known) < 2:
+        return None
+    values = [value for value, _ in known]
+    return Range(key, known[0][1], len(values), median(values), min(values), max(values))
 
 
 def plain(html: str) -> str:
