@@ -19,7 +19,7 @@ from tracegen.cli.commands.build import build_site
 from tracegen.contract.model import Check, Run
 from tracegen.publishing import versions as publish
 from tracegen.publishing.freeze import freeze
-from tracegen.site import short
+from tracegen.site.output import SHORT
 
 NOW = datetime(2026, 12, 20, 12, 0, tzinfo=UTC)  # after the last fault that this release itself mended
 MODEL_PATH = "/home/lovelace/secret models/quietly/demo.gguf"
@@ -65,7 +65,7 @@ class Project:
         short addresses, which forward to other pages.
         """
         found = (p.relative_to(self.site) for p in self.site.rglob("*.html") if p.name != "404.html")
-        return sorted(path.as_posix() for path in found if path.parts[0] != short.FOLDER)
+        return sorted(path.as_posix() for path in found if path.parts[0] != SHORT)
 
     def copy(self, target: Path, *, site: bool = True) -> Project:
         """The same project elsewhere."""

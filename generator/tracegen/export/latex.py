@@ -102,8 +102,6 @@ def _tables(version: Path, source: Source, document: Mapping[str, Any], folder: 
         key = Path(name).stem
         if re.fullmatch(r"data/[\w-]+\.tex", name) and key not in _LEFT_OUT:
             words = (version / name).read_text(encoding="utf-8")
-            if "belowcaptionskip" not in words:  # of a version from before tables had room below their caption
-                words = words.replace("  \\small\n", "  \\small\n  \\setlength{\\belowcaptionskip}{1ex}\n", 1)
             _text(folder / f"{key}.tex", _labelled(words, source))
             yield key
 

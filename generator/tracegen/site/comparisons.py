@@ -83,26 +83,27 @@ def planned(
 
     `pairs` are versions that the journal compares, by citation; those that are not published are left out.
     """
-    found: list[tuple[str, str, tuple[str, ...], bool]] = []
+
+    def plan(home: str, slug: str, *sides: str, matrix: bool = False) -> Planned:
+        place = cache / "comparisons" / _state(experiments, sides, matrix=matrix)
+        return Planned(home, slug, sides, place, matrix)
+
+    found: list[Planned] = []
     for name, versions in published.items():
         usable = [p for p in versions if p.version.status != "withdrawn" and TABLES in p.bundle.document["manifest"]]
         usable = [p for p in usable if p.version.verdict != "not usable"]
         for newer, older in islice(_steps(usable), STEPS):
             slug = f"{newer.version.name}-from-{older.version.name}"
-            found.append((name, slug, (older.version.citation, newer.version.citation), False))
+            found.append(plan(name, slug, older.version.citation, newer.version.citation))
         for cells in islice(by_matrix([p.bundle for p in usable]).values(), MATRICES):
             numbers = sorted(bundle.document["version"] for bundle in cells)
             slug = f"matrix-v{numbers[0]}-to-v{numbers[-1]}"
-            found.append((name, slug, tuple(f"{name}@v{number}" for number in numbers), True))
+            found.append(plan(name, slug, *(f"{name}@v{number}" for number in numbers), matrix=True))
         if _has_a_matrix(experiments / name):
-            found.append((name, "matrix", (name,), True))
+            found.append(plan(name, "matrix", name, matrix=True))
     for sides in named:
-        found += _named(sides, set(published))
-    found += _of_journal(pairs, published, {sides for _, _, sides, _ in found})
-    return [
-        Planned(name, slug, sides, cache / "comparisons" / _state(experiments, sides, matrix=matrix), matrix)
-        for name, slug, sides, matrix in found
-    ]
+        found += [plan(*each) for each in _named(sides, set(published))]
+    return found + [plan(*each) for each in _of_journal(pairs, published, {of.sides for of in found})]
 
 
 def _steps(versions: Sequence[Published]) -> Iterator[tuple[Published, Published]]:
@@ -176,12 +177,12 @@ def draw(
 
 
 def _compared(planned: Planned, problem: str) -> Compared:
-    if problem:
-        return Compared(planned, None, printable(privacy.public_text(problem)))
-    try:
-        return Compared(planned, read_bundle(planned.place))
-    except TracegenError as error:
-        return Compared(planned, None, printable(privacy.public_text(str(error))))
+    if not problem:
+        try:
+            return Compared(planned, read_bundle(planned.place))
+        except TracegenError as error:
+            problem = str(error)
+    return Compared(planned, None, printable(privacy.public_text(problem)))
 
 
 def _has_a_matrix(experiment: Path) -> bool:
@@ -198,7 +199,7 @@ def _has_a_matrix(experiment: Path) -> bool:
     return len({repr(sorted(slot["factors"].items())) for slot in newest}) > 1
 
 
-def _named(sides: object, known: set[str]) -> list[tuple[str, str, tuple[str, ...], bool]]:
+def _named(sides: object, known: set[str]) -> list[tuple[str, str, str, str]]:
     """The comparisons of an entry of mkdocs.yml: the first side with each of the others."""
     if not isinstance(sides, list) or len(sides) < 2 or not all(isinstance(side, str) for side in sides):
         raise SettingsError(f"mkdocs.yml: tracegen: compare: {sides!r} is not a list of two sides or more")
@@ -206,19 +207,19 @@ def _named(sides: object, known: set[str]) -> list[tuple[str, str, tuple[str, ..
     home = re.split(r"[@/:]", first, maxsplit=1)[0]
     if home not in known or address.name_problem(home):
         raise SettingsError(f"mkdocs.yml: tracegen: compare: {first}: there is no experiment {home}")
-    return [(home, f"with-{_slug(first)}-{_slug(other)}", (first, other), False) for other in others]
+    return [(home, f"with-{_slug(first)}-{_slug(other)}", first, other) for other in others]
 
 
 def _of_journal(
     pairs: Iterable[tuple[str, str]], published: Mapping[str, Sequence[Published]], known: Container[tuple[str, ...]]
-) -> Iterator[tuple[str, str, tuple[str, ...], bool]]:
+) -> Iterator[tuple[str, str, str, str]]:
     """The comparisons of published versions that the site does not have anyway, below the experiment of the second."""
     versions = {p.version.citation: p.version for of in published.values() for p in of}
     for a, b in pairs:
         if a != b and a in versions and b in versions and (a, b) not in known:
             home = versions[b].experiment
             before = versions[a].name if versions[a].experiment == home else _slug(a)
-            yield home, f"{versions[b].name}-with-{before}", (a, b), False
+            yield home, f"{versions[b].name}-with-{before}", a, b
 
 
 def _slug(text: str) -> str:

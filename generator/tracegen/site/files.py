@@ -12,10 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from tracegen.contract.address import EXPERIMENTS
-from tracegen.publishing.bundle import VERSION_FILE, Bundle, files_below
-from tracegen.site.assets import ASSETS
+from tracegen.publishing.bundle import VERSION_FILE, Bundle, files_below, hashed_name
 
+ASSETS = "assets/tracegen"  # below the site's root: each asset once, however many versions use it
 _KEPT = ".tracegen-kept"
+
+
+def address(name: str, content: bytes) -> str:
+    """The address of an asset from the site's root."""
+    return f"{ASSETS}/{hashed_name(name, content)}"
 
 
 def keep(target: Path) -> None:

@@ -21,10 +21,10 @@ from tracegen.publishing.experiments import is_experiment, refuse_same_names
 from tracegen.publishing.public_form import public_form, public_settings
 from tracegen.publishing.versions import Published, question_of, read_published
 from tracegen.site import comparisons, vega
-from tracegen.site.assets import address
 from tracegen.site.drafts import Drawing, Render, chosen
 from tracegen.site.drawings import FOLDER, shrink
 from tracegen.site.entry import Entry
+from tracegen.site.files import address
 from tracegen.site.pages import INDEX, SitePage, pages_of
 from tracegen.storing import store
 from tracegen.storing.hashes import HashCache

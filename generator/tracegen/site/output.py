@@ -1,4 +1,8 @@
-"""What the output of MkDocs becomes: pages with their content, the files of bundles, and a search index for `file://`."""
+"""What the output of MkDocs becomes: pages with their content, the files of bundles, and a search index for `file://`.
+
+Beside them stand short addresses: `x/HASH/` forwards to a version, on any site that holds it. HASH are the first digits
+of the SHA-256 of the content that the citation of a version names.
+"""
 
 import json
 import re
@@ -11,11 +15,15 @@ from markupsafe import escape
 from tracegen.contract import documents
 from tracegen.contract.address import EXPERIMENTS
 from tracegen.contract.errors import StoreError
+from tracegen.publishing.bundle import shells
+from tracegen.publishing.citation import hash_of_manifest
+from tracegen.publishing.versions import Published
 from tracegen.site import files, search, vega
 from tracegen.site.gather import Site
 from tracegen.site.pages import CONTENT, SitePage
 from tracegen.site.policy import with_policy
 
+SHORT, DIGITS = "x", 12  # the folder of short addresses, and how many digits of a hash they have
 PAGE_BEGIN, PAGE_END = "<!-- tracegen:page -->", "<!-- /tracegen:page -->"
 SKIP = f'<a class="tracegen-skip" href="#{CONTENT}">Skip to the content</a>'  # a theme's own needs its headings
 
@@ -63,6 +71,19 @@ def write_files(site: Site, target: Path, more: Mapping[str, bytes] = MappingPro
         search.add_tensors(index, site.searched)
         # a page opened from a folder may load scripts, but no other files
         index.with_suffix(".js").write_bytes(b"var __index = " + index.read_bytes())
+
+
+def forwards(published: Sequence[Published]) -> Mapping[str, bytes]:
+    """The pages at short addresses: path -> page for each version."""
+    template = shells().get_template("forward.html")
+    pages = {}
+    for each in published:
+        version = each.version
+        digest = hash_of_manifest(each.bundle.document["manifest"])
+        there = f"../../{EXPERIMENTS}/{version.experiment}/{version.name}/index.html"
+        page = template.render(citation=version.citation, title=version.title, there=there)
+        pages[f"{SHORT}/{digest[:DIGITS]}/index.html"] = page.encode()
+    return pages
 
 
 def _unlist(folder: Path, not_drawn: Sequence[str]) -> None:

@@ -6,16 +6,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from markupsafe import Markup
+
 from tracegen.contract.address import EXPERIMENTS
 from tracegen.contract.text import printable
 from tracegen.publishing.bundle import CHROME, Bundle, loading, own, shells
 from tracegen.publishing.errata import Erratum, errata_of
 from tracegen.site import reference
 from tracegen.site.about import MEASURES
-from tracegen.site.assets import ASSETS, address, head
 from tracegen.site.cards import card, newest_first
 from tracegen.site.comparisons import Compared
 from tracegen.site.entry import Entry, announced
+from tracegen.site.files import ASSETS, address
 from tracegen.site.search import BOOST, WORDS
 
 CONTENT = "tracegen-content"
@@ -94,7 +96,7 @@ def _own(
     def content() -> str:
         return f'<div class="tracegen tracegen-site" id="{CONTENT}">\n{inner()}</div>'
 
-    return SitePage(path, title, summary, listed, True, lambda root: head(loading(assets, root)), content)
+    return SitePage(path, title, summary, listed, True, lambda root: _head(loading(assets, root)), content)
 
 
 def _experiment(entry: Entry) -> str:
@@ -158,7 +160,7 @@ def _of_report(shown: _Shown, journal: bool, every: Sequence[Compared]) -> Itera
         if bundle is None:
             return ""
         assets = {n: f"{ASSETS}/{PurePosixPath(p).name}" for n, p in bundle.document["assets"].items() if n != CHROME}
-        return head(loading(assets, root, page["key"]))
+        return _head(loading(assets, root, page["key"]))
 
     def content(page: Mapping[str, str]) -> str:
         bundle = shown.bundle()
@@ -193,6 +195,13 @@ def _of_report(shown: _Shown, journal: bool, every: Sequence[Compared]) -> Itera
         summary = f"{page['summary']} {WORDS.get(page['key'], '')}".strip()
         boost = BOOST if page["key"] in WORDS else 1.0
         yield SitePage(path, title, summary, False, searched, partial(tags, page), partial(content, page), boost)
+
+
+def _head(load: Mapping[str, Sequence[str]]) -> str:
+    """The tags of a page's head for these stylesheets and scripts."""
+    tags = [Markup('<link rel="stylesheet" href="{}">').format(path) for path in load["styles"]]
+    tags += [Markup('<script defer src="{}"></script>').format(path) for path in load["scripts"]]
+    return "".join(f"{tag}\n" for tag in tags)
 
 
 def _compared_with(every: Sequence[Compared], name: str) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
 from tracegen.charts.theme import on_dark
-from tracegen.site.assets import ASSETS
+from tracegen.site.files import ASSETS
 
 SCHEME = "tracegen:/"  # begins an address that counts from the site's root
 

@@ -34,7 +34,7 @@ from tracegen.publishing.exposed import exposed
 from tracegen.publishing.versions import Published
 from tracegen.site import files as site_files
 from tracegen.site import gather as site
-from tracegen.site import home, journal, output, references, short
+from tracegen.site import home, journal, output, references
 from tracegen.site import search as site_search
 from tracegen.site.output import compose
 from tracegen.site.serving import guard
@@ -179,7 +179,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
             whole = home.completed(html, self.site, self.entries.values(), self.references.dark)
             front.write_text(whole, encoding="utf-8")
         published = [each for entry in self.site.entries for each in entry.published]
-        more = {**self.references.dark, **short.forwards(published)}
+        more = {**self.references.dark, **output.forwards(published)}
         output.write_files(self.site, Path(config.site_dir), more)
         self.site.drawing.close()
 

@@ -101,7 +101,7 @@ def resolve(known: References, reference: str) -> Target:
         listed = ", ".join(page["key"] for page in published.bundle.pages)
         raise UnknownReferenceError(f"{named.citation} has no page {named.page!r}; it has {listed}")
     keys = [page["key"] for page in pages]
-    figure = next((f for f in document["figures"] if _anchor(f) == anchor and f["page"] in keys), None)
+    figure = next((f for f in document["figures"] if f"fig-{f['key']}" == anchor and f["page"] in keys), None)
     if figure:
         pages = [page for page in pages if page["key"] == figure["page"]]
     elif anchor:
@@ -270,8 +270,3 @@ def _published_of(known: References, name: str) -> str:
         return f"published are {', '.join(others)}"
     near = difflib.get_close_matches(name, {p.version.experiment for p in known.published.values()}, 1)
     return f"nothing of {name!r} is published{f'; did you mean {near[0]}?' if near else ''}"
-
-
-def _anchor(figure: Mapping[str, str]) -> str:
-    """The id that a figure has on its page: `fig-heatmap` for the key `heatmap`."""
-    return f"fig-{figure['key']}"

@@ -11,6 +11,7 @@ from tracegen.contract.model import Run
 from tracegen.contract.settings import read_experiment
 from tracegen.measure.capture.plan import settings_of
 from tracegen.measure.runs.measure import measure
+from tracegen.publishing import versions
 from tracegen.publishing.freeze import freeze
 from tracegen.readers.native.trace import VERSION
 from tracegen.storing import store
@@ -39,7 +40,7 @@ def demo(experiments: Path, config: Path) -> Path:
                     raise
                 print(f"{name}: left out: {error}", flush=True)
                 continue
-        if not _published(run, folder):
+        if not versions.published_as(folder, run, versions.read_ledger(folder)):
             version = freeze(folder, run, MESSAGE, datetime.now(UTC))
             print(f"{version.citation}: {version.verdict}", flush=True)
     return build_site(config)
@@ -58,11 +59,6 @@ def _current_run(experiment: Experiment, folder: Path) -> Run | None:
         and run.facts.get("trace", {}).get("reader") == VERSION
     )
     return run if same else None
-
-
-def _published(run: Run, folder: Path) -> bool:
-    versions = (folder / "versions").glob("*/version.json")
-    return any(run.number in store.read_json(path, store.SCHEMA, {"runs": [int]}).get("runs", ()) for path in versions)
 
 
 def main() -> int:

@@ -16,8 +16,7 @@ from tracegen.contract.errors import TracegenError
 from tracegen.site.references import References
 from tracegen.site.thesis.documents import Document
 from tracegen.site.thesis.findings import Finding
-from tracegen.site.thesis.mentions import place_of
-from tracegen.site.thesis.sentences import Sentence, sentences
+from tracegen.site.thesis.mentions import Sentence, place_of, sentences
 
 _FASTER = re.compile(
     r"\b(faster|quicker|outperforms?|speeds? up|sped up|shorter|less time|higher (?:speed|throughput))\b"

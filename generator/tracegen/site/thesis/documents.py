@@ -1,9 +1,10 @@
 """The texts that `tracegen check` reads: LaTeX with its inputs, BibTeX, Markdown, notebooks, HTML; as paragraphs."""
 
+import html
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,15 +14,6 @@ from tracegen.contract.errors import SettingsError
 from tracegen.contract.text import visible
 from tracegen.publishing.bundle import VERSION_FILE
 from tracegen.site.thesis.macros import MOST_DEPTH, Expansion, Macros, macros_of
-from tracegen.site.thesis.skipped import (
-    HIDDEN,
-    HIDDEN_ENDS,
-    VERBATIM,
-    VERBATIM_ENDS,
-    blanked,
-    unescaped,
-    without_blocks,
-)
 
 SUFFIXES = (".tex", ".bib", ".md", ".ipynb", ".html", ".htm")
 EXPORTED = "tracegen.json"  # in a folder that was exported for LaTeX: its version, and the hashes of its files
@@ -37,6 +29,16 @@ _LINKING = re.compile(r"<(?:a|img|iframe|source)\b[^<>]*+>", re.I)
 _ADDRESS = re.compile(r"\b(?:href|src)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)')", re.I)
 _FENCE = re.compile(r"^ *(```|~~~).*?^ *\1", re.DOTALL | re.MULTILINE)
 _GENERATED = re.compile(r"% (Values of |Needs \\usepackage)")  # how what a version holds for LaTeX begins
+# What of a text no reader sees: listings, scripts, comments.
+_VERBATIM = re.compile(r"\\begin\{(verbatim|lstlisting|comment)\*?\}")
+_VERBATIM_ENDS = {name: re.compile(rf"\\end\{{{name}\*?\}}") for name in ("verbatim", "lstlisting", "comment")}
+_HIDDEN = re.compile(r"<(script\b|style\b|!--)", re.IGNORECASE)
+_HIDDEN_ENDS = {
+    "script": re.compile(r"</script\s*+>", re.IGNORECASE),
+    "style": re.compile(r"</style\s*+>", re.IGNORECASE),
+    "!--": re.compile("-->"),
+}
+_NO_CHARACTER = re.compile(r"&#(?:[0-9]{9,}|[xX][0-9A-Fa-f]{9,});?")  # `int` refuses numbers of 4,300 digits
 _ESCAPED = re.compile(r"\\([#$%&_{}~^])")
 
 
@@ -117,7 +119,7 @@ def exported(path: Path) -> Path | None:
 
 def of_markdown(path: Path, text: str) -> Document:
     """The document that this Markdown is; what stands in blocks of code is none of it."""
-    return Document(path, list(_split(blanked(_FENCE, text))))
+    return Document(path, list(_split(_blanked(_FENCE, text))))
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -156,8 +158,8 @@ def _read(path: Path, root: Path, found: dict[Path, Document], macros: Macros | 
     elif kind == ".md":
         document.paragraphs = of_markdown(path, text).paragraphs
     else:
-        linked = _LINKING.sub(_address, without_blocks(HIDDEN, HIDDEN_ENDS, text))
-        document.paragraphs = list(_split(unescaped(blanked(_TAG, linked))))
+        linked = _LINKING.sub(_address, _without_blocks(_HIDDEN, _HIDDEN_ENDS, text))
+        document.paragraphs = list(_split(_unescaped(_blanked(_TAG, linked))))
 
 
 def _address(tag: re.Match[str]) -> str:
@@ -169,7 +171,7 @@ def _address(tag: re.Match[str]) -> str:
 def _read_latex(
     document: Document, text: str, root: Path, found: dict[Path, Document], macros: Macros, depth: int
 ) -> None:
-    text = blanked(_COMMENT, without_blocks(VERBATIM, VERBATIM_ENDS, text), keep=1)
+    text = _blanked(_COMMENT, _without_blocks(_VERBATIM, _VERBATIM_ENDS, text), keep=1)
     own, text = macros_of(text, document.path)
     macros |= own
     of_names = Expansion(macros, document.path)
@@ -255,3 +257,33 @@ def _inputs(document: Document, text: str, root: Path, found: dict[Path, Documen
                         "leave this file out, or input it from another"
                     )
                 _read(path, root, found, macros, depth + 1)
+
+
+def _blanked(pattern: re.Pattern[str], text: str, keep: int = 0) -> str:
+    """The text without what the pattern finds, but for its line breaks and the group `keep`."""
+    return pattern.sub(lambda m: (m[keep] if keep else "") + "\n" * m[0].count("\n"), text)
+
+
+def _without_blocks(begin: re.Pattern[str], ends: Mapping[str, re.Pattern[str]], text: str) -> str:
+    """The text without what stands between a begin and the next end of its kind, but for its line breaks.
+
+    What begins and does not end stays. A kind that has no end from one place on has none after it: looking for it once
+    is enough, where a flood of begins would take quadratic time.
+    """
+    parts, at, endless = [], 0, set()
+    while found := begin.search(text, at):
+        kind = found[1].lower()
+        end = None if kind in endless else ends[kind].search(text, found.end())
+        if end is None:
+            endless.add(kind)
+            parts.append(text[at : found.end()])
+            at = found.end()
+        else:
+            parts += [text[at : found.start()], "\n" * text.count("\n", found.start(), end.end())]
+            at = end.end()
+    return "".join(parts) + text[at:]
+
+
+def _unescaped(text: str) -> str:
+    """HTML with its characters for their names and numbers."""
+    return html.unescape(_NO_CHARACTER.sub("\ufffd", text))

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from tracegen.site.references import References, quoted
 from tracegen.site.thesis.documents import Document
 from tracegen.site.thesis.findings import Finding, State
-from tracegen.site.thesis.mentions import place_of
-from tracegen.site.thesis.sentences import sentences
+from tracegen.site.thesis.mentions import place_of, sentences
 
 UNITS = ("TiB", "GiB", "MiB", "KiB", "B", "tokens/s", "ns", "µs", "ms", "s", "%")
 LEAST_DIGITS = 3  # of a number that is taken for a published one
