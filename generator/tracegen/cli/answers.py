@@ -76,7 +76,7 @@ def _print_answer(answer: Answer) -> None:
         rows = [(visible(name), [visible(text) for text in texts[:LIMIT]]) for name, texts in answer.columns]
         n = len(answer.columns[0][1])
         print()
-        print("\n".join(aligned(rows, [_is_of_numbers(texts) for _, texts in rows])))
+        print("\n".join(aligned(rows, [name for name, texts in rows if _is_of_numbers(texts)])))
         print(f"{LIMIT:,} of {n:,} rows; --csv prints all\n" if n > LIMIT else "")
     print(visible(answer.counts))
 

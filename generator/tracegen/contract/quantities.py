@@ -1,5 +1,6 @@
 """Numbers as pages write them: thin spaces, IEC units, three significant digits, `not recorded` for unknown."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tracegen.contract.text import UNKNOWN as UNKNOWN
@@ -11,6 +12,19 @@ from tracegen.contract.text import three as three
 NONE = "none"
 NOT_APPLICABLE = "not applicable"
 THIN = "\u202f"
+SIUNITX = {  # the units of values as pages write them -> as LaTeX's siunitx does
+    "TiB": r"\tebi\byte",
+    "GiB": r"\gibi\byte",
+    "MiB": r"\mebi\byte",
+    "KiB": r"\kibi\byte",
+    "B": r"\byte",
+    "tokens/s": r"\tokens\per\second",
+    "ns": r"\nano\second",
+    "µs": r"\micro\second",
+    "ms": r"\milli\second",
+    "s": r"\second",
+    "%": r"\percent",
+}
 # Unit, its length in ns, and the smallest duration in ns that is written in it.
 _TIMES = (("h", 3600e9, 7200e9), ("min", 60e9, 120e9), ("s", 1e9, 1e9), ("ms", 1e6, 1e6), ("µs", 1e3, 1e3))
 
@@ -36,6 +50,14 @@ def noun(number: Any, one: str, many: str = "") -> str:
 def counted(number: Any, one: str, many: str = "") -> str:
     """`1 pass`, `3 passes`."""
     return f"{count(number)} {noun(number, one, many)}"
+
+
+def trimmed(shape: Sequence[Any], least: int) -> list[Any]:
+    """A shape in ggml's order without the sizes of 1 at its end, but for the `least` first ones."""
+    n = len(shape)
+    while n > least and str(shape[n - 1]) == "1":
+        n -= 1
+    return list(shape[:n])
 
 
 def decimal(value: Any, digits: int = 1) -> str:

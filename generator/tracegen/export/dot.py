@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from tracegen.contract.quantities import trimmed
 from tracegen.export.format import Format, Source
 
 # In a label of a record these have a meaning, spaces are joined, and & begins an entity.
@@ -53,9 +54,7 @@ def _node(row: dict[Any, Any]) -> str:
 def _shape(row: dict[Any, Any]) -> str:
     """The shape as ggml prints it: two dimensions, and more until the last that is not 1; `?` where it is unknown."""
     sizes = ["?" if pd.isna(row[f"ne{i}"]) else str(row[f"ne{i}"]) for i in range(4)]
-    while len(sizes) > 2 and sizes[-1] == "1":
-        sizes.pop()
-    return f"[{', '.join(sizes)}]"
+    return f"[{', '.join(trimmed(sizes, 2))}]"
 
 
 def _label(value: Any) -> str:

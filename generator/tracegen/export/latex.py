@@ -13,6 +13,7 @@ from typing import Any
 from tracegen.charts import forms, svg
 from tracegen.charts.stamp import Stamp
 from tracegen.contract.errors import SettingsError
+from tracegen.contract.quantities import SIUNITX
 from tracegen.export.format import Format, Source
 from tracegen.publishing.bundle import VERSION_FILE, read_bundle
 from tracegen.report.document import tex
@@ -21,19 +22,6 @@ from tracegen.report.figures.context import Context
 from tracegen.storing.store import sha256_of
 
 WIDTHS_MM = {360: 86, 515: 120, 690: 160}  # px of a layout -> mm: a column, the line of a plain article, a wide page
-_UNITS = {
-    "TiB": r"\tebi\byte",
-    "GiB": r"\gibi\byte",
-    "MiB": r"\mebi\byte",
-    "KiB": r"\kibi\byte",
-    "B": r"\byte",
-    "s": r"\second",
-    "ms": r"\milli\second",
-    "µs": r"\micro\second",
-    "ns": r"\nano\second",
-    "%": r"\percent",
-    "tokens/s": r"\tokens\per\second",
-}
 _HASH = re.compile(r"\b[0-9a-f]{64}\b")
 _LEFT_OUT = {"values", "downloads"}  # of data/*.tex: no table of what was measured
 _QUANTITY = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>\S+)?")
@@ -88,8 +76,8 @@ def _figures(source: Source, document: Mapping[str, Any], folder: Path) -> Itera
             drawing = svg.draw(content.chart(width), key, content.alt, width=width)
             (folder / f"{key}-{mm}mm.pdf").write_bytes(forms.to_pdf(svg.paper(drawing, WIDTHS_MM), stamp))
         file = f"\\tracegenfolder/figures/{key}-\\tracegenfits mm.pdf"
-        label, said = f"fig:{tex.name('tracegen', *source.name.split('@'), key)}", f"tracegen report {source.name}"
-        words = tex.figure(label, said, entry["title"], entry["caption"], entry["alt"], [(file, r"\linewidth")])
+        label, note = f"fig:{tex.name('tracegen', *source.name.split('@'), key)}", f"tracegen report {source.name}"
+        words = tex.figure(label, note, entry["title"], entry["caption"], entry["alt"], [(file, r"\linewidth")])
         words = words.replace(r"[width=\linewidth,", r"[width=\tracegenwidth,")
         words = words.replace("  \\centering\n", "  \\centering\\tracegenfit\n", 1)
         _text(folder / f"{key}.tex", _labelled(words, source))
@@ -121,13 +109,13 @@ def _quantities(values: Mapping[str, Mapping[str, Any]]) -> str:
     for key, value in sorted(values.items()):
         shown = _SPACES.sub("", str(value.get("text", "")))
         found = _QUANTITY.fullmatch(shown)
-        unit = _UNITS.get(found["unit"] or "") if found else None
-        said = tex.text(shown)
+        unit = SIUNITX.get(found["unit"] or "") if found else None
+        macro = tex.text(shown)
         if found and unit:
-            said = f"\\qty{{{found['number']}}}{{{unit}}}"
+            macro = f"\\qty{{{found['number']}}}{{{unit}}}"
         elif found and not found["unit"]:
-            said = f"\\num{{{found['number']}}}"
-        lines.append(f"\\expandafter\\def\\csname tracegenqty:{tex.name(key)}\\endcsname{{{said}}}%\n")
+            macro = f"\\num{{{found['number']}}}"
+        lines.append(f"\\expandafter\\def\\csname tracegenqty:{tex.name(key)}\\endcsname{{{macro}}}%\n")
     return "".join(lines)
 
 

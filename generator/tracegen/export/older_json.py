@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen.contract.errors import SettingsError
+from tracegen.contract.quantities import trimmed
 from tracegen.contract.tables import records
 from tracegen.export.format import Format, Source
 
@@ -191,19 +192,12 @@ def _node(row: Mapping[str, Any]) -> dict[str, Any]:
         "address": f"0x{row['node']:x}",
         "label": row["name"],
         "operation": SYMBOLS.get(row["op"], f"{row['op'].lower()}(x)"),
-        "shape": [] if None in shape else _short(shape, 2),
+        "shape": [] if None in shape else trimmed(shape, 2),
         "dtype": (row["dtype"] or "").lower(),
         "layer_id": row["layer"],
         "category": named.get(row["component"], category),
         "node_type": "infrastructure" if row["kind"] == "leaf" or row["layer"] is None else "layer",
     }
-
-
-def _short(shape: list[int], least: int) -> list[int]:
-    """A shape without the sizes of 1 at its end, but for the `least` first ones."""
-    while len(shape) > least and shape[-1] == 1:
-        shape.pop()
-    return shape
 
 
 def _experts(source: Source) -> dict[int, dict[int, list[int]]]:
@@ -238,7 +232,7 @@ def _memory_map(source: Source) -> dict[str, Any]:
 
 def _tensors(row: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     """The entries of a tensor: one, or one for each expert that it stacks."""
-    shape = [] if row["ne0"] is None else _short([row[f"ne{i}"] for i in range(4)], 1)
+    shape = [] if row["ne0"] is None else trimmed([row[f"ne{i}"] for i in range(4)], 1)
     category, component, kind = COMPONENTS.get(row["component"], OTHER)
     if row["component"] == "norm":
         category, component, kind = "attention", "norm", "Attention Norm"

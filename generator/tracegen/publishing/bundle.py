@@ -21,7 +21,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -78,7 +77,6 @@ SHAPE: Mapping[str, Any] = {
     "assets": {shapes.ANY: str},
     "manifest": shapes.MANIFEST,
 }
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -96,8 +94,7 @@ class Bundle:
     @property
     def cell(self) -> Mapping[str, Any]:
         """The matrix and the factors of its run; empty outside of a matrix, or where they are private."""
-        cell = self.document.get("cell")
-        return cell if isinstance(cell, Mapping) and isinstance(cell.get("factors"), Mapping) else {}
+        return dict(self.document.get("cell", {}))
 
     def file(self, path: str) -> Path:
         """A file that the manifest lists. Raises StoreError when it is missing or has changed."""
@@ -143,10 +140,10 @@ def write_bundle(folder: Path, report: Report, identity: Mapping[str, Any]) -> M
     return document
 
 
-def write_comparison(folder: Path, report: Report, message: str = "", said: Mapping[str, Any] = _NOTHING) -> None:
+def write_comparison(folder: Path, report: Report, message: str = "", **more: object) -> None:
     """Write the report of a comparison, which is of no experiment and cannot be cited, as a new folder.
 
-    `said`: entries of its `version.json` besides.
+    `more`: further entries of its `version.json`.
     """
     identity = {
         "citation": "",
@@ -157,7 +154,7 @@ def write_comparison(folder: Path, report: Report, message: str = "", said: Mapp
         "runs": [],
         "verdict": "",
         "question": report.title,
-        **said,
+        **more,
     }
     with store.whole_folder(folder) as beside:
         write_bundle(beside, report, identity)
@@ -300,7 +297,7 @@ def _standalone(page: Page, report: Report, identity: Mapping[str, Any]) -> byte
 
 def as_json(document: object) -> bytes:
     """A file of JSON."""
-    return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return store.as_json(document).encode()
 
 
 def _json_ld(page: Page, report: Report, identity: Mapping[str, Any]) -> str:

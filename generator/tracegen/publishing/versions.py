@@ -8,7 +8,6 @@ A version is superseded as soon as a newer one exists that is not withdrawn. The
 supersede each other: only a newer version of the same cell does.
 """
 
-import json
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -141,7 +140,7 @@ def _enter(experiment_folder: Path, ledger: Mapping[int, Mapping[str, Any]], ver
     digest = store.sha256_of(version.folder / VERSION_FILE)
     entries = [*ledger.values(), {"version": version.number, "created": version.created, "sha256": digest}]
     try:
-        _write_json(
+        store.write_json(
             experiment_folder / LEDGER_FILE,
             {"schema": SCHEMA, "experiment": experiment_folder.name, "versions": entries},
         )
@@ -182,12 +181,12 @@ def withdraw(
                 "to give another reason or successor, add --again"
             )
         created = _written(now)
-        said = printable(privacy.public_text(reason.strip()))
-        withdrawn[number] = {"reason": said, "successor": successor, "created": created}
+        text = printable(privacy.public_text(reason.strip()))
+        withdrawn[number] = {"reason": text, "successor": successor, "created": created}
         if before:
             withdrawn[number]["earlier"] = [*before.pop("earlier", []), before]
         document = {"schema": SCHEMA, "withdrawn": {str(n): withdrawn[n] for n in sorted(withdrawn)}}
-        _write_json(experiment_folder / STATUS_FILE, document)
+        store.write_json(experiment_folder / STATUS_FILE, document)
 
 
 def read_published(experiment_folder: Path, hashes: HashCache | None) -> list[Published]:
@@ -335,7 +334,3 @@ def alone(folder: Path) -> Iterator[None]:
         raise StoreError(f"{folder}: there is no such experiment")
     with locks.alone(folder):
         yield
-
-
-def _write_json(path: Path, document: object) -> None:
-    store.write_text(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")

@@ -156,7 +156,6 @@ def draw(
     from tracegen.comparing.quoted import values
     from tracegen.comparing.sides import cells_of, published_cells, side_of
 
-    said: dict[str, object] = {}
     if matrix:
         if len(sides) == 1:
             cells, links = cells_of(sides[0], experiments), {}
@@ -167,13 +166,12 @@ def draw(
             links = {cell.name: f"../{version}/index.html" for version, cell in versions.items()}
         changed = effects(cells)
         report = render_matrix(sides[0].partition("@")[0], cells, links, found=changed, executor=executor)
-        said = {"answer": matrix_answer(changed)}
         brief = "; ".join(f"{effect.name}: {say.in_brief(effect.comparison)}" for effect in changed)
+        write_comparison(place, report, brief, answer=matrix_answer(changed))
     else:
         comparison = compare(*(side_of(text, experiments) for text in sides))
         report, brief = render_comparison(comparison, executor), say.in_brief(comparison)
-        said = {"answer": answer(comparison), "quoted": values(comparison)}
-    write_comparison(place, report, brief, said)
+        write_comparison(place, report, brief, answer=answer(comparison), quoted=values(comparison))
 
 
 def _compared(planned: Planned, problem: str) -> Compared:

@@ -44,6 +44,11 @@ class Site:
     vega: bytes
 
     @property
+    def published(self) -> list[Published]:
+        """Every version, newest first of each experiment."""
+        return [published for entry in self.entries for published in entry.published]
+
+    @property
     def bundles(self) -> dict[str, Bundle]:
         """Every bundle by its address below `experiments/`: `sample/v1`, `sample/run-004`."""
         versions = {f"{e.name}/{p.version.name}": p.bundle for e in self.entries for p in e.published}
@@ -103,16 +108,15 @@ def gather(
     for folder in folders:
         for place in (folder, folder / "runs", folder / "versions"):
             remove_left(place)
-    published = [read_published(folder, None) for folder in folders]
-    waiting = [_unpublished(folder, versions) for folder, versions in zip(folders, published, strict=True)]
-    newest = [chosen(paths, drafts) for paths in waiting]
-    by_name = {folder.name: versions for folder, versions in zip(folders, published, strict=True)}
-    planned = comparisons.planned(experiments, by_name, compare, pairs, cache)
+    published = {folder.name: read_published(folder, None) for folder in folders}
+    waiting = {folder.name: _unpublished(folder, published[folder.name]) for folder in folders}
+    newest = {name: chosen(paths, drafts) for name, paths in waiting.items()}
+    planned = comparisons.planned(experiments, published, compare, pairs, cache)
     progress = Progress()
     shrink(cache / FOLDER)
-    drawing = Drawing([path for paths in newest for path in paths], cache / "drafts", known, render, progress)
+    drawing = Drawing([path for paths in newest.values() for path in paths], cache / "drafts", known, render, progress)
     try:
-        for versions in published:
+        for versions in published.values():
             for version in versions:
                 verify_bundle(version.bundle, hashes)
         hashes.save()
@@ -121,20 +125,12 @@ def gather(
     except BaseException:
         drawing.close()
         raise
-    settings = [public_settings(folder, known) for folder in folders]
-    entries = [
-        Entry(
-            folder.name,
-            _question(of, versions, paths, drawing, known),
-            _tags(of),
-            versions,
-            paths,
-            n - len(paths),
-            drawing,
-            [of for of in compared if of.planned.experiment == folder.name],
-        )
-        for folder, of, versions, paths, n in zip(folders, settings, published, newest, map(len, waiting), strict=True)
-    ]
+    entries = []
+    for folder in folders:
+        name, settings = folder.name, public_settings(folder, known)
+        versions, runs, of_entry = published[name], newest[name], [c for c in compared if c.planned.experiment == name]
+        question, older = _question(settings, versions, runs, drawing, known), len(waiting[name]) - len(runs)
+        entries.append(Entry(name, question, _tags(settings), versions, runs, older, drawing, of_entry))
     pages = {page.source: page for page in pages_of(entries, cache, journal)}
     return Site(entries, pages, drawing, engine)
 
@@ -171,8 +167,8 @@ def _question(
     known: tuple[str, ...],
 ) -> str:
     """The question of the settings, else that of the newest version or run, in its public form."""
-    said = [settings.get("question"), *(version.bundle.document.get("question") for version in published[:1])]
-    chosen = next((privacy.public_text(text, known) for text in said if isinstance(text, str) and text.strip()), None)
+    texts = [settings.get("question"), *(version.bundle.document.get("question") for version in published[:1])]
+    chosen = next((privacy.public_text(text, known) for text in texts if isinstance(text, str) and text.strip()), None)
     newest = next((path for path in runs if path in drawing.runs), None)
     if chosen is None and newest is not None:
         with suppress(SettingsError):  # they may ask for privacy; drawing it says what is wrong

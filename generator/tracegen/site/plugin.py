@@ -69,7 +69,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         try:
             self.site = site.gather(
                 root / self.config.experiments_dir,
-                root / ".tracegen" / "cache",
+                root / resources.LOCAL / "cache",
                 drafts=self.config.drafts,
                 verify=self.config.verify,
                 known=privacy.this_machine(),
@@ -82,9 +82,8 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
             raise PluginError(str(error)) from error
         for name in ("site_url", "repo_url"):  # a theme prints them
             config[name] = without_user(config[name]) if config[name] else config[name]
-        for entry in self.site.entries:
-            for each in entry.published:
-                _warn_of_secrets(each)
+        for published in self.site.published:
+            _warn_of_secrets(published)
         config.theme.dirs.insert(0, str(resources.folder("templates") / "theme"))
         config.extra_css.append(self.site.assets[CHROME][0])
         # Material loads these before its own script; other themes ignore the list
@@ -94,9 +93,8 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
         ]
         if "tracegen" not in config.markdown_extensions:
             config.markdown_extensions.append("tracegen")
-        published = [p for entry in self.site.entries for p in entry.published]
         compared = [of for entry in self.site.entries for of in entry.comparisons]
-        self.references = references.references(published, compared)
+        self.references = references.references(self.site.published, compared)
         config.mdx_configs["tracegen"] = {"references": self.references}
 
     def on_pre_build(self, config: MkDocsConfig) -> None:
@@ -158,7 +156,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
     def on_env(self, env: Environment, config: MkDocsConfig, files: Files) -> None:
         """Keep compiled templates of the theme: compiling takes a tenth of the build of 500 pages."""
         if env.bytecode_cache is None:
-            folder = _root(config) / ".tracegen" / "cache" / f"templates-{version('jinja2')}"
+            folder = _root(config) / resources.LOCAL / "cache" / f"templates-{version('jinja2')}"
             folder.mkdir(parents=True, exist_ok=True)
             env.bytecode_cache = FileSystemBytecodeCache(str(folder))
 
@@ -178,8 +176,7 @@ class TracegenPlugin(BasePlugin[TracegenConfig]):  # type: ignore[no-untyped-cal
             html = front.read_text(encoding="utf-8")
             whole = home.completed(html, self.site, self.entries.values(), self.references.dark)
             front.write_text(whole, encoding="utf-8")
-        published = [each for entry in self.site.entries for each in entry.published]
-        more = {**self.references.dark, **output.forwards(published)}
+        more = {**self.references.dark, **output.forwards(self.site.published)}
         output.write_files(self.site, Path(config.site_dir), more)
         self.site.drawing.close()
 
@@ -259,6 +256,6 @@ def _refuse_collisions(shown: site.Site, journal_folder: Path) -> None:
 
 
 def _root(config: MkDocsConfig) -> Path:
-    """The folder of the project; `tracegen build` may have written mkdocs.yml into `.tracegen` below it."""
+    """The folder of the project; `tracegen build` may have written mkdocs.yml into a folder below it."""
     folder = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
-    return folder.parent if folder.name == ".tracegen" else folder
+    return folder.parent if folder.name == resources.LOCAL.name else folder

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _PACKAGE = Path(__file__).parents[1]
+LOCAL = Path(".tracegen")  # in a project: caches, and what commands make beside the site
 SOURCES = ("*.py", "*.md", "*.txt", "*.conf")  # the files that make the program what it is
 
 

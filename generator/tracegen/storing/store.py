@@ -154,6 +154,16 @@ def write_text(path: Path, text: str) -> None:
         os.replace(part, path)
 
 
+def as_json(document: object) -> str:
+    """The text of a file of JSON, as runs, bundles and ledgers have it."""
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_json(path: Path, document: object) -> None:
+    """Write a file of JSON atomically. Raises EnvironmentFailure, and then leaves the file as it was."""
+    write_text(path, as_json(document))
+
+
 def manifest_of(folder: Path, leave_out: tuple[str, ...]) -> dict[str, dict[str, object]]:
     """`{relative path: {size_bytes, sha256}}` for every file below `folder` except `leave_out`, sorted by path."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
@@ -302,7 +312,7 @@ def write_run_file(folder: Path, run: Run) -> None:
         "facts": withheld.facts(run.facts),
         "manifest": manifest_of(folder, leave_out=(RUN_FILE,)),
     }
-    write_text(folder / RUN_FILE, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_json(folder / RUN_FILE, document)
 
 
 def _without_secrets(check: Check) -> Check:

@@ -37,7 +37,7 @@ def versions(experiment: Path) -> list[int]:
     return [bundle.version.number for bundle in bundles]
 
 
-@pytest.mark.parametrize("stage", ["write_bundle", "_write_json"], ids=["bundle", "ledger"])
+@pytest.mark.parametrize("stage", ["write_bundle", "_enter"], ids=["bundle", "ledger"])
 def test_a_disk_that_is_full_while_publishing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], experiments: Path, stage: str
 ) -> None:

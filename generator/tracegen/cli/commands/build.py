@@ -18,13 +18,13 @@ from tracegen.cli.arguments import PATH, Verb
 from tracegen.contract.errors import FULL, CheckError, EnvironmentFailure, SettingsError, TracegenError, file_of
 from tracegen.contract.text import visible
 from tracegen.storing import locks
+from tracegen.storing.resources import LOCAL
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
 
 CONFIG = Path("mkdocs.yml")
-# Written where a project has no mkdocs.yml; plugin.py knows this folder
-DEFAULT = Path(".tracegen/mkdocs.yml")
+DEFAULT = LOCAL / "mkdocs.yml"  # written where a project has none
 
 config_option = click.option(
     "-f", "--config", metavar="FILE", type=PATH, help=f"The settings of the site (default {CONFIG})."

@@ -15,6 +15,7 @@ import click
 from tracegen.cli.arguments import Verb, run_names
 from tracegen.contract.errors import CheckError, SettingsError
 from tracegen.contract.text import visible
+from tracegen.storing.resources import LOCAL
 
 if TYPE_CHECKING:
     from tracegen.comparing.comparison import Comparison
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tracegen.report.document.page import Report
 
 MOST_IN_FULL = 4  # comparisons; of more, only the answers are printed
-FOLDER = Path(".tracegen") / "comparisons"
+FOLDER = LOCAL / "comparisons"
 
 
 @click.command("compare", cls=Verb, exclusive=(("as_json", "markdown"),))

@@ -15,6 +15,7 @@ from tracegen.cli.arguments import PATH, PLACE, WHOLE, Verb, run_names
 from tracegen.cli.columns import aligned
 from tracegen.contract.errors import CheckError, SettingsError
 from tracegen.contract.text import visible
+from tracegen.storing.resources import LOCAL
 
 if TYPE_CHECKING:
     from tracegen.comparing.reproduced import Reproduced
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tracegen.contract.model import Run
 
 RUNS = 3
-FOLDER = Path(".tracegen") / "reproduced"
+FOLDER = LOCAL / "reproduced"
 
 
 @click.command("reproduce", cls=Verb)
@@ -172,6 +173,5 @@ def _report(found: list[Reproduced], where: Path) -> str:
 
     heads = ("measure", "published", "run again", "outcome")
     rows = [tuple(map(visible, one.row)) for one in found if one.outcome != "equal"]
-    columns = [(name, [row[n] for row in rows]) for n, name in enumerate(heads)]
-    lines = aligned(columns, [False] * len(heads)) if rows else ()
+    lines = aligned(zip(heads, zip(*rows, strict=True), strict=True)) if rows else ()
     return "\n".join([*lines, reproduced.summary(found), f"certificate: {where / 'certificate.md'}"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import click
 
 from tracegen.cli.arguments import PATH, Verb
 from tracegen.cli.columns import aligned
+from tracegen.contract.quantities import trimmed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +65,7 @@ def _as_text(model: Model) -> str:
         "offset": tensors["offset"],
         "size_bytes": tensors["size_bytes"],
         "dtype": tensors["dtype"],
-        "shape": [_shape(tuple(shape)) for shape in shapes],
+        "shape": [" × ".join(map(str, trimmed(shape, 1))) for shape in shapes],
         "layer": [
             "" if unknown else layer for layer, unknown in zip(tensors["layer"], tensors["layer"].isna(), strict=True)
         ],
@@ -72,7 +73,7 @@ def _as_text(model: Model) -> str:
         "name": tensors["name"].map(_escaped),
     }
     lines = [_title(model), "", *_files(model), ""]
-    lines += [*_aligned(columns, right=("file", "offset", "size_bytes", "layer")), ""]
+    lines += [*aligned(columns.items(), right=("file", "offset", "size_bytes", "layer")), ""]
     return "\n".join([*lines, *_summary(tensors)])
 
 
@@ -98,21 +99,7 @@ def _summary(tensors: pd.DataFrame) -> Iterator[str]:
         "size_bytes": sums["sum"],
         "share": [f"{percent:.1f} %" for percent in share],
     }
-    return _aligned(columns, right=("tensors", "size_bytes", "share"))
-
-
-def _shape(sizes: tuple[int, ...]) -> str:
-    """A shape in ggml's order, without trailing ones: `256 × 512`."""
-    n_dims = len(sizes)
-    while n_dims > 1 and sizes[n_dims - 1] == 1:
-        n_dims -= 1
-    return " × ".join(map(str, sizes[:n_dims]))
-
-
-def _aligned(columns: Mapping[str, Iterable[object]], right: tuple[str, ...]) -> Iterator[str]:
-    """The lines of a table; the columns in `right` are aligned to the right."""
-    texts = [(name, [str(value) for value in values]) for name, values in columns.items()]
-    return aligned(texts, [name in right for name in columns])
+    return aligned(columns.items(), right=("tensors", "size_bytes", "share"))
 
 
 def _escaped(text: str) -> str:

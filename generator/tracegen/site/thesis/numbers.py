@@ -3,35 +3,21 @@
 import re
 from collections.abc import Iterator
 
+from tracegen.contract.quantities import SIUNITX
 from tracegen.site.references import References, quoted
 from tracegen.site.thesis.documents import Document
 from tracegen.site.thesis.findings import Finding, State
 from tracegen.site.thesis.mentions import place_of, sentences
 
-UNITS = ("TiB", "GiB", "MiB", "KiB", "B", "tokens/s", "ns", "µs", "ms", "s", "%")
 LEAST_DIGITS = 3  # of a number that is taken for a published one
 MOST_KEYS = 3  # that are named
-_UNIT = "|".join(re.escape(unit) for unit in UNITS)
+_UNIT = "|".join(map(re.escape, SIUNITX))
 _TYPED = re.compile(
     rf"(?<![\w.,-])(?P<number>[0-9]++(?:[.,][0-9]++)?)(?:[\s\u00a0\u2009\u202f]|\\[,; ])*+(?P<unit>{_UNIT})(?![\w/])"
 )
 _SIUNITX = re.compile(r"\\(?:SI|qty)\s*+(?:\[[^][]*+\])?\{(?P<number>[0-9.,]+)\}\s*\{(?P<unit>[^{}]*)\}")
-_NAMED = {
-    r"\tebi\byte": "TiB",
-    r"\gibi\byte": "GiB",
-    r"\mebi\byte": "MiB",
-    r"\kibi\byte": "KiB",
-    r"\byte": "B",
-    r"\nano\second": "ns",
-    r"\micro\second": "µs",
-    r"\milli\second": "ms",
-    r"\second": "s",
-    r"\percent": "%",
-    r"\ns": "ns",
-    r"\us": "µs",
-    r"\ms": "ms",
-    r"\s": "s",
-}
+_SHORT = {r"\ns": "ns", r"\us": "µs", r"\ms": "ms", r"\s": "s"}
+_NAMED = {macros: unit for unit, macros in SIUNITX.items()} | _SHORT
 
 
 def typed_numbers(known: References, document: Document) -> Iterator[Finding]:
