@@ -121,8 +121,8 @@ def _answered(arguments: Sequence[str] | None) -> int:
     except Exception as error:
         if state.get("debug"):
             raise
-        if said := out_of_memory(error):
-            print(f"tracegen: {said}", file=sys.stderr)  # imports nothing, for which there may be no memory
+        if message := out_of_memory(error):
+            print(f"tracegen: {message}", file=sys.stderr)  # imports nothing, for which there may be no memory
             RECEIVED.starved = True
             return EnvironmentFailure.exit_code
         if not RECEIVED.raised:

@@ -66,17 +66,18 @@ def _write(source: Source, folder: Path) -> None:
         contents[f"{home}/{versions.STATUS_FILE}"] = as_json(status)
     contents["mkdocs.yml"] = SITE.format(name=json.dumps(version.citation)).encode()
     contents["journal/index.md"] = f"# {version.citation}\n\n[[{version.citation}]]\n".encode()
-    said, facts = bundle.document, source.run.facts
-    version = replace(version, title=title_of(version.title, said))
+    document, facts = bundle.document, source.run.facts
+    version = replace(version, title=title_of(version.title, document))
     if withdrawn:
-        said = {**said, "finding": f"WITHDRAWN: {ended(str(withdrawn['reason']))} {said.get('finding') or ''}".strip()}
+        finding = f"WITHDRAWN: {ended(str(withdrawn['reason']))} {document.get('finding') or ''}".strip()
+        document = {**document, "finding": finding}
     contents |= {f"llama-cpp/{name}": content for name, content in deposit.hooks_of(facts).items()}
     if source.claims:
         contents["claims.json"] = as_json({"version": version.citation, "claims": list(source.claims)})
     ran = json.loads(kept[RUN])["created"] if RUN in kept else ""
-    if pinned := deposit.pinned(said):
+    if pinned := deposit.pinned(document):
         contents["requirements.txt"] = pinned.encode()
-    known = Deposit(version, said, facts, str(ran), deposit.swhid(kept), contents)
+    known = Deposit(version, document, facts, str(ran), deposit.swhid(kept), contents)
     if known.author:
         contents["CITATION.cff"] = known.citation().encode()
     if known.licence:
@@ -95,14 +96,14 @@ def _write(source: Source, folder: Path) -> None:
 def _readme(known: Deposit, checks: Sequence[Check], *, withdrawn: bool) -> str:
     """What is here, as Markdown in which no word of a run is markup."""
     version, document, home = known.version, known.document, known.home
-    said = [str(document.get("question") or version.title), str(document.get("finding") or "")]
+    paragraphs = [str(document.get("question") or version.title), str(document.get("finding") or "")]
     if withdrawn:
-        said.reverse()
+        paragraphs.reverse()
     terms = f"Licence: {known.licence}." if known.licence else deposit.NO_LICENCE
-    said.append(f"{f'By {known.author}. ' if known.author else ''}Published {version.created[:10]}. {terms}")
+    paragraphs.append(f"{f'By {known.author}. ' if known.author else ''}Published {version.created[:10]}. {terms}")
     noted = [f"{check.title}: {check.found}" for check in checks if check.state in ("warning", "failed")]
-    said.append(f"Verdict: {version.verdict}{': ' if noted else ''}{'; '.join(noted)}.")
-    lines = "".join(f"{md.prose(words)}\n\n" for words in said if words)
+    paragraphs.append(f"Verdict: {version.verdict}{': ' if noted else ''}{'; '.join(noted)}.")
+    lines = "".join(f"{md.prose(words)}\n\n" for words in paragraphs if words)
     rows = "".join(f"| {what} | {words} |\n" for what, words in _recorded_of(known.facts))
     files = "".join(f"| `{name}` | {words} |\n" for name, words, _ in FILES if _holds(document, name))
     beside = "".join(

@@ -122,7 +122,7 @@ class Deposit:
         author = {"@id": "#author"} if self.author else None
         known = {f"{home}{name}": (what, kind) for name, what, kind in FILES if kind}
         known["README.md"] = ("what is here, how to check it and to run it again", "text/markdown")
-        parts = {path: said for path, said in known.items() if path in self.contents}
+        parts = {path: about for path, about in known.items() if path in self.contents}
         about = {"@id": "ro-crate-metadata.json", "@type": "CreativeWork", "about": {"@id": "./"}}
         yield {**about, "conformsTo": {"@id": CRATE}}
         yield {

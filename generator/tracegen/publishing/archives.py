@@ -132,7 +132,7 @@ def _entries(archive: Path, opened: zipfile.ZipFile) -> Mapping[str, zipfile.Zip
 
 
 def _write(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> str:
-    """Write a file of the archive, no longer than it was said to be; returns its SHA-256."""
+    """Write a file of the archive, no longer than the archive lists it; returns its SHA-256."""
     digest = hashlib.sha256()
     with os_errors(f"{path}: cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)

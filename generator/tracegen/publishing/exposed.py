@@ -21,7 +21,7 @@ _COMMAND = re.compile(r'<section id="command">.*?<pre[^>]*>(.*?)</pre>', re.DOTA
 def exposed(bundle: Bundle) -> list[str]:
     """The names of variables and flags whose values the page of the method shows and should not.
 
-    A text of that page, or the message of the version, that looks like a secret is told as such.
+    A text of that page, or the message of the version, that looks like a secret is named as such.
     Empty too where the page cannot be read: checking the files of a version is not done here.
     """
     path = next((page["path"] for page in bundle.pages if page["key"] == "method"), None)

@@ -82,7 +82,7 @@ def public_text(text: str, known: Iterable[str] | None = None) -> str:
 
     `known` are the names to replace, by default those of this machine.
     """
-    return str(scrub({"said": text}, this_machine() if known is None else known)["said"])
+    return str(scrub({"value": text}, this_machine() if known is None else known)["value"])
 
 
 def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]:

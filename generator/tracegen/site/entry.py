@@ -106,8 +106,8 @@ class Entry:
         """Why drafts are missing, one line each; waits until all are drawn."""
         failed = [(path, draft) for path in self.runs if isinstance(draft := self.drawing.drawn[path], TracegenError)]
         # without the part of the path that only this machine has
-        said = [f"Run {p.name}: {str(e).replace(f'{p.parents[2]}/', '')}" for p, e in failed]
-        return [printable(privacy.public_text(text)) for text in said]
+        texts = [f"Run {p.name}: {str(e).replace(f'{p.parents[2]}/', '')}" for p, e in failed]
+        return [printable(privacy.public_text(text)) for text in texts]
 
 
 def announced(run: Run) -> list[dict[str, str]]:

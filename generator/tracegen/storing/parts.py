@@ -86,7 +86,7 @@ def _locked(descriptor: int) -> bool:
 def remove_left(folder: Path) -> None:
     """Remove the parts in `folder` that no living process holds, and name each on standard error with its size.
 
-    Nothing is said of an empty part. Parts of other users are left, and those that cannot be removed.
+    An empty part is not named. Parts of other users are left, and those that cannot be removed.
     """
     try:
         names = [entry.name for entry in os.scandir(folder) if _NAME.fullmatch(entry.name)]

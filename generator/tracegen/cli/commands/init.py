@@ -88,14 +88,14 @@ PROMPTS: Mapping[str, tuple[str, Callable[[str], str]]] = {  # setting -> questi
 
 def _cited(given: Mapping[str, str | None]) -> dict[str, str]:
     """The settings of the site that citations name; what is not given is asked for on a terminal. May be empty."""
-    said = {}
+    answers = {}
     for key, (question, checked) in PROMPTS.items():
         answer = given[key]
         if answer is not None:
-            said[key] = checked(answer)
+            answers[key] = checked(answer)
         elif sys.stdin.isatty():
-            said[key] = click.prompt(question, default="", show_default=False, value_proc=checked)
-    return {key: text for key, text in said.items() if text}
+            answers[key] = click.prompt(question, default="", show_default=False, value_proc=checked)
+    return {key: text for key, text in answers.items() if text}
 
 
 def contents(name: str, today: date, cited: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:

@@ -132,7 +132,7 @@ def _shown(named: str) -> _Shown:
 
 
 def _read_foreign(path: Path) -> _Shown:
-    """A foreign trace, read without importing it; what of it is left out is said."""
+    """A foreign trace, read without importing it; what of it is left out is printed."""
     from tracegen.foreign import importing
     from tracegen.foreign.selection import found_in
     from tracegen.storing.progress import Progress

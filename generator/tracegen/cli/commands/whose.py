@@ -24,8 +24,8 @@ def command(what: str, experiments: Path) -> int:
         lines = [f"{p.version.citation} ({p.version.status}): {name}" for p, name in of_file(known, path)]
         if not lines and path.suffix.lower() in SUFFIXES:
             named = [(known.published.get(of.version), of.figure) for of in stamps_of(path)]
-            said = "says that it is figure {}; `tracegen check` compares it"
-            lines = [f"{p.version.citation} ({p.version.status}): {said.format(key)}" for p, key in named if p]
+            text = "says that it is figure {}; `tracegen check` compares it"
+            lines = [f"{p.version.citation} ({p.version.status}): {text.format(key)}" for p, key in named if p]
     else:
         found = of_value(known, what)
         lines = [f"{p.version.citation} ({p.version.status}): {key} = {text}" for p, key, text in found]

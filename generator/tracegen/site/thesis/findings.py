@@ -1,4 +1,4 @@
-"""What is said of versions, compared with them: what stands in a text that is no longer true, or never was."""
+"""What a text says of versions, compared with them: what stands in a text that is no longer true, or never was."""
 
 import difflib
 import re
@@ -34,7 +34,7 @@ HARMLESS = {"fine", "superseded", "no version", "typed by hand"}  # a reader is 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found at a place of a text: `written` is what stands there, `why` what is said of it.
+    """What was found at a place of a text: `written` is what stands there, `why` what is true of it.
 
     `fixed` is what may stand there instead without saying anything else; empty: nothing is safe.
     """
@@ -154,20 +154,20 @@ def _superseded(known: References, published: Published, of: Mention) -> Outcome
     """What the newer version says in place of this one, and whether the text may name that one instead."""
     newer = known.published[f"{published.version.experiment}@v{published.successor}"]
     citation = newer.version.citation
-    said = f"{of.citation} is superseded by {citation}"
+    superseded = f"{of.citation} is superseded by {citation}"
     moved = replace(of, citation=citation, page=of.page.replace(of.citation, citation))
     if of.kind == "value":
         before = quoted(known, published, of.key, of.part, of.cell).words
         try:
             now = quoted(known, newer, of.key, of.part, of.cell).words
         except UnknownReferenceError as error:
-            return "superseded", f"{said}; {error}", ""
+            return "superseded", f"{superseded}; {error}", ""
         if before != now:
-            return "superseded, another number", f"{said}, where it is {now} instead of {before}", ""
-        return "superseded", f"{said}; the number is the same", _moved(of, citation)
+            return "superseded, another number", f"{superseded}, where it is {now} instead of {before}", ""
+        return "superseded", f"{superseded}; the number is the same", _moved(of, citation)
     if lacking := _lacking(known, newer, moved):
-        return "superseded", f"{said}; there {lacking}", ""
-    return "superseded", said, _moved(of, citation) if of.kind not in ("name", "cite") else ""
+        return "superseded", f"{superseded}; there {lacking}", ""
+    return "superseded", superseded, _moved(of, citation) if of.kind not in ("name", "cite") else ""
 
 
 def _moved(of: Mention, citation: str) -> str:

@@ -58,9 +58,9 @@ def stamped(known: References, path: Path) -> Iterator[Finding]:
     figures = of_file(known, path)
     if figures:
         published, name = figures[0]
-        said = f"{published.version.citation}: {name}"
+        claim = f"{published.version.citation}: {name}"
         fine = f"is what {published.version.citation} holds"
-        yield Finding(place, *_by_status(known, published, said, fine, found[0] if found else None))
+        yield Finding(place, *_by_status(known, published, claim, fine, found[0] if found else None))
     for stamp in found if not figures else ():
         yield Finding(place, *_of(known, stamp, path))
     if not figures and not found:
@@ -69,37 +69,41 @@ def stamped(known: References, path: Path) -> Iterator[Finding]:
 
 def _of(known: References, stamp: Stamp, path: Path) -> tuple[State, str, str]:
     """What a figure is: a state, what it says of itself, and why."""
-    said, published = f"{stamp.version}#fig-{stamp.figure}", known.published.get(stamp.version)
+    claim, published = f"{stamp.version}#fig-{stamp.figure}", known.published.get(stamp.version)
     if published is None:
-        return "unknown", said, f"{stamp.version} is not a published version; {versions_near(known, stamp.version)}"
+        return "unknown", claim, f"{stamp.version} is not a published version; {versions_near(known, stamp.version)}"
     figures = {str(figure["key"]): figure for figure in published.bundle.document["figures"]}
     if stamp.figure not in figures:
-        return "unknown", said, f"{stamp.version} has no such figure; {nearest(stamp.figure, list(figures), 'figures')}"
-    state = _by_status(known, published, said, "", stamp)
+        return (
+            "unknown",
+            claim,
+            f"{stamp.version} has no such figure; {nearest(stamp.figure, list(figures), 'figures')}",
+        )
+    state = _by_status(known, published, claim, "", stamp)
     if state[0] == "withdrawn":
         return state
     own = stamps(published.bundle.file(figures[stamp.figure]["path_svg"]).read_bytes())
     if _digest(published, stamp.data) != stamp.sha256 or (own and stamp not in own):
-        return "another file", said, f"says of itself what this figure of {stamp.version} does not"
+        return "another file", claim, f"says of itself what this figure of {stamp.version} does not"
     if path.suffix.lower() != ".pdf":  # which may be a document that includes it
-        return "another file", said, f"is not what {stamp.version} holds; copy it out of the version again"
+        return "another file", claim, f"is not what {stamp.version} holds; copy it out of the version again"
     return state
 
 
 def _by_status(
-    known: References, published: Published, said: str, fine: str, stamp: Stamp | None = None
+    known: References, published: Published, claim: str, fine: str, stamp: Stamp | None = None
 ) -> tuple[State, str, str]:
     """A figure of a version that is withdrawn, superseded, or current, and then `fine`."""
     citation = published.version.citation
     if published.version.status == "withdrawn":
-        return "withdrawn", said, why_withdrawn(published)
+        return "withdrawn", claim, why_withdrawn(published)
     if published.version.status == "superseded":
         newer = known.published[f"{published.version.experiment}@v{published.successor}"]
         beside = ""
         if stamp and (now := _digest(newer, stamp.data)):
             beside = f"; its data {'are the same' if now == stamp.sha256 else 'differ'}"
-        return "superseded", said, f"{citation} is superseded by {newer.version.citation}{beside}"
-    return "fine", said, fine or f"names the data of {citation}; whether it was drawn from them cannot be seen"
+        return "superseded", claim, f"{citation} is superseded by {newer.version.citation}{beside}"
+    return "fine", claim, fine or f"names the data of {citation}; whether it was drawn from them cannot be seen"
 
 
 def _digest(published: Published, path: str) -> str | None:
