@@ -1,6 +1,5 @@
 """What a report says of its run, and no longer says where a check failed or nothing was recorded."""
 
-import re
 from dataclasses import replace
 
 from tests.builders import a_moe_run, a_run, scaled_case
@@ -114,11 +113,6 @@ def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
     assert "200.0 % of what is left" in limited and "limited to" in limited and "not all of it can" in limited
 
 
-def test_a_page_cache_that_nobody_looked_at_has_no_words() -> None:
-    text = said_of(DISK, CASES["dense"], a_run(conditions={}))
-    assert "Page cache before the run" in text and "of the file’s pages were in memory" not in text
-
-
 def report_of_backend(backend: str) -> Report:
     split = dict(pass_id=2, split=1, backend=backend, n_nodes=1, begin_ns=1, end_ns=2_000_001, by_op=False)
     ops = CASES["dense"]["ops"].copy()
@@ -160,11 +154,3 @@ def test_weights_that_are_read_lazily_are_not_said_to_be_read_at_load() -> None:
     assert "no operation reads the file" in said[0] and "lazily" not in said[0]
     assert "except 1 tensor that llama.cpp reads lazily, from the mapped file" in said[1]
     assert "no operation reads the file" not in said[1]
-
-
-def test_what_lies_in_the_mapping_and_what_came_from_the_disk_have_a_word_each() -> None:
-    report = rendered(CASES["experts"], a_moe_run())
-    for page in report.pages:
-        assert not re.search(r"\bstorage\b", words(page.body), re.IGNORECASE) or page.key == "method", page.key
-    memory = words(re.sub(r"<pre\b.*?</pre>", "", body(report, "file"), flags=re.DOTALL))  # without names of functions
-    assert "mapped" in memory and not re.search(r"disk|storage|through the mapping", memory, re.IGNORECASE)

@@ -107,21 +107,6 @@ def test_values_are_commands_with_exact_number_and_unit(report: Report) -> None:
     assert set(wanted) | {"most_chosen_expert_generate_0", "component_ns_per_token_generate_expert_up"} <= set(values)
 
 
-def test_the_values_of_layers_and_tokens_are_those_of_the_run() -> None:
-    tables = scaled_case(3, 2, moe=True)
-    values = rendered(tables, a_moe_run()).values
-    passes = tables["passes"][tables["passes"]["kind"] == "generate"]
-    times = sorted((passes["end_ns"] - passes["begin_ns"]).astype(int))
-    assert values["token_ns_median"]["value"] == times[len(times) // 2] and len(times) % 2 == 1
-    layers = [values[f"layer_ns_per_token_generate_{n}"]["value"] for n in (0, 1)]
-    assert values["layer_ns_per_token_generate_mean"]["value"] == pytest.approx(sum(layers) / 2)
-    ops = tables["ops"].merge(passes[["pass_id", "graph"]], on="pass_id")
-    ops = ops.merge(tables["graph_nodes"][["graph", "node", "layer"]], on=["graph", "node"])
-    mine = ops[ops["layer"] == 0]
-    mine = mine.assign(duration_ns=mine["end_ns"] - mine["begin_ns"])
-    assert layers[0] == pytest.approx(float(mine["duration_ns"].sum()) / int(passes["n_tokens"].sum()))
-
-
 @given(st.one_of(st.text(max_size=60), st.text("\\{}$&#_%~^-'`\"[]*,<>|?! \u202f–µ", max_size=40)))
 def test_any_text_is_made_of_plain_signs_and_known_commands(words: str) -> None:
     written = tex.text(words)

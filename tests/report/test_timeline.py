@@ -130,34 +130,6 @@ def test_one_pass_larger_than_the_limit_is_carried_alone() -> None:
     assert chosen(passes, pd.Series([900, 900], index=[1, 2]), [2], 100) == [2]
 
 
-def test_millions_of_spans_are_cut_to_the_limit() -> None:
-    n, width = 2_000, 1_700
-    spans = pd.DataFrame(
-        {
-            "pass_id": np.repeat(np.arange(n, dtype="int32"), width),
-            "node": np.tile(np.arange(width, dtype="int32"), n),
-            "thread": np.int32(0),
-            "begin_ns": np.arange(n * width),
-            "work_ns": 1,
-            "barrier_ns": 0,
-            "wait_ns": 0,
-        }
-    )
-    passes = pd.DataFrame(
-        {
-            "pass_id": np.arange(n),
-            "graph": 1,
-            "begin_ns": np.arange(n) * width,
-            "end_ns": (np.arange(n) + 1) * width,
-            "kind": "generate",
-        }
-    )
-    context = Context(a_run(), CASE | {"spans": spans, "passes": passes}, "demo/run-003", None)
-    carried = span_chunks.write_spans(context, [0])
-    assert (carried.n_with_spans, carried.n_spans) == (n, len(carried.chunk) * width)
-    assert 390_000 < carried.n_spans <= span_chunks.MOST_SPANS
-
-
 def test_the_answer_of_waiting_is_a_share_of_thread_time_and_the_kind_with_most_of_it() -> None:
     passes = CASE["passes"][CASE["passes"]["kind"].isin(["prompt", "generate"])].set_index("pass_id")
     spans = CASE["spans"][CASE["spans"]["pass_id"].isin(passes.index)]
