@@ -8,7 +8,6 @@ import pytest
 
 from tests.stand_in import HOSTILE, a_project, a_report, a_run, a_run_folder, a_version, render
 from tracegen.cli.commands.build import build_site
-from tracegen.cli.commands.init import _write, contents
 from tracegen.publishing import versions as publish
 from tracegen.site import gather as site
 from tracegen.site.home import LONGEST, journal_entry
@@ -61,15 +60,6 @@ def test_a_withdrawn_version_is_named_and_leads_to_its_experiment(tmp_path: Path
     html = front(config)
     assert "Nothing to show yet" not in html and "sample@v1 is withdrawn" in html
     assert 'href="experiments/sample/index.html#versions">the page of the experiment</a>' in html
-
-
-def test_the_front_page_of_a_fresh_project_says_what_comes_next(tmp_path: Path) -> None:
-    from datetime import date
-
-    _write(tmp_path, contents("mine", date(2026, 11, 23)))
-    html = front(tmp_path / "mkdocs.yml")
-    assert "2026-11-23: the first entry" in html
-    assert "first-look" in html and "<code>tracegen run first-look</code>" in html
 
 
 def test_an_empty_site_says_how_to_begin(tmp_path: Path) -> None:

@@ -166,14 +166,6 @@ def test_wrong_settings(tmp_path: Path) -> None:
         build_site(config)
 
 
-def test_the_projects_own_site_builds_without_experiments(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
-    (tmp_path / "mkdocs.yml").write_bytes((root / "mkdocs.yml").read_bytes())
-    (tmp_path / "journal").mkdir()
-    (tmp_path / "journal" / "index.md").write_bytes((root / "journal" / "index.md").read_bytes())
-    assert build_site(tmp_path / "mkdocs.yml", strict=True).is_file()
-
-
 def test_serve_waits_until_a_run_is_whole(tmp_path: Path) -> None:
     """What a run writes into its hidden folder makes no new site; the rename that ends it does."""
     (tmp_path / "experiments" / "sample" / "runs").mkdir(parents=True)

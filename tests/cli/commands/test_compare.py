@@ -206,11 +206,3 @@ def test_cells_stand_by_the_size_of_their_values() -> None:
     for number, threads in enumerate(("16", "2", "1", "all"), 1):
         stored("m", number, slot=slot(1, threads=threads))
     assert [cell.name for cell in cells_of("m")] == ["threads=1", "threads=2", "threads=16", "threads=all"]
-
-
-def test_many_sides_say_how_far_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    for number in range(1, 4):
-        stored("m", number)
-    assert main(["compare", *(f"m/run-00{n}" for n in range(1, 4))]) == 0
-    captured = capsys.readouterr()
-    assert captured.out.count("page: ") == 2 and "draw 2 pages" in captured.err

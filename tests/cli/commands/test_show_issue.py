@@ -9,7 +9,7 @@ import pytest
 from tests.builders import a_moe_run, scaled_case
 from tests.cli.commands.test_show import on_a_terminal
 from tests.report.rendered import rendered
-from tests.site_project import NOW, SECRETS, plain_run, private_run, private_tables, stored
+from tests.site_project import NOW, plain_run, stored
 from tracegen.cli.main import main
 from tracegen.contract.model import Run, Version
 from tracegen.publishing import privacy, versions
@@ -73,14 +73,6 @@ def test_refusals(capsys: pytest.CaptureFixture[str]) -> None:
         "demo@v9 --issue": "demo@v9: there is no such version",
     }.items():
         assert message in refused(capsys, *words.split()), words
-
-
-def test_what_must_not_become_public_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    stored(Path("experiments"), DEMO, TABLES)
-    stored(Path("experiments"), private_run(), private_tables())
-    for name in ("demo", "private"):
-        text = printed(capsys, name, "--issue")
-        assert not [secret for secret in (*SECRETS, "Once upon", "umbrella", str(Path.home())) if secret in text]
 
 
 def test_an_experiment_that_became_private_later_is_private(capsys: pytest.CaptureFixture[str]) -> None:
