@@ -67,6 +67,12 @@ def made(empty_figures: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return published(tmp_path_factory.mktemp("matrix"))
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What one test has drawn, another finds: a comparison is named by the hash of its sides."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
 def project(made: Path, here: Path) -> Path:
     """A copy of it without the runs."""
@@ -191,9 +197,9 @@ def test_cells_do_not_supersede_each_other(here: Path, capsys: pytest.CaptureFix
     }
 
 
-def test_the_site_compares_the_cells_without_their_runs(project: Path, tmp_path: Path) -> None:
-    site = gathered(project, tmp_path / "cache")
-    assert [c.planned.slug for c in site.entries[0].comparisons] == ["matrix-v1-to-v2"]
+def test_the_site_compares_the_cells_without_their_runs(project: Path, cache: Path) -> None:
+    site = gathered(project, cache)
+    assert [c.asked.slug for c in site.entries[0].comparisons] == ["matrix-v1-to-v2"]
     page = site.pages["experiments/m/matrix-v1-to-v2/index.md"].content()
     assert "threads, 1 → 2" in page and all(f'href="../v{n}/index.html"' in page for n in (1, 2))
     assert "n = 8 and 8" in page
@@ -202,20 +208,20 @@ def test_the_site_compares_the_cells_without_their_runs(project: Path, tmp_path:
     assert "Superseded" not in site.pages["experiments/m/v1/index.md"].content()
 
 
-def test_two_cells_as_a_matrix_and_as_a_pair_are_two_pages(project: Path, tmp_path: Path) -> None:
-    site = gathered(project, tmp_path / "cache", ["m@v1", "m@v2"])
-    assert {c.planned.slug: len(c.bundle.pages) for c in site.entries[0].comparisons if c.bundle} == {
+def test_two_cells_as_a_matrix_and_as_a_pair_are_two_pages(project: Path, cache: Path) -> None:
+    site = gathered(project, cache, ["m@v1", "m@v2"])
+    assert {c.asked.slug: len(c.bundle.pages) for c in site.entries[0].comparisons if c.bundle} == {
         "matrix-v1-to-v2": 2,
         "with-m-v1-m-v2": 1,
     }
 
 
-def test_a_cell_is_compared_with_the_last_version_of_the_same_cell(project: Path, tmp_path: Path) -> None:
+def test_a_cell_is_compared_with_the_last_version_of_the_same_cell(project: Path, cache: Path) -> None:
     a_matrix(project / "m", range(1, 2), "abc/2")
     assert main(["publish", "m", "--matrix", "-m", "a new matrix"]) == 0
     shutil.rmtree(project / "m" / "runs")
-    site = gathered(project, tmp_path / "cache")
-    assert [c.planned.slug for c in site.entries[0].comparisons] == [
+    site = gathered(project, cache)
+    assert [c.asked.slug for c in site.entries[0].comparisons] == [
         "v4-from-v2",
         "v3-from-v1",
         "matrix-v3-to-v4",
@@ -274,9 +280,9 @@ def test_a_list_of_runs_that_was_changed_is_refused(project: Path, capsys: pytes
     assert "runs.csv: is missing or has changed since it was published" in capsys.readouterr().err
 
 
-def test_the_card_of_a_matrix_has_the_answer_of_its_comparison(made: Path, tmp_path: Path) -> None:
+def test_the_card_of_a_matrix_has_the_answer_of_its_comparison(made: Path, cache: Path) -> None:
     """Two threads take half the time of one, in each of eight rounds: the least p of pairs is 2 / 2 ** 8."""
-    site = gathered(made, tmp_path)
+    site = gathered(made, cache)
     (entry,) = site.entries
     shown = card(entry)
     assert shown.finding.startswith("threads 1 → 2: generation speed, ")
