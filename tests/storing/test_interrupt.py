@@ -126,22 +126,3 @@ def test_a_command_in_another_thread_leaves_signals_alone(capsys: pytest.Capture
     thread.start()
     thread.join()
     assert codes == [0]
-
-
-@pytest.mark.parametrize("command", ["show nothing", "--help", "model demo m.gguf"])
-@pytest.mark.parametrize("number", CODES)
-def test_a_signal_at_any_moment(command: str, number: signal.Signals, tmp_path: Path) -> None:
-    """From the first import of tracegen; before its handlers are there, the signal itself may end it (-2, -15)."""
-    code = "import os, sys\nos.write(1, b'.')\nfrom tracegen.__main__ import main\nsys.exit(main())\n"
-    done = {0, 2, CODES[number], -number}
-    for moment in (0.0, 0.02, 0.05, 0.1, 0.3):
-        words = [sys.executable, "-c", code, *command.split()]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as child:
-            assert child.stdout is not None and child.stdout.read(1) == b"."
-            time.sleep(moment)
-            child.send_signal(number)
-            _, said = child.communicate()
-        assert child.returncode in done, (moment, said)
-        assert b"Traceback" not in said or child.returncode == -number, (moment, said)
-        assert all(path.name == "m.gguf" for path in tmp_path.iterdir())
-        (tmp_path / "m.gguf").unlink(missing_ok=True)

@@ -1,30 +1,20 @@
 """Killed at any moment of storing or publishing: a numbered folder is whole or absent."""
 
 import os
-import random
-import shutil
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.stand_in import NOW, a_run, a_version, drawn
 from tracegen.contract.errors import StoreError
-from tracegen.contract.experiment import Experiment
-from tracegen.contract.matrix import matrix_from
-from tracegen.contract.model import Run, Slot
-from tracegen.measure.runs import matrix_runs
-from tracegen.measure.runs.matrix_runs import carry_out, todo
 from tracegen.publishing import versions as publish
 from tracegen.publishing.bundle import read_bundle, verify_bundle
 from tracegen.storing import store
 from tracegen.storing.hashes import HashCache
-from tracegen.storing.progress import Progress
 
 pytestmark = [pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
 
@@ -51,7 +41,7 @@ def killed_at(event: int, work: Callable[[], object]) -> bool:
     return os.WIFSIGNALED(status)
 
 
-def test_storing_a_run(tmp_path: Path) -> None:
+def test_a_run_that_is_killed_while_stored_is_whole_or_absent(tmp_path: Path) -> None:
     def work(runs: Path) -> None:
         with store.part_folder(runs) as part:
             store.write_text(part / "raw" / "trace.txt", "evidence")
@@ -72,52 +62,7 @@ def test_storing_a_run(tmp_path: Path) -> None:
     assert {number for _, number in outcomes} == {0, 1}
 
 
-def test_a_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed at ten moments, the same command makes what is missing: no run is lost, and none made twice."""
-
-    def measure(experiment: Experiment, folder: Path, progress: Progress, program: Any = None, *, slot: Slot) -> Run:
-        with store.part_folder(folder / "runs") as part:
-            store.write_text(part / "raw" / "trace.txt", "evidence")
-            run = replace(a_run("a"), facts={**a_run().facts, "slot": asdict(slot), "host": {"id": "1"}})
-            stored = store.place_numbered(
-                part, folder / "runs", lambda n: store.write_run_file(part, replace(run, number=n))
-            )
-        return store.read_run(stored)
-
-    monkeypatch.setattr(matrix_runs, "measure", measure)
-    folder = tmp_path / "experiments" / "a"
-    folder.mkdir(parents=True)
-    settings = {
-        "question": "Why?",
-        "model": "demo",
-        "prompt": "Hello",
-        "tokens": 4,
-        "matrix": {"threads": [1, 2], "repeat": 2},
-    }
-    matrix = matrix_from("a", settings, folder)
-
-    def work() -> None:
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        list(carry_out(todo(matrix, folder), folder, Progress()))
-
-    def slots() -> list[int]:
-        runs = store.run_folders(folder)
-        for run in runs:
-            store.verify_run(run)
-        return [store.read_run(run).facts["slot"]["number"] for run in runs]
-
-    moments, kills = random.Random(26), 0
-    while kills < 10:
-        stored = slots()
-        kills += killed_at(moments.randrange(10, 200), work)
-        assert slots()[: len(stored)] == stored and len(set(slots())) == len(slots())
-        if len(slots()) == 4:
-            shutil.rmtree(folder / "runs")
-    work()
-    assert slots() == [1, 2, 3, 4] and not list(folder.rglob("*.part"))
-
-
-def test_publishing_a_version(tmp_path: Path) -> None:
+def test_a_version_that_is_killed_while_published_is_whole_or_reported(tmp_path: Path) -> None:
     """Killed between writing folder and ledger, the next publishing reports it; killed elsewhere, it succeeds."""
     a_version(tmp_path / "before", number=1)  # loads what is loaded once
     outcomes = []
