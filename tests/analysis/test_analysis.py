@@ -5,7 +5,7 @@ import pytest
 
 from tests.builders import scaled_case, without
 from tests.golden.hard_case import hard_case
-from tracegen.analysis import accesses, blocks, buffers, coverage, heatmap, operations, passes, summary, timeline
+from tracegen.analysis import accesses, blocks, buffers, coverage, heatmap, operations, passes, summary
 
 CASE = scaled_case(5, 4, moe=True, splits=2)
 HARD = hard_case()
@@ -54,7 +54,7 @@ def test_touched_bytes_equal_a_count_of_single_bytes() -> None:
         ([(3, 3)], []),
     ],
 )
-def test_union(given: list[tuple[int, int]], expected: list[tuple[int, int]]) -> None:
+def test_ranges_that_touch_or_overlap_are_joined(given: list[tuple[int, int]], expected: list[tuple[int, int]]) -> None:
     used = pd.DataFrame({"file": 0, "begin": [a for a, _ in given], "end": [b for _, b in given]})
     joined = coverage.union(used, "file")
     assert list(zip(joined["begin"], joined["end"], strict=True)) == expected
@@ -137,13 +137,6 @@ def test_destinations_of_writes_are_not_read() -> None:
 
 def test_the_cache_is_known_by_its_tensors() -> None:
     assert buffers.buffer_groups(CASE) == {1: "copied weights", 2: "KV cache", 3: "compute"}
-
-
-def test_a_long_timeline_is_binned_and_no_bin_overlaps() -> None:
-    bins, width = timeline.segments(CASE, 3, n_bins=40, max_segments=100)
-    assert width > 0 and len(bins) <= 2 * 40
-    for _, lane in bins.groupby("thread"):
-        assert (lane["begin_ns"].iloc[1:].to_numpy() >= lane["end_ns"].iloc[:-1].to_numpy()).all()
 
 
 def test_equal_layers_fold_and_the_others_do_not() -> None:

@@ -157,9 +157,3 @@ def test_lru_has_a_cliff_where_all_that_a_token_reads_fits() -> None:
     assert caches.lru_rate(distances, 199) == pytest.approx(9 * 5 / (8 * 200 + 9 * 5))
     steady = caches.repeat_distances(np.random.default_rng(0).integers(0, 500, 20_000))
     assert caches.lru_cliffs(steady) == []
-
-
-@pytest.mark.parametrize("items", [[], [3], [1, 2, 3]])
-def test_nothing_repeats(items: list[int]) -> None:
-    rates = caches.hit_rates(np.array(items, dtype=np.int64))
-    assert rates.rates.empty and rates.needed.empty and rates.n_granules == rates.n_uses == len(items)

@@ -7,7 +7,7 @@ from scipy import stats
 from tracegen.analysis import chance
 
 
-def test_the_point_of_student() -> None:
+def test_the_quantile_of_t_is_that_of_scipy() -> None:
     assert pytest.approx(stats.t.ppf(0.975, chance.N_PARTS - 1), rel=1e-12) == chance.T_95
 
 

@@ -20,7 +20,7 @@ def use_of(sizes_and_uses: list[tuple[int, float]]) -> pd.DataFrame:
 
 
 @given(USES)
-def test_gini_pair_by_pair(uses: list[tuple[int, int]]) -> None:
+def test_gini_equals_a_count_over_pairs_of_bytes(uses: list[tuple[int, int]]) -> None:
     """Half the mean difference of use per byte between two bytes, beside the mean use per byte."""
     points = concentration.curve(use_of(uses), "touched_bytes")
     if not sum(use for _, use in uses):
@@ -31,7 +31,7 @@ def test_gini_pair_by_pair(uses: list[tuple[int, int]]) -> None:
     assert concentration.gini(points) == pytest.approx(differences / 2 / np.mean(bytes_), abs=1e-9)
 
 
-def test_known_spreads() -> None:
+def test_gini_and_shares_of_known_distributions() -> None:
     even = concentration.curve(use_of([(10, 30), (20, 60), (5, 15)]), "touched_bytes")
     assert concentration.gini(even) == pytest.approx(0) and concentration.file_share(even, 0.8) == pytest.approx(0.8)
     one = concentration.curve(use_of([(10, 7), (90, 0)]), "touched_bytes")

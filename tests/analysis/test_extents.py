@@ -76,6 +76,6 @@ def test_an_unknown_type_is_unknown_unless_it_lies_in_one_piece() -> None:
     assert stretches("q9_9", (32, 4, 1, 1), (2, 128, 512, 512)) is None
 
 
-def test_some_dimensions_alone() -> None:
+def test_the_bytes_of_chosen_dimensions_are_counted() -> None:
     rows = row("q8_0", (64, 5, 3, 2), (34, 68, 340, 1020))
     assert content_bytes(rows, (0,)).tolist() == [68] and content_bytes(rows, (0, 2)).tolist() == [prod((68, 3))]

@@ -90,7 +90,7 @@ def test_the_model_of_a_run_that_is_most_like_the_file() -> None:
     assert draft["alike"].all() and set(draft["tensor_run"]) == {3, 4}
 
 
-def test_differences() -> None:
+def test_a_tensor_of_another_shape_or_type_does_not_match() -> None:
     assert not file_order.pairs(RUN, OTHER.assign(ne0=1, ne1=OTHER["ne0"])).set_index("name")["alike"].any()
     assert not file_order.pairs(RUN, OTHER.assign(dtype="I32"))["alike"].any()
     assert file_order.pairs(RUN, OTHER.iloc[:2]).set_index("name")["alike"].to_dict() == {

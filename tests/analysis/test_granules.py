@@ -25,7 +25,7 @@ def test_an_operation_uses_a_granule_once(rows: list[tuple[int, int, int, int]],
     assert list(granules.granule_uses(table, size).itertuples(index=False, name=None)) == expected
 
 
-def test_nothing_was_touched() -> None:
+def test_no_access_gives_no_granule() -> None:
     empty = pd.DataFrame({name: pd.Series(dtype="int64") for name in ("pass_id", "node", "begin", "end")})
     assert granules.granule_uses(empty, 4096).empty and granules.per_pass(granules.granule_uses(empty, 4096)).empty
 
@@ -61,7 +61,7 @@ def test_each_window_counted_by_itself(passes: list[set[int]]) -> None:
         assert row["new_granules"] == pytest.approx(np.mean(new)) if new else np.isnan(row["new_granules"])
 
 
-def test_windows() -> None:
+def test_window_sizes_double_up_to_the_number_of_passes() -> None:
     assert [window_sizes(n) for n in (0, 1, 2, 3, 8, 9)] == [[], [1], [1, 2], [1, 2, 3], [1, 2, 4, 8], [1, 2, 4, 8, 9]]
     assert found([set()])["granules"].tolist() == [0]
     assert working_set(pd.DataFrame({"pass_id": [1], "granule": [2]}), []).empty

@@ -39,7 +39,7 @@ def test_the_densest_come_first_and_cold_ones_are_never_kept() -> None:
     assert kept_tensors.chosen(a_table((1, 5), (3, 0)))["n_tensors"].tolist() == [0, 1, 1, 1]
 
 
-def test_nothing_touched() -> None:
+def test_without_a_touch_no_share_is_served() -> None:
     table = a_table((10, 0), (20, 0))
     assert kept_tensors.chosen(table)["served_share"].isna().all()
 

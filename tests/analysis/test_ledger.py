@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +9,6 @@ from tracegen.analysis import ledger
 
 PAGE = 4
 SIZES = (6, 9, 5)  # of the tensors
-GAPS = (3, 0, 2)  # before them: the header, and padding
 BEGINS = (3, 9, 20)
 FILE = 26
 
@@ -111,13 +109,6 @@ def test_blocks_are_those_in_which_a_byte_was_touched(rows: list[tuple[int, int,
             touched[begin:end] = True
         assert row.touched_bytes == touched.sum()
     assert len(found) == 3 * len({number for number, *_ in rows})
-
-
-@pytest.mark.parametrize("size", ledger.BLOCKS)
-def test_a_byte_on_a_border_touches_two_blocks(size: int) -> None:
-    touched = pd.DataFrame({"pass_id": [0], "begin": [size - 1], "end": [size + 1]})
-    found = ledger.blocks(touched, 1 << 30).set_index("block_bytes")
-    assert found.loc[size, "in_blocks_bytes"] == 2 * size and found.loc[size, "touched_bytes"] == 2
 
 
 def test_the_last_block_ends_where_the_files_end() -> None:

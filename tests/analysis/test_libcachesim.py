@@ -42,7 +42,7 @@ def hits(policy: str, items: list[int], size: int) -> int:
 
 @pytest.mark.parametrize("name", list(traces()))
 @pytest.mark.parametrize("size", [5, 60, 250])
-def test_the_same_hits(name: str, size: int) -> None:
+def test_hits_equal_those_of_libcachesim(name: str, size: int) -> None:
     items = traces()[name]
     distances = stack_distances(np.unique(items, return_inverse=True)[1])
     assert int(((distances >= 0) & (distances < size)).sum()) == hits("LRU", items, size)

@@ -89,7 +89,7 @@ def test_one_access_has_no_step() -> None:
     assert table["reads"].tolist() == [1.0] * 4 and table["sequential_share"].isna().all()
 
 
-def test_nothing_was_touched() -> None:
+def test_passes_without_an_access_have_no_read() -> None:
     passes = order.by_pass(tables(2), accesses([]))
     assert passes["n_accesses"].tolist() == [0, 0]
     assert order.reads(passes[passes["n_accesses"] > 0])["reads"].isna().all()

@@ -66,7 +66,7 @@ def test_use_of_pieces_is_that_of_their_bytes(tables: dict[str, pd.DataFrame]) -
             assert took == sum(times)  # type: ignore[arg-type]
 
 
-def test_nothing_used() -> None:
+def test_without_an_access_no_piece_has_use() -> None:
     tables = CASES["dense"]
     assert piece_use(tables, ranges(tables).head(0), pieces(tables)).empty
 

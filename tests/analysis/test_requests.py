@@ -167,33 +167,6 @@ def test_the_use_of_pages_is_what_each_page_says(splits: int, page: int) -> None
     assert (table[["now_bytes", "later_bytes", "never_bytes"]].sum() > 0).all() and table["again_bytes"].sum() > 0
 
 
-PAGES_OF_SMALL = int(SMALL["files"]["size_bytes"].iloc[0]) // PAGE
-
-
-@settings(max_examples=15)
-@given(
-    st.lists(
-        st.tuples(st.integers(0, PAGES_OF_SMALL - 1), st.integers(1, 40), st.sampled_from((None, 1, 2, 3, 5))),
-        max_size=10,
-    )
-)
-def test_the_use_of_a_few_requests_is_what_each_page_says(reads: list[tuple[int, int, int | None]]) -> None:
-    size = int(SMALL["files"]["size_bytes"].iloc[0])
-    rows = [
-        request(
-            i,
-            file=0,
-            offset=first * PAGE,
-            size_bytes=n * PAGE,
-            file_bytes=min(n * PAGE, size - first * PAGE),
-            pass_id=pass_id,
-        )
-        for i, (first, n, pass_id) in enumerate(reads)
-    ]
-    tables = with_rows(SMALL, rows)
-    assert requests.use_by_pass(tables, PAGE)[USE].values.tolist() == use_by_hand(tables, PAGE)
-
-
 def test_a_run_without_requests_has_passes_without_reads() -> None:
     by_pass, use = requests.by_pass(SMALL), requests.use_by_pass(SMALL, PAGE)
     assert by_pass["pass_id"].tolist() == use["pass_id"].tolist() == measured(SMALL)["pass_id"].tolist()

@@ -136,7 +136,7 @@ TABLES = {"tensors": TENSORS, "passes": PASSES}
 
 
 @given(st.sets(st.integers(0, 10)), st.sets(st.integers(0, 4)))
-def test_tensors_byte_by_byte(first: set[int], second: set[int]) -> None:
+def test_resident_bytes_of_tensors_equal_a_count_byte_by_byte(first: set[int], second: set[int]) -> None:
     tables = tables_of([first, second]) | TABLES
     found = resident_tensors(tables, PAGE)
     if not first and not second:

@@ -94,7 +94,7 @@ def test_a_row_chooses_for_the_token_that_it_holds() -> None:
 
 
 @pytest.mark.parametrize(("most", "several"), [(9, 1), (100, 1), (5, 2), (2, 5), (1, 9)])
-def test_tokens_by_experts(most: int, several: int) -> None:
+def test_many_tokens_share_a_line_of_the_grid(most: int, several: int) -> None:
     case = uneven(3)
     cells, joined = routing.grid(experts.generated(case), 1, most)
     assert joined == several and cells["line"].nunique() <= most

@@ -32,6 +32,6 @@ def test_lengths_around_powers_of_two(n: int) -> None:
     assert stack_distances(items).tolist() == by_list(items.tolist())
 
 
-def test_any_numbers_name_items() -> None:
+def test_items_may_be_any_integers() -> None:
     assert stack_distances(np.array([2**40, -5, 2**40])).tolist() == [-1, -1, 1]
     assert previous_use(np.array([4, 4, 2, 4])).tolist() == [-1, 0, -1, 1]

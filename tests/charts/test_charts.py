@@ -157,7 +157,7 @@ def test_steps_of_the_experts_scale_are_whole_numbers_that_reach_the_top(top: in
     assert [c["colour"] == theme.INK["ground"][1] for c in cells] == [True, False]
 
 
-def test_numbers_in_charts() -> None:
+def test_numbers_of_labels_have_three_digits() -> None:
     assert [three(v) for v in (39.0, 0.0648, 1234.6, 0)] == ["39.0", "0.0648", "1\u202f235", "0"]
     assert [whole_percent(v) for v in (0, 0.004, 0.284)] == ["0 %", "< 1 %", "28 %"]
 

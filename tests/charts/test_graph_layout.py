@@ -93,6 +93,6 @@ def test_a_graph_out_of_order_or_with_a_ring_is_still_drawn(edges: list[tuple[st
     assert set(layout.places) == set("abc")
 
 
-def test_nothing_and_one_box() -> None:
+def test_a_graph_of_no_or_one_box_is_laid_out() -> None:
     assert lay_out({}, [], []).height == 0
     assert lay_out({"a": SMALL}, [], ["a"]).height == 30

@@ -125,7 +125,7 @@ def test_an_error_is_one_message(here: Path, capsys: pytest.CaptureFixture[str])
         (ImportError("x.so: failed to map segment from shared object"), 3, "memory ran out; close other programs"),
     ],
 )
-def test_what_is_not_ours(
+def test_errors_of_the_system_have_their_exit_code(
     raised: BaseException, code: int, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(**options: object) -> int:

@@ -68,7 +68,7 @@ RESULTS = {
         for name in names.split(", ")
     ],
 )
-def test_component_of(name: str, component: str) -> None:
+def test_the_component_follows_from_the_name(name: str, component: str) -> None:
     assert component_of(name) == component
 
 
@@ -93,7 +93,7 @@ def test_component_of(name: str, component: str) -> None:
         ("", None),
     ],
 )
-def test_layer_of(name: str, layer: int | None) -> None:
+def test_the_layer_follows_from_the_name(name: str, layer: int | None) -> None:
     assert layer_of(name) == layer
 
 

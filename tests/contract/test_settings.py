@@ -132,13 +132,13 @@ def test_flags_that_tracegen_sets_are_refused(tmp_path: Path, flag: str) -> None
 
 
 @pytest.mark.parametrize("name", ["_a", "-a", ".a", "a b", "ä", "", "a" * 65, "run-001", "v1", "a\n", "../a"])
-def test_bad_names(tmp_path: Path, name: str) -> None:
+def test_a_name_with_other_signs_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingsError, match="name: "):
         experiment_from(name, LEAST, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["a", "0", "A", "a_b", "a.b", "v1-cold", "run", "runs-of-mine", "a" * 64])
-def test_good_names(tmp_path: Path, name: str) -> None:
+def test_a_name_of_allowed_signs_is_taken(tmp_path: Path, name: str) -> None:
     assert experiment_from(name, LEAST, tmp_path).name == name
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 HEAD = struct.Struct("<QIHHBBB5x")
 V3_SOURCE = struct.Struct("<20sQIHBxQI4x")
 V4_SOURCE = struct.Struct("<128sQIHBxQI4x")
-V1 = struct.Struct("<QIHHBBHIIQQIBBHBBHII")
 
 
 @dataclass(frozen=True)

@@ -119,13 +119,13 @@ def refused(kind: str, data: bytes) -> bool:
 
 
 @pytest.mark.parametrize("kind", WHOLE)
-def test_cut_at_every_byte(kind: str) -> None:
+def test_a_file_cut_at_any_byte_is_read_or_refused(kind: str) -> None:
     data = WHOLE[kind][1]
     assert not refused(kind, data) and sum(refused(kind, data[:n]) for n in range(len(data))) > 20
 
 
 @pytest.mark.parametrize("kind", WHOLE)
-def test_every_byte_flipped(kind: str) -> None:
+def test_a_file_with_any_byte_flipped_is_read_or_refused(kind: str) -> None:
     data = WHOLE[kind][1]
     for at in range(len(data)):
         for bit in (1, 0x80):
@@ -134,7 +134,7 @@ def test_every_byte_flipped(kind: str) -> None:
 
 @settings(max_examples=150)
 @given(st.sampled_from(sorted(WHOLE)), st.binary(max_size=2048))
-def test_random_bytes(kind: str, data: bytes) -> None:
+def test_random_bytes_are_read_or_refused(kind: str, data: bytes) -> None:
     refused(kind, data)
 
 
@@ -179,7 +179,7 @@ JSON = st.recursive(
     JSON,
     st.sampled_from(["entries", "tensors", "nodes", "timeline"]),
 )
-def test_any_json(kind: str, document: object, key: str) -> None:
+def test_any_json_is_read_or_refused(kind: str, document: object, key: str) -> None:
     base = {"token_id": 1, "total_size_bytes": 5, "edges": [], "entries": [], "nodes": [], "timeline": []}
     refused(kind, json.dumps(base | {key: [document]}).encode())
 

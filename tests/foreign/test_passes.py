@@ -22,7 +22,9 @@ from tracegen.foreign.passes import kinds_of, produced_of
         ([5], False, ["prompt"]),
     ],
 )
-def test_kinds(tokens: list[int | None], warms_up: bool, kinds: list[str | None]) -> None:
+def test_kinds_of_passes_follow_from_their_tokens(
+    tokens: list[int | None], warms_up: bool, kinds: list[str | None]
+) -> None:
     assert kinds_of(tokens, warms_up) == kinds
 
 

@@ -350,12 +350,6 @@ def test_control_characters_in_prompt_and_model_are_shown_as_escapes(
         assert (status, steers(output)) == (0, False), options
 
 
-def test_control_characters_in_what_was_typed_are_shown_as_escapes(tracegen: Tracegen, here: Path) -> None:
-    for arguments in (quick(f"{ESCAPES}.gguf"), ("show", ESCAPES), ("tensors", ESCAPES), ("run", ESCAPES)):
-        status, output = tracegen(*arguments)
-        assert (status, steers(output)) == (2, False) and "\\x1b[2J" in output
-
-
 @pytest.fixture(autouse=True)
 def _tidy(tmp_path: Path) -> object:
     """Traces are large: what a test leaves is removed at once."""

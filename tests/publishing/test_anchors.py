@@ -98,5 +98,5 @@ def test_each_version_of_this_repository_holds_facts_and_addresses() -> None:
 @pytest.mark.parametrize(
     ("numbers", "runs"), [([], ()), ([4], ((4, 1),)), ([7, 5, 6, 9], ((5, 3), (9, 1))), ([2, 2], ((2, 1),))]
 )
-def test_runs(numbers: list[int], runs: tuple[tuple[int, int], ...]) -> None:
+def test_consecutive_numbers_are_stored_as_ranges(numbers: list[int], runs: tuple[tuple[int, int], ...]) -> None:
     assert runs_of(numbers) == runs

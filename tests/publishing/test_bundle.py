@@ -67,7 +67,7 @@ def test_a_page_loads_nothing_from_outside(tmp_path: Path) -> None:
         assert address.endswith("index.html") and (folder / "file" / address).is_file()
 
 
-def test_citations(tmp_path: Path) -> None:
+def test_a_citation_escapes_its_title_and_has_a_date(tmp_path: Path) -> None:
     folder = written(tmp_path / "b", a_report(title=HOSTILE))
     bib = (folder / "citation.bib").read_text()
     assert bib.startswith("@misc{sample-v1,") and "year = {2026}" in bib

@@ -39,7 +39,7 @@ from tracegen.report.document.page import Report
         (HOSTILE, HOSTILE),
     ],
 )
-def test_strings(before: str, after: str) -> None:
+def test_names_of_machine_and_user_and_paths_leave_no_string(before: str, after: str) -> None:
     facts = {
         "host": {"hostname": "countess.example.org", "user": "ada", "note": "/home/grace/x"},
         "known": "/srv/a b/m.gguf",

@@ -57,7 +57,7 @@ def test_a_newer_version_supersedes(tmp_path: Path) -> None:
     assert files_of(tmp_path / "sample" / "versions" / "1") == before
 
 
-def test_withdrawing(tmp_path: Path) -> None:
+def test_a_withdrawn_version_names_reason_and_successor(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         a_version(tmp_path, number=number)
     folder = tmp_path / "sample"
@@ -100,7 +100,9 @@ def test_withdrawing_twice_is_refused_and_again_keeps_what_was_said(tmp_path: Pa
         (1, "x", 1, "own"),
     ],
 )
-def test_withdrawing_wrongly(tmp_path: Path, number: int, reason: str, successor: int | None, message: str) -> None:
+def test_a_withdrawal_of_an_unknown_version_is_refused(
+    tmp_path: Path, number: int, reason: str, successor: int | None, message: str
+) -> None:
     a_version(tmp_path)
     with pytest.raises(SettingsError, match=message):
         publish.withdraw(tmp_path / "sample", number, reason, successor, NOW)

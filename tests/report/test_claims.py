@@ -2,30 +2,12 @@
 
 from dataclasses import replace
 
-from tests.builders import a_moe_run, a_run, scaled_case
+from tests.builders import a_run
 from tests.report.rendered import CASES, body, rendered, said_of, words
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Check, Run
 from tracegen.report.document.page import Report
-from tracegen.report.figures import catalogue
 from tracegen.report.figures.disk import DISK
-
-
-def test_a_failed_check_replaces_what_it_makes_meaningless() -> None:
-    """Which figures a check makes false: test_needs.py."""
-    key = "dropped_events"
-    run = a_moe_run(checks=(Check(key, "The check", "failed", "17", "0"),))
-    report = rendered(scaled_case(2, 2, moe=True), run)
-    assert '<script type="application/json" id="tg-timeline">' in body(report, "timeline")
-    assert 'data-tg="timeline"' not in body(report, "timeline") and 'data-tg="experts"' not in body(report, "experts")
-    why = catalogue.why(key)
-    reason = f"Not drawn: the check “The check” failed (17; limit 0). {why[0].upper()}{why[1:]}."
-    assert reason in words(body(report, "file")) and reason in words(body(report, "overview"))
-    drawn = {f.key for f in report.figures}
-    assert not set(catalogue.figures_of(key)) & drawn
-    assert report.values["bytes_touched_per_token"]["value"] is None
-    first = words(body(report, "overview"))
-    assert run.verdict in first and "This run is not usable" in first and "Read from the disk" not in first
 
 
 def test_random_weights_are_called_so_on_every_page() -> None:

@@ -12,11 +12,10 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.expert_chance import EXPERTS_NEXT, EXPERTS_STICKY
 from tracegen.report.figures.expert_choices import EXPERTS_USED
 from tracegen.report.figures.expert_shares import EXPERTS_BALANCE
-from tracegen.report.figures.figure import Content, Figure, Rows, Table
+from tracegen.report.figures.figure import Content, Rows
 from tracegen.report.findings import experts
 
 Tables = dict[str, pd.DataFrame]
-Part = Figure | Table
 ALL = (EXPERTS_BALANCE, EXPERTS_STICKY, EXPERTS_NEXT, EXPERTS_USED)
 
 
@@ -91,7 +90,7 @@ def test_choices_at_random_are_no_finding_and_repeated_ones_are() -> None:
     assert "experts-sticky" in found(np.repeat(plain[:20], 3, axis=0))
 
 
-def test_lines_that_users_paste() -> None:
+def test_the_file_of_experts_used_has_a_line_for_each_tensor() -> None:
     used = contents(run_of(even(1, 3, 1, 8, 2), even(2, 2, 1, 8, 2), 8))[3]
     assert isinstance(used, Rows)
     lines = used.files["data/experts-used.txt"]

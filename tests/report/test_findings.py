@@ -71,7 +71,9 @@ def one(context: Context, part: Any, scope: Scope | None = None) -> Finding:
 
 @pytest.mark.parametrize("only", ["", "token_embd.weight", "blk.0."])
 @pytest.mark.parametrize(("kind", "scope"), [("generate", "generation"), ("prompt", "prompt")])
-def test_waiting_for_the_disk(kind: str, scope: Scope, only: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_findings_of_waiting_for_the_disk_equal_sums_of_page_faults(
+    kind: str, scope: Scope, only: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`only`: all page faults are on tensors of such names. Half of the passes wait long enough to be named."""
     about = [tensor for tensor in TABLES["tensors"].to_dict("records") if tensor["name"].startswith(only)]
     placed = []
@@ -133,7 +135,7 @@ def test_page_faults_that_read_nothing_are_no_waiting_for_the_disk(context: Cont
     assert found.effect == found.amount.value == waits.effect
 
 
-def test_what_was_read_again(context: Context) -> None:
+def test_the_finding_of_bytes_read_again_equals_a_count_of_pages(context: Context) -> None:
     found = one(context, DISK_REQUESTS)
     use = [row for row in use_by_hand(TABLES, 4096) if PASSES[row[0]]["kind"] == "generate"]
     read, never, again = (sum(row[at] for row in use) for at in (1, 4, 5))
@@ -149,7 +151,7 @@ def test_what_was_read_where_page_faults_were_not_recorded() -> None:
     assert found.population == f"{sum(n > 0 for n in read)} of {len(read)} tokens read anything"
 
 
-def test_computing_and_threads(context: Context, rows: Rows) -> None:
+def test_findings_of_computing_and_barriers_equal_sums_of_spans(context: Context, rows: Rows) -> None:
     """Waiting for the disk is not computing: work without page faults, in the mean over the threads of a pass."""
     found = one(context, BANDWIDTH)
     kinds: dict[str, float] = defaultdict(float)
@@ -177,7 +179,7 @@ def test_computing_and_threads(context: Context, rows: Rows) -> None:
     assert waited.measure.endswith("not for the disk") == any(parts["behind_ns"] for parts in split)
 
 
-def test_weights(context: Context, rows: Rows, measured: list[Access]) -> None:
+def test_findings_of_weights_equal_sums_of_accesses(context: Context, rows: Rows, measured: list[Access]) -> None:
     sums = {p["pass_id"]: dict.fromkeys(("disk", "copied", "buffer"), 0) for p in rows.of_kind("generate")}
     for a in measured:
         if a.pass_id in sums:
@@ -195,7 +197,9 @@ def test_weights(context: Context, rows: Rows, measured: list[Access]) -> None:
     assert copies.effect == copied / (copied + mapped)
 
 
-def test_memory_that_is_enough(context: Context, rows: Rows, measured: list[Access]) -> None:
+def test_the_finding_of_enough_memory_equals_distances_of_plain_lru(
+    context: Context, rows: Rows, measured: list[Access]
+) -> None:
     size = access.granule_bytes(rows)
     distances = access.lru_distances(access.uses(rows, measured, size))
     enough = size * next(n for n in range(10**6) if sum(d < n for d in distances) >= 0.9 * len(distances))
@@ -296,7 +300,7 @@ def finding(kind: Kind, effect: float, scope: Scope = "generation") -> Finding:
     return Finding(kind=kind, measure="X", amount=amount, scope=scope, population="n", effect=effect, part=HEATMAP)
 
 
-def test_the_rule_on_a_few() -> None:
+def test_findings_are_ordered_by_waiting_time_and_effect() -> None:
     time, more, prompt, waits, little = (
         finding("time", 0.6),
         finding("bytes", 0.9),

@@ -52,7 +52,7 @@ def case_of(name: str) -> Context:
 
 
 @pytest.mark.parametrize("case", [*CASES, "disk"])
-def test_the_lines_hold_together(case: str) -> None:
+def test_the_lines_are_valid_markdown_of_every_case(case: str) -> None:
     text = issue_text(case_of(case))
     assert text.endswith("\n") and "\n\n\n" not in text
     page = html(text)
@@ -62,7 +62,7 @@ def test_the_lines_hold_together(case: str) -> None:
     assert text.splitlines()[-1] == "`demo/run-003`, not published; tracegen 0.2.0, recorded by 0.1.0"
 
 
-def test_they_say_what_ran() -> None:
+def test_the_lines_name_model_processor_build_and_settings() -> None:
     model = {**a_run().facts["model"], "file": "/home/ada/m/Q.gguf", "architecture": "qwen3", "random_weights": False}
     model["metadata"] = {"general.file_type": 15, "general.size_label": "0.6B"}
     built = {"ggml.version": "0.25.3", "ggml.commit": "unknown", "build.hooked": "hooks = ab12, commit = 0123456789ab"}

@@ -22,7 +22,7 @@ from tracegen.contract import quantities as q
         (3 << 40, "3.00 TiB"),
     ],
 )
-def test_size(value: object, text: str) -> None:
+def test_sizes_are_rounded_to_three_digits_with_a_unit(value: object, text: str) -> None:
     assert q.size(value) == text
 
 
@@ -41,7 +41,7 @@ def test_size(value: object, text: str) -> None:
         (100 * 86_400 * 10**9, "2\u202f400 h"),
     ],
 )
-def test_duration(value: object, text: str) -> None:
+def test_durations_are_rounded_to_three_digits_with_a_unit(value: object, text: str) -> None:
     assert q.duration(value) == text
 
 
@@ -56,11 +56,11 @@ def test_duration(value: object, text: str) -> None:
         (None, "not recorded"),
     ],
 )
-def test_percent(value: object, text: str) -> None:
+def test_shares_near_0_and_1_are_bounds(value: object, text: str) -> None:
     assert q.percent(value) == text
 
 
-def test_thousands_and_unknown() -> None:
+def test_unknown_values_are_not_recorded_and_thousands_are_grouped() -> None:
     assert q.count(1234567) == "1\u202f234\u202f567"
     assert q.count(pd.NA) == "not recorded" and q.decimal(None) == ""
     assert q.yes_no(None) == "not recorded" and q.yes_no(False) == "off"

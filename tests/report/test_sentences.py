@@ -47,7 +47,7 @@ def test_an_origin_is_printable() -> None:
     assert "\x1b" not in s.origin("\x1b[31m", None)
 
 
-def test_times_with_care() -> None:
+def test_warned_checks_ask_to_read_times_with_care() -> None:
     slow, apart, imported, cost = (
         Check(key, "", "warning", "", "") for key in ("interference", "even_tokens", "op_times", "tracing_cost")
     )

@@ -68,7 +68,7 @@ def shown(known: references.References, text: str, path: str = "notes/entry.html
         ("[[samples]] and {{ config:site_name }}", "[[samples]] and {{ config:site_name }}"),
     ],
 )
-def test_inline(known: references.References, text: str, html: str) -> None:
+def test_references_become_links_and_values(known: references.References, text: str, html: str) -> None:
     assert shown(known, text) == (f"<p>{html}</p>", [])
 
 
@@ -94,7 +94,7 @@ def test_a_figure_that_is_laid_out_for_text_is_shown_so_and_narrow_on_a_phone(kn
         assert INK[2] in content.decode() and INK[1] not in content.decode()
 
 
-def test_a_figure(known: references.References) -> None:
+def test_a_figure_is_shown_with_caption_and_link(known: references.References) -> None:
     html, problems = shown(known, "Before.\n\n![[sample@v2#fig-file]]\n\nAfter.", path="entry.html")
     assert not problems
     address = "experiments/sample/v2/file/index.html#fig-file"

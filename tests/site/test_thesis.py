@@ -152,7 +152,7 @@ def test_every_planted_fault_of_a_chapter_is_found_and_nothing_else(known: Refer
         ),
     ],
 )
-def test_other_documents(states_of: Any, name: str, text: str) -> None:
+def test_references_are_found_in_markdown_html_bibtex_and_notebooks(states_of: Any, name: str, text: str) -> None:
     found = states_of(text, name)
     assert found[0][0] == "withdrawn" and len(found) == 2
     assert found[1][0].startswith("superseded") and "the wrong model; see dense@v3" in found[0][1]
@@ -309,7 +309,9 @@ def test_claims_are_checked_against_the_comparison(claimed: Any) -> None:
     assert 15 + len(SHOWN) + len(HARMLESS) >= 60 and len(false) * 20 <= len(HARMLESS), false
 
 
-def test_the_command(experiments: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_prints_judges_and_fixes_references(
+    experiments: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     chapter, of = tmp_path / "a.tex", ["--experiments", str(experiments)]
     links = r"\url{https://example.org/experiments/dense/v2/file/\#fig-file}"
     chapter.write_text(f"{links}\n\\tracegen{{dense@v2}}{{touched}} \\tracegen{{dense@v2}}{{speed}}\n")

@@ -7,7 +7,7 @@ from tracegen.contract.errors import EnvironmentFailure
 from tracegen.storing import resources
 
 
-def test_folders() -> None:
+def test_a_folder_that_is_missing_asks_to_install_again() -> None:
     assert (resources.folder("templates") / "site" / "bundle_page.html").is_file()
     with pytest.raises(EnvironmentFailure, match="install tracegen again"):
         resources.folder("no-such-folder")

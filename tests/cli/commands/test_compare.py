@@ -97,7 +97,7 @@ def test_versions_are_compared_with_the_facts_that_they_hold(capsys: pytest.Capt
     assert "there is no such version" in capsys.readouterr().err
 
 
-def test_fail_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_rule_of_fail_on_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     stored("a", 1)
     stored("b", 1, layers=4)
     assert main(["compare", "a", "b", "--json", "--fail-on", "ops_per_token>5%"]) == 1

@@ -25,7 +25,7 @@ def test_writes_a_model_and_says_which(tmp_path: Path, capsys: pytest.CaptureFix
     assert model.metadata["tracegen.seed"] == 4 and "Q4_K" in set(model.tensors["dtype"])
 
 
-def test_split(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_split_model_is_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("demo", str(tmp_path / "m.gguf"), "--split") == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert len(read_model(tmp_path / "m-00001-of-00002.gguf").files) == 2

@@ -50,7 +50,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def test_text(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_has_totals_by_component(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(capsys, str(path)) == EXPECTED
 
 
@@ -65,14 +65,14 @@ def test_only_many_tensors_show_progress(path: Path, tmp_path: Path, capsys: pyt
     assert "· 10000 tensors" in f"· {out.splitlines()[0]}"
 
 
-def test_csv(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_csv_has_a_row_for_each_tensor(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = list(csv.DictReader(io.StringIO(printed(capsys, str(path), "--csv"))))
     assert [row["offset"] for row in rows] == ["320", "384", "672"]
     assert rows[0] | {"layer": "", "n_experts": ""} == rows[0]
     assert rows[1]["n_experts"] == "4" and rows[1]["file"] == "m.gguf" and rows[2]["name"] == "blk.1.\\x1b[2J"
 
 
-def test_json(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_an_object_for_each_tensor(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, str(path), "--json")
     rows = json.loads(text)
     assert "\x1b" not in text

@@ -199,7 +199,7 @@ def test_check_says_how_a_tree_stands(tree: Path, capsys: pytest.CaptureFixture[
     "arguments",
     [["hook"], ["build", "x"], ["build", "--check"], ["hook", "x", "--plain"], ["hook", "x", "--source", "y"]],
 )
-def test_wrong_use(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_that_do_not_go_together_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert says(capsys, *arguments)[0] == 2
 
 

@@ -28,7 +28,7 @@ def test_a_conversation_is_one_answer_that_may_end() -> None:
     assert {"-cnv", "-st", "--jinja", "--no-escape"} <= set(command) and not {"-no-cnv", "--ignore-eos"} & set(command)
 
 
-def test_switches() -> None:
+def test_settings_that_are_off_become_flags() -> None:
     off = Experiment(**{**vars(EXPERIMENT), "warmup": False, "repack": False, "mmap": False, "flash_attention": "off"})
     command = command_for(off, Path("p"), Path("m"))
     assert {"--no-warmup", "--no-repack"} <= set(command) and command[command.index("--load-mode") + 1] == "none"
