@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.site_project import HOSTILE, NOW, SCRIPT
 from tests.stand_in import a_project, a_run, a_run_folder, a_version
 from tracegen.cli import main as cli
 from tracegen.cli.commands.build import build_site
@@ -55,6 +56,27 @@ def test_half_a_character_on_the_command_line(at: Path, capsys: pytest.CaptureFi
     assert build_site(at / "mkdocs.yml", strict=True).is_file()
 
 
+def test_hostile_texts_of_settings_and_status_files_stay_text(at: Path) -> None:
+    """Both may be written by another hand."""
+    experiments = at / "experiments"
+    a_version(experiments)
+    a_version(experiments, number=2)
+    publish.withdraw(experiments / "sample", 1, HOSTILE, 2, NOW)
+    status = experiments / "sample" / "status.json"
+    document = json.loads(status.read_text())
+    assert not UNFIT.search(document["withdrawn"]["1"]["reason"])
+    document["withdrawn"]["1"]["reason"] = HOSTILE
+    status.write_text(json.dumps(document))
+    (experiments / "waiting").mkdir()
+    (experiments / "waiting" / "experiment.toml").write_text(f"question = {json.dumps(HOSTILE)}\n")
+    site = build_site(at / "mkdocs.yml", strict=True).parent
+    for page in ("", "waiting/", "sample/", "sample/v1/", "sample/v1/graph/"):
+        text = (site / "experiments" / page / "index.html").read_text(encoding="utf-8")
+        assert "&lt;script&gt;alert(1)" in text and SCRIPT not in text and "<img src=x" not in text, page
+        assert not UNFIT.search(text), page
+    assert "<script>alert" not in (site / "search" / "search_index.json").read_text()
+
+
 @pytest.mark.parametrize("name", ["../../../evil.html", "/etc/passwd", "index.html\n", "nothing/index.html", 7])
 def test_a_bundle_cannot_name_a_page_outside(at: Path, name: object) -> None:
     version = a_version(at / "experiments")
@@ -79,6 +101,19 @@ def test_an_experiment_with_such_a_name_stops(at: Path, name: str, capsys: pytes
         build_site(at / "mkdocs.yml")
     assert cli.main(["build"]) == 2
     assert not UNFIT.search(capsys.readouterr().err)
+
+
+def test_a_file_that_the_manifest_lacks_stops_publishing_and_a_strict_build(
+    at: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = a_run_folder(at / "experiments", a_run())
+    (folder / "x\x1b[31m<script>.txt").write_text("foreign")
+    assert cli.main(["publish", "sample", "-m", "x"]) == 2
+    assert cli.main(["build", "--strict"]) == 1
+    printed = capsys.readouterr()
+    assert "is not in the manifest" in printed.err
+    assert not UNFIT.search(printed.err)
+    assert not (at / "experiments" / "sample" / "versions").exists()
 
 
 @pytest.mark.parametrize(

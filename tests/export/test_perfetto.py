@@ -11,6 +11,7 @@ import pytest
 from tests.builders import a_moe_run, scaled_case, with_barriers, with_faults, with_requests
 from tests.export.pftrace import Drawn, Slice, read
 from tests.scale_tables import repeated, stretched
+from tests.site_project import LONG, hostile_tables
 from tracegen.contract.errors import SettingsError, TableError
 from tracegen.contract.tables import BY_NAME, empty, frame
 from tracegen.export.format import Source, only_passes
@@ -268,6 +269,19 @@ def test_operations_of_another_backend_are_shown_as_their_split(tables: Tables, 
     assert (copied.name, copied.duration, copied.args["size_bytes"]) == ("x#0", 50, 64)
     assert (copied.args["source"], copied.args["target"]) == ("CUDA0", "CPU")
     assert not timeline.loose_flows
+
+
+def test_names_with_control_characters_and_surrogates_stay_names(tmp_path: Path) -> None:
+    hostile = hostile_tables()
+    names = hostile["graph_nodes"]["name"].astype(object)
+    names[0], names[1], names[3] = "\0\x1b[2J\x7f\r\n\ud800", "", LONG
+    hostile["graph_nodes"] = hostile["graph_nodes"].assign(name=pd.array(names, dtype=pd.StringDtype("python")))
+    timeline = drawn(hostile, tmp_path)
+    nodes = hostile["graph_nodes"].set_index(["graph", "node"])["name"]
+    graphs = hostile["passes"].set_index("pass_id")["graph"]
+    for s in operations(timeline):
+        assert s.name == nodes[(graphs[s.args["pass_id"]], s.args["node"])].replace("\ud800", "\\ud800")
+    assert len(operations(timeline)) == len(hostile["spans"]) and LONG in {s.name for s in operations(timeline)}
 
 
 def test_what_is_not_known_of_a_node_is_left_out(tables: Tables, tmp_path: Path) -> None:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.contract.test_hostile import UNFIT
+from tests.site_project import BREAKOUT, SCRIPT
+from tests.site_project import HOSTILE as STEERING
 from tests.stand_in import HOSTILE, KEYS, a_report
 from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.publishing.bundle import read_bundle, verify_bundle, write_bundle
@@ -52,6 +55,19 @@ def test_the_manifest_lists_every_other_file(tmp_path: Path) -> None:
         *(f"{key}/index.html" for key in KEYS[1:]),
     ]
     verify_bundle(read_bundle(folder), HashCache(tmp_path / "cache"))
+
+
+def test_hostile_text_is_text(tmp_path: Path) -> None:
+    report = a_report(title=STEERING)
+    report = replace(report, pages=tuple(replace(p, title=STEERING, summary=STEERING) for p in report.pages))
+    folder = written(tmp_path / "b", report)
+    for page in report.pages:
+        html = (folder / page.path).read_text(encoding="utf-8")
+        assert SCRIPT not in html and BREAKOUT not in html and not UNFIT.search(html)
+        assert html.count("</script>") == html.count("<script")
+        (data,) = re.findall(r'<script type="application/ld\+json">(.*?)</script>', html, re.DOTALL)
+        assert "alert(1)" in json.loads(data)["name"]
+    assert read_bundle(folder).document["title"] == STEERING
 
 
 def test_a_page_loads_nothing_from_outside(tmp_path: Path) -> None:

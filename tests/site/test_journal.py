@@ -94,6 +94,13 @@ def test_a_figure_that_is_laid_out_for_text_is_shown_so_and_narrow_on_a_phone(kn
         assert INK[2] in content.decode() and INK[1] not in content.decode()
 
 
+def test_hostile_text_is_text(known: references.References) -> None:
+    html, problems = shown(known, "![[sample@v2#fig-evil]]\n\n{{ sample@v2:evil }} [[sample@v2#fig-evil]]")
+    assert not problems
+    assert "<script" not in html and "<img src=x" not in html
+    assert html.count("<img ") == 2 and html.count("&lt;/script&gt;") >= 3
+
+
 def test_a_figure_is_shown_with_caption_and_link(known: references.References) -> None:
     html, problems = shown(known, "Before.\n\n![[sample@v2#fig-file]]\n\nAfter.", path="entry.html")
     assert not problems

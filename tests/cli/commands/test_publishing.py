@@ -35,6 +35,13 @@ def test_publish_lists_what_becomes_public_and_prints_the_citation(capsys: pytes
     assert (newest.version.runs, newest.version.message) == ((1,), "second")
 
 
+def test_a_run_that_is_not_usable_is_published_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = (Check("drops", "Dropped", "failed", "3", "0"),)
+    a_run_folder(Path("experiments"), replace(a_run(), checks=failed))
+    command(publish, "sample", "-m", "kept as evidence")
+    assert "verdict: not usable" in capsys.readouterr().out
+
+
 def test_checks_that_did_not_pass_are_named_before_what_becomes_public(capsys: pytest.CaptureFixture[str]) -> None:
     checks = (
         Check("whole", "Whole", "passed", "all", "all"),
@@ -70,6 +77,19 @@ def test_a_run_is_named_as_the_pages_and_the_commands_name_it(named: str) -> Non
     command(publish, named, "-m", "the first")
     (bundle,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
     assert bundle.version.runs == (1,)
+
+
+def test_a_version_is_withdrawn_once_and_again_with_another_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    a_run_folder(Path("experiments"), a_run())
+    command(publish, "sample", "-m", "first")
+    command(publish, "sample", "--withdraw", "v1", "-m", "wrong")
+    (bundle,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
+    assert (bundle.version.status, bundle.reason) == ("withdrawn", "wrong")
+    with pytest.raises(SettingsError, match=r"withdrawn already .*: wrong; "):
+        command(publish, "sample", "--withdraw", "v1", "-m", "wrong model")
+    command(publish, "sample", "--withdraw", "v1", "-m", "wrong model", "--again")
+    (bundle,) = publishing.read_published(Path("experiments/sample"), HashCache(Path("none")))
+    assert bundle.reason == "wrong model"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from tracegen.analysis.buffers import total_peak
 from tracegen.cli.main import main
 from tracegen.contract import quantities as q
 from tracegen.contract.tables import frame
+from tracegen.reading.folders import run_folder
+from tracegen.storing import store
 
 
 @pytest.fixture
@@ -170,6 +172,23 @@ def test_an_op_cannot_steer_the_terminal(here: Path, capsys: pytest.CaptureFixtu
     stored(Path("experiments"), a_run(), {**case, "graph_nodes": nodes.assign(op=op)})
     assert "time in MUL\\x1b[2J[red], measured" in printed(capsys)
     assert "time in MUL\\x1b[2J[red], measured" in on_a_terminal(here, "show", "demo", columns=200)
+
+
+def test_shown_again_a_run_says_the_same_without_reading_its_tables(
+    tables: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words, numbers = printed(capsys), printed(capsys, "--json")
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("the tables are read again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "read_tables", refuse)
+        assert printed(capsys) == words and printed(capsys, "--json") == numbers
+    (run_folder("demo") / "tables" / "ops.parquet").unlink()
+    assert main(["show", "demo"]) == 2
+    assert "ops.parquet: is missing" in capsys.readouterr().err
 
 
 def test_what_is_shown_again_loads_no_tables(tmp_path: Path) -> None:
