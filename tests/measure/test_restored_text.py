@@ -7,9 +7,10 @@ from typing import Any, cast
 import pandas as pd
 
 from tests.readers import gguf_bytes as made
-from tracegen.contract import shapes
+from tracegen.contract.facts import Facts
 from tracegen.contract.held_tokens import held_tokens
 from tracegen.contract.model import Run
+from tracegen.contract.records import decode
 from tracegen.contract.tables import frame
 from tracegen.measure.runs.facts import Captured, text_facts
 from tracegen.publishing import privacy
@@ -190,7 +191,7 @@ def test_a_text_that_is_known_is_not_restored(tmp_path: Path) -> None:
 
 def test_a_restored_text_is_withheld_as_a_typed_one(tmp_path: Path) -> None:
     text = text_of([model_in(tmp_path)], CHAT)
-    assert shapes.problem({"text": text}, shapes.FACTS) == ""
+    decode(Facts, {"text": text})  # it is as the codec has it
     facts = {"settings": {"private": False}, "text": text, "command": ["python3", "<s><|user|> Hello"]}
     run = Run("chat", 1, "2026-11-20T12:00:00Z", (), facts)
     summary = "\n".join(privacy.public_summary(run))

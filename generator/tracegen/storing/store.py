@@ -24,7 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from tracegen.contract import documents, shapes, withheld
 from tracegen.contract.errors import EnvironmentFailure, StoreError, TableError, os_errors
+from tracegen.contract.facts import Facts
 from tracegen.contract.model import Check, Run
+from tracegen.contract.records import shape_of
 from tracegen.storing import parts
 
 if TYPE_CHECKING:
@@ -33,6 +35,15 @@ if TYPE_CHECKING:
 SCHEMA = 1
 RUN_FILE = "run.json"
 LARGE = 100_000  # rows
+_RUN: Mapping[str, Any] = {
+    shapes.NEEDED: ("experiment", "number", "created", "checks", "facts"),
+    "experiment": str,
+    "number": int,
+    "created": str,
+    "checks": [shapes.CHECK],
+    "facts": shape_of(Facts),
+    "manifest": shapes.MANIFEST,
+}
 
 
 def sha256_of(path: Path) -> str:
@@ -325,7 +336,7 @@ def read_run(folder: Path) -> Run:
 
     What an older tracegen stored of the environment and of command lines is withheld by today's rules.
     """
-    document = read_json(folder / RUN_FILE, SCHEMA, shapes.RUN)
+    document = read_json(folder / RUN_FILE, SCHEMA, _RUN)
     try:
         checks = tuple(_without_secrets(Check(**check)) for check in document["checks"])
     except TypeError as error:
@@ -366,13 +377,13 @@ def read_json(path: Path, schema: int, shape: Mapping[str, Any]) -> dict[str, An
 
 def verify_run(folder: Path) -> None:
     """Raise StoreError when a file of the run is missing, has changed, or is not in its manifest."""
-    document = read_json(folder / RUN_FILE, SCHEMA, shapes.RUN)
+    document = read_json(folder / RUN_FILE, SCHEMA, _RUN)
     verify_manifest(folder, document.get("manifest", {}), leave_out=(RUN_FILE,))
 
 
 def verified_evidence(folder: Path) -> Run:
     """The run in `folder`. Raises StoreError when a file of its evidence (raw/) is missing or has changed."""
-    run, document = read_run(folder), read_json(folder / RUN_FILE, SCHEMA, shapes.RUN)
+    run, document = read_run(folder), read_json(folder / RUN_FILE, SCHEMA, _RUN)
     entries = document.get("manifest", {}).items()
     evidence = {name.removeprefix("raw/"): entry for name, entry in entries if name.startswith("raw/")}
     if not evidence:

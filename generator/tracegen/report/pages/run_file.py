@@ -6,11 +6,13 @@ from dataclasses import asdict
 from typing import Any
 
 from tracegen.contract import shapes
+from tracegen.contract.facts import Facts
 from tracegen.contract.model import Run
+from tracegen.contract.records import shape_of
 
 PATH = "data/run.json"
 SCHEMA = 1
-SHAPE: Mapping[str, Any] = {shapes.NEEDED: ("facts", "checks"), "facts": shapes.FACTS, "checks": [shapes.CHECK]}
+SHAPE: Mapping[str, Any] = {shapes.NEEDED: ("facts", "checks"), "facts": shape_of(Facts), "checks": [shapes.CHECK]}
 _ELSEWHERE = ("text",)  # prompt, text and tokens are on the pages and in the tables
 
 
