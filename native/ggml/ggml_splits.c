@@ -14,11 +14,38 @@ static __thread struct { /* the split that this thread evaluates */
 } current;
 static __thread struct {
     struct tt_copy record;   /* begin_ns 0: no copy has begun */
+    ggml_backend_t to;       /* its target */
     bool           in_parts; /* size_bytes is the sum of the parts so far */
 } copy;
 
 static uint32_t name_of(ggml_backend_t backend) {
     return tt_string(tt_process, backend ? ggml_backend_name(backend) : "");
+}
+
+/* Whether a backend has nothing to synchronise, because it computes before it returns. Where its interface says so
+   differs between releases: attached tracing does not look, and synchronises it for nothing. */
+static bool is_blocking(ggml_backend_t backend) {
+#ifdef TT_ATTACH
+    (void) backend;
+    return false;
+#else
+    return !backend->iface.synchronize;
+#endif
+}
+
+/* Whether the backend has done what it was given when a call that synchronises it, or writes to it, returns. Over RPC
+   the request has been sent by then, and no answer is awaited. A backend without a registry is made of others. */
+static bool waits_for_work(ggml_backend_t backend) {
+    const ggml_backend_dev_t device   = ggml_backend_get_device(backend);
+    const ggml_backend_reg_t registry = device ? ggml_backend_dev_backend_reg(device) : NULL;
+    return registry && strncmp(ggml_backend_reg_name(registry), "RPC", 3) != 0;
+}
+
+static enum tt_proof proof_of_split(ggml_backend_t backend, bool by_op) {
+    if (by_op) {
+        return TT_PROOF_BLOCKING;
+    }
+    return !waits_for_work(backend) ? TT_PROOF_NONE : is_blocking(backend) ? TT_PROOF_BLOCKING : TT_PROOF_SYNCHRONISE;
 }
 
 static void end_copy(void) {
@@ -34,6 +61,7 @@ void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_back
     const struct tt_current pass = tt_current();
     end_copy();
     if (pass.graph) {
+        copy.to       = to;
         copy.in_parts = false;
         copy.record   = (struct tt_copy) {
             .size_bytes = ggml_nbytes(tensor),
@@ -42,8 +70,16 @@ void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_back
             .tensor     = tt_string(tt_process, tensor->name),
             .from       = name_of(from),
             .to         = name_of(to),
+            .proof      = TT_PROOF_NONE,
             .begin_ns   = tt_now(),
         };
+    }
+}
+
+void tensor_trace_copy_blocking(void) {
+    TT_TIMED_HOOK;
+    if (copy.record.begin_ns && waits_for_work(copy.to)) {
+        copy.record.proof = TT_PROOF_BLOCKING;
     }
 }
 
@@ -76,7 +112,7 @@ void tensor_trace_split_end(struct ggml_backend * backend) {
     if (!part || !pass.graph || (by_op && current.n_splits == 1)) {
         return;
     }
-    ggml_backend_synchronize(backend); /* waits: an asynchronous backend returns before it has computed */
+    ggml_backend_synchronize(backend); /* an asynchronous backend returns before it has computed */
     TT_TIMED_HOOK;
     const uint64_t  end    = tt_now();
     const uint32_t  first  = tt_first_node(part, pass.graph);
@@ -89,6 +125,7 @@ void tensor_trace_split_end(struct ggml_backend * backend) {
         .first_node = first,
         .n_map      = first == TT_NONE ? (uint32_t) part->n_nodes : 0,
         .by_op      = by_op,
+        .proof      = proof_of_split(backend, by_op),
     };
     uint8_t * at = tt_record_begin(tt_process, TT_SPLIT, sizeof record + record.n_map * sizeof(uint32_t), end);
     if (at) {

@@ -29,7 +29,10 @@
     X(const char *, ggml_backend_buft_name, (ggml_backend_buffer_type_t))                                       \
     X(ggml_backend_dev_t, ggml_backend_buft_get_device, (ggml_backend_buffer_type_t))                           \
     X(const char *, ggml_backend_dev_name, (ggml_backend_dev_t))                                                \
+    X(ggml_backend_reg_t, ggml_backend_dev_backend_reg, (ggml_backend_dev_t))                                   \
+    X(const char *, ggml_backend_reg_name, (ggml_backend_reg_t))                                                \
     X(const char *, ggml_backend_name, (ggml_backend_t))                                                        \
+    X(ggml_backend_dev_t, ggml_backend_get_device, (ggml_backend_t))                                            \
     X(void, ggml_backend_synchronize, (ggml_backend_t))                                                         \
     /* for the check that structures have the layout of the headers that the tracer was compiled with */        \
     X(struct ggml_context *, ggml_init, (struct ggml_init_params))                                              \
@@ -83,7 +86,10 @@ extern struct tt_api tt_api __attribute__((visibility("hidden")));
 #define ggml_backend_buft_name        tt_api.ggml_backend_buft_name_
 #define ggml_backend_buft_get_device  tt_api.ggml_backend_buft_get_device_
 #define ggml_backend_dev_name         tt_api.ggml_backend_dev_name_
+#define ggml_backend_dev_backend_reg  tt_api.ggml_backend_dev_backend_reg_
+#define ggml_backend_reg_name         tt_api.ggml_backend_reg_name_
 #define ggml_backend_name             tt_api.ggml_backend_name_
+#define ggml_backend_get_device       tt_api.ggml_backend_get_device_
 #define ggml_backend_synchronize      tt_api.ggml_backend_synchronize_
 #define ggml_version()                (tt_api.ggml_version_ ? tt_api.ggml_version_() : "")
 #define ggml_commit()                 (tt_api.ggml_commit_ ? tt_api.ggml_commit_() : "")

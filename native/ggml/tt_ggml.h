@@ -8,6 +8,8 @@
 
 #ifdef TT_ATTACH
 #include "tt_api.h" /* ggml's functions are called through pointers, found at run time */
+#else
+#include "ggml-backend-impl.h" /* the ggml that is traced has the same */
 #endif
 
 #define TT_HIDDEN __attribute__((visibility("hidden")))

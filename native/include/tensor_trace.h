@@ -66,7 +66,7 @@ struct tt_writer;
  *     context                                      of a model that is loaded
  *       call                                       llama_decode or llama_encode of a context
  *         [graph_built]  pass_begin  pass_end      a ubatch
- *           copy_begin [copy_part …]  split_begin  split_end                a split of the scheduler
+ *           copy_begin [copy_part …] [copy_blocking]  split_begin  split_end                a split of the scheduler
  *             compute_begin  compute_end           a graph, or a part of one, on the CPU
  *               thread_begin  thread_end           on each of its threads
  *                 op_begin [barrier_begin  barrier_end …]  op_end           a node
@@ -126,8 +126,9 @@ void tensor_trace_sampled(int32_t token);          /* a token was chosen from th
 void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_backend * from, struct ggml_backend * to,
                              int split);
 void tensor_trace_copy_part(size_t size); /* only this part of the tensor was copied; parts add up */
+void tensor_trace_copy_blocking(void); /* the copy was made by a call that returns when it is done */
 void tensor_trace_split_begin(struct ggml_cgraph * graph, int split, int n_splits);
-void tensor_trace_split_end(struct ggml_backend * backend); /* asks the backend to finish; not all wait (RPC) */
+void tensor_trace_split_end(struct ggml_backend * backend); /* synchronises it; not all wait then (RPC) */
 
 /* The CPU backend computes a graph, or the part of a graph that is a split. Called on the thread that started it. */
 void tensor_trace_compute_begin(struct ggml_cgraph * graph);
@@ -231,6 +232,7 @@ inline void tensor_trace_context_made(const Context * context, const Params & pa
 #define TENSOR_TRACE_COPY_BEGIN(tensor, from, to, split) \
     TENSOR_TRACE_PROCESS(tensor_trace_copy_begin(tensor, from, to, split))
 #define TENSOR_TRACE_COPY_PART(size)             TENSOR_TRACE_PROCESS(tensor_trace_copy_part(size))
+#define TENSOR_TRACE_COPY_BLOCKING()             TENSOR_TRACE_PROCESS(tensor_trace_copy_blocking())
 #define TENSOR_TRACE_SPLIT_BEGIN(graph, split, n_splits) \
     TENSOR_TRACE_PROCESS(tensor_trace_split_begin(graph, split, n_splits))
 #define TENSOR_TRACE_SPLIT_END(backend)          TENSOR_TRACE_PROCESS(tensor_trace_split_end(backend))

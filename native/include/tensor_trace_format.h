@@ -243,15 +243,23 @@ struct tt_compute {
     uint32_t n_map; /* ... unless a map of n_nodes numbers follows */
 };
 
+/* Whether the end of a split or copy is that of its work. */
+enum tt_proof {
+    TT_PROOF_UNRECORDED  = 0, /* in older traces */
+    TT_PROOF_NONE        = 1, /* it is that of the hand-over: the work may have gone on */
+    TT_PROOF_SYNCHRONISE = 2, /* it is: the tracer had the backend synchronised, which waits for the work */
+    TT_PROOF_BLOCKING    = 3, /* it is: the call that does the work returns when the work is done */
+};
+
 struct tt_split { /* a part of a pass that the scheduler gave to one backend */
-    uint64_t begin_ns; /* its end is time_ns of the record; the tracer waits for an asynchronous backend */
+    uint64_t begin_ns; /* its end is time_ns of the record; the tracer synchronises the backend before it reads it */
     uint32_t pass, split;
     uint32_t backend; /* string */
     uint32_t n_nodes;
     uint32_t first_node; /* node 0 of the split is this node of the graph ... */
     uint32_t n_map; /* ... unless a map of n_nodes numbers follows */
     uint32_t by_op; /* 1: the CPU backend ran it, and threads recorded its ops */
-    uint32_t reserved;
+    uint32_t proof; /* enum tt_proof. NONE: to synchronise the backend is not known to wait, as with RPC */
 };
 
 struct tt_copy { /* a tensor that a split reads was copied to its backend */
@@ -260,7 +268,7 @@ struct tt_copy { /* a tensor that a split reads was copied to its backend */
     uint32_t pass, split;
     uint32_t tensor; /* string: its name */
     uint32_t from, to; /* strings: names of the backend that had it and of the backend of the split */
-    uint32_t reserved;
+    uint32_t proof; /* enum tt_proof; the tracer does not synchronise for a copy */
 };
 
 struct tt_hooks { /* time that the thread of a pass spent in the tracer between the begin and the end of the pass */

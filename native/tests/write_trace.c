@@ -281,6 +281,7 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
             .tensor     = tt_string(trace, "ffn_moe_weighted-0"),
             .from       = tt_string(trace, "CPU"),
             .to         = tt_string(trace, "GPU"),
+            .proof      = TT_PROOF_BLOCKING,
         };
         tt_record(trace, TT_COPY, &copy, sizeof copy, tt_now());
         const struct {
@@ -293,7 +294,8 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
               .backend    = tt_string(trace, "GPU"),
               .n_nodes    = 2,
               .first_node = TT_NONE,
-              .n_map      = 2 },
+              .n_map      = 2,
+              .proof      = TT_PROOF_SYNCHRONISE },
             { K_VIEW, SCALED },
         };
         tt_record(trace, TT_SPLIT, &split, sizeof split, tt_now());

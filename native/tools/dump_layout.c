@@ -60,10 +60,10 @@ void print_layout(void) {
     STRUCT(tt_split);
     FIELD(tt_split, begin_ns); FIELD(tt_split, pass); FIELD(tt_split, split); FIELD(tt_split, backend);
     FIELD(tt_split, n_nodes); FIELD(tt_split, first_node); FIELD(tt_split, n_map); FIELD(tt_split, by_op);
-    FIELD(tt_split, reserved);
+    FIELD(tt_split, proof);
     STRUCT(tt_copy);
     FIELD(tt_copy, begin_ns); FIELD(tt_copy, size_bytes); FIELD(tt_copy, pass); FIELD(tt_copy, split);
-    FIELD(tt_copy, tensor); FIELD(tt_copy, from); FIELD(tt_copy, to); FIELD(tt_copy, reserved);
+    FIELD(tt_copy, tensor); FIELD(tt_copy, from); FIELD(tt_copy, to); FIELD(tt_copy, proof);
     STRUCT(tt_hooks);
     FIELD(tt_hooks, ticks); FIELD(tt_hooks, pass); FIELD(tt_hooks, inside); FIELD(tt_hooks, between);
     STRUCT(tt_schedule);

@@ -272,12 +272,24 @@ static void dump_compute(struct bytes * in, size_t at) {
     print_map(map, compute.n_map);
 }
 
+static void print_proof(uint32_t proof, size_t at) {
+    static const char * const names[] = {
+        [TT_PROOF_UNRECORDED]  = "unrecorded",
+        [TT_PROOF_NONE]        = "none",
+        [TT_PROOF_SYNCHRONISE] = "synchronise",
+        [TT_PROOF_BLOCKING]    = "blocking",
+    };
+    printf(" proof=%s", NAME_OF(names, proof, "proof", at));
+}
+
 static void dump_split(struct bytes * in, size_t at) {
     TAKE(in, struct tt_split, split);
     const uint8_t * map = take(in, split.n_map * sizeof(uint32_t));
     printf(" pass=%" PRIu32 " split=%" PRIu32 " begin_ns=%" PRIu64, split.pass, split.split, split.begin_ns);
     print_string("backend", split.backend, at);
-    printf(" by_op=%" PRIu32 " n_nodes=%" PRIu32, split.by_op, split.n_nodes);
+    printf(" by_op=%" PRIu32, split.by_op);
+    print_proof(split.proof, at);
+    printf(" n_nodes=%" PRIu32, split.n_nodes);
     print_number("first_node", split.first_node);
     printf(" n_map=%" PRIu32, split.n_map);
     print_map(map, split.n_map);
@@ -290,6 +302,7 @@ static void dump_copy(struct bytes * in, size_t at) {
     print_string("tensor", copy.tensor, at);
     print_string("from", copy.from, at);
     print_string("to", copy.to, at);
+    print_proof(copy.proof, at);
 }
 
 /* Older traces do not have the last number. */

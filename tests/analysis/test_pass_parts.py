@@ -7,13 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracegen.analysis import timing
+from tracegen.analysis import backends, timing
 from tracegen.analysis.pass_parts import PARTS, pass_parts
 from tracegen.contract.tables import empty, frame
 
 
 def run_of(
-    begin: int, end: int, ops: list[tuple[int, int, int]], others: list[tuple[int, int, int]], backend: str = "BLAS"
+    begin: int,
+    end: int,
+    ops: list[tuple[int, int, int]],
+    others: list[tuple[int, int, int]],
+    backend: str = "BLAS",
+    proof: str | None = None,
 ) -> dict[str, pd.DataFrame]:
     """One pass; `ops` of the CPU and splits of another backend as (split, begin, end)."""
     tables = empty()
@@ -25,7 +30,10 @@ def run_of(
     tables["ops"] = frame("ops", rows)
     tables["splits"] = frame(
         "splits",
-        [dict(pass_id=0, split=s, backend=backend, n_nodes=1, begin_ns=b, end_ns=e, by_op=False) for s, b, e in others],
+        [
+            dict(pass_id=0, split=s, backend=backend, n_nodes=1, begin_ns=b, end_ns=e, by_op=False, proof=proof)
+            for s, b, e in others
+        ],
     )
     return tables
 
@@ -73,17 +81,48 @@ def test_parts_are_what_a_walk_over_the_nanoseconds_counts(
     assert parts[list(PARTS)].sum() == parts["duration_ns"] == end - begin and parts["apart_ns"] == 0
 
 
-@pytest.mark.parametrize("backend", ["RPC0", "CUDA0", "Vulkan0", "", "blas"])
-def test_a_backend_that_may_compute_later_has_no_time_of_computing(backend: str) -> None:
+@pytest.mark.parametrize(
+    "backend, proof",
+    [
+        ("RPC0", None),
+        ("CUDA0", None),
+        ("Vulkan0", None),
+        ("", None),
+        ("blas", None),
+        ("RPC0", "none"),
+        ("BLAS", "none"),
+    ],
+)
+def test_a_backend_that_may_compute_later_has_no_time_of_computing(backend: str, proof: str | None) -> None:
     """The whole stays that of the pass."""
     ops, others = [(0, 10, 30), (2, 90, 100)], [(1, 40, 45)]
     known = pass_parts(run_of(0, 100, ops, others)).iloc[0]
-    parts = pass_parts(run_of(0, 100, ops, others, backend)).iloc[0]
+    parts = pass_parts(run_of(0, 100, ops, others, backend, proof)).iloc[0]
     assert (known["elsewhere_ns"], known["submitted_ns"]) == (5, 0)
     assert (parts["elsewhere_ns"], parts["submitted_ns"]) == (0, 5)
     assert parts[list(PARTS)].sum() == 100 and parts["ops_ns"] == 30
-    rest = timing.outside(run_of(0, 100, ops, others, backend)).set_index("part")["duration_ns"]
+    rest = timing.outside(run_of(0, 100, ops, others, backend, proof)).set_index("part")["duration_ns"]
     assert rest["submitting to other backends"] == 5 and "other backends" not in rest
+
+
+@pytest.mark.parametrize("proof", ["synchronise", "blocking"])
+def test_a_backend_that_was_waited_for_has_a_time_of_computing_whatever_its_name(proof: str) -> None:
+    parts = pass_parts(run_of(0, 100, [(0, 10, 30)], [(1, 40, 45)], "Vulkan0", proof)).iloc[0]
+    assert (parts["elsewhere_ns"], parts["submitted_ns"]) == (5, 0)
+
+
+def test_the_proof_decides_and_the_name_only_where_there_is_none() -> None:
+    rows = [
+        dict(backend=backend, by_op=by_op, proof=proof)
+        for backend in ("CPU", "Vulkan0")
+        for by_op in (False, True)
+        for proof in (None, "none", "synchronise", "blocking")
+    ]
+    others = dict(pass_id=0, n_nodes=1, begin_ns=0, end_ns=1)
+    splits = frame("splits", [others | row | {"split": i} for i, row in enumerate(rows)])
+    handed = splits[backends.submitted(splits)].astype(object)
+    assert handed["backend"].tolist() == ["CPU", "Vulkan0", "Vulkan0"]
+    assert handed["proof"].fillna("").tolist() == ["none", "", "none"]
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,11 @@ def test_splits_are_the_schedulers_own(loaded: LoadedRun, experiment: Experiment
     assert len(mine) > 2 and mine["backend"].tolist() in graphs and (mine["by_op"] == (mine["backend"] == "CPU")).all()
 
 
+def test_each_split_had_been_computed_when_its_backend_returned(loaded: LoadedRun) -> None:
+    """Neither of the two backends has anything to synchronise."""
+    assert set(loaded.splits["backend"]) == {"CPU", "BLAS"} and set(loaded.splits["proof"]) == {"blocking"}
+
+
 def test_splits_are_one_line_of_time_within_their_pass(loaded: LoadedRun) -> None:
     for pass_id, splits in loaded.splits.groupby("pass_id"):
         run = loaded.passes.set_index("pass_id").loc[pass_id]

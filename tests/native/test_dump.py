@@ -85,6 +85,14 @@ def test_every_clock_and_every_reason_for_drops(tools: Path, tmp_path: Path) -> 
             assert f"clock={clock} " in text and f"dropped_why={why}" in text
 
 
+def test_every_proof_of_splits_and_copies(tools: Path, tmp_path: Path) -> None:
+    proofs = kinds("tt_proof", "TT_PROOF_")
+    last = [struct.pack("<36xI", n) for n in proofs.values()]  # of both structs
+    main = string(0, "") + b"".join(record(RECORDS[name], data) for name in ("split", "copy") for data in last)
+    text = "\n".join(dumped(tools, tmp_path, header() + chunk(main)))
+    assert re.findall(r"proof=(\w+)", text) == [*proofs, *proofs]
+
+
 def test_a_fault_names_the_node_and_waits_of_its_part(tools: Path, tmp_path: Path) -> None:
     faults = fault(7, address=5, took=3) + fault(8, address=2, begin=70, took=9)
     faults += fault(4, address=6) + fault(5, address=4) + fault(6, address=13)

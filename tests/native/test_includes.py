@@ -14,7 +14,7 @@ BELOW: dict[str, set[str]] = {
     "ggml": {"include", "core"},
     "attach": {"include", "core", "ggml"},
     "tools": {"include"},
-    "tests": {"include", "core"},
+    "tests": {"include", "core", "ggml"},
     "bench": {"include", "core"},
 }
 OF_GGML = re.compile(r"(ggml|ggml-[a-z-]+|llama)\.h")

@@ -5,7 +5,8 @@ import struct
 import pandas as pd
 import pytest
 
-from tests.native.trace_bytes import NONE, Trace, compute, info, pass_begin, pass_end, read, record, split, string
+from tests.native.trace_bytes import NONE, Trace, compute, copy, info, pass_begin, pass_end, read, record, split, string
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.trace import NativeTrace
 
 pytestmark = pytest.mark.native
@@ -69,6 +70,20 @@ def test_the_cpus_own_split_leaves_its_ops_as_they_are() -> None:
     tables = trace(pass_begin(), compute(), split(by_op=1), pass_end(), events=True).tables
     assert tables["ops"]["time_basis"].astype(str).tolist() == ["measured"]
     assert tables["splits"]["by_op"].tolist() == [True]
+
+
+@pytest.mark.parametrize("number, proof", [(0, None), (1, "none"), (2, "synchronise"), (3, "blocking")])
+def test_how_the_end_of_a_split_and_of_a_copy_is_known(number: int, proof: str | None) -> None:
+    """A trace of before it was recorded holds 0, which is null."""
+    tables = trace(pass_begin(), split(proof=number), copy(proof=number), pass_end()).tables
+    for name in ("splits", "copies"):
+        assert tables[name]["proof"].astype(object).where(tables[name]["proof"].notna(), None).tolist() == [proof]
+
+
+@pytest.mark.parametrize("damaged", [split(proof=4), copy(proof=4)])
+def test_a_proof_that_the_format_does_not_have(damaged: bytes) -> None:
+    with pytest.raises(TraceFormatError, match="proof is 4, but must be below 4"):
+        trace(pass_begin(), damaged, pass_end())
 
 
 def test_what_tracing_took_in_a_pass_and_before_it() -> None:

@@ -45,7 +45,7 @@ def _rows(dump: list[str], kind: str) -> list[dict[str, str]]:
 def test_the_c_tests_pass(build: Build) -> None:
     log = (build("test") / "test.log").read_text()
     counts = re.findall(r"(\d+) passed, (\d+) failed", log)
-    assert len(counts) == 10 and all(int(passed) > 0 and failed == "0" for passed, failed in counts)
+    assert len(counts) == 11 and all(int(passed) > 0 and failed == "0" for passed, failed in counts)
 
 
 def test_passes(trace: NativeTrace, dump: list[str]) -> None:
@@ -154,11 +154,12 @@ def test_touches_and_routing(trace: NativeTrace) -> None:
 def test_splits_and_copies(trace: NativeTrace) -> None:
     """An op that is switched off stays off, also in a split of another backend."""
     splits, copies = trace.tables["splits"], trace.tables["copies"]
-    columns = ["pass_id", "split", "backend", "n_nodes", "by_op"]
-    assert splits[columns].values.tolist() == [[1, 1, "GPU", 2, False], [2, 1, "GPU", 2, False]]
+    columns = ["pass_id", "split", "backend", "n_nodes", "by_op", "proof"]
+    assert splits[columns].values.tolist() == [[p, 1, "GPU", 2, False, "synchronise"] for p in (1, 2)]
     assert (splits["end_ns"] >= splits["begin_ns"]).all()
-    columns = ["pass_id", "copy", "split", "tensor", "source", "target", "size_bytes"]
-    assert copies[columns].values.tolist() == [[p, 0, 1, "ffn_moe_weighted-0", "CPU", "GPU", 64] for p in (1, 2)]
+    columns = ["pass_id", "copy", "split", "tensor", "source", "target", "size_bytes", "proof"]
+    copied = ["ffn_moe_weighted-0", "CPU", "GPU", 64, "blocking"]
+    assert copies[columns].values.tolist() == [[p, 0, 1, *copied] for p in (1, 2)]
     ops = trace.tables["ops"]
     assert not (ops["backend"] == "GPU").any() and set(ops.loc[ops["node"] == 8, "state"]) == {"off"}
 

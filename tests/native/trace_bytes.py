@@ -119,14 +119,15 @@ def split(
     first: int = 0,
     n_map: int = 0,
     by_op: int = 0,
+    proof: int = 0,
     nodes: bytes = b"",
 ) -> bytes:
-    head = struct.pack("<QIIIIIIII", begin_ns, of_pass, 0, backend, n_nodes, first, n_map, by_op, 0)
+    head = struct.pack("<QIIIIIIII", begin_ns, of_pass, 0, backend, n_nodes, first, n_map, by_op, proof)
     return record(24, head + nodes, 6_000)
 
 
-def copy(*, of_pass: int = 0, size: int = 64, begin_ns: int = 5_000) -> bytes:
-    return record(25, struct.pack("<QQIIIIII", begin_ns, size, of_pass, 0, 2, 6, 6, 0), 6_000)
+def copy(*, of_pass: int = 0, size: int = 64, begin_ns: int = 5_000, proof: int = 0) -> bytes:
+    return record(25, struct.pack("<QQIIIIII", begin_ns, size, of_pass, 0, 2, 6, 6, proof), 6_000)
 
 
 def end(n_passes: int = 1, n_segments: int = 2) -> bytes:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.builders import a_run
 from tests.report.rendered import CASES, body, rendered, said_of, words
 from tracegen.contract import tables as contract
@@ -95,22 +97,29 @@ def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
     assert "200.0 % of what is left" in limited and "limited to" in limited and "not all of it can" in limited
 
 
-def report_of_backend(backend: str) -> Report:
-    split = dict(pass_id=2, split=1, backend=backend, n_nodes=1, begin_ns=1, end_ns=2_000_001, by_op=False)
+def test_a_page_cache_that_nobody_looked_at_has_no_words() -> None:
+    text = said_of(DISK, CASES["dense"], a_run(conditions={}))
+    assert "Page cache before the run" in text and "of the file’s pages were in memory" not in text
+
+
+def report_of_backend(backend: str, proof: str | None = None) -> Report:
+    times = dict(begin_ns=1, end_ns=2_000_001, by_op=False, proof=proof)
+    split = dict(pass_id=2, split=1, backend=backend, n_nodes=1, **times)
     ops = CASES["dense"]["ops"].copy()
     ops.loc[ops.index[-1], "time_basis"] = "split"
     return rendered(CASES["dense"] | {"splits": contract.frame("splits", [split]), "ops": ops})
 
 
-def test_operations_of_another_backend_are_said_to_have_no_times() -> None:
-    report = report_of_backend("BLAS")
+@pytest.mark.parametrize("backend, proof", [("BLAS", None), ("Vulkan0", "synchronise")])
+def test_operations_of_another_backend_are_said_to_have_no_times(backend: str, proof: str | None) -> None:
+    report = report_of_backend(backend, proof)
     overview = words(body(report, "overview"))
     assert (
-        "1 operation of all passes ran on BLAS. Only the 1 split that holds them was timed" in overview
+        f"1 operation of all passes ran on {backend}. Only the 1 split that holds them was timed" in overview
         and "2.00 ms" in overview
     )
-    assert "operations on BLAS have no times and are left out" in words(body(report, "operations"))
-    assert "nor has an operation that ran on BLAS" in words(body(report, "operations"))
+    assert f"operations on {backend} have no times and are left out" in words(body(report, "operations"))
+    assert f"nor has an operation that ran on {backend}" in words(body(report, "operations"))
     assert not any("submitted" in words(page.body) for page in report.pages)
 
 

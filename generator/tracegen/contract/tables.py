@@ -20,7 +20,6 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import pandas as pd
 
-from tracegen.contract.components import GROUP_OF
 from tracegen.contract.errors import TableError
 
 P = ParamSpec("P")
@@ -31,7 +30,27 @@ PASS_KINDS = ("load", "warmup", "prompt", "generate", "encode", "draft", "verify
 OP_STATES = ("executed", "fused", "empty", "noop", "off")
 MEMORY_KINDS = ("disk", "copied", "buffer")
 UNITS = ("row", "column", "expert")
-COMPONENTS = tuple(GROUP_OF)
+PROOFS = ("none", "synchronise", "blocking")  # in the order of enum tt_proof, which begins with "not recorded"
+COMPONENTS = (
+    "embedding",
+    "attention_q",
+    "attention_k",
+    "attention_v",
+    "attention_output",
+    "attention",
+    "kv_cache",
+    "router",
+    "ffn_gate",
+    "ffn_up",
+    "ffn_down",
+    "expert_gate",
+    "expert_up",
+    "expert_down",
+    "norm",
+    "output",
+    "recurrent",
+    "other",
+)
 
 
 @dataclass(frozen=True)
@@ -67,6 +86,7 @@ _LISTS: Mapping[str, tuple[str, ...]] = {
     "OP_STATES": OP_STATES,
     "MEMORY_KINDS": MEMORY_KINDS,
     "UNITS": UNITS,
+    "PROOFS": PROOFS,
     "COMPONENTS": COMPONENTS,
     "SLOTS": SLOTS,
     "OPERANDS": SLOTS[1:],

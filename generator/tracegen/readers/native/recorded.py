@@ -133,7 +133,10 @@ class Compute:
 
 @dataclass
 class Split:
-    """What the scheduler gave to one backend in a pass; `by_op`: its ops were recorded one by one (CPU)."""
+    """What the scheduler gave to one backend in a pass; `by_op`: its ops were recorded one by one (CPU).
+
+    `proof` is as in the table; None: not recorded.
+    """
 
     pass_number: int
     split: int
@@ -141,6 +144,7 @@ class Split:
     begin_ns: int
     end_ns: int
     by_op: bool
+    proof: str | None
     nodes: np.ndarray  # as in Compute
 
 

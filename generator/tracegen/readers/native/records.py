@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Sequence
 import numpy as np
 
 from tracegen.contract.errors import TraceFormatError
+from tracegen.contract.tables import PROOFS
 from tracegen.readers.native import recorded
 from tracegen.readers.native.recorded import NONE, Pass, Records, Usage
 
@@ -299,9 +300,15 @@ def _nodes_of_part(limit: int, n_nodes: int, first: int, n_map: int, rest: memor
     return named.astype(np.int32)  # NONE, all bits set, becomes -1
 
 
+def _proof(number: int) -> str | None:
+    """What stands in the column `proof` for enum tt_proof. Raises ValueError for a number that it does not have."""
+    _below(len(PROOFS) + 1, proof=number)
+    return PROOFS[number - 1] if number else None  # 0: a trace of before it was recorded
+
+
 @_takes(24, "Q8I")
 def _take_split(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
-    begin_ns, number, split, backend, n_nodes, first, n_map, by_op, _ = values
+    begin_ns, number, split, backend, n_nodes, first, n_map, by_op, proof = values
     _known(number, records.passes, "pass")
     _below(NUMBER, split=split)
     _below(time_ns + 1, begin_ns=begin_ns)
@@ -309,13 +316,13 @@ def _take_split(records: Records, time_ns: int, rest: memoryview, *values: int) 
     if (number, split) in records.splits or graph is None:
         raise ValueError(f"split {split} of pass {number} was written before, or the pass has no graph")
     nodes = _nodes_of_part(records.graphs[graph][0], n_nodes, first, n_map, rest)
-    by = (records.text(backend), begin_ns, time_ns, bool(by_op))
+    by = (records.text(backend), begin_ns, time_ns, bool(by_op), _proof(proof))
     records.splits[number, split] = recorded.Split(number, split, *by, nodes)
 
 
 @_takes(25, "QQ6I")
 def _take_copy(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
-    begin_ns, size, number, split, tensor, source, target, _ = values
+    begin_ns, size, number, split, tensor, source, target, proof = values
     _known(number, records.passes, "pass")
     _below(NUMBER, split=split)
     _below(SIZE, size_bytes=size)
@@ -328,6 +335,7 @@ def _take_copy(records: Records, time_ns: int, rest: memoryview, *values: int) -
         size_bytes=size,
         begin_ns=begin_ns,
         end_ns=time_ns,
+        proof=_proof(proof),
     )
     records.copies.append((number, row))
 

@@ -1,7 +1,7 @@
 """The tables `splits` and `copies`: what the scheduler gave to each backend.
 
-Only the CPU backend is timed by op; on other backends a whole split is timed, until the backend returns: those that
-compute later were only handed it by then.
+Only the CPU backend is timed by op; on other backends a whole split is timed, until the tracer had synchronised it:
+those that do not wait for their work then were only handed it (`proof` is `none`).
 """
 
 from collections.abc import Sequence
@@ -34,6 +34,7 @@ def split_tables(records: Records) -> dict[str, pd.DataFrame]:
                     begin_ns=s.begin_ns,
                     end_ns=s.end_ns,
                     by_op=s.by_op,
+                    proof=s.proof,
                 )
                 for s in splits
             ],

@@ -1,0 +1,44 @@
+/* Stands for tt_ggml.h: so much of ggml as the recorder of splits reads, with backends that a test makes. */
+#ifndef TT_GGML_H
+#define TT_GGML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TT_HIDDEN
+
+struct ggml_tensor {
+    char name[64];
+};
+struct ggml_cgraph {
+    int n_nodes;
+};
+typedef struct ggml_backend_reg * ggml_backend_reg_t;
+typedef struct ggml_backend_device {
+    ggml_backend_reg_t reg;
+} *                           ggml_backend_dev_t;
+typedef struct ggml_backend * ggml_backend_t;
+struct ggml_backend {
+    struct {
+        void (*synchronize)(ggml_backend_t backend);
+    } iface;
+    ggml_backend_dev_t device;
+    const char *       name;
+};
+struct ggml_backend_reg {
+    const char * name;
+};
+
+static inline const char *       ggml_backend_name(ggml_backend_t backend) { return backend->name; }
+static inline ggml_backend_dev_t ggml_backend_get_device(ggml_backend_t backend) { return backend->device; }
+static inline ggml_backend_reg_t ggml_backend_dev_backend_reg(ggml_backend_dev_t device) { return device->reg; }
+static inline const char *       ggml_backend_reg_name(ggml_backend_reg_t registry) { return registry->name; }
+static inline size_t             ggml_nbytes(const struct ggml_tensor * tensor) { return sizeof tensor->name; }
+static inline void               ggml_backend_synchronize(ggml_backend_t backend) {
+    if (backend->iface.synchronize) {
+        backend->iface.synchronize(backend);
+    }
+}
+
+#endif

@@ -1,0 +1,175 @@
+/* Splits and copies: what the recorder says of their ends, for backends that compute at once, later, or elsewhere. */
+#include "check.h"
+#include "folder.h"
+#include "ggml_passes.h"
+#include "ggml_process.h"
+#include "tt_record.h"
+#include "tt_trace.h"
+
+#include "tensor_trace.h"
+
+/* ---- what the recorder of splits asks of other files: one pass of a graph is evaluated ---- */
+
+struct tt_trace *         tt_process;
+__thread uint64_t         tt_hook_ticks;
+static struct ggml_cgraph graph = { .n_nodes = 3 };
+static uint32_t           n_computes; /* of the CPU backend */
+
+struct tt_current tt_current(void) { return (struct tt_current) { &graph, 7, n_computes }; }
+void              tt_in_split(uint32_t split) { (void) split; }
+uint32_t          tt_first_node(const struct ggml_cgraph * part, const struct ggml_cgraph * whole) {
+    return part == whole ? 0 : TT_NONE;
+}
+void tt_map_nodes(const struct ggml_cgraph * part, const struct ggml_cgraph * whole, uint32_t * map) {
+    (void) part, (void) whole, (void) map;
+}
+
+/* ---- backends ---- */
+
+static uint64_t done_ns; /* when the backend had computed; 0: it has not yet */
+static unsigned n_synchronised;
+
+/* As a device that computes for a while after it was handed a split. */
+static void wait_for_work(ggml_backend_t backend) {
+    const struct timespec work = { .tv_nsec = 3000000 };
+    (void) backend;
+    nanosleep(&work, NULL);
+    done_ns = tt_now();
+    n_synchronised++;
+}
+
+static void return_at_once(ggml_backend_t backend) {
+    (void) backend;
+    n_synchronised++;
+}
+
+static struct ggml_backend_reg cpu_registry = { "CPU" }, gpu_registry = { "Vulkan" }, rpc_registry = { "RPC[host:1]" };
+static struct ggml_backend_device cpu_device = { &cpu_registry }, gpu_device = { &gpu_registry },
+                                  rpc_device = { &rpc_registry }, made_of_others = { NULL };
+static struct ggml_backend        cpu  = { .device = &cpu_device, .name = "CPU" },
+                                  gpu  = { { wait_for_work }, &gpu_device, "Vulkan0" },
+                                  rpc  = { { return_at_once }, &rpc_device, "RPC0[host:1]" },
+                                  meta = { { wait_for_work }, &made_of_others, "Meta" };
+
+/* ---- reading what was written ---- */
+
+struct found {
+    struct tt_split split;
+    uint64_t        split_end_ns;
+    unsigned        n_splits, n_copies;
+    struct tt_copy  copies[8];
+};
+
+static void take_records(const uint8_t * payload, size_t size, void * state) {
+    struct found *   found = state;
+    struct tt_record record;
+    for (size_t at = 0; at + sizeof record <= size; at += record.length) {
+        memcpy(&record, payload + at, sizeof record);
+        if (record.type == TT_SPLIT) {
+            memcpy(&found->split, payload + at + sizeof record, sizeof found->split);
+            found->split_end_ns = record.time_ns;
+            found->n_splits++;
+        } else if (record.type == TT_COPY && found->n_copies < 8) {
+            memcpy(&found->copies[found->n_copies++], payload + at + sizeof record, sizeof *found->copies);
+        }
+    }
+}
+
+static struct found found_after(void (*run)(ggml_backend_t backend), ggml_backend_t backend) {
+    char         folder[512], error[256];
+    struct found found = { 0 };
+    folder_make(folder);
+    done_ns = n_synchronised = n_computes = 0;
+    tt_process                            = tt_open(folder, UINT64_MAX, error);
+    if (tt_process) {
+        run(backend);
+        tt_close(tt_process);
+        struct file main = file_of(folder, 0);
+        chunks_of(&main, take_records, &found);
+        free(main.data);
+    }
+    folder_remove(folder);
+    return found;
+}
+
+static void one_split(ggml_backend_t backend) {
+    tensor_trace_split_begin(&graph, 0, 2);
+    tensor_trace_split_end(backend);
+}
+
+/* ---- tests ---- */
+
+static void a_backend_that_computes_before_it_returns(void) {
+    const struct found found = found_after(one_split, &cpu);
+    CHECK(found.n_splits == 1 && found.split.proof == TT_PROOF_BLOCKING && n_synchronised == 0);
+}
+
+static void a_backend_that_computes_later_is_waited_for(void) {
+    const struct found found = found_after(one_split, &gpu);
+    CHECK(found.n_splits == 1 && found.split.proof == TT_PROOF_SYNCHRONISE && n_synchronised == 1);
+    CHECK(done_ns != 0 && found.split.begin_ns < done_ns && found.split_end_ns >= done_ns);
+}
+
+static void a_backend_that_only_sends_has_no_proof(void) {
+    const struct found found = found_after(one_split, &rpc);
+    CHECK(found.n_splits == 1 && found.split.proof == TT_PROOF_NONE && n_synchronised == 1);
+}
+
+static void a_backend_made_of_others_has_no_proof(void) {
+    const struct found found = found_after(one_split, &meta);
+    CHECK(found.n_splits == 1 && found.split.proof == TT_PROOF_NONE);
+}
+
+static void split_with_ops(ggml_backend_t backend) {
+    tensor_trace_split_begin(&graph, 0, 2);
+    n_computes++;
+    tensor_trace_split_end(backend);
+    tensor_trace_split_begin(&graph, 0, 1); /* the only one: its ops say everything */
+    n_computes++;
+    tensor_trace_split_end(backend);
+}
+
+static void a_split_whose_ops_are_recorded(void) {
+    const struct found found = found_after(split_with_ops, &cpu);
+    CHECK(found.n_splits == 1 && found.split.by_op == 1 && found.split.proof == TT_PROOF_BLOCKING);
+}
+
+static void copies_of_each_kind(ggml_backend_t backend) {
+    static const struct ggml_tensor tensor = { "x" };
+    (void) backend;
+    tensor_trace_copy_blocking(); /* no copy has begun */
+    tensor_trace_copy_begin(&tensor, &cpu, &gpu, 1);
+    tensor_trace_copy_blocking();
+    tensor_trace_copy_begin(&tensor, &cpu, &gpu, 1); /* submitted, whole */
+    tensor_trace_copy_begin(&tensor, &cpu, &gpu, 1); /* submitted, in parts */
+    tensor_trace_copy_part(5);
+    tensor_trace_copy_part(6);
+    tensor_trace_copy_begin(&tensor, &cpu, &rpc, 1);
+    tensor_trace_copy_blocking(); /* it was sent */
+    tensor_trace_copy_begin(&tensor, &rpc, &cpu, 1);
+    tensor_trace_copy_blocking(); /* it was fetched */
+    tensor_trace_split_begin(&graph, 1, 2);
+}
+
+static void copies_say_whether_they_were_made_by_their_end(void) {
+    static const enum tt_proof expected[] = { TT_PROOF_BLOCKING, TT_PROOF_NONE, TT_PROOF_NONE, TT_PROOF_NONE,
+                                              TT_PROOF_BLOCKING };
+    const struct found         found      = found_after(copies_of_each_kind, NULL);
+    CHECK(found.n_copies == sizeof expected / sizeof *expected && n_synchronised == 0);
+    for (unsigned i = 0; i < found.n_copies; i++) {
+        CHECK(found.copies[i].proof == expected[i]);
+    }
+    CHECK(found.copies[2].size_bytes == 11);
+}
+
+int main(void) {
+    const struct check checks[] = {
+        TEST(a_backend_that_computes_before_it_returns),
+        TEST(a_backend_that_computes_later_is_waited_for),
+        TEST(a_backend_that_only_sends_has_no_proof),
+        TEST(a_backend_made_of_others_has_no_proof),
+        TEST(a_split_whose_ops_are_recorded),
+        TEST(copies_say_whether_they_were_made_by_their_end),
+    };
+    return RUN_CHECKS(checks);
+}
