@@ -97,11 +97,6 @@ def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
     assert "200.0 % of what is left" in limited and "limited to" in limited and "not all of it can" in limited
 
 
-def test_a_page_cache_that_nobody_looked_at_has_no_words() -> None:
-    text = said_of(DISK, CASES["dense"], a_run(conditions={}))
-    assert "Page cache before the run" in text and "of the file’s pages were in memory" not in text
-
-
 def report_of_backend(backend: str, proof: str | None = None) -> Report:
     times = dict(begin_ns=1, end_ns=2_000_001, by_op=False, proof=proof)
     split = dict(pass_id=2, split=1, backend=backend, n_nodes=1, **times)

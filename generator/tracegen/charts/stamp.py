@@ -34,12 +34,12 @@ class Stamp:
     @property
     def packet(self) -> str:
         """The stamp as an XMP packet."""
-        said = " ".join(f"tracegen:{name}={quoteattr(value)}" for name, value in asdict(self).items() if value)
+        attributes = " ".join(f"tracegen:{name}={quoteattr(value)}" for name, value in asdict(self).items() if value)
         return (
             '<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/">'
             '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
             '<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:tracegen="urn:tracegen:" '
-            f"dc:identifier={quoteattr(f'{self.version}#fig-{self.figure}')} {said}/>"
+            f"dc:identifier={quoteattr(f'{self.version}#fig-{self.figure}')} {attributes}/>"
             '</rdf:RDF></x:xmpmeta><?xpacket end="r"?>'
         )
 

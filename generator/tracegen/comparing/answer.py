@@ -34,9 +34,9 @@ def answer(comparison: Comparison, factor: str = "") -> str:
     if counted and not any(row.state in TELLING for row in counted):
         unchanged = say.findings(_unchanged(comparison, changed), comparison.margin)
         parts += ["all counters are identical", *unchanged]
-    said = "; ".join(parts) or say.in_brief(comparison)
+    change = "; ".join(parts) or say.in_brief(comparison)
     named = ", ".join([*([_models(comparison)] if other else []), *_settings(changed)]) or factor
-    return q.ended(f"{named}: {said}" if named else f"{said[:1].upper()}{said[1:]}")
+    return q.ended(f"{named}: {change}" if named else f"{change[:1].upper()}{change[1:]}")
 
 
 def matrix_answer(effects: Sequence[Effect]) -> str:

@@ -183,15 +183,15 @@ def certificate(
 def summary(found: Sequence[Reproduced], left_out: int = 0) -> str:
     """`All 278 counted measures are equal. Timed: 3 same, 5 not judged.`"""
     counted = [one.outcome for one in found if one.counted]
-    said = [f"{len(found)} of {len(found) + left_out} measures were asked for."] if left_out else []
+    sentences = [f"{len(found)} of {len(found) + left_out} measures were asked for."] if left_out else []
     if counted:
         n, equal = len(counted), counted.count("equal")
         all_equal = "The counted measure is equal." if n == 1 else f"All {n} counted measures are equal."
-        said.append(all_equal if equal == n else f"{equal} of {q.counted(n, 'counted measure')} are equal.")
+        sentences.append(all_equal if equal == n else f"{equal} of {q.counted(n, 'counted measure')} are equal.")
     timed = Counter(one.outcome for one in found if not one.counted)
     if timed:
-        said.append(f"Timed: {', '.join(f'{n} {outcome}' for outcome, n in timed.items())}.")
-    return " ".join(said)
+        sentences.append(f"Timed: {', '.join(f'{n} {outcome}' for outcome, n in timed.items())}.")
+    return " ".join(sentences)
 
 
 def _not_checked(found: Sequence[Reproduced], left_out: int) -> str:

@@ -53,13 +53,13 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
 
 
 def _control(run: Run) -> dict[str, Any]:
-    """What is known of the same program untraced, and what is said of it; nothing where it did not run."""
+    """What is known of the same program untraced, and its sentence; nothing where it did not run."""
     from tracegen.contract.quantities import THIN
     from tracegen.report.words.control_sentences import untraced
 
     control = run.facts.get("control")
-    said = untraced(control, run.checks).replace(THIN, " ")
-    return {"untraced": said or None, "control": control} if control else {}
+    text = untraced(control, run.checks).replace(THIN, " ")
+    return {"untraced": text or None, "control": control} if control else {}
 
 
 def _answer(context: Context) -> str | None:

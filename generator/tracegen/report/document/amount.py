@@ -23,11 +23,11 @@ class Amount:
         return q.p_words(self.value) if self.unit == "p" else q.amount(self.value, self.unit)
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """`54.7 ms where it waits`."""
         return f"{self.number} {self.words}".strip()
 
 
 def in_words(amounts: Sequence[Amount]) -> str:
     """`4.12 MiB with LRU, 2.77 MiB with Belady`; empty without any."""
-    return ", ".join(amount.said for amount in amounts)
+    return ", ".join(amount.text for amount in amounts)

@@ -190,6 +190,6 @@ def values(
     lines = [f"% Values of {text(source)}.\n{_COMMANDS}\\def\\tracegenvalue#1#2#3#4{{{keep}}}%\n"]
     for key, value in sorted(published.items()):
         exact = "" if value.get("value") is None else value["value"]
-        words = "".join(f"{{{text(said)}}}" for said in (value.get("text"), exact, value.get("unit")))
+        words = "".join(f"{{{text(part)}}}" for part in (value.get("text"), exact, value.get("unit")))
         lines.append(f"\\tracegenvalue{{{name(key)}}}{words}%\n")
     return "".join(lines)

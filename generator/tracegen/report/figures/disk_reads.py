@@ -135,7 +135,7 @@ def _became(sums: Mapping[Hashable, float], phase: str) -> tuple[Amount, ...]:
         "never_bytes": "never used",
         "again_bytes": "read again",
     }
-    shares = {name: Amount(float(sums[name]) / read, "share", said) for name, said in words.items()}
+    shares = {name: Amount(float(sums[name]) / read, "share", text) for name, text in words.items()}
     return tuple(share for name, share in shares.items() if share.value or name != "again_bytes")
 
 

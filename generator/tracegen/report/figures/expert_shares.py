@@ -105,11 +105,11 @@ def _used(r: col.Row) -> str:
     return q.count(r["n_used"]) + (f" of {q.count(r['n_experts'] * r['n_layers'])}" if q.known(r["n_experts"]) else "")
 
 
-def _beside_chance(label: str, name: str, said: Callable[[Any], str]) -> list[col.Column]:
+def _beside_chance(label: str, name: str, text: Callable[[Any], str]) -> list[col.Column]:
     """A measure of evenness, and the range that chance gives."""
     return [
-        col.number(label, lambda r: applicable(r[name], said)),
-        col.number("by chance", lambda r: between(r[f"{name}_low"], r[f"{name}_high"], said)),
+        col.number(label, lambda r: applicable(r[name], text)),
+        col.number("by chance", lambda r: between(r[f"{name}_low"], r[f"{name}_high"], text)),
     ]
 
 

@@ -62,9 +62,9 @@ def shortened(caption: str) -> tuple[str, str]:
     """The first sentences of a caption, at most MOST words if the first one has no more, and the others, which follow
     the explanation."""
     sentences = re.split(r"(?<=[.!?])\s+(?=[A-Z\d“])", caption.strip())
-    said = sentences[:1]
+    first = sentences[:1]
     for sentence in sentences[1:]:
-        if sum(len(each.split()) for each in (*said, sentence)) > MOST:
+        if sum(len(each.split()) for each in (*first, sentence)) > MOST:
             break
-        said.append(sentence)
-    return " ".join(said), " ".join(sentences[len(said) :])
+        first.append(sentence)
+    return " ".join(first), " ".join(sentences[len(first) :])

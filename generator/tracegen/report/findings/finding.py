@@ -35,7 +35,7 @@ class Finding:
         """The finding as a sentence, the same on pages, terminal and in Markdown."""
         numbers = in_words((self.amount, *self.more))
         counted = f"{self.scope}, {self.population}" if self.population else self.scope
-        return f"{self.measure}: {numbers} ({'; '.join([counted, *(amount.said for amount in self.beside)])})."
+        return f"{self.measure}: {numbers} ({'; '.join([counted, *(amount.text for amount in self.beside)])})."
 
     @property
     def href(self) -> str:

@@ -40,24 +40,24 @@ def verdict_line(verdict: str, checks: Sequence[Check]) -> str:
     """The verdict with the checks that decided it: `complete with warnings: interference 12 % (limit: 5 %)`."""
     state = {"complete with warnings": "warning", "not usable": "failed"}.get(verdict, "")
     deciding = [c for c in checks if c.state == state]
-    said = [f"{c.key.replace('_', ' ')} {c.found} (limit: {c.limit})" for c in deciding[:2]]
-    said = [text if len(text) <= 120 else f"{text[:119]}…" for text in said]
+    named = [f"{c.key.replace('_', ' ')} {c.found} (limit: {c.limit})" for c in deciding[:2]]
+    named = [text if len(text) <= 120 else f"{text[:119]}…" for text in named]
     more = [f"{q.count(len(deciding) - 2)} more"] if len(deciding) > 2 else []
-    return f"{verdict}: {'; '.join(said + more)}" if said else verdict
+    return f"{verdict}: {'; '.join(named + more)}" if named else verdict
 
 
 def of_other_backends(n_timed: int, timed_ns: float, n_submitted: int, submitted_ns: float) -> str:
     """What is known of the time of splits on other backends: those that were computed, and those handed over."""
-    said = ""
+    text = ""
     if n_timed:
         those = "that holds them was" if n_timed == 1 else "that hold them were"
-        said += f" Only the {q.counted(n_timed, 'split')} {those} timed ({q.duration(timed_ns)} in all)."
+        text += f" Only the {q.counted(n_timed, 'split')} {those} timed ({q.duration(timed_ns)} in all)."
     if n_submitted:
-        said += (
+        text += (
             f" {q.counted(n_submitted, 'split')} {'was' if n_submitted == 1 else 'were'} submitted "
             f"({q.duration(submitted_ns)} in all for handing over); how long computing took is not recorded."
         )
-    return f"{said} Times of operations, layers and components leave them out."
+    return f"{text} Times of operations, layers and components leave them out."
 
 
 def imported(model: str) -> str:
@@ -69,8 +69,8 @@ def imported(model: str) -> str:
 def origin(origin: str | None, licence: str | None) -> str:
     """Who made the model that ran, and its licence, as far as its file or tracegen knows; begins with a space."""
     known = {"Origin": origin, "licence": licence}
-    said = "; ".join(f"{what}: {q.printable(text)}" for what, text in known.items() if text)
-    return f" {said[:1].upper()}{said[1:]}." if said else ""
+    text = "; ".join(f"{what}: {q.printable(of)}" for what, of in known.items() if of)
+    return f" {text[:1].upper()}{text[1:]}." if text else ""
 
 
 CARE = {
