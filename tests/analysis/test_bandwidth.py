@@ -232,7 +232,7 @@ def test_the_answer_of_operations_that_mostly_wait_is_how_much(bound: str | None
     row = {"op": "ADD", "dtype": None, "bytes_per_second": 4e9, "bound": bound}
     row |= {"duration_ns": 6.0, "working_ns": 1.0, "waiting_ns": 3.0}
     _, waited = longest(row, 8.0, 1e10, "generate", withheld=False)
-    assert waited.said == f"75.0 % of its thread time {said}"
+    assert waited.text == f"75.0 % of its thread time {said}"
     assert "withheld" in in_words(longest(row, 8.0, 1e10, "generate", withheld=True))
 
 

@@ -180,26 +180,26 @@ def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str
     per_ns = room / np.where(longest > 0, longest, 1)
     bars, left = [], pd.Series(at.lane, index=table.index)
     for name in names:
-        words, colour = WAITS.get(name, (f"computing: {name}", theme.colour(name)))
+        label, colour = WAITS.get(name, (f"computing: {name}", theme.colour(name)))
         right = left + table[name] * per_ns
         shares = [
             f"{part / of:.0%}".replace("%", " %") if of else "" for part, of in zip(table[name], whole, strict=True)
         ]
         words = [
-            f"{words}, {q.duration(part)}, {share} of the time" for part, share in zip(table[name], shares, strict=True)
+            f"{label}, {q.duration(part)}, {share} of the time" for part, share in zip(table[name], shares, strict=True)
         ]
         some = table[["pass_id", "label", "top", "bottom"]].assign(what=words, colour=colour, left=left)
-        some["short"] = [f"{words.removeprefix('computing: ')} {share}" for share in shares]
+        some["short"] = [f"{label.removeprefix('computing: ')} {share}" for share in shares]
         some["right"] = right.clip(upper=end)
         bars.append(some[some["right"] - left > 0.2])
         left = right
     cut, left = left > end + 0.5, left.clip(upper=end)
     own = table["is_prompt"] & (of_prompts > of_tokens) & (left > at.lane + 24)
     scale = "a scale of its own"
-    for gapped, words, far in ((cut, "longer: cut here", 12), (own, scale, 12), (own, scale, 18)):
+    for gapped, what, far in ((cut, "longer: cut here", 12), (own, scale, 12), (own, scale, 18)):
         gap = table.loc[gapped.to_numpy(bool), ["pass_id", "label", "top", "bottom"]]
         places = left[gap.index] - far
-        gap = gap.assign(what=words, short="", colour=theme.INK["ground"][1], left=places, right=places + 3)
+        gap = gap.assign(what=what, short="", colour=theme.INK["ground"][1], left=places, right=places + 3)
         bars.append(gap)
     middle = (table["top"] + table["bottom"]) / 2
     return pd.concat(bars, ignore_index=True), text(table["took"], left + 5, middle)
