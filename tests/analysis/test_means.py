@@ -1,6 +1,7 @@
 """Means of layers by part of the model, against plain loops; of nodes (tests/recompute), where something is unknown."""
 
 import pandas as pd
+import pytest
 
 from tests.builders import scaled_case
 from tracegen.analysis.layer_means import layer_means
@@ -16,6 +17,8 @@ def test_a_part_whose_operations_have_no_time_has_no_mean() -> None:
     means = layer_means(ops, tables["passes"]["pass_id"], theme.GROUP_OF)
     norms = means[means["group"] == "norm"]
     assert len(norms) and norms["duration_ns"].isna().all() and norms["work_ns"].notna().all()
+    for column in ("duration_ns", "work_ns", "disk_bytes", "buffer_bytes"):
+        assert means[column].sum() == pytest.approx(ops[column].sum() / len(tables["passes"])), column
 
 
 def test_without_passes_there_is_no_row() -> None:
