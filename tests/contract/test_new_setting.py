@@ -46,6 +46,7 @@ def check_all() -> None:
     from tracegen.contract.settings import experiment_from
     from tracegen.measure.capture.plan import command_for, settings_of
     from tracegen.publishing.privacy import public_run
+    from tracegen.report.document.assets import Assets
     from tracegen.report.figures.context import Context
     from tracegen.report.pages.method import method
 
@@ -88,7 +89,7 @@ def check_all() -> None:
     run = a_run(settings=recorded, command=command, slot={"factors": {"keep": "8", "persona": PERSONA[:6]}})
     for private in (False, True):
         public = public_run(replace(run, facts={**run.facts, "settings": {**recorded, "private": private}}))
-        (group,) = (g for g in method(Context(public, scaled_case(1, 1)))["groups"] if g.key == "settings")
+        (group,) = (g for g in method(Context(public, scaled_case(1, 1)), Assets())["groups"] if g.key == "settings")
         shown = {fact.name: fact.text for fact in group.facts}
         assert (shown["keep"], shown["persona"]) == ("8", "(private)" if private else PERSONA)
         assert (PERSONA[:6] in str(public)) is not private

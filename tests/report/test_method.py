@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.builders import a_run, scaled_case
+from tracegen.report.document.assets import Assets
 from tracegen.report.figures.context import Context
 from tracegen.report.pages.method import method
 
@@ -12,7 +13,7 @@ UPSTREAM = Path(__file__).parents[2] / "native" / "hooks" / "UPSTREAM"
 
 def said(version: str | None, build: dict[str, str]) -> str:
     """The facts of llama.cpp that the page prints."""
-    groups = method(Context(a_run(llama_cpp=dict(version=version, build=build)), scaled_case(1, 1)))["groups"]
+    groups = method(Context(a_run(llama_cpp=dict(version=version, build=build)), scaled_case(1, 1)), Assets())["groups"]
     return " ".join(f"{fact.name} {fact.text}" for group in groups if group.key == "llama-cpp" for fact in group.facts)
 
 

@@ -88,7 +88,7 @@ def test_versions_are_compared_with_the_facts_that_they_hold(capsys: pytest.Capt
         settings = {**a_run().facts["settings"], "threads": threads}
         run = stored("a", number, settings=settings)
         public = privacy.public_run(run)
-        report = render_report(public, TABLES, address=f"a/v{number}", citable=None)
+        report = render_report(public, TABLES, citable=None)
         publish.publish(Path("experiments/a"), public, lambda planned, report=report: report, "why", NOW)
     assert main(["compare", "a@v1", "a@v2", "--markdown"]) == 0
     out = capsys.readouterr().out
