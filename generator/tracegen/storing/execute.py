@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, TextIO
@@ -39,12 +39,7 @@ class Used:
 
     def since(self, before: "Used") -> "Used":
         """What was used since `before`."""
-        return Used(
-            self.processor_s - before.processor_s,
-            self.minor_faults - before.minor_faults,
-            self.major_faults - before.major_faults,
-            self.read_bytes - before.read_bytes,
-        )
+        return Used(*(now - then for now, then in zip(astuple(self), astuple(before), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -92,7 +87,7 @@ def run_program(
     `timeout_s` the program is stopped; it ends with tracegen too, when that is killed. Raises EnvironmentFailure when
     it cannot be started.
     """
-    begin, used = time.monotonic(), Used.so_far()
+    begin, used, timed_out = time.monotonic(), Used.so_far(), False
     with noticed_interrupts() as interrupts, stdout.open("wb") as out, stderr.open("wb") as err:
         child = _launched(
             command,
@@ -105,25 +100,18 @@ def run_program(
             preexec_fn=ending_with_this_thread(before),
         )
         try:
-            while True:
-                try:
-                    status = child.wait(0.1)
+            while not (interrupts.count or timed_out):
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(0.1)
                     break
-                except subprocess.TimeoutExpired:
-                    if watch is not None:
-                        watch()
-                    if interrupts.count:
-                        break
-                    if timeout_s is not None and time.monotonic() - begin > timeout_s:
-                        status = stop(child)
-                        return Completed(
-                            status, time.monotonic() - begin, timed_out=True, used=Used.so_far().since(used)
-                        )
+                if watch is not None:
+                    watch()
+                timed_out = timeout_s is not None and time.monotonic() - begin > timeout_s
         finally:
-            stop(child)
+            status = stop(child)
     if interrupts.count:
         raise KeyboardInterrupt
-    return Completed(status, time.monotonic() - begin, used=Used.so_far().since(used))
+    return Completed(status, time.monotonic() - begin, timed_out, Used.so_far().since(used))
 
 
 def _launched(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
