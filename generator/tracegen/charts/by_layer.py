@@ -91,7 +91,7 @@ def at_right(rows: pd.DataFrame, at: str, *, narrow: bool) -> Any:
     """The column `text` of `rows` at the right of a plot, as high as the column `at`; of a narrow plot above it."""
     place: dict[str, Any] = dict(align="right") if narrow else dict(align="left", dx=6)
     words = alt.Chart(rows).mark_text(**place, x="width", color=theme.INK["ink"][1])
-    return words.encode(y=alt.value(-8) if narrow else alt.Y(f"{at}:Q"), text=alt.Text("text:N"))
+    return words.encode(y=alt.YValue(-8) if narrow else alt.Y(f"{at}:Q"), text=alt.Text("text:N"))
 
 
 def lines(rows: pd.DataFrame, order: list[str], title: str, *, width: int = theme.WIDTHS[-1]) -> Any:

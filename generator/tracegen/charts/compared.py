@@ -36,7 +36,7 @@ def dots(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
         x = dict(scale=scale | dict(nice=True), axis=dict(tickCount=theme.ticks(8, width)))
         points = base.mark_circle(size=64, opacity=0.85).encode(x=alt.X("value:Q", title=unit, **x))
         middle = base.mark_tick(thickness=2, size=22, color=theme.INK["ink"][1]).encode(
-            x=alt.X("median(value):Q", title=unit), color=alt.value(theme.INK["ink"][1])
+            x=alt.X("median(value):Q", title=unit), color=alt.ColorValue(theme.INK["ink"][1])
         )
         panels.append((points + middle).properties(width=plot, height=58))
     return alt.vconcat(*panels, spacing=14)

@@ -67,4 +67,4 @@ def _panel(data: pd.DataFrame, phase: str, order: list[str], top: float, title: 
     )
     bars = base.mark_bar(height=12).encode(color=alt.Color("colour:N", scale=None))
     labels = base.mark_text(align="left", dx=6).encode(text=alt.Text("text:N"))
-    return (bars + labels).properties(width=width, height=16 * len(order))
+    return alt.layer(bars, labels, width=width, height=16 * len(order))

@@ -104,7 +104,7 @@ def of_tokens(
     y = names("line", labels, room, {"values": named}, paddingInner=0.15, paddingOuter=0)
     chosen = alt.Chart(data).mark_rect().encode(x=x, y=y, color=alt.Color("colour:N", scale=None))
     ground = alt.Chart(pd.DataFrame({"line": labels})).mark_rect(color=theme.INK["band"][1])
-    lines = ground.encode(y=y, x=alt.value(0), x2=alt.value(plot))
+    lines = ground.encode(y=y, x=alt.XValue(0), x2=alt.X2Value(plot))
     return (lines + chosen).properties(width=plot, height=min(LINE * len(labels), TALL))
 
 

@@ -86,16 +86,15 @@ def joined(at: Plan, found: pd.DataFrame, colour: pd.Series) -> pd.DataFrame:
     table = found.assign(colour=colour, part=at.cells["part"].to_numpy()[found["cell"]])
     table = table.sort_values(["row", "cell"], ignore_index=True)
     same = table[["row", "part", "colour"]]
-    new = (same != same.shift()).any(axis=1) | (table["cell"] != table["cell"].shift() + 1)
-    table["left"], table["right"] = (at.cells[name].to_numpy()[table["cell"]] for name in ("left", "right"))
-    grouped = table.groupby(new.cumsum())
-    return grouped.agg(
-        row=("row", "first"),
-        part=("part", "first"),
-        colour=("colour", "first"),
-        left=("left", "min"),
-        right=("right", "max"),
-    ).reset_index(drop=True)
+    new = ((same != same.shift()).any(axis=1) | (table["cell"] != table["cell"].shift() + 1)).to_numpy(bool)
+    left, right = (at.cells[name].to_numpy()[table["cell"]] for name in ("left", "right"))
+    return same[new].assign(left=left[new], right=right[_is_last(new)]).reset_index(drop=True)
+
+
+def _is_last(is_new: np.ndarray) -> np.ndarray:
+    """True where a group ends, of rows of which `is_new` says where a group begins."""
+    last: np.ndarray = np.append(is_new[1:], True)[: len(is_new)]
+    return last
 
 
 def part_names(at: Plan) -> pd.Series:
@@ -147,14 +146,9 @@ def _runs(spans: pd.DataFrame, together: int) -> pd.DataFrame:
     """The spans with layers joined that follow one another and have the same quotient by `together`."""
     layer, last = (spans[name].astype("Float64") for name in ("layer", "last"))
     follows = (layer == last.shift() + 1) & (layer // together == layer.shift() // together)
-    grouped = spans.groupby((~follows.fillna(False).astype(bool)).cumsum())
-    return grouped.agg(
-        left=("left", "min"),
-        right=("right", "max"),
-        layer=("layer", "min"),
-        last=("last", "max"),
-        name=("name", "first"),
-    )
+    new = ~follows.fillna(False).to_numpy(bool)
+    ends = spans[_is_last(new)]
+    return spans[new].assign(right=ends["right"].array, last=ends["last"].array)
 
 
 def _placed(spans: pd.DataFrame, noun: str = "") -> tuple[list[tuple[str, float]], bool]:

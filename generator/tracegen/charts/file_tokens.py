@@ -61,16 +61,17 @@ def chart(of: Picture) -> Any:
     texts = [headings(at), _labels(rows, at), took, *_numbers(at, rows), *([_named(bars)] if few else [])]
     below, below_texts, bottom = file_memory.below(at, of.often, of.memory, float(rows["bottom"].max()))
     legend, legend_texts, height = _legend(at, of.names, not of.waited.empty, not of.unused.empty, bottom + 16)
-    drawn = _rects(pd.concat([_rulers(at), *_map(of, rows), bars, below, legend], ignore_index=True))
+    layers = [_rects(pd.concat([_rulers(at), *_map(of, rows), bars, below, legend], ignore_index=True))]
     if not of.unused.empty:
-        drawn += _rects(_marks(at, rows, of.unused, UNUSED), outlined=True)
+        layers.append(_rects(_marks(at, rows, of.unused, UNUSED), outlined=True))
     words = pd.concat([*texts, below_texts, legend_texts], ignore_index=True)
     for (align, ink, style), some in words.groupby(["align", "ink", "style"], sort=False):
         mark = alt.Chart(some[["text", "left", "top"]]).mark_text(
             align=align, baseline="middle", color=ink, fontStyle=style, fontSize=theme.SMALL
         )
-        drawn += mark.encode(text="text:N", x=alt.X("left:Q", **_PX), y=alt.Y("top:Q", **_PX))
-    return drawn.resolve_scale(x="shared", y="shared").properties(width=at.width - 10, height=height)
+        layers.append(mark.encode(text=alt.Text("text:N"), x=alt.X("left:Q", **_PX), y=alt.Y("top:Q", **_PX)))
+    together = alt.Resolve(scale=alt.ScaleResolveMap(x="shared", y="shared"))
+    return alt.layer(*layers, resolve=together, width=at.width - 10, height=height)
 
 
 def simplified(of: Picture) -> pd.DataFrame:

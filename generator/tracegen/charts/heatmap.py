@@ -82,7 +82,12 @@ def chart(
         below = buffers.assign(label=buffers["row"].map(label))
         tokens = below["row"].isin(rows.loc[rows["generate"], "row"])
         parts.append(_buffers(below, tokens, lanes.y(room), track, lanes.height))
-    return alt.vconcat(*parts, spacing=10).resolve_scale(color="independent")
+    return alt.vconcat(*parts, spacing=10, resolve=_own_colours())
+
+
+def _own_colours() -> Any:
+    """Each part of a drawing has colours of its own."""
+    return alt.Resolve(scale=alt.ScaleResolveMap(color="independent"))
 
 
 def names_room(width: int) -> int:
@@ -166,7 +171,7 @@ def _disk(cells: pd.DataFrame, y: Any, axis: Axis, track: int, height: int) -> A
             tooltip=[alt.Tooltip(f"{field}:N", title=title) for field, title in TOOLTIP.items()],
         )
     )
-    return (marks + _gaps(axis)).properties(width=track, height=height)
+    return alt.layer(marks, _gaps(axis), width=track, height=height)
 
 
 def _gaps(axis: Axis) -> Any:
@@ -190,18 +195,19 @@ def ruler(
     colours = [shades[i % 2] if text else theme.INK["ground"][1] for i, text in enumerate(rows["value"])]
     rows = rows.assign(text=_every_few(rows), colour=colours)
     groups = list(dict.fromkeys(parts["value"]))
-    strip = _strip(parts, axis, alt.value(NAME)).encode(
-        y2=alt.value(NAME + STRIP),
+    strip = _strip(parts, axis, alt.YValue(NAME)).encode(
+        y2=alt.Y2Value(NAME + STRIP),
         color=alt.Color("value:N", scale=theme.group_scale(groups), title=None, legend=theme.legend(groups, track)),
     )
     room = parts["width"] > GLYPH * parts["value"].str.len() + 4
     parts_named = _words(parts.assign(text=parts["value"].where(room, "")), _lane("part", names), dy=-STRIP / 2)
     boxes = _strip(rows, axis, _lane("layer", names)).encode(color=alt.Color("colour:N", scale=None))
+    words = _words(rows, _lane("layer", names))
     views = (
-        (strip + parts_named + _gaps(axis)).properties(width=track, height=NAME + STRIP),
-        (boxes + _words(rows, _lane("layer", names)) + _gaps(axis)).properties(width=track, height=LAYER),
+        alt.layer(strip, parts_named, _gaps(axis), width=track, height=NAME + STRIP),
+        alt.layer(boxes, words, _gaps(axis), width=track, height=LAYER),
     )
-    return alt.vconcat(*views, spacing=2).resolve_scale(color="independent")
+    return alt.vconcat(*views, spacing=2, resolve=_own_colours())
 
 
 def _strip(bands: pd.DataFrame, axis: Axis, lane: Any) -> Any:

@@ -77,7 +77,9 @@ def _kernel(measured: tuple[float, float], size: float, x: Any, y: Any) -> Any:
     table = pd.DataFrame([(measured[0] / size, measured[1], "kernel")], columns=["size", "hit_rate", "label"])
     base, ink = alt.Chart(table).encode(x=x, y=y), theme.INK["ink"][1]
     rim = dict(stroke=theme.INK["ground"][1], strokeWidth=4)
-    words = base.mark_text(align="right", dx=-9, fontSize=theme.SMALL, color=ink, **rim).encode(text="label:N")
+    words = base.mark_text(align="right", dx=-9, fontSize=theme.SMALL, color=ink, **rim).encode(
+        text=alt.Text("label:N")
+    )
     return base.mark_point(shape="diamond", filled=True, size=110, color=ink, opacity=1) + words
 
 
@@ -91,7 +93,9 @@ def _named(marks: Sequence[tuple[float, float]], size: float, x: Any, y: Any, sh
     table = table.assign(size=table["size_bytes"] / size).drop_duplicates("size_bytes", keep="last")
     base, ink = alt.Chart(table).encode(x=x, y=y), POLICIES["LRU"][0]
     rim = dict(stroke=theme.INK["ground"][1], strokeWidth=4)
-    words = base.mark_text(align="left", dx=6, dy=9, fontSize=theme.SMALL, color=ink, **rim).encode(text="label:N")
+    words = base.mark_text(align="left", dx=6, dy=9, fontSize=theme.SMALL, color=ink, **rim).encode(
+        text=alt.Text("label:N")
+    )
     return base.mark_point(filled=True, size=44, color=ink, opacity=1) + words
 
 
