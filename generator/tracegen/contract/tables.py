@@ -192,7 +192,7 @@ def _filled(table: Table, by_name: Mapping[str, Any]) -> pd.DataFrame:
         if column.name not in by_name:
             if not column.nullable and length:
                 raise TableError(f"table {name}: column {column.name!r} is missing")
-            filled[column.name] = pd.Series(None, index=pd.RangeIndex(length), dtype=dtype)
+            filled[column.name] = pd.Series(None, index=pd.RangeIndex(length), dtype=dtype).array
             continue
         try:
             values = by_name[column.name]
@@ -200,10 +200,8 @@ def _filled(table: Table, by_name: Mapping[str, Any]) -> pd.DataFrame:
                 if column.values:
                     _refuse_foreign_values(name, column, values)
                 _refuse_overflow(name, column, values)
-            series = pd.Series(values, dtype=dtype, copy=False)
-            if isinstance(values, pd.Series):
-                series = series.reset_index(drop=True)
-            filled[column.name] = series if _is_own(values) else series.copy()
+            array = pd.Series(values, dtype=dtype, copy=False).array
+            filled[column.name] = array if _is_own(values) else array.copy()
         except (TypeError, ValueError, OverflowError) as error:
             raise TableError(f"table {name}: column {column.name!r}: {error}") from error
     made = pd.DataFrame(filled, copy=False)
