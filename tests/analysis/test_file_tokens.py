@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.builders import scaled_case, with_faults, with_requests
 from tracegen.analysis import axis, disk_waits, file_tokens
+from tracegen.analysis.coverage import union
 from tracegen.analysis.passes import measured
 from tracegen.charts import theme
 from tracegen.contract import tables as contract
@@ -116,7 +117,7 @@ def test_shares_of_cells_are_means_over_the_passes_of_a_row(of: list[tuple[int, 
     ends = [sum(sizes[: n + 1]) for n in range(len(sizes))]
     cells = pd.DataFrame({"begin": [end - size for end, size in zip(ends, sizes, strict=True)], "end": ends})
     rows = pd.DataFrame({"pass_id": [0, 1, 2], "row": [0, 1, 1], "n_passes": [1, 2, 2]})  # pass 3 has no row
-    used = ranges(of)
+    used = union(ranges(of), "pass_id")
     found = file_tokens.shares(used, rows, cells)
     shares = {(int(r), int(c)): s for r, c, s in found.itertuples(index=False)}
     for row, passes in ((0, [0]), (1, [1, 2])):

@@ -88,13 +88,15 @@ class Analyses:
     group_times = _kept(lambda c: timing.by(c.timed.assign(group=timing.groups_of(c.timed)), "group", c.tokens))
 
     # Places in the file: rows of heatmaps by pass (the memory page's may be taller), its pieces, and tensors with the
-    # bytes of them that measured passes touched; bytes that each pass touched in each group of buffers.
+    # bytes of them that measured passes touched; bytes that each pass touched in each group of buffers,
+    # and the most that all buffers had at once.
     display_rows = _of_tables(heatmap.display_rows)
     heatmap_height = _kept(lambda c: heatmap.rows_that_fit(c.used))
     heatmap_rows = _kept(lambda c: heatmap.display_rows(c.tables, c.heatmap_height))
     pieces = _kept(lambda c: pieces.pieces(c.tables))
     tensor_use = _kept(lambda c: coverage.tensor_use(c.tables, c.measured_used, c.unseen))
     buffer_use = _kept(lambda c: buffers.touched_by_group(c.tables, c.accessed))
+    peak_buffer_bytes = _of_tables(buffers.total_peak)
 
     # Accesses of measured passes to mapped files in their order, and how each pass went through them; in granules.
     disk_accesses = _kept(lambda c: order.disk_accesses(c.tables, c.used))
@@ -166,7 +168,7 @@ class Analyses:
     def disk_requests(self) -> pd.DataFrame:
         """What the device was asked to read in each measured pass, and what became of it."""
         page = self.fact("host", "page_bytes") or 4096
-        use = requests.use_by_pass(self.tables, page)
+        use = requests.use_by_pass(self.tables, page, used=self.used)
         return requests.by_pass(self.tables).merge(use, on="pass_id", how="left")
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from tracegen.analysis.accesses import SELECTING, Tables, placed, ranges, unseen
@@ -14,10 +15,14 @@ def union(used: pd.DataFrame, key: str) -> pd.DataFrame:
     `used` has the columns of `accesses.ranges`. Ranges that overlap or adjoin are joined.
     """
     rows = used.loc[used["end"] > used["begin"], [key, "begin", "end"]].dropna().drop_duplicates()
-    rows = rows.sort_values([key, "begin", "end"], ignore_index=True)
-    reach = rows.groupby(key)["end"].cummax().groupby(rows[key]).shift()
-    piece = (reach.isna() | (rows["begin"] > reach)).cumsum().rename("piece")
-    return rows.groupby(piece).agg({key: "first", "begin": "min", "end": "max"}).reset_index(drop=True)
+    rows = rows.sort_values([key, "begin"], ignore_index=True)
+    begin, end = rows["begin"].to_numpy("int64"), rows["end"].to_numpy("int64")
+    base = pd.factorize(rows[key])[0] * (end.max(initial=0) + 1)  # the ranges of one value lie apart from the next's
+    reach = np.maximum.accumulate(base + end)
+    is_new = np.ones(len(rows), bool)
+    is_new[1:] = (base + begin)[1:] > reach[:-1]
+    is_last = np.append(is_new[1:], True)[: len(rows)]
+    return rows[is_new].assign(end=(reach - base)[is_last]).reset_index(drop=True)
 
 
 def tensor_use(tables: Tables, used: pd.DataFrame, unseen: pd.DataFrame) -> pd.DataFrame:

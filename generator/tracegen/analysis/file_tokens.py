@@ -110,11 +110,12 @@ def quiet(tables: Tables) -> pd.Series:
     return pd.Series(~passes.isin(busy).to_numpy(bool), passes.to_numpy("int64"))
 
 
-def times(tables: Tables, group_of: Mapping[str, str]) -> pd.DataFrame:
+def times(tables: Tables, group_of: Mapping[str, str], *, split: pd.DataFrame | None = None) -> pd.DataFrame:
     """The time of each measured pass that ended, wall time in ns: pass_id, duration_ns, a column for each group of
     components whose operations computed, disk_ns, behind_ns, waiting_ns and rest_ns; they add up to duration_ns.
 
-    Times of threads are means over them. Waiting for the disk is 0 where page faults were not recorded.
+    Times of threads are means over them. Waiting for the disk is 0 where page faults were not recorded. `split`: the
+    result of `disk_waits.pass_split`, if the caller has it already.
     """
     passes = measured(tables).dropna(subset=["duration_ns"])[["pass_id", "duration_ns", "graph"]]
     nodes = tables["graph_nodes"][["graph", "node", "component"]]
@@ -128,7 +129,8 @@ def times(tables: Tables, group_of: Mapping[str, str]) -> pd.DataFrame:
     waited = (spans["barrier_ns"] + spans["wait_ns"].where(several, 0)).astype("float64")
     table["waiting_ns"] = waited.groupby(spans["pass_id"]).sum()
     table = table.div(n_threads, axis=0)
-    split = disk_waits.pass_split(tables).set_index("pass_id")[["disk_ns", "behind_ns"]]
+    split = disk_waits.pass_split(tables) if split is None else split
+    split = split.set_index("pass_id")[["disk_ns", "behind_ns"]]
     table = passes.drop(columns="graph").astype("int64").set_index("pass_id").join(table).join(split).fillna(0.0)
     table["waiting_ns"] = (table["waiting_ns"] - table["behind_ns"]).clip(0) if groups else 0.0
     known = [*groups, "disk_ns", "behind_ns", "waiting_ns"]
@@ -182,10 +184,10 @@ def touched_alike(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.S
 def shares(ranges: pd.DataFrame, of_rows: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     """How much of each cell the passes of a row cover: row, cell, share (0 to 1, the mean over its passes).
 
-    `ranges`: pass_id, begin, end on the axis; `of_rows`: the result of `rows`; `cells`: begin and end, in order. Cells
-    that no pass of the row covers are left out.
+    `ranges`: pass_id, begin, end on the axis, none of a pass overlapping another (see `coverage.union`); `of_rows`: the
+    result of `rows`; `cells`: begin and end, in order. Cells that no pass of the row covers are left out.
     """
-    found = bytes_in(union(ranges, "pass_id"), cells).merge(of_rows, on="pass_id")
+    found = bytes_in(ranges, cells).merge(of_rows, on="pass_id")
     sums = found.groupby(["row", "place", "n_passes"])["bytes"].sum().reset_index()
     size = (cells["end"].astype("int64") - cells["begin"].astype("int64")).to_numpy()[sums["place"]]
     share = sums["bytes"] / (size * sums["n_passes"])

@@ -8,14 +8,17 @@ from tracegen.analysis.accesses import Tables
 COLUMNS = ["policy", "size_bytes", "hit_rate"]
 
 
-def served(tables: Tables, uses: pd.DataFrame, granule_bytes: int, page_bytes: int) -> pd.DataFrame:
+def served(
+    tables: Tables, uses: pd.DataFrame, granule_bytes: int, page_bytes: int, *, used: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """One row (policy `kernel`, size_bytes, hit_rate) of all generate passes; none where it is not recorded.
 
     hit_rate: the share of the bytes that these passes touch of model files, each once a pass, that no request read in
     the pass that touched them; at least so much, as a page that is read twice in a pass counts twice there (a pass that
     reads more than it touches has none). size_bytes: the mean of what of the files was in memory at their ends
     (`cache`), or of all that the program's memory group holds beside its own memory (`memory`). `uses`: pass_id and
-    granule of each use, as `granules.granule_uses` says. Without any request the share would be 1: no row.
+    granule of each use, as `granules.granule_uses` says. Without any request the share would be 1: no row. `used`: the
+    result of `accesses.ranges`, if the caller has it already.
     """
     passes = tables["passes"]
     ids = passes.loc[(passes["kind"] == "generate").to_numpy(bool), "pass_id"]
@@ -23,7 +26,7 @@ def served(tables: Tables, uses: pd.DataFrame, granule_bytes: int, page_bytes: i
     touched = granules.per_pass(uses[uses["pass_id"].isin(ids).to_numpy(bool)])
     if tables["requests"].empty or size is None or touched.empty:
         return pd.DataFrame(columns=COLUMNS)
-    use = requests.use_by_pass(tables, page_bytes).set_index("pass_id")["now_bytes"]
+    use = requests.use_by_pass(tables, page_bytes, used=used).set_index("pass_id")["now_bytes"]
     missed = use.reindex(touched.index).fillna(0).astype("float64")
     if not missed.sum():
         return pd.DataFrame(columns=COLUMNS)

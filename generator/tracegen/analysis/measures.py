@@ -14,7 +14,6 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.analysis import buffers
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.hot_set import HotSet
 from tracegen.analysis.measure_families import BY, FAMILIES, Kind
@@ -255,7 +254,7 @@ MEASURES: tuple[Measure, ...] = (
         "counted",
         "",
         (EVIDENCE, BALANCE, ALL_BUFFERS, WHOLE),
-        ("peak_buffer_bytes", "peak buffer memory", "bytes", lambda a: buffers.total_peak(a.tables)),
+        ("peak_buffer_bytes", "peak buffer memory", "bytes", lambda a: a.peak_buffer_bytes),
     ),
     *_group(
         "counted",

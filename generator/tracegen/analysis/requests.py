@@ -1,5 +1,7 @@
 """What the model's devices were asked to read: how much, how quickly, whether it was used, and what was read again."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 
@@ -112,13 +114,13 @@ def by_size(tables: Tables) -> pd.DataFrame:
     return table.astype({"median_ns": "Float64"}).reset_index(drop=True)
 
 
-def use_by_pass(tables: Tables, page_bytes: int) -> pd.DataFrame:
+def use_by_pass(tables: Tables, page_bytes: int, *, used: pd.DataFrame | None = None) -> pd.DataFrame:
     """What became of the pages of model files that were requested during each measured pass; bytes of whole pages.
 
     Columns: pass_id, page_bytes_read, now_bytes (an operation of the same pass touches the page), later_bytes (only
     one of a later pass), never_bytes (none of the same or a later pass), again_bytes (pages that had been requested
     before in this run: they had been evicted). The first is the sum of the next three. Rows and experts that were not
-    recorded count as not touched.
+    recorded count as not touched. `used`: the result of `accesses.ranges`, if the caller has it already.
     """
     files = tables["files"].set_index("file")["size_bytes"].astype("int64").sort_index()
     n_pages = -(-files // page_bytes)
@@ -132,7 +134,12 @@ def use_by_pass(tables: Tables, page_bytes: int) -> pd.DataFrame:
     last = shift + (requests["offset"].to_numpy("int64") + requests["file_bytes"].to_numpy() - 1) // page_bytes
     place = requests["pass_id"].astype("Int64").map(order).fillna(-1).to_numpy("int64")
     again = _again(first, last, int(n_pages.sum()))
-    rows = _use(tables, first_page, page_bytes, (first, last, place), order, int(n_pages.sum()))
+
+    def touched(pass_ids: list[int]) -> dict[int, list[tuple[int, int]]]:
+        ranges = accesses.ranges(tables, pass_ids) if used is None else used[used["pass_id"].isin(pass_ids)]
+        return _touched(ranges, pass_ids, first_page, page_bytes)
+
+    rows = _use(touched, (first, last, place), order, int(n_pages.sum()))
     table = pd.DataFrame(rows, columns=["pass_id", "now_bytes", "later_bytes", "never_bytes"])
     sums = np.zeros(len(order), np.int64)
     np.add.at(sums, place[place >= 0], again[place >= 0])
@@ -153,14 +160,15 @@ def _again(first: np.ndarray, last: np.ndarray, n_pages: int) -> np.ndarray:
 
 
 def _use(
-    tables: Tables,
-    first_page: dict[int, int],
-    page_bytes: int,
+    touched: Callable[[list[int]], dict[int, list[tuple[int, int]]]],
     pages: tuple[np.ndarray, np.ndarray, np.ndarray],
     order: dict[int, int],
     n_pages: int,
 ) -> list[tuple[int, int, int, int]]:
-    """(pass_id, pages touched in the same pass, in a later one only, never) for each pass, in the order of passes."""
+    """(pass_id, pages touched in the same pass, in a later one only, never) for each pass, in the order of passes.
+
+    `touched` gives the result of `_touched` for the numbers of some passes.
+    """
     first, last, place = pages
     next_touch = np.full(n_pages, _NEVER, np.int32)
     rows = []
@@ -169,25 +177,23 @@ def _use(
     for pass_id, number in reversed(order.items()):
         if pass_id not in touched_pages:
             batch = numbers[max(0, number - _BATCH + 1) : number + 1]
-            touched_pages = _touched(tables, batch, first_page, page_bytes)
+            touched_pages = touched(batch)
         for begin, end in touched_pages[pass_id]:
             next_touch[begin:end] = number
         now = later = total = 0
         for at in np.flatnonzero(place == number):
             when = next_touch[first[at] : last[at] + 1]
-            touched = int(np.count_nonzero(when != _NEVER))
-            same = int(np.count_nonzero(when == number))
-            now, later, total = now + same, later + touched - same, total + len(when)
+            used, same = int(np.count_nonzero(when != _NEVER)), int(np.count_nonzero(when == number))
+            now, later, total = now + same, later + used - same, total + len(when)
         rows.append((pass_id, now, later, total - now - later))
     return rows[::-1]
 
 
 def _touched(
-    tables: Tables, pass_ids: list[int], first_page: dict[int, int], page_bytes: int
+    ranges: pd.DataFrame, pass_ids: list[int], first_page: dict[int, int], page_bytes: int
 ) -> dict[int, list[tuple[int, int]]]:
     """By pass: the pages of mapped files that its operations touch, as (first, behind the last) over all files."""
-    rows = accesses.ranges(tables, rows=accesses.placed(tables, pass_ids))
-    rows = rows[(rows["memory"] == "disk").to_numpy(bool)]
+    rows = ranges[(ranges["memory"] == "disk").to_numpy(bool)]
     shift = rows["file"].astype("int64").map(first_page).to_numpy("int64")
     begin = shift + rows["begin"].to_numpy("int64") // page_bytes
     end = shift + -(-rows["end"].to_numpy("int64") // page_bytes)

@@ -26,7 +26,7 @@ def _buffers(context: Context) -> Content:
         f"{q.counted(len(buffers.allocations(context.tables)), 'event')} (allocations "
         "and frees of more than 0 bytes). All passes are equally wide. llama.cpp wraps the mapped model file in a "
         "buffer too; it takes no memory of its own and is left out.",
-        alt=f"Stacked area of allocated bytes over time; peak {q.size(buffers.total_peak(context.tables))}.",
+        alt=f"Stacked area of allocated bytes over time; peak {q.size(context.peak_buffer_bytes)}.",
         chart=lambda width: buffers_chart.chart(data, end, passes["begin_ns"].dropna() - begin, width=width),
         data=data,
         empty="" if len(level) else "The trace holds no allocation.",

@@ -97,7 +97,9 @@ def kernel(context: Context) -> pd.DataFrame:
     """What the kernel served of generated tokens, with how much of the file in memory: a row, or none."""
     if context.refusal((needs.REQUESTS,)):
         return pd.DataFrame(columns=kernel_cache.COLUMNS)
-    return kernel_cache.served(context.tables, context.granule_uses, context.granule_bytes, page_bytes(context))
+    return kernel_cache.served(
+        context.tables, context.granule_uses, context.granule_bytes, page_bytes(context), used=context.used
+    )
 
 
 def page_bytes(context: Context) -> int:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tracegen.analysis import axis, file_tokens
 from tracegen.analysis.caches import lru_granules
+from tracegen.analysis.coverage import union
 from tracegen.charts import file_plan, theme
 from tracegen.charts import file_tokens as chart
 from tracegen.charts.card import card
@@ -106,7 +107,7 @@ def seen(context: Context) -> Seen:
     tables = context.tables
     used = axis.on_axis(tables, context.measured_used)
     read, waits = file_tokens.reads(tables), file_tokens.waits(tables)
-    times = whole = file_tokens.times(tables, theme.GROUP_OF)
+    times = whole = file_tokens.times(tables, theme.GROUP_OF, split=context.disk_split)
     nothing = file_tokens.has_read_nothing(tables)
     if nothing:  # faults of pages that lie in memory already
         waits = waits.iloc[:0]
@@ -122,6 +123,7 @@ def seen(context: Context) -> Seen:
 def _content(context: Context) -> Content:
     """What each token touched, waited for and read of each part of the file, and its time in parts."""
     tables, of = context.tables, seen(context)
+    used, waits, read = (union(ranges, "pass_id") for ranges in (of.used, of.waits, of.read))
     quiet = file_tokens.quiet(tables)
     alike = file_tokens.touched_alike(tables, context.measured_used, context.pieces)
 
@@ -137,10 +139,8 @@ def _content(context: Context) -> Content:
         found = file_tokens.parts(tables, theme.GROUP_OF, file_plan.most_parts(width))
         at = file_plan.plan(found, width, len(shown), "read" in shown)
         is_on_axis = rows[["pass_id", "row", "n_passes"]]
-        touched, waited, ahead = (
-            file_tokens.shares(ranges, is_on_axis, at.cells) for ranges in (of.used, of.waits, of.read)
-        )
-        often, times = file_tokens.touching(of.used, rows, at.cells), by_row.reset_index()
+        touched, waited, ahead = (file_tokens.shares(ranges, is_on_axis, at.cells) for ranges in (used, waits, read))
+        often, times = file_tokens.touching(used, rows, at.cells), by_row.reset_index()
         unused = beside(ahead, touched)
         return chart.Picture(at, shown, touched, waited, unused, times, names, often, _memory(context))
 
