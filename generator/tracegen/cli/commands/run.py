@@ -189,13 +189,25 @@ def _run_all(experiment: Experiment, folder: Path, llama_cpp: str | None) -> lis
     finally:  # also after Ctrl-C or an error: stored runs count
         if experiment.repeat > 1 and runs:
             print(series_report(runs, experiment.repeat), flush=True)
+    _print_answer(runs[-1])
     return runs
 
 
 def print_stored(run: Run) -> int:
-    """Print the verdict and the folder of a run. Returns 0; raises CheckError when the run is not usable."""
+    """Print verdict, folder and answer of a run. Returns 0; raises CheckError when the run is not usable."""
     print(_report(run))
+    _print_answer(run)
     return _status([run])
+
+
+def _print_answer(run: Run) -> None:
+    """Print what the run answers, if it has findings; its key figures are kept, for `tracegen show`."""
+    from tracegen.reading.shown.figures import figures_of_stored
+
+    assert run.folder is not None
+    answer = figures_of_stored(run.folder, run)["answer"]
+    if answer:
+        print(visible(answer), flush=True)
 
 
 def _status(runs: Sequence[Run]) -> int:
