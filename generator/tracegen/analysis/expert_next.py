@@ -31,29 +31,11 @@ from tracegen.analysis.stack_distance import previous_use
 LEARNED = 0.8  # of the tokens
 LEAST_SCORED = 2 * chance.N_PARTS  # rows, for an interval: fewer have none
 LEAST_ROWS = LEAST_SCORED * 5
-COLUMNS = [
-    "layer",
-    "after",
-    "n_layers",
-    "n_learned",
-    "n_rows",
-    "n_choices",
-    "n_told",
-    "share",
-    "share_low",
-    "share_high",
-    "most",
-    "before",
-    "even",
-    "shifted",
-    "low",
-    "high",
-    "effect",
-    "p",
-]
+_COUNTS = ["layer", "after", "n_layers", "n_learned", "n_rows", "n_choices", "n_told"]
+_SHARES = ["share", "share_low", "share_high", "most", "before", "even", "shifted", "low", "high", "effect", "p"]
+_TYPES = dict.fromkeys(_COUNTS, "Int64") | dict.fromkeys(_SHARES, "Float64")
+COLUMNS = list(_TYPES)
 _TIE = 1e-9
-_INTEGERS = {"layer", "after"}
-_TYPES = {name: "Int64" if name in _INTEGERS or name.startswith("n_") else "Float64" for name in COLUMNS}
 
 
 def predicted(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:

@@ -24,23 +24,10 @@ from tracegen.analysis.expert_rows import SameRows, groups
 
 LEAST_PAIRS = 2 * chance.N_PARTS  # of neighbours, for an interval
 FEW_PAIRS = 3  # up to so many, no order of the tokens is rare: 4 tokens have 12 orders and their reverses
-COLUMNS = [
-    "layer",
-    "n_layers",
-    "n_pairs",
-    "n_choices",
-    "n_again",
-    "share",
-    "share_low",
-    "share_high",
-    "even",
-    "shuffled",
-    "low",
-    "high",
-    "effect",
-    "p",
-    "p_adjusted",
-]
+_COUNTS = ["layer", "n_layers", "n_pairs", "n_choices", "n_again"]
+_SHARES = ["share", "share_low", "share_high", "even", "shuffled", "low", "high", "effect", "p", "p_adjusted"]
+_TYPES = dict.fromkeys(_COUNTS, "Int64") | dict.fromkeys(_SHARES, "Float64")
+COLUMNS = list(_TYPES)
 
 
 def stickiness(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
@@ -60,9 +47,6 @@ def stickiness(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
     layers["p_adjusted"] = chance.adjusted(layers["p"].to_numpy("float64"))
     overall = by_group[0].iloc[:1]
     return pd.concat([overall.assign(p_adjusted=overall["p"]), layers], ignore_index=True)[COLUMNS].astype(_TYPES)
-
-
-_TYPES = {name: "Int64" if name == "layer" or name.startswith("n_") else "Float64" for name in COLUMNS}
 
 
 def _group(group: SameRows) -> pd.DataFrame:

@@ -15,20 +15,8 @@ from tracegen.analysis.passes import measured, of_kind
 
 Change = Literal["same", "changed", "moved", "new", "gone"]
 COMPARED = ("dtype", "shape", "op_params", "operands")  # what makes a node that has its counterpart "changed"
-COLUMNS = [
-    "change",
-    "op",
-    "name",
-    "layer",
-    "component",
-    "node_a",
-    "node_b",
-    "what",
-    "ns_a",
-    "ns_b",
-    "touched_a",
-    "touched_b",
-]
+NODE = ("op", "name", "layer", "component")
+COLUMNS = ["change", *NODE, "node_a", "node_b", "what", "ns_a", "ns_b", "touched_a", "touched_b"]
 _NUMBER = re.compile(r"(?:node|leaf)_[0-9]+")  # of nodes that nobody named, as ggml gives it
 
 
@@ -118,4 +106,4 @@ def _row(change: Change, a: _Node | None, b: _Node | None, what: str) -> tuple[A
     node = b or a or {}
     numbers = (a and a["node"], b and b["node"])
     costs = [side and side[column] for column in ("duration_ns", "touched_bytes") for side in (a, b)]
-    return (change, node["op"], node["name"], node["layer"], node["component"], *numbers, what, *costs)
+    return (change, *(node[name] for name in NODE), *numbers, what, *costs)

@@ -15,16 +15,8 @@ from tracegen.analysis.coverage import summed_by_group, union
 from tracegen.analysis.passes import measured
 
 BLOCKS = (4096, 131072, 2097152)  # bytes: a page, what read-ahead asks for, a huge page
-SUMS = (
-    "size_bytes",
-    "touched_bytes",
-    "copied_bytes",
-    "loaded_bytes",
-    "waste_bytes",
-    "resident_bytes",
-    "gone_bytes",
-    "copied_resident_bytes",
-)
+_KEPT = ("loaded", "waste", "resident", "gone", "copied_resident")
+SUMS = ("size_bytes", "touched_bytes", "copied_bytes", *(f"{name}_bytes" for name in _KEPT))
 
 Ranges = tuple[np.ndarray, np.ndarray]  # begins and ends on the disk axis, bytes, in any order; they may overlap
 

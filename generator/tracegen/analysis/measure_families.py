@@ -156,24 +156,11 @@ FAMILIES: tuple[Family, ...] = (
     Family("n_tokens", "times chosen", "", "counted", _chosen, "expert"),
     Family("cache_bytes", "cache for a hit rate", "bytes", "counted", _cache_bytes, "", FILE_USE, published=True),
     Family("working_set_bytes", "working set", "bytes", "counted", _working_set, "", FILE_USE, published=True),
-    Family(
-        "most_chosen_expert",
-        "most chosen expert",
-        "",
-        "counted",
-        _by_layer("most_chosen"),
-        "",
-        CHOICES,
-        published=True,
-    ),
-    Family(
-        "most_chosen_share",
-        "share of choices of the most chosen expert",
-        "share",
-        "counted",
-        _by_layer("most_share"),
-        "",
-        CHOICES,
-        published=True,
+    *(
+        Family(key, label, unit, "counted", _by_layer(column), "", CHOICES, published=True)
+        for key, label, unit, column in (
+            ("most_chosen_expert", "most chosen expert", "", "most_chosen"),
+            ("most_chosen_share", "share of choices of the most chosen expert", "share", "most_share"),
+        )
     ),
 )

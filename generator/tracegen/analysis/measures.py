@@ -8,7 +8,7 @@ All leave out load and warm-up passes, except those that name loading. `measure_
 one of for each layer, component, kind of operation.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,20 +19,8 @@ from tracegen.analysis.hot_set import HotSet
 from tracegen.analysis.measure_families import BY, FAMILIES, Kind
 from tracegen.analysis.measure_families import Value as Value
 from tracegen.analysis.passes import of_kind
-from tracegen.contract.needs import (
-    ALL_BUFFERS,
-    BALANCE,
-    BYTES,
-    CHOICES,
-    EVIDENCE,
-    FAULTS,
-    FILE_USE,
-    RATES,
-    STORAGE,
-    TIMES,
-    WHOLE,
-    Need,
-)
+from tracegen.contract import needs
+from tracegen.contract.needs import Need
 
 COLUMNS = ["key", "phase", "by", "item", "label", "kind", "unit", "value"]
 _Function = Callable[[Analyses], float | None]
@@ -132,106 +120,60 @@ def _number(value: Any) -> float | None:
     return None if pd.isna(value) else float(value)
 
 
-def _group(kind: Kind, phase: str, needs: tuple[Need, ...], *rows: _Row, compared: bool = True) -> Iterator[Measure]:
-    for key, label, unit, of in rows:
-        yield Measure(key, label, unit, kind, of, phase, needs, compared)
-
-
-MEASURES: tuple[Measure, ...] = (
-    *_group(
-        "timed",
-        "generate",
-        RATES,
+# (kind, phase, needs) -> measures that have these
+_MEASURES: Mapping[tuple[Kind, str, tuple[Need, ...]], tuple[_Row, ...]] = {
+    ("timed", "generate", needs.RATES): (
         ("tokens_per_second_generate", "generation speed", "tokens/s", lambda a: a.summary.generate_rate),
     ),
-    *_group(
-        "timed",
-        "prompt",
-        RATES,
+    ("timed", "prompt", needs.RATES): (
         ("tokens_per_second_prompt", "prompt speed", "tokens/s", lambda a: a.summary.prompt_rate),
     ),
-    *_group(
-        "timed",
-        "generate",
-        TIMES,
+    ("timed", "generate", needs.TIMES): (
         ("token_ns_median", "time per token, median", "ns", _quantile(0.5)),
         ("token_ns_p95", "time per token, 95th percentile", "ns", _quantile(0.95)),
     ),
-    *_group(
-        "timed",
-        "",
-        STORAGE,
+    ("timed", "", needs.STORAGE): (
         ("disk_read_bytes", "read from the disk after loading", "bytes", lambda a: a.summary.read_bytes),
         ("disk_read_bytes_load", "read from the disk while loading", "bytes", _of_load(lambda of: of["read_bytes"])),
         ("major_page_faults", "major page faults", "", lambda a: a.summary.major_faults),
     ),
-    *_group(
-        "timed",
-        "",
-        TIMES,
+    ("timed", "", needs.TIMES): (
         ("load_ns", "time to load the model", "ns", _of_load(lambda of: of["end_ns"] - of["begin_ns"])),
         ("ttft_ns", "time to first token", "ns", _ttft),
     ),
-    *_group(
-        "timed",
-        "prompt",
-        STORAGE,
+    ("timed", "prompt", needs.STORAGE): (
         ("disk_read_bytes_prompt", "read from the disk by the prompt", "bytes", _read_by("prompt")),
     ),
-    *_group(
-        "timed",
-        "generate",
-        STORAGE,
+    ("timed", "generate", needs.STORAGE): (
         ("disk_read_bytes_generate", "read from the disk by generation", "bytes", _read_by("generate")),
     ),
-    *_group(
-        "timed",
-        "generate",
-        (*TIMES, FAULTS),
+    ("timed", "generate", (*needs.TIMES, needs.FAULTS)): (
         ("disk_wait_ns_per_token", "waiting for the disk per token", "ns", _token_waits("disk_ns")),
         ("behind_wait_ns_per_token", "waiting behind other threads’ page faults", "ns", _token_waits("behind_ns")),
     ),
-    *_group(
-        "counted",
-        "prompt",
-        (),
+    ("counted", "prompt", ()): (
         ("prompt_tokens", "prompt tokens", "", lambda a: a.summary.prompt_tokens),
         ("n_prompt_passes", "prompt passes", "", lambda a: a.summary.n_prompt_passes),
     ),
-    *_group(
-        "counted",
-        "generate",
-        (),
+    ("counted", "generate", ()): (
         ("generated_tokens", "generated tokens", "", lambda a: a.summary.generated_tokens),
         ("n_generate_passes", "generate passes", "", lambda a: a.summary.n_generate_passes),
     ),
-    *_group(
-        "counted",
-        "generate",
-        RATES,
+    ("counted", "generate", needs.RATES): (
         ("ops_per_token", "operations per token", "", lambda a: a.summary.ops_per_token),
     ),
-    *_group(
-        "counted",
-        "generate",
-        BYTES,
+    ("counted", "generate", needs.BYTES): (
         ("weight_bytes_per_token", "weights touched per token", "bytes", lambda a: a.summary.weight_token_bytes),
         ("mapped_bytes_per_token", "weights touched per token, mapped", "bytes", _token_bytes("disk")),
         ("copied_bytes_per_token", "weights touched per token, copied", "bytes", _token_bytes("copied")),
         ("buffer_bytes_per_token", "touched per token in buffers", "bytes", _token_bytes("buffer")),
         ("bytes_touched_per_token", "touched per token in total", "bytes", lambda a: a.summary.touched_token_bytes),
     ),
-    *_group(
-        "counted",
-        "",
-        BYTES,
+    ("counted", "", needs.BYTES): (
         ("weight_bytes_per_pass", "weights touched per pass", "bytes", _of_embeddings("weight_bytes")),
         ("bytes_touched_per_pass", "touched per pass in total", "bytes", _of_embeddings("touched_bytes")),
     ),
-    *_group(
-        "counted",
-        "",
-        FILE_USE,
+    ("counted", "", needs.FILE_USE): (
         ("touched_bytes", "touched of the file at least once", "bytes", lambda a: a.summary.touched_bytes),
         ("touched_share", "share of the file touched at least once", "share", lambda a: a.summary.touched_share),
         ("touched_share_mapped", "share of the file touched where it is mapped", "share", _mapped_share),
@@ -243,29 +185,26 @@ MEASURES: tuple[Measure, ...] = (
         ),
         ("n_tensors_never_touched", "tensors never touched", "", lambda a: a.summary.n_never_touched),
     ),
-    *_group(
-        "counted",
-        "",
-        (),
+    ("counted", "", ()): (
         ("file_bytes", "size of the model file", "bytes", lambda a: a.summary.file_bytes or None),
         ("header_bytes", "header and padding of the file", "bytes", lambda a: a.summary.header_bytes),
     ),
-    *_group(
-        "counted",
-        "",
-        (EVIDENCE, BALANCE, ALL_BUFFERS, WHOLE),
+    ("counted", "", (needs.EVIDENCE, needs.BALANCE, needs.ALL_BUFFERS, needs.WHOLE)): (
         ("peak_buffer_bytes", "peak buffer memory", "bytes", lambda a: a.peak_buffer_bytes),
     ),
-    *_group(
-        "counted",
-        "generate",
-        CHOICES,
+    ("counted", "generate", needs.CHOICES): (
         ("hot_experts_share", "share of the experts in the hot set", "share", _hot(lambda h: h.n_held / h.n_experts)),
         ("hot_experts_hit_rate", "hit rate of the hot set", "share", _hot(lambda h: h.static.served)),
         ("hot_experts_gain", "gain of the hot set over chance", "", _hot(lambda h: h.static.gain)),
         ("recent_experts_hit_rate", "hit rate of the experts chosen last", "share", _hot(lambda h: h.recent.served)),
-        compared=False,
     ),
+}
+_NOT_COMPARED = "hot_experts_share", "hot_experts_hit_rate", "hot_experts_gain", "recent_experts_hit_rate"
+
+MEASURES: tuple[Measure, ...] = tuple(
+    Measure(key, label, unit, kind, of, phase, why, key not in _NOT_COMPARED)
+    for (kind, phase, why), rows in _MEASURES.items()
+    for key, label, unit, of in rows
 )
 BY_KEY = {measure.key: measure for measure in MEASURES}
 

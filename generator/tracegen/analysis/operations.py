@@ -7,6 +7,9 @@ import pandas as pd
 from tracegen.analysis.accesses import Tables, accesses
 from tracegen.contract.tables import MEMORY_KINDS
 
+NODE = ["op", "name", "layer", "component", "dtype"]
+THREAD_TIMES = ["work_ns", "barrier_ns", "wait_ns"]
+
 
 def op_rows(
     tables: Tables, pass_ids: Iterable[int] | None = None, *, accessed: pd.DataFrame | None = None
@@ -26,34 +29,17 @@ def op_rows(
     ops = tables["ops"]
     ops = ops.loc[ops["state"] != "noop", ["pass_id", "node", "state", "fused_into", "n_threads", "begin_ns", "end_ns"]]
     rows = ops.merge(passes, on="pass_id")
-    nodes = tables["graph_nodes"][["graph", "node", "op", "name", "layer", "component", "dtype"]]
-    rows = rows.merge(nodes, on=["graph", "node"])
+    rows = rows.merge(tables["graph_nodes"][["graph", "node", *NODE]], on=["graph", "node"])
     rows["duration_ns"] = rows["end_ns"] - rows["begin_ns"]
     rows["begin_ns"] = rows["begin_ns"] - rows["pass_begin_ns"]
     spans = tables["spans"]
-    sums = spans.groupby(["pass_id", "node"], as_index=False)[["work_ns", "barrier_ns", "wait_ns"]].sum()
-    rows = rows.merge(sums.astype(dict.fromkeys(("work_ns", "barrier_ns", "wait_ns"), "Int64")), how="left")
+    sums = spans.groupby(["pass_id", "node"], as_index=False)[THREAD_TIMES].sum()
+    rows = rows.merge(sums.astype(dict.fromkeys(THREAD_TIMES, "Int64")), how="left")
     touched = touched_by_memory(accesses(tables, pass_ids) if accessed is None else accessed)
     rows = rows.merge(touched, on=["pass_id", "node"], how="left")
-    wanted = [
-        "pass_id",
-        "node",
-        "op",
-        "name",
-        "layer",
-        "component",
-        "dtype",
-        "state",
-        "fused_into",
-        "begin_ns",
-        "duration_ns",
-        "work_ns",
-        "barrier_ns",
-        "wait_ns",
-        "n_threads",
-        *(f"{memory}_bytes" for memory in MEMORY_KINDS),
-    ]
-    return rows.sort_values(["pass_id", "node"], ignore_index=True)[wanted]
+    times = ["begin_ns", "duration_ns", *THREAD_TIMES, "n_threads"]
+    names = ["pass_id", "node", *NODE, "state", "fused_into", *times, *(f"{memory}_bytes" for memory in MEMORY_KINDS)]
+    return rows.sort_values(["pass_id", "node"], ignore_index=True)[names]
 
 
 def touched_by_memory(accessed: pd.DataFrame) -> pd.DataFrame:

@@ -6,13 +6,14 @@ from typing import Any
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.operations import THREAD_TIMES
 from tracegen.analysis.pass_parts import OUTSIDE_OPS, pass_parts
 from tracegen.analysis.passes import measured
 from tracegen.contract.components import GROUP_OF
 
 PHASES = ("prompt", "generate")
 OUTSIDE_LAYERS = "in no layer"
-SUMS = ("duration_ns", "work_ns", "barrier_ns", "wait_ns")
+SUMS = ("duration_ns", *THREAD_TIMES)
 
 
 def phases(passes: pd.DataFrame) -> pd.Series:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-TIMES = ["work_ns", "barrier_ns", "wait_ns"]
+from tracegen.analysis.operations import THREAD_TIMES
+
 KIND = ("op", "component")
 NODE = ("node", "name", "op", "layer", "component")
 
@@ -31,12 +32,14 @@ def by(ops: pd.DataFrame, measured: pd.DataFrame, keys: Sequence[str]) -> pd.Dat
     """
     executed = (ops["state"] == "executed").to_numpy(bool)
     rows = ops[executed & ops["pass_id"].isin(measured["pass_id"]) & ops["work_ns"].notna()]
-    rows = rows[[*dict.fromkeys([*keys, "node", "pass_id"]), "n_threads", *TIMES]].astype(dict.fromkeys(TIMES, "int64"))
+    rows = rows[[*dict.fromkeys([*keys, "node", "pass_id"]), "n_threads", *THREAD_TIMES]].astype(
+        dict.fromkeys(THREAD_TIMES, "int64")
+    )
     waited = (rows["barrier_ns"] + rows["wait_ns"]).where((rows["n_threads"] > 1).to_numpy(bool), 0)
     rows = rows.assign(waiting_ns=waited, at=rows["node"])
     rows = rows.sort_values("waiting_ns", ascending=False, kind="stable")  # passes and nodes are in order
     grouped = rows.groupby(list(keys), dropna=False, sort=False, observed=True)
-    table = grouped[[*TIMES, "waiting_ns"]].sum()
+    table = grouped[[*THREAD_TIMES, "waiting_ns"]].sum()
     table.insert(0, "n_ops", grouped.size())
     whole, _ = thread_time(rows, measured)
     table["share"] = table["waiting_ns"].astype("float64") / whole if whole else None
