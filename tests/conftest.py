@@ -18,11 +18,11 @@ from tests.site_project import Project, make_project
 from tests.spread import SLOW, LongestFirst, Timed, seconds_of, unit_of
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.capture.tracefs import tracefs_folder
-from tracegen.measure.checks import observer, times
+from tracegen.measure.checks import times
 from tracegen.site import vega
 from tracegen.storing import store
 
-FAIL_COST, FAIL_SLOWER = times.FAIL_COST, observer.FAIL_SLOWER
+FAIL_COST, FAIL_SLOWER = times.FAIL_COST, times.FAIL_SLOWER
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,7 +54,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """
     small = item.get_closest_marker("llama") is not None
     times.FAIL_COST = 1.0 if small else FAIL_COST
-    observer.FAIL_SLOWER = 1000.0 if small else FAIL_SLOWER  # on a busy machine one of two equal runs may be slower
+    times.FAIL_SLOWER = 1000.0 if small else FAIL_SLOWER  # on a busy machine one of two equal runs may be slower
 
 
 @pytest.hookimpl(optionalhook=True)

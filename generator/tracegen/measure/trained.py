@@ -64,7 +64,7 @@ def trained_model(name: str, progress: Progress) -> Path:
     return path
 
 
-def known_as(sha256: str | None) -> Trained | None:
+def trained_with_hash(sha256: str | None) -> Trained | None:
     """The trained model with this hash; None for any other model."""
     return next((model for model in TRAINED.values() if model.sha256 == sha256), None)
 

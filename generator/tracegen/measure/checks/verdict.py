@@ -1,6 +1,6 @@
 """The checks that decide the verdict of a run. Each states its finding and its limit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +15,6 @@ from tracegen.contract.quantities import count
 from tracegen.contract.tables import small_tables
 from tracegen.measure.checks import disk, requests, times
 from tracegen.measure.checks.evidence import Evidence, check
-from tracegen.measure.checks.observer import observer
 
 
 @small_tables
@@ -111,7 +110,7 @@ def _tokens(e: Evidence) -> Check:
     return check(Key.TOKENS_AGREE, agree, count(n), limit=f"n_p_eval = {count(counted)}")
 
 
-def _asked(e: Evidence) -> Check:
+def _tokens_asked(e: Evidence) -> Check:
     """Whether the run gave as many tokens as the setting says; llama.cpp stops early when the context is full."""
     passes = e.tables["passes"]
     n = int(passes["produced_token"].notna().sum())
@@ -213,9 +212,9 @@ def _gaps(tensors: pd.DataFrame, data_begin: int, size: int) -> np.ndarray:
     return gaps
 
 
-def _monotone(e: Evidence) -> Check:
-    n = int(e.trace["not_monotone"])
-    return check(Key.MONOTONE_TIME, n == 0, count(n))
+def _none(key: Key, counted: str) -> Callable[[Evidence], Check]:
+    """The check that passes where a count of the reader is 0."""
+    return lambda e: check(key, int(e.trace[counted]) == 0, count(e.trace[counted]))
 
 
 def _even(e: Evidence) -> Check:
@@ -224,11 +223,6 @@ def _even(e: Evidence) -> Check:
     finding = f"{apart / 1e9:,.2f} s apart" if apart else "0 s apart"
     why = "the machine slept, or its time stamp counter stopped; times in that pass are wrong" if apart else ""
     return check(Key.EVEN_CLOCK, apart == 0, finding, why)
-
-
-def _zero(e: Evidence) -> Check:
-    n = int(e.trace["zero_records"])
-    return check(Key.ZERO_RECORDS, n == 0, count(n))
 
 
 def _untouched(e: Evidence) -> Check:
@@ -300,15 +294,15 @@ _CHECKS = (
     _complete,
     _dropped,
     _one_run,
-    _zero,
-    _monotone,
+    _none(Key.ZERO_RECORDS, "zero_records"),
+    _none(Key.MONOTONE_TIME, "not_monotone"),
     _even,
     _nodes,
     _threads,
     _kinds,
     _passes,
     _tokens,
-    _asked,
+    _tokens_asked,
     _layers,
     _first_op,
     _op_mix,
@@ -320,7 +314,7 @@ _CHECKS = (
     *requests.CHECKS,
     times.parts,
     times.cost,
-    observer,
+    times.observer,
     times.interference,
     times.stopped,
     times.skew,

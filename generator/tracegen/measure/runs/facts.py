@@ -14,7 +14,7 @@ from tracegen.contract.model import Repetition, Slot
 from tracegen.measure.capture.machine import last_level_cache_bytes, machine_id
 from tracegen.measure.capture.memory_rate import memory_rate
 from tracegen.measure.runs.restored_text import Restored, restored
-from tracegen.measure.trained import known_as
+from tracegen.measure.trained import trained_with_hash
 from tracegen.readers.gguf import vocabulary
 from tracegen.readers.gguf.file import Model, join_models
 from tracegen.readers.native.trace import NativeTrace
@@ -213,7 +213,7 @@ def _model_facts(model: Model) -> dict[str, Any]:
     sha256 = _text_or_none(model.files["sha256"].iloc[0])
     stated = model.metadata.get("general.organization"), model.metadata.get("general.license")
     origin, licence = (text if isinstance(text, str) else None for text in stated)
-    trained = known_as(sha256)
+    trained = trained_with_hash(sha256)
     named = {"name": trained.name, "origin": trained.origin, "licence": trained.licence} if trained else {}
     known = {
         "file": str(model.paths[0]),
