@@ -106,7 +106,7 @@ def difference(a: Sequence[float], b: Sequence[float], *, paired: bool = False, 
         verdict="not enough runs",
         margin=margin,
     )
-    return judged(row)
+    return with_verdict(row)
 
 
 def holm(differences: Sequence[Difference], level: float = LEVEL) -> list[Difference]:
@@ -119,12 +119,12 @@ def holm(differences: Sequence[Difference], level: float = LEVEL) -> list[Differ
     tested = [place for place, row in enumerate(rows) if not _too_few(row)]
     adjusted_ps = dict(zip(tested, adjusted([rows[place].p for place in tested]).tolist(), strict=True))
     return [
-        judged(replace(row, p_adjusted=adjusted_ps.get(place, row.p), level=level), len(tested) or len(rows))
+        with_verdict(replace(row, p_adjusted=adjusted_ps.get(place, row.p), level=level), len(tested) or len(rows))
         for place, row in enumerate(rows)
     ]
 
 
-def judged(row: Difference, n_rows: int = 1) -> Difference:
+def with_verdict(row: Difference, n_rows: int = 1) -> Difference:
     """The row with its verdict, as one of `n_rows` whose p are adjusted together; see the module."""
     if not _too_few(row):
         if row.p < LEVEL and row.p_adjusted < row.level and _is_large(row):

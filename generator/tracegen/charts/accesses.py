@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.charts.channels import along
 from tracegen.charts.compared import scaled
 from tracegen.charts.lazy import alt
 
@@ -35,12 +36,7 @@ def path(rows: pd.DataFrame, total: int, *, width: int = theme.WIDTHS[-1]) -> An
         alt.Chart(data)
         .mark_rect(strokeWidth=LEAST)
         .encode(
-            x=alt.X(
-                "from:Q",
-                title=f"time since the start of the pass, {clock}",
-                scale=dict(nice=False, zero=True),
-                axis=theme.x_axis(width, tickCount=theme.ticks(8, width)),
-            ),
+            x=along("from", f"time since the start of the pass, {clock}", width, dict(nice=False, zero=True)),
             x2=alt.X2("to:Q"),
             y=alt.Y(
                 "begin:Q",

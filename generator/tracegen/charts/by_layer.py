@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen.charts import theme
-from tracegen.charts.channels import amounts, names, places
+from tracegen.charts.channels import along, amounts, names, places
 from tracegen.charts.lazy import alt
 
 LETTER, GAP = 7, 8  # px at the right: for each letter of a name, and before it
@@ -49,7 +49,7 @@ def stacked(rows: pd.DataFrame, column: str, length: str, *, width: int = theme.
 def _lying(base: Any, order: list[str], length: str, width: int) -> Any:
     room = theme.names(width, max(map(len, order)))
     y = names("layer", order, room)
-    x = alt.X("time:Q", title=length, axis=theme.x_axis(width, tickCount=theme.ticks(8, width)))
+    x = along("time", length, width)
     plot = theme.plot(room, width)
     return base.mark_bar(height=16).encode(x=x, y=y).properties(width=plot, height=26 * len(order))
 

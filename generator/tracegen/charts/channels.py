@@ -1,4 +1,4 @@
-"""Channels that many charts have: names at the left, numbers at the left, and a place for each of several below."""
+"""Channels that many charts have: names and numbers at the left, numbers below, and a place for each of several."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +16,12 @@ def names(field: str, order: Sequence[str], room: int, axis: dict[str, Any] | No
 def amounts(field: str, title: str) -> Any:
     """Numbers at the left, from 0 on."""
     return alt.Y(f"{field}:Q", title=title, scale=dict(zero=True), axis=theme.y_axis(theme.NUMBERS, tickCount=5))
+
+
+def along(field: str, title: str, width: int, scale: dict[str, Any] | None = None, many: int = 8, **axis: Any) -> Any:
+    """Numbers below, with `many` ticks at full width; `axis`: what the axis has besides."""
+    axis = theme.x_axis(width, tickCount=theme.ticks(many, width), **axis)
+    return alt.X(f"{field}:Q", title=title, axis=axis, **({"scale": scale} if scale else {}))
 
 
 def places(

@@ -30,12 +30,8 @@ def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
         end=rows["place"] - min(0.15, most / plot),
         sign=[CHANGES[change][1] for change in rows["change"]],
     )
-    x = alt.X(
-        "begin:Q",
-        title="operations of a token, in their order",
-        scale=dict(domain=[0, most], nice=False),
-        axis=theme.x_axis(width, tickCount=theme.ticks(8, width), tickMinStep=1),
-    )
+    scale = dict(domain=[0, most], nice=False)
+    x = channels.along("begin", "operations of a token, in their order", width, scale, tickMinStep=1)
     base = alt.Chart(data).encode(y=channels.names("row", order, room))
     colours = alt.Scale(domain=names, range=[CHANGES[name][0] for name in names])
     boxes = base.mark_rect(height=HIGH - 6).encode(

@@ -19,7 +19,7 @@ CUT = 4  # times the median of the rows of tokens: a longer bar is cut
 TOP = 40.0  # px: of the first row
 STEPS = ((0.01, theme.INK["hairline"][1]), (0.5, theme.INK["band2"][1]), (1.0, theme.INK["touched"][1]))
 TOUCHED = ("up to 1 % touched", "up to half", "more")
-SAID = (TOUCHED[0], "up to half touched", "more than half touched")
+TOOLTIPS = (TOUCHED[0], "up to half touched", "more than half touched")
 WAITED, UNUSED = "waited for", "read ahead, not used"
 DISK = theme.INK["disk"][1]
 # Column of the time of a pass -> what the picture calls it, and its colour; groups of components keep theirs.
@@ -132,7 +132,7 @@ def _ground(at: Plan, rows: pd.DataFrame) -> pd.DataFrame:
 def _cells(at: Plan, rows: pd.DataFrame, touched: pd.DataFrame) -> pd.DataFrame:
     step = np.searchsorted([most for most, _ in STEPS], touched["share"].to_numpy() - 1e-9).clip(0, len(STEPS) - 1)
     cells = joined(at, touched, pd.Series([STEPS[s][1] for s in step], dtype=object))
-    words = dict(zip([colour for _, colour in STEPS], SAID, strict=True))
+    words = dict(zip([colour for _, colour in STEPS], TOOLTIPS, strict=True))
     return _in_rows(at, rows, cells, cells["colour"].map(words))
 
 

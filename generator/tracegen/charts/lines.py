@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.charts import theme
-from tracegen.charts.channels import amounts
+from tracegen.charts.channels import along, amounts
 from tracegen.charts.compared import scaled
 from tracegen.charts.lazy import alt
 from tracegen.contract import quantities as q
@@ -51,12 +51,8 @@ def hit_rates(
     """
     size, unit = scaled([float(rows["size_bytes"].max())], "bytes")
     data = rows.assign(size=rows["size_bytes"] / size)
-    x = alt.X(
-        "size:Q",
-        title=f"size of the cache, {unit}",
-        scale=dict(type="log", nice=False, domain=[float(data["size"].min()), float(data["size"].max()) * ROOM]),
-        axis=theme.x_axis(width, tickCount=theme.ticks(8, width), format="~r"),
-    )
+    scale = dict(type="log", nice=False, domain=[float(data["size"].min()), float(data["size"].max()) * ROOM])
+    x = along("size", f"size of the cache, {unit}", width, scale, format="~r")
     y = _shares("hit_rate:Q", "hit rate")
     line = _lines(data, "policy", POLICIES, x, y, width)
     drawn = line + _points(line)
@@ -104,12 +100,7 @@ def read_times(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     size, unit = scaled([float(rows["memory_bytes"].max())], "bytes")
     time, clock = scaled([float(rows["time_ns"].max())], "ns")
     data = pd.DataFrame({"order": rows["order"], "memory": rows["memory_bytes"] / size, "time": rows["time_ns"] / time})
-    x = alt.X(
-        "memory:Q",
-        title=f"memory for the file, {unit}",
-        scale=dict(nice=False),
-        axis=theme.x_axis(width, tickCount=theme.ticks(8, width)),
-    )
+    x = along("memory", f"memory for the file, {unit}", width, dict(nice=False))
     line = _lines(data, "order", ORDERS, x, amounts("time", f"time to read, {clock}"), width, offset=30)
     return _sized(line + _points(line), width)
 
@@ -169,12 +160,8 @@ def in_memory(rows: pd.DataFrame, order: list[str], *, width: int = theme.WIDTHS
     kept = np.unique(np.linspace(0, last, min(last + 1, MOST)).round().astype(int))
     data = rows[rows["number"].isin(kept)]
     looks = {name: (theme.colour(name), DASHES[at % len(DASHES)]) for at, name in enumerate(order)}
-    x = alt.X(
-        "number:Q",
-        title="loads and passes, in their order",
-        scale=dict(domain=[0, max(last, 1)], nice=False),
-        axis=theme.x_axis(width, tickCount=theme.ticks(8, width), format=",d", tickMinStep=1),
-    )
+    scale = dict(domain=[0, max(last, 1)], nice=False)
+    x = along("number", "loads and passes, in their order", width, scale, format=",d", tickMinStep=1)
     line = _lines(data, "group", looks, x, _shares("share:Q", "in memory"), width, offset=30)
     return _sized(line + _points(line, opacity=0 if last > 1 else 1), width)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen.charts import theme
-from tracegen.charts.channels import names
+from tracegen.charts.channels import along, names
 from tracegen.charts.lazy import alt
 
 
@@ -32,12 +32,7 @@ def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     lanes = [f"thread {t}" for t in threads] + ["device"] * (len(threads) > 0 and bool(rows["thread"].isna().any()))
     room = theme.names(width, max(map(len, lanes), default=1))
     colours = dict(domain=shown, range=[palette[n] for n in shown])
-    x = alt.X(
-        "begin:Q",
-        title=f"{unit} since the pass began",
-        axis=theme.x_axis(width, tickCount=theme.ticks(12, width)),
-        scale=dict(domain=[0, longest / scale], nice=False),
-    )
+    x = along("begin", f"{unit} since the pass began", width, dict(domain=[0, longest / scale], nice=False), many=12)
     y = names("thread", lanes, room, paddingInner=0.2)
     colour = alt.Color("kind:N", scale=colours, title=None, legend=theme.legend(shown, width))
     bars = alt.Chart(data).mark_bar().encode(x=x, x2=alt.X2("end:Q"), y=y, color=colour)

@@ -21,8 +21,8 @@ from tracegen.analysis.significance import (
     Difference,
     difference,
     holm,
-    judged,
     least_runs,
+    with_verdict,
 )
 from tracegen.publishing.side import Machine, Measured, Side, by_row, machines_of
 
@@ -296,7 +296,7 @@ def of_ratios(a: Sequence[float], b: Sequence[float], *, paired: bool = True, ma
         for name, end in (("shift", found.shift), ("low", found.low), ("high", found.high))
     }
     ends["relative"] = math.expm1(found.shift)
-    return judged(replace(found, median_a=middle, median_b=median(b), **ends))  # type: ignore[arg-type]
+    return with_verdict(replace(found, median_a=middle, median_b=median(b), **ends))  # type: ignore[arg-type]
 
 
 def _in_pairs(a: _Values, b: _Values) -> bool:

@@ -89,10 +89,10 @@ def layer_of(name: str) -> int | None:
 
 def component_of(name: str) -> str:
     """The component of a weight or of a graph's tensor, by its name: one of tables.COMPONENTS."""
-    return _component_said(name) or "other"
+    return _component_in_name(name) or "other"
 
 
-def _component_said(name: str) -> str:
+def _component_in_name(name: str) -> str:
     """The component that a name says, `other` too; empty where it says nothing."""
     base = _base(name)
     match = _WEIGHT.fullmatch(base) or _RESULT.fullmatch(base) or _CACHE.fullmatch(base)
@@ -127,7 +127,7 @@ def place_of(op: str, name: str, operands: Sequence[tuple[str, Place]]) -> Place
     `__fgdn_ch__-0`), the op decides, then the weight, then the only operand (a view, a scaling).
     """
     unnamed = bool(_UNNAMED.fullmatch(name))
-    component = _component_by_operands(op, operands) if unnamed else _component_said(name)
+    component = _component_by_operands(op, operands) if unnamed else _component_in_name(name)
     if not component:
         of_weight = next((place[1] for operand, place in operands if _is_weight(operand)), "")
         component = _OF_OP.get(op) or of_weight or (operands[0][1][1] if len(operands) == 1 else "other")

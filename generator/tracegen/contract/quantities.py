@@ -5,7 +5,6 @@ from typing import Any
 
 from tracegen.contract.text import UNKNOWN as UNKNOWN
 from tracegen.contract.text import ended as ended
-from tracegen.contract.text import percent_of, sized
 from tracegen.contract.text import printable as printable
 from tracegen.contract.text import three as three
 
@@ -67,7 +66,13 @@ def decimal(value: Any, digits: int = 1) -> str:
 
 def size(value: Any) -> str:
     """`4.50 MiB`; below 1 KiB exact bytes."""
-    return sized(float(value)) if known(value) else UNKNOWN
+    if not known(value):
+        return UNKNOWN
+    amount = float(value)
+    for unit, n_bytes in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if abs(amount) >= n_bytes:
+            return f"{three(amount / n_bytes)} {unit}"
+    return f"{int(amount)} B"
 
 
 def duration(value_ns: Any) -> str:
@@ -98,7 +103,14 @@ def parameters(number: Any) -> str:
 
 def percent(value: Any) -> str:
     """`12.3 %` from a share; `< 0.1 %` and `> 99.9 %` keep tiny shares from becoming 0 % and large ones 100 %."""
-    return percent_of(float(value)) if known(value) else UNKNOWN
+    if not known(value):
+        return UNKNOWN
+    parts = 100 * float(value)
+    if 0 < parts < 0.1:
+        return "< 0.1 %"
+    if 99.9 < parts < 100:
+        return "> 99.9 %"
+    return f"{parts:.1f} %" if parts not in (0.0, 100.0) else f"{parts:.0f} %"
 
 
 def yes_no(value: object) -> str:

@@ -42,24 +42,6 @@ def three(value: float) -> str:
     return f"{value:,.{places}f}".replace(",", "\u202f")
 
 
-def sized(value: float) -> str:
-    """`4.50 MiB`; below 1 KiB exact bytes."""
-    for unit, bytes_ in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if abs(value) >= bytes_:
-            return f"{three(value / bytes_)} {unit}"
-    return f"{int(value)} B"
-
-
-def percent_of(share: float) -> str:
-    """`12.3 %`; `< 0.1 %` and `> 99.9 %` keep tiny shares from becoming 0 % and large ones 100 %."""
-    parts = share * 100
-    if 0 < parts < 0.1:
-        return "< 0.1 %"
-    if 99.9 < parts < 100:
-        return "> 99.9 %"
-    return f"{parts:.1f} %" if parts not in (0.0, 100.0) else f"{parts:.0f} %"
-
-
 def whole_percent(share: float) -> str:
     """`12 %`; a share above 0 is never shown as 0 %."""
     return "< 1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"

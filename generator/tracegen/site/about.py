@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tracegen.contract.quantities import amount
-from tracegen.contract.text import UNKNOWN, printable, sized, text_of
+from tracegen.contract import quantities as q
+from tracegen.contract.text import UNKNOWN, printable, text_of
 from tracegen.publishing.bundle import Bundle
 from tracegen.publishing.repeats import values_of_runs
 from tracegen.publishing.run_data import facts_of
@@ -45,7 +45,7 @@ class Range:
     @property
     def text(self) -> str:
         """The median with its unit, as the pages write the figure of a run: `12.0 tokens/s`."""
-        return amount(self.median, self.unit)
+        return q.amount(self.median, self.unit)
 
     @property
     def words(self) -> str:
@@ -53,7 +53,7 @@ class Range:
 
         The unit of a rate is left out, because `text` has it.
         """
-        least, most = (amount(end, self.unit).removesuffix(" tokens/s") for end in (self.least, self.most))
+        least, most = (q.amount(end, self.unit).removesuffix(" tokens/s") for end in (self.least, self.most))
         ends = "the same" if self.least == self.most else "nearly the same" if least == most else f"{least} to {most}"
         return f"{ends} in {self.n} runs"
 
@@ -113,7 +113,7 @@ class About:
         if value is None or value == "":
             return ""
         is_size = name.endswith("_bytes") and isinstance(value, int | float)
-        return sized(value) if is_size else one_line(text_of(value))
+        return q.size(value) if is_size else one_line(text_of(value))
 
     @property
     def model(self) -> str:
