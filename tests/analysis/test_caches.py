@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tests.analysis.belady import belady
 from tracegen.analysis import caches
-from tracegen.analysis.belady import Best, stays
-from tracegen.analysis.chains import chains
+from tracegen.analysis.belady import Best, chains, stays
 from tracegen.analysis.stack_distance import stack_distances
 
 ITEMS = st.lists(st.integers(0, 6), min_size=1, max_size=24)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import scaled_case, with_faults, with_requests
 from tests.golden.hard_case import hard_case
-from tracegen.analysis import axis, piece_disk
+from tracegen.analysis import axis, disk_waits
 from tracegen.analysis.accesses import ranges
 from tracegen.analysis.pieces import piece_use, pieces
 
@@ -100,7 +100,7 @@ def disk_of_pieces() -> tuple[Counter[tuple[int, int]], Counter[tuple[int, int]]
 @pytest.mark.parametrize(("waits", "reads"), [(True, True), (True, False), (False, True), (False, False)])
 def test_each_piece_has_what_was_recorded(waits: bool, reads: bool) -> None:
     waited, read = disk_of_pieces()
-    rows = piece_disk.by_piece(TABLES, CUT, waits=waits, reads=reads).to_dict("records")
+    rows = disk_waits.by_piece(TABLES, CUT, waits=waits, reads=reads).to_dict("records")
     found = {(row["pass_id"], row["piece"]): (row["waited_ns"], row["read_bytes"]) for row in rows}
     assert set(found) == (set(waited) if waits else set()) | (set(read) if reads else set())
     for key, (ns, n_bytes) in found.items():

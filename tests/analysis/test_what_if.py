@@ -69,7 +69,7 @@ def test_what_never_leaves_the_cache_against_single_bytes(rows: list[tuple[int, 
     touched = accesses(rows)
     used = what_if.parts(a_model(), touched)
     every = frozenset(touched["pass_id"].tolist())
-    found = what_if.held_share(used, what_if.Scored(every, every, False), memory)
+    found = what_if.kept_share(used, what_if.Scored(every, every, False), memory)
     counts: dict[int, int] = {}
     for begin, end in zip(touched["begin"], touched["end"], strict=True):
         for byte in range(begin, end):
@@ -85,7 +85,7 @@ def test_a_loop_over_more_than_fits_is_served_by_what_never_leaves_the_cache() -
     passes = what_if.Scored(frozenset(range(1, 9)), frozenset({9, 10}), True)
     room = sum(SIZES.values()) / 2
     lru = used["distance_bytes"] + used["end"] - used["begin"]
-    assert (lru[used["pass_id"] > 1] > room).all() and what_if.held_share(used, passes, room) == pytest.approx(0.5)
+    assert (lru[used["pass_id"] > 1] > room).all() and what_if.kept_share(used, passes, room) == pytest.approx(0.5)
 
 
 @settings(max_examples=40)

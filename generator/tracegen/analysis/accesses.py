@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis.axis import repeated
 from tracegen.analysis.extents import DIMENSIONS, content_bytes, stretches
+from tracegen.contract.arrays import repeated
 from tracegen.contract.tables import SLOTS
 
 Tables = Mapping[str, pd.DataFrame]
@@ -27,24 +27,9 @@ DESTINATIONS: frozenset[tuple[str, str]] = frozenset({("SET_ROWS", "src2"), ("CP
 
 _SLOT = pd.CategoricalDtype(list(SLOTS))
 
-ACCESS_COLUMNS = (
-    "pass_id",
-    "node",
-    "slot",
-    "op",
-    "name",
-    "source",
-    "source_name",
-    "layer",
-    "component",
-    "tensor",
-    "memory",
-    "file",
-    "offset",
-    "buffer_id",
-    "size_bytes",
-    "touched_bytes",
-)
+_OPERAND = ["pass_id", "node", "slot", "op", "name", "source", "source_name", "layer", "component"]
+_PLACE = ["tensor", "memory", "file", "offset", "buffer_id", "size_bytes"]
+ACCESS_COLUMNS = (*_OPERAND, *_PLACE, "touched_bytes")
 
 
 def operands(tables: Tables) -> pd.DataFrame:
@@ -124,7 +109,7 @@ def accesses(
     touched = rows["used_bytes"].copy()
     touched[selecting] = (part["n_units"].astype("Int64") * part["unit_bytes"].astype("Int64")).array
     touched = touched.fillna(rows["else_bytes"].where(rows["memory"] == "buffer"))
-    table = rows[[column for column in ACCESS_COLUMNS if column != "touched_bytes"]].assign(touched_bytes=touched)
+    table = rows[[*_OPERAND, *_PLACE]].assign(touched_bytes=touched)
     order = np.lexsort((table["slot"].cat.codes.to_numpy(), table["node"].to_numpy(), table["pass_id"].to_numpy()))
     if (order == np.arange(len(order))).all():  # the usual case needs no copy
         return table.reset_index(drop=True)

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from tracegen.contract.arrays import repeated
+
 
 def begins(tables: Mapping[str, pd.DataFrame]) -> pd.Series:
     """Where each file begins, by its number."""
@@ -51,12 +53,6 @@ def holding(begin: np.ndarray, end: np.ndarray, places: np.ndarray) -> np.ndarra
     inside = at >= 0
     inside[inside] = places[inside] < end[at[inside]]
     return np.where(inside, at, -1)
-
-
-def repeated(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that each become so many: for each new one its row, and its number among those of the row, from 0."""
-    row = np.repeat(np.arange(len(counts)), counts)
-    return row, np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def in_bins(begin: np.ndarray, end: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -33,7 +33,7 @@ class Stays:
 def stays(uses: np.ndarray, length: np.ndarray, *, most: int = MOST_STAYS) -> Stays:
     """The stays of a sequence of uses, of which `Best` counts the best choice.
 
-    `uses` and `length` are the result of `chains.chains`. A chain counts as one item of as many parts. That changes no
+    `uses` and `length` are the result of `chains`. A chain counts as one item of as many parts. That changes no
     count: the first parts of a chain stay, and as many of them as fit between the chains' uses fit inside of a use as
     well, for each part that comes stands before those that have yet to go.
 
@@ -66,7 +66,7 @@ class Best:
     def __init__(self, of: Stays) -> None:
         """Know what a cache of no items keeps, and one of so many that nothing is lost."""
         self._of = of
-        self._enough = int(self._held(of.amount).max())
+        self._enough = int(self._occupancy(of.amount).max())
         self._kept = {0: np.zeros_like(of.amount), self._enough: of.amount}  # by size, how many items of each stay
 
     def hits(self, size: int) -> int:
@@ -85,7 +85,7 @@ class Best:
         """What stays of each stay with room for `size` items: at least `fewer`, and no more than `more`."""
         which = np.flatnonzero(more > fewer)
         begin, end, amount = self._of.begin[which], self._of.end[which], (more - fewer)[which]
-        held = self._held(fewer)
+        held = self._occupancy(fewer)
         is_moment = np.zeros(len(held), dtype=bool)
         is_moment[begin] = is_moment[end] = True
         number = np.cumsum(is_moment) - 1
@@ -99,7 +99,7 @@ class Best:
         kept[which[order]] += amount[order] - (lost[number[end[order]]] - before).clip(0, amount[order])
         return kept
 
-    def _held(self, kept: np.ndarray) -> np.ndarray:
+    def _occupancy(self, kept: np.ndarray) -> np.ndarray:
         """How many items stay after each moment, if so much of each stay is kept."""
         change = np.zeros(int(self._of.end.max(initial=0)) + 1, dtype=np.int64)
         np.add.at(change, self._of.begin, kept)
@@ -133,3 +133,25 @@ def _lost(begin: np.ndarray, end: np.ndarray, amount: np.ndarray, room: np.ndarr
             if not kept[farthest]:
                 heapq.heappop(heap)
     return np.array(lost)
+
+
+def chains(items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The chain of each use, in order, and how many items each chain has; `items`: int array, in order of use.
+
+    Any other item is a chain of its own. Chains are numbered from 0 in the order of their first items.
+    """
+    codes = np.unique(items, return_inverse=True)[1]
+    n = int(codes.max(initial=-1)) + 1
+    after = np.append(codes[1:], -1)
+    order = np.argsort(codes, kind="stable")
+    counts = np.bincount(codes, minlength=n)
+    begins = np.cumsum(counts) - counts
+    low, high = (of.reduceat(after[order], begins) for of in (np.minimum, np.maximum))
+    follows = (low == high) & (low >= 0) & (counts[low] == counts)  # each is followed by the same, and by nothing else
+    first = np.ones(n, dtype=bool)
+    first[low[follows]] = False
+    heads = np.flatnonzero(first[codes])
+    uses = (np.cumsum(first) - 1)[codes[heads]]
+    length = np.zeros(int(first.sum()), dtype=np.int64)
+    length[uses] = np.diff(heads, append=len(codes))
+    return uses, length

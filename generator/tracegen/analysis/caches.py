@@ -21,8 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis.belady import Best, stays
-from tracegen.analysis.chains import chains
+from tracegen.analysis.belady import Best, chains, stays
 from tracegen.analysis.stack_distance import smallest, stack_distances
 
 N_SIZES = 20

@@ -7,6 +7,7 @@ from tracegen.analysis import accesses, axis
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.behind import behind_ns
 from tracegen.analysis.passes import measured
+from tracegen.analysis.pieces import bytes_in
 
 # Part of a pass -> what pages call it. The parts of a pass add up to its duration.
 PARTS = {
@@ -85,26 +86,11 @@ def by_tensor(tables: Tables) -> pd.DataFrame:
         waited_ns=("waited_ns", "sum"),
     ).reset_index()
     about = tables["tensors"][["tensor", "name", "layer", "component", "dtype"]].astype({"tensor": "Int64"})
-    table = table.astype({"tensor": "Int64"}).merge(about, on="tensor", how="left")
+    table = about.merge(table.astype({"tensor": "Int64"}), on="tensor", how="right")
     whole = int(table["waited_ns"].sum())
     table["share"] = table["waited_ns"] / whole if whole else 0.0
-    uses = _longest_use(tables, rows)
-    table = table.merge(uses, on="tensor", how="left")
-    columns = [
-        "tensor",
-        "name",
-        "layer",
-        "component",
-        "dtype",
-        "n_faults",
-        "n_major",
-        "n_pages",
-        "waited_ns",
-        "share",
-        "op",
-        "op_share",
-    ]
-    return table[columns].sort_values(["waited_ns", "tensor"], ascending=[False, True], ignore_index=True)
+    table = table.merge(_longest_use(tables, rows), on="tensor", how="left")
+    return table.sort_values(["waited_ns", "tensor"], ascending=[False, True], ignore_index=True)
 
 
 def _longest_use(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
@@ -145,7 +131,7 @@ def placed(tables: Tables) -> pd.DataFrame:
     )
 
 
-def by_piece(tables: Tables, cut: pd.DataFrame) -> pd.DataFrame:
+def waits_by_piece(tables: Tables, cut: pd.DataFrame) -> pd.DataFrame:
     """Waiting for each piece of the file in each pass, warm-up too: pass_id, piece, waited_ns (sum over threads).
 
     `cut` is the result of `pieces.pieces`. Page faults of bytes that belong to no piece are left out; those whose end
@@ -239,3 +225,30 @@ def cells(tables: Tables, rows: pd.DataFrame, n_bins: int, n_steps: int) -> tupl
     mean["begin"] = mean["bin"] * width
     mean["end"] = np.minimum(mean["begin"] + width, total)
     return mean[names], longest
+
+
+def reads_by_piece(tables: Tables, cut: pd.DataFrame) -> pd.DataFrame:
+    """Bytes of each piece that devices were asked for in each pass, warm-up too: pass_id, piece, read_bytes.
+
+    `cut` is the result of `pieces.pieces`. A byte that was read twice counts twice; bytes of no piece are left out.
+    """
+    requests = tables["requests"].dropna(subset=["pass_id", "file"])
+    low = axis.places(tables, requests)
+    high = low + requests["file_bytes"].fillna(0).to_numpy("int64")
+    asked = pd.DataFrame({"pass_id": requests["pass_id"], "begin": low, "end": high})
+    found = bytes_in(asked, cut)
+    return found[found["bytes"] > 0].rename(columns={"place": "piece", "bytes": "read_bytes"})
+
+
+def by_piece(tables: Tables, cut: pd.DataFrame, *, waits: bool, reads: bool) -> pd.DataFrame:
+    """Both for each piece that a pass waited for or read: pass_id, piece, waited_ns (sum over threads), read_bytes.
+
+    A column that is not wanted, because it was not recorded, is null (Int64).
+    """
+    keys = ["pass_id", "piece"]
+    waited = waits_by_piece(tables, cut) if waits else pd.DataFrame(columns=[*keys, "waited_ns"], dtype="int64")
+    read = reads_by_piece(tables, cut) if reads else pd.DataFrame(columns=[*keys, "read_bytes"], dtype="int64")
+    table = waited.merge(read, on=keys, how="outer").sort_values(keys, ignore_index=True)
+    for name, wanted in (("waited_ns", waits), ("read_bytes", reads)):
+        table[name] = table[name].astype("Int64").fillna(0) if wanted else pd.array([pd.NA] * len(table), "Int64")
+    return table

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis.axis import repeated
+from tracegen.contract.arrays import repeated
 
 SIZES = (4096, 131072, 2097152)  # bytes: a page, what a disk is usually asked for at once, a huge page
 LEAST = 1000  # granules in all files, if that is possible

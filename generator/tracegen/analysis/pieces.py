@@ -6,6 +6,7 @@ import pandas as pd
 from tracegen.analysis import axis
 from tracegen.analysis.accesses import SELECTING, Tables, placed
 from tracegen.analysis.coverage import union
+from tracegen.contract.arrays import repeated
 
 _OF_EXPERTS = {op for (op, _), unit in SELECTING.items() if unit == "expert"}
 
@@ -20,7 +21,7 @@ def pieces(tables: Tables) -> pd.DataFrame:
     begin, size = axis.tensor_begins(tables), tensors["size_bytes"].to_numpy("int64")
     each = tensors["tensor"].map(_expert_bytes(tables)).fillna(0).to_numpy("int64")
     n = np.where(each > 0, np.maximum(size // np.maximum(each, 1), 1), 1)
-    row, number = axis.repeated(n)
+    row, number = repeated(n)
     start = begin[row] + number * each[row]
     last = number == n[row] - 1
     table = pd.DataFrame(
@@ -56,7 +57,7 @@ def overlaps(ranges_: pd.DataFrame, places: pd.DataFrame) -> tuple[np.ndarray, n
     low, high, begin, end = (of[name].to_numpy("int64") for of in (ranges_, places) for name in ("begin", "end"))
     first = np.searchsorted(end, low, "right")
     count = np.maximum(np.searchsorted(begin, high, "left") - first, 0)
-    row, number = axis.repeated(count)
+    row, number = repeated(count)
     place = first[row] + number
     return row, place, np.minimum(high[row], end[place]) - np.maximum(low[row], begin[place])
 

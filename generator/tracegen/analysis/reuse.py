@@ -27,7 +27,7 @@ from tracegen.analysis.coverage import union
 from tracegen.analysis.granules import granule_uses, n_uses
 from tracegen.analysis.pieces import overlaps
 from tracegen.analysis.stack_distance import previous_use, smallest, stack_distances
-from tracegen.contract.hashing import hashed
+from tracegen.contract.arrays import hashed
 
 GRANULES = (2097152, 4096)  # bytes
 KINDS = ("expert", "tensor", "whole tensor", *(f"{size} bytes" for size in GRANULES))

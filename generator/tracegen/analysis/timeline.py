@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
-from tracegen.analysis.axis import in_bins, repeated
+from tracegen.analysis.axis import in_bins
 from tracegen.analysis.coverage import union
+from tracegen.contract.arrays import repeated
 
 STATES = ("work", "waiting inside", "barrier wait")
 DISK, DEVICE = "waiting for the disk", "device busy"

@@ -26,6 +26,7 @@ from tracegen.analysis.accesses import Tables
 from tracegen.analysis.passes import measured, of_kind
 from tracegen.analysis.read_time import ReadTime
 from tracegen.analysis.stack_distance import stack_distances
+from tracegen.contract.arrays import repeated
 
 LEARNED = 0.8  # of the generate passes
 LEAST = 5  # generate passes: with fewer nothing can be learned on some and scored on others
@@ -76,7 +77,7 @@ def parts(tables: Tables, accesses: pd.DataFrame, most: int = MOST_PARTS) -> pd.
         n = np.searchsorted(edges, end, "left") - first
         if n.sum() <= most:
             break
-    row, number = axis.repeated(n)
+    row, number = repeated(n)
     part = first[row] + number
     found = accesses[["pass_id", "tensor", "layer"]].iloc[row].reset_index(drop=True)
     of = accesses[["pass_id", "node", "slot"]].astype({"slot": "object"})
@@ -90,7 +91,7 @@ def _edges(tables: Tables) -> np.ndarray:
     tensors = tables["tensors"]
     start, size = axis.tensor_begins(tables), tensors["size_bytes"].to_numpy("int64")
     n = _stacked(tensors)
-    row, number = axis.repeated(n)
+    row, number = repeated(n)
     return np.concatenate([start[row] + number * (size // n)[row], start + size])
 
 
@@ -169,7 +170,7 @@ def _of_experts(tables: Tables, used: pd.DataFrame, slots: dict[int, np.ndarray]
     return shift
 
 
-def held_share(used: pd.DataFrame, found: Scored, memory_bytes: float) -> float:
+def kept_share(used: pd.DataFrame, found: Scored, memory_bytes: float) -> float:
     """Which share of the bytes that scored passes touch lies in the parts that learned passes used most often.
 
     `used` is the result of `parts`. As many parts as `memory_bytes` has room for are kept, the last one in part, and

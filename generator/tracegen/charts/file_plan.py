@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.charts import theme
+from tracegen.contract.arrays import repeated
 
 CELL = 2.0  # px: the width of a cell of the file
 LEAST = 3.0  # px: of a part
@@ -63,8 +64,7 @@ def plan(parts: pd.DataFrame, width: int, n_rows: int, has_reads: bool) -> Plan:
     begins = left + np.cumsum(wide + GAP) - wide - GAP
     placed = parts.assign(left=begins, right=begins + wide)
     n = np.maximum((wide / CELL).astype(int), 1)
-    part = np.repeat(np.arange(len(parts)), n)
-    number = np.arange(len(part)) - np.repeat(np.cumsum(n) - n, n)
+    part, number = repeated(n)
     low, high = (placed[name].to_numpy()[part] for name in ("begin", "end"))
     x, x2 = (placed[name].to_numpy()[part] for name in ("left", "right"))
     many = n[part]

@@ -20,13 +20,13 @@ class RestoredRun:
     """
 
     passes: Restored
-    graphs: tuple[Graph, ...]
-    ops: tuple[tuple[Described, ...], ...]
-    dump: tuple[str | None, ...]
-    graph: tuple[int, ...]
-    placement: tuple[int, ...]
-    example: tuple[int, ...]
-    graph_of: tuple[int, ...]
+    graphs: Sequence[Graph]
+    ops: Sequence[Sequence[Described]]
+    dump: Sequence[str | None]
+    graph: Sequence[int]
+    placement: Sequence[int]
+    example: Sequence[int]
+    graph_of: Sequence[int]
 
     @property
     def only_products(self) -> bool:
@@ -64,17 +64,8 @@ def distinct(trace: OpTrace, passes: Restored, companions: Companions, weights: 
         found = _dumped(described, companions, trace.room)
         graphs.append(found[1] if found else graph_of(described, trace.room, weights))
         dumps.append(found[0] if found else None)
-        ops.append(tuple(described))
-    return RestoredRun(
-        passes,
-        tuple(graphs),
-        tuple(ops),
-        tuple(dumps),
-        tuple(graph),
-        tuple(placement),
-        tuple(example),
-        tuple(graph_of_placement),
-    )
+        ops.append(described)
+    return RestoredRun(passes, graphs, ops, dumps, graph, placement, example, graph_of_placement)
 
 
 def _dumped(ops: Sequence[Described], companions: Companions, room: tuple[int, int]) -> tuple[str, Graph] | None:

@@ -13,10 +13,10 @@ import pandas as pd
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Check
 from tracegen.contract.naming import layer_of
+from tracegen.foreign.distinct import RestoredRun
 from tracegen.foreign.faults import checks_of
 from tracegen.foreign.graphs import Graph
 from tracegen.foreign.ops import Described, OpTrace
-from tracegen.foreign.passes import Restored
 
 ID_BYTES = 4  # the number of an expert is an int32
 # The operand of which an operation reads the chosen experts only, as its place in contract.SLOTS.
@@ -43,19 +43,15 @@ class _Choosing:
 
 
 def expert_tables(
-    trace: OpTrace,
-    passes: Restored,
-    graph: Sequence[int],
-    graphs: Sequence[Graph],
-    ops: Sequence[Sequence[Described]],
-    n_experts: int | None,
+    trace: OpTrace, run: RestoredRun, n_experts: int | None
 ) -> tuple[pd.DataFrame, pd.DataFrame, tuple[Check, ...]]:
     """The tables `touches` and `routing`, and the check of what they lack; none for a model without experts.
 
     `n_experts`: how many experts a layer has, None: unknown.
     """
-    n_tokens = [passes.n_tokens[graph.index(number)] for number in range(len(graphs))]
-    choosing = [_choosing(each, of, n, n_experts) for each, of, n in zip(graphs, ops, n_tokens, strict=True)]
+    passes, graph = run.passes, run.graph
+    n_tokens = [passes.n_tokens[graph.index(number)] for number in range(len(run.graphs))]
+    choosing = [_choosing(each, of, n, n_experts) for each, of, n in zip(run.graphs, run.ops, n_tokens, strict=True)]
     touches: list[tuple[int, int, int, int, int, int]] = []
     routing: list[tuple[int, int, int, int]] = []
     n_choosing = n_known = n_whole = n_all = n_lacking = 0  # n_lacking: in passes of one token
@@ -130,10 +126,8 @@ def _touches(rows: np.ndarray) -> pd.DataFrame:
 
 
 def _routing(rows: list[tuple[int, int, int, int]]) -> pd.DataFrame:
-    rows.sort()
     names = ("pass_id", "layer", "rank", "expert")
-    columns = {name: list(of) for name, of in zip(names, zip(*rows, strict=True), strict=True)} if rows else {}
-    return contract.frame("routing", columns | ({"row": [0] * len(rows)} if rows else {}))
+    return contract.frame("routing", [dict(zip(names, row, strict=True)) | {"row": 0} for row in sorted(rows)])
 
 
 def _choosing(graph: Graph, ops: Sequence[Described], n_tokens: int | None, n_experts: int | None) -> list[_Choosing]:

@@ -91,10 +91,10 @@ def _import_run(name: str, folder: Path, wanted: Import, progress: Progress, has
         entries = kept()
         identity = _identity(entries, wanted)
         with locks.alone(folder):  # from the look to the place: the same source at the same time is one run
-            known = _known(runs, identity)
-            if known is not None:
+            before = _run_of(runs, identity)
+            if before is not None:
                 progress.done()
-                return known, True
+                return before, True
             progress.step("check and store")
             document = {
                 "schema": store.SCHEMA,
@@ -158,7 +158,7 @@ def _identity(entries: Sequence[Mapping[str, Any]], wanted: Import) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _known(runs: Path, identity: str) -> Run | None:
+def _run_of(runs: Path, identity: str) -> Run | None:
     """The run that was made of the same source before."""
     for folder in store.run_folders_in(runs):
         run = store.read_run(folder)

@@ -46,13 +46,13 @@ def read_traces(files: Mapping[str, bytes], executor: Executor | None = None) ->
     experts = np.full((len(expert_at), most), -1, np.int32)
     for line, at in zip(experts, expert_at.tolist(), strict=True):
         line[: len(rows[at][5])] = rows[at][5]
-    columns = [np.array([row[i] for row in rows], np.int64) for i in range(4)]
+    time_ns, token, phase, thread = (np.array([row[i] for row in rows], np.int64) for i in range(4))
     return OpTrace(
         "exported JSON",
-        columns[0],
-        columns[1],
-        columns[2],
-        columns[3],
+        time_ns,
+        token,
+        phase,
+        thread,
         which,
         tuple(described),
         expert_at,

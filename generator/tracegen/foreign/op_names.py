@@ -104,12 +104,12 @@ def table_of(trace: str, labelled: Iterable[Labelled], numbers: Mapping[int, int
         return ranked[0]
     raise TraceFormatError(
         f"{trace}: expected numbers of operations that one of the known tables of ggml explains, found none that the "
-        f"names of the nodes decide for ({'; '.join(_judged(table, numbers) for table in candidates)}); choose the "
+        f"names of the nodes decide for ({'; '.join(_fit(table, numbers) for table in candidates)}); choose the "
         f"table of the ggml that ran with --op-table KEY: {', '.join(TABLES)}"
     )
 
 
-def _judged(table: OpTable, numbers: Mapping[int, int]) -> str:
+def _fit(table: OpTable, numbers: Mapping[int, int]) -> str:
     beyond = [number for number in numbers if number >= len(table.names)]
     return table.found + (f", and it has no number {min(beyond)}" if beyond else "")
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
+from tracegen.contract.arrays import nullable
 from tracegen.contract.errors import TraceFormatError
 from tracegen.foreign.companions import Companions, Weights, weights_of
 from tracegen.foreign.distinct import RestoredRun, distinct
@@ -16,7 +17,6 @@ from tracegen.foreign.op_figures import figures_of
 from tracegen.foreign.ops import PHASES, OpTrace, fills
 from tracegen.foreign.passes import restore_passes
 from tracegen.foreign.trace import ForeignTrace
-from tracegen.readers.columns import nullable
 
 
 def restore(
@@ -40,9 +40,7 @@ def restore(
     if companions.buffers is not None:
         tables["buffers"] = companions.buffers.table
     most = weights.tensors["n_experts"].max()
-    tables["touches"], tables["routing"], experts = expert_tables(
-        trace, run.passes, run.graph, run.graphs, run.ops, None if pd.isna(most) else int(most)
-    )
+    tables["touches"], tables["routing"], experts = expert_tables(trace, run, None if pd.isna(most) else int(most))
     figures = figures_of(trace, run, tables, companions, shift, cut_at) | {"later": n_later}
     checks = (*checks_of("operations", figures), *experts, *(companions.buffers.checks if companions.buffers else ()))
     tables = contract.empty() | tables
@@ -124,20 +122,17 @@ def _graph_tables(run: RestoredRun, weights: Weights) -> dict[str, pd.DataFrame]
                 *known, kind = shapes[node.name]
                 shape = None if pd.isna(known[0]) else tuple(int(n) for n in known)
                 dtype = dtype or (None if pd.isna(kind) else str(kind))
-            ne = (*shape, 1, 1, 1)[:4] if shape is not None else (None,) * 4
-            nodes.append(
-                (number, i, node.kind, node.op, node.name, layer, component, dtype, *ne, node.size_bytes, True)
-            )
-            edges += [(number, source, i, f"src{slot}") for slot, source in sorted(node.operands.items()) if slot < 10]
-    names = ("graph", "node", "kind", "op", "name", "layer", "component", "dtype", "ne0", "ne1", "ne2", "ne3")
-    columns = dict(zip((*names, "size_bytes", "compute"), zip(*nodes, strict=True), strict=True))
-    columns["view_offset_bytes"] = (0,) * len(nodes)
-    of_edges = dict(zip(("graph", "source", "target", "slot"), zip(*edges, strict=True), strict=True)) if edges else {}
-    return {
-        "graphs": contract.frame("graphs", graphs),
-        "graph_nodes": contract.frame("graph_nodes", {name: list(values) for name, values in columns.items()}),
-        "graph_edges": contract.frame("graph_edges", {name: list(values) for name, values in of_edges.items()}),
-    }
+            sizes = (*shape, 1, 1, 1)[:4] if shape is not None else (None,) * 4
+            row = dict(graph=number, node=i, kind=node.kind, op=node.op, name=node.name, layer=layer, dtype=dtype)
+            row |= dict(component=component, size_bytes=node.size_bytes, compute=True, view_offset_bytes=0)
+            nodes.append(row | {f"ne{axis}": size for axis, size in enumerate(sizes)})
+            edges += [
+                dict(graph=number, source=source, target=i, slot=f"src{slot}")
+                for slot, source in sorted(node.operands.items())
+                if slot < 10
+            ]
+    tables = {"graphs": graphs, "graph_nodes": nodes, "graph_edges": edges}
+    return {name: contract.frame(name, rows) for name, rows in tables.items()}
 
 
 def _ops(trace: OpTrace, run: RestoredRun) -> pd.DataFrame:

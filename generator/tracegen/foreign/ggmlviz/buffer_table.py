@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
+from tracegen.contract.arrays import nullable
 from tracegen.contract.model import Check
 from tracegen.contract.naming import layer_of
 from tracegen.foreign.faults import checks_of
-from tracegen.foreign.ggmlviz.dialects import BUFFER_ALLOC, BUFFER_FREE, MEMORY
-from tracegen.foreign.ggmlviz.events import TENSOR_ALLOC, TENSOR_FREE, VizEvents
-from tracegen.readers.columns import nullable
+from tracegen.foreign.ggmlviz.events import BUFFER_ALLOC, BUFFER_FREE, MEMORY, TENSOR_ALLOC, TENSOR_FREE, VizEvents
 
 
 def buffers_of(events: VizEvents, dialect: str) -> tuple[pd.DataFrame, tuple[Check, ...]]:

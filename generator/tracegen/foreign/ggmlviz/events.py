@@ -2,6 +2,9 @@
 
 Header: magic, u32 version. A record has 46 bytes (`RECORD`, without padding between fields, but with four unused bytes
 behind the number of an operation); where `has_label` is 1, u32 length and the bytes of the label follow. Little-endian.
+
+Two dialects give the types 6 to 10 different meanings under the same version. `main` has barrier and thread events (6
+to 8, without a pointer); the branch `memory-visualization` put allocations of backend buffers before them.
 """
 
 from __future__ import annotations
@@ -19,7 +22,15 @@ VERSION = 1
 HEADER = struct.Struct("<8sI")
 
 GRAPH_BEGIN, GRAPH_END, OP_BEGIN, OP_END, TENSOR_ALLOC, TENSOR_FREE = range(6)
+BUFFER_ALLOC, BUFFER_FREE = 6, 7  # in one dialect
 N_TYPES = 11  # of both dialects together
+_COMMON = ("graph_begin", "graph_end", "op_begin", "op_end", "tensor_alloc", "tensor_free")
+MAIN, MEMORY, EITHER = "main", "memory-visualization", "main or memory-visualization"
+TYPES = {
+    MAIN: (*_COMMON, "barrier", "thread_begin", "thread_free"),
+    MEMORY: (*_COMMON, "buffer_alloc", "buffer_free", "barrier", "thread_begin", "thread_free"),
+    EITHER: _COMMON,
+}
 
 # Offset and type of each field. Which of them a record has, its type says: graphs have n_nodes, n_threads and
 # graph_backend, operations op, op_size and op_backend, allocations alloc_size; all have a pointer.
@@ -92,7 +103,7 @@ def decode(name: str, data: bytes) -> VizEvents:
         )
     sizes = np.zeros(len(offset), np.uint64)
     is_op, is_graph = (kind == OP_BEGIN) | (kind == OP_END), kind <= GRAPH_END
-    is_alloc = (kind >= TENSOR_ALLOC) & (kind <= 7)  # 6 and 7 may be backend buffers
+    is_alloc = (kind >= TENSOR_ALLOC) & (kind <= BUFFER_FREE)
     sizes[is_op], sizes[is_alloc] = records["op_size"][is_op], records["alloc_size"][is_alloc]
     backend = np.where(is_op, records["op_backend"], np.where(is_graph, records["graph_backend"], 0))
     times = records["time_ns"].copy()
@@ -191,3 +202,34 @@ def _refuse_where(name: str, wrong: np.ndarray, expected: str, offset: np.ndarra
         first = int(wrong.argmax())
         at, found = int(offset[first]), int(values[first])
         raise TraceFormatError(f"{name}: record at byte {at}: expected {expected}, found {found}")
+
+
+def dialect_of(name: str, events: VizEvents) -> str:
+    """The dialect, by what the records hold; EITHER where no record differs between them.
+
+    Raises TraceFormatError where the records fit both or neither.
+    """
+    kind, pointer = events.type, events.pointer
+    if not (kind >= BUFFER_ALLOC).any():
+        return EITHER
+    buffers = (kind == BUFFER_ALLOC) | (kind == BUFFER_FREE)
+    signs = {
+        MAIN: ("of type 6 or 7 without a pointer", buffers & (pointer == 0)),
+        MEMORY: ("of type 6 or 7 with a pointer, or of type 9 or 10", (buffers & (pointer != 0)) | (kind > 8)),
+    }
+    fits = [dialect for dialect, (_, sign) in signs.items() if sign.any()]
+    if len(fits) == 1:
+        return fits[0]
+    at = int(events.offset[(kind >= BUFFER_ALLOC).argmax()])
+    counts = "; ".join(f"{dialect} ({int(sign.sum())} records {what})" for dialect, (what, sign) in signs.items())
+    raise TraceFormatError(
+        f"{name}: record at byte {at}: expected the types above 5 of one dialect, found signs of "
+        f"{'both' if fits else 'neither'}: {counts}; record it again with one version of ggml-viz"
+    )
+
+
+def counts_by_type(events: VizEvents, dialect: str) -> dict[str, int]:
+    """How many events of each type there are, for those that there are."""
+    names = TYPES[dialect]
+    counts = np.bincount(events.type, minlength=len(names)).tolist()
+    return {names[number]: n for number, n in enumerate(counts) if n}

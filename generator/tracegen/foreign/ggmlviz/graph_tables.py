@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
+from tracegen.contract.arrays import nullable, repeated
 from tracegen.contract.naming import places_of
 from tracegen.foreign.op_numbers import NOOPS
-from tracegen.readers.columns import nullable
 
 _COMPONENT = {component: code for code, component in enumerate(contract.COMPONENTS)}
 
@@ -104,15 +104,15 @@ def _graph_nodes(nodes: Nodes, topologies: list[_Topology], firsts: list[int]) -
     if not firsts:
         return contract.frame("graph_nodes")
     ranges = [_range(nodes, first) for first in firsts]
-    sizes = np.array([end - begin for begin, end in ranges])
+    graph, node = repeated(np.array([end - begin for begin, end in ranges]))
     rows = np.concatenate([np.arange(begin, end) for begin, end in ranges])
     label, op = nodes.label[rows], nodes.op[rows].astype(np.int64)
     layer = np.concatenate([topology.layer for topology in topologies])
     component = np.concatenate([topology.component for topology in topologies])
     n = len(rows)
     columns: Mapping[str, object] = {
-        "graph": np.repeat(np.arange(len(firsts), dtype=np.int32), sizes),
-        "node": (np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)).astype(np.int32),
+        "graph": graph.astype(np.int32),
+        "node": node.astype(np.int32),
         "kind": contract.coded("graph_nodes", "kind", nodes.is_noop[op].astype(np.int8)),
         "op": _named(op, nodes.op_names),
         "name": np.array([*nodes.labels, ""], object)[label],

@@ -6,14 +6,12 @@ import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
+from tracegen.contract.arrays import nullable
 from tracegen.foreign.faults import checks_of
-from tracegen.foreign.ggmlviz.dialects import counts_by_type
-from tracegen.foreign.ggmlviz.events import MAGIC, VERSION, decode
-from tracegen.foreign.ggmlviz.figures import figures_of
-from tracegen.foreign.ggmlviz.findings import Found, find
+from tracegen.foreign.ggmlviz.events import MAGIC, VERSION, counts_by_type, decode
+from tracegen.foreign.ggmlviz.findings import Found, figures_of, find
 from tracegen.foreign.ggmlviz.graph_tables import Nodes, graph_tables
 from tracegen.foreign.trace import ForeignTrace
-from tracegen.readers.columns import nullable
 
 _EXECUTED, _NOOP = (contract.OP_STATES.index(state) for state in ("executed", "noop"))
 

@@ -73,17 +73,16 @@ class RecordLayout:
         """Bytes of a record."""
         return int(self.record.itemsize)
 
-    @property
-    def has_operations(self) -> bool:
-        """Whether a record is an operation with its operands; else it is one operand of a MUL_MAT."""
-        return "operands" in (self.record.names or ())
+    def has(self, field: str) -> bool:
+        """Whether a record has a field. With `operands` it is an operation, else one operand of a MUL_MAT."""
+        return field in (self.record.names or ())
 
     @property
     def room(self) -> tuple[int, int]:
         """The longest names that a result and an operand can have; 0 where there is no name."""
-        if self.has_operations:
+        if self.has("operands"):
             return self.record["name"].itemsize - 1, self.record["operands"].base["name"].itemsize - 1
-        return 0, (self.record["name"].itemsize - 1 if "name" in (self.record.names or ()) else 0)
+        return 0, (self.record["name"].itemsize - 1 if self.has("name") else 0)
 
 
 LAYOUTS = (
@@ -116,7 +115,7 @@ def _fits(layout: RecordLayout, head: bytes) -> float:
     times = records["time_ns"].astype(np.float64)
     good = np.append(True, times[1:] >= times[:-1]) & (records["phase"] <= 1) & (times < 2.0**63)
     good &= _zero(records["padding"])
-    if layout.has_operations:
+    if layout.has("operands"):
         used = np.arange(4) < records["n"][:, None]
         operands = records["operands"]
         good &= (records["op"] < len(OPS)) & (records["n"] <= 4) & _printable(records["name"])
@@ -124,7 +123,7 @@ def _fits(layout: RecordLayout, head: bytes) -> float:
         good &= (_printable(operands["name"].ravel()).reshape(-1, 4) | ~used).all(axis=1)
     else:
         good &= (records["op"] == 1) & (records["address"] != 0) & _zero(records["unused"])
-        if "name" in (layout.record.names or ()):
+        if layout.has("name"):
             good &= _printable(records["name"])
     return float(good.mean())
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tracegen.contract.arrays import hashed
 from tracegen.contract.errors import TraceFormatError
-from tracegen.contract.hashing import hashed
 from tracegen.foreign.source import SourceFile
 from tracegen.foreign.tensor_trace.layouts import LAYOUTS, MEMORY, N_IDS, OPS, SAMPLE, RecordLayout, layout_of
 
@@ -108,7 +108,7 @@ class _Gathered:
         numbers = self._numbered(records)
         columns = [records[name].copy() for name in ("time_ns", "token", "phase", "thread")]
         self._columns.append((*columns, numbers))
-        if "experts" in (self.layout.record.names or ()):
+        if self.layout.has("experts"):
             naming = np.flatnonzero(records["n_experts"])
             self._experts.append(
                 (naming + self.n, records["experts"][naming].copy(), records["n_experts"][naming].copy())
@@ -147,7 +147,7 @@ class _Gathered:
 
     def _refuse_impossible(self, records: np.ndarray, places: np.ndarray) -> None:
         """Raise TraceFormatError for an operation or a memory without a name, and for a place that no file has."""
-        if not self.layout.has_operations:
+        if not self.layout.has("operands"):
             return
         operands = records["operands"][places]
         used = np.arange(operands.shape[1]) < records["n"][places][:, None]

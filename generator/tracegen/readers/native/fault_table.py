@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
+from tracegen.contract.arrays import nullable
 from tracegen.contract.errors import TraceFormatError
-from tracegen.readers.columns import nullable
 from tracegen.readers.native.clock import Clock
 from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.events import Spans

@@ -1,4 +1,7 @@
-"""The table `placements`: whether each tensor lay in a file mapping, in a copy of file bytes, or in a buffer."""
+"""The table `placements`: whether each tensor lay in a file mapping, in a copy of file bytes, or in a buffer.
+
+Weights that an attached tracer saw in memory have their place in the model file by their names.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
-from tracegen.readers.columns import nullable
-from tracegen.readers.native.recorded import NONE, Records
+from tracegen.contract.arrays import nullable
+from tracegen.readers.native.recorded import BUFFER_USAGES, NONE, Records, Weight
 
+_WEIGHTS = BUFFER_USAGES.index("weights")
 _ADDRESSES = 1 << 64
 _NULLABLE: Mapping[str, type[np.generic]] = {
     "tensor": np.int32,
@@ -29,7 +33,7 @@ def placement_table(records: Records, files: pd.DataFrame, tensors: pd.DataFrame
     model lists the mapped file.
     """
     parts = []
-    known = _known(records, files, tensors)
+    common = _common(records, files, tensors)
     live_at: dict[tuple[int, ...], _Ranges] = {}
     for number, (graph, places, time_ns) in sorted(records.placements.items()):
         live = tuple(
@@ -40,7 +44,7 @@ def placement_table(records: Records, files: pd.DataFrame, tensors: pd.DataFrame
         if live not in live_at:
             live_at[live] = _ranges([(m.address, m.size_bytes) for m in (records.mappings[i] for i in live)])
         sizes = records.graphs[graph][1]["size_bytes"]
-        parts.append(_placement(number, graph, places, sizes, np.array(live, np.int64), live_at[live], known))
+        parts.append(_placement(number, graph, places, sizes, np.array(live, np.int64), live_at[live], common))
     if not parts:
         return contract.frame("placements")
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -72,7 +76,7 @@ def _ranges(ranges: list[tuple[int, int]]) -> _Ranges:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _Common:
     """What is the same for all placements.
 
     `copied` are the address ranges of copied weights. `copied_file` and `mapping_file` hold the file of each copied
@@ -90,11 +94,11 @@ class _Known:
     tensors: Mapping[int, tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
-def _known(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) -> _Known:
+def _common(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) -> _Common:
     copies = [weight for weight in records.weights if not weight.mapped and weight.size_bytes and weight.address]
     splits, numbers = _splits(files), file_numbers(records, files)
     by_offset = tensors.sort_values("offset").groupby("file")
-    return _Known(
+    return _Common(
         copied=_ranges([(w.address, w.size_bytes) for w in copies]),
         copied_file=np.array([splits.get((w.load, w.split_index), -1) for w in copies], np.int64),
         copied_apart=np.array([(w.address - w.file_offset) % _ADDRESSES for w in copies], np.uint64),
@@ -111,7 +115,7 @@ def _extents(tensors: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _placement(
-    number: int, graph: int, places: np.ndarray, sizes: np.ndarray, live: np.ndarray, mapped: _Ranges, known: _Known
+    number: int, graph: int, places: np.ndarray, sizes: np.ndarray, live: np.ndarray, mapped: _Ranges, common: _Common
 ) -> dict[str, np.ndarray]:
     """The columns of one placement, -1 for null. `mapped`: the ranges of the mappings whose numbers are in `live`."""
     n = len(places)
@@ -119,23 +123,23 @@ def _placement(
     memory = np.full(n, None, object)
     memory[address > 0] = "buffer"
     file, offset = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    inside, weight = known.copied.holding(address)
-    memory[inside], file[inside] = "copied", known.copied_file[weight]
-    offset[inside] = (address[inside] - known.copied_apart[weight]).astype(np.int64)
+    inside, weight = common.copied.holding(address)
+    memory[inside], file[inside] = "copied", common.copied_file[weight]
+    offset[inside] = (address[inside] - common.copied_apart[weight]).astype(np.int64)
     inside, at = mapped.holding(address)
     mapping = live[at]
-    memory[inside], file[inside] = "disk", known.mapping_file[mapping]
-    offset[inside] = (address[inside] - known.mapping_apart[mapping]).astype(np.int64)
+    memory[inside], file[inside] = "disk", common.mapping_file[mapping]
+    offset[inside] = (address[inside] - common.mapping_apart[mapping]).astype(np.int64)
     buffer = places["buffer"].astype(np.int64)
     in_buffer = (memory != "disk") & (buffer != NONE) & (address > 0)
     base = np.zeros(n, np.uint64)
-    base[in_buffer] = [known.buffer_base.get(buffer_number, 0) for buffer_number in buffer[in_buffer].tolist()]
+    base[in_buffer] = [common.buffer_base.get(buffer_number, 0) for buffer_number in buffer[in_buffer].tolist()]
     known_base = in_buffer & (base > 0) & (address >= base)
     return {
         "placement": np.full(n, number),
         "graph": np.full(n, graph),
         "node": np.arange(n),
-        "tensor": _tensor_of(file, offset, known),
+        "tensor": _tensor_of(file, offset, common),
         "memory": memory,
         "file": file,
         "origin_offset": np.where(file >= 0, offset, -1),
@@ -170,12 +174,51 @@ def _splits(files: pd.DataFrame) -> dict[tuple[int, int], int]:
     return dict(zip(keys, files["file"].tolist(), strict=True))
 
 
-def _tensor_of(file: np.ndarray, offset: np.ndarray, known: _Known) -> np.ndarray:
+def _tensor_of(file: np.ndarray, offset: np.ndarray, common: _Common) -> np.ndarray:
     """The number of the model tensor that holds each (file, offset), or -1."""
     tensors = np.full(len(file), -1, np.int64)
-    for number, (begin, end, tensor) in known.tensors.items():
+    for number, (begin, end, tensor) in common.tensors.items():
         mine = np.flatnonzero(file == number)
         at = np.searchsorted(begin, offset[mine], side="right") - 1
         ok = (at >= 0) & (offset[mine] < end[np.maximum(at, 0)])
         tensors[mine[ok]] = tensor[at[ok]]
     return tensors
+
+
+def named_weights(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) -> list[Weight]:
+    """The weights that graphs read from buffers of weights and that no weight record places, each once.
+
+    When llama.cpp reads a file into memory, ggml does not learn the file offset. The tensor's name, looked up in the
+    model of the context, gives it. A tensor whose name or size the model lacks is left out: nothing is guessed.
+    """
+    where = tensors.merge(files[["file", "model", "split_index"]], on="file")
+    known = {
+        (model, name): (split, offset, size)
+        for model, name, split, offset, size in zip(
+            *(where[column].tolist() for column in ("model", "name", "split_index", "offset", "size_bytes")),
+            strict=True,
+        )
+    }
+    placed_addresses = {weight.address for weight in records.weights}
+    model_of = {row["context"]: row["model"] for row in records.contexts}
+    weights: dict[int, Weight] = {}
+    for placement, model in _models_of_placements(records, model_of).items():
+        graph, places, _ = records.placements[placement]
+        n_nodes, raw = records.graphs[graph]
+        for at in range(n_nodes, len(places)):
+            address, size = int(places["address"][at]), int(raw["size_bytes"][at])
+            split, offset, expected = known.get((model, records.text(int(raw["name"][at]))), (0, 0, -1))
+            buffer = int(places["buffer"][at])
+            in_weights = buffer != NONE and records.buffers[buffer].usage == _WEIGHTS
+            if expected == size and address not in placed_addresses and in_weights:
+                name = records.text(int(raw["name"][at]))
+                weights[address] = Weight(model, name, split, False, offset, size, address)
+    return list(weights.values())
+
+
+def _models_of_placements(records: Records, model_of: dict[int, int]) -> dict[int, int]:
+    models = {}
+    for p in records.passes.values():
+        if p.placement is not None and p.context in model_of:
+            models[p.placement] = model_of[p.context]
+    return models

@@ -59,13 +59,13 @@ def _below(limit: int, **values: int) -> None:
             raise ValueError(f"{name} is {value}, but must be below {limit}")
 
 
-def _fresh(number: int, known: Container[int], what: str) -> None:
+def _refuse_again(number: int, known: Container[int], what: str) -> None:
     _below(NUMBER, **{what: number})
     if number in known:
         raise ValueError(f"{what} {number} was written before")
 
 
-def _known(number: int, known: Container[int], what: str) -> None:
+def _require(number: int, known: Container[int], what: str) -> None:
     if number not in known:
         raise ValueError(f"{what} {number} was not written before")
 
@@ -87,7 +87,7 @@ def _take_info(records: Records, time_ns: int, rest: memoryview, key: int, value
 
 @_takes(2, "II")
 def _take_string(records: Records, time_ns: int, rest: memoryview, number: int, size: int) -> None:
-    _fresh(number, records.strings, "string")
+    _refuse_again(number, records.strings, "string")
     if size > len(rest):
         raise ValueError(f"a string of {size} bytes, {len(rest)} bytes are left")
     records.strings[number] = bytes(rest[:size]).decode("utf-8", "replace")
@@ -118,14 +118,14 @@ def _take_file_unmap(records: Records, time_ns: int, rest: memoryview, address: 
 @_takes(5, "5QII")
 def _take_load_begin(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     *usage, number, path = values
-    _fresh(number, {load.number for load in records.loads}, "load")
+    _refuse_again(number, {load.number for load in records.loads}, "load")
     records.loads.append(Pass(number, time_ns, _usage(usage), is_load=True, path=records.text(path)))
 
 
 @_takes(6, "5QII")
 def _take_load_end(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     *usage, number, _ = values
-    _known(number, {load.number for load in records.loads}, "load")
+    _require(number, {load.number for load in records.loads}, "load")
     for load in records.loads:
         if load.number == number:
             load.end_ns, load.end_usage = time_ns, _usage(usage)
@@ -148,7 +148,7 @@ def _take_weight(records: Records, time_ns: int, rest: memoryview, *values: int)
 @_takes(8, "8I")
 def _take_context(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     context, load, n_ctx, n_batch, n_ubatch, n_threads, type_k, type_v = values
-    _fresh(context, {row["context"] for row in records.contexts}, "context")
+    _refuse_again(context, {row["context"] for row in records.contexts}, "context")
     _below(NUMBER, load=load, n_threads=n_threads)
     records.contexts.append(
         dict(
@@ -167,7 +167,7 @@ def _take_context(records: Records, time_ns: int, rest: memoryview, *values: int
 @_takes(9, "IIQQII")
 def _take_buffer(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     number, usage, address, size, name, backend = values
-    _fresh(number, records.buffers, "buffer")
+    _refuse_again(number, records.buffers, "buffer")
     _below(SIZE, size_bytes=size)
     names = (records.text(name), records.text(backend))
     records.buffers[number] = recorded.Buffer(number, time_ns, size, address, usage, *names)
@@ -176,7 +176,7 @@ def _take_buffer(records: Records, time_ns: int, rest: memoryview, *values: int)
 @_takes(10, "IIQQII")
 def _take_buffer_is(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     number, usage, address, _, name, backend = values
-    _known(number, records.buffers, "buffer")
+    _require(number, records.buffers, "buffer")
     buffer = records.buffers[number]
     buffer.usage = usage
     buffer.address = address or buffer.address
@@ -193,7 +193,7 @@ def _take_buffer_end(records: Records, time_ns: int, rest: memoryview, *values: 
 @_takes(12, "QIIII")
 def _take_graph(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     _, number, n_nodes, n_leafs, _ = values
-    _fresh(number, records.graphs, "graph")
+    _refuse_again(number, records.graphs, "graph")
     n = n_nodes + n_leafs
     if len(rest) < n * recorded.NODE.itemsize:
         raise ValueError(f"a graph of {n} nodes and leaves, {len(rest)} bytes are left")
@@ -214,13 +214,13 @@ def _take_graph(records: Records, time_ns: int, rest: memoryview, *values: int) 
 @_takes(13, "QIIII")
 def _take_placement(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     _, number, graph, n, _ = values
-    _fresh(number, records.placements, "placement")
-    _known(graph, records.graphs, "graph")
+    _refuse_again(number, records.placements, "placement")
+    _require(graph, records.graphs, "graph")
     if len(rest) < n * recorded.PLACE.itemsize or n != len(records.graphs[graph][1]):
         raise ValueError(f"a placement of {n} tensors does not fit graph {graph}")
     places = np.frombuffer(rest, recorded.PLACE, n)
     for buffer in set(places["buffer"].tolist()) - {NONE}:
-        _known(buffer, records.buffers, "buffer")
+        _require(buffer, records.buffers, "buffer")
     records.placements[number] = (graph, places, time_ns)
 
 
@@ -233,14 +233,14 @@ def _take_call(records: Records, time_ns: int, rest: memoryview, context: int, _
 @_takes(15, "5Q5IiII")
 def _take_pass_begin(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     usage, (number, context, graph, placement, flags, _, n_tokens, n_sequences) = values[:5], values[5:]
-    _fresh(number, records.passes, "pass")
+    _refuse_again(number, records.passes, "pass")
     _below(NUMBER, n_sequences=n_sequences)
     if context != NONE:
         _below(NUMBER, context=context)
     if graph != NONE:
-        _known(graph, records.graphs, "graph")
+        _require(graph, records.graphs, "graph")
     if placement != NONE:
-        _known(placement, records.placements, "placement")
+        _require(placement, records.placements, "placement")
         if records.placements[placement][0] != graph:
             raise ValueError(f"placement {placement} does not belong to graph {graph}")
     if len(rest) < n_tokens * recorded.TOKEN.itemsize:
@@ -266,7 +266,7 @@ def _take_pass_begin(records: Records, time_ns: int, rest: memoryview, *values: 
 @_takes(16, "5Q5IiII")
 def _take_pass_end(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     number = values[5]
-    _known(number, records.passes, "pass")
+    _require(number, records.passes, "pass")
     ended = records.passes[number]
     ended.end_ns, ended.end_usage = time_ns, _usage(values[:5])
 
@@ -274,7 +274,7 @@ def _take_pass_end(records: Records, time_ns: int, rest: memoryview, *values: in
 @_takes(17, "Q6I")
 def _take_compute(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     number, pass_number, split, backend, n_nodes, first, n_map = values
-    _known(pass_number, records.passes, "pass")
+    _require(pass_number, records.passes, "pass")
     _below(NUMBER, split=split)
     graph = records.passes[pass_number].graph
     if number in records.computes or graph is None:
@@ -309,7 +309,7 @@ def _proof(number: int) -> str | None:
 @_takes(24, "Q8I")
 def _take_split(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     begin_ns, number, split, backend, n_nodes, first, n_map, by_op, proof = values
-    _known(number, records.passes, "pass")
+    _require(number, records.passes, "pass")
     _below(NUMBER, split=split)
     _below(time_ns + 1, begin_ns=begin_ns)
     graph = records.passes[number].graph
@@ -323,7 +323,7 @@ def _take_split(records: Records, time_ns: int, rest: memoryview, *values: int) 
 @_takes(25, "QQ6I")
 def _take_copy(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     begin_ns, size, number, split, tensor, source, target, proof = values
-    _known(number, records.passes, "pass")
+    _require(number, records.passes, "pass")
     _below(NUMBER, split=split)
     _below(SIZE, size_bytes=size)
     _below(time_ns + 1, begin_ns=begin_ns)
@@ -362,10 +362,10 @@ def _take_end(records: Records, time_ns: int, rest: memoryview, *values: int) ->
 def _pass_or_load(records: Records, number: int, load: int) -> Pass:
     """The pass, or where `number` is NONE the load. Raises ValueError when it has not begun."""
     if number != NONE:
-        _known(number, records.passes, "pass")
+        _require(number, records.passes, "pass")
         return records.passes[number]
     loads = {one.number: one for one in records.loads}
-    _known(load, loads, "load")
+    _require(load, loads, "load")
     return loads[load]
 
 
@@ -410,7 +410,7 @@ def _take_clock(records: Records, time_ns: int, rest: memoryview, ticks: int) ->
 def _take_hooks(
     records: Records, time_ns: int, rest: memoryview, ticks: int, number: int, inside: int, between: int
 ) -> None:
-    _known(number, records.passes, "pass")
+    _require(number, records.passes, "pass")
     _below(SIZE, ticks=ticks, between=between)
     if inside != 1:
         raise ValueError(f"inside is {inside}, not 1")
@@ -421,7 +421,7 @@ def _take_hooks(
 @_takes(27, "QQQQII")
 def _take_schedule(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
     *times, number, _ = values
-    _known(number, records.passes, "pass")
+    _require(number, records.passes, "pass")
     _below(SIZE, time=max((ns for ns in times if ns != recorded.UNKNOWN), default=0))
     known = (None if ns == recorded.UNKNOWN else ns for ns in times)
     records.passes[number].schedule = dict(zip(recorded.SCHEDULE, known, strict=True))

@@ -155,18 +155,8 @@ def read_segment(name: str, data: Bytes) -> Segment:
         unsealed += not sealed
         sequence += 1
         at += size
-    return Segment(
-        name,
-        kind,
-        number,
-        clock,
-        run_id.hex(),
-        tuple(parts),
-        unsealed,
-        dropped_records,
-        dropped_why,
-        len(data),
-    )
+    what_was_dropped = (dropped_records, dropped_why)
+    return Segment(name, kind, number, clock, run_id.hex(), tuple(parts), unsealed, *what_was_dropped, len(data))
 
 
 def _chunk(name: str, data: Bytes, at: int, sequence: int) -> tuple[Bytes | None, int, bool]:

@@ -1,10 +1,14 @@
-"""What devices did in each load and pass, how much of each file was in memory, and what the program held."""
+"""What devices did in each load and pass, which pages of each file lay in memory, and how much memory was used."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
+from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.placement_table import file_numbers
-from tracegen.readers.native.recorded import Records
+from tracegen.readers.native.recorded import Mapping, Records
 
 
 def device_table(records: Records) -> pd.DataFrame:
@@ -36,3 +40,48 @@ def memory_table(records: Records) -> pd.DataFrame:
     """One row per load or pass and kind of memory."""
     held = sorted((of.pass_id, kind, size) for (of, kind), size in records.memory.items())
     return contract.frame("memory", [dict(pass_id=of, kind=kind, resident_bytes=size) for of, kind, size in held])
+
+
+def residency_table(records: Records, files: pd.DataFrame) -> pd.DataFrame:
+    """One row per run of pages in memory; adjacent runs of one file are joined across its mappings.
+
+    Pages are numbered from the start of the file. Mappings of files that no model lists are left out.
+    Raises TraceFormatError when no file was mapped at the address of the pages.
+    """
+    numbers = file_numbers(records, files)
+    runs_of: dict[tuple[int, int], list[np.ndarray]] = {}
+    for noted in records.residency:
+        mapping = _mapping_at(records.mappings, noted.address, noted.time_ns)
+        file = numbers[mapping.path]
+        key = (noted.of.pass_id, file)
+        offset = mapping.file_offset + noted.address - mapping.address
+        if file >= 0:
+            runs_of.setdefault(key, []).append(np.add(noted.runs, (offset // noted.page_bytes, 0)))
+    rows: dict[str, list[np.ndarray]] = {name: [] for name in ("pass_id", "file", "first_page", "n_pages")}
+    for (pass_id, file), parts in sorted(runs_of.items()):
+        first, n = _joined_runs(np.concatenate(parts))
+        for name, column in zip(rows, (np.full(len(first), pass_id), np.full(len(first), file), first, n), strict=True):
+            rows[name].append(column)
+    none = np.zeros(0, np.int64)
+    return contract.frame("residency", {name: np.concatenate([none, *columns]) for name, columns in rows.items()})
+
+
+def _mapping_at(mappings: Sequence[Mapping], address: int, time_ns: int) -> Mapping:
+    for mapping in mappings:
+        alive = mapping.begin_ns <= time_ns and (mapping.end_ns is None or mapping.end_ns > time_ns)
+        if alive and mapping.address <= address < mapping.address + mapping.size_bytes:
+            return mapping
+    raise TraceFormatError(
+        f"the trace lists pages at address {address:#x}, where no file was mapped; the trace was changed"
+    )
+
+
+def _joined_runs(runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First page and number of pages of each run, by first page; runs that touch or overlap are joined."""
+    if not len(runs):
+        return runs[:, 0], runs[:, 1]
+    runs = runs[np.argsort(runs[:, 0], kind="stable")]
+    first, end = runs[:, 0], np.maximum.accumulate(runs.sum(axis=1))
+    new = np.concatenate([[True], first[1:] > end[:-1]])
+    begins = first[new]
+    return begins, np.maximum.reduceat(end, np.flatnonzero(new)) - begins

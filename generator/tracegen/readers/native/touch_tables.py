@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
+from tracegen.contract.arrays import repeated
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.events import Indexes
 from tracegen.readers.native.records import NUMBER
@@ -69,8 +70,8 @@ def _mask_reads(indexes: Indexes, graph: np.ndarray, tables: Mapping[str, pd.Dat
     """
     chosen = np.flatnonzero(indexes.what == MASK)
     n_runs = indexes.n[chosen] // 2
-    entry = np.repeat(chosen, n_runs)
-    place = np.arange(len(entry)) - np.repeat(np.cumsum(n_runs) - n_runs, n_runs)
+    row, place = repeated(n_runs)
+    entry = chosen[row]
     at = indexes.first[entry] + 2 * place
     first, n = (indexes.values[at + i].astype(np.int64) for i in (0, 1))
     before = np.where(np.diff(entry, prepend=-1) == 0, np.append(0, (first + n)[:-1])[: len(first)], -1)
@@ -201,8 +202,8 @@ def _token_rows(rows: pd.DataFrame, tokens: pd.DataFrame) -> np.ndarray:
 def _choices(indexes: Indexes, chosen: np.ndarray, layer: np.ndarray, name: str) -> pd.DataFrame:
     """One row per number of the chosen copies: pass_id, layer, flat (index in the copy), row, rank, `name`."""
     n = indexes.n[chosen]
-    entry = np.repeat(chosen, n)
-    flat = np.arange(len(entry)) - np.repeat(np.cumsum(n) - n, n)
+    row, flat = repeated(n)
+    entry = chosen[row]
     ne0 = np.maximum(indexes.ne0[entry], 1)
     return pd.DataFrame(
         {

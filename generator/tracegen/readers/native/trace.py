@@ -12,25 +12,23 @@ import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
+from tracegen.contract.arrays import nullable
 from tracegen.contract.errors import TraceFormatError
 from tracegen.contract.held_tokens import held_tokens
-from tracegen.readers.columns import nullable
 from tracegen.readers.native import events as ev
 from tracegen.readers.native.clock import Clock, clock_of
 from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.fault_records import read_fault_records
 from tracegen.readers.native.fault_table import barrier_table, place_faults
 from tracegen.readers.native.graph_tables import graph_tables
-from tracegen.readers.native.named_weights import named_weights
 from tracegen.readers.native.op_tables import op_table, span_table
 from tracegen.readers.native.pass_kinds import kinds_of
-from tracegen.readers.native.placement_table import placement_table
+from tracegen.readers.native.placement_table import named_weights, placement_table
 from tracegen.readers.native.recorded import BUFFER_USAGES, NONE, OUTSIDE, Buffer, Pass, Records
 from tracegen.readers.native.records import read_records
-from tracegen.readers.native.residency_table import residency_table
 from tracegen.readers.native.segments import CLOCKS, FAULTS, THREAD, WHY_DROPPED, Bytes, Segment, read_segments
 from tracegen.readers.native.split_tables import split_tables
-from tracegen.readers.native.storage_tables import cache_table, device_table, memory_table
+from tracegen.readers.native.storage_tables import cache_table, device_table, memory_table, residency_table
 from tracegen.readers.native.touch_tables import touch_tables
 
 VERSION = "native-2"

@@ -141,7 +141,7 @@ def _what_if_memory(context: Context) -> Content:
     table = context.what_if
     today = table[(table["order"] == "today").to_numpy(bool)].set_index("memory_share")
     (none, half), memory = today["time_ns"][[0.0, HALF]], float(today["memory_bytes"][HALF])
-    served = what_if.held_share(context.what_if_parts, context.scored, memory)
+    served = what_if.kept_share(context.what_if_parts, context.scored, memory)
     apart, alike = lines_apart(table)
     saved = max(0.0, 1 - half / none) if none else 0.0
     return Content(

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis import disk_waits, piece_disk
+from tracegen.analysis import disk_waits
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.document.packing import packed
@@ -19,11 +19,11 @@ def recorded(context: Context) -> dict[str, bool]:
 
 
 def pass_disk(context: Context) -> pd.DataFrame:
-    """The result of `piece_disk.by_piece`, of which a column that was not recorded is null."""
+    """The result of `disk_waits.by_piece`, of which a column that was not recorded is null."""
     has = recorded(context)
     return context.once(
         "pass disk",
-        lambda: piece_disk.by_piece(context.tables, context.pieces, waits=has["waited_ns"], reads=has["read_bytes"]),
+        lambda: disk_waits.by_piece(context.tables, context.pieces, waits=has["waited_ns"], reads=has["read_bytes"]),
     )
 
 
