@@ -9,7 +9,7 @@ import pytest
 from tests.builders import scaled_case, with_requests
 from tests.measure.test_verdict import evidence as hard_evidence
 from tracegen.contract import tables as contract
-from tracegen.contract.limits import REQUESTS_SLACK, REQUESTS_SLACK_OF_PASS
+from tracegen.contract.check_keys import REQUESTS_SLACK, REQUESTS_SLACK_OF_PASS
 from tracegen.contract.model import Check
 from tracegen.measure.checks import requests
 from tracegen.measure.checks.evidence import Evidence

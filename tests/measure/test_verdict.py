@@ -8,7 +8,7 @@ import pytest
 
 from tests.golden.hard_case import hard_case
 from tracegen.analysis.tracing_cost import FAULT_NS, between_share, by_phase, elapsed, overhead_share, pass_costs
-from tracegen.contract.limits import LIMITS
+from tracegen.contract.check_keys import CHECKED
 from tracegen.contract.model import Check, verdict_of
 from tracegen.contract.tables import empty, frame, small_tables
 from tracegen.measure.checks import verdict
@@ -46,7 +46,7 @@ TRACE: dict[str, Any] = {
 }
 
 
-BY_KEY = {key.value: made for key, made in zip(LIMITS, verdict._CHECKS, strict=True)}
+BY_KEY = {key.value: made for key, made in zip(CHECKED, verdict._CHECKS, strict=True)}
 FAULTS = ("faults_recorded", "faults_agree", "faults_placed", "faults_barriers")
 
 
@@ -81,7 +81,7 @@ def check_of(given: Evidence, key: str) -> Check:
 def test_limits_are_those_of_a_run_without_records() -> None:
     trace = {**TRACE, "faults_recorded": True, "requests_recorded": True}
     checks = checks_of(Evidence(empty(), trace, {}))
-    assert [(check.key, check.limit) for check in checks] == [(key.value, limit) for key, limit in LIMITS.items()]
+    assert [(check.key, check.limit) for check in checks] == [(key.value, key.limit) for key in CHECKED]
 
 
 def state_of(given: Evidence, key: str) -> str:

@@ -21,7 +21,7 @@ from tests.recompute.plain.touched import Access, accesses
 from tests.report.rendered import CASES, disk_case, same_analyses
 from tests.site_project import stored
 from tracegen.charts import theme
-from tracegen.contract.limits import LIMITS
+from tracegen.contract.check_keys import CHECKED
 from tracegen.contract.model import Check
 from tracegen.contract.tables import frame
 from tracegen.report.document.amount import Amount
@@ -234,7 +234,7 @@ def test_experts_that_are_chosen_most_and_never(context: Context, rows: Rows) ->
 # What must not be said
 
 
-@pytest.mark.parametrize("check", [key.value for key in LIMITS])
+@pytest.mark.parametrize("check", [key.value for key in CHECKED])
 def test_no_finding_stands_whose_figure_a_failed_check_makes_false(context: Context, check: str) -> None:
     failed = replace(RUN, checks=(Check(check, "A check", "failed", "17", "0"),))
     again = same_analyses(context, failed)

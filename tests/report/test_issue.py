@@ -23,7 +23,7 @@ from tests.site_project import (
     private_tables,
 )
 from tracegen.contract import quantities as q
-from tracegen.contract.limits import LIMITS
+from tracegen.contract.check_keys import CHECKED
 from tracegen.contract.model import Check, Run, Version
 from tracegen.publishing import privacy
 from tracegen.report.figures.catalogue import checks_of, figures_of
@@ -126,13 +126,13 @@ def failing(check: str) -> Context:
     """The disk case with a failed check."""
     case = case_of("disk")
     checks = tuple(
-        Check(key.value, f"Check {key}", "failed" if key == check else "passed", "17 found", "0") for key in LIMITS
+        Check(key.value, f"Check {key}", "failed" if key == check else "passed", "17 found", "0") for key in CHECKED
     )
     return same_analyses(case, replace(case.run, checks=checks))
 
 
 # Of checks that make the same figures false, one is tried: test_needs.py tries all.
-TRIED = {figures_of(key): key.value for key in reversed(LIMITS)}
+TRIED = {figures_of(key): key.value for key in reversed(CHECKED)}
 
 
 @pytest.mark.parametrize("check", ["", *TRIED.values()])

@@ -16,7 +16,7 @@ from tests.builders import a_moe_run, scaled_case, with_facts, with_faults, with
 from tests.report.rendered import same_analyses, undrawn
 from tracegen.analysis.measures import BY_KEY
 from tracegen.contract import needs
-from tracegen.contract.limits import LIMITS
+from tracegen.contract.check_keys import CHECKED
 from tracegen.contract.model import Check, Run
 from tracegen.contract.tables import frame
 from tracegen.foreign import faults
@@ -28,7 +28,7 @@ from tracegen.report.words.sentences import CARE
 
 # Those of imports that make figures false; also native runs may have them.
 OF_IMPORTS = [key for key in faults.LIMITS if catalogue.figures_of(key) or catalogue.noted_in(key)]
-CHECKS = list(dict.fromkeys([*(key.value for key in LIMITS), *OF_IMPORTS]))
+CHECKS = list(dict.fromkeys([*(key.value for key in CHECKED), *OF_IMPORTS]))
 WARNED = sorted({check for of in catalogue.NEEDS.values() for need in of for check in need.warned})
 NOTED = [key for key in CHECKS if catalogue.noted_in(key)]
 # Key figures have a value instead of an anchor.

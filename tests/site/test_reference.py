@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracegen.contract import tables
-from tracegen.contract.limits import LIMITS
+from tracegen.contract.check_keys import CHECKED
 from tracegen.site import reference
 from tracegen.storing import resources
 
@@ -21,7 +21,7 @@ def test_every_column_and_check_can_be_linked_to(page: str) -> None:
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     columns = {f"{table.name}.{column.name}" for table in tables.TABLES for column in table.columns}
-    checks = {f"check-{key.value}" for key in LIMITS}
+    checks = {f"check-{key.value}" for key in CHECKED}
     assert columns | checks | {f"table-{table.name}" for table in tables.TABLES} <= set(ids)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.passes import measured, of_kind
-from tracegen.contract.limits import STOOD_NS, STOOD_SHARE
+from tracegen.contract.check_keys import STOOD_NS, STOOD_SHARE
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -119,9 +119,10 @@ class Matrix:
 
 
 def _settings(cell: MatrixCell) -> list[object]:
-    settings = asdict(replace(cell.experiment, question="", tags=()))
-    del settings["asks"]
-    return [cell.program, settings]
+    """What decides whether two cells are one; a setting at its default is left out: new ones change no hash."""
+    experiment = replace(cell.experiment, question="", asks="", tags=())
+    set_ = {f.name: value for f in fields(experiment) if (value := getattr(experiment, f.name)) != f.default}
+    return [cell.program, set_]
 
 
 def _hash(of: object) -> str:

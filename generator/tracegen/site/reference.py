@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tracegen.contract.limits import LIMITS
+from tracegen.contract.check_keys import CHECKED
 from tracegen.publishing.errata import ERRATA
 from tracegen.report.words.terms import KINDS, MEMORY, STATES
 from tracegen.storing import resources
@@ -30,8 +30,8 @@ def render() -> str:
     from tracegen.contract import needs, tables
     from tracegen.report.figures import catalogue
 
-    forbids = {key: (catalogue.figures_of(key), catalogue.why(key)) for key in LIMITS}
-    noted = {key: catalogue.noted_in(key) for key in LIMITS}
+    forbids = {key: (catalogue.figures_of(key), catalogue.why(key)) for key in CHECKED}
+    noted = {key: catalogue.noted_in(key) for key in CHECKED}
     for named, values in ((KINDS, tables.PASS_KINDS), (STATES, tables.OP_STATES), (MEMORY, tables.MEMORY_KINDS)):
         if set(named) != set(values):
             raise ValueError(f"the reference explains {tuple(named)}, the contract has {values}")
@@ -41,7 +41,7 @@ def render() -> str:
         title=TITLE,
         summary=SUMMARY,
         tables=tables.TABLES,
-        limits=LIMITS,
+        checks=CHECKED,
         forbids=forbids,
         noted=noted,
         above_times=needs.NOTED_ABOVE_TIMES,

@@ -7,8 +7,7 @@ import numpy as np
 
 from tracegen.analysis import behind, disk_waits
 from tracegen.analysis.passes import measured
-from tracegen.contract.check_keys import Key
-from tracegen.contract.limits import FAULTS_MORE, FAULTS_OUTSIDE, FAULTS_SLACK, FAULTS_SLACK_OF_PASS
+from tracegen.contract.check_keys import FAULTS_MORE, FAULTS_OUTSIDE, FAULTS_SLACK, FAULTS_SLACK_OF_PASS, Key
 from tracegen.contract.model import Check, CheckState
 from tracegen.contract.quantities import count, counted
 from tracegen.measure.checks.evidence import Evidence, check

@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 
 from tracegen.contract.check_keys import Key
-from tracegen.contract.limits import LIMITS
 from tracegen.contract.model import Check, CheckState
 
 Tables = Mapping[str, pd.DataFrame]
@@ -42,11 +41,11 @@ class Evidence:
 def check(key: Key, state: CheckState | bool, finding: object, detail: str = "", *, limit: str = "") -> Check:
     """A check with its finding; the state True means passed, False failed.
 
-    `limit` is that of the run where it knows more than LIMITS says.
+    `limit` is that of the run where it knows more than the key.
     """
     if isinstance(state, bool):
         state = "passed" if state else "failed"
-    return Check(key.value, key.says, state, str(finding), limit or LIMITS[key], detail)
+    return Check(key.value, key.says, state, str(finding), limit or key.limit, detail)
 
 
 def percent(share: float, digits: int = 0) -> str:

@@ -1,7 +1,6 @@
 """The checks of recorded requests of the model's devices: none lost, as many bytes as the device counts."""
 
-from tracegen.contract.check_keys import Key
-from tracegen.contract.limits import REQUESTS_SLACK, REQUESTS_SLACK_OF_PASS
+from tracegen.contract.check_keys import REQUESTS_SLACK, REQUESTS_SLACK_OF_PASS, Key
 from tracegen.contract.model import Check, CheckState
 from tracegen.contract.quantities import count, counted
 from tracegen.measure.checks.evidence import Evidence, check

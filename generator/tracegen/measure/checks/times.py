@@ -7,8 +7,7 @@ from tracegen.analysis.observer import Effect, effects
 from tracegen.analysis.pass_parts import pass_parts
 from tracegen.analysis.passes import OUTSIDE
 from tracegen.analysis.tracing_cost import FAULT_NS, by_phase, elapsed, pass_costs
-from tracegen.contract.check_keys import Key
-from tracegen.contract.limits import FAIL_COST, FAIL_SLOWER, WARN_COST, WARN_DELAY, WARN_SKEW, WARN_SLOWER
+from tracegen.contract.check_keys import FAIL_COST, FAIL_SLOWER, WARN_COST, WARN_DELAY, WARN_SKEW, WARN_SLOWER, Key
 from tracegen.contract.model import Check, CheckState
 from tracegen.contract.quantities import count, counted
 from tracegen.measure.checks.evidence import Evidence, check, percent

@@ -8,8 +8,7 @@ import pandas as pd
 
 from tracegen.analysis.coverage import tensors_read
 from tracegen.analysis.passes import measured
-from tracegen.contract.check_keys import Key
-from tracegen.contract.limits import PADDING
+from tracegen.contract.check_keys import PADDING, Key
 from tracegen.contract.model import Check, CheckState
 from tracegen.contract.quantities import count
 from tracegen.contract.tables import small_tables
