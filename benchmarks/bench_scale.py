@@ -134,7 +134,8 @@ def _once(program: str, *arguments: object) -> dict[str, Any]:
 
 
 def _of_the_run(made: Run, passes: pd.DataFrame) -> list[Result]:
-    left = made.facts["conditions"].get("mlock", {}).get("available_after_bytes")
+    locked = made.facts.conditions.mlock
+    left = locked.available_after_bytes if locked else None
     lasted = (passes["end_ns"] - passes["begin_ns"]) / 1e9
     tokens = lasted[passes["kind"] == "generate"]
     how = f"{len(tokens)} passes, {tokens.min():.2f} to {tokens.max():.2f} s"

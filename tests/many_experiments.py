@@ -17,7 +17,9 @@ from tracegen.charts import theme
 from tracegen.charts.card import card
 from tracegen.cli.commands.build import build_site
 from tracegen.contract.address import CARD
+from tracegen.contract.facts import Facts
 from tracegen.contract.model import Verdict, Version
+from tracegen.contract.records import decode
 from tracegen.publishing.bundle import VERSION_FILE, write_bundle
 from tracegen.publishing.versions import LEDGER_FILE, identity_of
 from tracegen.report.document.page import Report
@@ -48,7 +50,7 @@ def a_full_report(
     report = a_report(title)
     files = dict(report.files)
     if groups:
-        files[run_file.PATH] = run_file.run_file(replace(a_run(), facts=groups)).encode()
+        files[run_file.PATH] = run_file.run_file(replace(a_run(), facts=decode(Facts, groups))).encode()
     if dtypes:
         rows = [f"{i},t{i},{dtype},{size}" for i, (dtype, size) in enumerate(dtypes.items())]
         files["data/tensors-use.csv"] = "\n".join(["tensor,name,dtype,size_bytes", *rows, ""]).encode()

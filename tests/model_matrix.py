@@ -75,7 +75,7 @@ def _threads(loaded: LoadedRun) -> int:
 
 
 def _cached(loaded: LoadedRun) -> int:
-    return int(loaded.run.facts["conditions"]["page_cache"]["before_bytes"])
+    return int(loaded.run.facts.conditions.page_cache.before_bytes)
 
 
 LLAMA, REPACKED = CASES["llama"], CASES["llama-Q4_0"]
@@ -85,7 +85,7 @@ _BERT = Case(random_models.BERT, unplaced=frozenset({"CPY"}))  # 0.3.20 copies a
 _VARIANTS = ("llama-", "lora", "quantised")  # of llama
 MODELS = tuple(Cell(name, case) for name, case in {**CASES, "bert": _BERT}.items() if not name.startswith(_VARIANTS))
 KNOBS = (
-    Cell("prefault off", LLAMA, {"prefault": False}, works=lambda run: run.run.facts["settings"]["prefault"] is False),
+    Cell("prefault off", LLAMA, {"prefault": False}, works=lambda run: run.run.facts.settings.get("prefault") is False),
     Cell("page cache cold", LLAMA, {"page_cache": "cold"}, works=lambda run: _cached(run) == 0),
     Cell("page cache warm", LLAMA, {"page_cache": "warm"}, works=lambda run: _cached(run) > 0),
     Cell("residency", LLAMA, {"residency": True}, works=lambda run: run.residency["pass_id"].nunique() == len(WHOLE)),

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from tests.builders import N_VOCAB, a_run, scaled_case, stored, with_facts
+from tests.builders.runs import facts_of, with_groups
 from tracegen.cli.commands.build import build_site
 from tracegen.contract.model import Check, Run
 from tracegen.publishing import versions as publish
@@ -76,30 +77,29 @@ class Project:
 def plain_run(name: str = "demo", number: int = 1, **facts: Any) -> Run:
     """A run that names its machine everywhere a real one does."""
     base = a_run()
+    groups = facts_of(base)
     known: dict[str, Any] = {
-        "settings": {**base.facts["settings"], "question": "What does one token read?", "model": MODEL_PATH},
+        "settings": {**groups["settings"], "question": "What does one token read?", "model": MODEL_PATH},
         "command": ["/home/lovelace/llama/bin/llama-completion", "-m", MODEL_PATH, "-p", "Once upon a time"],
-        "model": {**base.facts["model"], "file": MODEL_PATH},
-        "host": {**base.facts["host"], "name": "countess-17", "user": "lovelace"},
-        "llama_cpp": {**base.facts["llama_cpp"], "note": "ran on countess-17, read /srv/vault-7/quietly/x.bin at once"},
+        "model": {**groups["model"], "file": MODEL_PATH},
+        "host": {**groups["host"], "name": "countess-17", "user": "lovelace"},
+        "llama_cpp": {**groups["llama_cpp"], "note": "ran on countess-17, read /srv/vault-7/quietly/x.bin at once"},
         "trace": {
-            **base.facts["trace"],
+            **groups["trace"],
             "mapped_files": [MODEL_PATH, "/home/lovelace/llama/lib/libggml.so"],
             "environment": {"OMP_NUM_THREADS": "2", "HF_TOKEN": "grace-hopper", "GGML_DIR": "/home/lovelace/llama"},
         },
     }
-    return replace(base, experiment=name, number=number, facts={**base.facts, **known, **facts})
+    return with_groups(replace(base, experiment=name, number=number), **(known | facts))
 
 
 def hostile_run() -> Run:
     base = plain_run("hostile")
-    facts = base.facts
+    facts = facts_of(base)
     check = Check("tracing_cost", f"Cost {HOSTILE}", "warning", HOSTILE, f"1 {SCRIPT}", HOSTILE)
-    return replace(
-        base,
-        checks=(check,),
-        facts={
-            **facts,
+    return with_groups(
+        replace(base, checks=(check,)),
+        **{
             "settings": {**facts["settings"], "question": f"Why {HOSTILE}?", "prompt": HOSTILE, HOSTILE: HOSTILE},
             "command": [HOSTILE_PATH, "-p", HOSTILE, f"--{SCRIPT}"],
             "text": {
@@ -153,7 +153,7 @@ def hostile_tables() -> dict[str, pd.DataFrame]:
 def private_run(number: int = 1) -> Run:
     base = plain_run("private", number)
     return with_facts(
-        replace(base, facts={**base.facts, "command": [*base.facts["command"][:-1], PRIVATE_PROMPT]}),
+        with_groups(base, command=[*base.facts.command[:-1], PRIVATE_PROMPT]),
         settings=dict(prompt=PRIVATE_PROMPT, private=True),
         text=dict(
             prompt=PRIVATE_PROMPT,

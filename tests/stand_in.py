@@ -11,7 +11,9 @@ import pandas as pd
 
 from tests.builders import stored
 from tracegen.contract import tables
+from tracegen.contract.facts import Facts
 from tracegen.contract.model import Check, Run, Version
+from tracegen.contract.records import decode
 from tracegen.publishing import privacy
 from tracegen.publishing import versions as publish
 from tracegen.report.document.page import ANCHORS, Page, PublishedFigure, Report, outline
@@ -32,7 +34,7 @@ def a_run(experiment: str = "sample", number: int = 1, **settings: Any) -> Run:
         "host": {"hostname": "countess", "user": "ada", "cpu": "A CPU <b>fast</b>"},
     }
     checks = (Check("drops", "Dropped events", "passed", "0", "0"),)
-    return Run(experiment, number, f"2026-11-{number:02d}T08:00:00Z", checks, facts)
+    return Run(experiment, number, f"2026-11-{number:02d}T08:00:00Z", checks, decode(Facts, facts))
 
 
 def a_report(title: str = "What is read?", extra: str = "", keys: tuple[str, ...] = KEYS) -> Report:
@@ -53,7 +55,7 @@ def a_report(title: str = "What is read?", extra: str = "", keys: tuple[str, ...
         | {
             "data/ops/0.js": b"tracegen.rows(0, [])\n",
             "data/checks.csv": b"key,title,state,found,limit,detail\n",
-            run_file.PATH: run_file.run_file(Run("sample", 1, "", (), {"model": {}})).encode(),
+            run_file.PATH: run_file.run_file(Run("sample", 1, "", (), Facts())).encode(),
             ANCHORS: addresses(pages),
         },
         assets={

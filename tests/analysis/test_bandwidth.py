@@ -11,7 +11,9 @@ import pytest
 
 from tests.builders import scaled_case
 from tracegen.analysis import accesses, bandwidth, operations, timing
+from tracegen.contract.facts import Facts, MemoryRate
 from tracegen.contract.model import Run
+from tracegen.contract.records import decode
 from tracegen.measure.capture import locked, memory_rate
 from tracegen.report.document.amount import in_words
 from tracegen.report.figures.bandwidth import BANDWIDTH, WITHHELD, longest
@@ -127,7 +129,7 @@ def test_sums_are_those_of_plain_loops() -> None:
 
 
 def test_the_rate_of_memory_for_a_number_of_threads() -> None:
-    measured = {"threads": [1, 2, 4], "bytes_per_second": [10, 18, 30]}
+    measured = MemoryRate((1, 2, 4), (10, 18, 30))
     assert [bandwidth.rate_of(measured, n) for n in (1, 2, 3, 4, 64)] == [10, 18, 18, 30, 30]
     assert bandwidth.rate_of(None, 2) is None
 
@@ -243,10 +245,10 @@ def test_without_a_record_of_delays_it_is_withheld_what_bounds(delayed: int | No
     tables = scaled_case(5, 3)
     passes = tables["passes"].assign(run_delay_ns=pd.array([delayed] * len(tables["passes"]), dtype="Int64"))
     tables = tables | {"passes": passes}
-    rows = BANDWIDTH.content(Context(Run("sample", 1, "", (), {"host": host}), tables))
+    rows = BANDWIDTH.content(Context(Run("sample", 1, "", (), decode(Facts, {"host": host})), tables))
     bound = {str(row[9].text) for row in rows.rows}
     assert (WITHHELD in bound) is not shown and ("caches" in bound) is shown
     assert ("withheld" in rows.caption) is not shown and "1.00 TiB" in rows.caption
     assert ("a thread waited 18 ns for a processor" in rows.caption) is bool(delayed), rows.caption
-    unknown = BANDWIDTH.content(Context(Run("sample", 1, "", (), {}), tables))
+    unknown = BANDWIDTH.content(Context(Run("sample", 1, "", (), Facts()), tables))
     assert "is not known, so whether bytes came from memory is not" in unknown.caption

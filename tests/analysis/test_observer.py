@@ -9,15 +9,17 @@ from scipy import stats
 
 from tracegen.analysis import observer
 from tracegen.analysis.observer import effects
+from tracegen.contract.facts import Control, Execution
+from tracegen.contract.records import decode
 
 
-def execution(eval_ms: float | None = 1000.0, runs: int | None = 10, **more: Any) -> dict[str, Any]:
+def execution(eval_ms: float | None = 1000.0, runs: int | None = 10, **more: Any) -> Execution:
     known = dict(seconds=2.0, prompt_ms=None, prompt_tokens=None, others_share=0.0, failure=None)
-    return {**known, "eval_ms": eval_ms, "eval_runs": runs, **more}
+    return decode(Execution, {**known, "eval_ms": eval_ms, "eval_runs": runs, **more})
 
 
-def control(traced: dict[str, Any], *untraced: dict[str, Any]) -> dict[str, Any]:
-    return {"traced": traced, "untraced": list(untraced), "without_limit": None}
+def control(traced: Execution, *untraced: Execution) -> Control:
+    return Control(untraced, traced, None)
 
 
 def test_one_control_compares_the_time_per_token() -> None:

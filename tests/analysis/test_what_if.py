@@ -1,5 +1,7 @@
 """Other orders and sizes of memory: byte by byte in plain loops, chains by hand, and a device that is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracegen.analysis import file_order, order, read_time, what_if
+from tracegen.contract.facts import Measurement
 from tracegen.report.figures.what_if import lines_apart, not_drawn_orders
 
 AXIS = 1000  # where the second file begins on the disk axis
@@ -156,15 +159,15 @@ def test_orders_are_scored_on_other_passes_than_they_are_learned_on() -> None:
 # The time of a read
 
 
-def measured(latency: float, rate: float, sizes: list[int], noise: float = 0.0) -> list[dict[str, object]]:
+def measured(latency: float, rate: float, sizes: list[int], noise: float = 0.0) -> list[Measurement]:
     random = np.random.default_rng(1)
     return [
-        {
-            "pattern": "random",
-            "queue_depth": 1,
-            "block_bytes": size,
-            "bytes_per_second": size * 1e9 / ((latency + size / rate * 1e9) * (1 + noise * random.standard_normal())),
-        }
+        Measurement(
+            pattern="random",
+            queue_depth=1,
+            block_bytes=size,
+            bytes_per_second=size * 1e9 / ((latency + size / rate * 1e9) * (1 + noise * random.standard_normal())),
+        )
         for size in sizes
     ]
 
@@ -179,20 +182,20 @@ def test_a_known_device_is_recovered(noise: float) -> None:
 
 
 def test_other_patterns_and_too_few_sizes_are_no_measurement() -> None:
-    deep = [m | {"queue_depth": 4} for m in measured(1e5, 1e9, [4096, 16384])]
+    deep = [replace(m, queue_depth=4) for m in measured(1e5, 1e9, [4096, 16384])]
     assert read_time.fitted(deep) is read_time.STATED
     assert read_time.fitted(measured(1e5, 1e9, [4096])) is read_time.STATED
     assert read_time.fitted([]) is read_time.STATED and read_time.STATED.r_squared is None
 
 
 def test_a_latency_is_never_negative() -> None:
-    bent = [m | {"bytes_per_second": 1e9 / m["block_bytes"] ** 0.2} for m in measured(0, 1, [4096, 16384, 131072])]  # type: ignore[operator]
+    bent = [replace(m, bytes_per_second=1e9 / m.block_bytes**0.2) for m in measured(0, 1, [4096, 16384, 131072])]
     found = read_time.fitted(bent)
     assert found.latency_ns == 0 and found.bytes_per_second > 0
 
 
 def test_a_device_that_is_no_faster_with_small_reads() -> None:
-    flat = [m | {"bytes_per_second": m["block_bytes"] * 1e4} for m in measured(1, 1, [4096, 16384, 131072])]  # type: ignore[operator]
+    flat = [replace(m, bytes_per_second=m.block_bytes * 1e4) for m in measured(1, 1, [4096, 16384, 131072])]
     found = read_time.fitted(flat)
     assert found is read_time.STATED or found.ns(1, 4096) == pytest.approx(1e5, rel=0.01)
 

@@ -38,7 +38,7 @@ def of(loaded: LoadedRun) -> Iterator[str]:
 
 def _routing(loaded: LoadedRun) -> Iterator[str]:
     """Whether each token chose as many experts as the model says, in each layer that used stacked experts."""
-    used = loaded.run.facts["model"]["n_experts_used"]
+    used = loaded.run.facts.model.n_experts_used
     chosen = loaded.routing.merge(loaded.passes[["pass_id", "kind"]], on="pass_id").query("kind != 'warmup'")
     if len(chosen) and set(chosen.groupby(["pass_id", "layer", "row"]).size()) != {used}:
         yield f"not all tokens have {used} experts"

@@ -8,7 +8,9 @@ from typing import Any
 import pandas as pd
 
 from tests.builders.graph import N_EXPERTS, N_USED
+from tracegen.contract.facts import Facts
 from tracegen.contract.model import Check, Run
+from tracegen.contract.records import decode, encode
 from tracegen.storing import store
 
 
@@ -74,18 +76,30 @@ def a_run(*, checks: tuple[Check, ...] = (), **facts: Any) -> Run:
         Check("tracing_cost", "Tracing costs little", "warning", "2.1 %", "≤ 1 %, fails at 10 %", "A busy machine."),
         Check("interference", "Nothing interfered", "not checked", "", ""),
     )
-    return Run("demo", 3, "2026-11-20T12:00:00Z", checks or default, known | facts)
+    return Run("demo", 3, "2026-11-20T12:00:00Z", checks or default, decode(Facts, known | encode(facts)))
 
 
 def a_moe_run(**more: Any) -> Run:
     """`a_run` whose model says that it has experts, as that of `scaled_case(moe=True)` does."""
-    model = {**a_run().facts["model"], "n_experts": N_EXPERTS, "n_experts_used": N_USED}
+    model = {**facts_of(a_run())["model"], "n_experts": N_EXPERTS, "n_experts_used": N_USED}
     return a_run(**({"model": model} | more))
+
+
+def facts_of(run: Run) -> dict[str, Any]:
+    """The document of a run's facts."""
+    document: dict[str, Any] = encode(run.facts)
+    return document
+
+
+def with_groups(run: Run, **groups: Any) -> Run:
+    """The run with these groups in place of those of its facts; each is a document or a record."""
+    return replace(run, facts=decode(Facts, facts_of(run) | encode(groups)))
 
 
 def with_facts(run: Run, **groups: Mapping[str, Any]) -> Run:
     """The run with these entries of its facts changed, group by group."""
-    return replace(run, facts={**run.facts, **{name: {**run.facts[name], **of} for name, of in groups.items()}})
+    known = facts_of(run)
+    return with_groups(run, **{name: {**known[name], **of} for name, of in groups.items()})
 
 
 def stored(experiments: Path, run: Run, tables: Mapping[str, pd.DataFrame]) -> Run:

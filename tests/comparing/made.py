@@ -9,6 +9,8 @@ import pandas as pd
 from tests.builders import a_run
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.measures import BY_KEY, COLUMNS, compared
+from tracegen.contract.facts import Facts
+from tracegen.contract.records import decode, encode
 from tracegen.publishing.side import Measured, Side
 
 HOST = dict(cpu="Example CPU", cores=2, memory_bytes=8 << 30)
@@ -18,7 +20,8 @@ def run_with(number: int, rows: Sequence[tuple[Any, ...]], **facts: Any) -> Meas
     """A run with these measures, each a row of `measures.COLUMNS`."""
     table = pd.DataFrame(rows, columns=COLUMNS)
     created = f"2026-11-20T12:{number // 60:02d}:{number % 60:02d}Z"
-    return Measured(f"made/run-{number:03d}", created, {"host": HOST, **facts}, (), lambda: table, dict)
+    known = decode(Facts, encode({"host": HOST, **facts}))
+    return Measured(f"made/run-{number:03d}", created, known, (), lambda: table, dict)
 
 
 def timed(

@@ -19,6 +19,8 @@ from tracegen.comparing.effects import effects, factors_of
 from tracegen.comparing.markdown import markdown_of
 from tracegen.comparing.matrix_page import render_matrix
 from tracegen.comparing.page import render_comparison
+from tracegen.contract.facts import Slot
+from tracegen.contract.records import decode
 from tracegen.contract.tables import empty
 from tracegen.publishing.side import Side
 from tracegen.report.document.page import Report
@@ -149,7 +151,9 @@ def cell(name: str, threads: str, repack: str, tables: dict[str, object]) -> Sid
     side = of_tables(name, tables, 3)  # type: ignore[arg-type]
     places = [slot(n, threads=threads, repack=repack) for n in (1, 2, 3)]
     runs = zip(side.runs, places, strict=True)
-    return Side(name, tuple(replace(run, facts={**run.facts, "slot": place}, checks=()) for run, place in runs))
+    return Side(
+        name, tuple(replace(run, facts=replace(run.facts, slot=decode(Slot, place)), checks=()) for run, place in runs)
+    )
 
 
 CELLS = [

@@ -9,13 +9,14 @@ from tests.comparing.made import counted, of_tables, side
 from tracegen.analysis.accesses import ranges
 from tracegen.comparing.comparison import compare
 from tracegen.comparing.places import Used, expert_distances, same_files
+from tracegen.contract.facts import Facts
 from tracegen.publishing.side import Measured
 
 MOE = scaled_case(4, 2, moe=True)
 
 
 def run_of(tables: dict[str, pd.DataFrame]) -> Measured:
-    return Measured("made/run-001", "2026-11-20T12:00:01Z", {}, (), pd.DataFrame, lambda: tables)
+    return Measured("made/run-001", "2026-11-20T12:00:01Z", Facts(), (), pd.DataFrame, lambda: tables)
 
 
 def used_bytes(tables: dict[str, pd.DataFrame], begin: int, end: int) -> float:

@@ -26,6 +26,8 @@ from tracegen.comparing.reproduced import (
 )
 from tracegen.contract.errors import CheckError, SettingsError
 from tracegen.contract.experiment import Experiment
+from tracegen.contract.facts import Facts
+from tracegen.contract.records import decode
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.capture.plan import command_for, settings_of
 
@@ -54,7 +56,7 @@ def recorded(experiment: Experiment, **settings: Any) -> dict[str, Any]:
     "experiment", [MADE, replace(MADE, memory_limit_gb=None, mlock_gb=2.0, page_cache="as is", chat=True)]
 )
 def test_the_record_of_a_run_describes_its_experiment(experiment: Experiment) -> None:
-    again = experiment_of("demo@v1", json.loads(json.dumps(recorded(experiment))), "demo")
+    again = experiment_of("demo@v1", decode(Facts, json.loads(json.dumps(recorded(experiment)))), "demo")
     assert again == replace(experiment, name="demo-v1", repeat=1, faults=experiment.records_faults)
     assert command_for(again, Path("a"), Path("b")) == command_for(experiment, Path("a"), Path("b"))
 
@@ -74,11 +76,12 @@ def test_the_record_of_a_run_describes_its_experiment(experiment: Experiment) ->
 )
 def test_a_record_that_is_no_experiment_is_refused(facts: dict[str, Any], why: str | None) -> None:
     """A setting that is none is left out, as an older tracegen may have had others: the run's own checks follow."""
+    known = decode(Facts, json.loads(json.dumps(facts)))
     if why is None:
-        assert experiment_of("demo@v1", facts, "demo").threads == Experiment.threads
+        assert experiment_of("demo@v1", known, "demo").threads == Experiment.threads
         return
     with pytest.raises(SettingsError, match=why):
-        experiment_of("demo@v1", facts, "demo")
+        experiment_of("demo@v1", known, "demo")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +96,7 @@ def test_a_record_that_is_no_experiment_is_refused(facts: dict[str, Any], why: s
     ],
 )
 def test_recorded_settings_that_are_left_out_are_named(settings: dict[str, Any], dropped: list[str]) -> None:
-    facts = json.loads(json.dumps(recorded(MADE, **settings)))
+    facts = decode(Facts, json.loads(json.dumps(recorded(MADE, **settings))))
     assert dropped_settings(facts) == dropped
     assert not dropped or experiment_of("demo@v1", facts, "demo")
 

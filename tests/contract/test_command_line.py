@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.runs import facts_of, with_groups
 from tests.stand_in import a_run, a_run_folder
 from tracegen.contract import withheld
 from tracegen.contract.command_line import INTERPRETERS, LLAMA_CPP, WRAPPERS, Kind, kinds
@@ -177,12 +178,12 @@ def test_secrets_in_code_are_withheld_where_the_output_repeats_them() -> None:
 
 def test_no_file_of_a_run_holds_the_code_that_started_it(tmp_path: Path) -> None:
     run = a_run()
-    run = replace(run, facts={**run.facts, "command": ["/bin/bash", "-c", CODE], "private": False})
+    run = with_groups(run, command=["/bin/bash", "-c", CODE], private=False)
     run = replace(run, facts=withheld.facts(run.facts))
     folder = a_run_folder(tmp_path, run)
     assert not [path for path in folder.rglob("*") if path.is_file() and b"canary" in path.read_bytes()]
     public = privacy.public_run(store.read_run(folder))
-    assert public.facts["command"] == ["bash", "-c", WITHHELD]
+    assert list(public.facts.command) == ["bash", "-c", WITHHELD]
     assert f"command line: bash -c '{WITHHELD}'" in privacy.public_summary(run)
 
 
@@ -192,7 +193,7 @@ def test_a_run_that_was_stored_with_code_is_read_without_it(tmp_path: Path) -> N
     document = json.loads(path.read_text(encoding="utf-8"))
     document["facts"]["command"] = ["/bin/bash", "-c", CODE]
     path.write_text(json.dumps(document), encoding="utf-8")
-    assert "canary" not in json.dumps(store.read_run(folder).facts)
+    assert "canary" not in json.dumps(facts_of(store.read_run(folder)))
 
 
 def test_a_published_line_with_code_is_named_as_exposed() -> None:

@@ -10,11 +10,15 @@ import pytest
 
 from tracegen.contract import facts
 from tracegen.contract.facts import Facts, Host, Model, Slot
-from tracegen.contract.records import Record, decode, encode
+from tracegen.contract.model import Check, Run
+from tracegen.contract.records import Record, decode, encode, shape_of
+from tracegen.contract.shapes import ANY, NEEDED
+from tracegen.publishing import privacy
+from tracegen.report.pages.run_file import run_file
 
 HERE = Path(__file__).parents[2]
-VERSIONS, EARLIER = HERE.glob("experiments/*/versions/*/data/run.json"), HERE.glob("tests/earlier/*/run.json")
-STORED = [*sorted(VERSIONS), *sorted(EARLIER)]
+VERSIONS = sorted(HERE.glob("experiments/*/versions/*/data/run.json"))
+STORED = [*VERSIONS, *sorted(HERE.glob("tests/earlier/*/run.json"))]
 EXECUTION = dict(
     seconds=1.5,
     prompt_tokens=6,
@@ -59,7 +63,16 @@ def test_stored_facts_are_written_as_they_were_read(path: Path) -> None:
 
 
 def test_there_are_stored_facts() -> None:
-    assert len(STORED) >= 7
+    assert len(VERSIONS) >= 4 and len(STORED) >= 7
+
+
+@pytest.mark.parametrize("path", VERSIONS, ids=lambda path: path.parts[-5])
+def test_a_version_that_is_published_again_has_the_same_file_of_its_run(path: Path) -> None:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    checks = tuple(Check(**check) for check in document["checks"])
+    known = decode(Facts, document["facts"])
+    run = Run(document["experiment"], document["run"], document["created"], checks, known)
+    assert run_file(run).encode() == path.read_bytes()
 
 
 def test_unknown_keys_survive_at_every_depth() -> None:
@@ -118,6 +131,32 @@ def test_a_value_of_another_kind_is_named_by_its_path(document: object, says: st
     with pytest.raises(ValueError, match="facts") as refused:
         decode(Facts, document, "facts")
     assert str(refused.value).startswith(says)
+
+
+SECRET = "/home/lovelace/of/countess"
+
+
+def filled(shape: Any) -> Any:
+    """A document of this shape, with the path in every text."""
+    if isinstance(shape, tuple):
+        return filled(shape[0])
+    if isinstance(shape, list):
+        return [filled(shape[0])]
+    if isinstance(shape, Mapping):
+        return {"x" if key == ANY else key: filled(of) for key, of in shape.items() if key != NEEDED}
+    kinds = getattr(shape, "__args__", (shape,))
+    return SECRET if shape is object or str in kinds else False if bool in kinds else 1
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_no_field_escapes_privacy(private: bool) -> None:
+    """Text of the run is quoted as it is, or hidden whole; a path or name in any other field is replaced."""
+    document = {**filled(shape_of(Facts)), "text": {"prompt": "Hello", "private": private}}
+    run = Run("case", 1, "2026-11-20T12:00:00Z", (), decode(Facts, document))
+    public = encode(privacy.public_run(run, ("countess", "lovelace")).facts)
+    assert not [word for word in ("lovelace", "countess", "/home") if word in json.dumps(public)]
+    assert ("Hello" in json.dumps(public)) is not private
+    assert set(public) == set(document) and "name" not in public["host"] and public["trace"]["n_weights"] == 1
 
 
 def test_every_record_is_frozen_and_compared_by_its_document() -> None:

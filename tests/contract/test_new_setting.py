@@ -36,13 +36,16 @@ def test_a_new_setting_is_declared_in_one_place() -> None:
 def check_all() -> None:
     """Look for the new settings wherever settings are read."""
     from tests.builders import a_run, scaled_case
-    from tests.comparing.made import side, timed
+    from tests.builders.runs import with_groups
+    from tests.comparing.made import side, slot, timed
     from tracegen.cli import docs
     from tracegen.comparing.answer import answer
     from tracegen.comparing.comparison import compare
     from tracegen.comparing.reproduced import dropped_settings, experiment_of
     from tracegen.contract.errors import SettingsError
+    from tracegen.contract.facts import Facts
     from tracegen.contract.matrix import matrix_from
+    from tracegen.contract.records import decode
     from tracegen.contract.settings import experiment_from
     from tracegen.measure.capture.plan import command_for, settings_of
     from tracegen.publishing.privacy import public_run
@@ -79,16 +82,16 @@ def check_all() -> None:
 
     recorded = settings_of(experiment)
     assert (recorded["keep"], recorded["persona"]) == (8, PERSONA)
-    facts = {"settings": recorded, "command": command}
+    facts = decode(Facts, {"settings": dict(recorded), "command": list(command)})
     assert experiment_of("a@v1", facts, "demo") == replace(experiment, name="a-v1", faults=False)
     assert not dropped_settings(facts)
 
     a, b = (side(name, [[timed(9.0)]], settings={**recorded, "keep": keep}) for name, keep in (("a", 4), ("b", 8)))
     assert answer(compare(a, b)).startswith("keep 4 → 8: ")
 
-    run = a_run(settings=recorded, command=command, slot={"factors": {"keep": "8", "persona": PERSONA[:6]}})
+    run = a_run(settings=recorded, command=command, slot=slot(1, keep="8", persona=PERSONA[:6]))
     for private in (False, True):
-        public = public_run(replace(run, facts={**run.facts, "settings": {**recorded, "private": private}}))
+        public = public_run(with_groups(run, settings={**recorded, "private": private}))
         (group,) = (g for g in method(Context(public, scaled_case(1, 1)), Assets())["groups"] if g.key == "settings")
         shown = {fact.name: fact.text for fact in group.facts}
         assert (shown["keep"], shown["persona"]) == ("8", "(private)" if private else PERSONA)

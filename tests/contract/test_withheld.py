@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.runs import facts_of, with_groups
 from tests.stand_in import a_run, a_run_folder
 from tracegen.contract import withheld
+from tracegen.contract.facts import Facts
+from tracegen.contract.records import decode, encode
 from tracegen.contract.withheld import WITHHELD
 from tracegen.publishing import privacy
 from tracegen.storing import store
@@ -213,7 +216,8 @@ def test_ordinary_words_are_no_secrets(said: str) -> None:
 def test_a_model_whose_name_begins_as_a_token_keeps_it_everywhere() -> None:
     path = "/models/hf_SmolLM2Instruct135M.gguf"
     facts = {"command": ["llama-cli", "-m", path, f"--model={path}"], "model": {"file": path}}
-    assert withheld.facts(facts) == facts and withheld.words(["x", "hf_model=1.gguf"]) == ["x", "hf_model=1.gguf"]
+    assert encode(withheld.facts(decode(Facts, facts))) == facts
+    assert withheld.words(["x", "hf_model=1.gguf"]) == ["x", "hf_model=1.gguf"]
     assert withheld.words(["x", "--disk-offload", "5"]) == ["x", "--disk-offload", "5"]
     assert privacy.scrub(facts)["model"] == {"file": "hf_SmolLM2Instruct135M.gguf"}
 
@@ -277,8 +281,11 @@ def test_a_run_that_was_stored_before_is_read_without_its_secrets(tmp_path: Path
     document["checks"][0]["detail"] = "see https://canary:canary@x"
     path.write_text(json.dumps(document), encoding="utf-8")
     run = store.read_run(folder)
-    assert "canary" not in json.dumps([run.facts, [check.detail for check in run.checks]])
-    assert run.facts["trace"] == {"environment": {"GGML_X": WITHHELD, "OMP_DYNAMIC": "1"}, "environment_unnamed": 1}
+    assert "canary" not in json.dumps([facts_of(run), [check.detail for check in run.checks]])
+    assert encode(run.facts.trace) == {
+        "environment": {"GGML_X": WITHHELD, "OMP_DYNAMIC": "1"},
+        "environment_unnamed": 1,
+    }
     store.write_run_file(folder, run)
     assert store.read_run(folder).facts == run.facts and b"canary" not in path.read_bytes()
 
@@ -293,9 +300,10 @@ def test_broken_facts_are_refused(tmp_path: Path, facts: str) -> None:
 
 
 def test_publishing_lists_environment_and_command_line() -> None:
-    run = a_run()
-    run.facts["trace"] = {"environment": {"OMP_DYNAMIC": "1", "GGML_X": "canary"}, "environment_unnamed": 2}  # type: ignore[index]
-    run.facts["command"][1:1] = ["--api-key", "canary"]
+    command = [*facts_of(a_run())["command"]]
+    command[1:1] = ["--api-key", "canary"]
+    trace = {"environment": {"OMP_DYNAMIC": "1", "GGML_X": "canary"}, "environment_unnamed": 2}
+    run = with_groups(a_run(), trace=trace, command=command)
     lines = privacy.public_summary(run)
     assert "environment: OMP_DYNAMIC=1, GGML_X=(withheld)" in lines
     assert "command line: llama-completion --api-key '(withheld)' -m m.gguf -p 'Hello there'" in lines

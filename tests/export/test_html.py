@@ -2,12 +2,12 @@
 
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.builders import scaled_case
+from tests.builders.runs import with_facts
 from tests.report.rendered import Tags
 from tests.site_project import (
     NOW,
@@ -37,8 +37,7 @@ ROOT = Path(__file__).parents[2]
 def not_yet_private() -> Run:
     """The private run, recorded before its experiment asked for privacy."""
     run = private_run()
-    groups = {name: {**run.facts[name], "private": False} for name in ("settings", "text")}
-    return replace(run, facts={**run.facts, **groups})
+    return with_facts(run, settings={"private": False}, text={"private": False})
 
 
 MADE = {

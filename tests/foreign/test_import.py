@@ -17,6 +17,7 @@ from tracegen.cli.commands import import_
 from tracegen.cli.main import main
 from tracegen.contract.check_keys import Key
 from tracegen.contract.model import Check
+from tracegen.contract.records import encode
 from tracegen.foreign.faults import LIMITS
 from tracegen.foreign.folder import ROLES, TRACES
 from tracegen.foreign.importing import import_run
@@ -205,8 +206,8 @@ def test_what_is_kept_is_the_file_without_its_empty_end(tmp_path: Path) -> None:
     data = path.read_bytes()
     os.truncate(path, 64 << 20)
     loaded = imported(path)
-    entry = loaded.run.facts["imported"]["files"][0]
-    assert entry["size_bytes"] == 64 << 20 and entry["kept_bytes"] == -(-len(data) // 1024) * 1024
+    entry = loaded.run.facts.imported.files[0]
+    assert entry.size_bytes == 64 << 20 and entry.kept_bytes == -(-len(data) // 1024) * 1024
     assert main(["read", "it"]) == 0 and len(load("it").ops) == len(loaded.ops)
 
 
@@ -283,7 +284,7 @@ def test_the_gguf_file_gives_the_places_of_weights(tmp_path: Path) -> None:
     own, back = load(str(version)), imported(tmp_path / "json", "--model", model)
     columns = ["name", "offset", "size_bytes", "dtype", "ne0", "ne1", "ne2", "layer", "component", "n_experts"]
     assert back.tensors[columns].astype(str).to_numpy().tolist() == own.tensors[columns].astype(str).to_numpy().tolist()
-    assert check(back, "offsets_in_tensors").state == "passed" and back.run.facts["model"]["architecture"] == "llama"
+    assert check(back, "offsets_in_tensors").state == "passed" and back.run.facts.model.architecture == "llama"
     assert back.files["sha256"].notna().all()
     assert main(["read", "it"]) == 0  # needs the model no more
     pd.testing.assert_frame_equal(load("it").tensors, back.tensors)
@@ -394,7 +395,7 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     odd = Path(os.fsdecode(os.fsencode(str(folder)) + b"/tr\xffce.bin"))
     (folder / "tensor_trace.bin").rename(odd)
     loaded = imported(folder)
-    assert json.dumps(loaded.run.facts, ensure_ascii=False).encode()  # nothing that no file can hold
+    assert json.dumps(encode(loaded.run.facts), ensure_ascii=False).encode()  # nothing that no file can hold
     assert main(["read", "it"]) == 0
 
 

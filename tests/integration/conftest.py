@@ -118,7 +118,7 @@ class Measured:
     @cached_property
     def witness(self) -> list[dict[str, Any]]:
         """One entry per ubatch: warm-up, prompt, generate."""
-        sampled = self.loaded.run.facts["text"]["token_ids"]
+        sampled = self.loaded.run.facts.text.token_ids
         return self.oracle(self.experiment, sampled[:-1])
 
 

@@ -98,12 +98,12 @@ def test_tokens_of_each_pass(measured: Measured) -> None:
 
 
 def test_passes_and_tokens_equal_llama_cpps_counters(measured: Measured) -> None:
-    timings, passes = measured.loaded.run.facts["llama_cpp"]["timings"], measured.loaded.passes
+    timings, passes = measured.loaded.run.facts.llama_cpp.timings, measured.loaded.passes
     n_generate = int((passes["kind"] == "generate").sum())
     assert n_generate == measured.experiment.tokens - 1
     assert timings["eval_runs"] == max(n_generate, 1)  # llama.cpp says 1 where there was none
     assert timings["prompt_tokens"] == passes.loc[passes["kind"] == "prompt", "n_tokens"].sum()
-    assert len(measured.loaded.run.facts["text"]["token_ids"]) == measured.experiment.tokens
+    assert len(measured.loaded.run.facts.text.token_ids) == measured.experiment.tokens
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_the_last_prompt_ubatch_gives_token_0(measured: Measured) -> None:
 
 def test_the_row_that_holds_a_generated_token(measured: Measured) -> None:
     """Its id is that of the token which the sampler chose; the last one was never evaluated."""
-    sampled = measured.loaded.run.facts["text"]["token_ids"]
+    sampled = measured.loaded.run.facts.text.token_ids
     rows = measured.loaded.tokens.dropna(subset=["generated_token"])
     assert rows["generated_token"].tolist() == list(range(len(sampled) - 1))
     assert rows["token_id"].tolist() == [sampled[k] for k in rows["generated_token"]]
@@ -288,7 +288,7 @@ def test_cells_of_the_kv_cache(measured: Measured) -> None:
 def test_experts_and_their_weights(measured: Measured) -> None:
     """Experts in the router's order; the last layer routes only the rows with outputs, under their own numbers."""
     loaded = measured.loaded
-    n_used = loaded.run.facts["model"]["n_experts_used"]
+    n_used = loaded.run.facts.model.n_experts_used
     if n_used is None:
         assert loaded.routing.empty
         return
@@ -301,7 +301,7 @@ def test_experts_and_their_weights(measured: Measured) -> None:
             chosen = layers.setdefault(int(message["name"].rpartition("-")[2]), message["selected"])
             assert chosen == message["selected"], "gate, up and down share a routing"
             assert units(measured, row.pass_id, node, "src0") == sorted(set(chosen))
-        assert list(layers) == list(range(loaded.run.facts["model"]["n_layers"]))
+        assert list(layers) == list(range(loaded.run.facts.model.n_layers))
         for layer, chosen in layers.items():
             last = layer == max(layers)
             rows = tokens.loc[tokens["output"], "row"] if last else tokens["row"]

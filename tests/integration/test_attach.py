@@ -82,12 +82,12 @@ def test_both_see_the_same_places_rows_and_experts(measured: Measured, attached:
 
 def test_what_is_not_seen_is_not_recorded(measured: Measured, attached: LoadedRun) -> None:
     facts = attached.run.facts
-    assert facts["trace"]["attached"] is True
+    assert facts.trace.attached is True
     assert attached.contexts[["type_k", "type_v"]].isna().all(axis=None)
-    text = facts["text"]
-    assert text["token_ids"] == [] and text["restored"]
-    assert text["prompt"].endswith(measured.experiment.prompt)  # before it stands the mark of the start
-    assert text["missing"].endswith("generated token, which no recorded pass took in")
+    text = facts.text
+    assert text.token_ids == () and text.restored
+    assert text.prompt.endswith(measured.experiment.prompt)  # before it stands the mark of the start
+    assert text.missing.endswith("generated token, which no recorded pass took in")
     assert not (attached.buffers["usage"] == "work").any()
     assert not [check for check in attached.run.checks if check.state == "failed"]
 
@@ -139,7 +139,7 @@ def test_libraries_with_hooks_record_themselves(
     arguments = ["-m", str(demo), "-p", "a", "-n", "2", "-no-cnv", "--fit", "off", "--ignore-eos"]
     assert main(["exec", "case", "--attach", "--", str(program), *arguments]) == 0
     loaded = load_run(here / "experiments" / "case" / "runs" / "001")
-    assert loaded.run.facts["trace"]["attached"] is False
+    assert loaded.run.facts.trace.attached is False
     assert "they record it" in (here / "experiments/case/runs/001/raw/stderr.txt").read_text()
 
 

@@ -39,7 +39,7 @@ def cold(hooked: Build, mixture: Path, tmp_path_factory: pytest.TempPathFactory)
 
 def _skip_where_refused(run: Run, *names: str) -> None:
     """Skip where this user may not record that, or where the temporary folder lies on no device."""
-    for refused in filter(None, (run.facts["trace"][name] for name in names)):
+    for refused in filter(None, (getattr(run.facts.trace, name) for name in names)):
         pytest.skip(f"cannot be recorded here: {refused}")
 
 
@@ -116,7 +116,7 @@ def test_no_thread_leaves_a_barrier_inside_an_operation_before_the_last_has_come
 def test_a_run_that_prefaults_records_none_unless_asked(hooked: Build, mixture: Path, tmp_path: Path) -> None:
     experiment = Experiment("warm", "What is read?", str(mixture), "The memory page", 2, warmup=False)
     loaded = stored(experiment, tmp_path, hooked)
-    assert not loaded.run.has_faults and loaded.run.facts["settings"]["faults"] is False
+    assert not loaded.run.has_faults and loaded.run.facts.settings.get("faults") is False
     assert not states(loaded.run, "faults_") and loaded.faults.empty
 
 
@@ -163,9 +163,9 @@ def test_what_was_read_is_used_now_later_or_never(requesting: LoadedRun) -> None
 
 
 def test_the_device_was_measured_before_the_run(requesting: LoadedRun) -> None:
-    device = requesting.run.facts["device"]
-    assert "refused" in device or (device["measurements"] and device["duration_ns"] < 8e9)
-    assert "/" not in device.get("file", "")
+    device = requesting.run.facts.device
+    assert device.refused or (device.measurements and device.duration_ns < 8e9)
+    assert "/" not in (device.file or "")
 
 
 # The device and the page cache

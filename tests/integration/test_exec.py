@@ -66,20 +66,20 @@ def test_a_whole_program_beside_locked_memory(execute: Exec, demo: Path) -> None
     loaded = execute(TARGET, *completion(demo, 4), options=("--mlock-gb", 0.05))
     assert accounted(loaded) and kinds(loaded) == ["load", "warmup", "prompt", "generate", "generate", "generate"]
     facts = loaded.run.facts
-    text, pieces = facts["text"], facts["text"]["pieces"]
-    assert facts["trace"]["skipped_passes"] == 0
-    assert text["restored"] and text["prompt"].endswith(PROMPT)  # before it stands the mark of the start
-    assert text["generated"] == "".join(pieces[str(token)] for token in text["token_ids"]) and text["missing"] is None
-    assert facts["model"]["file"] == str(demo) and facts["command"][1:3] == ["-m", str(demo)]
-    lock = facts["conditions"]["mlock"]
-    assert lock["locked_bytes"] == lock["asked_bytes"] >= 0.05 * 2**30 and facts["settings"]["mlock_gb"] == 0.05
+    text, pieces = facts.text, facts.text.pieces
+    assert facts.trace.skipped_passes == 0
+    assert text.restored and text.prompt.endswith(PROMPT)  # before it stands the mark of the start
+    assert text.generated == "".join(pieces[str(token)] for token in text.token_ids) and text.missing is None
+    assert facts.model.file == str(demo) and facts.command[1:3] == ("-m", str(demo))
+    lock = facts.conditions.mlock
+    assert lock.locked_bytes == lock.asked_bytes >= 0.05 * 2**30 and facts.settings.get("mlock_gb") == 0.05
 
 
 def test_a_window_of_passes_is_what_the_whole_run_has_there(execute: Exec, demo: Path) -> None:
     whole = execute(TARGET, *completion(demo, 8))
     window = execute(TARGET, *completion(demo, 8), options=("--passes", "3-5"))
     assert accounted(window) and kinds(window) == ["load", *["generate"] * 3]
-    assert window.run.facts["trace"]["skipped_passes"] == 9 - 3
+    assert window.run.facts.trace.skipped_passes == 9 - 3
     # evaluation 3 is the third pass after the load: the warm-up was 0, the prompt 1
     there = whole.passes[whole.passes["pass_id"].isin([4, 5, 6])]
     assert list(window.passes["position_begin"].dropna()) == list(there["position_begin"])
@@ -100,7 +100,7 @@ def test_a_window_that_nothing_falls_into(execute: Exec, demo: Path) -> None:
     """A run of which no pass was recorded is stored, and says so."""
     loaded = execute(TARGET, *completion(demo, 3), options=("--after", 1000, "--for", 5), status=1)
     assert kinds(loaded) == ["load"] and loaded.run.verdict == "not usable"
-    assert loaded.run.facts["trace"]["skipped_passes"] == 4
+    assert loaded.run.facts.trace.skipped_passes == 4
 
 
 def test_a_model_that_is_not_there(here: Path, hooked: Build, capfd: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_a_model_that_is_not_there(here: Path, hooked: Build, capfd: pytest.Capt
 def test_an_experiment_that_is_private(execute: Exec, here: Path, demo: Path) -> None:
     (here / "experiments" / "case").mkdir(parents=True)
     (here / "experiments" / "case" / "experiment.toml").write_text("private = true\n")
-    assert privacy.is_private(execute(TARGET, *completion(demo, 2)).run.facts)
+    assert execute(TARGET, *completion(demo, 2)).run.facts.private
 
 
 def test_several_sequences_are_never_prompt_or_generate(execute: Exec, demo: Path) -> None:
@@ -199,7 +199,7 @@ def test_ctrl_c_still_stores_the_run(here: Path, hooked: Build, demo: Path, numb
     loaded = load_run(here / "experiments" / "case" / "runs" / "001")
     assert child.returncode == int(loaded.run.verdict == "not usable"), output
     (check,) = [check for check in loaded.run.checks if check.key == "trace_complete"]
-    assert check.state == "passed" and loaded.run.facts["stopped"] is True, check
+    assert check.state == "passed" and loaded.run.facts.stopped is True, check
     assert accounted(loaded), [check for check in loaded.run.checks if check.state == "failed"]
     assert loaded.passes["end_ns"].notna().all()
 
@@ -231,7 +231,7 @@ def test_a_program_that_fails_after_it_was_recorded_is_no_success(
     command = [str(script), str(hooked.programs / TARGET), *map(str, completion(demo, 2))]
     assert main(["exec", "case", "--", *command]) == 3
     output, loaded = capfd.readouterr(), load_run(here / "experiments" / "case" / "runs" / "001")
-    assert accounted(loaded) and loaded.run.facts["exit_status"] == 7
+    assert accounted(loaded) and loaded.run.facts.exit_status == 7
     assert "exit status 7; its run is stored" in output.err and "stored in" in output.out
 
 

@@ -39,8 +39,8 @@ def ran(hooked: Build, folder: Path, model: Path, **settings: object) -> LoadedR
 
 
 def cache_of(loaded: LoadedRun) -> tuple[int, int]:
-    cache = loaded.run.facts["conditions"]["page_cache"]
-    return cache["before_bytes"], cache["after_bytes"]
+    cache = loaded.run.facts.conditions.page_cache
+    return cache.before_bytes, cache.after_bytes
 
 
 def read_in(loaded: LoadedRun, kind: str) -> int:
@@ -61,7 +61,7 @@ def test_prefault_decides_which_pass_reads_a_cold_file(hooked: Build, moe: Path,
     whole = ran(hooked, tmp_path, moe, page_cache="cold", residency=True)
     before, after = cache_of(whole)
     assert before == 0 and 0.98 * size < after <= size
-    assert whole.run.facts["settings"]["prefault"] is True
+    assert whole.run.facts.settings.get("prefault") is True
     assert size <= read_in(whole, "load") < 1.1 * size and read_in(whole, "prompt") < 0.1 * size
     pages = set(range(first_page_of_weights(whole), -(-size // mmap.PAGESIZE)))
     after_load = resident(whole, 0)
@@ -69,10 +69,10 @@ def test_prefault_decides_which_pass_reads_a_cold_file(hooked: Build, moe: Path,
     assert after_load <= pages and len(pages - after_load) < max(FEW, len(pages) // 30)
     parts = ran(hooked, tmp_path, moe, page_cache="cold", prefault=False)
     before, after = cache_of(parts)
-    assert before == 0 and after > 0 and parts.run.facts["settings"]["prefault"] is False
+    assert before == 0 and after > 0 and parts.run.facts.settings.get("prefault") is False
     assert read_in(parts, "load") < 0.1 * size and faults_in(parts, "prompt") > 0
     assert read_in(parts, "prompt") > 0.5 * after
-    assert faults_in(whole, "prompt") < FEW and parts.run.facts["text"] == whole.run.facts["text"]
+    assert faults_in(whole, "prompt") < FEW and parts.run.facts.text == whole.run.facts.text
 
 
 def test_a_warm_file_is_in_memory_before_the_run(hooked: Build, moe: Path, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_run_does_not_warm_its_model_for_the_next_one(
     loaded = ran(hooked, tmp_path, moe)
     left = page_cache.cached(moe).cached_bytes
     assert left is not None and left < 0.25 * moe.stat().st_size  # the header, and what is read ahead of it
-    assert loaded.run.facts["model"]["sha256"] == sha256_of(moe)
+    assert loaded.run.facts.model.sha256 == sha256_of(moe)
 
 
 def test_residency_grows_by_what_ops_touch(hooked: Build, moe: Path, tmp_path: Path) -> None:

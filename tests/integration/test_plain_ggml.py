@@ -119,7 +119,7 @@ def test_memory_and_rows_are_known_and_nothing_is_said_of_a_model(loaded: Loaded
     assert set(loaded.placements["memory"]) == {"buffer"} and loaded.files.empty and loaded.tensors.empty
     usage = loaded.buffers.dropna(subset=["address"]).groupby("usage", observed=True)["size_bytes"].max()
     assert usage["weights"] >= (16 * 8 + 4 * 8 + 12) * 4
-    assert loaded.run.facts["model"]["file"] is None and loaded.tokens.empty
+    assert loaded.run.facts.model.file is None and loaded.tokens.empty
 
 
 def test_the_pages_say_that_there_is_no_llama_cpp(loaded: LoadedRun) -> None:

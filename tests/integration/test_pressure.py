@@ -52,11 +52,11 @@ def test_memory_is_locked_beside_it(ran: Ran, capfd: pytest.CaptureFixture[str])
     status, output, run = ran(mlock_gb=SMALL, page_cache="warm")
     assert status == 0 and plain is not None and run is not None and "lock memory" in output and "hash model" in output
     size = locked.bytes_of(SMALL)
-    lock = run.facts["conditions"]["mlock"]
-    assert (lock["asked_bytes"], lock["locked_bytes"]) == (size, size) and lock["available_after_bytes"] > 0
-    assert locked._own_locked() == before and "memory_limit" not in run.facts["conditions"]
-    assert run.facts["settings"]["mlock_gb"] == SMALL and run.facts["text"] == plain.facts["text"]
-    assert "mlock" not in plain.facts["conditions"] and plain.facts["settings"]["mlock_gb"] == "none"
+    lock = run.facts.conditions.mlock
+    assert (lock.asked_bytes, lock.locked_bytes) == (size, size) and lock.available_after_bytes > 0
+    assert locked._own_locked() == before and run.facts.conditions.memory_limit is None
+    assert run.facts.settings.get("mlock_gb") == SMALL and run.facts.text == plain.facts.text
+    assert plain.facts.conditions.mlock is None and plain.facts.settings.get("mlock_gb") == "none"
     assert main(["show", "case"]) == 0
     assert "locked beside it" in capfd.readouterr().out
 
@@ -84,10 +84,10 @@ def test_a_limit_holds_and_is_gone_after(ran: Ran) -> None:
     _, _, plain = ran()
     status, _, run = ran(memory_limit_gb=0.5, page_cache="cold")
     assert status == 0 and plain is not None and run is not None
-    limit = run.facts["conditions"]["memory_limit"]
-    assert limit["asked_bytes"] == limit["limit_bytes"] == 1 << 29 and limit["processes_killed"] == 0
-    assert limit["peak_bytes"] is None or 0 < limit["peak_bytes"] <= 1 << 29
-    assert run.facts["text"] == plain.facts["text"] and not list(folder.glob("tracegen-*"))
+    limit = run.facts.conditions.memory_limit
+    assert limit.asked_bytes == limit.limit_bytes == 1 << 29 and limit.processes_killed == 0
+    assert limit.peak_bytes is None or 0 < limit.peak_bytes <= 1 << 29
+    assert run.facts.text == plain.facts.text and not list(folder.glob("tracegen-*"))
 
 
 @pytest.mark.usefixtures("limits")

@@ -31,7 +31,7 @@ def test_logits_are_the_same_and_the_simulation_comes_true(
 ) -> None:
     model = write_demo_model(kind, tmp_path / "m.gguf")[0]
     experiment, before = measured(model, hooked, tmp_path / "before")
-    feed = before.run.facts["text"]["token_ids"][:-1]
+    feed = before.run.facts.text.token_ids[:-1]
     expected = oracle(experiment, feed, "--nodes", "off")
     assert len({call["logits"]["hash"] for call in expected[1:]}) == len(feed) + 1
     orders = {}
@@ -47,7 +47,7 @@ def test_logits_are_the_same_and_the_simulation_comes_true(
         orders[which] = in_order(out)
         moved, after = measured(out, hooked, tmp_path / which)
         assert oracle(moved, feed, "--nodes", "off") == expected
-        assert after.run.facts["text"]["token_ids"] == before.run.facts["text"]["token_ids"]
+        assert after.run.facts.text.token_ids == before.run.facts.text.token_ids
         assert after.run.verdict != "not usable"
         assert line and tuple(map(float, line.groups())) == (reads_of(before.tables), reads_of(after.tables))
     assert len(set(map(tuple, orders.values()))) == 3

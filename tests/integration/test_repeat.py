@@ -7,6 +7,7 @@ import pytest
 
 from tests.integration.conftest import written
 from tracegen.cli.main import main
+from tracegen.contract.facts import Repetition
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.runs import recording
 from tracegen.storing import store
@@ -43,14 +44,12 @@ def test_three_runs(experiment: Path, hooked: Build, capsys: pytest.CaptureFixtu
         "run 3 of 3",
     ]
     runs = [store.read_run(folder) for folder in store.run_folders(experiment)]
-    assert [run.facts["repetition"] for run in runs] == [
-        {"number": n, "of": 3, "first_run": "run-001"} for n in (1, 2, 3)
-    ]
+    assert [run.facts.repetition for run in runs] == [Repetition(n, 3, "run-001") for n in (1, 2, 3)]
     for run in runs:
-        assert run.facts["settings"] == runs[0].facts["settings"] and run.facts["settings"]["repeat"] == 3
-        assert run.facts["text"] == runs[0].facts["text"]
+        assert run.facts.settings == runs[0].facts.settings and run.facts.settings.repeat == 3
+        assert run.facts.text == runs[0].facts.text
     assert main(["run", "case", "--llama-cpp", str(hooked.programs)]) == 0
-    assert "repetition" not in store.read_run(experiment / "runs" / "004").facts
+    assert store.read_run(experiment / "runs" / "004").facts.repetition is None
 
 
 def with_a_matrix(experiment: Path, factors: str) -> None:
@@ -75,11 +74,11 @@ def test_a_matrix_goes_on_after_ctrl_c(
     assert "2 runs to make: about" in captured.out and "4 of 4 runs stored and usable" in captured.out
     assert next(line for line in captured.err.splitlines() if line.startswith("run ")).startswith("run 3 of 4: ")
     runs = [store.read_run(folder) for folder in store.run_folders(experiment)]
-    assert [run.facts["slot"]["number"] for run in runs] == [1, 2, 3, 4] and len(reads) == 5
+    assert [run.facts.slot.number for run in runs] == [1, 2, 3, 4] and len(reads) == 5
     for run in runs:
-        factors, settings = run.facts["slot"]["factors"], run.facts["settings"]
-        assert factors == {"repack": str(settings["repack"]).lower(), "prompt": run.facts["text"]["prompt"]}
-    assert len({str(run.facts["slot"]["factors"]) for run in runs}) == 4
+        factors, settings = run.facts.slot.factors, run.facts.settings
+        assert factors == {"repack": str(settings.get("repack")).lower(), "prompt": run.facts.text.prompt}
+    assert len({str(run.facts.slot.factors) for run in runs}) == 4
     assert main(command) == 0
     assert "every run is stored" in capsys.readouterr().out and len(reads) == 5
 

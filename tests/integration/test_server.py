@@ -144,7 +144,7 @@ def passes_of_requests(served: Served) -> pd.DataFrame:
 
 def test_everything_is_accounted_for_and_nothing_is_a_false_alarm(served: Served) -> None:
     assert_no_false_alarm(served.loaded)
-    assert served.loaded.run.facts["stopped"] is True
+    assert served.loaded.run.facts.stopped is True
     checks = {check.key: check.state for check in served.loaded.run.checks}
     assert checks["nodes_accounted"] == checks["threads_accounted"] == checks["trace_complete"] == "passed"
     assert checks["buffers_balance"] == "not checked"

@@ -1,7 +1,7 @@
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ from tests.builders import a_run, scaled_case
 from tracegen.cli.main import main
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.contract.experiment import Experiment
+from tracegen.contract.facts import Slot
 from tracegen.contract.matrix import Matrix, matrix_from
-from tracegen.contract.model import Check, Run, Slot
+from tracegen.contract.model import Check, Run
 from tracegen.measure.runs import matrix_runs
 from tracegen.measure.runs.matrix_runs import Outcome, carry_out, todo
 from tracegen.measure.runs.series import matrix_text, outcome_text, plan_text
@@ -49,7 +50,7 @@ class Machine:
 
 def stored(folder: Path, slot: Slot, checks: tuple[Check, ...] = ()) -> Run:
     number = store.next_number(folder / "runs")
-    run = replace(a_run(checks=checks, slot=asdict(slot)), experiment="a", number=number)
+    run = replace(a_run(checks=checks, slot=slot), experiment="a", number=number)
     with store.whole_folder(folder / "runs" / f"{number:03d}") as beside:
         store.write_tables(beside / "tables", scaled_case(), "stand-in 1")
         store.write_run_file(beside, run)
@@ -79,7 +80,7 @@ def test_every_run_is_made_once_in_the_order_of_the_plan(tmp_path: Path, machine
     assert machine.calls == [(slot.number, cell.experiment.threads) for cell, slot in matrix.plan_after(())]
     assert all(outcome.usable and not outcome.problems for outcome in outcomes)
     left = todo(matrix, folder)
-    assert [run.facts["slot"]["number"] for run in left.stored] == [1, 2, 3, 4, 5, 6] and left.missing == []
+    assert [run.facts.slot.number for run in left.stored] == [1, 2, 3, 4, 5, 6] and left.missing == []
     assert left.seconds == 0 and left.size_bytes == 0
     assert "every run is stored" in plan_text(matrix, left)
     assert all_of(matrix, folder) == [] and len(machine.calls) == 6
@@ -96,7 +97,7 @@ def test_after_an_interrupt_the_missing_runs_are_made(tmp_path: Path, machine: M
     assert left.seconds == pytest.approx(2.5 * (6 - n)) and (left.size_bytes or 0) > 1000 * (6 - n)
     assert f"{6 - n} run" in plan_text(matrix, left) and " to make: about " in plan_text(matrix, left)
     all_of(matrix, folder)
-    numbers = [run.facts["slot"]["number"] for run in todo(matrix, folder).stored]
+    numbers = [run.facts.slot.number for run in todo(matrix, folder).stored]
     assert numbers == [1, 2, 3, 4, 5, 6] and len(machine.calls) == 7
 
 
@@ -163,7 +164,7 @@ def test_the_plan_of_many_cells_is_short(tmp_path: Path) -> None:
 def made(folder: Path) -> list[tuple[int, str]]:
     """Round and factors of every stored run, in the order in which they were made."""
     runs = [store.read_run(path) for path in store.run_folders(folder)]
-    return [(run.facts["slot"]["round"], str(run.facts["slot"]["factors"]["threads"])) for run in runs]
+    return [(run.facts.slot.round, str(run.facts.slot.factors["threads"])) for run in runs]
 
 
 def test_a_matrix_grows_by_rounds(tmp_path: Path, machine: Machine) -> None:
@@ -181,7 +182,7 @@ def test_a_matrix_grows_by_rounds(tmp_path: Path, machine: Machine) -> None:
     assert made(folder) == [
         (slot.round, dict(cell.factors)["threads"]) for cell, slot in more.plan_after(())
     ]  # as drawn at once
-    assert len({store.read_run(path).facts["slot"]["matrix"] for path in store.run_folders(folder)}) == 1
+    assert len({store.read_run(path).facts.slot.matrix for path in store.run_folders(folder)}) == 1
     fewer = todo(matrix, folder)
     assert fewer.missing == [] and len(fewer.stored) == 8
     assert "threads=1  4 stored, 3 asked for" in plan_text(matrix, fewer)
@@ -278,5 +279,5 @@ def test_a_private_matrix_shows_no_hash_of_its_prompts(tmp_path: Path, machine: 
     matrix, folder = a_matrix(tmp_path, repeat=1)
     all_of(matrix, folder)
     run = store.read_run(store.run_folders(folder)[0])
-    public = privacy.public_run(privacy.made_private(run)).facts["slot"]
-    assert run.facts["slot"]["cell"] and (public["cell"], public["matrix"]) == ("(private)", "(private)")
+    public = privacy.public_run(privacy.made_private(run)).facts.slot
+    assert run.facts.slot.cell and (public.cell, public.matrix) == ("(private)", "(private)")

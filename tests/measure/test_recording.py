@@ -12,14 +12,16 @@ from tests.native.trace_bytes import Trace
 from tests.readers import gguf_bytes as made
 from tests.small_disk import fill, needs_root, small_disk
 from tracegen.contract.errors import EnvironmentFailure, StoreError
+from tracegen.contract.facts import Facts
 from tracegen.contract.model import Check, Run
+from tracegen.contract.records import decode
 from tracegen.measure.runs.facts import model_document
 from tracegen.measure.runs.recording import read_again, refuse_nothing
 from tracegen.readers.gguf.file import read_model
 from tracegen.storing import store
 
 PAGE_16K = 16384
-FACTS: dict[str, Any] = {"counted": False, "exit_status": 0, "stopped": False, "settings": {}}
+FACTS = decode(Facts, {"counted": False, "exit_status": 0, "stopped": False, "settings": {}})
 
 
 def aligned_model(path: Path, alignment: int) -> Path:

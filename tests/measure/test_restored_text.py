@@ -7,10 +7,9 @@ from typing import Any, cast
 import pandas as pd
 
 from tests.readers import gguf_bytes as made
-from tracegen.contract.facts import Facts
+from tracegen.contract.facts import Conditions, Facts, Settings, Text
 from tracegen.contract.held_tokens import held_tokens
 from tracegen.contract.model import Run
-from tracegen.contract.records import decode
 from tracegen.contract.tables import frame
 from tracegen.measure.runs.facts import Captured, text_facts
 from tracegen.publishing import privacy
@@ -89,7 +88,7 @@ def model_in(folder: Path, kind: str = "llama") -> Model:
 
 def text_of(
     models: list[Model], passes: list[Pass], sampled: tuple[int, ...] = (), given: str | None = None, **more: Any
-) -> dict[str, Any]:
+) -> Text:
     """The facts of the text of a run of these passes."""
     captured = Captured(
         settings={"private": False},
@@ -98,16 +97,16 @@ def text_of(
         models=models,
         loads={0: 0},
         version="given",
-        conditions={},
+        conditions=Conditions(),
         prompt=given,
         generated=given,
     )
     return text_facts(captured, NativeTrace(tables_of(passes, **more), {"sampled_tokens": list(sampled)}))
 
 
-def parts_of(text: dict[str, Any]) -> tuple[str | None, str | None, str | None]:
-    assert text["restored"] is (text["prompt"] is not None or text["generated"] is not None)
-    return text["prompt"], text["generated"], text["missing"]
+def parts_of(text: Text) -> tuple[str | None, str | None, str | None]:
+    assert text.restored is (text.prompt is not None or text.generated is not None)
+    return text.prompt, text.generated, text.missing
 
 
 def test_the_text_of_an_attached_run_is_that_of_its_tokens(tmp_path: Path) -> None:
@@ -127,11 +126,11 @@ def test_what_the_logger_lost_is_completed_from_the_tokens(tmp_path: Path) -> No
     models, ids = [model_in(tmp_path)], (THERE, E2, _82, AC, END)
     for printed, whole in ((" the", " there€</s>"), (" there€</s>", " there€</s>"), (" other", " other")):
         text = text_of(models, CHAT, ids, given=printed)
-        assert (text["prompt"], text["generated"]) == (printed, whole) and "restored" not in text
+        assert (text.prompt, text.generated) == (printed, whole) and text.restored is None
 
 
 def test_half_a_character_at_the_end_is_replaced(tmp_path: Path) -> None:
-    assert text_of([model_in(tmp_path)], CHAT[:-1])["generated"] == " there\ufffd"
+    assert text_of([model_in(tmp_path)], CHAT[:-1]).generated == " there\ufffd"
 
 
 def test_the_first_of_several_prompts_is_restored(tmp_path: Path) -> None:
@@ -185,14 +184,14 @@ def test_a_prompt_of_which_a_part_was_not_computed_is_missing(tmp_path: Path) ->
 
 def test_a_text_that_is_known_is_not_restored(tmp_path: Path) -> None:
     text = text_of([model_in(tmp_path)], CHAT, given="What was typed")
-    assert text["prompt"] == text["generated"] == "What was typed"
-    assert not {"restored", "missing"} & set(text)
+    assert text.prompt == text.generated == "What was typed"
+    assert text.restored is None and text.missing is None
 
 
 def test_a_restored_text_is_withheld_as_a_typed_one(tmp_path: Path) -> None:
     text = text_of([model_in(tmp_path)], CHAT)
-    decode(Facts, {"text": text})  # it is as the codec has it
-    facts = {"settings": {"private": False}, "text": text, "command": ["python3", "<s><|user|> Hello"]}
+    settings, command = Settings(private=False), ("python3", "<s><|user|> Hello")
+    facts = Facts(settings=settings, text=text, command=command)
     run = Run("chat", 1, "2026-11-20T12:00:00Z", (), facts)
     summary = "\n".join(privacy.public_summary(run))
     assert "prompt (restored from token ids): <s><|user|> Hello" in summary

@@ -1,7 +1,7 @@
 """A series of runs: the repetition of each run, what ends the series, and its summary."""
 
 import re
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,8 @@ from tracegen.analysis.speed import Spread, speed_of, spread_of
 from tracegen.cli.main import main
 from tracegen.contract.errors import EnvironmentFailure
 from tracegen.contract.experiment import Experiment
-from tracegen.contract.model import Check, Repetition, Run
+from tracegen.contract.facts import Repetition
+from tracegen.contract.model import Check, Run
 from tracegen.measure.runs import measure as measuring
 from tracegen.measure.runs.series import series_report
 from tracegen.storing.progress import Progress
@@ -47,7 +48,7 @@ class Machine:
         facts = a_run(checks=happens, conditions=cached).facts
         if repetition:
             first = repetition.first_run or f"run-{number:03d}"
-            facts = {**facts, "repetition": {**asdict(repetition), "first_run": first}}
+            facts = replace(facts, repetition=replace(repetition, first_run=first))
         run = Run(experiment.name, number, "2026-11-20T12:00:00Z", happens or a_run().checks, facts)
         return stored(self.experiments, run, scaled_case(2 + number, 1))
 

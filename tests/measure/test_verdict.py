@@ -9,7 +9,9 @@ import pytest
 from tests.golden.hard_case import hard_case
 from tracegen.analysis.tracing_cost import FAULT_NS, between_share, by_phase, elapsed, overhead_share, pass_costs
 from tracegen.contract.check_keys import CHECKED
+from tracegen.contract.facts import Control, Execution
 from tracegen.contract.model import Check, verdict_of
+from tracegen.contract.records import decode
 from tracegen.contract.tables import empty, frame, small_tables
 from tracegen.measure.checks import verdict
 from tracegen.measure.checks.evidence import Evidence
@@ -496,9 +498,9 @@ def test_the_verdict_is_the_worst_state() -> None:
     assert verdict_of(tuple(c for c in checks if c.state == "passed")) == "complete"
 
 
-def executed(ms: float, **more: Any) -> dict[str, Any]:
+def executed(ms: float, **more: Any) -> Execution:
     known = dict(seconds=1.0, prompt_ms=None, prompt_tokens=None, eval_runs=10, others_share=0.0, failure=None)
-    return {**known, "eval_ms": ms, **more}
+    return decode(Execution, {**known, "eval_ms": ms, **more})
 
 
 OBSERVED = {  # the traced execution and the untraced ones, and what the check then says
@@ -537,14 +539,14 @@ OBSERVED = {  # the traced execution and the untraced ones, and what the check t
 
 @pytest.mark.parametrize(("traced", "untraced", "state", "said"), OBSERVED.values(), ids=OBSERVED)
 def test_the_untraced_program_says_what_tracing_changed(
-    traced: dict[str, Any], untraced: list[dict[str, Any]], state: str, said: str
+    traced: Execution, untraced: list[Execution], state: str, said: str
 ) -> None:
-    found = check_of(evidence(control={"traced": traced, "untraced": untraced, "without_limit": None}), "observer")
+    found = check_of(evidence(control=Control(tuple(untraced), traced, None)), "observer")
     assert found.state == state and said in found.found.replace("\u202f", " ")
 
 
 def test_a_prompt_that_is_not_decided_leaves_the_tokens_decide() -> None:
-    several = [executed(1000 + n, prompt_ms=100.0 + 30 * n, prompt_tokens=5) for n in range(3)]
-    control = {"traced": executed(1001, prompt_ms=100.0, prompt_tokens=5), "untraced": several, "without_limit": None}
+    several = tuple(executed(1000 + n, prompt_ms=100.0 + 30 * n, prompt_tokens=5) for n in range(3))
+    control = Control(several, executed(1001, prompt_ms=100.0, prompt_tokens=5), None)
     found = check_of(evidence(control=control), "observer")
     assert found.state == "passed" and found.detail == "not decided for the prompt"

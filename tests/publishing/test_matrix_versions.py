@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.builders import a_run, scaled_case, stored
+from tests.builders.runs import facts_of
 from tests.cli.commands.conftest import stand_in_renderer as stand_in_renderer
 from tests.comparing.made import run_with, slot, timed
 from tests.site.test_comparisons import gathered
@@ -31,7 +32,7 @@ from tracegen.site.thesis.mentions import mentions
 from tracegen.storing import store
 
 pytestmark = pytest.mark.usefixtures("empty_figures")
-HOST = a_run().facts["host"]
+HOST = facts_of(a_run())["host"]
 
 
 def a_matrix(folder: Path, rounds: range = range(1, 9), matrix: str = "abc/1", **facts: Any) -> None:
@@ -40,7 +41,7 @@ def a_matrix(folder: Path, rounds: range = range(1, 9), matrix: str = "abc/1", *
         for threads in ("1", "2"):
             number = store.next_number(folder / "runs")
             own = {**slot(turn, threads=threads), "matrix": matrix}
-            settings = {**a_run().facts["settings"], "threads": int(threads)}
+            settings = {**facts_of(a_run())["settings"], "threads": int(threads)}
             run = a_run(slot=own, settings=settings, host={**HOST, "id": "0a1b2c3d"}, **facts)
             run = replace(
                 run, experiment=folder.name, number=number, created=f"2026-11-20T12:{turn:02d}:{threads:>02}Z"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import with_facts
+from tests.builders.runs import facts_of, with_groups
 from tests.golden.hard_case import hard_case
 from tests.stand_in import HOSTILE, a_report, a_run
 from tracegen.contract import tables
@@ -68,21 +69,17 @@ def test_the_prompt_is_quoted_as_it_is() -> None:
 
 def test_private_hides_every_text() -> None:
     run = a_run(private=True, prompt="the secret question")
-    run = replace(
-        run,
-        facts={
-            **run.facts,
-            "command": ["-p", "the secret question"],
-            "text": {"generated": "the secret answer", "tokens": [1, 2], "n": 2},
-            "trace": {"sampled_tokens": [1, 2], "host": {"name": "countess", "cpu": "A"}},
-            "log": "> the secret question\nthe secret answer\n",
-        },
-        checks=(Check("text", "Text", "passed", "the secret answer", ""),),
+    run = with_groups(
+        replace(run, checks=(Check("text", "Text", "passed", "the secret answer", ""),)),
+        command=["-p", "the secret question"],
+        text={"generated": "the secret answer", "tokens": [1, 2], "n": 2},
+        trace={"sampled_tokens": [1, 2], "host": {"name": "countess", "cpu": "A"}},
+        log="> the secret question\nthe secret answer\n",
     )
     public = privacy.public_run(run)
-    assert "secret" not in json.dumps([public.facts, [c.found for c in public.checks]])
-    assert public.facts["text"] == {"generated": "(private)", "tokens": [], "n": 2}
-    assert public.facts["trace"] == {"sampled_tokens": [], "host": {"cpu": "A"}}
+    assert "secret" not in json.dumps([facts_of(public), [c.found for c in public.checks]])
+    assert facts_of(public)["text"] == {"generated": "(private)", "tokens": [], "n": 2}
+    assert facts_of(public)["trace"] == {"sampled_tokens": [], "host": {"cpu": "A"}}
     assert "secret" not in "\n".join(privacy.public_summary(run))
 
 
@@ -122,10 +119,10 @@ def test_a_private_text_that_leaks_stops_publishing() -> None:
 def test_no_argument_of_a_private_run_is_shown() -> None:
     """A system prompt may stand in any flag; the program may be named."""
     run = a_run(private=True, prompt="the secret question", flags=["-sys", "be a secret pirate"])
-    run = replace(run, facts={**run.facts, "command": ["/opt/x/llama-cli", "-sys", "be a secret pirate"]})
+    run = with_groups(run, command=["/opt/x/llama-cli", "-sys", "be a secret pirate"])
     public = privacy.public_run(run)
-    assert public.facts["command"] == ["llama-cli", privacy.PRIVATE]
-    assert public.facts["settings"]["flags"] == [privacy.PRIVATE]
+    assert public.facts.command == ("llama-cli", privacy.PRIVATE)
+    assert public.facts.settings.flags == (privacy.PRIVATE,)
     assert "pirate" not in str(public.facts)
 
 
@@ -134,7 +131,7 @@ def test_an_experiment_that_became_private_after_its_run(tmp_path: Path) -> None
     (tmp_path / "experiment.toml").write_text("private = true\n")
     assert privacy.is_requested(tmp_path)
     run = a_run(private=False, prompt="the secret question")
-    assert privacy.is_private(privacy.made_private(run).facts)
+    assert privacy.made_private(run).facts.private
     assert "secret" not in str(privacy.public_run(privacy.made_private(run)).facts)
     (tmp_path / "experiment.toml").write_text("private = tr")
     with pytest.raises(SettingsError, match="may ask for privacy"):

@@ -67,8 +67,8 @@ def found_bad(loaded: LoadedRun) -> dict[str, str]:
 
 
 def test_it_knows_the_capital_and_every_check_passes(loaded: LoadedRun) -> None:
-    assert loaded.run.facts["text"]["generated"].strip().startswith("Paris.")
-    assert loaded.run.facts["model"]["random_weights"] is False
+    assert loaded.run.facts.text.generated.strip().startswith("Paris.")
+    assert loaded.run.facts.model.random_weights is False
     assert found_bad(loaded) == {}
 
 
@@ -124,7 +124,7 @@ def test_the_prompt_of_a_conversation_is_what_the_model_read(
     message, template = {"role": "user", "content": chat.prompt}, fields["tokenizer.chat_template"].contents()
     expected = jinja2.Template(template).render(messages=[message], add_generation_prompt=True)
     assert expected.count(chat.prompt) == 1 and expected != chat.prompt
-    assert loaded.run.facts["text"]["prompt"] == expected
+    assert loaded.run.facts.text.prompt == expected
     vocabulary = fields["tokenizer.ggml.tokens"].contents()
     prompt = loaded.passes.loc[loaded.passes["kind"] == "prompt", "pass_id"]
     read = "".join(vocabulary[token] for token in loaded.tokens[loaded.tokens["pass_id"].isin(prompt)]["token_id"])
@@ -142,7 +142,7 @@ def test_attached_to_the_bindings_as_pip_installs_them(model: Path, tmp_path: Pa
     run = observe(Observation("bindings", command, "Is it true?", attach=True), tmp_path / "bindings", Progress())
     assert run.folder is not None
     loaded = load_run(run.folder)
-    text = loaded.run.facts["text"]
+    text = loaded.run.facts.text
     assert (run.folder / "raw/stdout.txt").read_text("utf-8").startswith(" Paris.")
     assert text["prompt"] == "The capital of France is" and text["generated"].startswith(" Paris.")
-    assert loaded.run.facts["trace"]["attached"] is True and found_bad(loaded) == {}
+    assert loaded.run.facts.trace.attached is True and found_bad(loaded) == {}

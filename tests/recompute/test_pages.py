@@ -401,11 +401,11 @@ def test_experts_of_every_layer(case: Case) -> None:
 
 
 def test_generated_tokens(case: Case) -> None:
-    text = case.run.facts["text"]
-    token_ids, pieces = text["token_ids"], text["pieces"]
+    text = case.run.facts.text
+    token_ids, pieces = text.token_ids, text.pieces
     joined = "".join(pieces[str(token)] for token in token_ids).encode()
     joined = re.sub(rb"<0x([0-9A-F]{2})>", lambda m: bytes.fromhex(m.group(1).decode()), joined)
-    assert joined.decode("utf-8", "replace") == text["generated"]  # what llama.cpp printed
+    assert joined.decode("utf-8", "replace") == text.generated  # what llama.cpp printed
     expected = others.generated_tokens(case.rows, token_ids, pieces)
     assert_published(case.published.csv("generated-tokens"), expected, ("token",))
     token_of = experts.token_of(case.rows)
@@ -415,7 +415,7 @@ def test_generated_tokens(case: Case) -> None:
 
 
 def test_model_files(case: Case) -> None:
-    folder = Path(case.run.facts["settings"]["model"]).parent
+    folder = Path(case.run.facts.settings.model).parent
     expected = [
         {
             "file": number,

@@ -30,9 +30,9 @@ MEASURED = [
         pattern=pattern,
         reads=77,
         block_bytes=block,
-        queue_depth=1.0,
+        queue_depth=1,
         bytes_per_second=rate * 2.0**20,
-        latency_median_ns=81e3,
+        latency_median_ns=81_000,
     )
     for pattern, block, rate in (("random", 4096, 9), ("sequential", 1 << 21, 1024))
 ]

@@ -1,12 +1,12 @@
 """What a report says of its run, and no longer says where a check failed or nothing was recorded."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.builders import a_run
+from tests.builders.runs import with_facts, with_groups
 from tests.report.rendered import CASES, body, rendered, said_of, words
 from tracegen.contract import tables as contract
+from tracegen.contract.facts import Facts
 from tracegen.contract.model import Check, Run
 from tracegen.report.document.page import Report
 from tracegen.report.figures.disk import DISK
@@ -22,7 +22,7 @@ def test_random_weights_are_called_so_on_every_page() -> None:
 
 
 def test_a_run_without_facts_says_not_recorded() -> None:
-    report = rendered(CASES["dense"], Run("bare", 1, "2026-11-20T12:00:00Z", (), {}))
+    report = rendered(CASES["dense"], Run("bare", 1, "2026-11-20T12:00:00Z", (), Facts()))
     assert "Not recorded." in body(report, "method") and "No check was recorded" in body(report, "method")
     assert "None" not in words(body(report, "method"))
 
@@ -91,7 +91,10 @@ def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
         return said_of(DISK, CASES["dense"], a_run(host=host, conditions=conditions))
 
     assert "10.0 % of RAM" in said() and "It may stay in memory." in said()
-    locked = said(mlock=dict(locked_bytes=9 * size + size // 2))  # of allocated buffers nobody knows how much is used
+    held = 9 * size + size // 2
+    locked = said(
+        mlock=dict(asked_bytes=held, locked_bytes=held, available_after_bytes=1)
+    )  # of allocated buffers nobody knows how much is used
     assert "of what is left" in locked and "were locked meanwhile" in locked and "not all of it can" in locked
     limited = said(memory_limit=dict(limit_bytes=size // 2))
     assert "200.0 % of what is left" in limited and "limited to" in limited and "not all of it can" in limited
@@ -134,9 +137,8 @@ def test_a_split_of_a_backend_that_may_compute_later_was_submitted() -> None:
 def test_weights_that_are_read_lazily_are_not_said_to_be_read_at_load() -> None:
     said = {}
     for n in (0, 1):
-        run = a_run()
-        facts = {**run.facts, "settings": {**run.facts["settings"], "mmap": False}, "trace": {"n_weights_mapped": n}}
-        said[n] = said_of(DISK, CASES["dense"], replace(run, facts=facts))
+        run = with_groups(with_facts(a_run(), settings={"mmap": False}), trace={"n_weights_mapped": n})
+        said[n] = said_of(DISK, CASES["dense"], run)
     assert "no operation reads the file" in said[0] and "lazily" not in said[0]
     assert "except 1 tensor that llama.cpp reads lazily, from the mapped file" in said[1]
     assert "no operation reads the file" not in said[1]

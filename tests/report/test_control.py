@@ -9,7 +9,9 @@ import pytest
 from tests.builders import a_run
 from tests.report.rendered import CASES, body, rendered, said_of, words
 from tracegen.contract import tables as contract
+from tracegen.contract.facts import Control
 from tracegen.contract.model import Check
+from tracegen.contract.records import decode, encode
 from tracegen.reading.shown.figures import key_figures
 from tracegen.reading.shown.words import in_words
 from tracegen.report.figures.disk import DISK
@@ -69,13 +71,15 @@ SAID = {
 
 @pytest.mark.parametrize(("control", "said"), SAID.values(), ids=SAID)
 def test_the_line_says_both_speeds(control: dict[str, Any] | None, said: str) -> None:
-    assert say.untraced(control, ()).replace("\u202f", " ").replace("\u2009", " ") == said
+    known = control and decode(Control, control)
+    assert say.untraced(known, ()).replace("\u202f", " ").replace("\u2009", " ") == said
 
 
 def test_what_the_noise_leaves_open_is_said() -> None:
     open_one = Check("observer", "Speed agrees", "not checked", "not decided: 25.0 % slower (± 30.0 %)", "≤ 2 %")
-    assert f"{LINE} Whether tracing made that difference is not decided." == say.untraced(a_control(), [open_one])
-    assert say.untraced(a_control(), [replace(open_one, state="passed")]) == LINE
+    control = decode(Control, a_control())
+    assert f"{LINE} Whether tracing made that difference is not decided." == say.untraced(control, [open_one])
+    assert say.untraced(control, [replace(open_one, state="passed")]) == LINE
 
 
 def test_the_line_stands_on_the_first_page_in_show_and_in_the_issue_text() -> None:
@@ -86,7 +90,7 @@ def test_the_line_stands_on_the_first_page_in_show_and_in_the_issue_text() -> No
     assert "Traced and untraced" in method and "limit reached 1 234 times" in method and "3 major page faults" in method
     assert LINE.encode() in report.files[issue.PATH]
     figures = key_figures(run, CASES["dense"])
-    assert figures["control"] == run.facts["control"]
+    assert figures["control"] == encode(run.facts.control)
     assert in_words(figures)["control"] == f"{LINE} {MORE}"
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.analysis.test_disk_waits import split_by_hand
 from tests.analysis.test_requests import use_by_hand
 from tests.builders import a_moe_run, a_run, scaled_case, with_faults
+from tests.builders.runs import with_facts, with_groups
 from tests.recompute.plain import access, experts, memory, reuse
 from tests.recompute.plain.rows import Rows
 from tests.recompute.plain.touched import Access, accesses
@@ -143,7 +144,7 @@ def test_the_finding_of_bytes_read_again_equals_a_count_of_pages(context: Contex
 
 
 def test_what_was_read_where_page_faults_were_not_recorded() -> None:
-    run = replace(RUN, facts={**RUN.facts, "trace": {**RUN.facts["trace"], "faults_recorded": False}})
+    run = with_facts(RUN, trace={"faults_recorded": False})
     read = [p["read_bytes"] for p in PASSES.values() if p["kind"] == "generate"]
     unrecorded = {**TABLES, "spans": TABLES["spans"].assign(fault_ns=pd.array([pd.NA] * len(TABLES["spans"]), "Int64"))}
     found = one(Context(run, unrecorded), DISK, "generation")
@@ -288,7 +289,7 @@ def test_waiting_answers_then_time_then_what_is_largest_and_kinds_take_turns(eve
 
 def test_the_answer_alone_is_the_first_of_all(context: Context) -> None:
     for asked in ("", "waiting", "time", "bytes", "memory", "experts"):
-        run = replace(context.run, facts={**context.run.facts, "settings": {"asks": asked}})
+        run = with_groups(context.run, settings={"asks": asked})
         context = replace(context, run=run)
         first, every = answer(context), findings(context)
         assert (first and first.text) == (every[0].text if every else None)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import a_moe_run, a_run, scaled_case, with_facts, with_faults, with_requests
+from tests.builders.runs import facts_of, with_groups
 from tests.report.rendered import CASES, MEASURED, body, disk_case, rendered, same_analyses, words
 from tests.report.test_markdown import ALLOWED, html, linked
 from tests.site_project import (
@@ -63,7 +64,12 @@ def test_the_lines_are_valid_markdown_of_every_case(case: str) -> None:
 
 
 def test_the_lines_name_model_processor_build_and_settings() -> None:
-    model = {**a_run().facts["model"], "file": "/home/ada/m/Q.gguf", "architecture": "qwen3", "random_weights": False}
+    model = {
+        **facts_of(a_run())["model"],
+        "file": "/home/ada/m/Q.gguf",
+        "architecture": "qwen3",
+        "random_weights": False,
+    }
     model["metadata"] = {"general.file_type": 15, "general.size_label": "0.6B"}
     built = {"ggml.version": "0.25.3", "ggml.commit": "unknown", "build.hooked": "hooks = ab12, commit = 0123456789ab"}
     run = a_run(model=model, llama_cpp={"version": "given", "build": built})
@@ -178,12 +184,12 @@ def test_no_path_no_host_no_user_no_prompt(run: Run, tables: dict[str, pd.DataFr
 def test_names_that_want_to_be_code_stay_names() -> None:
     run = hostile_run()
     mentions = "@ada ada/repo#12 GH-7 https://evil.example www.evil.example |`*_"
-    facts = {**run.facts, "more_models": [{"file": f"x{mentions}"}], "host": {"cpu": f"{mentions}{HOSTILE}"}}
+    facts = {**facts_of(run), "more_models": [{"file": f"x{mentions}"}], "host": {"cpu": f"{mentions}{HOSTILE}"}}
     facts["model"] = {**facts["model"], "architecture": f"{mentions}{HOSTILE}", "file": f"/srv/{mentions}.gguf"}
     facts["settings"] = {**facts["settings"], "page_cache": mentions}
     facts["device"] = dict(measurements=[{**MEASURED[0], "pattern": mentions}])
     facts["trace"] = {**facts["trace"], "faults_recorded": True, "requests_recorded": True}
-    text = public(replace(run, facts=facts), with_requests(with_faults(hostile_tables())))
+    text = public(with_groups(run, **facts), with_requests(with_faults(hostile_tables())))
     page = html(text)
     assert set(re.findall(r"</?([a-z0-9]+)", page)) <= ALLOWED | {"strong", "ul", "li"} and not linked(page), page
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)

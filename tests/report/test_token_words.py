@@ -1,11 +1,11 @@
 """The words of a run: what each token is, which pass took it in, and which gave it."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
 from tests.builders import a_moe_run, scaled_case, with_facts
+from tests.builders.runs import facts_of, with_groups
 from tests.report.rendered import body, rendered
 from tracegen.report.figures.context import Context
 from tracegen.report.pages.token_words import Word, words
@@ -58,7 +58,7 @@ def test_words_on_the_overview_lead_to_their_passes() -> None:
 def test_words_of_the_prompt_lead_to_the_pass_that_took_them_in() -> None:
     run = a_moe_run()
     ids = {str(int(token)): f" w{int(token)}" for token in TABLES["tokens"]["token_id"].dropna()}
-    run = with_facts(run, text=dict(pieces=ids | run.facts["text"]["pieces"]))
+    run = with_facts(run, text=dict(pieces=ids | run.facts.text.pieces))
     html = body(rendered(TABLES, run), "overview")
     first = re.search(r'href="operations/index\.html#pass=(\d+)" title="prompt, position 0, [^"]*">([^<]*)</a>', html)
     prompt = TABLES["passes"].loc[TABLES["passes"]["kind"] == "prompt", "pass_id"].tolist()
@@ -76,7 +76,7 @@ def test_a_private_run_shows_no_word() -> None:
 
 def test_without_pieces_the_text_stands_as_before() -> None:
     run = a_moe_run()
-    old = replace(run, facts={**run.facts, "text": {k: v for k, v in run.facts["text"].items() if k != "pieces"}})
+    old = with_groups(run, text={k: v for k, v in facts_of(run)["text"].items() if k != "pieces"})
     html = body(rendered(TABLES, old), "overview")
     assert '<pre class="tg-text"' in html and "Once upon a time" in html and "tg-text-words" not in html
 

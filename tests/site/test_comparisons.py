@@ -10,6 +10,7 @@ import markdown
 import pytest
 
 from tests.builders import a_run, scaled_case, stored
+from tests.builders.runs import facts_of
 from tests.comparing.made import slot
 from tests.report.rendered import rendered
 from tests.stand_in import NOW, a_project, a_report, a_version
@@ -39,7 +40,7 @@ def version(experiments: Path, name: str, number: int, checks: tuple[Check, ...]
 def experiments(empty_figures: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site") / "experiments"
     version(folder, "a", 1)
-    version(folder, "a", 2, settings={**a_run().facts["settings"], "threads": 7})
+    version(folder, "a", 2, settings={**facts_of(a_run())["settings"], "threads": 7})
     version(folder, "b", 1)
     for number, threads in enumerate(("1", "2", "1", "2"), 1):
         stored_run(folder, "m", number, slot=slot(1 + number // 3, threads=threads))

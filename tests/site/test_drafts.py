@@ -65,7 +65,7 @@ def test_a_fault_in_drawing_one_run_leaves_the_others(tmp_path: Path, capsys: py
 def test_a_draft_of_an_experiment_that_became_private(tmp_path: Path) -> None:
     """Drawn again, without the prompt that its first drawing showed."""
     (path,) = runs_in(tmp_path / "experiments", 1)
-    prompt = str(store.read_run(path).facts["text"]["prompt"])
+    prompt = str(store.read_run(path).facts.text.prompt)
     shown = []
     for settings in ("", "private = true\n"):
         (tmp_path / "experiments" / "sample" / "experiment.toml").write_text(settings)

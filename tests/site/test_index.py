@@ -67,9 +67,9 @@ def text_of(html: str) -> str:
 def test_the_facts_of_a_published_version() -> None:
     about = About(read_bundle(ROOT / "experiments" / "does-not-fit" / "versions" / "1"))
     assert about.text("tokens_per_second_generate") == "8.89 tokens/s"
-    assert (about.value("model", "size_bytes"), about.dtype) == (98_362_432, "Q4_1")
-    assert about.fact("model", "architecture") == "llama" and "Waiting for the disk" in about.finding
-    assert about.fact("llama_cpp", "version") == "0.3.36" and about.facts["command"][0] == "llama-completion"
+    assert (about.facts.model.size_bytes, about.dtype) == (98_362_432, "Q4_1")
+    assert about.architecture == "llama" and "Waiting for the disk" in about.finding
+    assert about.facts.llama_cpp.version == "0.3.36" and about.facts.command[0] == "llama-completion"
 
 
 def test_what_a_bundle_lacks_is_not_recorded(tmp_path: Path) -> None:

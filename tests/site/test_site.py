@@ -1,12 +1,12 @@
 """The site shows every version and the newest drafts, and writes nothing but its own folder and cache."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from tests.builders.runs import with_groups
 from tests.publishing.test_bundle import files_of
 from tests.stand_in import KEYS, a_report, a_run, a_run_folder, a_version, keys_of, render
 from tracegen.contract.errors import StoreError
@@ -81,7 +81,7 @@ def test_each_cell_of_a_matrix_is_shown_by_its_newest_run(tmp_path: Path) -> Non
             "cells": 2,
             "repeat": 3,
         }
-        a_run_folder(tmp_path / "experiments", replace(a_run(number=number), facts={**a_run().facts, "slot": place}))
+        a_run_folder(tmp_path / "experiments", with_groups(a_run(number=number), slot=place))
     for number in (1, 8):
         a_run_folder(tmp_path / "experiments", a_run(number=number))
     (one,) = gathered(tmp_path).entries

@@ -14,13 +14,15 @@ import pytest
 
 from tests.golden.hard_case import hard_case
 from tracegen.contract.errors import EnvironmentFailure, StoreError, TableError
+from tracegen.contract.facts import Facts
 from tracegen.contract.model import Check, Run
+from tracegen.contract.records import decode
 from tracegen.contract.tables import BY_NAME, coded, frame
 from tracegen.readers.native.segments import segment_files
 from tracegen.storing import store
 
 CHECKS = (Check("k", "t", "passed", "1", "1"),)
-RUN = Run("case", 1, "2026-01-01T00:00:00Z", CHECKS, {"text": {"prompt": "naïve \u2028"}})
+RUN = Run("case", 1, "2026-01-01T00:00:00Z", CHECKS, decode(Facts, {"text": {"prompt": "naïve \u2028"}}))
 
 
 def stored(folder: Path) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pandas as pd
 
@@ -36,6 +36,7 @@ from tracegen.analysis import (
     what_if,
     working_set,
 )
+from tracegen.contract.facts import Facts
 from tracegen.contract.model import Run
 
 Tables = Mapping[str, pd.DataFrame]
@@ -109,7 +110,7 @@ class Analyses:
 
     # Other orders of the file: how long the device takes for a read (stated values where it was not measured), passes
     # that are learned on and scored, parts that are touched whole or not at all, what would be read by size of memory.
-    read_time = _kept(lambda c: read_time.fitted(c.fact("device", "measurements") or ()))
+    read_time = _kept(lambda c: read_time.fitted(c.facts.device.measurements if c.facts.device else ()))
     scored = _of_tables(what_if.scored)
     what_if_parts = _kept(lambda c: what_if.parts(c.tables, c.disk_accesses))
     what_if = _kept(
@@ -136,7 +137,7 @@ class Analyses:
     # Of a run whose passes give embeddings: its bytes, else None. Tokens of prompts that the KV cache had before, None
     # where that is unknown.
     embeddings = _kept(lambda c: summary.embeddings(c.tables, c.ops))
-    reused_tokens = _kept(lambda c: reused_prefix.reused_tokens(c.tables, whole=c.fact("trace", "skipped_passes") == 0))
+    reused_tokens = _kept(lambda c: reused_prefix.reused_tokens(c.tables, whole=c.facts.trace.skipped_passes == 0))
 
     @cached_property
     def _accesses(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
@@ -167,7 +168,7 @@ class Analyses:
     @cached_property
     def disk_requests(self) -> pd.DataFrame:
         """What the device was asked to read in each measured pass, and what became of it."""
-        page = self.fact("host", "page_bytes") or 4096
+        page = self.facts.host.page_bytes or 4096
         use = requests.use_by_pass(self.tables, page, used=self.used)
         return requests.by_pass(self.tables).merge(use, on="pass_id", how="left")
 
@@ -211,13 +212,7 @@ class Analyses:
         """The phase that titles of accesses tell of: generate passes, if there are any that touched the file."""
         return "generate" if len(self.touching("generate")) else "prompt"
 
-    def fact(self, *path: str) -> Any:
-        """The fact at a path of keys, or None when a key is absent."""
-        value: Any = self.run.facts
-        for step in path:
-            value = value.get(step) if isinstance(value, Mapping) else None
-        return value
-
-    def flag(self, *path: str) -> bool:
-        """Whether the fact at a path of keys is true; False when it is absent."""
-        return self.fact(*path) is True
+    @property
+    def facts(self) -> Facts:
+        """The facts of the run."""
+        return self.run.facts

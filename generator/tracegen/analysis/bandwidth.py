@@ -22,13 +22,14 @@ of one trained model, the same operations lay six times above one half of memory
 are surely read from memory, memory that was measured has room for less than half as much again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
+from tracegen.contract.facts import MemoryRate
 
 MOSTLY = 0.5
 NEAR = 0.7
@@ -137,12 +138,9 @@ def delayed_ns(passes: pd.DataFrame, n_threads: int) -> float | None:
     return None if delay.isna().any() or not n_threads else float(delay.sum()) / n_threads
 
 
-def rate_of(measured: Mapping[str, Sequence[int]] | None, n_threads: int) -> float | None:
-    """Memory bandwidth for a number of threads: that of the most threads measured up to it; None if not measured.
-
-    `measured` is what run.json keeps as host.memory_rate.
-    """
-    if not measured:
+def rate_of(measured: MemoryRate | None, n_threads: int) -> float | None:
+    """Memory bandwidth for a number of threads: that of the most threads measured up to it; None if not measured."""
+    if measured is None:
         return None
-    pairs = sorted(zip(measured["threads"], measured["bytes_per_second"], strict=True))
+    pairs = sorted(zip(measured.threads, measured.bytes_per_second, strict=True))
     return float(next((rate for n, rate in reversed(pairs) if n <= n_threads), pairs[0][1]))

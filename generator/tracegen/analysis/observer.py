@@ -2,13 +2,17 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from tracegen.contract.facts import Control, Execution
 
 # Student's t: 97.5 % lie below it, by degrees of freedom from 1; beyond the last one it falls to 1.96
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
-_PHASES = {"prompt": ("prompt_ms", "prompt_tokens"), "generation": ("eval_ms", "eval_runs")}
+_PHASES: Mapping[str, Callable[[Execution], tuple[float | None, int | None]]] = {  # ms, tokens
+    "prompt": lambda of: (of.prompt_ms, of.prompt_tokens),
+    "generation": lambda of: (of.eval_ms, of.eval_runs),
+}
 
 
 @dataclass(frozen=True)
@@ -36,29 +40,28 @@ class Effect:
         return abs(self.slower) + self.noise <= share
 
 
-def effects(control: Mapping[str, Any], token_ns: Sequence[float]) -> tuple[Effect, ...]:
+def effects(control: Control, token_ns: Sequence[float]) -> tuple[Effect, ...]:
     """The effect of tracing on prompt and generation, or on the whole program; empty where no control ended in order.
 
-    `control` is that entry of run.json, `token_ns` the durations of the traced generate passes.
+    `token_ns`: the durations of the traced generate passes.
     """
-    untraced = [execution for execution in control["untraced"] if not execution["failure"]]
+    untraced = [execution for execution in control.untraced if not execution.failure]
     found = []
-    for phase, (time, tokens) in _PHASES.items():
-        pairs = [_per_token(execution, time, tokens) for execution in (control["traced"], *untraced)]
+    for phase, counters in _PHASES.items():
+        pairs = [_per_token(*counters(execution)) for execution in (control.traced, *untraced)]
         traced, *others = [pair for pair in pairs if pair is not None] if pairs[0] is not None else [math.nan]
         if others:
             found.append(_effect(phase, traced, others, _known_noise(control, untraced, token_ns)))
     if untraced and not found:
-        seconds = [float(execution["seconds"]) for execution in untraced]
-        if min(*seconds, float(control["traced"]["seconds"])) > 0:
+        seconds = [execution.seconds for execution in untraced]
+        if min(*seconds, control.traced.seconds) > 0:
             noise = _known_noise(control, untraced, token_ns)
-            found.append(_effect("whole program", float(control["traced"]["seconds"]), seconds, noise))
+            found.append(_effect("whole program", control.traced.seconds, seconds, noise))
     return tuple(found)
 
 
-def _per_token(execution: Mapping[str, Any], time: str, tokens: str) -> float | None:
+def _per_token(ms: float | None, n: int | None) -> float | None:
     """Seconds per token by llama.cpp's counters; None where they are not known, or 0."""
-    ms, n = execution[time], execution[tokens]
     return ms / n / 1e3 if ms and n else None
 
 
@@ -80,14 +83,14 @@ def _spread(untraced: Sequence[float]) -> float:
     return t * statistics.stdev(untraced) * math.sqrt(1 + 1 / n) / statistics.median(untraced)
 
 
-def _known_noise(control: Mapping[str, Any], untraced: Sequence[Mapping[str, Any]], token_ns: Sequence[float]) -> float:
+def _known_noise(control: Control, untraced: Sequence[Execution], token_ns: Sequence[float]) -> float:
     """What is known of the noise without a second execution, as a share: neighbours, and how tokens differ.
 
     Neighbours: the share of the processors that others had, in the traced and in the untraced execution. Tokens: twice
     the standard error of the mean time of a token, for the difference of two such means.
     """
-    taken = [execution["others_share"] or 0.0 for execution in untraced]
-    neighbours = float(control["traced"]["others_share"] or 0.0) + statistics.median(taken)
+    taken = [execution.others_share or 0.0 for execution in untraced]
+    neighbours = (control.traced.others_share or 0.0) + statistics.median(taken)
     if len(token_ns) < 2:
         return neighbours
     error = statistics.stdev(token_ns) / math.sqrt(len(token_ns)) / statistics.fmean(token_ns)

@@ -5,11 +5,12 @@ time (queue depth 1), and makes the squares of the relative errors least, so tha
 ones.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+
+from tracegen.contract.facts import Measurement
 
 STATED_LATENCY_NS, STATED_RATE = 100_000.0, 1e9  # of an SSD behind SATA or a cloud's network, where none was measured
 
@@ -34,15 +35,15 @@ class ReadTime:
 STATED = ReadTime(STATED_LATENCY_NS, STATED_RATE)
 
 
-def fitted(measurements: Sequence[Mapping[str, Any]]) -> ReadTime:
+def fitted(measurements: Sequence[Measurement]) -> ReadTime:
     """The read time of a device from the measurements in run.json; `STATED` where they are too few or make no sense.
 
     Two block sizes are the least. A latency cannot be negative: it is then 0.
     """
     used = [
-        (float(m["block_bytes"]), float(m["block_bytes"]) / float(m["bytes_per_second"]) * 1e9)
+        (float(m.block_bytes), m.block_bytes / m.bytes_per_second * 1e9)
         for m in measurements
-        if m["pattern"] == "random" and m["queue_depth"] == 1 and m["bytes_per_second"] > 0
+        if m.pattern == "random" and m.queue_depth == 1 and m.bytes_per_second > 0
     ]
     if len({size for size, _ in used}) < 2:
         return STATED

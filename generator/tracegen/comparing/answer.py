@@ -67,7 +67,7 @@ def _are_one_run(comparison: Comparison) -> bool:
 def _is_other_model(comparison: Comparison, found: Sequence[Differs]) -> bool | None:
     """Whether the sides have different models: by hash, else by what is known of the files; None if nothing tells."""
     keys = {one.key for one in found if one.group == "Model" and one.known}
-    if all(run.fact("model", "sha256") for side in (comparison.a, comparison.b) for run in side.runs):
+    if all(run.facts.model.sha256 for side in (comparison.a, comparison.b) for run in side.runs):
         return "sha256" in keys
     size = comparison.named("file_bytes")
     return bool(keys & {"name", "size_bytes"}) or (size is not None and size.state == "different") or None
@@ -80,10 +80,10 @@ def _models(comparison: Comparison) -> str:
 
 
 def _model(side: Side) -> str:
-    names = {run.fact("model", "name") or run.fact("model", "file") for run in side.runs}
+    names = {run.facts.model.name or run.facts.model.file for run in side.runs}
     if len(names) > 1:
         return q.counted(len(names), "model")
-    size = side.typical.fact("model", "size_bytes") or side.typical.value("file_bytes")
+    size = side.typical.facts.model.size_bytes or side.typical.value("file_bytes")
     return f"{q.printable(str(names.pop() or 'of unknown name'))}, {q.size(size)}"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tracegen.contract.experiment import SETTINGS
+from tracegen.contract.records import encode
 from tracegen.contract.text import UNKNOWN, printable
 from tracegen.publishing.side import Measured, Side
 
@@ -57,10 +58,9 @@ def _facts(side: Side) -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def _of_run(run: Measured) -> Iterator[tuple[tuple[str, str], str]]:
+    document = encode(run.facts)
     for group, (name, keys) in GROUPS.items():
-        facts = run.fact(group)
-        if not isinstance(facts, Mapping):
-            continue
+        facts = document.get(group) or {}
         for key in keys or facts:
             if key in facts and f"{group}.{key}" not in NOT_COMPARED:
                 yield from (((name, path), text) for path, text in _flat(key, facts[key]))

@@ -2,9 +2,9 @@
 
 from tracegen.comparing.comparison import same_machines
 from tracegen.contract import quantities as q
-from tracegen.publishing.side import MACHINE, Side, machines_of
+from tracegen.publishing.side import Side, machines_of
 
-WORDS = ("processor", "cores", "memory", "id")  # of MACHINE
+WORDS = ("processor", "cores", "memory", "id")  # of Measured.machine
 
 
 def machines(a: Side, b: Side) -> str:
@@ -12,7 +12,7 @@ def machines(a: Side, b: Side) -> str:
     if problem := _why_not_compared(a, b):
         return f"{problem[:1].upper()}{problem[1:]}: times are not compared."
     if not one_machine(a, b):
-        without = [side.name for side in (a, b) if any(run.fact("host", "id") is None for run in side.runs)]
+        without = [side.name for side in (a, b) if any(run.facts.host.id is None for run in side.runs)]
         if not without:
             return "Several machines, with as many runs of each side on each of them."
         return f"Both sides name {_words(a)}. That it is one machine is not known: {_no_id(without)} of a machine."
@@ -22,9 +22,7 @@ def machines(a: Side, b: Side) -> str:
 def one_machine(a: Side, b: Side) -> bool:
     """Whether all runs of both sides are known to be of one machine, by its id."""
     of_a, of_b = machines_of(a.runs, b.runs)
-    return len({*of_a, *of_b}) == 1 and all(
-        run.fact("host", key) is not None for side in (a, b) for run in side.runs for key in MACHINE
-    )
+    return len({*of_a, *of_b}) == 1 and all(None not in run.machine for side in (a, b) for run in side.runs)
 
 
 def _why_not_compared(a: Side, b: Side) -> str:
@@ -48,8 +46,8 @@ def _why_not_compared(a: Side, b: Side) -> str:
 
 def _words(side: Side) -> str:
     """`AMD EPYC, 2 cores, 23.5 GiB`."""
-    cpu, cores, memory = (side.typical.fact("host", key) for key in ("cpu", "cores", "memory_bytes"))
-    return f"{q.printable(str(cpu))}, {q.counted(cores, 'core')}, {q.size(memory)}"
+    host = side.typical.facts.host
+    return f"{q.printable(host.cpu)}, {q.counted(host.cores, 'core')}, {q.size(host.memory_bytes)}"
 
 
 def _no_id(names: list[str]) -> str:

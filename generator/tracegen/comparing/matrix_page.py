@@ -87,7 +87,7 @@ def _when_and_where(sides: Sequence[Side]) -> str:
     """When the runs were made, and on which processor, if there is one."""
     runs = [run for side in sides for run in side.runs]
     days = sorted({run.created[:10] for run in runs})
-    hosts = {(run.fact("host", "cpu"), run.fact("host", "cores")) for run in runs}
+    hosts = {(run.facts.host.cpu, run.facts.host.cores) for run in runs}
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     ((cpu, cores),) = hosts if len(hosts) == 1 else ((None, None),)
     on = f" on {cpu}, {q.counted(int(cores), 'core')}" if cpu and cores else ""
@@ -96,7 +96,7 @@ def _when_and_where(sides: Sequence[Side]) -> str:
 
 def _random(sides: Sequence[Side]) -> str:
     """What random weights mean for the page; empty if no model has them."""
-    n = sum(side.typical.fact("model", "random_weights") is True for side in sides)
+    n = sum(side.typical.facts.model.random_weights is True for side in sides)
     if not n:
         return ""
     some = "" if n == len(sides) else f" of {n} of {q.counted(len(sides), 'cell')}"
@@ -105,7 +105,7 @@ def _random(sides: Sequence[Side]) -> str:
 
 def _machines(runs: Sequence[Measured]) -> str:
     """On which machines the runs were made, if there are several; a machine is named by its id and its processor."""
-    counts = Counter((run.fact("host", "id"), run.fact("host", "cpu")) for run in runs)
+    counts = Counter((run.facts.host.id, run.facts.host.cpu) for run in runs)
     if len(counts) < 2:
         return ""
     named = [f"{id or q.UNKNOWN} ({cpu or q.UNKNOWN}): {q.counted(n, 'run')}" for (id, cpu), n in counts.items()]

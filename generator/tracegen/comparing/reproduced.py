@@ -7,7 +7,7 @@ runs may be too small for; times on another machine are not judged.
 import json
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,6 +19,8 @@ from tracegen.comparing.conditions import differing
 from tracegen.contract import quantities as q
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.experiment import LIMITS, SETTINGS, Experiment
+from tracegen.contract.facts import Facts
+from tracegen.contract.records import encode
 from tracegen.contract.settings import experiment_from
 from tracegen.contract.text import visible
 from tracegen.contract.withheld import WITHHELD
@@ -28,16 +30,16 @@ UNSET = ("as is", "none", None)  # how a record says that a setting was not give
 _LONGEST = 60  # signs of a value that is named
 
 
-def experiment_of(citation: str, facts: Mapping[str, Any], model: str) -> Experiment:
+def experiment_of(citation: str, facts: Facts, model: str) -> Experiment:
     """The experiment that a version's record describes, with `model` (a path or name) and its own name.
 
     Raises SettingsError where the record lacks what it takes: of a foreign trace, a private prompt, a withheld flag.
     """
-    settings, command = facts.get("settings"), facts.get("command")
-    if not isinstance(settings, Mapping) or not isinstance(command, Sequence) or "-p" not in command[:-1]:
+    settings, command = encode(facts).get("settings"), facts.command
+    if settings is None or "-p" not in command[:-1]:
         raise SettingsError(f"{citation}: says not with which settings and prompt it was made; it cannot be run again")
-    prompt = str(command[list(command).index("-p") + 1])
-    if settings.get("private") or WITHHELD in (prompt, *map(str, settings.get("flags", ()))):
+    prompt = command[command.index("-p") + 1]
+    if facts.settings.private or WITHHELD in (prompt, *(facts.settings.flags or ())):
         raise SettingsError(f"{citation}: its prompt or a flag is withheld; it cannot be run again from its record")
     kept = {k: v for k, v in settings.items() if k in SETTINGS and SETTINGS[k].holds(v)}
     limits = {k: kept.pop(k) for k in LIMITS if k in kept}
@@ -45,11 +47,11 @@ def experiment_of(citation: str, facts: Mapping[str, Any], model: str) -> Experi
     return experiment_from(citation.replace("@", "-"), {**kept, **({"limits": limits} if limits else {})}, Path.cwd())
 
 
-def dropped_settings(facts: Mapping[str, Any]) -> list[str]:
+def dropped_settings(facts: Facts) -> list[str]:
     """The recorded settings that `experiment_of` leaves out, with their values: this tracegen has none such."""
     return [
         visible(f"{key} = {json.dumps(value, ensure_ascii=False)[:_LONGEST]}")
-        for key, value in (facts.get("settings") or {}).items()
+        for key, value in encode(facts.settings).items()
         if value not in UNSET and not (key in SETTINGS and SETTINGS[key].holds(value))
     ]
 
@@ -153,7 +155,7 @@ def certificate(
     citation of the version names. `dropped`: recorded settings that were left out.
     """
     run = comparison.b.runs[-1]
-    host, model = run.facts.get("host", {}), run.facts.get("model", {})
+    host, model = run.facts.host, run.facts.model
     differs = [d for d in differing(comparison.a, comparison.b) if d.group in ("Machine", "llama.cpp", "Model")]
     listed = [one for one in found if left_out or one.outcome != "equal"]
     lines = [
@@ -163,9 +165,9 @@ def certificate(
         "",
         *([f"- Version: {citation}, SHA-256 of its content {content}"] if content else []),
         f"- When: {run.created}, {q.counted(len(comparison.b.runs), 'run')}",
-        f"- Where: {q.printable(str(host.get('cpu')))}, {host.get('cores')} cores, "
-        f"{q.size(host['memory_bytes']) if host.get('memory_bytes') else 'memory not known'}, {host.get('kernel')}",
-        f"- Model: {q.printable(str(model.get('file')))}, SHA-256 {model.get('sha256')}",
+        f"- Where: {q.printable(str(host.cpu))}, {host.cores} cores, "
+        f"{q.size(host.memory_bytes) if host.memory_bytes else 'memory not known'}, {host.kernel}",
+        f"- Model: {q.printable(str(model.file))}, SHA-256 {model.sha256}",
         *(f"- Other than then: {d.group}, {d.key}: {', '.join(d.a)} → {', '.join(d.b)}" for d in differs),
         *([f"- Recorded, but left out of the new runs: {q.printable('; '.join(dropped))}"] if dropped else []),
         *([f"- Known faults of the version, which may be why: {'; '.join(faults)}"] if faults else []),

@@ -8,15 +8,15 @@ NAME@v2                     a published version
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.measures import compared
 from tracegen.comparing.effects import in_order
 from tracegen.contract.errors import SettingsError
+from tracegen.contract.facts import Slot
 from tracegen.contract.model import Run, cell_name
 from tracegen.publishing.bundle import Bundle
 from tracegen.publishing.cells import by_matrix, cell_of
@@ -77,9 +77,9 @@ def newest_published_cells(name: str, experiments: Path = EXPERIMENTS) -> list[S
 def _published(folder: Path) -> Side:
     """The side of a version: its run, with the facts that are stored of it."""
     version = load_version(folder)
-    document, checks, facts = version.document, version.run_checks, dict(version.run_facts)
+    document, checks, facts = version.document, version.run_checks, version.run_facts
     if not cell_of(facts):  # a matrix that is private pairs no runs
-        facts.pop("slot", None)
+        facts = replace(facts, slot=None)
     if document.get("verdict") == "not usable":
         raise SettingsError(f"{version.citation}: is not usable, so there is nothing to compare")
     run = Run(document["experiment"], document["runs"][0], document["created"], checks, facts)
@@ -106,12 +106,11 @@ def _runs(name: str, experiments: Path) -> list[Path]:
     return store.run_folders(folder) or [run_folder(name, experiments)]
 
 
-def _slots(name: str, experiments: Path) -> list[tuple[Path, Mapping[str, Any]]]:
+def _slots(name: str, experiments: Path) -> list[tuple[Path, Slot]]:
     """The runs of the newest matrix of an experiment, with their places in it."""
     folders = _runs(name, experiments)
-    slots = [(path, store.read_run(path).facts.get("slot")) for path in folders]
-    newest = next((slot["matrix"] for _, slot in reversed(slots) if slot), None)
-    return [(path, slot) for path, slot in slots if slot and slot["matrix"] == newest]
+    slots = [(path, slot) for path in folders if (slot := store.read_run(path).facts.slot)]
+    return [(path, slot) for path, slot in slots if slot.matrix == slots[-1][1].matrix]
 
 
 def _cell(text: str, name: str, factors: str, experiments: Path) -> Side:
@@ -143,7 +142,7 @@ def _cells(name: str, experiments: Path) -> dict[str, list[Path]]:
 
 def _as_set(folder: Path) -> list[str]:
     """The factors of a run as its settings have them: who has the run may name its cell by them."""
-    return cell_name(store.read_run(folder).facts["slot"]["factors"]).split(", ")
+    return cell_name(store.read_run(folder).slot.factors).split(", ")
 
 
 def _short(names: Iterable[str], most: int = 20) -> list[str]:

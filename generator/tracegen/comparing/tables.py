@@ -10,6 +10,7 @@ from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import differing
 from tracegen.comparing.places import expert_distances
 from tracegen.contract import quantities as q
+from tracegen.contract.records import encode
 from tracegen.publishing.side import Side, by_row
 from tracegen.report.document.amount import Amount
 from tracegen.report.document.blocks import TableBlock
@@ -54,8 +55,9 @@ def conditions(a: Side, b: Side, keep: Keep) -> TableBlock:
 def _same_conditions(a: Side, b: Side) -> str:
     """That nothing differs, of what is known: what is the same is named only where both sides hold it."""
     words = {"settings": "settings", "model": "model", "llama_cpp": "builds"}
-    known_of_both = {word: all(side.typical.fact(group) for side in (a, b)) for group, word in words.items()}
-    same, unknown = ([word for word, of in known_of_both.items() if of == known] for known in (True, False))
+    known = [encode(side.typical.facts) for side in (a, b)]
+    known_of_both = {word: all(facts.get(group) for facts in known) for group, word in words.items()}
+    same, unknown = ([word for word, of in known_of_both.items() if of == both] for both in (True, False))
     text = f"Nothing that is known of the runs differs{': same ' * bool(same)}{', '.join(same)}."
     return f"{text} Not known of both: {', '.join(unknown)}." if unknown else text
 

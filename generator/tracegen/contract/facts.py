@@ -62,13 +62,13 @@ class Slot(Record):
 class Text(Record):
     """Prompt, text and tokens. `restored`: the first two come from the recorded token ids; `missing`: what of them not.
 
-    `pieces`: the text of each token, by its id.
+    `pieces`: the text of each token, by its id; pages leave out entries of another form.
     """
 
     prompt: str | None = None
     generated: str | None = None
     token_ids: tuple[int, ...] | None = None
-    pieces: Mapping[str, str] | None = None
+    pieces: Any = None
     private: bool | None = None
     restored: bool | None = None
     missing: str | None = None
@@ -129,20 +129,23 @@ class Conditions(Record):
     memory_limit: Limited | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Measurement(Record):
-    """Direct reads of one pattern, block size and queue depth, and how fast the device did them."""
+    """Reads of one block size at one queue depth, one after the other ("sequential") or at random places ("random").
+
+    `latency_p99_ns` is null with fewer than 100 reads.
+    """
 
     pattern: str
     block_bytes: int
     queue_depth: int
-    reads: int
-    read_bytes: int
-    duration_ns: int
+    reads: int | None = None
+    read_bytes: int | None = None
+    duration_ns: int | None = None
     bytes_per_second: float
-    reads_per_second: float
-    latency_median_ns: int
-    latency_p99_ns: int | None
+    reads_per_second: float | None = None
+    latency_median_ns: int | None = None
+    latency_p99_ns: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,8 @@ from typing import Any
 from tracegen.contract import documents
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.experiment import KEYS, LIMITS, SETTINGS, Experiment
-from tracegen.contract.model import Slot, cell_name
+from tracegen.contract.facts import Slot
+from tracegen.contract.model import cell_name
 from tracegen.contract.setting import TABLES, TEXT, Kind, values, whole
 from tracegen.contract.settings import check_repeat, experiment_from, key_problems, raise_problems, read_settings, shown
 from tracegen.contract.text import visible

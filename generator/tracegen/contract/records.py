@@ -66,13 +66,27 @@ def _fields_of(kind: type[Record]) -> _Fields:
     return _FIELDS[kind]
 
 
+def names_of(kind: type[Record]) -> tuple[str, ...]:
+    """The names of a record's fields."""
+    return tuple(_fields_of(kind).hints)
+
+
 def shape_of(kind: type[Record]) -> Mapping[str, Any]:
     """The shape of the documents of a record, as `shapes.problem` takes it."""
     return _fields_of(kind).shape
 
 
+def _kinds(hint: Any) -> tuple[Any, ...]:
+    """What a value may be: the parts of `X | None`, else the annotation alone."""
+    return get_args(hint) if isinstance(hint, UnionType) else (hint,)
+
+
+def _is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Record)
+
+
 def _shape(hint: Any) -> Any:
-    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    kinds = _kinds(hint)
     compound = next(filter(None, map(_compound, kinds)), None)
     if compound:
         return (compound,) if NoneType in kinds else compound
@@ -86,7 +100,7 @@ def _compound(kind: Any) -> Any:
         return [_shape(of[0])]
     if origin is Mapping:
         return {shapes.ANY: _shape(of[1])}
-    return shape_of(kind) if isinstance(kind, type) and issubclass(kind, Record) else None
+    return shape_of(kind) if _is_record(kind) else None
 
 
 def decode(kind: type[Kind], document: object, place: str = "") -> Kind:
@@ -99,21 +113,17 @@ def decode(kind: type[Kind], document: object, place: str = "") -> Kind:
 
 def _made(hint: Any, value: Any) -> Any:
     """The value of a document as the annotation has it."""
-    if value is None or hint is Any:
+    kind = next(filter(_compound, _kinds(hint)), None)
+    if value is None or kind is None:
         return value
-    if isinstance(hint, UnionType):
-        compound = (kind for kind in get_args(hint) if _compound(kind))
-        hint = next(compound, hint)
-    origin, of = get_origin(hint), get_args(hint)
+    origin, of = get_origin(kind), get_args(kind)
     if origin is tuple:
         return tuple(_made(of[0], item) for item in value)
     if origin is Mapping:
         return {key: _made(of[1], item) for key, item in value.items()}
-    if not (isinstance(hint, type) and issubclass(hint, Record)):
-        return value
-    hints = _fields_of(hint).hints
-    known = {name: _made(of, value[name]) for name, of in hints.items() if name in value}
-    return hint(**known, as_read={key: None if key in hints else item for key, item in value.items()})
+    hints = _fields_of(kind).hints
+    known = {name: _made(hint, value[name]) for name, hint in hints.items() if name in value}
+    return kind(**known, as_read={key: None if key in hints else item for key, item in value.items()})
 
 
 def encode(value: Any) -> Any:
@@ -130,13 +140,8 @@ def _document(record: Record) -> dict[str, Any]:
     known = {name: getattr(record, name) for name in of.hints}
     changed = [name for name, value in known.items() if name not in of.defaults or value != of.defaults[name]]
     if record.as_read is None:
-        keys = [name for name, hint in of.hints.items() if name in changed or not _is_record(hint)]
+        keys = [name for name, hint in of.hints.items() if name in changed or not any(map(_is_record, _kinds(hint)))]
     else:
         keys = list(dict.fromkeys([*record.as_read, *changed]))
     others = record.as_read or {}
     return {key: encode(known[key] if key in known else others[key]) for key in keys}
-
-
-def _is_record(hint: Any) -> bool:
-    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-    return any(isinstance(kind, type) and issubclass(kind, Record) for kind in kinds)

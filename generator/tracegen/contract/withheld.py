@@ -10,12 +10,15 @@ a command line is code, command_line.py says. The lists of names are in harmless
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tracegen.contract.command_line import Kind, kinds, words_in_code
 from tracegen.contract.credentials import TOKENS, without_credentials
+from tracegen.contract.facts import Facts
 from tracegen.contract.prose import lists
+from tracegen.contract.records import decode, encode
 
 WITHHELD = "(withheld)"
 
@@ -189,11 +192,8 @@ def _below(value: Any, clean: Callable[[str], str]) -> Any:
     return value
 
 
-def facts(known: Mapping[str, Any], secrets: Sequence[str] = ()) -> dict[str, Any]:
-    """The facts of a run as they may be stored or read. Prompt and generated text stay, but for these secrets.
-
-    Raises TypeError when they are no object, ValueError when a count in them is none.
-    """
+def facts(known: Facts, secrets: Sequence[str] = ()) -> Facts:
+    """The facts of a run as they may be stored or read. Prompt and generated text stay, but for these secrets."""
 
     def clean(value: str) -> str:
         return text(value, secrets)
@@ -212,15 +212,13 @@ def facts(known: Mapping[str, Any], secrets: Sequence[str] = ()) -> dict[str, An
             return _below(value, clean)
         return {str(key): _entry(str(key), item, clean, hide) for key, item in value.items()}
 
-    if not isinstance(known, Mapping):
-        raise TypeError(f"facts are {type(known).__name__}, not an object")
-    cleaned = {name: group(name, value) for name, value in known.items()}
-    trace = known.get("trace")
-    if isinstance(trace, Mapping) and isinstance(variables := trace.get("environment"), Mapping):
-        named = environment(variables)
-        n = int(trace.get("environment_unnamed") or 0) + sum(looks_secret(str(name)) for name in variables)
-        cleaned["trace"] = {**cleaned["trace"], "environment": named, "environment_unnamed": n}
-    return cleaned
+    cleaned = decode(Facts, {name: group(name, value) for name, value in encode(known).items()})
+    variables = known.trace.environment
+    if variables is None:
+        return cleaned
+    n = (known.trace.environment_unnamed or 0) + sum(map(looks_secret, variables))
+    trace = replace(cleaned.trace, environment=environment(variables), environment_unnamed=n)
+    return replace(cleaned, trace=trace)
 
 
 def _entry(key: str, value: Any, clean: Callable[[str], str], hide: Callable[[str], str]) -> Any:

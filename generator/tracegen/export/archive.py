@@ -14,6 +14,7 @@ from typing import Any
 from tracegen.contract import quantities as q
 from tracegen.contract.address import name_problem
 from tracegen.contract.errors import SettingsError, StoreError
+from tracegen.contract.facts import Facts
 from tracegen.contract.model import Check
 from tracegen.contract.text import ended, visible
 from tracegen.export import deposit
@@ -162,20 +163,20 @@ def _holds(document: Mapping[str, Any], path: str) -> bool:
     return any(name == path or (path.endswith("/") and name.startswith(path)) for name in document["manifest"])
 
 
-def _recorded_of(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _recorded_of(facts: Facts) -> Iterator[tuple[str, str]]:
     """What ran on what, as far as it was recorded: what, words."""
-    model, build, host = (facts.get(key) or {} for key in ("model", "llama_cpp", "host"))
-    if model.get("sha256"):
-        named = md.prose(str(model.get("name") or model.get("file") or "of unknown name"))
-        yield "Model, not in this archive", f"{named}, SHA-256 {md.prose(str(model['sha256']))}"
-    if build.get("version"):
+    model, host = facts.model, facts.host
+    if model.sha256:
+        named = md.prose(model.name or model.file or "of unknown name")
+        yield "Model, not in this archive", f"{named}, SHA-256 {md.prose(model.sha256)}"
+    if facts.llama_cpp.version:
         source = deposit.source_of(facts)
-        of = f"of llama-cpp-python {md.prose(str(build['version']))}"
+        of = f"of llama-cpp-python {md.prose(facts.llama_cpp.version)}"
         exact = f" (source distribution with SHA-256 {source['sha256']})" if "sha256" in source else ""
         hooks = f" {md.prose(source['hooks'])}" if source["hooks"] else ""
         yield "llama.cpp", f"{of}{exact}, with the hooks{hooks} of tracegen"
-    if host.get("cpu"):
-        machine = (str(host["cpu"]), q.size(host.get("memory_bytes")), str(host.get("kernel") or ""))
+    if host.cpu:
+        machine = (host.cpu, q.size(host.memory_bytes), host.kernel or "")
         yield "Machine", md.prose(", ".join(filter(None, machine)))
 
 

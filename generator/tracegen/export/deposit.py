@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tracegen.contract.facts import Facts
 from tracegen.contract.model import Version
 from tracegen.contract.text import printable
 from tracegen.publishing.bundle import SPDX
@@ -54,16 +55,16 @@ def _object(kind: bytes, content: bytes) -> bytes:
     return hashlib.sha1(b"%b %d\0%b" % (kind, len(content), content), usedforsecurity=False).digest()
 
 
-def source_of(facts: Mapping[str, Any]) -> dict[str, str]:
+def source_of(facts: Facts) -> dict[str, str]:
     """The llama.cpp that ran: its package, version, SHA-256 of the source and hash of the hooks; where recorded."""
-    recorded = facts.get("llama_cpp") or {}
-    pinned = [each for each in read_releases(resources.folder("native")) if each.version == recorded.get("version")]
-    hooked = str((recorded.get("build") or {}).get("build.hooked") or "").partition("hooks = ")[2].partition(",")[0]
+    recorded = facts.llama_cpp
+    pinned = [each for each in read_releases(resources.folder("native")) if each.version == recorded.version]
+    hooked = ((recorded.build or {}).get("build.hooked") or "").partition("hooks = ")[2].partition(",")[0]
     known = {"package": pinned[0].package, "sha256": pinned[0].sha256, "source": pinned[0].source} if pinned else {}
-    return {**known, "version": str(recorded.get("version") or ""), "hooks": hooked}
+    return {**known, "version": recorded.version or "", "hooks": hooked}
 
 
-def hooks_of(facts: Mapping[str, Any]) -> dict[str, bytes]:
+def hooks_of(facts: Facts) -> dict[str, bytes]:
     """What tracegen adds to the source of llama.cpp, by path in it, if it has the hooks that ran; else nothing.
 
     `llama-cpp.toml` among it says which lines stand where.
@@ -88,7 +89,7 @@ class Deposit:
 
     version: Version
     document: Mapping[str, Any]
-    facts: Mapping[str, Any]
+    facts: Facts
     ran: str
     identifier: str
     contents: Mapping[str, bytes]
@@ -172,7 +173,7 @@ class Deposit:
 
     def _ran(self) -> Iterator[dict[str, Any]]:
         """The program and the model of the run."""
-        model, source = self.facts.get("model") or {}, source_of(self.facts)
+        model, source = self.facts.model, source_of(self.facts)
         yield {
             "@id": UPSTREAM,
             "@type": "SoftwareApplication",
@@ -184,8 +185,8 @@ class Deposit:
         yield {
             "@id": "#model",
             "@type": "CreativeWork",
-            "name": printable(str(model.get("name") or model.get("file") or "a model")),
-            "identifier": f"sha256:{printable(str(model.get('sha256')))}",
+            "name": printable(model.name or model.file or "a model"),
+            "identifier": f"sha256:{printable(str(model.sha256))}",
             "description": "The model that ran; it is not in this archive.",
         }
 

@@ -211,17 +211,16 @@ def _experts(source: Source) -> dict[int, dict[int, list[int]]]:
 
 
 def _memory_map(source: Source) -> dict[str, Any]:
-    tensors, files, model = source.table("tensors"), source.table("files"), source.run.facts.get("model") or {}
+    tensors, files, model = source.table("tensors"), source.table("files"), source.run.facts.model
     if len(files) > 1:
         raise SettingsError(f"{source.name}: its model has {len(files)} files, but a memory map has one; use parquet")
     listed = [entry for row in records(tensors) for entry in _tensors(row)]
-    metadata = (model.get("metadata") or {}) if isinstance(model, Mapping) else {}
-    arch = model.get("architecture")
+    metadata, arch = model.metadata or {}, model.architecture
     return {
-        "model_name": str(model.get("name") or files["path"].iloc[0]),
+        "model_name": str(model.name or files["path"].iloc[0]),
         "total_size_bytes": int(files["size_bytes"].sum()),
         "metadata": {
-            "n_layers": model.get("n_layers"),
+            "n_layers": model.n_layers,
             "n_vocab": metadata.get(f"{arch}.vocab_size"),
             "n_embd": metadata.get(f"{arch}.embedding_length"),
             "n_tensors": len(listed),

@@ -1,15 +1,18 @@
 """The facts of an imported run for `run.json`, and its model for `raw/import.json`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from tracegen.contract import documents
+from tracegen.contract import documents, facts
+from tracegen.contract.facts import Facts
+from tracegen.contract.records import decode, encode
 from tracegen.contract.tables import frame
 from tracegen.foreign.trace import ForeignTrace
-from tracegen.measure.runs.facts import DESCRIBED, MODEL_FACTS, described, versions
+from tracegen.measure.runs.facts import DESCRIBED, described, versions
 from tracegen.readers.gguf.file import Model
 
 VERSION = "foreign-1"
@@ -49,20 +52,9 @@ def experts_of(trace: ForeignTrace) -> int | None:
     return None if pd.isna(n) else int(n)
 
 
-def facts_of(
-    trace: ForeignTrace, model: Model | None, document: Mapping[str, Any], hashes: Sequence[str]
-) -> dict[str, Any]:
-    """The facts of an imported run; what such a trace does not hold is null."""
-    files = trace.tables["files"]
-    known: dict[str, Any] = dict.fromkeys(MODEL_FACTS)
-    if model is not None:
-        known = {key: document["model"].get(key) for key in known}
-        known |= {"sha256": hashes[0] if hashes else None, "n_files": len(model.files)}
-    if len(files):
-        known |= {"size_bytes": int(files["size_bytes"].sum()), "n_tensors": len(trace.tables["tensors"])}
-        known["file"] = known["file"] or str(files["path"].iloc[0])
-        known["n_experts"] = known["n_experts"] or experts_of(trace)
-    return {
+def facts_of(trace: ForeignTrace, model: Model | None, document: Mapping[str, Any], hashes: Sequence[str]) -> Facts:
+    """The facts of an imported run; what such a trace does not hold is null, or is left out with its group."""
+    known = {
         "imported": {
             "format": trace.format,
             "identity": document["identity"],
@@ -78,7 +70,7 @@ def facts_of(
         "text": {"prompt": None, "generated": None, "token_ids": None, "pieces": None, "private": False},
         "llama_cpp": {},
         "conditions": {},
-        "model": known,
+        "model": encode(_model_facts(trace, model, hashes)),
         "more_models": [],
         "host": {},
         "trace": {"reader": VERSION, "bytes": sum(entry["kept_bytes"] for entry in document["files"])},
@@ -86,3 +78,21 @@ def facts_of(
         "source": {},
         "stages": [],
     }
+    return decode(Facts, known)
+
+
+def _model_facts(trace: ForeignTrace, model: Model | None, hashes: Sequence[str]) -> facts.Model:
+    """What is known of the model: by its file, if there is one, else by the trace's list of tensors."""
+    files, known = trace.tables["files"], facts.Model()
+    if model is not None:
+        sha256 = hashes[0] if hashes else None
+        known = facts.Model(file=str(model.paths[0]), sha256=sha256, n_files=len(model.files), **described(model))
+    if not len(files):
+        return known
+    return replace(
+        known,
+        size_bytes=int(files["size_bytes"].sum()),
+        n_tensors=len(trace.tables["tensors"]),
+        file=known.file or str(files["path"].iloc[0]),
+        n_experts=known.n_experts or experts_of(trace),
+    )

@@ -162,7 +162,7 @@ def _run_of(runs: Path, identity: str) -> Run | None:
     """The run that was made of the same source before."""
     for folder in store.run_folders_in(runs):
         run = store.read_run(folder)
-        if (run.facts.get("imported") or {}).get("identity") == identity:
+        if run.facts.imported and run.facts.imported.identity == identity:
             return run
     return None
 

@@ -1,17 +1,16 @@
 """Versions that draw the cells of one matrix."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from tracegen.contract.facts import Facts
 from tracegen.publishing.bundle import Bundle
 
 
-def cell_of(facts: Mapping[str, Any]) -> dict[str, Any]:
+def cell_of(facts: Facts) -> dict[str, Any]:
     """The entry `cell` of version.json: the matrix and the factors of a run; nothing where they are private."""
-    slot = facts.get("slot")
-    if not isinstance(slot, Mapping) or "/" not in str(slot.get("matrix")):
-        return {}
-    return {"cell": {"matrix": slot["matrix"], "factors": slot["factors"]}}
+    slot = facts.slot
+    return {"cell": {"matrix": slot.matrix, "factors": slot.factors}} if slot and "/" in slot.matrix else {}
 
 
 def same_cell(bundle: Bundle) -> str:

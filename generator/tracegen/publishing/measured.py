@@ -1,7 +1,7 @@
 """Stored runs in their public form with their measures, and the runs that repeat one."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.measures import COLUMNS, compared
 from tracegen.contract.address import run_number
 from tracegen.contract.errors import SettingsError
+from tracegen.contract.facts import Slot
 from tracegen.contract.model import Run
 from tracegen.publishing import privacy
 from tracegen.publishing.public_form import PublicForm, public_form
@@ -43,7 +44,7 @@ def repeats_of(folder: Path) -> Side:
     A series counts only as far as it was made on one machine; each run of a matrix has its machine beside it.
     """
     own = store.read_run(folder)
-    slot = own.facts.get("slot")
+    slot = own.facts.slot
     if slot:
         folders = [path for path in store.run_folders(folder.parents[1]) if _same_cell(store.read_run(path), slot)]
         return side(own.experiment, folders)
@@ -52,17 +53,17 @@ def repeats_of(folder: Path) -> Side:
     return replace(repeats, runs=tuple(run for run, of in zip(repeats.runs, others, strict=True) if of == machine))
 
 
-def _same_cell(run: Run, slot: Mapping[str, Any]) -> bool:
-    other = run.facts.get("slot") or {}
-    return (other.get("matrix"), other.get("factors")) == (slot["matrix"], slot["factors"])
+def _same_cell(run: Run, slot: Slot) -> bool:
+    other = run.facts.slot
+    return other is not None and (other.matrix, other.factors) == (slot.matrix, slot.factors)
 
 
 def measured(folder: Path, run: Run) -> Measured:
     """A stored run in its public form; its measures are remembered."""
     form = public_form(run, folder)
     run, public = form.stored, form.run
-    if slot := run.facts.get("slot"):
-        public = replace(public, facts={**public.facts, "slot": {**slot, "factors": public_factors(form), "cell": ""}})
+    if slot := run.facts.slot:
+        public = replace(public, facts=replace(public.facts, slot=replace(slot, factors=public_factors(form), cell="")))
 
     tables = RECENT.kept(form.tables)
 
@@ -72,7 +73,7 @@ def measured(folder: Path, run: Run) -> Measured:
 
     def measure() -> pd.DataFrame:
         files = [folder / store.RUN_FILE, *sorted((folder / "tables").glob("*.parquet"))]
-        kept = remembered(folder / f"measures-{privacy.is_private(run.facts)}", files, compute)
+        kept = remembered(folder / f"measures-{run.facts.private}", files, compute)
         return pd.DataFrame(kept, columns=COLUMNS)
 
     return Measured(f"{run.experiment}/{run.name}", run.created, public.facts, public.checks, measure, tables)
@@ -80,13 +81,18 @@ def measured(folder: Path, run: Run) -> Measured:
 
 def series(newest: Path) -> list[Path]:
     """The folders of the series that the newest run belongs to; of it alone if it belongs to none."""
-    first = (store.read_run(newest).facts.get("repetition") or {}).get("first_run")
-    number = run_number(str(first)) if first else None
+    first = _first_of(newest)
+    number = run_number(first) if first else None
     if number is None:
         return [newest]
     folders = [path for path in store.run_folders(newest.parents[1]) if int(path.name) >= number]
-    of = [(store.read_run(path).facts.get("repetition") or {}).get("first_run") for path in folders]
-    return [path for path, named in zip(folders, of, strict=True) if named == first]
+    return [path for path in folders if _first_of(path) == first]
+
+
+def _first_of(folder: Path) -> str | None:
+    """The name of the first run of the series that a run belongs to; None where it belongs to none."""
+    repetition = store.read_run(folder).facts.repetition
+    return repetition.first_run if repetition else None
 
 
 def public_factors(form: PublicForm) -> dict[str, str]:
@@ -95,11 +101,11 @@ def public_factors(form: PublicForm) -> dict[str, str]:
     Nobody can guess the texts of a private experiment by them: the hash is that of the matrix too, which is not public
     there.
     """
-    slot, shown = form.stored.facts["slot"], form.run.facts["slot"]["factors"]
-    hidden = privacy.HIDDEN if privacy.is_private(form.stored.facts) else ()
+    slot, shown = form.stored.slot, form.run.slot.factors
+    hidden = privacy.HIDDEN if form.stored.facts.private else ()
 
     def name_of(name: str, value: str) -> str:
-        digits = hashlib.sha256((slot["matrix"] + value).encode("utf-8", "surrogatepass")).hexdigest()[:4]
+        digits = hashlib.sha256((slot.matrix + value).encode("utf-8", "surrogatepass")).hexdigest()[:4]
         return f"({digits})" if name in hidden else f"{shown.get(name, '')} ({digits})"
 
-    return {n: value if shown.get(n) == value else name_of(n, value) for n, value in slot["factors"].items()}
+    return {n: value if shown.get(n) == value else name_of(n, value) for n, value in slot.factors.items()}

@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any
 from tracegen.contract import documents, withheld
 from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.contract.experiment import SETTINGS
+from tracegen.contract.facts import Facts
 from tracegen.contract.model import Run
+from tracegen.contract.records import decode, encode
 from tracegen.report.document.page import Report
 
 if TYPE_CHECKING:
@@ -60,16 +62,17 @@ class Secrets:
 def public_run(run: Run, known: Iterable[str] = ()) -> Run:
     """The public form of a run; `known` are further names to replace (this host, this user)."""
     words = [(check.found, check.limit, check.detail) for check in run.checks]
-    clean = _cleaner(run.facts, _secrets([run.facts, words], known))
+    document = encode(run.facts)
+    clean = _cleaner(document, _secrets([document, words], known))
     checks = tuple(
         replace(check, found=finding, limit=limit, detail=detail)
         for check, (finding, limit, detail) in zip(run.checks, clean(words), strict=True)
     )
-    return replace(run, facts=clean(run.facts), checks=checks, folder=None)
+    return replace(run, facts=decode(Facts, clean(document)), checks=checks, folder=None)
 
 
 def scrub(facts: Mapping[str, Any], known: Iterable[str] = ()) -> dict[str, Any]:
-    """The facts without host name, user name and absolute paths; those of a private run also without texts.
+    """The document of facts without host name, user name and absolute paths; those of a private run also without texts.
 
     `known` are further names to replace.
     """
@@ -87,7 +90,7 @@ def public_text(text: str, known: Iterable[str] | None = None) -> str:
 
 def _cleaner(facts: Mapping[str, Any], secrets: Secrets) -> Callable[[Any], Any]:
     """A function that cleans a value and everything below it; the facts say whether the run is private."""
-    private = is_private(facts)
+    private = _is_private(facts)
     texts = _texts(facts)
     replaced = _replacer(secrets)
 
@@ -135,7 +138,7 @@ def public_tables(run: Run, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.
     experts stay.
     """
     public = dict(tables)
-    if not is_private(run.facts):
+    if not run.facts.private:
         return public
     import pandas as pd  # slow to load, and a site of versions does not need it
 
@@ -158,30 +161,26 @@ def public_tables(run: Run, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.
 def public_summary(run: Run) -> list[str]:
     """Lines that list what publishing makes public and what it hides."""
     facts = run.facts
-    private = is_private(facts)
-    how = "imported" if run.facts.get("imported") else "recorded"
+    how = "imported" if facts.imported else "recorded"
     lines = [f"run {run.number:03d} of {run.experiment}, {how} {run.created}; verdict: {run.verdict}"]
-    for group, key, label in (
-        ("settings", "question", "question"),
-        ("model", "name", "model"),
-        ("host", "cpu", "host CPU"),
-        ("host", "kernel", "kernel"),
+    for label, value in (
+        ("question", facts.settings.question),
+        ("model", facts.model.name),
+        ("host CPU", facts.host.cpu),
+        ("kernel", facts.host.kernel),
     ):
-        value = facts.get(group, {}).get(key) if isinstance(facts.get(group), Mapping) else None
         if value:
             lines.append(f"{label}: {_short(scrub({'value': value})['value'])}")
-    if private:
+    if facts.private:
         lines.append("prompt, generated text, token ids, text per token, arguments: hidden (private = true)")
         lines.append("shown all the same: how many tokens, how long each took, which experts it chose")
     else:
-        known = facts.get("text")
-        text: Mapping[str, Any] = known if isinstance(known, Mapping) else {}
-        how = " (restored from token ids)" if text.get("restored") is True else ""
-        lines += [f"{key}{how}: {_short(value)}" for key, value in _labelled_texts(facts)]
-        if text.get("missing"):
-            lines.append(f"not recorded of prompt and generated text: {_short(text['missing'])}")
-        pieces = text.get("pieces")
-        tokens = "token ids and text per token" if pieces else "token ids, without the text of each"
+        text = facts.text
+        how = " (restored from token ids)" if text.restored else ""
+        lines += [f"{key}{how}: {_short(value)}" for key, value in _labelled_texts(encode(facts))]
+        if text.missing:
+            lines.append(f"not recorded of prompt and generated text: {_short(text.missing)}")
+        tokens = "token ids and text per token" if text.pieces else "token ids, without the text of each"
         lines.append(f"{tokens} (hide all these with private = true in experiment.toml)")
     lines += _environment_and_command(facts)
     lines.append("all settings, versions, checks, timings, tensor names and sizes, and the tables")
@@ -190,17 +189,15 @@ def public_summary(run: Run) -> list[str]:
     return lines
 
 
-def _environment_and_command(facts: Mapping[str, Any]) -> list[str]:
+def _environment_and_command(facts: Facts) -> list[str]:
     """What becomes public of the command line and of the environment, in full: a secret may stand in either."""
-    public = scrub({key: facts[key] for key in ("command", "trace", "settings", "text") if key in facts})
-    lines = []
-    if isinstance(command := public.get("command"), list) and command:
-        lines.append(f"command line: {shlex.join(command)}")
-    trace = public.get("trace")
-    if isinstance(trace, Mapping) and isinstance(variables := trace.get("environment"), Mapping):
-        listed = ", ".join(f"{name}={value}" for name, value in variables.items()) or "nothing"
+    told = ("command", "trace", "settings", "text")
+    public = decode(Facts, scrub({key: value for key, value in encode(facts).items() if key in told}))
+    lines = [f"command line: {shlex.join(public.command)}"] if public.command else []
+    if public.trace.environment is not None:
+        listed = ", ".join(f"{name}={value}" for name, value in public.trace.environment.items()) or "nothing"
         lines.append(f"environment: {listed}")
-        if n := trace.get("environment_unnamed"):
+        if n := public.trace.environment_unnamed:
             lines.append(f"not named: {n} variables of llama.cpp and its libraries that look like secrets")
     return lines
 
@@ -238,12 +235,11 @@ def is_requested(experiment: Path) -> bool:
 
 def made_private(run: Run) -> Run:
     """The run with `private = true` in its settings."""
-    settings = dict(run.facts["settings"]) if isinstance(run.facts.get("settings"), Mapping) else {}
-    return replace(run, facts={**run.facts, "settings": {**settings, "private": True}})
+    return replace(run, facts=replace(run.facts, settings=replace(run.facts.settings, private=True)))
 
 
-def is_private(facts: Mapping[str, Any]) -> bool:
-    """Whether the run's experiment says `private = true`."""
+def _is_private(facts: Mapping[str, Any]) -> bool:
+    """Whether a document of facts says `private = true`: `Facts.private` of settings that nobody has checked."""
     groups = (facts.get("settings"), facts.get("text"))
     return any(isinstance(group, Mapping) and group.get("private") is True for group in groups)
 
@@ -253,12 +249,13 @@ def refuse_leaks(run: Run, report: Report, known: Iterable[str] = ()) -> None:
 
     `run` is the run as recorded, not its public form, because it contains the secrets to look for.
     """
-    secrets = _secrets(run.facts, known)
+    document = encode(run.facts)
+    secrets = _secrets(document, known)
     words = [path for path in secrets.paths if path.count("/") >= 2]
     words += [name for name in secrets.names if len(name) >= 6]
-    if is_private(run.facts):
-        words += [text for text in _texts(run.facts) if len(text) >= 12]
-    quoted = "" if is_private(run.facts) else "\n".join(_texts(run.facts))
+    if run.facts.private:
+        words += [text for text in _texts(document) if len(text) >= 12]
+    quoted = "" if run.facts.private else "\n".join(_texts(document))
     needles = [(word, form) for word in words if word not in quoted for form in _spellings(word)]
     contents = [(page.path, page.body.encode()) for page in report.pages]
     contents += list(report.files.items())

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tracegen.contract.facts import Facts, Host
 from tracegen.contract.text import without_controls
 from tracegen.publishing.bundle import Bundle
 from tracegen.storing import store
@@ -22,9 +24,8 @@ if TYPE_CHECKING:
 
 MEASURES = "data/repeats.csv"
 RUNS = "data/runs.csv"
-HOST = ("id", "cpu", "cores", "memory_bytes")
 LARGEST = 1e18  # no size, time or rate of a run comes near it
-_RUN_COLUMNS = ("run", "created", "round", *(f"host_{key}" for key in HOST))
+_RUN_COLUMNS = ("run", "created", "round", "host_id", "host_cpu", "host_cores", "host_memory_bytes")
 
 
 def files_of(repeats: Side) -> dict[str, bytes]:
@@ -38,7 +39,7 @@ def files_of(repeats: Side) -> dict[str, bytes]:
     names = [run.name.rpartition("/")[2] for run in repeats.runs]
     measures = [run.measures.assign(run=n, created=run.created) for n, run in zip(names, repeats.runs, strict=True)]
     rows = [
-        (name, run.created, run.round or None, *(run.fact("host", key) for key in HOST))
+        (name, run.created, run.round or None, *_host(run.facts.host))
         for name, run in zip(names, repeats.runs, strict=True)
     ]
     tables = {
@@ -51,9 +52,14 @@ def files_of(repeats: Side) -> dict[str, bytes]:
     }
 
 
+def _host(of: Host) -> tuple[object, ...]:
+    """What the columns `host_…` hold."""
+    return of.id, of.cpu, of.cores, of.memory_bytes
+
+
 def read_repeats(
-    folder: Path, manifest: Mapping[str, Mapping[str, Any]], facts: Mapping[str, Any]
-) -> Iterator[tuple[str, str, Mapping[str, Any], pd.DataFrame]]:
+    folder: Path, manifest: Mapping[str, Mapping[str, Any]], facts: Facts
+) -> Iterator[tuple[str, str, Facts, pd.DataFrame]]:
     """Name, date, facts and measures of each run of a version; nothing if it holds a single run.
 
     `facts` are those of the run that was drawn: the others differ from it in round and machine alone. Raises StoreError
@@ -70,19 +76,20 @@ def read_repeats(
         yield str(run), str(created), facts_by_run[str(run)], of[COLUMNS].reset_index(drop=True)
 
 
-def _facts_by_run(
-    folder: Path, manifest: Mapping[str, Mapping[str, Any]], facts: Mapping[str, Any]
-) -> dict[str, Mapping[str, Any]]:
+def _facts_by_run(folder: Path, manifest: Mapping[str, Mapping[str, Any]], facts: Facts) -> dict[str, Facts]:
     """The facts of each run."""
     table = _read(folder, RUNS, manifest, dict.fromkeys(_RUN_COLUMNS, "str"))
-    found: dict[str, Mapping[str, Any]] = {}
+    found: dict[str, Facts] = {}
     for row in table.to_dict("records"):
-        texts = {key: row[f"host_{key}"] or None for key in HOST}
-        host = {key: int(text) if text and key in ("cores", "memory_bytes") else text for key, text in texts.items()}
-        own = {**facts, "host": {**facts.get("host", {}), **host}}
-        if row["round"] and isinstance(facts.get("slot"), Mapping):
-            own["slot"] = {**facts["slot"], "round": int(row["round"])}
-        found[str(row["run"])] = own
+        host = replace(
+            facts.host,
+            id=row["host_id"] or None,
+            cpu=row["host_cpu"] or None,
+            cores=int(row["host_cores"]) if row["host_cores"] else None,
+            memory_bytes=int(row["host_memory_bytes"]) if row["host_memory_bytes"] else None,
+        )
+        slot = replace(facts.slot, round=int(row["round"])) if facts.slot and row["round"] else facts.slot
+        found[str(row["run"])] = replace(facts, host=host, slot=slot)
     return found
 
 

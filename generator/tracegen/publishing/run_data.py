@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from tracegen.contract import address, documents
+from tracegen.contract.facts import Facts
+from tracegen.contract.records import decode
 from tracegen.publishing.bundle import Bundle
 from tracegen.report.document.page import ANCHORS
 from tracegen.report.pages import run_file
 from tracegen.storing import store
 
 
-def facts_of(bundle: Bundle) -> Mapping[str, Any]:
+def facts_of(bundle: Bundle) -> Facts:
     """The facts of the run, as `data/run.json` has them. Raises StoreError."""
-    return dict(store.read_json(bundle.file(run_file.PATH), run_file.SCHEMA, run_file.SHAPE)["facts"])
+    return decode(Facts, store.read_json(bundle.file(run_file.PATH), run_file.SCHEMA, run_file.SHAPE)["facts"])
 
 
 def addresses_of(bundle: Bundle) -> Mapping[str, Any]:

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from tracegen.contract.facts import Facts
 from tracegen.contract.model import Check
 
 Machine = tuple[object, ...]
-MACHINE = ("cpu", "cores", "memory_bytes", "id")  # what tells one from others
 Result = TypeVar("Result")
 
 
@@ -29,7 +29,7 @@ class Measured:
 
     name: str
     created: str
-    facts: Mapping[str, Any]
+    facts: Facts
     checks: tuple[Check, ...]
     measure: Callable[[], pd.DataFrame]
     tables: Callable[[], Mapping[str, pd.DataFrame]]
@@ -47,13 +47,6 @@ class Measured:
         result: Result = self._once[key]
         return result
 
-    def fact(self, *path: str) -> Any:
-        """The fact at a path of keys, or None when a key is absent."""
-        value: Any = self.facts
-        for step in path:
-            value = value.get(step) if isinstance(value, Mapping) else None
-        return value
-
     def value(self, key: str) -> float | None:
         """The value of a measure; None if the run has none."""
         return self.once("values", lambda: dict(by_row(self.measures, "key", "value"))).get(key)
@@ -61,20 +54,23 @@ class Measured:
     @property
     def matrix(self) -> str:
         """The matrix that the run belongs to; empty outside of one."""
-        slot = self.fact("slot")
-        return str(slot["matrix"]) if slot else ""
+        return self.facts.slot.matrix if self.facts.slot else ""
 
     @property
     def round(self) -> int:
         """The round of the matrix in which the run was made; 0 outside of one."""
-        slot = self.fact("slot")
-        return int(slot["round"]) if slot else 0
+        return self.facts.slot.round if self.facts.slot else 0
 
     @property
     def factors(self) -> Mapping[str, str]:
         """The values of the factors of a matrix; empty outside of one."""
-        slot = self.fact("slot")
-        return dict(slot["factors"]) if slot else {}
+        return self.facts.slot.factors if self.facts.slot else {}
+
+    @property
+    def machine(self) -> Machine:
+        """What tells its machine from others without its name: processor, cores, memory, and its id."""
+        host = self.facts.host
+        return (host.cpu, host.cores, host.memory_bytes, host.id)
 
 
 @dataclass(frozen=True)
@@ -101,10 +97,6 @@ class Side:
 
 
 def machines_of(*several: Sequence[Measured]) -> list[list[Machine]]:
-    """What tells the machine of each run from others without its name: processor, cores, memory, and its id.
-
-    None where one of the first three is not known. The id counts only if every run has one.
-    """
-    known = all(run.fact("host", "id") is not None for runs in several for run in runs)
-    keys = MACHINE if known else MACHINE[:-1]
-    return [[tuple(run.fact("host", key) for key in keys) for run in runs] for runs in several]
+    """The machine of each run; the id counts only if every run has one."""
+    known = all(run.facts.host.id is not None for runs in several for run in runs)
+    return [[run.machine if known else run.machine[:-1] for run in runs] for runs in several]

@@ -262,9 +262,8 @@ def read_withdrawn(experiment_folder: Path) -> dict[int, dict[str, Any]]:
 
 def question_of(run: Run) -> str:
     """The experiment's question as the run recorded it, else the experiment's name."""
-    settings = run.facts.get("settings")
-    question = settings.get("question") if isinstance(settings, Mapping) else None
-    return printable(question) if isinstance(question, str) and question.strip() else run.experiment
+    question = run.facts.settings.question
+    return printable(question) if question and question.strip() else run.experiment
 
 
 def identity_of(version: Version, question: str) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from html import unescape
 from itertools import islice
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from tracegen.contract import quantities as q
-from tracegen.contract.text import UNKNOWN, printable, text_of
+from tracegen.contract.facts import Facts
+from tracegen.contract.text import UNKNOWN, printable
 from tracegen.publishing.bundle import Bundle
 from tracegen.publishing.repeats import values_of_runs
 from tracegen.publishing.run_data import facts_of
@@ -98,27 +98,19 @@ class About:
         return value if isinstance(value, Mapping) else {}
 
     @cached_property
-    def facts(self) -> Mapping[str, Any]:
-        """The facts of its run, by group (settings, model, host, llama_cpp, …); none of no version or draft."""
-        return facts_of(self.bundle) if self.bundle.document["manifest"] else {}
-
-    def value(self, group: str, name: str) -> Any:
-        """One fact; None if it was not recorded."""
-        of = self.facts.get(group)
-        return of.get(name) if isinstance(of, Mapping) else None
-
-    def fact(self, group: str, name: str) -> str:
-        """One fact as text, a size rounded; empty if it was not recorded."""
-        value = self.value(group, name)
-        if value is None or value == "":
-            return ""
-        is_size = name.endswith("_bytes") and isinstance(value, int | float)
-        return q.size(value) if is_size else one_line(text_of(value))
+    def facts(self) -> Facts:
+        """The facts of its run; none of no version or draft."""
+        return facts_of(self.bundle) if self.bundle.document["manifest"] else Facts()
 
     @property
     def model(self) -> str:
-        """The name of the model, else of its file."""
-        return self.fact("model", "name") or self.fact("model", "file")
+        """The name of the model, else of its file; empty if neither was recorded."""
+        return one_line(self.facts.model.name or self.facts.model.file or "")
+
+    @property
+    def architecture(self) -> str:
+        """The architecture of the model; empty if it was not recorded."""
+        return one_line(self.facts.model.architecture or "")
 
     @cached_property
     def dtype(self) -> str:
@@ -131,7 +123,7 @@ class About:
     @property
     def tags(self) -> list[str]:
         """The tags that the experiment had when this was run."""
-        return [one_line(tag) for tag in self.value("settings", "tags") or ()]
+        return [one_line(tag) for tag in self.facts.settings.tags or ()]
 
     @property
     def finding(self) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracegen.contract.address import CARD
+from tracegen.contract.quantities import size as size_text
 from tracegen.contract.text import UNKNOWN
 from tracegen.site.about import NOTHING, RATE, SHARE, About, cut
 from tracegen.site.comparisons import Compared
@@ -72,9 +73,10 @@ class Card:
     @property
     def make(self) -> str:
         """Architecture, type of most bytes and size of the model: `llama, Q4_K, 4.37 GiB`."""
-        architecture = cut(self.about.fact("model", "architecture")) or f"architecture {UNKNOWN}"
+        architecture = cut(self.about.architecture) or f"architecture {UNKNOWN}"
         dtype = cut(self.about.dtype) or f"type {UNKNOWN}"
-        return f"{architecture}, {dtype}, {self.about.fact('model', 'size_bytes') or f'size {UNKNOWN}'}"
+        size = self.about.facts.model.size_bytes
+        return f"{architecture}, {dtype}, {f'size {UNKNOWN}' if size is None else size_text(size)}"
 
     @property
     def speed(self) -> str:

@@ -191,10 +191,10 @@ def _has_a_matrix(experiment: Path) -> bool:
             run = store.read_run(path)
         except TracegenError:
             continue  # the list of drafts says so
-        if run.facts.get("slot") and run.verdict != "not usable":
-            slots.append(run.facts["slot"])
-    newest = [slot for slot in slots if slot["matrix"] == slots[-1]["matrix"]]
-    return len({repr(sorted(slot["factors"].items())) for slot in newest}) > 1
+        if run.facts.slot and run.verdict != "not usable":
+            slots.append(run.facts.slot)
+    newest = [slot for slot in slots if slot.matrix == slots[-1].matrix]
+    return len({repr(sorted(slot.factors.items())) for slot in newest}) > 1
 
 
 def _named(sides: object, known: set[str]) -> list[tuple[str, str, str, str]]:

@@ -26,7 +26,7 @@ from tracegen.contract import documents, shapes, withheld
 from tracegen.contract.errors import EnvironmentFailure, StoreError, TableError, os_errors
 from tracegen.contract.facts import Facts
 from tracegen.contract.model import Check, Run
-from tracegen.contract.records import shape_of
+from tracegen.contract.records import decode, encode, shape_of
 from tracegen.storing import parts
 
 if TYPE_CHECKING:
@@ -320,7 +320,7 @@ def write_run_file(folder: Path, run: Run) -> None:
         "created": run.created,
         "verdict": run.verdict,
         "checks": [asdict(_without_secrets(check)) for check in run.checks],
-        "facts": withheld.facts(run.facts),
+        "facts": encode(withheld.facts(run.facts)),
         "manifest": manifest_of(folder, leave_out=(RUN_FILE,)),
     }
     write_json(folder / RUN_FILE, document)
@@ -343,10 +343,7 @@ def read_run(folder: Path) -> Run:
         raise StoreError(f"{folder / RUN_FILE}: a check is wrong: {error}; restore it from a copy") from error
     if document["number"] < 0:
         raise StoreError(f"{folder / RUN_FILE}: number is {document['number']}; restore it from a copy")
-    try:
-        facts = withheld.facts(document["facts"])
-    except (TypeError, ValueError) as error:
-        raise StoreError(f"{folder / RUN_FILE}: the facts are wrong: {error}; restore it from a copy") from error
+    facts = withheld.facts(decode(Facts, document["facts"]))
     return Run(document["experiment"], document["number"], document["created"], checks, facts, folder)
 
 

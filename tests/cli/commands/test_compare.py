@@ -9,6 +9,7 @@ import pytest
 
 from tests import builders
 from tests.builders import a_run, scaled_case
+from tests.builders.runs import facts_of
 from tests.comparing.made import slot
 from tests.stand_in import NOW
 from tracegen.cli.main import main
@@ -85,7 +86,7 @@ def test_cells_of_a_matrix(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_versions_are_compared_with_the_facts_that_they_hold(capsys: pytest.CaptureFixture[str]) -> None:
     for number, threads in ((1, 1), (2, 2)):
-        settings = {**a_run().facts["settings"], "threads": threads}
+        settings = {**facts_of(a_run())["settings"], "threads": threads}
         run = stored("a", number, settings=settings)
         public = privacy.public_run(run)
         report = render_report(public, TABLES, citable=None)
@@ -137,7 +138,7 @@ def test_what_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_private_matrix_tells_neither_prompts_nor_rows(capsys: pytest.CaptureFixture[str]) -> None:
     secret = ("Meet me at the old mill", "Bring the blue folder")
     for number, prompt in enumerate(secret, 1):
-        stored("m", number, slot=slot(1, prompt=prompt), settings={**a_run().facts["settings"], "prompt": prompt})
+        stored("m", number, slot=slot(1, prompt=prompt), settings={**facts_of(a_run())["settings"], "prompt": prompt})
     (Path("experiments/m") / "experiment.toml").write_text("private = true\n")
     assert main(["compare", "m"]) == 0
     out = capsys.readouterr().out

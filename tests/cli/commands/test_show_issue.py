@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import a_moe_run, scaled_case
+from tests.builders.runs import with_groups
 from tests.cli.commands.test_show import on_a_terminal
 from tests.report.rendered import rendered
 from tests.site_project import NOW, plain_run, stored
@@ -17,9 +18,7 @@ from tracegen.report.document.page import Report
 from tracegen.report.pages.issue import PATH
 
 TABLES = scaled_case(3, 2, moe=True)
-DEMO = replace(
-    plain_run(), facts={**plain_run().facts, "model": {**a_moe_run().facts["model"], "file": "/srv/x/moe.gguf"}}
-)
+DEMO = with_groups(plain_run(), model=replace(a_moe_run().facts.model, file="/srv/x/moe.gguf"))
 
 
 pytestmark = pytest.mark.usefixtures("here")

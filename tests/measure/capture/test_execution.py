@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tracegen.contract.facts import Limited
 from tracegen.measure.capture import execution
 from tracegen.measure.capture.execution import Meter
-from tracegen.measure.capture.limited import Limited
 from tracegen.measure.capture.page_cache import drop
 from tracegen.storing.execute import Completed, run_program
 

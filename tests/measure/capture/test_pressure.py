@@ -12,8 +12,9 @@ import pytest
 from tests.measure.capture.conftest import as_nobody
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
 from tracegen.contract.experiment import Experiment
+from tracegen.contract.facts import Conditions, Limited
 from tracegen.measure.capture import cgroup, conditions, limited, locked
-from tracegen.measure.capture.limited import Limit, Limited, memory_limit
+from tracegen.measure.capture.limited import Limit, memory_limit
 from tracegen.measure.capture.pressure import Pressure, under_pressure
 from tracegen.storing.execute import run_program
 
@@ -33,10 +34,10 @@ def test_memory_is_locked_while_the_block_runs() -> None:
     before = own_locked()
     with locked.locked_memory(SMALL) as held, under_pressure(held, None) as pressure:
         assert own_locked() - before == locked.bytes_of(SMALL)
-        facts = pressure.facts()
+        recorded = pressure.conditions()
     assert own_locked() == before
-    assert facts["mlock"]["asked_bytes"] == facts["mlock"]["locked_bytes"] == locked.bytes_of(SMALL)
-    assert facts["mlock"]["available_after_bytes"] > 0 and set(facts) == {"mlock"}
+    assert recorded.mlock and recorded.mlock.asked_bytes == recorded.mlock.locked_bytes == locked.bytes_of(SMALL)
+    assert recorded.mlock.available_after_bytes > 0 and recorded == Conditions(mlock=recorded.mlock)
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, EnvironmentFailure])
@@ -49,7 +50,7 @@ def test_it_is_given_back_whatever_happens(stop: type[BaseException]) -> None:
 
 def test_nothing_asked_for_is_nothing_done_and_nothing_recorded() -> None:
     with under_pressure(None, None) as pressure:
-        assert pressure == Pressure() and pressure.facts() == {} and pressure.cause(-9) == ""
+        assert pressure == Pressure() and pressure.conditions() == Conditions() and pressure.cause(-9) == ""
         assert conditions.before_start(EXPERIMENT, pressure) is None
 
 
@@ -180,21 +181,19 @@ def test_a_limit_is_made_entered_read_and_removed(fake: Fake) -> None:
         assert (limit.folder / "cgroup.procs").read_text() == "0"
         (limit.folder / "memory.peak").write_text("260000000\n")
         (limit.folder / "memory.events").write_text("low 0\nhigh 0\nmax 17\noom 1\noom_kill 1\noom_group_kill 0\n")
-        facts = pressure.facts()
+        recorded = pressure.conditions()
         assert pressure.cause(-9).startswith("needed more memory than memory_limit_gb allows (268435456 bytes)")
         assert len(fake.folders()) == 2
         (limit.folder / "cgroup.procs").write_text("")
-    assert facts == {
-        "memory_limit": {
-            "asked_bytes": 1 << 28,
-            "limit_bytes": 1 << 28,
-            "swap_limit_bytes": 0,
-            "peak_bytes": 260_000_000,
-            "times_reached": 17,
-            "times_out_of_memory": 1,
-            "processes_killed": 1,
-        }
-    }
+    assert recorded.memory_limit == Limited(
+        asked_bytes=1 << 28,
+        limit_bytes=1 << 28,
+        swap_limit_bytes=0,
+        peak_bytes=260_000_000,
+        times_reached=17,
+        times_out_of_memory=1,
+        processes_killed=1,
+    )
     assert fake.folders() == []
     assert fake.written == [
         ("tracegen-own-/cgroup.procs", pid),

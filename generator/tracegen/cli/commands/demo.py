@@ -8,6 +8,7 @@ from tracegen.cli.commands.build import build_site
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError
 from tracegen.contract.experiment import Experiment
 from tracegen.contract.model import Run
+from tracegen.contract.records import encode
 from tracegen.contract.settings import read_experiment
 from tracegen.measure.capture.plan import settings_of
 from tracegen.measure.runs.measure import measure
@@ -52,11 +53,11 @@ def _current_run(experiment: Experiment, folder: Path) -> Run | None:
     if not runs:
         return None
     run = store.read_run(runs[-1])
-    prompt = run.facts.get("text", {}).get("prompt") or ""
+    prompt = run.facts.text.prompt or ""
     same = (
-        run.facts.get("settings") == dict(settings_of(experiment))
+        encode(run.facts.settings) == dict(settings_of(experiment))
         and (experiment.prompt in prompt if experiment.chat else prompt == experiment.prompt)
-        and run.facts.get("trace", {}).get("reader") == VERSION
+        and run.facts.trace.reader == VERSION
     )
     return run if same else None
 

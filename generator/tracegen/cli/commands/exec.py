@@ -81,8 +81,8 @@ def command(ctx: click.Context, /, name: str, llama_cpp: str | None, **given: An
     if (EXPERIMENTS / observation.name / "experiment.toml").is_file():
         print(f"{EXPERIMENTS / observation.name} has an experiment.toml; this run is stored beside the runs of it")
     run = observe(observation, EXPERIMENTS / name, Progress(), llama_cpp)
-    code, status = print_stored(run), run.facts["exit_status"]
-    if status and not run.facts.get("stopped", False):
+    code, status = print_stored(run), run.facts.exit_status
+    if status and not run.facts.stopped:
         raise EnvironmentFailure(f"{program[0]}: {ending(status)}; its run is stored, see its output")
     return code
 

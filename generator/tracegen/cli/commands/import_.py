@@ -61,7 +61,7 @@ def command(
         progress.step("hash model")
         hashes = hash_files(wanted.model.paths, progress)
     run, known = importing.import_run(experiment, EXPERIMENTS / experiment, wanted, progress, hashes)
-    for line in run.facts["imported"]["left_out"]:
+    for line in (run.facts.imported and run.facts.imported.left_out) or ():
         print(f"left out: {visible(line)}", file=sys.stderr)
     if known:
         print(f"imported before, as {run.experiment}/{run.name}")

@@ -94,8 +94,8 @@ def _publish_matrix(folder: Path, message: str, now: datetime, *, again: bool) -
         raise SettingsError(f"{folder.name}: has no usable run of a matrix; `tracegen run {folder.name}` makes them")
     shown: frozenset[str] = frozenset()
     newest = max((run for cell in cells for run in cell.runs), key=lambda run: run.created)
-    of, n = newest.fact("slot", "of"), sum(len(cell.runs) for cell in cells)
-    if isinstance(of, int) and n < of:
+    of, n = newest.facts.slot.of if newest.facts.slot else 0, sum(len(cell.runs) for cell in cells)
+    if n < of:
         print(f"warning: {n} of the {of} runs of the matrix are usable; `tracegen run {folder.name}` makes the others")
     for cell in cells:
         chosen = _typical(folder, cell)
@@ -194,7 +194,7 @@ def _chosen_run(folder: Path, numbers: list[str]) -> Run:
             raise SettingsError(f"{folder.name}: has no run {numbers[0]!r}; its runs are {there}")
         wanted = number
     chosen = store.read_run(runs[wanted])
-    repeated = chosen.facts.get("slot") or chosen.facts.get("repetition")
+    repeated = chosen.facts.slot or chosen.facts.repetition
     return chosen if numbers or chosen.verdict == "not usable" or not repeated else _of_median_speed(folder, wanted)
 
 

@@ -15,6 +15,6 @@ def command(run: str) -> int:
     from tracegen.storing.store import read_run
 
     folder = run_folder(run)
-    stored = (importing if "imported" in read_run(folder).facts else recording).read_again(folder)
+    stored = (importing if read_run(folder).facts.imported else recording).read_again(folder)
     print(f"{stored.folder}: tables made again; {stored.verdict}")
     return 0

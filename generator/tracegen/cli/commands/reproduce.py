@@ -5,9 +5,8 @@ from __future__ import annotations
 import glob
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +19,7 @@ from tracegen.storing.resources import LOCAL
 if TYPE_CHECKING:
     from tracegen.comparing.reproduced import Reproduced
     from tracegen.contract.experiment import Experiment
+    from tracegen.contract.facts import Facts
     from tracegen.contract.model import Run
 
 RUNS = 3
@@ -110,7 +110,7 @@ def _unpacked(archive: Path) -> tuple[Path, str]:
     return place / "experiments" / version.experiment / "versions" / str(version.number), own
 
 
-def _model(citation: str, facts: Mapping[str, Any], named: Path | None, folder: Path) -> str:
+def _model(citation: str, facts: Facts, named: Path | None, folder: Path) -> str:
     """The model of the version: the named file, one that tracegen can fetch or write, or one here with its hash.
 
     Raises SettingsError where there is none.
@@ -118,10 +118,10 @@ def _model(citation: str, facts: Mapping[str, Any], named: Path | None, folder: 
     from tracegen.contract.model import NAMED_MODELS
     from tracegen.storing.store import sha256_of
 
-    recorded, settings = facts.get("model") or {}, facts.get("settings") or {}
-    if named is None and settings.get("model") in NAMED_MODELS:
-        return str(settings["model"])
-    wanted, name = recorded.get("sha256"), str(recorded.get("file"))
+    setting = facts.settings.model
+    if named is None and setting in NAMED_MODELS:
+        return str(setting)
+    wanted, name = facts.model.sha256, str(facts.model.file)
     around = [Path("models"), folder.parents[1], folder.parents[3] / "models"]
     files = (
         [named]
@@ -158,9 +158,9 @@ def _runs(experiment: Experiment, where: Path, repeat: int, llama_cpp: str | Non
     return runs
 
 
-def _refuse_another_model(citation: str, facts: Mapping[str, Any], runs: list[Run]) -> None:
-    wanted = (facts.get("model") or {}).get("sha256")
-    others = {run.facts["model"]["sha256"] for run in runs} - {wanted}
+def _refuse_another_model(citation: str, facts: Facts, runs: list[Run]) -> None:
+    wanted = facts.model.sha256
+    others = {run.facts.model.sha256 for run in runs} - {wanted}
     if others:
         raise SettingsError(
             f"{citation}: was made with another model (SHA-256 {wanted}) than {', '.join(map(str, others))}; name it: "

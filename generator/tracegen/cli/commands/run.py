@@ -96,7 +96,7 @@ def command(
         )
     before = _newest_model(folder) if experiment is None else None
     runs = _run_all(chosen, folder, llama_cpp)
-    model_file = runs[0].facts["model"]["file"] if runs else None
+    model_file = runs[0].facts.model.file if runs else None
     if before and model_file and before != model_file:
         print(f"{folder} has runs of {visible(Path(before).name)} too; --name keeps runs of each model apart")
     if publish:
@@ -171,8 +171,7 @@ def _newest_model(folder: Path) -> str | None:
     from tracegen.storing import store
 
     runs = store.run_folders(folder)
-    file = store.read_run(runs[-1]).facts.get("model", {}).get("file") if runs else None
-    return None if file is None else str(file)
+    return store.read_run(runs[-1]).facts.model.file if runs else None
 
 
 def _run_all(experiment: Experiment, folder: Path, llama_cpp: str | None) -> list[Run]:

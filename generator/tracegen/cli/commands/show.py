@@ -138,7 +138,7 @@ def _read_foreign(path: Path) -> _Shown:
     from tracegen.storing.progress import Progress
 
     run, tables = importing.as_run(found_in([path]), Progress())
-    for line in run.facts["imported"]["left_out"]:
+    for line in (run.facts.imported and run.facts.imported.left_out) or ():
         print(f"left out: {visible(line)}", file=sys.stderr)
     return _Shown(run, tables)
 

@@ -1,12 +1,13 @@
 """The conditions of a run (page cache, processors, priority, memory): check, set and record them."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.experiment import Experiment
+from tracegen.contract.facts import Conditions, PageCache
 from tracegen.measure.capture.limited import refuse_limit
 from tracegen.measure.capture.locked import refuse_lock
 from tracegen.measure.capture.page_cache import cached, drop, fill
@@ -70,14 +71,14 @@ def cached_bytes(paths: Sequence[Path]) -> int | None:
     return None if None in counts else sum(n or 0 for n in counts)
 
 
-def conditions_of(paths: Sequence[Path], before: int | None, pressed: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries of run.json about device, kernel, page cache and memory.
+def conditions_of(paths: Sequence[Path], before: int | None, pressed: Conditions) -> Conditions:
+    """The conditions with device, kernel and page cache beside memory, which `Pressure.conditions` gave (`pressed`).
 
-    `before` is the number of cached bytes when the run began; `pressed` is what `Pressure.facts` returned.
+    `before` is the number of cached bytes when the run began.
     """
-    return {
-        "storage": storage_of(paths[0]) if paths else None,
-        "kernel": kernel_settings(),
-        "page_cache": {"before_bytes": before, "after_bytes": cached_bytes(paths) if paths else None},
-        **pressed,
-    }
+    return replace(
+        pressed,
+        storage=storage_of(paths[0]) if paths else None,
+        kernel=kernel_settings(),
+        page_cache=PageCache(before, cached_bytes(paths) if paths else None),
+    )

@@ -7,13 +7,13 @@ inside the device helps as little as possible.
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from tracegen.contract.errors import os_errors
+from tracegen.contract.facts import Device, Measurement, ProgramLimit, Skipped
 from tracegen.contract.text import visible
 from tracegen.measure.capture.direct_reads import (
     LEAST_BLOCK,
@@ -41,64 +41,6 @@ LIMIT_TRIALS = 3  # slots of which the best is the limit of the program
 PERCENTILE_READS = 100  # with fewer reads the 99th percentile is the slowest of them
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """The result of reads of one block size at one queue depth; `latency_p99_ns` is null with fewer than 100 reads."""
-
-    pattern: Pattern
-    block_bytes: int
-    queue_depth: int
-    reads: int
-    read_bytes: int
-    duration_ns: int
-    bytes_per_second: float
-    reads_per_second: float
-    latency_median_ns: int
-    latency_p99_ns: int | None
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A measurement that was not made, and why."""
-
-    pattern: Pattern
-    block_bytes: int
-    queue_depth: int
-    reason: str
-
-
-@dataclass(frozen=True)
-class ProgramLimit:
-    """The result of the same reads of 4 KiB from /dev/zero, where no device takes part.
-
-    A device with lower latencies or more reads per second cannot be measured.
-    """
-
-    queue_depth: int
-    reads_per_second: float
-    latency_median_ns: int
-
-
-@dataclass(frozen=True)
-class Device:
-    """A device as the kernel describes it, where null means unknown, and what was measured."""
-
-    file: str
-    file_bytes: int
-    fragments: int | None
-    device: str | None
-    model: str | None
-    file_system: str | None
-    rotational: bool | None
-    scheduler: str | None
-    readahead_bytes: int | None
-    max_request_bytes: int | None
-    duration_ns: int
-    measurements: tuple[Measurement, ...]
-    skipped: tuple[Skipped, ...]
-    program_limits: tuple[ProgramLimit, ...]
-
-
 def measure_device(path: Path, seconds: float, progress: Progress) -> Device:
     """Measure within `seconds` what can be read from the device under a file.
 
@@ -120,7 +62,7 @@ def measure_device(path: Path, seconds: float, progress: Progress) -> Device:
             limits = _program_limits(int(seconds * 1e9 / 1000))
             measurements, skipped = _measure_shapes(fd, size, begin + int(seconds * 1e9), progress)
             duration_ns = time.monotonic_ns() - begin
-            n_bytes = sum(each.read_bytes for each in measurements)
+            n_bytes = sum(each.read_bytes or 0 for each in measurements)
             refuse_uncounted(path, counted, int(n_bytes * LEAST_SHARE))
     finally:
         progress.done()

@@ -5,39 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tracegen.contract.facts import Execution, Limited
 from tracegen.measure.capture.cgroup import PROC, text_of
-from tracegen.measure.capture.limited import Limited
 from tracegen.measure.capture.plan import timings_in
 from tracegen.measure.capture.storage import written_bytes
 from tracegen.storing.execute import Completed
 
 _IDLE = (3, 4)  # of the numbers of /proc/stat: idle, iowait
-
-
-@dataclass(frozen=True)
-class Execution:
-    """What is known of an execution; None where it is not recorded.
-
-    Tokens and times of prompt and generation are llama.cpp's own counters. `read_bytes`: what the program read from
-    devices; `written_bytes`: what anyone wrote to the device of the model meanwhile; `others_share`: the share of the
-    machine's processor time that others had. Peak and times reached are those of its memory limit. `failure`: how it
-    ended, if not in order.
-    """
-
-    seconds: float
-    prompt_tokens: int | None = None
-    prompt_ms: float | None = None
-    eval_runs: int | None = None
-    eval_ms: float | None = None
-    processor_s: float | None = None
-    minor_faults: int | None = None
-    major_faults: int | None = None
-    read_bytes: int | None = None
-    written_bytes: int | None = None
-    others_share: float | None = None
-    peak_bytes: int | None = None
-    times_reached: int | None = None
-    failure: str | None = None
 
 
 @dataclass(frozen=True)

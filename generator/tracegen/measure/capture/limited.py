@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, os_errors
+from tracegen.contract.facts import Limited
 from tracegen.measure.capture.cgroup import PROC, field_of, number_of, own_cgroup, words_of
 from tracegen.measure.capture.locked import GIB, bytes_of, kib_of, plain
 
@@ -24,23 +25,6 @@ _FILES = {1: ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"), 2: ("memo
 # that this is the limit that is reached, the other is larger by the most that is charged at once: a large folio.
 _SWAP_SLACK = 2 << 20
 _PATIENCE_S = 5.0  # how long the kernel may take to remove the processes from a cgroup
-
-
-@dataclass(frozen=True)
-class Limited:
-    """What the kernel reports about a limit; null where this kernel does not report it.
-
-    The counts say how often the limit was reached, how often no memory could be freed then, and how many processes
-    were killed for it.
-    """
-
-    asked_bytes: int
-    limit_bytes: int | None
-    swap_limit_bytes: int | None
-    peak_bytes: int | None
-    times_reached: int | None
-    times_out_of_memory: int | None
-    processes_killed: int | None
 
 
 @dataclass(frozen=True)

@@ -10,27 +10,18 @@ import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.contract.facts import Locked
 from tracegen.measure.capture.cgroup import PROC, field_of, headroom_bytes, words_of
 
 GIB = 1 << 30
 MARGIN = GIB  # bytes that stay available for the program, the kernel and tracegen: the machine keeps working
 _PIECE = 256 << 20  # bytes locked at a time; Ctrl-C is handled between two pieces
 _CAP_IPC_LOCK = 14  # <linux/capability.h>
-
-
-@dataclass(frozen=True)
-class Locked:
-    """Bytes to lock as set, bytes that the kernel reports as locked, and bytes that are available afterwards."""
-
-    asked_bytes: int
-    locked_bytes: int
-    available_after_bytes: int
 
 
 def bytes_of(gib: float) -> int:

@@ -3,12 +3,12 @@
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from tracegen.contract.facts import Conditions, Locked
 from tracegen.measure.capture.limited import Limit, memory_limit
-from tracegen.measure.capture.locked import Locked, oom_kills
+from tracegen.measure.capture.locked import oom_kills
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,9 @@ class Pressure:
         """Settings of the tracer: where it reads how much memory the program has."""
         return {"MEMORY": self.limit.usage} if self.limit else {}
 
-    def facts(self) -> dict[str, Any]:
-        """The entries of run.json about it; without those that are not set."""
-        return {
-            **({"mlock": asdict(self.locked)} if self.locked else {}),
-            **({"memory_limit": asdict(self.limit.read())} if self.limit else {}),
-        }
+    def conditions(self) -> Conditions:
+        """What of it is set, as it is now."""
+        return Conditions(mlock=self.locked, memory_limit=self.limit.read() if self.limit else None)
 
     def cause(self, status: int) -> str:
         """Why the program died for lack of memory; empty when it did not, as far as `status` and the kernel show."""

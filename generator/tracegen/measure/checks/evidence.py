@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from tracegen.contract.check_keys import Key
+from tracegen.contract.facts import Control
 from tracegen.contract.model import Check, CheckState
 
 Tables = Mapping[str, pd.DataFrame]
@@ -20,7 +21,7 @@ class Evidence:
     counters. Of the model: `n_layers`, of which the last `n_layers_ahead` only draft tokens; for each file
     `data_begin`, where its tensors begin, and `alignment`, both in bytes. `tokens_asked` and `warmup` are settings;
     None: not known. `exit_status` is negative for a signal; `stopped`: tracegen ended the recording. `control`: what is
-    known of untraced executions, as `runs.control` says; None where there were none.
+    known of untraced executions; None where there were none.
     """
 
     tables: Tables
@@ -35,7 +36,7 @@ class Evidence:
     warmup: bool | None = None
     exit_status: int = 0
     stopped: bool = False
-    control: Mapping[str, Any] | None = None
+    control: Control | None = None
 
 
 def check(key: Key, state: CheckState | bool, finding: object, detail: str = "", *, limit: str = "") -> Check:

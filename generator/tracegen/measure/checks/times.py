@@ -135,9 +135,9 @@ def observer(e: Evidence) -> Check:
 
     A phase is not decided where the noise leaves open whether it is over the limit that fails.
     """
-    if e.control is None or not e.control["untraced"]:
+    if e.control is None or not e.control.untraced:
         return check(Key.OBSERVER, "not checked", "no untraced run")
-    failures = [execution["failure"] for execution in e.control["untraced"] if execution["failure"]]
+    failures = [execution.failure for execution in e.control.untraced if execution.failure]
     passes = e.tables["passes"]
     tokens = passes[(passes["kind"] == "generate").to_numpy(bool) & passes["end_ns"].notna().to_numpy(bool)]
     found = effects(e.control, (tokens["end_ns"] - tokens["begin_ns"]).astype(float).tolist())

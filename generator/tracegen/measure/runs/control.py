@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from tracegen.contract.model import Repetition, Slot
-from tracegen.measure.capture.execution import Execution, Meter
+from tracegen.contract import facts
+from tracegen.contract.facts import Execution, Repetition, Slot
+from tracegen.measure.capture.execution import Meter
 from tracegen.measure.capture.pressure import Pressure
 from tracegen.measure.runs.recording import Stages
 from tracegen.storing.execute import Completed
@@ -57,15 +57,11 @@ class Control:
         finally:
             log.unlink(missing_ok=True)
 
-    def facts(self) -> dict[str, Any] | None:
-        """The entry of run.json; without anything in `untraced` where the program ran traced alone."""
+    def result(self) -> facts.Control | None:
+        """What is known of all executions; None without a traced one."""
         if self.traced is None:
             return None
-        return {
-            "untraced": [asdict(execution) for execution in self.untraced],
-            "traced": asdict(self.traced),
-            "without_limit": asdict(self.without_limit) if self.without_limit else None,
-        }
+        return facts.Control(tuple(self.untraced), self.traced, self.without_limit)
 
 
 def shares(controls: int, repetition: Repetition | None, slot: Slot | None) -> tuple[int, int]:

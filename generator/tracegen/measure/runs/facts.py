@@ -3,14 +3,14 @@
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
 from tracegen.analysis.tracing_cost import between_share, overhead_share
-from tracegen.contract import documents
-from tracegen.contract.model import Repetition, Slot
+from tracegen.contract import documents, facts
+from tracegen.contract.records import decode, names_of
 from tracegen.measure.capture.machine import last_level_cache_bytes, machine_id
 from tracegen.measure.capture.memory_rate import memory_rate
 from tracegen.measure.runs.restored_text import Restored, restored
@@ -23,7 +23,6 @@ from tracegen.storing.execute import output_of
 from tracegen.storing.resources import package_version
 
 DESCRIBED = ("architecture", "name", "n_layers", "n_experts", "n_experts_used", "random_weights", "metadata")
-MODEL_FACTS = ("file", "sha256", "size_bytes", "n_files", "n_tensors", "origin", "licence", *DESCRIBED)
 
 
 @dataclass(frozen=True)
@@ -44,15 +43,15 @@ class Captured:
     models: Sequence[Model]
     loads: Mapping[int, int]
     version: str
-    conditions: Mapping[str, Any]
+    conditions: facts.Conditions
     stopped: bool = False
     prompt: str | None = None
     generated: str | None = None
     counted: bool = True
-    repetition: Repetition | None = None
-    slot: Slot | None = None
-    device: Mapping[str, Any] | None = None
-    control: Mapping[str, Any] | None = None
+    repetition: facts.Repetition | None = None
+    slot: facts.Slot | None = None
+    device: facts.Device | None = None
+    control: facts.Control | None = None
 
 
 def model_document(models: Sequence[Model], loads: Mapping[int, int]) -> dict[str, Any]:
@@ -74,7 +73,7 @@ def described(model: Model) -> dict[str, Any]:
     return {name: getattr(model, name) for name in DESCRIBED}
 
 
-def text_facts(captured: Captured, trace: NativeTrace) -> dict[str, Any]:
+def text_facts(captured: Captured, trace: NativeTrace) -> facts.Text:
     """Prompt, text and tokens of a run; `restored` says whether prompt and text come from the recorded token ids.
 
     llama.cpp prints from a thread of its logger and may exit before that has written the last tokens: what was printed
@@ -84,13 +83,13 @@ def text_facts(captured: Captured, trace: NativeTrace) -> dict[str, Any]:
     assert isinstance(sampled, list)
     pieces = _pieces(captured, trace, sampled)
     shown = None if pieces is None else {str(token): vocabulary.shown(pieces[token]) for token in sorted(pieces)}
-    text: dict[str, Any] = {
-        "prompt": captured.prompt,
-        "generated": captured.generated,
-        "token_ids": sampled,
-        "pieces": shown,
-        "private": captured.settings["private"],
-    }
+    text = facts.Text(
+        prompt=captured.prompt,
+        generated=captured.generated,
+        token_ids=tuple(sampled),
+        pieces=shown,
+        private=captured.settings["private"],
+    )
     n, printed = len(captured.models), captured.generated
     if pieces is None:
         found = Restored(missing=f"{n} models" if n else "no model file is known")
@@ -98,15 +97,9 @@ def text_facts(captured: Captured, trace: NativeTrace) -> dict[str, Any]:
         found = restored(trace.tables["passes"], trace.tables["tokens"], sampled, pieces)
     if captured.prompt is not None or printed is not None:
         whole = (found.generated or "").rstrip("\n")
-        return {**text, "generated": whole if printed is not None and whole.startswith(printed) else printed}
+        return replace(text, generated=whole if printed is not None and whole.startswith(printed) else printed)
     known = found.prompt is not None or found.generated is not None
-    return {
-        **text,
-        "prompt": found.prompt,
-        "generated": found.generated,
-        "restored": known,
-        "missing": found.missing or None,
-    }
+    return replace(text, prompt=found.prompt, generated=found.generated, restored=known, missing=found.missing or None)
 
 
 def _pieces(captured: Captured, trace: NativeTrace, sampled: Sequence[int]) -> dict[int, bytes] | None:
@@ -117,90 +110,65 @@ def _pieces(captured: Captured, trace: NativeTrace, sampled: Sequence[int]) -> d
     return vocabulary.pieces(captured.models[0].paths[0], ids)
 
 
-def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float | int | None]) -> dict[str, Any]:
+def facts_of(captured: Captured, trace: NativeTrace, timings: Mapping[str, float | int | None]) -> facts.Facts:
     """The facts in `run.json`: everything except the checks and the manifest."""
-    facts = trace.facts
-    host = facts["host"]
-    assert isinstance(host, dict)
-    models = [_model_facts(model) for model in captured.models] or [dict.fromkeys(MODEL_FACTS)]
-    return {
-        "settings": dict(captured.settings),
-        **({"repetition": asdict(captured.repetition)} if captured.repetition else {}),
-        **({"slot": asdict(captured.slot)} if captured.slot else {}),
-        "command": list(captured.command),
-        "exit_status": captured.status,
-        "stopped": captured.stopped,
-        "counted": captured.counted,
-        "text": text_facts(captured, trace),
-        "llama_cpp": {
-            "version": captured.version,
-            "build": facts["build"],
-            "timings": dict(timings),
-            "graphs_reused": timings["graphs_reused"],
-        },
-        "conditions": dict(captured.conditions),
-        **({"device": dict(captured.device)} if captured.device else {}),
-        **({"control": dict(captured.control)} if captured.control else {}),
-        "model": models[0],
-        "more_models": models[1:],
-        "host": {
-            "name": host.get("name"),
-            "id": machine_id(),
-            "cpu": host.get("cpu"),
-            "cores": int(host["processors"]) if "processors" in host else None,
-            "memory_bytes": int(host["memory_bytes"]) if "memory_bytes" in host else None,
-            "page_bytes": int(host["page_bytes"]) if "page_bytes" in host else None,
-            "kernel": f"{host.get('system', '')} {host.get('kernel', '')}".strip() or None,
-            "machine": host.get("machine"),
-            "memory_rate": memory_rate(),
-            "last_level_cache_bytes": last_level_cache_bytes(),
-        },
-        "trace": {
-            **{
-                name: facts[name]
-                for name in (
-                    "reader",
-                    "run_id",
-                    "n_segments",
-                    "bytes",
-                    "events",
-                    "records",
-                    "dropped",
-                    "dropped_why",
-                    "unsealed_chunks",
-                    "skipped_passes",
-                    "environment",
-                    "environment_unnamed",
-                    "clock",
-                    "clock_why",
-                    "clock_anchor",
-                    "mapped_files",
-                    "n_weights",
-                    "n_weights_mapped",
-                    "attached",
-                    "faults_recorded",
-                    "faults_refused",
-                    "device_refused",
-                    "cache_refused",
-                    "own_page_bytes",
-                    "requests_recorded",
-                    "requests_refused",
-                    "requests_lost",
-                    "requests_unplaced",
-                    "requests_elsewhere",
-                    "requests_elsewhere_bytes",
-                )
-            },
-            **{
-                name: _finite(facts[name])
-                for name in ("event_cost_ns", "clock_read_ns", "pass_cost_ns", "pass_cost_most_ns", "begin_cost_ns")
-            },
-            "overhead_share": overhead_share(trace.tables, facts),
-            "between_passes_share": between_share(trace.tables, facts),
-        },
-        "versions": versions(),
-        "source": _source(),
+    host, build, reused = trace.facts["host"], trace.facts["build"], timings["graphs_reused"]
+    assert isinstance(host, dict) and isinstance(build, dict)
+    models = tuple(map(_model_facts, captured.models)) or (facts.Model(),)
+    return facts.Facts(
+        settings=decode(facts.Settings, dict(captured.settings)),
+        repetition=captured.repetition,
+        slot=captured.slot,
+        command=captured.command,
+        exit_status=captured.status,
+        stopped=captured.stopped,
+        counted=captured.counted,
+        text=text_facts(captured, trace),
+        llama_cpp=facts.LlamaCpp(
+            version=captured.version,
+            build=build,
+            timings=timings,
+            graphs_reused=None if reused is None else int(reused),
+        ),
+        conditions=captured.conditions,
+        device=captured.device,
+        control=captured.control,
+        model=models[0],
+        more_models=models[1:],
+        host=_host_facts(host),
+        trace=_trace_facts(trace),
+        versions=versions(),
+        source=_source(),
+    )
+
+
+def _host_facts(host: Mapping[str, str]) -> facts.Host:
+    """The machine, as the trace (`host`) and the system describe it."""
+    rate = memory_rate()
+    return facts.Host(
+        name=host.get("name"),
+        id=machine_id(),
+        cpu=host.get("cpu"),
+        cores=int(host["processors"]) if "processors" in host else None,
+        memory_bytes=int(host["memory_bytes"]) if "memory_bytes" in host else None,
+        page_bytes=int(host["page_bytes"]) if "page_bytes" in host else None,
+        kernel=f"{host.get('system', '')} {host.get('kernel', '')}".strip() or None,
+        machine=host.get("machine"),
+        memory_rate=None if rate is None else decode(facts.MemoryRate, rate),
+        last_level_cache_bytes=last_level_cache_bytes(),
+    )
+
+
+def _trace_facts(trace: NativeTrace) -> facts.Trace:
+    """What the reader says of the trace, by the names that run.json has for it, and what tracing cost."""
+    known = trace.facts
+    shares = {
+        "overhead_share": overhead_share(trace.tables, known),
+        "between_passes_share": between_share(trace.tables, known),
     }
+    read = {name: known[name] for name in names_of(facts.Trace) if name not in shares}
+    costs = {name: _finite(value) for name, value in read.items() if name.endswith("_ns")}
+    return decode(facts.Trace, read | costs | shares)
 
 
 def versions() -> dict[str, str]:
@@ -208,25 +176,23 @@ def versions() -> dict[str, str]:
     return {"tracegen": package_version(), "python": platform.python_version(), "pandas": pd.__version__}
 
 
-def _model_facts(model: Model) -> dict[str, Any]:
+def _model_facts(model: Model) -> facts.Model:
     """The facts of a model; name, origin and licence are those of a trained model of tracegen, or as its file says."""
     sha256 = _text_or_none(model.files["sha256"].iloc[0])
     stated = model.metadata.get("general.organization"), model.metadata.get("general.license")
     origin, licence = (text if isinstance(text, str) else None for text in stated)
-    trained = trained_with_hash(sha256)
-    named = {"name": trained.name, "origin": trained.origin, "licence": trained.licence} if trained else {}
-    known = {
-        "file": str(model.paths[0]),
-        "sha256": sha256,
-        "size_bytes": int(model.files["size_bytes"].sum()),
-        "n_files": len(model.files),
-        "n_tensors": len(model.tensors),
-        "origin": origin,
-        "licence": licence,
+    known = facts.Model(
+        file=str(model.paths[0]),
+        sha256=sha256,
+        size_bytes=int(model.files["size_bytes"].sum()),
+        n_files=len(model.files),
+        n_tensors=len(model.tensors),
+        origin=origin,
+        licence=licence,
         **described(model),
-        **named,
-    }
-    return {name: known[name] for name in MODEL_FACTS}
+    )
+    trained = trained_with_hash(sha256)
+    return replace(known, name=trained.name, origin=trained.origin, licence=trained.licence) if trained else known
 
 
 def _finite(value: object) -> float | None:
@@ -237,8 +203,8 @@ def _text_or_none(value: object) -> str | None:
     return None if pd.isna(value) else str(value)  # type: ignore[call-overload]
 
 
-def _source() -> dict[str, object]:
+def _source() -> facts.Source:
     """The git commit of the current folder, and whether files differ from it; null outside a checkout."""
     commit = output_of(["git", "rev-parse", "HEAD"])
     changes = output_of(["git", "status", "--porcelain"])
-    return {"commit": commit, "dirty": None if changes is None else bool(changes)}
+    return facts.Source(commit, None if changes is None else bool(changes))

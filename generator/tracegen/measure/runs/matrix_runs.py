@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from tracegen.contract.errors import SettingsError, TracegenError
+from tracegen.contract.facts import Slot
 from tracegen.contract.matrix import Matrix, MatrixCell
-from tracegen.contract.model import Run, Slot, cell_name
+from tracegen.contract.model import Run, cell_name
 from tracegen.measure.runs.matrix_stored import stored_matrix
 from tracegen.measure.runs.measure import measure
 from tracegen.storing import store
@@ -34,7 +34,7 @@ class Todo:
     @property
     def seconds(self) -> float | None:
         """How long the missing runs take, if they take as long as the stored ones; None without one."""
-        took = [sum(stage["seconds"] for stage in run.facts.get("stages", ())) for run in self.stored]
+        took = [sum(stage.seconds for stage in run.facts.stages) for run in self.stored]
         return median(took) * len(self.missing) if took else None
 
     @property
@@ -67,20 +67,20 @@ def todo(matrix: Matrix, folder: Path, *, again: bool = False) -> Todo:
     """
     found = stored_matrix(matrix, [store.read_run(path) for path in store.run_folders(folder)], again=again)
     plan = matrix.plan_after(found.drawn)
-    usable = {_turn(run.facts["slot"]): run for run in found.runs if run.verdict != "not usable"}
+    usable = {_turn(run.slot): run for run in found.runs if run.verdict != "not usable"}
     lacking = {cell.name: matrix.repeat for cell in matrix.cells}
     for run in usable.values():
-        lacking[cell_name(run.facts["slot"]["factors"])] -= 1
+        lacking[cell_name(run.slot.factors)] -= 1
     missing = []
     for cell, slot in plan:
-        if _turn(asdict(slot)) not in usable and lacking[cell.name] > 0:
+        if _turn(slot) not in usable and lacking[cell.name] > 0:
             lacking[cell.name] -= 1
             missing.append((cell, slot))
     of = len(usable) + len(missing)
     first = {cell.name for cell, slot in plan if slot.round == 1}
     return Todo(
         found.name,
-        sorted(usable.values(), key=lambda run: (run.facts["slot"]["round"], run.facts["slot"]["number"])),
+        sorted(usable.values(), key=lambda run: (run.slot.round, run.slot.number)),
         [(cell, replace(slot, matrix=found.name, of=of)) for cell, slot in missing],
         [cell for cell in matrix.cells if cell.name not in first],
     )
@@ -123,9 +123,9 @@ def _make(outcome: Outcome, folder: Path, progress: Progress, program: str | Non
         outcome.problems.append(f"{outcome.run.name} is not usable: {why}")
 
 
-def _turn(slot: Mapping[str, Any]) -> tuple[int, str]:
+def _turn(slot: Slot) -> tuple[int, str]:
     """What one usable run of a matrix has: its round and its cell."""
-    return int(slot["round"]), cell_name(slot["factors"])
+    return slot.round, cell_name(slot.factors)
 
 
 def _size(folder: Path) -> int:

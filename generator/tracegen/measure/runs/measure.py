@@ -3,14 +3,14 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from tracegen.contract import withheld
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError
 from tracegen.contract.experiment import Experiment
-from tracegen.contract.model import NAMED_MODELS, Repetition, Run, Slot
+from tracegen.contract.facts import Conditions, Device, Locked, Repetition, Slot
+from tracegen.contract.model import NAMED_MODELS, Run
 from tracegen.measure.capture.conditions import (
     before_start,
     cached_bytes,
@@ -23,7 +23,7 @@ from tracegen.measure.capture.device import measure_device
 from tracegen.measure.capture.execution import Meter
 from tracegen.measure.capture.hashing import hash_files
 from tracegen.measure.capture.llama_cpp import has_load_mode, traced_program
-from tracegen.measure.capture.locked import Locked, locked_memory
+from tracegen.measure.capture.locked import locked_memory
 from tracegen.measure.capture.page_cache import fetch_code
 from tracegen.measure.capture.plan import command_for, environment_for, settings_of, untraced_environment
 from tracegen.measure.capture.pressure import Pressure, under_pressure
@@ -120,7 +120,7 @@ def measure(
             repetition=repetition,
             slot=slot,
             device=device,
-            control=control.facts(),
+            control=control.result(),
             generated=None
             if experiment.chat
             else (raw / "stdout.txt").read_bytes().decode("utf-8", "replace").rstrip("\n"),
@@ -150,14 +150,13 @@ def model_path(model: str, progress: Progress) -> Path:
     return target
 
 
-def _device(experiment: Experiment, path: Path, stages: Stages) -> dict[str, Any]:
-    """What the device of the model file can read, or why it could not be measured: `{"refused": …}`."""
+def _device(experiment: Experiment, path: Path, stages: Stages) -> Device:
+    """What the device of the model file can read, or why it could not be measured."""
     stages.begin("measure the device")
     try:
-        device = asdict(measure_device(path, DEVICE_S, stages.progress))
+        return replace(measure_device(path, DEVICE_S, stages.progress), file=path.name)
     except TracegenError as error:
-        return {"refused": str(error).removeprefix(f"{path}: ")}
-    return {**device, "file": path.name}
+        return replace(Device.absent(), refused=str(error).removeprefix(f"{path}: "))
 
 
 def _refuse_parts(path: Path, model: Model) -> None:
@@ -190,7 +189,7 @@ def _capture(
     paths: Sequence[Path],
     locked: Locked | None,
     control: Control,
-) -> dict[str, Any]:
+) -> Conditions:
     """Run llama.cpp with the tracer on; return the conditions that held.
 
     Raises, with the last lines of its log, SettingsError when it exits with an error (it refused model or settings),
@@ -214,7 +213,7 @@ def _capture(
         )
         log = err.read_text(encoding="utf-8", errors="replace")
         control.traced = meter.stop(ended, log, pressure.limit.read if pressure.limit else None)
-        pressed, why = pressure.facts(), pressure.cause(ended.status) or ended.ending
+        pressed, why = pressure.conditions(), pressure.cause(ended.status) or ended.ending
     name = Path(command[0]).name
     if ended.status != 0 or ended.timed_out:
         failure = EnvironmentFailure if ended.status < 0 or ended.timed_out else SettingsError

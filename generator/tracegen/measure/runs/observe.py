@@ -14,6 +14,7 @@ import numpy as np
 from tracegen.contract import withheld
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, TracegenError
 from tracegen.contract.experiment import SETTINGS, Experiment
+from tracegen.contract.facts import Locked
 from tracegen.contract.model import Run
 from tracegen.measure.capture.attach import ensure_attach, preload, refuse_hooked
 from tracegen.measure.capture.conditions import conditions_of
@@ -21,7 +22,7 @@ from tracegen.measure.capture.execution import Meter
 from tracegen.measure.capture.hashing import hash_files
 from tracegen.measure.capture.limited import refuse_limit
 from tracegen.measure.capture.llama_cpp import lacks_hooks, pinned_build
-from tracegen.measure.capture.locked import Locked, locked_memory, refuse_lock
+from tracegen.measure.capture.locked import locked_memory, refuse_lock
 from tracegen.measure.capture.page_cache import drop, fetch_code
 from tracegen.measure.capture.plan import tracer_environment
 from tracegen.measure.capture.pressure import Pressure, under_pressure
@@ -120,7 +121,7 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
                 )
                 log = (raw / "stderr.txt").read_text(encoding="utf-8", errors="replace")
                 control.traced = meter.stop(ended, log, pressure.limit.read if pressure.limit else None)
-                pressed = pressure.facts()
+                pressed = pressure.conditions()
             if not stopped and ended.status == 0:
                 control.repeat(observation.controls)
                 control.lift_limit()
@@ -145,7 +146,7 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
             conditions=conditions,
             stopped=stopped,
             counted=False,
-            control=control.facts(),
+            control=control.result(),
         )
 
     return record(observation.name, folder, stages, capture, withheld.secret_values(command, os.environ))

@@ -34,10 +34,10 @@ def place(part: Path, runs: Path, run: Run, published: int) -> Run:
 def _with_number(run: Run, number: int) -> Run:
     """The run with its number. The first run of a series becomes the `first_run` of its own repetition."""
     numbered = replace(run, number=number)
-    series = numbered.facts.get("repetition")
-    if series is None or series["first_run"] is not None:
+    series = numbered.facts.repetition
+    if series is None or series.first_run is not None:
         return numbered
-    return replace(numbered, facts={**numbered.facts, "repetition": {**series, "first_run": numbered.name}})
+    return replace(numbered, facts=replace(numbered.facts, repetition=replace(series, first_run=numbered.name)))
 
 
 def keep_failed(part: Path, failed: Path) -> Path | None:

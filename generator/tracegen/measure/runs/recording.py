@@ -7,12 +7,15 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tracegen.contract import shapes, withheld
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, StoreError, TracegenError
+from tracegen.contract.facts import Control, Stage
 from tracegen.contract.model import Run
+from tracegen.contract.records import encode
 from tracegen.contract.tables import frame
 from tracegen.measure.capture.plan import timings_in
 from tracegen.measure.checks.evidence import Evidence
@@ -44,7 +47,7 @@ class Stages:
 
     def __init__(self, progress: Progress) -> None:
         """Show the stages on `progress`."""
-        self.done: list[dict[str, object]] = []
+        self.done: list[Stage] = []
         self.progress = progress
         self._name, self._begin = "", 0.0
 
@@ -57,7 +60,7 @@ class Stages:
     def end(self) -> None:
         """End the current stage, if there is one."""
         if self._name:
-            self.done.append({"name": self._name, "seconds": round(time.monotonic() - self._begin, 3)})
+            self.done.append(Stage(self._name, round(time.monotonic() - self._begin, 3)))
             self.progress.done()
         self._name = ""
 
@@ -99,7 +102,7 @@ def record(
             store.write_tables(part / "tables", trace.tables, VERSION)
             facts = withheld.facts(facts_of(captured, trace, timings), secrets)
             stages.end()
-            return place(part, runs, Run(name, 0, now(), checks, {**facts, "stages": stages.done}), published)
+            return place(part, runs, Run(name, 0, now(), checks, replace(facts, stages=tuple(stages.done))), published)
         except BaseException as error:
             failed_folder = keep_failed(part, folder / FAILED)
             reported = _disk_failure(error, runs) if isinstance(error, OSError) else error
@@ -207,7 +210,7 @@ def _evidence(
     settings: Mapping[str, Any],
     status: int,
     stopped: bool,
-    control: Mapping[str, Any] | None,
+    control: Control | None,
 ) -> Evidence:
     models = document["models"]
     n_layers, n_layers_ahead = max(map(_layers, models), default=(None, 0), key=lambda layers: layers[0] or 0)
@@ -258,13 +261,13 @@ def read_again(folder: Path) -> Run:
     """Make the tables and checks of a stored run again from its evidence. Raises StoreError when it is not whole."""
     run = store.verified_evidence(folder)
     document = store.read_json(folder / "raw" / "model.json", store.SCHEMA, _MODELS)
-    if "exit_status" not in run.facts or "settings" not in run.facts:
+    facts = run.facts
+    settings = encode(facts).get("settings")
+    if facts.exit_status is None or settings is None:
         raise StoreError(f"{folder / store.RUN_FILE}: lacks settings or exit_status; restore it from a copy")
     raw = folder / "raw"
     trace = _read(raw, document)
-    facts = run.facts
-    timings = _timings(raw, facts.get("counted", True))
-    status, stopped = facts["exit_status"], facts.get("stopped", False)
-    control = facts.get("control")
-    checks = checks_of(_evidence(trace, timings, document, facts["settings"], status, stopped, control))
+    timings = _timings(raw, facts.counted is not False)
+    stopped = facts.stopped is True
+    checks = checks_of(_evidence(trace, timings, document, settings, facts.exit_status, stopped, facts.control))
     return update(run, trace.tables, VERSION, checks)

@@ -57,8 +57,8 @@ def _mib(size: int | None) -> float | None:
 
 def _cached_percent(run: Run) -> float | None:
     """Share of the model's bytes in the page cache when the run began, in per cent."""
-    cached, size = run.facts["conditions"]["page_cache"]["before_bytes"], run.facts["model"]["size_bytes"]
-    return None if cached is None or not size else 100 * cached / size
+    cache, size = run.facts.conditions.page_cache, run.facts.model.size_bytes
+    return None if cache is None or cache.before_bytes is None or not size else 100 * cache.before_bytes / size
 
 
 MOST_LISTED = 40  # cells
@@ -69,7 +69,7 @@ def plan_text(matrix: Matrix, plan: Todo) -> str:
     cells, n = matrix.cells, len(matrix.cells) * matrix.repeat
     stored = {cell.name: 0 for cell in cells}
     for run in plan.stored:
-        stored[cell_name(run.facts["slot"]["factors"])] += 1
+        stored[cell_name(run.slot.factors)] += 1
     width = max(len(cell.name) for cell in cells)
     lines = [f"{q.counted(len(cells), 'cell')}, {q.counted(matrix.repeat, 'run')} each: {q.counted(n, 'run')}"]
     lines += [f"  {c.name:{width}}  {_stored(stored[c.name], matrix.repeat)}" for c in cells[:MOST_LISTED]]
@@ -106,7 +106,7 @@ def matrix_text(matrix: Matrix, runs: Sequence[Run], failed: Sequence[Outcome]) 
     """For each cell, the median and the range of the speed of generation; and what failed."""
     of: dict[str, list[float | None]] = {cell.name: [] for cell in matrix.cells}
     for run in runs:
-        of[cell_name(run.facts["slot"]["factors"])].append(speed_of_run(run).generate_rate)
+        of[cell_name(run.slot.factors)].append(speed_of_run(run).generate_rate)
     width = max(map(len, of))
     many = f"{_stored(len(runs), len(matrix.cells) * matrix.repeat, 'runs ')} and usable"
     lines = [f"{many}; generation in tokens/s, median (least to most):"]

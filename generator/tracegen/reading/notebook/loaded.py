@@ -14,7 +14,9 @@ import pandas as pd
 from tracegen.analysis.accesses import accesses
 from tracegen.contract import withheld
 from tracegen.contract.errors import SettingsError, StoreError
+from tracegen.contract.facts import Facts
 from tracegen.contract.model import Check, Run
+from tracegen.contract.records import decode
 from tracegen.contract.tables import BY_NAME
 from tracegen.publishing.bundle import read_bundle
 from tracegen.reading.folders import run_folder, version_folder
@@ -99,7 +101,7 @@ class LoadedVersion(Loaded):
     citation: str
     document: Mapping[str, Any]
     run_checks: tuple[Check, ...]
-    run_facts: Mapping[str, Any]
+    run_facts: Facts
 
     @property
     def measured(self) -> Run:
@@ -149,7 +151,8 @@ def load_version(folder: Path, only: Collection[str] = tuple(BY_NAME)) -> Loaded
         names += [name for name, table in BY_NAME.items() if table.added > extension]
     read = tuple(name for name in names if name in only)
     tables = store.read_tables(folder / DOWNLOADS, read) if read else {}
-    facts = withheld.facts(store.read_json(folder / run_file.PATH, run_file.SCHEMA, run_file.SHAPE)["facts"])
+    stored = store.read_json(folder / run_file.PATH, run_file.SCHEMA, run_file.SHAPE)
+    facts = withheld.facts(decode(Facts, stored["facts"]))
     return LoadedVersion(LoadedTables(citation, tables), citation, document, _checks(folder / CHECKS), facts)
 
 

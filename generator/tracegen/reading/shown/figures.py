@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracegen.contract.model import Run
+from tracegen.contract.records import encode
 
 if TYPE_CHECKING:
     from tracegen.analysis.accesses import Tables
@@ -29,23 +30,31 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
     from tracegen.report.pages.key_figures import described
 
     context = Context(run, tables)
-    models = [run.facts.get("model", {}), *(run.facts.get("more_models") or ())]
-    about = [{key: of.get(key) for key in ("file", "architecture", "size_bytes", "random_weights")} for of in models]
-    trace = run.facts.get("trace", {})
+    facts, conditions = run.facts, run.facts.conditions
+    about = [
+        {
+            "file": model.file,
+            "architecture": model.architecture,
+            "size_bytes": model.size_bytes,
+            "random_weights": model.random_weights,
+        }
+        for model in facts.models
+    ]
     return {
         "run": f"{run.experiment}/{run.name}",
         "answer": _answer(context),
         "model": about[0],
         "more_models": about[1:],
         "passes": _kinds(tables),
-        "skipped_passes": trace.get("skipped_passes") or 0,
-        "interrupted": bool(run.facts.get("stopped")),
+        "skipped_passes": facts.trace.skipped_passes or 0,
+        "interrupted": facts.stopped is True,
         "measures": described(context, measures.figures(context)),
         "prompt_tokens_reused": context.reused_tokens,
         "time_by_op_ns": _time_by_op(context),
-        "tracing_cost_share": trace.get("overhead_share"),
-        **({"repetition": series} if (series := run.facts.get("repetition")) else {}),
-        **{key: facts for key in ("mlock", "memory_limit") if (facts := run.facts.get("conditions", {}).get(key))},
+        "tracing_cost_share": facts.trace.overhead_share,
+        **({"repetition": encode(facts.repetition)} if facts.repetition else {}),
+        **({"mlock": encode(conditions.mlock)} if conditions.mlock else {}),
+        **({"memory_limit": encode(conditions.memory_limit)} if conditions.memory_limit else {}),
         **_control(run),
         "verdict": run.verdict,
         "checks": [asdict(check) for check in run.checks if check.state in ("failed", "warning")],
@@ -57,9 +66,9 @@ def _control(run: Run) -> dict[str, Any]:
     from tracegen.contract.quantities import THIN
     from tracegen.report.words.control_sentences import untraced
 
-    control = run.facts.get("control")
+    control = run.facts.control
     text = untraced(control, run.checks).replace(THIN, " ")
-    return {"untraced": text or None, "control": control} if control else {}
+    return {"untraced": text or None, "control": encode(control)} if control else {}
 
 
 def _answer(context: Context) -> str | None:

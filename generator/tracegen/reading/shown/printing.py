@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import Run
+from tracegen.contract.records import encode
 from tracegen.contract.text import visible
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def print_ops(tables: Tables, pass_id: int | None, limit: int, as_json: bool) ->
 
 def print_stats(run: Run, tables: Tables, as_json: bool) -> None:
     """Print the number of rows of each table, and the facts of the trace."""
-    rows, trace = {name: len(table) for name, table in tables.items()}, run.facts.get("trace", {})
+    rows, trace = {name: len(table) for name, table in tables.items()}, encode(run.facts.trace)
     print_pairs({**_named("rows of", rows), **_named("trace", trace)}, {"rows": rows, "trace": trace}, as_json)
 
 

@@ -73,7 +73,7 @@ COLUMNS = (
 
 def _access_ledger(context: Context) -> Rows:
     """A row for each group of components, and one for all."""
-    page = context.fact("host", "page_bytes")
+    page = context.facts.host.page_bytes
     if page is None:
         return no_rows(NO_PAGE)
     data = ledger.by_group(ledger.by_tensor(context.tables, context.used, context.unseen, page), theme.GROUP_OF)

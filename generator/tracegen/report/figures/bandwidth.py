@@ -135,8 +135,8 @@ def _machine(context: Context, threads: int) -> bandwidth.Machine:
     """What the rates of this run’s passes are compared with."""
     passes = context.of_kind(context.measured, context.phase)
     return bandwidth.Machine(
-        memory_rate=bandwidth.rate_of(context.fact("host", "memory_rate"), threads),
-        cache_bytes=context.fact("host", "last_level_cache_bytes"),
+        memory_rate=bandwidth.rate_of(context.facts.host.memory_rate, threads),
+        cache_bytes=context.facts.host.last_level_cache_bytes,
         n_passes=len(passes),
         pass_bytes=bandwidth.pass_bytes(context.timed, context.phase),
         delayed_ns=bandwidth.delayed_ns(passes, threads),

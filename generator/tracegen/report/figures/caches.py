@@ -104,7 +104,7 @@ def kernel(context: Context) -> pd.DataFrame:
 
 def page_bytes(context: Context) -> int:
     """The size of a page of memory on the machine of the run."""
-    return context.fact("host", "page_bytes") or 4096
+    return context.facts.host.page_bytes or 4096
 
 
 def rates_answer(found: Enough | None, point: tuple[float, float] | None) -> tuple[Amount, ...]:

@@ -32,7 +32,7 @@ class Context(Analyses):
     @property
     def private(self) -> bool:
         """Whether prompt and text are withheld."""
-        return self.flag("text", "private") or self.flag("settings", "private")
+        return self.facts.private
 
     @property
     def care(self) -> list[Check]:

@@ -6,6 +6,7 @@ from tracegen.analysis.speed import total
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.contract.experiment import SETTINGS
+from tracegen.contract.facts import PageCache
 from tracegen.report.document.cells import Cell, Head, cells
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table
@@ -18,15 +19,20 @@ def _room(context: Context, memory: int | None) -> int | None:
     """Bytes of memory that the run could use: RAM (`memory`) without locked memory, or the run's own limit if less."""
     if memory is None:
         return None
-    limit = context.fact("conditions", "memory_limit", "limit_bytes")
-    left = memory - (context.fact("conditions", "mlock", "locked_bytes") or 0)
+    locked, limit = _locked_and_limit(context)
+    left = memory - (locked or 0)
     return min(left, limit) if limit else left
+
+
+def _locked_and_limit(context: Context) -> tuple[int | None, int | None]:
+    """Bytes of memory that were locked beside the program, and those that it was limited to; None: neither."""
+    locked, limited = context.facts.conditions.mlock, context.facts.conditions.memory_limit
+    return locked.locked_bytes if locked else None, limited.limit_bytes if limited else None
 
 
 def _pressed(context: Context) -> str:
     """How the run's memory was limited, in words; empty if it was not."""
-    locked = context.fact("conditions", "mlock", "locked_bytes")
-    limit = context.fact("conditions", "memory_limit", "limit_bytes")
+    locked, limit = _locked_and_limit(context)
     taken = [
         f"{q.size(locked)} were locked meanwhile" if locked else "",
         f"limited to {q.size(limit)}" if limit else "",
@@ -38,11 +44,11 @@ def _settings(context: Context) -> list[tuple[Cell, ...]]:
     """The rows of settings that decide whether passes can reach the disk."""
     rows = []
     for name, (label, on, off) in ((key, of.reads) for key, of in SETTINGS.items() if of.reads):
-        value = context.fact("settings", name)
+        value = context.facts.settings.get(name)
         meaning = (on if value else off) if isinstance(value, bool) else ""
-        if name == "prefault" and value is False and context.fact("settings", "mmap") is False:
+        if name == "prefault" and value is False and context.facts.settings.get("mmap") is False:
             meaning = "The file is not mapped as a whole, so there is nothing to prefault."
-        if name == "mmap" and value is False and (lazy := context.fact("trace", "n_weights_mapped")):
+        if name == "mmap" and value is False and (lazy := context.facts.trace.n_weights_mapped):
             meaning = (
                 f"Weights were read into memory at load, except {q.counted(lazy, 'tensor')} that llama.cpp reads "
                 "lazily, from the mapped file."
@@ -53,17 +59,18 @@ def _settings(context: Context) -> list[tuple[Cell, ...]]:
 
 def _memory(context: Context) -> list[tuple[Cell, ...]]:
     """The rows of the page cache: how much of the file was in memory, and whether all of it fits."""
-    file = context.summary.file_bytes or context.fact("model", "size_bytes")
+    file = context.summary.file_bytes or context.facts.model.size_bytes
     rows = []
-    for when, words in (("before", "before the run"), ("after", "after the run")):
-        cached = context.fact("conditions", "page_cache", f"{when}_bytes")
+    cache = context.facts.conditions.page_cache or PageCache()
+    for words, cached in (("before the run", cache.before_bytes), ("after the run", cache.after_bytes)):
         share = q.percent(cached / file) if cached is not None and file else q.UNKNOWN
         size = f"{q.size(cached)} of the file’s pages were in memory (mincore)." if cached is not None else ""
         rows.append(cells(f"Page cache {words}", share, size))
-    pressed, room = _pressed(context), _room(context, context.fact("host", "memory_bytes"))
+    pressed, room = _pressed(context), _room(context, context.facts.host.memory_bytes)
     ratio = f"{q.percent(file / room)} of {'what is left' if pressed else 'RAM'}" if file and room else q.UNKNOWN
     rows += [*_resident(context), *_limit(context)]
-    if context.fact("conditions", "memory_limit", "times_reached"):  # which says more than sizes do
+    limit = context.facts.conditions.memory_limit
+    if limit and limit.times_reached:  # which says more than sizes do
         return rows
     fits = ""
     if file and room:
@@ -87,16 +94,17 @@ def _resident(context: Context) -> list[tuple[Cell, ...]]:
 
 def _limit(context: Context) -> list[tuple[Cell, ...]]:
     """The rows of the memory limit, and of how much the program takes without it, where that was tried."""
-    limit = context.fact("conditions", "memory_limit")
+    limit = context.facts.conditions.memory_limit
     if not limit:
         return []
-    times = limit.get("times_reached")
+    times = limit.times_reached
     reached = "not recorded" if times is None else q.counted(times, "time") if times else "never"
-    peak = f"Peak: {q.size(limit.get('peak_bytes'))}. Limit reached: {reached}."
-    rows = [cells("Memory limit", q.size(limit.get("limit_bytes")), peak)]
-    control = context.fact("control")
-    if (more := control_sentences.more_memory(control)) is not None:
-        peak = q.size(control["without_limit"]["peak_bytes"])
+    peak = f"Peak: {q.size(limit.peak_bytes)}. Limit reached: {reached}."
+    rows = [cells("Memory limit", q.size(limit.limit_bytes), peak)]
+    control = context.facts.control
+    whole = control.without_limit if control else None
+    if whole and (more := control_sentences.more_memory(control)) is not None:
+        peak = q.size(whole.peak_bytes)
         text = f"{q.size(more)} more than under the limit. So much holds all that the program uses: tried in one run."
         rows.append(cells("Memory without the limit, untraced", peak, text))
     return rows

@@ -23,7 +23,7 @@ COUNTED = When(
 
 def _disk_device(context: Context) -> Rows:
     """One row for each pass: how long it was, and what the device read meanwhile."""
-    page = context.fact("host", "page_bytes") or 4096
+    page = context.facts.host.page_bytes or 4096
     table = device.by_pass(context.tables, page)
     size = int(context.tables["files"]["size_bytes"].sum())
     waited = context.disk_split.set_index("pass_id")["disk_ns"]
@@ -116,7 +116,7 @@ def _disk_requests(context: Context) -> Rows:
         "passes.",
         data=table,
         empty="" if len(table) else "No measured pass has an end.",
-        numbers={"page_bytes": context.fact("host", "page_bytes") or 4096},
+        numbers={"page_bytes": context.facts.host.page_bytes or 4096},
     ).of(
         table.assign(other_bytes=table["read_bytes"] - table["model_bytes"]).head(MOST),
         col.text("Pass", lambda r: context.labels[r["pass_id"]]),
@@ -156,7 +156,7 @@ def _disk_sizes(context: Context) -> Rows:
     """Rows of the run's phases, and rows of what was measured on the device before."""
     table, measured = requests.by_kind(context.tables), _measured(context)
     phases = table.to_dict("records")
-    refused = context.fact("device", "refused")
+    refused = context.facts.device and context.facts.device.refused
     ceiling = max((r["bytes_per_second"] for r in measured), default=0.0)
     phase = phase_shown({str(row["kind"]): float(row["read_bytes"]) for row in phases})
     rates = {str(row["kind"]): float(row["bytes_per_second"]) for row in phases if q.known(row["bytes_per_second"])}
@@ -169,7 +169,7 @@ def _disk_sizes(context: Context) -> Rows:
             "The CSV has the upper rows."
         )
     elif refused:
-        note = f"What the device can do was not measured: {q.printable(str(refused))}."
+        note = f"What the device can do was not measured: {q.printable(refused)}."
     else:
         note = "What the device can do was not measured."
     return Rows(
@@ -193,14 +193,14 @@ def _measured(context: Context) -> list[dict[Hashable, Any]]:
     """What was measured of the device before the run."""
     return [
         {
-            "what": f"device: {m['pattern']}",
-            "n_requests": m["reads"],
-            "mean_bytes": m["block_bytes"],
-            "mean_depth": m["queue_depth"],
-            "bytes_per_second": m["bytes_per_second"],
-            "median_ns": m["latency_median_ns"],
+            "what": f"device: {m.pattern}",
+            "n_requests": m.reads,
+            "mean_bytes": m.block_bytes,
+            "mean_depth": m.queue_depth,
+            "bytes_per_second": m.bytes_per_second,
+            "median_ns": m.latency_median_ns,
         }
-        for m in context.fact("device", "measurements") or ()
+        for m in (context.facts.device.measurements if context.facts.device else ())
     ]
 
 

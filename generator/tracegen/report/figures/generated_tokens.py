@@ -22,12 +22,12 @@ def _pass(pass_id: int | None, unknown: str = q.UNKNOWN) -> Cell:
 
 def tokens_table(context: Context) -> Rows:
     """Each generated token with its id, the pass that produced it, and the later pass that took it in."""
-    ids = [] if context.private else context.fact("text", "token_ids") or []
+    ids = () if context.private else context.facts.text.token_ids or ()
     holder, last = {k: pass_id for pass_id, k in context.input_tokens.items()}, held.last_given(context.tables)
     giving = context.measured.dropna(subset=["produced_token"]).drop_duplicates("produced_token")
     passes = dict(zip(giving["produced_token"], giving["pass_id"].astype(int), strict=True))
     took = giving.set_index("produced_token")["duration_ns"]
-    texts = pieces(context.fact("text", "pieces"))
+    texts = pieces(context.facts.text.pieces)
     frame = [(k, token, passes.get(k), holder.get(k), texts.get(token)) for k, token in enumerate(ids)]
     columns = ["token", "token_id", "pass_id", "held_by_pass", "text"]
     none = "" if last is None else "; empty for the last token, which no recorded pass took in"

@@ -26,7 +26,7 @@ _figure = partial(Figure, section="file", needs=(needs.EVIDENCE, needs.KINDS), w
 
 def _residency(context: Context) -> Content:
     tables = context.tables
-    page = context.fact("host", "page_bytes")
+    page = context.facts.host.page_bytes
     if page is None:  # an older run without the size of a page: its pages have no place in the file
         return not_drawn(NO_PAGE)
     rows = residency.resident_rows(tables)
@@ -68,7 +68,7 @@ LEAST = 0.01  # of the tensors' bytes: smaller groups have no line
 
 
 def _resident_groups(context: Context) -> Content:
-    page = context.fact("host", "page_bytes")
+    page = context.facts.host.page_bytes
     if page is None:
         return not_drawn(NO_PAGE)
     each = resident_tensors.resident_tensors(context.tables, page)

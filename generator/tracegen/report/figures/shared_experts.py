@@ -76,7 +76,7 @@ def last_token(context: Context) -> str:
     last = held.last_given(context.tables)
     if last is None:
         return ""
-    if context.fact("trace", "skipped_passes") or context.flag("stopped"):
+    if context.facts.trace.skipped_passes or context.facts.stopped:
         return f"The last generated token, {last}, is the input of no recorded pass."
     return f"The last generated token, {last}, is the input of no pass: it chose no expert."
 

@@ -55,7 +55,7 @@ def care(context: Context, answer: Finding) -> str:
 
 
 def _asked(context: Context) -> str:
-    return str(context.fact("settings", "asks") or "")
+    return str(context.facts.settings.asks or "")
 
 
 def _of_kinds(context: Context, kinds: Iterable[Find]) -> list[Finding]:

@@ -72,8 +72,9 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
         )
     elif scope == "generation":
         beside = [Amount(float(passes.median()), "ns", "a token, median")]
-    limit = context.fact("conditions", "memory_limit", "limit_bytes")
-    beside += [Amount(float(limit), "bytes", "of memory allowed")] if isinstance(limit, (int, float)) else []
+    limited = context.facts.conditions.memory_limit
+    limit = limited.limit_bytes if limited else None
+    beside += [] if limit is None else [Amount(float(limit), "bytes", "of memory allowed")]
     threads = [Amount(behind, "share", "of it for another thread that waits there")] if behind >= LEAST else []
     return Finding(
         kind="waiting",

@@ -25,8 +25,8 @@ def generated_text(context: Context) -> dict[str, Any]:
     """Prompt and generated text, or the reason why they are withheld or were not recorded."""
     if context.private:
         return {"words": [], "reason": "The experiment is private: prompt and generated text are withheld."}
-    prompt, generated = context.fact("text", "prompt"), context.fact("text", "generated")
-    missing = context.fact("text", "missing")
+    prompt, generated = context.facts.text.prompt, context.facts.text.generated
+    missing = context.facts.text.missing
     if prompt is None and generated is None:
         why = f": {q.printable(missing)}" if missing else ""
         return {"words": [], "reason": f"Prompt and generated text were not recorded{why}."}
@@ -36,9 +36,9 @@ def generated_text(context: Context) -> dict[str, Any]:
 
 def _how_restored(context: Context) -> str:
     """That prompt and text come from token ids, and what is missing; empty where the program's own text is known."""
-    if not context.flag("text", "restored"):
+    if not context.facts.text.restored:
         return ""
-    missing = context.fact("text", "missing")
+    missing = context.facts.text.missing
     return RESTORED + (f" Missing: {q.printable(missing)}." if missing else "")
 
 
@@ -51,10 +51,10 @@ def text_by_token(context: Context) -> dict[str, Any]:
     """
     every = words(context)
     listed = [word for word in every if word.generated is not None]
-    if not listed or any(word.text is None for word in listed) or context.fact("text", "missing"):
+    if not listed or any(word.text is None for word in listed) or context.facts.text.missing:
         return generated_text(context)  # where a part is missing, the tokens in a row may be of several texts
     prompt = [word for word in every if word.generated is None]
-    plain = "" if prompt and all(word.text is not None for word in prompt) else context.fact("text", "prompt")
+    plain = "" if prompt and all(word.text is not None for word in prompt) else context.facts.text.prompt
     listed = listed if plain else [*prompt, *listed]
     linked = not context.refusal(OPERATIONS.needs)
     cut = f"The first {q.count(MOST_WORDS)} of {q.count(len(listed))} tokens." if len(listed) > MOST_WORDS else ""

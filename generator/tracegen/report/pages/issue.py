@@ -5,7 +5,7 @@ quote no prompt, if the run is in its public form.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tracegen.analysis import weights
 from tracegen.contract import needs
@@ -59,42 +59,41 @@ def _plain(text: str, longest: int = 400) -> Line:
 
 def _ran(context: Context) -> Line:
     """What ran on what: the model file, the processor, and the build of llama.cpp."""
-    models = [context.fact("model", "file"), *(other.get("file") for other in context.fact("more_models") or [])]
-    cpu = context.fact("host", "cpu")
+    models = [model.file for model in context.facts.models]
+    cpu = context.facts.host.cpu
     files: list[Line] = [
-        (Words(re.split(r"[/\\]", str(file))[-1], "code", 60),) if file else ("model not recorded",)
-        for file in models[:3]
+        (Words(re.split(r"[/\\]", file)[-1], "code", 60),) if file else ("model not recorded",) for file in models[:3]
     ]
-    random: Line = ("random weights",) if context.flag("model", "random_weights") else ()
-    return joined((*files, random, _plain(str(cpu), 80) if cpu else ("CPU not recorded",), _build(context)))
+    random: Line = ("random weights",) if context.facts.model.random_weights else ()
+    return joined((*files, random, _plain(cpu, 80) if cpu else ("CPU not recorded",), _build(context)))
 
 
 def _file_type(context: Context) -> str:
     """The quantisation that the model file names, as `Q4_K_M`; empty when it names none."""
-    number = context.fact("model", "metadata", "general.file_type")
+    number = (context.facts.model.metadata or {}).get("general.file_type")
     return FILE_TYPES.get(number, "") if isinstance(number, int) else ""
 
 
 def _kind(context: Context) -> str:
     """The model as llama-bench names it: architecture, size label and quantisation."""
     quantisation = _file_type(context) or weights.main_type(context.tables["tensors"])
-    words = (context.fact("model", "architecture"), context.fact("model", "metadata", "general.size_label"))
+    model = context.facts.model
+    words = (model.architecture, (model.metadata or {}).get("general.size_label"))
     return " ".join(str(word) for word in (*words, quantisation) if word)
 
 
 def _threads(context: Context) -> int | None:
     """The threads that evaluate one token: as llama.cpp set them, or else as the settings have them."""
     set_ = context.tables["contexts"]["n_threads"].dropna()
-    wanted = context.fact("settings", "threads")
+    wanted = context.facts.settings.get("threads")
     return int(set_.iloc[0]) if len(set_) else wanted if isinstance(wanted, int) else None
 
 
 def _build(context: Context) -> Line:
     """Which llama.cpp ran: `llama.cpp of llama-cpp-python 0.3.36 (ggml 0.25.3)`."""
-    version, build = context.fact("llama_cpp", "version"), context.fact("llama_cpp", "build")
-    facts = build if isinstance(build, Mapping) else {}
-    commit = _COMMIT.search(f"commit = {facts.get('ggml.commit')}") or _COMMIT.search(str(facts.get("build.hooked")))
-    ggml = facts.get("ggml.version")
+    version, build = context.facts.llama_cpp.version, context.facts.llama_cpp.build or {}
+    commit = _COMMIT.search(f"commit = {build.get('ggml.commit')}") or _COMMIT.search(str(build.get("build.hooked")))
+    ggml = build.get("ggml.version")
     beside = joined(
         (
             ("ggml ", Words(str(ggml), longest=20)) if ggml else (),
@@ -103,7 +102,7 @@ def _build(context: Context) -> Line:
         ", ",
     )
     if version == "given":
-        attached = context.fact("settings", "attach") is True
+        attached = context.facts.settings.get("attach") is True
         named: Line = ("llama.cpp as the program has it" if attached else "llama.cpp, own build",)
     elif version:
         package = "of llama-cpp-python " if _PACKAGE.fullmatch(str(version)) else ""
@@ -115,9 +114,9 @@ def _build(context: Context) -> Line:
 
 def _settings(context: Context) -> Line:
     """The settings that decide where weights are read from; empty when none was recorded."""
-    values = [(of.name or key, context.fact("settings", key)) for key, of in SETTINGS.items() if of.reads]
+    values = [(of.name or key, context.facts.settings.get(key)) for key, of in SETTINGS.items() if of.reads]
     lines: list[Line] = [(f"{name} {q.yes_no(value)}",) for name, value in values if isinstance(value, bool)]
-    cache = context.fact("settings", "page_cache")
+    cache = context.facts.settings.get("page_cache")
     return joined((*lines, ("page cache before the run: ", Words(str(cache), longest=20)) if cache else ()), ", ")
 
 
@@ -138,7 +137,7 @@ def _speeds(context: Context) -> tuple[Note | Grid, ...]:
     ]
     if not tests:
         return (Note((("No prompt and no token was evaluated in a measured pass: there are no speeds.",),)),)
-    size = s.file_bytes or context.fact("model", "size_bytes")
+    size = s.file_bytes or context.facts.model.size_bytes
     backends = sorted(str(name) for name in context.tables["ops"]["backend"].dropna().unique())
     threads = _threads(context)
     what: dict[str, str | Words] = {
@@ -152,13 +151,13 @@ def _speeds(context: Context) -> tuple[Note | Grid, ...]:
     rows = tuple((*what.values(), test, speed.text.removesuffix(" tokens/s")) for test, speed in tests)
     if refused:
         return (Grid(head, rows),)
-    cost = context.fact("trace", "overhead_share")
+    share = context.facts.trace.overhead_share
     cost = (
-        f" (tracing cost, in the kind of pass where it is largest: {q.percent(cost)} of the undisturbed time)"
-        if isinstance(cost, float)
-        else ""
+        ""
+        if share is None
+        else f" (tracing cost, in the kind of pass where it is largest: {q.percent(share)} of the undisturbed time)"
     )
-    control = control_sentences.untraced(context.fact("control"), context.run.checks)
+    control = control_sentences.untraced(context.facts.control, context.run.checks)
     notes: list[Line] = [(f"{test[:2]}: ", Words(speed.note), ".") for test, speed in tests]
     return Grid(head, rows), Note(
         (joined(((f"Speeds are those of a traced run{cost}.",), (control,) if control else (), *notes), " "),)
@@ -188,7 +187,7 @@ def _check(check: Check) -> Line:
 def _last(context: Context, citable: Version | None) -> Line:
     """What the lines are about, and the programs that recorded and wrote them."""
     run, version = context.run, resources.package_version()
-    recorded = context.fact("versions", "tracegen")
+    recorded = (context.facts.versions or {}).get("tracegen")
     by: Line = (", recorded by ", Words(str(recorded), longest=20)) if recorded and recorded != version else ()
     named = citable.citation if citable else f"{run.experiment}/{run.name}"
     return (Words(named, "code", 100), f"{'' if citable else ', not published'}; tracegen {version}", *by)

@@ -1,10 +1,11 @@
 """The page of the method: where the numbers come from, and how to repeat the run."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tracegen.contract import quantities as q
+from tracegen.contract.records import encode
 from tracegen.contract.text import text_of
 from tracegen.report.document.assets import Assets
 from tracegen.report.document.blocks import Fact, Group
@@ -20,22 +21,22 @@ LLAMA_CPP = (
     "the prompt."
 )
 CONDITIONS = {"page_cache": "Page cache of the model’s files", "storage": "Disk", "kernel": "Kernel"}
-# Groups that stand only where the run has such facts: key, title, path of the facts, note.
+# Groups that stand only where the run has such facts: key, title, name of the facts, note.
 OF_SERIES = (
-    ("repetition", "Repetition", ("repetition",), "Which run of a series this is."),
-    ("slot", "Place in the matrix", ("slot",), "The cell of this run, and when it was its turn."),
+    ("repetition", "Repetition", "repetition", "Which run of a series this is."),
+    ("slot", "Place in the matrix", "slot", "The cell of this run, and when it was its turn."),
 )
 OF_MEMORY = (
     (
         "mlock",
         "Memory locked beside the program",
-        ("conditions", "mlock"),
+        "mlock",
         "No program could use it while this one ran.",
     ),
     (
         "memory-limit",
         "Limit to the program’s memory",
-        ("conditions", "memory_limit"),
+        "memory_limit",
         "Counted are its own memory and those pages of files that it touched first; "
         "those of the trace are made outside.",
     ),
@@ -44,34 +45,35 @@ OF_MEMORY = (
 
 def method(context: Context, assets: Assets) -> dict[str, Any]:
     """Everything the template of the page prints beside its tables."""
+    facts = encode(context.facts)
+    conditions = facts.get("conditions", {})
     return {
         "command": _command(context),
         "groups": [
             *_imported(context),
-            group_of("settings", "Settings", context.fact("settings"), SETTINGS),
-            *_when_asked(context, OF_SERIES),
+            group_of("settings", "Settings", facts.get("settings"), SETTINGS),
+            *_when_asked(facts, OF_SERIES),
             _contexts(context),
             _model(context),
-            group_of("host", "Host", _sized(context.fact("host"))),
-            *(group_of(key, title, _sized(context.fact("conditions", key))) for key, title in CONDITIONS.items()),
-            *_when_asked(context, OF_MEMORY),
+            group_of("host", "Host", _sized(facts.get("host"))),
+            *(group_of(key, title, _sized(conditions.get(key))) for key, title in CONDITIONS.items()),
+            *_when_asked(conditions, OF_MEMORY),
             *_control(context),
-            group_of("llama-cpp", "llama.cpp", _llama_cpp(context.fact("llama_cpp")), LLAMA_CPP),
+            group_of("llama-cpp", "llama.cpp", _llama_cpp(facts.get("llama_cpp")), LLAMA_CPP),
             _trace(context),
             _environment(context),
-            group_of("versions", "Versions", context.fact("versions")),
-            group_of("source", "Source of the experiment", context.fact("source")),
+            group_of("versions", "Versions", facts.get("versions")),
+            group_of("source", "Source of the experiment", facts.get("source")),
             _stages(context),
         ],
-        "metadata": group_of("metadata", "Model metadata", context.fact("model", "metadata")),
+        "metadata": group_of("metadata", "Model metadata", context.facts.model.metadata),
         "text": generated_text(context),
     }
 
 
 def _command(context: Context) -> str:
     """The command line, quoted for a shell; that of a private run has lost its arguments before."""
-    words = context.fact("command")
-    return shlex.join(map(q.printable, words)) if isinstance(words, (list, tuple)) else ""
+    return shlex.join(map(q.printable, context.facts.command))
 
 
 def _sized(facts: Any) -> Any:
@@ -92,40 +94,41 @@ def _sized(facts: Any) -> Any:
     return texts
 
 
-def _when_asked(context: Context, wanted: Iterable[tuple[str, str, tuple[str, ...], str]]) -> list[Group]:
-    """The groups whose facts the run has; `wanted`: key, title, path of the facts, note."""
-    groups = [(key, title, context.fact(*path), note) for key, title, path, note in wanted]
-    return [group_of(key, title, _sized(facts), note) for key, title, facts, note in groups if facts]
+def _when_asked(facts: Mapping[str, Any], wanted: Iterable[tuple[str, str, str, str]]) -> list[Group]:
+    """The groups whose facts the run has; `wanted`: key, title, name among `facts`, note."""
+    groups = [(key, title, facts.get(name), note) for key, title, name, note in wanted]
+    return [group_of(key, title, _sized(of), note) for key, title, of, note in groups if of]
 
 
 def _control(context: Context) -> list[Group]:
     """What is known of the program from outside, traced and untraced."""
-    control = context.fact("control")
+    control = context.facts.control
     if not control:
         return []
-    trace = context.fact("trace", "bytes")
-    beside = f"; its trace has {q.size(trace)}" if isinstance(trace, int) else ""
-    facts = {"traced": f"{say.execution(control['traced'])}{beside}"}
-    facts |= {f"untraced {n}": say.execution(of) for n, of in enumerate(control["untraced"], 1)}
-    if control["without_limit"]:
-        facts["untraced, without the limit"] = say.execution(control["without_limit"])
+    trace = context.facts.trace.bytes
+    beside = "" if trace is None else f"; its trace has {q.size(trace)}"
+    facts = {"traced": f"{say.execution(control.traced)}{beside}"}
+    facts |= {f"untraced {n}": say.execution(of) for n, of in enumerate(control.untraced, 1)}
+    if control.without_limit:
+        facts["untraced, without the limit"] = say.execution(control.without_limit)
     note = "The same program under the same conditions. Tokens and times are llama.cpp’s counters."
-    title = "Traced and untraced" if control["untraced"] else "Traced; untraced it did not run"
+    title = "Traced and untraced" if control.untraced else "Traced; untraced it did not run"
     return [group_of("control", title, facts, note)]
 
 
 def _imported(context: Context) -> list[Group]:
     """Of what an imported run was made; nothing for a run that was measured here."""
-    facts = context.fact("imported")
-    if not isinstance(facts, dict):
+    imported = context.facts.imported
+    if imported is None:
         return []
     files = {
-        f"file {number}: {entry['name']}": f"{q.count(entry['size_bytes'])} bytes, SHA-256 of what is kept "
-        f"{entry['sha256'] or 'not recorded'}"
-        for number, entry in enumerate(facts.get("files") or (), 1)
+        f"file {number}: {file.name}": f"{q.count(file.size_bytes)} bytes, SHA-256 of what is kept "
+        f"{file.sha256 or 'not recorded'}"
+        for number, file in enumerate(imported.files or (), 1)
     }
+    facts = encode(imported)
     asked = {key: facts.get(key) for key in ("format", "op_table", "n_records", "partial_records", "graphs_from")}
-    left = {f"left out {number}": why for number, why in enumerate(facts.get("left_out") or (), 1)}
+    left = {f"left out {number}": why for number, why in enumerate(imported.left_out or (), 1)}
     known = {key: value for key, value in asked.items() if value not in (None, [], 0)}
     note = (
         "Another tool recorded the trace. Passes, kinds and tokens are inferred (kind_basis), and the time of an "
@@ -135,16 +138,16 @@ def _imported(context: Context) -> list[Group]:
 
 
 def _model(context: Context) -> Group:
-    facts = {k: v for k, v in (context.fact("model") or {}).items() if k != "metadata"}
+    facts = {k: v for k, v in encode(context.facts.model).items() if k != "metadata"}
     note = (
         "The weights are random: text, chosen experts and the times that depend on them say nothing about a trained "
         "model."
-        if context.flag("model", "random_weights")
+        if context.facts.model.random_weights
         else ""
     )
-    more = context.fact("more_models") or []
+    more = context.facts.more_models
     for number, model in enumerate(more, 2):
-        facts |= {f"model {number}: {key}": value for key, value in model.items() if key != "metadata"}
+        facts |= {f"model {number}: {key}": value for key, value in encode(model).items() if key != "metadata"}
     return group_of("model", "Models" if more else "Model", _sized(facts), note)
 
 
@@ -192,7 +195,7 @@ def _llama_cpp(facts: Any) -> Any:
 
 
 def _trace(context: Context) -> Group:
-    facts = {k: v for k, v in (context.fact("trace") or {}).items() if not k.startswith("environment")}
+    facts = {k: v for k, v in encode(context.facts.trace).items() if not k.startswith("environment")}
     return group_of(
         "trace",
         "Trace and its cost",
@@ -207,18 +210,15 @@ def _trace(context: Context) -> Group:
 
 def _environment(context: Context) -> Group:
     """The variables of llama.cpp and its libraries, and what is withheld of them."""
-    unnamed = context.fact("trace", "environment_unnamed")
+    unnamed = context.facts.trace.environment_unnamed
     note = "Variables of llama.cpp and its libraries. Values are shown where they are known to be harmless."
-    if isinstance(unnamed, int) and unnamed:
+    if unnamed:
         note += f" Not named: {q.counted(unnamed, 'variable')} with a name like that of a secret."
-    return group_of("environment", "Environment of the traced process", context.fact("trace", "environment"), note)
+    return group_of("environment", "Environment of the traced process", context.facts.trace.environment, note)
 
 
 def _stages(context: Context) -> Group:
-    stages = context.fact("stages")
-    if not isinstance(stages, (list, tuple)) or not stages:
+    stages = context.facts.stages
+    if not stages:
         return Group("stages", "Stages", (), "Not recorded.")
-    facts = tuple(
-        Fact(q.printable(s.get("name")), f"{text_of(s.get('seconds'))} s") for s in stages if isinstance(s, dict)
-    )
-    return Group("stages", "Stages", facts)
+    return Group("stages", "Stages", tuple(Fact(q.printable(s.name), f"{text_of(s.seconds)} s") for s in stages))

@@ -23,7 +23,7 @@ ATTACHED = (
 
 def overview(context: Context, assets: Assets) -> dict[str, Any]:
     """Everything the template of the first page prints beside its picture."""
-    question = context.fact("settings", "question")
+    question = context.facts.settings.question
     findings = found.findings(context)
     text = issue.issue_text(context, findings, assets.citable)
     assets.keep(issue.PATH, text)
@@ -36,7 +36,7 @@ def overview(context: Context, assets: Assets) -> dict[str, Any]:
         "ran": what_ran(context),
         "key_figures": key_figures(context),
         "text": text_by_token(context),
-        "control": control_sentences.untraced(context.fact("control"), context.run.checks),
+        "control": control_sentences.untraced(context.facts.control, context.run.checks),
         "issue": {"path": issue.PATH, "text": text},
     }
 
@@ -44,29 +44,29 @@ def overview(context: Context, assets: Assets) -> dict[str, Any]:
 def what_ran(context: Context) -> str:
     """What llama.cpp did in this run, and what statistics leave out."""
     s = context.summary
-    model = context.fact("model", "name") or context.fact("model", "file")
-    more = len(context.fact("more_models") or [])
+    model = context.facts.model.name or context.facts.model.file
+    more = len(context.facts.more_models)
     beside = f" and {q.counted(more, 'more model')}" if more else ""
     first = f"llama.cpp ran “{q.printable(model)}”{_shape(context)}{beside}." if model else "llama.cpp ran a model."
-    if context.fact("imported", "format"):
+    if context.facts.imported and context.facts.imported.format:
         first = sentences.imported(q.printable(model) if model else "")
     elif not model and context.tables["contexts"].empty:
         first = "A program ran graphs of ggml without llama.cpp; what they compute is not recorded."
-    first += sentences.origin(context.fact("model", "origin"), context.fact("model", "licence"))
+    first += sentences.origin(context.facts.model.origin, context.facts.model.licence)
     second = " " + sentences.read_and_wrote(
         s.prompt_tokens, s.n_prompt_passes, s.generated_tokens, s.n_generate_passes, s.n_other_passes
     )
     if reused := sentences.reused_prefix(s.prompt_tokens, context.reused_tokens):
         second += f" {reused}."
-    skipped = context.fact("trace", "skipped_passes")
-    if context.flag("stopped"):
+    skipped = context.facts.trace.skipped_passes
+    if context.facts.stopped:
         second += " The program was interrupted after its trace was closed."
     elif skipped:
         second += (
             f" Only a window of the run was recorded: {q.counted(skipped, 'pass')} outside it left out. Tokens are "
             "counted from the start of the window."
         )
-    return f"{first}{second}{_other_backends(context)}{ATTACHED if context.flag('trace', 'attached') else ''}"
+    return f"{first}{second}{_other_backends(context)}{ATTACHED if context.facts.trace.attached else ''}"
 
 
 def _other_backends(context: Context) -> str:
@@ -89,8 +89,8 @@ def _number_and_time(splits: pd.DataFrame) -> tuple[int, float]:
 
 def _shape(context: Context) -> str:
     """The model's architecture, layers and experts as an apposition; empty if nothing is known."""
-    kind, layers = context.fact("model", "architecture"), context.fact("model", "n_layers")
-    experts, used = context.fact("model", "n_experts"), context.fact("model", "n_experts_used")
+    kind, layers = context.facts.model.architecture, context.facts.model.n_layers
+    experts, used = context.facts.model.n_experts, context.facts.model.n_experts_used
     parts = [q.counted(layers, "layer")] if isinstance(layers, int) else []
     if isinstance(experts, int):
         parts.append(q.counted(experts, "expert") + (f", {used} of them per token" if isinstance(used, int) else ""))

@@ -150,7 +150,7 @@ def render_report(
         "pass_names": json.dumps(pass_names(context.labels), ensure_ascii=False, separators=(",", ":")),
         "verdict": sentences.verdict_line(run.verdict, run.checks),
         "appendix": {name for name, parts in blocks[APPENDIX].items() if parts},
-        "random_weights": context.flag("model", "random_weights"),
+        "random_weights": context.facts.model.random_weights is True,
     }
     pages = tuple(_page(environment, *of, views[of[0]], blocks[of[0]], context.left_out) for of in outline(run))
     first = outline(run)[0]
@@ -223,7 +223,7 @@ def _page(
 
 def _title(context: Context) -> str:
     """The question of the experiment, or its name if it has none."""
-    question = context.fact("settings", "question")
+    question = context.facts.settings.question
     return q.printable(question) if isinstance(question, str) and question.strip() else context.run.experiment
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from tracegen.contract import shapes
 from tracegen.contract.facts import Facts
 from tracegen.contract.model import Run
-from tracegen.contract.records import shape_of
+from tracegen.contract.records import encode, shape_of
 
 PATH = "data/run.json"
 SCHEMA = 1
@@ -18,9 +18,9 @@ _ELSEWHERE = ("text",)  # prompt, text and tokens are on the pages and in the ta
 
 def run_file(run: Run) -> str:
     """`data/run.json`: name, date, facts and checks of a run in its public form; the metadata of models is left out."""
-    facts = {key: value for key, value in run.facts.items() if key not in _ELSEWHERE}
-    facts["model"] = _described(facts.get("model"))
-    facts["more_models"] = [_described(model) for model in facts.get("more_models") or ()]
+    facts = {key: value for key, value in encode(run.facts).items() if key not in _ELSEWHERE}
+    facts["model"] = _described(facts.get("model", {}))
+    facts["more_models"] = [_described(model) for model in facts.get("more_models", ())]
     document = {
         "schema": SCHEMA,
         "experiment": run.experiment,
@@ -32,5 +32,5 @@ def run_file(run: Run) -> str:
     return json.dumps(document, ensure_ascii=False, sort_keys=True, indent=1) + "\n"
 
 
-def _described(model: object) -> object:
-    return {k: v for k, v in model.items() if k != "metadata"} if isinstance(model, dict) else model
+def _described(model: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in model.items() if k != "metadata"}

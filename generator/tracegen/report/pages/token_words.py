@@ -62,7 +62,7 @@ def words(context: Context) -> list[Word]:
 
 def _prompt(context: Context) -> list[Word]:
     """The rows of measured passes that hold a token of the prompt."""
-    rows, known = context.tables["tokens"], pieces(context.fact("text", "pieces"))
+    rows, known = context.tables["tokens"], pieces(context.facts.text.pieces)
     of_prompt = context.of_kind(context.measured, "prompt")["pass_id"]
     rows = rows[rows["pass_id"].isin(of_prompt) & rows["generated_token"].isna()].sort_values(["pass_id", "row"])
     sequences = rows["sequence"].dropna().unique()
@@ -76,15 +76,13 @@ def _prompt(context: Context) -> list[Word]:
 
 def _generated(context: Context) -> list[Word]:
     """The sampled tokens, each with the measured passes that gave it and took it in."""
-    known = pieces(context.fact("text", "pieces"))
+    known = pieces(context.facts.text.pieces)
     positions = context.tables["tokens"].drop_duplicates("pass_id").set_index("pass_id")
     given = context.measured.dropna(subset=["produced_token"]).drop_duplicates("produced_token")
     by_token = dict(zip(given["produced_token"].astype(int), given["pass_id"].astype(int), strict=True))
     taken = {k: pass_id for pass_id, k in context.input_tokens.items()}
     listed = []
-    for k, token in enumerate(context.fact("text", "token_ids") or []):
-        if not isinstance(token, int):
-            continue
+    for k, token in enumerate(context.facts.text.token_ids or ()):
         takes = taken.get(k)
         position = None if takes is None else whole(positions["position"].get(takes))
         listed.append(Word(known.get(token), token, position, k, takes, by_token.get(k)))

@@ -1,19 +1,19 @@
 """What is said of the control: the same program, untraced under the same conditions."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from tracegen.analysis.observer import Effect, effects
 from tracegen.contract import quantities as q
 from tracegen.contract.check_keys import Key
+from tracegen.contract.facts import Control, Execution
 from tracegen.contract.model import Check
 
 
-def untraced(control: Mapping[str, Any] | None, checks: Sequence[Check]) -> str:
+def untraced(control: Control | None, checks: Sequence[Check]) -> str:
     """`Untraced, under the same conditions: 11.3 tokens/s; traced 10.9.`, and what lifting the limit gave; or empty.
 
-    `control` is that entry of run.json, `checks` are those of the run: whether the difference is decided. Speeds are
-    those of generation, by llama.cpp's counters; without one, of the prompt.
+    `checks` are those of the run: whether the difference is decided. Speeds are those of generation, by llama.cpp's
+    counters; without one, of the prompt.
     """
     found = effects(control, ()) if control else ()
     if control is None or not found:
@@ -32,45 +32,43 @@ def _speeds(effect: Effect) -> str:
     return f"{q.three(effect.untraced)} tokens/s{what}{of}; traced {q.three(effect.traced)}"
 
 
-def _lifted(control: Mapping[str, Any]) -> str:
+def _lifted(control: Control) -> str:
     """What the program takes without its memory limit, and how fast it is then; empty where that was not tried."""
     more = more_memory(control)
-    whole = control["without_limit"]
-    if more is None or not whole["eval_ms"] or not whole["eval_runs"]:
+    whole = control.without_limit
+    if more is None or whole is None or not whole.eval_ms or not whole.eval_runs:
         return ""
-    rate = q.three(1e3 * whole["eval_runs"] / whole["eval_ms"])
+    rate = q.three(1e3 * whole.eval_runs / whole.eval_ms)
     return f" With {q.size(more)} more memory the limit would not have been reached: untraced, {rate} tokens/s."
 
 
-def more_memory(control: Mapping[str, Any] | None) -> int | None:
+def more_memory(control: Control | None) -> int | None:
     """By how many bytes the peak without the memory limit exceeds the limit; None where that was not tried, or not so.
 
     The limit is the largest peak of the executions under it, as they reached it.
     """
-    whole = control and control["without_limit"]
-    if not control or not whole or whole["failure"] or whole["peak_bytes"] is None:
+    whole = control and control.without_limit
+    if not control or not whole or whole.failure or whole.peak_bytes is None:
         return None
-    under = [execution["peak_bytes"] for execution in (control["traced"], *control["untraced"])]
+    under = [execution.peak_bytes for execution in (control.traced, *control.untraced)]
     known = [peak for peak in under if peak is not None]
-    more = whole["peak_bytes"] - max(known) if known else 0
+    more = whole.peak_bytes - max(known) if known else 0
     return more if more > 0 else None
 
 
-def execution(of: Mapping[str, Any]) -> str:
+def execution(of: Execution) -> str:
     """What is known of one execution, in a line: `23 tokens in 2.13 s; read 1.96 GiB; …`."""
-    runs, prompts = of["eval_runs"], of["prompt_tokens"]
+    runs, prompts = of.eval_runs, of.prompt_tokens
     parts = [
-        f"{q.counted(runs, 'token')} in {q.duration(of['eval_ms'] * 1e6)}" if runs and of["eval_ms"] else "",
-        f"prompt of {q.count(prompts)} in {q.duration(of['prompt_ms'] * 1e6)}" if prompts and of["prompt_ms"] else "",
-        f"{q.duration(of['seconds'] * 1e9)} in all",
-        f"read {q.size(of['read_bytes'])}" if of.get("read_bytes") is not None else "",
-        f"{q.counted(of['major_faults'], 'major page fault')}" if of.get("major_faults") is not None else "",
-        f"peak of memory {q.size(of['peak_bytes'])}" if of.get("peak_bytes") is not None else "",
-        f"limit reached {q.counted(of['times_reached'], 'time')}" if of.get("times_reached") is not None else "",
-        f"others had {q.percent(of['others_share'])} of the processors" if of["others_share"] is not None else "",
-        f"{q.size(of['written_bytes'])} written to the model’s device, by anyone"
-        if of.get("written_bytes") is not None
-        else "",
-        str(of["failure"]) if of["failure"] else "",
+        f"{q.counted(runs, 'token')} in {q.duration(of.eval_ms * 1e6)}" if runs and of.eval_ms else "",
+        f"prompt of {q.count(prompts)} in {q.duration(of.prompt_ms * 1e6)}" if prompts and of.prompt_ms else "",
+        f"{q.duration(of.seconds * 1e9)} in all",
+        f"read {q.size(of.read_bytes)}" if of.read_bytes is not None else "",
+        f"{q.counted(of.major_faults, 'major page fault')}" if of.major_faults is not None else "",
+        f"peak of memory {q.size(of.peak_bytes)}" if of.peak_bytes is not None else "",
+        f"limit reached {q.counted(of.times_reached, 'time')}" if of.times_reached is not None else "",
+        f"others had {q.percent(of.others_share)} of the processors" if of.others_share is not None else "",
+        f"{q.size(of.written_bytes)} written to the model’s device, by anyone" if of.written_bytes is not None else "",
+        of.failure or "",
     ]
     return "; ".join(filter(None, parts))

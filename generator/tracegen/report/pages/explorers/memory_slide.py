@@ -51,7 +51,7 @@ def _rates(context: Context) -> list[float]:
 
     Not in single passes: the bytes of a request that ends in the next pass count in the first, its time in both.
     """
-    measured = [float(m["bytes_per_second"]) for m in context.fact("device", "measurements") or ()]
+    measured = [m.bytes_per_second for m in (context.facts.device.measurements if context.facts.device else ())]
     if context.refusal(DISK_SIZES.needs):
         return measured
     return [*measured, *requests.by_kind(context.tables)["bytes_per_second"].dropna().astype(float)]
