@@ -91,10 +91,8 @@ def test_the_file_is_compared_with_the_memory_that_the_run_could_have() -> None:
         return said_of(DISK, CASES["dense"], a_run(host=host, conditions=conditions))
 
     assert "10.0 % of RAM" in said() and "It may stay in memory." in said()
-    held = 9 * size + size // 2
-    locked = said(
-        mlock=dict(asked_bytes=held, locked_bytes=held, available_after_bytes=1)
-    )  # of allocated buffers nobody knows how much is used
+    held = 9 * size + size // 2  # of allocated buffers nobody knows how much is used
+    locked = said(mlock=dict(asked_bytes=held, locked_bytes=held, available_after_bytes=1))
     assert "of what is left" in locked and "were locked meanwhile" in locked and "not all of it can" in locked
     limited = said(memory_limit=dict(limit_bytes=size // 2))
     assert "200.0 % of what is left" in limited and "limited to" in limited and "not all of it can" in limited
