@@ -162,10 +162,10 @@ def test_what_became_known_of_a_version(here: Path, monkeypatch: pytest.MonkeyPa
 def test_a_changed_page_is_not_exported(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(ROOT / "experiments" / "sample" / "versions" / "1", here / "mine")
     assert main(["export", "mine", "html"]) == 0  # without the ledger: its own manifest holds
-    page = Path("mine/data/overview.html")
+    page = Path("mine/data/overview.txt")
     page.write_text(page.read_text(encoding="utf-8").replace("MiB", "GiB"), encoding="utf-8")
     assert main(["export", "mine", "html", "--force"]) == 2
-    assert "overview.html: is missing or has changed since it was published" in capsys.readouterr().err
+    assert "overview.txt: is missing or has changed since it was published" in capsys.readouterr().err
 
 
 def test_what_it_cannot_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

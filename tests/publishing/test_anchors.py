@@ -92,7 +92,7 @@ def test_each_version_of_this_repository_holds_facts_and_addresses() -> None:
     folders = sorted((ROOT / "experiments").glob("*/versions/*"))
     assert len(folders) == 4
     for bundle in map(read_bundle, folders):
-        assert facts_of(bundle)["model"]["architecture"] and "verdict" in addresses_of(bundle)["ids"]["overview"]
+        assert facts_of(bundle).model.architecture and "verdict" in addresses_of(bundle)["ids"]["overview"]
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ def test_cells_do_not_supersede_each_other(here: Path, capsys: pytest.CaptureFix
 
 def test_the_site_compares_the_cells_without_their_runs(project: Path, cache: Path) -> None:
     site = gathered(project, cache)
-    assert [c.asked.slug for c in site.entries[0].comparisons] == ["matrix-v1-to-v2"]
+    assert [c.planned.slug for c in site.entries[0].comparisons] == ["matrix-v1-to-v2"]
     page = site.pages["experiments/m/matrix-v1-to-v2/index.md"].content()
     assert "threads, 1 → 2" in page and all(f'href="../v{n}/index.html"' in page for n in (1, 2))
     assert "n = 8 and 8" in page
@@ -211,7 +211,7 @@ def test_the_site_compares_the_cells_without_their_runs(project: Path, cache: Pa
 
 def test_two_cells_as_a_matrix_and_as_a_pair_are_two_pages(project: Path, cache: Path) -> None:
     site = gathered(project, cache, ["m@v1", "m@v2"])
-    assert {c.asked.slug: len(c.bundle.pages) for c in site.entries[0].comparisons if c.bundle} == {
+    assert {c.planned.slug: len(c.bundle.pages) for c in site.entries[0].comparisons if c.bundle} == {
         "matrix-v1-to-v2": 2,
         "with-m-v1-m-v2": 1,
     }
@@ -222,7 +222,7 @@ def test_a_cell_is_compared_with_the_last_version_of_the_same_cell(project: Path
     assert main(["publish", "m", "--matrix", "-m", "a new matrix"]) == 0
     shutil.rmtree(project / "m" / "runs")
     site = gathered(project, cache)
-    assert [c.asked.slug for c in site.entries[0].comparisons] == [
+    assert [c.planned.slug for c in site.entries[0].comparisons] == [
         "v4-from-v2",
         "v3-from-v1",
         "matrix-v3-to-v4",

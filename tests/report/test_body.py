@@ -3,7 +3,7 @@
 from tests.builders import only
 from tests.report.rendered import CASES, rendered
 from tracegen.report.document.body import SIGN, contents
-from tracegen.report.figures.context import OUTSIDE
+from tracegen.report.words.sentences import OUTSIDE
 
 
 def test_a_journal_and_a_notebook_quote_a_caption_with_all_of_it() -> None:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.builders import a_moe_run
 from tests.report.rendered import CASES, rendered, words
-from tracegen.report.figures.context import OUTSIDE
 from tracegen.report.figures.explanation import MOST, shortened
+from tracegen.report.words.sentences import OUTSIDE
 
 SENTENCE = st.builds(
     lambda words, end: " ".join(["A", *words]) + end,

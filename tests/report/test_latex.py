@@ -72,10 +72,10 @@ def test_a_figure_has_its_latex_with_caption_label_and_alternative(report: Repor
         if figure.page == "appendix":
             assert not [name for name in report.files if re.match(rf"figures/{figure.key}[.-].*(?:tex|pdf|png)$", name)]
             continue
-        tex = report.files[f"figures/{figure.key}.tex"].decode()
-        assert f"\\label{{fig:tracegen-{a_moe_run().experiment}-v3-{figure.key}}}" in tex
-        assert tex.text(figure.caption) in tex and f"alt={{{tex.text(figure.alt)}}}" in tex
-        for file in re.findall(r"\\includegraphics\[[^\]]*\]\{([^}]*)\}", tex.replace(tex.text(figure.alt), "")):
+        written = report.files[f"figures/{figure.key}.tex"].decode()
+        assert f"\\label{{fig:tracegen-{a_moe_run().experiment}-v3-{figure.key}}}" in written
+        assert tex.text(figure.caption) in written and f"alt={{{tex.text(figure.alt)}}}" in written
+        for file in re.findall(r"\\includegraphics\[[^\]]*\]\{([^}]*)\}", written.replace(tex.text(figure.alt), "")):
             assert f"figures/{file}" in report.files
 
 
@@ -96,13 +96,13 @@ def test_a_draft_has_no_files_for_paper() -> None:
 
 def test_values_are_commands_with_exact_number_and_unit(report: Report) -> None:
     values = json.loads(report.files["data/values.json"])
-    tex = report.files["data/values.tex"].decode()
-    kept = re.findall(r"\\tracegenkeep\{(.*?):#1\}\{#2\}\{#3\}\{#4\}", tex)
+    written = report.files["data/values.tex"].decode()
+    kept = re.findall(r"\\tracegenkeep\{(.*?):#1\}\{#2\}\{#3\}\{#4\}", written)
     assert kept == [a_moe_run().experiment, "demo@v3"]
     for key, value in values.items():
         said = (value["text"], "" if value["value"] is None else value["value"], value["unit"])
-        assert f"\\tracegenvalue{{{key}}}{''.join(f'{{{tex.text(words)}}}' for words in said)}%\n" in tex
-    assert tex.count("\n\\tracegenvalue{") == len(values)
+        assert f"\\tracegenvalue{{{key}}}{''.join(f'{{{tex.text(words)}}}' for words in said)}%\n" in written
+    assert written.count("\n\\tracegenvalue{") == len(values)
     wanted = ("token_ns_median", "token_ns_p95", "layer_ns_per_token_generate_0", "layer_ns_per_token_generate_mean")
     assert set(wanted) | {"most_chosen_expert_generate_0", "component_ns_per_token_generate_expert_up"} <= set(values)
 

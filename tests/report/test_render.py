@@ -16,8 +16,8 @@ from tests.report.rendered import CASES, Tags, body, long_pages, render, rendere
 from tracegen.contract import tables as contract
 from tracegen.contract.model import Version
 from tracegen.report.document.page import Report
-from tracegen.report.figures.context import OUTSIDE
 from tracegen.report.findings.found import MOST
+from tracegen.report.words.sentences import OUTSIDE
 
 DRAWN = ("hard case", "dense", "experts")
 

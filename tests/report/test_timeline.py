@@ -41,7 +41,7 @@ def called(report: Report, pattern: str, call: str) -> list[Any]:
 def test_the_outline_follows_from_the_run_alone() -> None:
     every = [key for key, *_ in OUTLINE]
     assert [key for key, *_ in outline(a_moe_run())] == every
-    for run in (a_run(), a_run(model=None), a_run(model=dict(n_experts=0))):
+    for run in (a_run(), a_run(model={}), a_run(model=dict(n_experts=0))):
         assert [key for key, *_ in outline(run)] == [key for key in every if key != "experts"]
     assert [key for key, *_ in outline(a_run(more_models=[dict(n_experts=8)]))] == every
     # what a draft announces is what is drawn

@@ -201,6 +201,8 @@ def _filled(table: Table, by_name: Mapping[str, Any]) -> pd.DataFrame:
                     _refuse_foreign_values(name, column, values)
                 _refuse_overflow(name, column, values)
             array = pd.Series(values, dtype=dtype, copy=False).array
+            if len(array) != length:
+                raise ValueError(f"has {len(array)} rows, another column {length}")
             filled[column.name] = array if _is_own(values) else array.copy()
         except (TypeError, ValueError, OverflowError) as error:
             raise TableError(f"table {name}: column {column.name!r}: {error}") from error

@@ -89,7 +89,7 @@ def generated_tokens(rows: Rows, token_ids: list[int], pieces: dict[str, str]) -
     giving = [rows.of_kind("prompt")[-1], *rows.of_kind("generate")]
     ids = {(row["pass_id"], row["row"]): row["token_id"] for row in rows["tokens"]}
     holding = {k: key for key, k in token_of(rows).items()}
-    assert [ids[holding[k]] for k in range(len(holding))] == token_ids[:-1]
+    assert [ids[holding[k]] for k in range(len(holding))] == list(token_ids)[:-1]
     return [
         {
             "token": k,

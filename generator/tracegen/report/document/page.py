@@ -7,7 +7,7 @@ from tracegen.contract.model import Run
 
 EXPLORERS = "tracegen_explorers.js"  # an asset that some pages load, after tracegen.js
 EXPLORED = ("file", "timeline", "operations", "graph", "experts")
-ALONE = "data/overview.html"  # the body of the first page without links to others, to mail
+ALONE = "data/overview.txt"  # the body of the first page without links to others, to mail; no page to open
 ANCHORS = "data/anchors.json"  # the addresses in a report: see anchors.py
 # The pages a report may have, in their order: key, title, summary.
 OUTLINE = (
