@@ -18,46 +18,6 @@ Tables = dict[str, pd.DataFrame]
 CASE = with_faults(scaled_case(3, 2, moe=True, threads=3))
 
 
-def split_by_hand(tables: Tables) -> dict[int, dict[str, float]]:
-    """Each op by itself: what each thread would have waited if no thread had had a fault in it."""
-    found: dict[int, dict[str, float]] = {}
-    spans = tables["spans"].to_dict("records")
-    for passed in measured(tables).to_dict("records"):
-        of_pass = [s for s in spans if s["pass_id"] == passed["pass_id"]]
-        threads = {s["thread"] for s in of_pass}
-        sums = dict.fromkeys(disk_waits.PARTS, 0.0)
-        for node in {s["node"] for s in of_pass}:
-            op: list[dict[Any, Any]] = [s for s in of_pass if s["node"] == node]
-            ends = {s["thread"]: s["begin_ns"] + s["work_ns"] + s["barrier_ns"] for s in op}
-            without = {s["thread"]: ends[s["thread"]] - s["fault_ns"] for s in op}
-            for s in op:
-                waited = max(ends.values()) - ends[s["thread"]]
-                would_have = max(without.values()) - without[s["thread"]]
-                behind = min(max(waited - would_have, 0), s["wait_ns"]) if len(op) > 1 else 0
-                sums["computing_ns"] += s["work_ns"] - s["fault_ns"]
-                sums["disk_ns"] += s["fault_ns"]
-                sums["behind_ns"] += behind
-                sums["barrier_ns"] += s["barrier_ns"] + (s["wait_ns"] - behind if len(op) > 1 else 0)
-        means = {part: value / len(threads) for part, value in sums.items()}
-        means["outside_ns"] = passed["end_ns"] - passed["begin_ns"] - sum(means.values())
-        found[passed["pass_id"]] = means
-    return found
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_the_parts_of_a_pass_equal_those_of_its_single_spans(threads: int) -> None:
-    tables = with_faults(scaled_case(3, 2, moe=True, threads=threads), seed=threads)
-    expected = split_by_hand(tables)
-    split = disk_waits.pass_split(tables)
-    assert list(split["pass_id"]) == list(expected)
-    for row in split.to_dict("records"):
-        for part in disk_waits.PARTS:
-            assert row[part] == pytest.approx(expected[row["pass_id"]][part], abs=1e-6), part
-        assert sum(row[part] for part in disk_waits.PARTS) == pytest.approx(row["duration_ns"])
-        in_pass = tables["faults"][tables["faults"]["pass_id"] == row["pass_id"]]
-        assert row["n_faults"] == len(in_pass) and row["waited_ns"] == in_pass["duration_ns"].sum()
-
-
 def test_faults_of_a_tensor_are_summed() -> None:
     faults, tensors = CASE["faults"].to_dict("records"), CASE["tensors"].to_dict("records")
     inside = set(measured(CASE)["pass_id"])
@@ -144,7 +104,7 @@ def test_waiting_by_expert_against_equal_parts_of_its_tensors() -> None:
 
 def test_a_run_without_recorded_faults_has_no_split() -> None:
     tables = scaled_case(2, 1)
-    assert not disk_waits.recorded(tables) and disk_waits.recorded(CASE) and disk_waits.pass_split(tables).empty
+    assert not disk_waits.recorded(tables) and disk_waits.recorded(CASE)
     assert disk_waits.by_tensor(tables).empty
     table, longest = disk_waits.cells(tables, heatmap.display_rows(tables), 50, 8)
     assert table.empty and longest == 0

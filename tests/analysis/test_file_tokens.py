@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import scaled_case, with_faults, with_requests
-from tracegen.analysis import axis, disk_waits, file_tokens
+from tracegen.analysis import attribution, axis, file_tokens
 from tracegen.analysis.coverage import union
 from tracegen.analysis.passes import measured
 from tracegen.charts import theme
@@ -174,7 +174,7 @@ def test_the_parts_of_the_time_add_up_to_the_duration(tables: Tables) -> None:
     passes = {row["pass_id"]: row for row in measured(tables).to_dict("records")}
     assert [row["pass_id"] for row in rows] == list(passes)
     nodes = {(n["graph"], n["node"]): n["component"] for n in tables["graph_nodes"].to_dict("records")}
-    split = {row["pass_id"]: row for row in disk_waits.pass_split(tables).to_dict("records")}
+    split = {row["pass_id"]: row for row in attribution.by_pass(tables).to_dict("records")}
     for row in rows:
         one = passes[row["pass_id"]]
         spans: list[dict[Any, Any]] = [s for s in tables["spans"].to_dict("records") if s["pass_id"] == one["pass_id"]]
@@ -190,4 +190,4 @@ def test_the_parts_of_the_time_add_up_to_the_duration(tables: Tables) -> None:
 
 
 def known_ns(split: dict[Any, Any] | None) -> dict[str, float]:
-    return {name: float(split[name]) if split else 0.0 for name in ("disk_ns", "behind_ns")}
+    return {name: float(split[name]) if split else 0.0 for name in ("disk_ns", "behind_ns", "paging_ns")}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.integration.conftest import cold_experiment, resident, stored
-from tracegen.analysis import disk_waits, requests
+from tracegen.analysis import attribution, requests
 from tracegen.contract.experiment import Experiment
 from tracegen.contract.model import Run
 from tracegen.measure.capture.llama_cpp import TARGET, Build
@@ -89,10 +89,10 @@ def test_pages_that_faulted_are_resident_and_pages_that_became_resident_lie_abou
 
 
 def test_the_time_of_each_pass_is_split_without_rest(faulted: LoadedRun) -> None:
-    split = disk_waits.pass_split(faulted.tables)
+    split = attribution.by_pass(faulted.tables)
     assert len(split) == 6 and (split["disk_ns"] > 0).any()
     for row in split.to_dict("records"):
-        assert sum(row[part] for part in disk_waits.PARTS) == pytest.approx(row["duration_ns"], rel=1e-9)
+        assert sum(row[part] for part in attribution.PARTS) == pytest.approx(row["duration_ns"], rel=1e-9)
         assert row["outside_ns"] >= 0
     spans = faulted.spans
     assert (spans["fault_ns"] <= spans["work_ns"]).all()

@@ -17,7 +17,7 @@ NOT_COUNTED = {
     "disk": "settings and counters, a row each; its sums are key figures",
     "residency": "of runs that looked: tests/analysis/test_residency.py counts its pages one by one",
     "resident-groups": "the same: tests/analysis/test_residency.py",
-    "disk-split": "of runs with page faults: tests/analysis/test_disk_waits.py adds up each span by itself",
+    "disk-split": "of runs with page faults: tests/analysis/test_attribution.py adds up each span by itself",
     "disk-device": "the kernel's counters: tests/analysis/test_device.py divides them by itself",
     "disk-map": "the same: it puts each fault into its stretch of the file by itself",
     "disk-tensors": "the same: it looks for the tensor of each fault by itself",

@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import a_moe_run, a_run, scaled_case, with_faults
 from tests.report.rendered import said_of
-from tracegen.analysis import disk_waits, expert_waits
+from tracegen.analysis import attribution, disk_waits, expert_waits
 from tracegen.charts import theme
 from tracegen.report.document.amount import Amount
 from tracegen.report.figures.context import Context
@@ -44,25 +44,30 @@ def test_a_run_whose_passes_read_nothing_says_so(read_bytes: Any, nothing: bool)
     read = pd.array([read_bytes] * len(TABLES["passes"]), "Int64")
     tables = {**TABLES, "passes": TABLES["passes"].assign(read_bytes=read)}
     run = a_run(host=dict(page_bytes=4096), trace=dict(faults_recorded=True))
-    assert ("in page faults that read nothing" in said_of(DISK_SPLIT, tables, run)) == nothing
+    said = "of the time of generate passes in page faults of the model file, with no read under way"
+    assert (said in said_of(DISK_SPLIT, tables, run)) == nothing
     found = {finding.measure for finding in findings(Context(run, tables))}
-    assert ("Page faults that read nothing" in found) == nothing != ("Waiting for the disk" in found)
+    assert ("Page faults with no read under way" in found) == nothing != ("Waiting for the disk" in found)
 
 
 def test_the_answer_of_waiting_is_a_share_of_generate_passes() -> None:
-    rows = disk_waits.pass_split(TABLES)
+    read = {**TABLES, "passes": TABLES["passes"].assign(read_bytes=4096)}
+    rows = attribution.by_pass(read)
     rows = rows[rows["pass_id"].isin(ids_of(TABLES, "generate"))]
-    waited, *behind = answer(DISK_SPLIT, {**TABLES, "passes": TABLES["passes"].assign(read_bytes=4096)})
+    waited, *more = answer(DISK_SPLIT, read)
     assert waited.value == rows["disk_ns"].sum() / rows["duration_ns"].sum() > 0
     assert waited.words == "of the time of generate passes waiting for the disk"
-    share = rows["behind_ns"].sum() / rows["duration_ns"].sum()
-    assert [amount.value for amount in behind] == ([share] if share >= 0.001 else [])
+    shares = [rows[part].sum() / rows["duration_ns"].sum() for part in ("behind_ns", "paging_ns")]
+    assert [amount.value for amount in more] == [share for share in shares if share >= 0.001]
 
 
 def test_operations_without_a_page_fault_are_not_said_to_wait_for_the_disk() -> None:
     spans = TABLES["spans"].assign(fault_ns=0)
     (none,) = answer(DISK_SPLIT, {**TABLES, "faults": TABLES["faults"].iloc[:0], "spans": spans})
-    assert (none.number, none.words) == ("0 %", "of the time of generate passes in page faults of the model file")
+    assert (none.number, none.words) == (
+        "0 %",
+        "of the time of generate passes in page faults of the model file, with no read under way",
+    )
 
 
 def test_the_answer_of_tensors_is_the_group_and_the_tensor_with_most_waiting() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.analysis.test_disk_waits import split_by_hand
+from tests.analysis.test_attribution import by_hand
 from tests.analysis.test_requests import use_by_hand
 from tests.builders import a_moe_run, a_run, scaled_case, with_faults
 from tests.builders.runs import with_facts, with_groups
@@ -81,7 +81,7 @@ def test_findings_of_waiting_for_the_disk_equal_sums_of_page_faults(
     for n, fault in enumerate(TABLES["faults"].to_dict("records")):
         tensor = about[n % len(about)]
         placed.append((fault | {"file": tensor["file"], "offset": tensor["offset"]}, tensor))
-    split = {p: parts for p, parts in split_by_hand(TABLES).items() if PASSES[p]["kind"] == kind}
+    split = {p: parts for p, parts in by_hand(TABLES)[0].items() if PASSES[p]["kind"] == kind}
     cost = {p: parts["disk_ns"] + parts["behind_ns"] for p, parts in split.items()}
     lasts = {p: PASSES[p]["end_ns"] - PASSES[p]["begin_ns"] for p in split}
     monkeypatch.setattr(waiting, "CONCERNED", median(cost[p] / lasts[p] for p in split) - 1e-9)
@@ -94,18 +94,20 @@ def test_findings_of_waiting_for_the_disk_equal_sums_of_page_faults(
     assert found.effect == pytest.approx(sum(cost.values()) / sum(lasts.values()))
     expected = []
     for name in (lambda tensor: tensor["name"], lambda tensor: theme.GROUP_OF[tensor["component"]]):
-        by: dict[str, int] = defaultdict(int)
+        by: dict[str, float] = defaultdict(float)
         for fault, tensor in placed:
-            by[name(tensor)] += fault["duration_ns"] if fault["pass_id"] in waits else 0
+            by[name(tensor)] += by_hand(TABLES)[1][fault["fault"]] if fault["pass_id"] in waits else 0
         most, whole = max(by, key=lambda what: by[what]), sum(by.values())
-        expected += [(f"of it for {most}", by[most] / whole)] if by[most] >= waiting.MOSTLY * whole else []
+        expected += [(f"of it for {most}", by[most] / whole)] if by[most] >= waiting.MOSTLY * whole > 0 else []
     use = [row for row in use_by_hand(TABLES, 4096) if row[0] in waits]
     read, again = sum(row[1] for row in use), sum(row[5] for row in use)
     behind = sum(split[p]["behind_ns"] for p in waits) / sum(cost[p] for p in waits)
     behind_it = [("of it for another thread that waits there", behind)] if behind >= waiting.LEAST else []
     expected[1:] = [("of the bytes read had been read before", again / read)] if again > waiting.MOSTLY * read else []
+    paging = sum(split[p]["paging_ns"] for p in waits) / sum(lasts[p] for p in waits)
+    paged = [(waiting.PAGING, paging)] if paging >= waiting.LEAST else []
     assert [(a.words, a.value) for a in found.more] == [
-        (words, pytest.approx(share)) for words, share in behind_it + expected
+        (words, pytest.approx(share)) for words, share in behind_it + expected + paged
     ]
 
 
@@ -121,6 +123,7 @@ def test_how_long_tokens_take_that_do_not_wait(n_quiet: int, quick: bool, said: 
             "duration_ns": [(100 if quick else 900) if n < n_quiet else 500 for n in range(10)],
             "disk_ns": [0 if n < n_quiet else 400 for n in range(10)],
             "behind_ns": [0] * 10,
+            "paging_ns": [0] * 10,
         }
     )
     found = waiting._of_phase(context, split, "generation")
@@ -128,12 +131,14 @@ def test_how_long_tokens_take_that_do_not_wait(n_quiet: int, quick: bool, said: 
     assert found.measure == "Waiting for the disk" and {a.words: a.value for a in found.beside} == expected
 
 
-def test_page_faults_that_read_nothing_are_no_waiting_for_the_disk(context: Context) -> None:
-    waits = one(context, DISK_SPLIT, "generation")
+def test_page_faults_of_passes_that_read_nothing_are_no_waiting_for_the_disk() -> None:
     none = TABLES["passes"].assign(read_bytes=TABLES["passes"]["read_bytes"] * 0)
     found = one(Context(RUN, {**TABLES, "passes": none}), DISK_SPLIT, "generation")
-    assert (found.kind, found.measure) == ("time", "Page faults that read nothing")
-    assert found.effect == found.amount.value == waits.effect
+    assert (found.kind, found.measure) == ("time", "Page faults with no read under way")
+    split = by_hand({**TABLES, "passes": none})[0]
+    of = [p for p in split if PASSES[p]["kind"] == "generate"]
+    whole = sum(PASSES[p]["end_ns"] - PASSES[p]["begin_ns"] for p in of)
+    assert found.effect == found.amount.value == pytest.approx(sum(split[p]["paging_ns"] for p in of) / whole)
 
 
 def test_the_finding_of_bytes_read_again_equals_a_count_of_pages(context: Context) -> None:
@@ -174,10 +179,12 @@ def test_findings_of_computing_and_barriers_equal_sums_of_spans(context: Context
     shown = [row[3].bar for row in BANDWIDTH.content(context).rows if row[0].text == op]
     assert sum(bar or 0 for bar in shown) == pytest.approx(share), "the table that it cites has it"
     waited = one(context, WAITING_KINDS)
-    split = [parts for p, parts in split_by_hand(TABLES).items() if PASSES[p]["kind"] == "generate"]
+    split = [parts for p, parts in by_hand(TABLES)[0].items() if PASSES[p]["kind"] == "generate"]
     lasted = sum(p["end_ns"] - p["begin_ns"] for p in generate)
     assert waited.amount.value == pytest.approx(sum(parts["barrier_ns"] for parts in split) / lasted)
-    assert waited.measure.endswith("not for the disk") == any(parts["behind_ns"] for parts in split)
+    assert waited.measure.endswith("not for the disk") == any(
+        parts["behind_ns"] + parts["paging_ns"] for parts in split
+    )
 
 
 def test_findings_of_weights_equal_sums_of_accesses(context: Context, rows: Rows, measured: list[Access]) -> None:

@@ -11,10 +11,10 @@ import pandas as pd
 
 from tracegen.analysis import (
     accesses,
+    attribution,
     buffers,
     caches,
     coverage,
-    disk_waits,
     expert_next,
     expert_transitions,
     experts,
@@ -122,8 +122,9 @@ class Analyses:
         )
     )
 
-    # Waiting for the disk: the time of each measured pass in parts.
-    disk_split = _of_tables(disk_waits.pass_split)
+    # The time of each measured pass in exclusive parts, with what each was for; summed by pass.
+    attribution = _of_tables(attribution.attribution)
+    disk_split = _kept(lambda c: attribution.by_pass(c.tables, c.attribution))
 
     # Experts of generate passes: how often each was chosen, by which rows; by layer: how unevenly, of how many, and
     # beside what chance gives; how many the token before chose, and how many the layer before tells.

@@ -1,5 +1,7 @@
 """How long threads wait for a thread that has a page fault."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
@@ -9,31 +11,56 @@ KEY = ["pass_id", "node", "thread"]
 LAST = 1 << 31  # the number of the barrier at the end of an operation: above those inside
 
 
-def behind_ns(tables: Tables) -> np.ndarray:
-    """How much longer each thread waited in and after each operation because of page faults: int64, ns.
+@dataclass(frozen=True)
+class Behind:
+    """How much longer threads waited because another one had a page fault.
 
-    One number for each row of `tables["spans"]`. Threads wait for each other at the barriers inside an operation, and
-    at its end. At each of them, a thread waits for the last one that comes. The number is how much later that one came
-    for its page faults since the barrier before, less how much later the waiting thread itself came for its own; never
-    below 0, and never above the time that the thread waited there. Where barriers were not recorded, or not alike for
-    all threads of an operation, its page faults count as if they came after the last barrier inside it.
+    `ns`: one number for each row of `tables["spans"]`, int64. `for_fault_ns`: one for each row of `tables["faults"]`,
+    float64, how much of that others waited behind it: the waiting at a barrier is shared among the page faults of the
+    thread that came last since its barrier before, by their time. The sums of both are equal.
+    """
+
+    ns: np.ndarray
+    for_fault_ns: np.ndarray
+
+
+def behind(tables: Tables) -> Behind:
+    """How much longer each thread waited in and after each operation because of page faults, and behind which.
+
+    Threads wait for each other at the barriers inside an operation, and at its end. At each of them, a thread waits for
+    the last one that comes. The number is how much later that one came for its page faults since the barrier before,
+    less how much later the waiting thread itself came for its own; never below 0, and never above the time that the
+    thread waited there. Where barriers were not recorded, or not alike for all threads of an operation, its page faults
+    count as if they came after the last barrier inside it.
     """
     spans = tables["spans"]
     rows = np.flatnonzero(_with_faults(spans))
+    found = Behind(np.zeros(len(spans), np.int64), np.zeros(len(tables["faults"])))
     spans = spans.iloc[rows].reset_index(drop=True)
     stops = _stops(spans, tables["barriers"])
-    fault = _fault_ns(stops, spans, tables["faults"])
-    op = spans.groupby(KEY[:2], sort=False).ngroup().to_numpy()
-    behind = np.zeros(len(tables["spans"]), np.int64)
     if not len(stops):
-        return behind
+        return found
+    faults = _at_stops(stops, spans, tables["faults"])
+    fault = np.bincount(faults["stop"], faults["took"], minlength=len(stops)).astype("int64")
     came = stops["came_ns"].to_numpy()
+    op = spans.groupby(KEY[:2], sort=False).ngroup().to_numpy()
     at = pd.DataFrame({"op": op[stops["row"]], "number": stops["number"], "came": came, "without": came - fault})
-    last = at.groupby(["op", "number"], sort=False).transform("max")
+    barriers = at.groupby(["op", "number"], sort=False)
+    last = barriers.transform("max")
     longer = (last["came"] - at["came"]) - (last["without"] - at["without"])
     waited = np.clip(longer.to_numpy(), 0, stops["waited_ns"].to_numpy())
-    np.add.at(behind, rows[stops["row"]], waited)
-    return behind
+    np.add.at(found.ns, rows[stops["row"]], waited)
+    # The stop of the thread that came last to the same barrier, the first one if several came at once.
+    came_last = at.index.to_series().where(at["came"] == last["came"]).groupby(barriers.ngroup()).transform("min")
+    behind_stop = np.bincount(came_last.astype("int64"), waited, minlength=len(stops))
+    share = faults["took"] / fault[faults["stop"]]
+    np.add.at(found.for_fault_ns, faults["at"], behind_stop[faults["stop"]] * share)
+    return found
+
+
+def behind_ns(tables: Tables) -> np.ndarray:
+    """The `ns` of `behind`."""
+    return behind(tables).ns
 
 
 def _with_faults(spans: pd.DataFrame) -> np.ndarray:
@@ -63,10 +90,14 @@ def _stops(spans: pd.DataFrame, barriers: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["row", "number"], ignore_index=True)
 
 
-def _fault_ns(stops: pd.DataFrame, spans: pd.DataFrame, faults: pd.DataFrame) -> np.ndarray:
-    """The time of page faults of each stop's thread since its stop before, ns: each by the middle of its time."""
-    faults = faults[faults["node"].notna().to_numpy(bool) & faults["duration_ns"].notna().to_numpy(bool)]
-    faults = faults[[*KEY, "begin_ns", "duration_ns"]].astype("int64")
+def _at_stops(stops: pd.DataFrame, spans: pd.DataFrame, faults: pd.DataFrame) -> pd.DataFrame:
+    """The page faults that ended in operations: at (row of `faults`), stop (the next of its thread), took (ns, > 0).
+
+    A page fault belongs to the stop after the middle of its time.
+    """
+    faults = faults.assign(at=np.arange(len(faults)))
+    faults = faults[faults["node"].notna().to_numpy(bool) & (faults["duration_ns"].fillna(0) > 0).to_numpy(bool)]
+    faults = faults[[*KEY, "begin_ns", "duration_ns", "at"]].astype("int64")
     faults = faults.merge(spans[KEY].assign(row=np.arange(len(spans))), on=KEY)
     took, row = faults["duration_ns"].to_numpy(), faults["row"].to_numpy()
     final = stops["came_ns"].to_numpy()[np.searchsorted(stops["row"], row, "right") - 1]
@@ -78,6 +109,6 @@ def _fault_ns(stops: pd.DataFrame, spans: pd.DataFrame, faults: pd.DataFrame) ->
     order = np.lexsort((is_stop, time, np.concatenate([row, stops["row"].to_numpy()])))
     before = np.cumsum(is_stop[order])
     of_fault = ~is_stop[order]
-    summed = np.zeros(len(stops), np.int64)
-    np.add.at(summed, before[of_fault], took[order[of_fault]])
-    return summed
+    stop = np.zeros(len(faults), np.int64)
+    stop[order[of_fault]] = before[of_fault]
+    return pd.DataFrame({"at": faults["at"], "stop": stop, "took": took})

@@ -1,72 +1,17 @@
-"""How long tokens wait for the disk: in page faults of the model's files, and behind a thread that had one."""
+"""How long threads wait in page faults of the model's files: for which tensors, places and experts."""
 
 import numpy as np
 import pandas as pd
 
 from tracegen.analysis import accesses, axis
 from tracegen.analysis.accesses import Tables
-from tracegen.analysis.behind import behind_ns
 from tracegen.analysis.passes import measured
 from tracegen.analysis.pieces import bytes_in
-
-# Part of a pass -> what pages call it. The parts of a pass add up to its duration.
-PARTS = {
-    "computing_ns": "computing",
-    "disk_ns": "waiting for the disk",
-    "behind_ns": "waiting for a thread that waits for the disk",
-    "barrier_ns": "other waiting at barriers",
-    "outside_ns": "outside operations",
-}
 
 
 def recorded(tables: Tables) -> bool:
     """Whether page faults of the run were recorded."""
     return bool(tables["spans"]["fault_ns"].notna().any())
-
-
-def pass_split(tables: Tables) -> pd.DataFrame:
-    """The parts of the time of each measured pass, in the mean over its threads: wall time, ns (float64).
-
-    Columns: pass_id, duration_ns, n_threads, n_faults and waited_ns (page faults of model files in its operations,
-    and their time, summed over threads), and PARTS:
-
-    - disk_ns: page faults of the model's files inside operations;
-    - computing_ns: all other work of operations;
-    - behind_ns: waiting in and after operations that would not have been if no thread had had a page fault there:
-      see `behind.behind_ns`;
-    - barrier_ns: other waiting of a thread for others, inside operations and after them;
-    - outside_ns: the rest of the duration. A single thread waits for no other: what lies between its operations is
-      here.
-
-    Passes without an end or without recorded page faults are left out.
-    """
-    spans = tables["spans"].assign(behind_ns=behind_ns(tables))
-    spans = spans[spans["fault_ns"].notna().to_numpy(bool)]
-    work, inside, after, fault, behind = (
-        spans[name].to_numpy("int64") for name in ("work_ns", "barrier_ns", "wait_ns", "fault_ns", "behind_ns")
-    )
-    several = spans.groupby(["pass_id", "node"], sort=False)["thread"].transform("size").to_numpy() > 1
-    rows = pd.DataFrame(
-        {
-            "pass_id": spans["pass_id"],
-            "computing_ns": work - fault,
-            "disk_ns": fault,
-            "behind_ns": behind,
-            "barrier_ns": inside + np.where(several, after, 0) - behind,
-        }
-    )
-    sums = rows.groupby("pass_id").sum()
-    sums["n_threads"] = spans.groupby("pass_id")["thread"].nunique()
-    passes = measured(tables).dropna(subset=["duration_ns"]).set_index("pass_id")
-    table = passes[["duration_ns"]].astype("int64").join(sums, how="inner")
-    faults = tables["faults"]
-    in_ops = faults[faults["node"].notna().to_numpy(bool)]
-    table["n_faults"] = in_ops.groupby("pass_id").size().reindex(table.index, fill_value=0)
-    table["waited_ns"] = table["disk_ns"]
-    in_operations = [part for part in PARTS if part != "outside_ns"]
-    table[in_operations] = table[in_operations].div(table["n_threads"], axis=0)
-    table["outside_ns"] = table["duration_ns"] - table[in_operations].sum(axis=1)
-    return table[["duration_ns", "n_threads", "n_faults", "waited_ns", *PARTS]].reset_index()
 
 
 def by_tensor(tables: Tables) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis import axis, disk_waits
+from tracegen.analysis import attribution, axis, disk_waits
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.coverage import union
 from tracegen.analysis.passes import measured
@@ -112,10 +112,10 @@ def quiet(tables: Tables) -> pd.Series:
 
 def times(tables: Tables, group_of: Mapping[str, str], *, split: pd.DataFrame | None = None) -> pd.DataFrame:
     """The time of each measured pass that ended, wall time in ns: pass_id, duration_ns, a column for each group of
-    components whose operations computed, disk_ns, behind_ns, waiting_ns and rest_ns; they add up to duration_ns.
+    components whose operations computed, disk_ns, behind_ns, paging_ns, waiting_ns and rest_ns; they add up to it.
 
     Times of threads are means over them. Waiting for the disk is 0 where page faults were not recorded. `split`: the
-    result of `disk_waits.pass_split`, if the caller has it already.
+    result of `attribution.by_pass`, if the caller has it already.
     """
     passes = measured(tables).dropna(subset=["duration_ns"])[["pass_id", "duration_ns", "graph"]]
     nodes = tables["graph_nodes"][["graph", "node", "component"]]
@@ -129,11 +129,12 @@ def times(tables: Tables, group_of: Mapping[str, str], *, split: pd.DataFrame | 
     waited = (spans["barrier_ns"] + spans["wait_ns"].where(several, 0)).astype("float64")
     table["waiting_ns"] = waited.groupby(spans["pass_id"]).sum()
     table = table.div(n_threads, axis=0)
-    split = disk_waits.pass_split(tables) if split is None else split
-    split = split.set_index("pass_id")[["disk_ns", "behind_ns"]]
+    split = attribution.by_pass(tables) if split is None else split
+    split = split.set_index("pass_id")[["disk_ns", "behind_ns", "paging_ns", "barrier_ns"]]
     table = passes.drop(columns="graph").astype("int64").set_index("pass_id").join(table).join(split).fillna(0.0)
-    table["waiting_ns"] = (table["waiting_ns"] - table["behind_ns"]).clip(0) if groups else 0.0
-    known = [*groups, "disk_ns", "behind_ns", "waiting_ns"]
+    barrier = table.pop("barrier_ns")
+    table["waiting_ns"] = table["waiting_ns"].where(~table.index.isin(split.index), barrier) if groups else 0.0
+    known = [*groups, "disk_ns", "behind_ns", "paging_ns", "waiting_ns"]
     table["rest_ns"] = (table["duration_ns"] - table[known].sum(axis=1)).clip(0)
     return table[["duration_ns", *known, "rest_ns"]].reset_index()
 

@@ -149,7 +149,13 @@ _MEASURES: Mapping[tuple[Kind, str, tuple[Need, ...]], tuple[_Row, ...]] = {
     ),
     ("timed", "generate", (*needs.TIMES, needs.FAULTS)): (
         ("disk_wait_ns_per_token", "waiting for the disk per token", "ns", _token_waits("disk_ns")),
-        ("behind_wait_ns_per_token", "waiting behind other threads’ page faults", "ns", _token_waits("behind_ns")),
+        ("paging_ns_per_token", "page faults with no read under way per token", "ns", _token_waits("paging_ns")),
+        (
+            "behind_wait_ns_per_token",
+            "waiting behind a thread that waits for the disk",
+            "ns",
+            _token_waits("behind_ns"),
+        ),
     ),
     ("counted", "prompt", ()): (
         ("prompt_tokens", "prompt tokens", "", lambda a: a.summary.prompt_tokens),

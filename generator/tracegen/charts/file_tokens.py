@@ -26,7 +26,7 @@ DISK = theme.INK["disk"][1]
 WAITS = {
     "disk_ns": ("waiting for the disk", DISK),
     "behind_ns": ("waiting for a thread at the disk", theme.INK["behind"][1]),
-    "mapped_ns": ("page faults, nothing read", theme.INK["muted"][1]),
+    "paging_ns": ("page faults, no read under way", theme.INK["muted"][1]),
     "waiting_ns": ("waiting for other threads", theme.INK["inside"][1]),
     "rest_ns": ("outside operations", theme.INK["outside"][1]),
 }

@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from tracegen.analysis.disk_waits import PARTS
+from tracegen.analysis.attribution import PARTS
 from tracegen.charts import theme
 from tracegen.charts.buffers import COLOURS
 from tracegen.charts.by_layer import at_right
@@ -21,6 +21,7 @@ OF_PARTS = {
     "computing_ns": theme.INK["bar"][1],
     "disk_ns": theme.INK["disk"][1],
     "behind_ns": theme.INK["behind"][1],
+    "paging_ns": theme.INK["muted"][1],
     "barrier_ns": theme.INK["inside"][1],
     "outside_ns": theme.INK["outside"][1],
 }
@@ -57,7 +58,7 @@ def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
 def parts(rows: pd.DataFrame, labels: list[str], *, width: int = theme.WIDTHS[-1]) -> Any:
     """The time of each token in parts: computing, waiting for the disk and behind a thread that does, the rest.
 
-    Stacked bars, one for each row of `disk_waits.pass_split`; `labels` names them, in the same order.
+    Stacked bars, one for each row of `attribution.by_pass`; `labels` names them, in the same order.
     """
     top = float(rows["duration_ns"].max()) if len(rows) else 0.0
     scale, unit = (1e9, "s") if top >= 2e9 else (1e6, "ms") if top >= 1e6 else (1e3, "µs")

@@ -177,17 +177,43 @@ def typical_pass(rows: Rows) -> Row:
     return ordered[(len(ordered) - 1) // 2]
 
 
+def waited_for_reads(rows: Rows, one: Row) -> int:
+    """The time of page faults in operations of a pass while a read of the devices was under way, ns, over all threads.
+
+    None in a pass that read nothing; where no request was recorded, that of all page faults.
+    """
+    requests = [row for row in rows["requests"] if row["duration_ns"] is not None]
+    total = 0
+    for fault in rows["faults"]:
+        if fault["pass_id"] != one["pass_id"] or fault["node"] is None or fault["duration_ns"] is None:
+            continue
+        begin, end = fault["begin_ns"], fault["begin_ns"] + fault["duration_ns"]
+        if not requests:
+            total += end - begin
+            continue
+        cuts = sorted(
+            (max(begin, row["issue_ns"]), min(end, row["issue_ns"] + row["duration_ns"]))
+            for row in requests
+            if row["issue_ns"] < end and row["issue_ns"] + row["duration_ns"] > begin
+        )
+        reached = begin
+        for first, last in cuts:
+            total += max(0, last - max(first, reached))
+            reached = max(reached, last)
+    return 0 if one["read_bytes"] == 0 else total
+
+
 def shown_pass(rows: Rows) -> Row:
-    """The generate pass of median duration among those in which page faults take a twentieth of thread time or more,
-    if they read anything; else the typical pass.
+    """The generate pass of median duration among those in which page faults take a twentieth of thread time or more
+    while a read is under way; else the typical pass.
     """
     waits = []
     for one in rows.of_kind("generate"):
         spans = [span for span in rows["spans"] if span["pass_id"] == one["pass_id"]]
-        faults = sum(span["fault_ns"] or 0 for span in spans)
-        if faults and faults / len({span["thread"] for span in spans}) >= 0.05 * duration(one):
+        waited = waited_for_reads(rows, one)
+        if waited and waited / len({span["thread"] for span in spans}) >= 0.05 * duration(one):
             waits.append(one)
-    if not waits or sum(one["read_bytes"] or 0 for one in waits) == 0:
+    if not waits:
         return typical_pass(rows)
     ordered = sorted(waits, key=lambda one: (duration(one), one["pass_id"]))
     return ordered[(len(ordered) - 1) // 2]

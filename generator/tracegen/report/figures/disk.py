@@ -10,7 +10,6 @@ from tracegen.contract.facts import PageCache
 from tracegen.report.document.cells import Cell, Head, cells
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Rows, Table
-from tracegen.report.figures.shared_disk import read_bytes
 from tracegen.report.words import control_sentences
 from tracegen.report.words.sentences import OUTSIDE
 
@@ -144,13 +143,14 @@ def _waiting(context: Context) -> list[tuple[Cell, ...]]:
         return []
     split = context.of_kind(context.disk_split, "generate")
     whole, waited = float(split["duration_ns"].sum()), float((split["disk_ns"] + split["behind_ns"]).sum())
-    mapped = ", in page faults that read nothing" if read_bytes(context, split["pass_id"]) == 0 else ""
+    paging = float(split["paging_ns"].sum())
+    beside = f", {q.percent(paging / whole)} in page faults with no read under way" if whole and paging else ""
     return [
         cells(
             "Generate passes waiting for the disk",
-            f"{q.percent(waited / whole)} of their time{mapped}" if whole else q.UNKNOWN,
-            "Time in page faults of the model file, or behind a thread that has one, in the mean over threads: see the "
-            "appendix, “What did the disk do?”.",
+            f"{q.percent(waited / whole)} of their time{beside}" if whole else q.UNKNOWN,
+            "Time in page faults of the model file, or behind a thread that has one, while a read of its device was "
+            "under way; mean over threads. See the appendix, “What did the disk do?”.",
         )
     ]
 

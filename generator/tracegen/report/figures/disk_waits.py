@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from tracegen.analysis import disk_waits, expert_waits, heatmap
+from tracegen.analysis import attribution, disk_waits, expert_waits, heatmap
 from tracegen.charts import file_rows, theme, tokens
 from tracegen.charts.heatmap import Axis
 from tracegen.contract import needs
@@ -14,15 +14,17 @@ from tracegen.report.document.amount import Amount
 from tracegen.report.figures import columns as col
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows, When
-from tracegen.report.figures.shared_disk import PHASES, fault_figure, fault_table, read_bytes
+from tracegen.report.figures.shared_disk import PHASES, fault_figure, fault_table
 from tracegen.report.figures.shared_experts import WITH_EXPERTS
 
 PARTS = (
-    "Waiting for the disk is the time of page faults of the model file inside operations. Other waiting at barriers "
-    "is that for threads with more work, not for their page faults, and includes time without a processor. A single "
-    "thread waits for no other; time between its operations is outside operations."
+    "Waiting for the disk is the time of page faults of the model file inside operations while a read of its device "
+    "was under way. While none was, the kernel made room for pages, or mapped some that were in memory. Other waiting "
+    "at barriers is that for threads with more work, not for their page faults, and includes time without a processor. "
+    "A single thread waits for no other; time between its operations is outside operations."
 )
-LEAST_BEHIND = 0.001  # of the time: less waiting for other threads is not said
+NO_REQUESTS = "Which reads were under way was not recorded: page faults of passes that read anything count as waiting."
+LEAST = 0.001  # of the time: less is not said
 
 
 def _disk_split(context: Context) -> Content:
@@ -35,6 +37,7 @@ def _disk_split(context: Context) -> Content:
         for number, token in zip(shown["pass_id"], token_of.reindex(shown["pass_id"]), strict=True)
     ]
     other = _sums(prompt)
+    unknown = "" if context.run.has_requests else f" {NO_REQUESTS}"
     undrawn = (
         f" The prompt, which is not drawn, took {q.duration(other['duration_ns'])}; {q.duration(other['disk_ns'])} of "
         "it was waiting for the disk."
@@ -42,9 +45,9 @@ def _disk_split(context: Context) -> Content:
         else ""
     )
     return Content(
-        answer=_waited(_sums(shown), phase, read_bytes(context, shown["pass_id"])),
+        answer=_waited(_sums(shown), phase),
         caption=f"Wall time of each {phase} pass in parts; the parts are means over {_threads(rows)} and add up to the "
-        f"pass. {PARTS}{undrawn} n = {len(shown)}.",
+        f"pass. {PARTS}{unknown}{undrawn} n = {len(shown)}.",
         alt=f"Stacked bars of {q.counted(len(shown), 'pass')}.",
         chart=lambda width: tokens.parts(shown, labels, width=width),
         data=rows,
@@ -54,26 +57,21 @@ def _disk_split(context: Context) -> Content:
 
 def _sums(rows: pd.DataFrame) -> dict[str, float]:
     """Sums of duration and parts over passes, ns."""
-    return {name: float(rows[name].sum()) for name in ("duration_ns", *disk_waits.PARTS)}
+    return {name: float(rows[name].sum()) for name in ("duration_ns", *attribution.PARTS)}
 
 
-def _waited(sums: Mapping[str, float], phase: str, read_bytes: int | None) -> tuple[Amount, ...]:
-    """How much of a phase is waiting for the disk; `sums`: of duration and parts over its passes, ns.
-
-    `read_bytes` is what they read, None if not known: where it is 0, faults only mapped pages that were in memory.
-    """
+def _waited(sums: Mapping[str, float], phase: str) -> tuple[Amount, ...]:
+    """How much of a phase is waiting for the disk, and page faults without; `sums`: of duration and parts, ns."""
     whole = sums["duration_ns"]
     if not whole:
         return ()
-    disk, behind = sums["disk_ns"] / whole, sums["behind_ns"] / whole
+    disk, behind, paging = (sums[name] / whole for name in ("disk_ns", "behind_ns", "paging_ns"))
     of = f"of the time of {PHASES[phase]}"
     if not disk:
-        return (Amount(disk, "share", f"{of} in page faults of the model file"),)
-    if read_bytes == 0:
-        return (Amount(disk, "share", f"{of} in page faults that read nothing"),)
-    waited = Amount(disk, "share", f"{of} waiting for the disk")
-    more = Amount(behind, "share", "waiting for a thread that waits for the disk")
-    return (waited, more) if behind >= LEAST_BEHIND else (waited,)
+        return (Amount(paging, "share", f"{of} in page faults of the model file, with no read under way"),)
+    more = {"waiting for a thread that waits for the disk": behind, attribution.PARTS["paging_ns"]: paging}
+    some = (Amount(share, "share", words) for words, share in more.items() if share >= LEAST)
+    return Amount(disk, "share", f"{of} waiting for the disk"), *some
 
 
 def _threads(rows: pd.DataFrame) -> str:
@@ -86,7 +84,7 @@ DISK_SPLIT = fault_figure(
     title="How much of each token’s time is waiting for the disk?",
     needs=(*needs.TIMES, needs.FAULTS),
     content=_disk_split,
-    code="data = disk_waits.pass_split(run.tables)",
+    code="data = attribution.by_pass(run.tables)",
 )
 
 

@@ -88,16 +88,15 @@ def beside(found: pd.DataFrame, others: pd.DataFrame) -> pd.DataFrame:
 class Seen:
     """What the measured passes of a run touched, read and waited for, and how long they took.
 
-    `used`, `read`, `waits`: ranges on the axis of the file (pass_id, begin, end). `times`: as of `file_tokens.times`,
-    waits for pages that no device brought in `mapped_ns`; `whole`: the same as recorded. `sizes`: bytes read by pass_id
-    and, where each read is known, what of them the pass needed; empty where nothing was read.
+    `used`, `read`, `waits`: ranges on the axis of the file (pass_id, begin, end). `times`: as of `file_tokens.times`.
+    `sizes`: bytes read by pass_id and, where each read is known, what of them the pass needed; empty where nothing was
+    read.
     """
 
     used: pd.DataFrame
     read: pd.DataFrame
     waits: pd.DataFrame
     times: pd.DataFrame
-    whole: pd.DataFrame
     sizes: dict[str, pd.Series]
     has_read_nothing: bool
 
@@ -107,17 +106,16 @@ def seen(context: Context) -> Seen:
     tables = context.tables
     used = axis.on_axis(tables, context.measured_used)
     read, waits = file_tokens.reads(tables), file_tokens.waits(tables)
-    times = whole = file_tokens.times(tables, theme.GROUP_OF, split=context.disk_split)
+    times = file_tokens.times(tables, theme.GROUP_OF, split=context.disk_split)
     nothing = file_tokens.has_read_nothing(tables)
     if nothing:  # faults of pages that lie in memory already
         waits = waits.iloc[:0]
-        times = times.assign(mapped_ns=times["disk_ns"] + times["behind_ns"], disk_ns=0.0, behind_ns=0.0)
     counted = context.measured.set_index("pass_id")["read_bytes"].dropna()
     sizes = {"read": counted} if (counted > 0).any() else {}
     if len(read):
         size = (read["end"] - read["begin"]).groupby(read["pass_id"]).sum()
         sizes = {"read": size, "needed": file_tokens.needed_bytes(used, read)}
-    return Seen(used, read, waits, times, whole, sizes, nothing)
+    return Seen(used, read, waits, times, sizes, nothing)
 
 
 def _content(context: Context) -> Content:
@@ -146,7 +144,7 @@ def _content(context: Context) -> Content:
 
     rows = file_tokens.rows(tables, quiet, alike, _most_rows(theme.WIDTH))
     empty = nothing_touched(axis.length(tables), rows, of.used)
-    data = rows.merge(of.whole, on="pass_id", how="left")
+    data = rows.merge(of.times, on="pass_id", how="left")
     return Content(
         caption=f"{_caption(rows)}{_order(tables)}{f' {context.gaps} They are not drawn.' if context.gaps else ''}",
         alt=f"The model file from left to right, {q.counted(rows['row'].nunique(), 'row')} of passes, downwards.",

@@ -41,7 +41,7 @@ def findings(context: Context) -> Iterator[Finding]:
     if whole and n_threads > 1:
         waited = float(rows["barrier_ns"].sum() + rows["wait_ns"].sum()) / whole
         measure, split = "Threads waiting for each other", context.of_kind(context.disk_split, context.phase)
-        if split["behind_ns"].any():  # what a thread waits for one at the disk counts as waiting for the disk
+        if split[["behind_ns", "paging_ns"]].any(axis=None):  # waiting behind page faults is counted with these
             waited = float(split["barrier_ns"].sum()) / float(split["duration_ns"].sum())
             measure += ", not for the disk"
         yield Finding(

@@ -14,12 +14,13 @@ from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_REQUESTS
 from tracegen.report.figures.disk_waits import DISK_SPLIT
 from tracegen.report.figures.file_tokens import FILE_TOKENS
-from tracegen.report.figures.shared_disk import CONCERNED, read_bytes
+from tracegen.report.figures.shared_disk import CONCERNED
 from tracegen.report.findings.finding import Finding, Scope
 
 PHASES: Mapping[str, Scope] = {"generate": "generation", "prompt": "prompt"}
 MOSTLY = 0.5  # what has this share is named
-LEAST = 0.01  # of the waiting: less for other threads is not said
+LEAST = 0.01  # of the waiting, or of the time: less is not said
+PAGING = "in page faults with no read under way"
 FEW = 5  # tokens that do not wait: fewer say nothing of how long one takes
 
 
@@ -46,18 +47,19 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
     waits = (cost >= CONCERNED * split["duration_ns"]).to_numpy(bool)
     of = split[waits] if waits.any() else split
     passes = of["duration_ns"].astype("float64")
-    share = float(cost[of.index].sum()) / float(passes.sum())
-    if share and read_bytes(context, split["pass_id"]) == 0:
+    whole, waited, paging = float(passes.sum()), float(cost[of.index].sum()), float(of["paging_ns"].sum())
+    share = waited / whole
+    if paging and not waited:
         return Finding(
             kind="time",
-            measure="Page faults that read nothing",
-            amount=Amount(share, "share", "of the time"),
+            measure="Page faults with no read under way",
+            amount=Amount(paging / whole, "share", "of the time"),
             scope=scope,
             population=q.counted(len(of), "pass"),
-            effect=share,
+            effect=paging / whole,
             part=DISK_SPLIT,
         )
-    behind = float(of["behind_ns"].sum()) / float(cost[of.index].sum()) if share else 0.0
+    behind = float(of["behind_ns"].sum()) / waited if waited else 0.0
     ids = set(of["pass_id"]) if waits.any() else set[int]()
     noun = "token" if scope == "generation" else "pass"
     n, every = int(waits.sum()), q.counted(len(split), noun)
@@ -76,11 +78,14 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
     limit = limited.limit_bytes if limited else None
     beside += [] if limit is None else [Amount(float(limit), "bytes", "of memory allowed")]
     threads = [Amount(behind, "share", "of it for another thread that waits there")] if behind >= LEAST else []
+    paged = (
+        [Amount(paging / whole, "share", "in page faults with no read under way")] if paging >= LEAST * whole else []
+    )
     return Finding(
         kind="waiting",
         measure="Waiting for the disk",
         amount=Amount(share, "share", whose),
-        more=(*threads, *_for_what(context, ids), *_read_before(context, ids)),
+        more=(*threads, *_for_what(context, ids), *_read_before(context, ids), *paged),
         beside=tuple(beside),
         scope=scope,
         population="" if some else every,
@@ -91,16 +96,17 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
 
 def _for_what(context: Context, pass_ids: set[int]) -> list[Amount]:
     """The tensor, or else the part of the model, that most of the waiting of these passes was for."""
-    rows = disk_waits.placed(context.tables)
-    rows = rows[rows["pass_id"].isin(pass_ids).to_numpy(bool)].dropna(subset=["tensor"])
+    rows = context.attribution
+    chosen = rows["pass_id"].isin(pass_ids) & rows["part"].isin(["disk_ns", "behind_ns"])
+    rows = rows[chosen.to_numpy(bool)]
     about = context.tables["tensors"].set_index("tensor")
     names = rows["tensor"].map(about["name"]).astype("object")
     groups = rows["tensor"].map(about["component"]).astype("object").map(theme.GROUP_OF)
+    whole = float(rows["thread_ns"].sum())
     for place in (names, groups):
-        sums = rows["waited_ns"].groupby(place).sum()
-        if len(sums) and sums.max() >= MOSTLY * rows["waited_ns"].sum() > 0:
-            what = q.printable(str(sums.idxmax()))
-            return [Amount(float(sums.max()) / float(rows["waited_ns"].sum()), "share", f"of it for {what}")]
+        sums = rows["thread_ns"].groupby(place).sum()
+        if len(sums) and sums.max() >= MOSTLY * whole > 0:
+            return [Amount(float(sums.max()) / whole, "share", f"of it for {q.printable(str(sums.idxmax()))}")]
     return []
 
 

@@ -58,10 +58,10 @@ def _rates(context: Context) -> list[float]:
 
 
 def _computing(context: Context) -> int | None:
-    """The time of the median generate pass without waiting for the disk, ns; None where that is not known."""
+    """The time of the median generate pass without page faults of the model, ns; None where that is not known."""
     split = context.of_kind(context.disk_split, "generate")
     if len(split):
-        return round(float((split["duration_ns"] - split["disk_ns"] - split["behind_ns"]).median()))
+        return round(float((split["duration_ns"] - split[["disk_ns", "behind_ns", "paging_ns"]].sum(axis=1)).median()))
     passes = context.of_kind(context.measured, "generate").dropna(subset=["duration_ns"])
     nothing_read = len(passes) and bool((passes["read_bytes"].fillna(1) == 0).all())
     return round(float(passes["duration_ns"].median())) if nothing_read else None

@@ -1,0 +1,142 @@
+"""Where the time of each pass goes: exclusive parts that add up to it, to the nanosecond."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from tracegen.analysis.accesses import Tables
+from tracegen.analysis.behind import behind
+from tracegen.analysis.disk_waits import placed
+from tracegen.analysis.passes import measured
+
+# Part of a pass -> what pages call it. The parts of a pass add up to its duration.
+PARTS: Mapping[str, str] = {
+    "computing_ns": "computing",
+    "disk_ns": "waiting for the disk",
+    "behind_ns": "waiting for a thread that waits for the disk",
+    "paging_ns": "page faults with no read under way",
+    "barrier_ns": "other waiting at barriers",
+    "outside_ns": "outside operations",
+}
+COLUMNS = ("pass_id", "part", "tensor", "op", "component", "thread_ns")
+_FAULTS, _OPS = ["pass_id", "part", "tensor"], ["pass_id", "part", "op", "component"]
+
+
+def attribution(tables: Tables) -> pd.DataFrame:
+    """The time of each measured pass in exclusive parts, and what each was for.
+
+    Columns: pass_id, part (a key of PARTS), tensor (that a page fault was for; null: none, or between tensors), op and
+    component (of what was computed), thread_ns (sum over threads). The rows of a pass add up to its duration times its
+    threads; divided by these they are wall time.
+
+    - computing_ns: work of operations, page faults of model files left out;
+    - disk_ns: page faults of model files inside operations, while a read of the model's devices was under way;
+    - behind_ns: waiting in and after operations that would not have been if no thread had had such a page fault there,
+      by the tensor that the page fault of the other thread was for (see `behind.behind`);
+    - paging_ns: page faults of model files, and waiting behind them, while no read was under way: the kernel made room
+      for pages, or mapped some that were in memory;
+    - barrier_ns: other waiting of a thread for others, inside operations and after them;
+    - outside_ns: the rest of the duration. A single thread waits for no other: what lies between its operations is
+      here.
+
+    Page faults of a pass that read nothing are never `disk_ns`; where no request was recorded, those of other passes
+    all are. Passes without an end or without recorded page faults are left out.
+    """
+    waits = behind(tables)
+    spans = tables["spans"].assign(behind_ns=waits.ns)
+    spans = spans[spans["fault_ns"].notna().to_numpy(bool)]
+    passes = measured(tables).dropna(subset=["duration_ns"]).set_index("pass_id")
+    spans = spans[spans["pass_id"].isin(passes.index).to_numpy(bool)]
+    n_threads = spans.groupby("pass_id")["thread"].nunique()
+    whole = passes["duration_ns"].reindex(n_threads.index).astype("int64") * n_threads
+    table = pd.concat([*_faulted(tables, waits.for_fault_ns), _computed(tables, spans), _waited(spans)])
+    table = table[table["pass_id"].isin(whole.index).to_numpy(bool)]
+    left = (whole - table.groupby("pass_id")["thread_ns"].sum()).rename("thread_ns")
+    table = pd.concat([table, left.reset_index().assign(part="outside_ns")])
+    table = table.astype({"tensor": "Int64"}).reindex(columns=list(COLUMNS))
+    return table.sort_values(["pass_id", "part"], kind="stable", ignore_index=True)
+
+
+def by_pass(tables: Tables, rows: pd.DataFrame | None = None) -> pd.DataFrame:
+    """The parts of the time of each measured pass, in the mean over its threads: wall time, ns (float64).
+
+    Columns: pass_id, duration_ns, n_threads, n_faults and waited_ns (page faults of model files in its operations,
+    and their time, summed over threads), and PARTS. `rows`: the result of `attribution`, if the caller has it already.
+    """
+    rows = attribution(tables) if rows is None else rows
+    sums = rows.groupby(["pass_id", "part"])["thread_ns"].sum().unstack("part", fill_value=0)
+    sums = sums.reindex(columns=list(PARTS), fill_value=0.0)
+    spans, faults = tables["spans"], tables["faults"]
+    in_ops = faults[faults["node"].notna().to_numpy(bool)]
+    of_spans = spans.dropna(subset=["fault_ns"]).groupby("pass_id")
+    n_threads = of_spans["thread"].nunique().reindex(sums.index)
+    about = {
+        "duration_ns": (sums.sum(axis=1) / n_threads).round().astype("int64"),
+        "n_threads": n_threads,
+        "n_faults": in_ops.groupby("pass_id").size().reindex(sums.index, fill_value=0),
+        "waited_ns": of_spans["fault_ns"].sum().reindex(sums.index).astype("int64"),
+    }
+    table = pd.DataFrame(about).join(sums.div(n_threads, axis=0))
+    return table.rename_axis("pass_id").reset_index()
+
+
+def under_way_ns(tables: Tables, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """How long, between each `begin` and `end`, at least one read of the model's devices was under way: int64, ns."""
+    requests = tables["requests"].dropna(subset=["duration_ns"]).sort_values("issue_ns")
+    first = requests["issue_ns"].to_numpy("int64")
+    if not len(first):
+        return np.zeros(len(begin), np.int64)
+    last = np.maximum.accumulate(first + requests["duration_ns"].to_numpy("int64"))
+    opens = np.flatnonzero(np.append(True, first[1:] > last[:-1]))  # where a time with reads begins
+    first, last = first[opens], last[np.append(opens[1:], len(last)) - 1]
+    before = np.concatenate([[0], np.cumsum(last - first)])
+
+    def until(moment: np.ndarray) -> np.ndarray:
+        at = np.searchsorted(first, moment, "right")
+        return before[at] - np.where(at > 0, np.clip(last[np.maximum(at - 1, 0)] - moment, 0, None), 0)
+
+    covered: np.ndarray = until(end) - until(begin)
+    return covered
+
+
+def _faulted(tables: Tables, behind_ns: np.ndarray) -> list[pd.DataFrame]:
+    """The rows of page faults: of the threads that had them, and of those that waited behind them."""
+    every = placed(tables)
+    inside = every["node"].notna().to_numpy(bool)
+    faults = every[inside].reset_index(drop=True)
+    took, begin = (faults[name].to_numpy("int64") for name in ("waited_ns", "begin_ns"))
+    behind_ns = behind_ns[tables["faults"]["pass_id"].isin(measured(tables)["pass_id"]).to_numpy(bool)][inside]
+    read = under_way_ns(tables, begin, begin + took)
+    if not tables["requests"]["duration_ns"].notna().any():
+        read = took
+    nothing_read = (tables["passes"].set_index("pass_id")["read_bytes"] == 0).fillna(False)
+    read = np.where(faults["pass_id"].map(nothing_read).to_numpy(bool), 0, read)
+    share = read / np.maximum(took, 1)
+    parts = {"disk_ns": read, "behind_ns": behind_ns * share}
+    parts["paging_ns"] = took - read + behind_ns * (1 - share)
+    kept = faults[["pass_id", "tensor"]].astype({"pass_id": "int64"})
+    return [_summed(kept.assign(part=part, thread_ns=ns), _FAULTS) for part, ns in parts.items()]
+
+
+def _computed(tables: Tables, spans: pd.DataFrame) -> pd.DataFrame:
+    """The rows of what threads computed, by operation and component."""
+    graph = tables["passes"].set_index("pass_id")["graph"]
+    nodes = tables["graph_nodes"][["graph", "node", "op", "component"]].astype({"graph": "Int64", "node": "Int64"})
+    work = spans["work_ns"].astype("int64") - spans["fault_ns"].astype("int64")
+    rows = spans.assign(thread_ns=work, graph=spans["pass_id"].map(graph), part="computing_ns")
+    rows = rows.astype({"graph": "Int64", "node": "Int64"}).merge(nodes, on=["graph", "node"], how="left")
+    return _summed(rows.astype({"op": "object", "component": "object", "pass_id": "int64"}), _OPS)
+
+
+def _waited(spans: pd.DataFrame) -> pd.DataFrame:
+    """The rows of threads that waited for others: a single thread waits for none."""
+    several = spans.groupby(["pass_id", "node"], sort=False)["thread"].transform("size").to_numpy() > 1
+    waited = spans["barrier_ns"].to_numpy("int64") + np.where(several, spans["wait_ns"].to_numpy("int64"), 0)
+    rows = pd.DataFrame({"pass_id": spans["pass_id"].to_numpy("int64"), "thread_ns": waited - spans["behind_ns"]})
+    return _summed(rows.assign(part="barrier_ns"), ["pass_id", "part"])
+
+
+def _summed(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    table: pd.DataFrame = rows.groupby(keys, dropna=False, sort=False)["thread_ns"].sum().reset_index()
+    return table[(table["thread_ns"] != 0).to_numpy(bool)].astype({"thread_ns": "float64"})

@@ -1,0 +1,197 @@
+"""Where the time of a pass goes, against sums over single spans, page faults and moments."""
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.builders import scaled_case, with_faults, with_requests
+from tracegen.analysis import attribution
+from tracegen.analysis.passes import measured
+from tracegen.contract import tables as contract
+
+Tables = dict[str, pd.DataFrame]
+READ = dict(device="8:0", place=0, size_bytes=4096, file_bytes=0, kind="read")
+
+
+def case(threads: int, seed: int = 0) -> Tables:
+    return with_faults(scaled_case(3, 2, moe=True, threads=threads), seed=seed)
+
+
+def read_share(fault: dict[Any, Any], requests: list[dict[Any, Any]], *, read_nothing: bool) -> float:
+    """The share of a page fault's time in which a read was under way, counted by its pieces between all edges."""
+    begin, end = fault["begin_ns"], fault["begin_ns"] + fault["duration_ns"]
+    if read_nothing or begin == end:
+        return 0.0
+    if not requests:
+        return 1.0
+    times = [(r["issue_ns"], r["issue_ns"] + r["duration_ns"]) for r in requests]
+    edges = sorted({begin, end, *(edge for pair in times for edge in pair if begin < edge < end)})
+    pieces = [(a, b) for a, b in pairwise(edges) if any(first <= a < last for first, last in times)]
+    return sum(b - a for a, b in pieces) / (end - begin)
+
+
+def by_hand(tables: Tables) -> tuple[dict[int, dict[str, float]], dict[int, float]]:
+    """The parts of each pass, and how long the disk was waited for because of each page fault, over all threads.
+
+    Each op by itself: what each thread would have waited if no thread had had a page fault in it; who waits, waits
+    behind the page faults of the thread that came last.
+    """
+    found: dict[int, dict[str, float]] = {}
+    waited_for: dict[int, float] = defaultdict(float)
+    spans = tables["spans"].to_dict("records")
+    requests = tables["requests"].dropna(subset=["duration_ns"]).to_dict("records")
+    for passed in measured(tables).to_dict("records"):
+        of_pass = [s for s in spans if s["pass_id"] == passed["pass_id"]]
+        threads = {s["thread"] for s in of_pass}
+        sums = dict.fromkeys(attribution.PARTS, 0.0)
+        nothing = bool(passed["read_bytes"] == 0) if pd.notna(passed["read_bytes"]) else False
+        in_pass = tables["faults"][(tables["faults"]["pass_id"] == passed["pass_id"]).to_numpy(bool)].to_dict("records")
+        share = {f["fault"]: read_share(f, requests, read_nothing=nothing) for f in in_pass}
+        for node in {s["node"] for s in of_pass}:
+            op: list[dict[Any, Any]] = [s for s in of_pass if s["node"] == node]
+            faults = {s["thread"]: [f for f in in_pass if (f["node"], f["thread"]) == (node, s["thread"])] for s in op}
+            ends = {s["thread"]: s["begin_ns"] + s["work_ns"] + s["barrier_ns"] for s in op}
+            without = {s["thread"]: ends[s["thread"]] - s["fault_ns"] for s in op}
+            last = max(ends, key=lambda thread: (ends[thread], -thread))
+            for s in op:
+                waited = max(ends.values()) - ends[s["thread"]]
+                would_have = max(without.values()) - without[s["thread"]]
+                behind = min(max(waited - would_have, 0), s["wait_ns"]) if len(op) > 1 else 0
+                sums["computing_ns"] += s["work_ns"] - s["fault_ns"]
+                sums["barrier_ns"] += s["barrier_ns"] + (s["wait_ns"] - behind if len(op) > 1 else 0)
+                whole = sum(f["duration_ns"] for f in faults[last])
+                own = [("disk_ns", f, f["duration_ns"]) for f in faults[s["thread"]]]
+                others = [("behind_ns", f, behind * f["duration_ns"] / max(whole, 1)) for f in faults[last]]
+                for part, f, ns in (*own, *others):
+                    read = share[f["fault"]] * ns
+                    sums[part] += read
+                    sums["paging_ns"] += ns - read
+                    waited_for[f["fault"]] += read
+        means = {part: value / len(threads) for part, value in sums.items()}
+        means["outside_ns"] = passed["end_ns"] - passed["begin_ns"] - sum(means.values())
+        found[passed["pass_id"]] = means
+    return found, waited_for
+
+
+@pytest.mark.parametrize("requests", [False, True])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_parts_of_a_pass_equal_sums_over_its_single_spans(threads: int, requests: bool) -> None:
+    tables = with_requests(case(threads, seed=threads)) if requests else case(threads, seed=threads)
+    expected, _ = by_hand(tables)
+    found = attribution.by_pass(tables)
+    assert list(found["pass_id"]) == list(expected)
+    for row in found.to_dict("records"):
+        assert {part: row[part] for part in attribution.PARTS} == pytest.approx(expected[row["pass_id"]], abs=1e-3)
+        in_pass = tables["faults"][tables["faults"]["pass_id"] == row["pass_id"]]
+        assert row["n_faults"] == len(in_pass) and row["waited_ns"] == in_pass["duration_ns"].sum()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_rows_of_a_pass_add_up_to_its_duration_times_its_threads(threads: int) -> None:
+    tables = with_requests(case(threads, seed=7))
+    rows, passes = attribution.attribution(tables), measured(tables).set_index("pass_id")
+    for pass_id, of in rows.groupby("pass_id"):
+        assert of["thread_ns"].sum() == pytest.approx(threads * int(passes.loc[pass_id, "duration_ns"]), abs=1e-3)
+    assert set(rows["part"]) <= set(attribution.PARTS)
+    assert (rows.loc[rows["part"] != "outside_ns", "thread_ns"] > 0).all()
+
+
+def test_time_under_way_equals_a_count_of_moments() -> None:
+    chosen = np.random.default_rng(3)
+    for _ in range(60):
+        n = int(chosen.integers(0, 6))
+        begin = chosen.integers(0, 60, n)
+        rows = [
+            READ | dict(request=i, issue_ns=int(b), duration_ns=int(d))
+            for i, (b, d) in enumerate(zip(begin, chosen.integers(0, 25, n), strict=True))
+        ]
+        tables = {"requests": contract.frame("requests", rows)}
+        first = chosen.integers(0, 60, 8)
+        last = first + chosen.integers(0, 30, 8)
+        counted = [
+            sum(any(r["issue_ns"] <= at < r["issue_ns"] + r["duration_ns"] for r in rows) for at in range(a, b))
+            for a, b in zip(first, last, strict=True)
+        ]
+        assert attribution.under_way_ns(tables, first, last).tolist() == counted
+
+
+def two_threads(faults: list[dict[str, Any]], requests: list[dict[str, Any]], read_bytes: int | None = 4096) -> Tables:
+    """One pass of 1,000 ns and one op, in which thread 0 works for 900 ns and thread 1 for 100 ns; then both go on."""
+    tables = scaled_case(1, 1, threads=2)
+    kept = int(measured(tables)["pass_id"].iloc[-1])
+    passes = tables["passes"][tables["passes"]["pass_id"] == kept].assign(begin_ns=0, end_ns=1_000)
+    node = int(tables["ops"].loc[tables["ops"]["pass_id"] == kept, "node"].iloc[0])
+    taken = {thread: sum(f["duration_ns"] for f in faults if f["thread"] == thread) for thread in (0, 1)}
+    spans = [
+        dict(pass_id=kept, node=node, thread=t, begin_ns=0, work_ns=w, barrier_ns=0, wait_ns=900 - w, fault_ns=taken[t])
+        for t, w in ((0, 900), (1, 100))
+    ]
+    about = dict(pass_id=kept, node=node, file=0, kind="major")
+    return tables | {
+        "passes": passes.assign(read_bytes=pd.array([read_bytes], "Int64")),
+        "spans": contract.frame("spans", spans),
+        "faults": contract.frame("faults", [dict(fault=i) | about | f for i, f in enumerate(faults)]),
+        "requests": contract.frame("requests", [dict(request=i) | READ | r for i, r in enumerate(requests)]),
+        "barriers": contract.frame("barriers", []),
+    }
+
+
+def parts_of(tables: Tables) -> dict[str, float]:
+    (row,) = attribution.by_pass(tables).to_dict("records")
+    return {part: row[part] * 2 for part in attribution.PARTS if row[part]}  # thread time
+
+
+FAULT = dict(thread=0, offset=0, begin_ns=100, duration_ns=600)
+
+
+def test_a_page_fault_is_split_by_whether_a_read_was_under_way_and_so_is_the_wait_behind_it() -> None:
+    tables = two_threads([FAULT], [dict(issue_ns=200, duration_ns=150), dict(issue_ns=300, duration_ns=200)])
+    # 300 of 600 ns with a read. Thread 1 waits 800 ns, of which 600 for the page fault; without it 200.
+    assert parts_of(tables) == {
+        "computing_ns": 300 + 100,
+        "disk_ns": 300,
+        "behind_ns": 300,
+        "paging_ns": 300 + 300,
+        "barrier_ns": 200,
+        "outside_ns": 200,
+    }
+
+
+def test_waiting_behind_a_page_fault_counts_for_the_tensor_that_it_was_for() -> None:
+    tables = two_threads([], [])
+    first, second = (tables["tensors"].iloc[i] for i in (0, 1))
+    faults = [
+        FAULT | {"duration_ns": 200, "offset": int(first["offset"])},
+        FAULT | {"begin_ns": 400, "duration_ns": 400, "offset": int(second["offset"])},
+    ]
+    tables = two_threads(faults, [dict(issue_ns=0, duration_ns=1_000)])
+    rows = attribution.attribution(tables)
+    behind = rows[rows["part"] == "behind_ns"].set_index("tensor")["thread_ns"]
+    assert behind.to_dict() == {int(first["tensor"]): 200, int(second["tensor"]): 400}
+    own = rows[rows["part"] == "disk_ns"].set_index("tensor")["thread_ns"]
+    assert own.to_dict() == {int(first["tensor"]): 200, int(second["tensor"]): 400}
+
+
+def test_a_pass_that_read_nothing_did_not_wait_for_the_disk() -> None:
+    """Another program may read the device meanwhile."""
+    of_others = [dict(issue_ns=0, duration_ns=1_000)]
+    assert set(parts_of(two_threads([FAULT], of_others, 0))) == {
+        "computing_ns",
+        "paging_ns",
+        "barrier_ns",
+        "outside_ns",
+    }
+
+
+@pytest.mark.parametrize("read_bytes", [4096, None])
+def test_page_faults_count_as_waiting_for_the_disk_where_requests_were_not_recorded(read_bytes: int | None) -> None:
+    found = parts_of(two_threads([FAULT], [], read_bytes))
+    assert found["disk_ns"] == found["behind_ns"] == 600 and "paging_ns" not in found
+
+
+def test_a_run_without_recorded_page_faults_has_no_parts() -> None:
+    assert attribution.by_pass(scaled_case(2, 2)).empty and attribution.attribution(scaled_case(2, 2)).empty
