@@ -33,10 +33,18 @@ def test_the_densest_come_first_and_cold_ones_are_never_kept() -> None:
     table = a_table((40, 20), (20, 30), (20, 0), (20, 10))
     assert table["name"].tolist() == ["t1", "t0", "t3", "t2"]
     chosen = kept_tensors.chosen(table)
-    assert chosen["n_tensors"].tolist() == [0, 1, 1, 2]  # 10, 25, 50 and 75 bytes
-    assert chosen["kept_bytes"].tolist() == [0, 20, 20, 60]
-    assert chosen["served_share"].tolist() == pytest.approx([0, 0.5, 0.5, 50 / 60])
+    assert chosen["n_tensors"].tolist() == [0, 1, 2, 2]  # 10, 25, 50 and 75 bytes
+    assert chosen["kept_bytes"].tolist() == [0, 20, 40, 60]
+    assert chosen["served_share"].tolist() == pytest.approx([0, 0.5, 40 / 60, 50 / 60])
     assert kept_tensors.chosen(a_table((1, 5), (3, 0)))["n_tensors"].tolist() == [0, 1, 1, 1]
+
+
+def test_a_tensor_that_does_not_fit_leaves_its_room_to_those_after_it() -> None:
+    table = a_table((60, 600), (10, 20), (10, 10), (20, 10))
+    chosen = kept_tensors.chosen(table)  # 10, 25, 50 and 75 bytes
+    assert chosen["n_tensors"].tolist() == [1, 2, 3, 2] and chosen["kept_bytes"].tolist() == [10, 20, 40, 70]
+    assert kept_tensors.fitting(table, 75)["name"].tolist() == ["t0", "t1"]
+    assert chosen["served_share"].tolist() == pytest.approx([20 / 640, 30 / 640, 40 / 640, 620 / 640])
 
 
 def test_without_a_touch_no_share_is_served() -> None:

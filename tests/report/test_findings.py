@@ -187,6 +187,25 @@ def test_findings_of_computing_and_barriers_equal_sums_of_spans(context: Context
     )
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_computing_leaves_out_waiting_whether_page_faults_were_recorded_or_not(recorded: bool) -> None:
+    spans = TABLES["spans"]
+    if not recorded:
+        spans = spans.assign(fault_ns=pd.array([pd.NA] * len(spans), "Int64"))
+    found = one(Context(RUN, {**TABLES, "spans": spans}), BANDWIDTH)
+    op = found.measure.removeprefix("Computing ")
+    nodes = {(n["graph"], n["node"]): n["op"] for n in TABLES["graph_nodes"].to_dict("records")}
+    generate = {p: passed for p, passed in PASSES.items() if passed["kind"] == "generate"}
+    whole = sum(passed["end_ns"] - passed["begin_ns"] for passed in generate.values())
+    threads = {p: len(set(TABLES["spans"].query("pass_id == @p")["thread"])) for p in generate}
+    worked = sum(
+        (s["work_ns"] - (0 if pd.isna(s["fault_ns"]) else s["fault_ns"])) / threads[s["pass_id"]]
+        for s in spans.to_dict("records")
+        if s["pass_id"] in generate and nodes[generate[s["pass_id"]]["graph"], s["node"]] == op
+    )
+    assert found.amount.value == pytest.approx(worked / whole)
+
+
 def test_findings_of_weights_equal_sums_of_accesses(context: Context, rows: Rows, measured: list[Access]) -> None:
     sums = {p["pass_id"]: dict.fromkeys(("disk", "copied", "buffer"), 0) for p in rows.of_kind("generate")}
     for a in measured:

@@ -1,4 +1,4 @@
-"""Which tensors to keep in memory, whole: those with the most touched bytes per byte first, up to a size.
+"""Which tensors to keep in memory, whole: those with the most touched bytes per byte first, of those that still fit.
 
 Memory that can only be given to whole tensors (llama.cpp's -ot, a GPU) serves what operations touch of them. A tensor
 that each token reads whole has a density of one touched byte per byte and token; experts of which a token chooses 4 of
@@ -8,7 +8,6 @@ that each token reads whole has a density of one touched byte per byte and token
 import re
 from collections.abc import Iterable
 
-import numpy as np
 import pandas as pd
 
 from tracegen.analysis import file_order
@@ -19,33 +18,39 @@ _APART = re.compile(r"[,=]")  # -ot reads these as its own
 
 
 def kept(tensors: pd.DataFrame, accesses: pd.DataFrame) -> pd.DataFrame:
-    """All tensors, the densest first: tensor, name, size_bytes, touched_bytes, and both added up so far.
+    """All tensors, the densest first: tensor, name, size_bytes, touched_bytes.
 
-    `accesses` is the result of `order.disk_accesses`. A byte counts as often as it was touched. Columns of the sums:
-    kept_bytes, served_bytes.
+    `accesses` is the result of `order.disk_accesses`. A byte counts as often as it was touched.
     """
     rows = file_order.arranged(tensors, "hot", accesses)[["tensor", "name", "size_bytes"]]
     touched = (accesses["end"] - accesses["begin"]).groupby(accesses["tensor"]).sum()
     rows = rows.assign(touched_bytes=rows["tensor"].map(touched).fillna(0).astype("int64"))
     density = rows["touched_bytes"] / rows["size_bytes"].clip(lower=1)
-    rows = rows.loc[density.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)  # of all files
-    return rows.assign(kept_bytes=rows["size_bytes"].cumsum(), served_bytes=rows["touched_bytes"].cumsum())
+    return rows.loc[density.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)  # of all files
+
+
+def fitting(table: pd.DataFrame, memory_bytes: int) -> pd.DataFrame:
+    """The rows of `kept` that share this memory: each in turn that has room; never touched tensors are left out."""
+    left, taken = memory_bytes, []
+    for size, touched in zip(table["size_bytes"], table["touched_bytes"], strict=True):
+        taken.append(touched > 0 and size <= left)
+        left -= size if taken[-1] else 0
+    return table[taken]
 
 
 def chosen(table: pd.DataFrame) -> pd.DataFrame:
-    """What fits into each share of the bytes of all tensors, never touched tensors left out; a row for each of SHARES.
+    """What fits into each share of the bytes of all tensors (see `fitting`); a row for each of SHARES.
 
     `table` is the result of `kept`. Columns: memory_share, memory_bytes, n_tensors, kept_bytes, served_share (of all
     touched bytes).
     """
-    used = table[table["touched_bytes"] > 0]
     whole, all_touched = int(table["size_bytes"].sum()), int(table["touched_bytes"].sum())
     rows = []
     for share in SHARES:
         memory = int(share * whole)
-        n = int(np.searchsorted(used["kept_bytes"].to_numpy("int64"), memory, "right"))
-        kept_bytes, served = (int(used[name].iloc[n - 1]) if n else 0 for name in ("kept_bytes", "served_bytes"))
-        rows.append((share, memory, n, kept_bytes, served / all_touched if all_touched else None))
+        kept = fitting(table, memory)
+        served = int(kept["touched_bytes"].sum()) / all_touched if all_touched else None
+        rows.append((share, memory, len(kept), int(kept["size_bytes"].sum()), served))
     columns = ["memory_share", "memory_bytes", "n_tensors", "kept_bytes", "served_share"]
     return pd.DataFrame(rows, columns=columns).astype({"served_share": "Float64"})
 

@@ -179,9 +179,10 @@ def _keep_tensors(context: Context) -> Rows:
             Amount(float(half["kept_bytes"]), "bytes", "of the hottest tensors fit into half of the tensors’ size"),
             Amount(float(half["served_share"]), "share", "of the bytes touched in the mapped file served by them"),
         ),
-        caption=f"Tensors whole, those with the most touched bytes per byte first. A byte counts as often as it was "
-        f"touched; Gini coefficient of touches over bytes: {q.decimal(uneven, 2)} (0: each byte as often). "
-        f"{FILE} has, for each row, the regular expression that finds just these tensors, for llama.cpp’s -ot. "
+        caption="Tensors whole, those with the most touched bytes per byte first, of those that still fit. A byte "
+        f"counts as often as it was touched; Gini coefficient of touches over bytes: {q.decimal(uneven, 2)} (0: each "
+        f"byte as often). {FILE} has, for each row, the regular expression that finds just these tensors, for "
+        f"llama.cpp’s -ot. "
         f"n = {q.counted(context.disk_accesses['pass_id'].nunique(), 'measured pass')}."
         f"{shared_access.left_out(context)}",
         data=data,
@@ -200,7 +201,7 @@ def _patterns(table: pd.DataFrame, data: pd.DataFrame) -> str:
     """For each size of memory a line that says what it holds, and the regular expression."""
     lines = []
     for row in data.to_dict("records"):
-        names = [q.printable(str(name)) for name in table["name"].head(int(row["n_tensors"]))]
+        names = [q.printable(str(name)) for name in kept_tensors.fitting(table, int(row["memory_bytes"]))["name"]]
         kept = f"{q.counted(len(names), 'tensor')}, {q.size(row['kept_bytes'])}"
         lines += [f"# {kept}: {q.percent(row['served_share'])} of the touched bytes", kept_tensors.pattern(names)]
     return "\n".join(lines) + "\n"

@@ -58,16 +58,17 @@ def findings(context: Context) -> Iterator[Finding]:
 def _computing(context: Context) -> pd.DataFrame:
     """The share of the time of the phase that operations take: rows by kind, columns by group of components.
 
-    Where page faults were recorded, waiting for the disk is left out: work without faults, in the mean over threads.
+    That is the work of threads, in the mean over them, without page faults where these were recorded; of a trace
+    without times of threads, the wall time of operations.
     """
     timed = context.timed.assign(group=timing.groups_of(context.timed))
     passes = context.of_kind(context.measured, context.phase).dropna(subset=["duration_ns"])
     rows = timed[(timed["phase"] == context.phase).to_numpy(bool)].dropna(subset=["duration_ns"])
     if len(passes):  # else the share is one of the time in operations
         rows = rows[rows["pass_id"].isin(passes["pass_id"]).to_numpy(bool)]
-    faults = context.tables["spans"].groupby(["pass_id", "node"])["fault_ns"].sum(min_count=1)
     time = rows["duration_ns"]
-    if faults.notna().any():
+    if rows["work_ns"].notna().any():
+        faults = context.tables["spans"].groupby(["pass_id", "node"])["fault_ns"].sum()
         rows = rows.dropna(subset=["work_ns"]).join(faults, on=["pass_id", "node"])
         n_threads = context.tables["spans"].groupby("pass_id")["thread"].nunique()
         time = (rows["work_ns"] - rows["fault_ns"].fillna(0)).clip(0) / rows["pass_id"].map(n_threads)
