@@ -252,3 +252,21 @@ def test_without_a_record_of_delays_it_is_withheld_what_bounds(delayed: int | No
     assert ("a thread waited 18 ns for a processor" in rows.caption) is bool(delayed), rows.caption
     unknown = BANDWIDTH.content(Context(Run("sample", 1, "", (), Facts()), tables))
     assert "is not known, so whether bytes came from memory is not" in unknown.caption
+
+
+def test_bytes_of_a_kernel_are_those_of_all_operations_that_it_computes() -> None:
+    tables = scaled_case(3, 2, moe=True)
+    timed = timing.timed_ops(tables, operations.op_rows(tables)).set_index(["pass_id", "node"])
+    kernel_of = {
+        (row["pass_id"], row["node"]): row["node"] if pd.isna(row["fused_into"]) else int(row["fused_into"])
+        for row in tables["ops"].to_dict("records")
+    }
+    sums: dict[tuple[int, int], int] = {}
+    for row in accesses.accesses(tables).dropna(subset=["memory"]).to_dict("records"):
+        kernel = (row["pass_id"], kernel_of[row["pass_id"], row["node"]])
+        sums[kernel] = sums.get(kernel, 0) + row["touched_bytes"]
+    fused = {(p, kernel) for (p, node), kernel in kernel_of.items() if node != kernel} & set(timed.index)
+    assert fused
+    for key, row in timed.iterrows():
+        touched = row[["disk_bytes", "copied_bytes", "buffer_bytes"]].sum()
+        assert touched == sums.get(key, 0), key

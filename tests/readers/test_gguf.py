@@ -119,7 +119,7 @@ def test_a_hand_made_file(tmp_path: Path) -> None:
     begin = model.data_begin[0]
     assert begin % 32 == 0
     assert (model.architecture, model.name, model.n_layers, model.n_experts) == ("llama", "tiny", 7, 4)
-    assert (model.n_experts_used, model.random_weights, model.paths) == (None, False, (path,))
+    assert (model.n_experts_used, model.random_weights, model.paths) == (None, None, (path,))
     assert model.tensors.to_dict("list") == {
         "tensor": [0, 1, 2],
         "name": ["token_embd.weight", "blk.6.ffn_gate_exps.weight", "blk.6.ffn_gate_exps.bias"],
@@ -166,10 +166,17 @@ def test_hashes_stand_beside_their_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "pair", [made.pair("tracegen.random_weights", 7, b"\1"), made.string("general.description", "Random weights.")]
+    ("pair", "random"),
+    [
+        (made.pair("tracegen.random_weights", 7, b"\1"), True),
+        (made.pair("tracegen.random_weights", 7, b"\0"), False),
+        (made.string("general.description", "Random weights."), True),
+        (made.string("general.name", "tiny (random weights)"), True),
+        (made.string("general.name", "tiny"), None),
+    ],
 )
-def test_random_weights_are_recognised(tmp_path: Path, pair: bytes) -> None:
-    assert read_model(written(tmp_path, made.file(ONE, [pair]))).random_weights
+def test_random_weights_are_known_where_the_file_says_so(tmp_path: Path, pair: bytes, random: bool | None) -> None:
+    assert read_model(written(tmp_path, made.file(ONE, [pair]))).random_weights is random
 
 
 # What is wrong

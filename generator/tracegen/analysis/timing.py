@@ -10,10 +10,12 @@ from tracegen.analysis.operations import THREAD_TIMES
 from tracegen.analysis.pass_parts import OUTSIDE_OPS, pass_parts
 from tracegen.analysis.passes import measured
 from tracegen.contract.components import GROUP_OF
+from tracegen.contract.tables import MEMORY_KINDS
 
 PHASES = ("prompt", "generate")
 OUTSIDE_LAYERS = "in no layer"
 SUMS = ("duration_ns", *THREAD_TIMES)
+BYTES = [f"{memory}_bytes" for memory in MEMORY_KINDS]
 
 
 def phases(passes: pd.DataFrame) -> pd.Series:
@@ -24,11 +26,18 @@ def phases(passes: pd.DataFrame) -> pd.Series:
 def timed_ops(tables: Tables, ops: pd.DataFrame) -> pd.DataFrame:
     """Executed ops of prompt and generate passes, with `phase`.
 
-    `duration_ns` is wall time, first thread's begin to last thread's end; work_ns,
-    barrier_ns and wait_ns are sums over threads.
+    `duration_ns` is wall time, first thread's begin to last thread's end; work_ns, barrier_ns and wait_ns are sums over
+    threads. Bytes are those of the kernel: of the op, and of those that were fused into it.
     """
     phase = phases(measured(tables))
-    rows = ops[(ops["state"] == "executed") & ops["pass_id"].isin(phase.index)]
+    ops = ops[ops["pass_id"].isin(phase.index)]
+    rows = ops[(ops["state"] == "executed").to_numpy(bool)]
+    fused = ops.dropna(subset=["fused_into"]).groupby(["pass_id", "fused_into"])[BYTES].sum(skipna=False)
+    if len(fused):
+        kernels = pd.MultiIndex.from_frame(rows[["pass_id", "node"]])
+        more = fused.reindex(kernels).set_axis(rows.index)
+        has = kernels.isin(fused.index)
+        rows = rows.assign(**{name: rows[name].where(~has, rows[name] + more[name]) for name in BYTES})
     return rows.assign(phase=rows["pass_id"].map(phase))
 
 

@@ -192,7 +192,10 @@ def _model_facts(model: Model) -> facts.Model:
         **described(model),
     )
     trained = trained_with_hash(sha256)
-    return replace(known, name=trained.name, origin=trained.origin, licence=trained.licence) if trained else known
+    if trained is None:
+        return known
+    known = replace(known, name=trained.name, origin=trained.origin, licence=trained.licence)
+    return replace(known, random_weights=False)
 
 
 def _finite(value: object) -> float | None:

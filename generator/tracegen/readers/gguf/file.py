@@ -6,7 +6,7 @@ The first split holds the metadata. Offsets in the tables count from the start o
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,7 +41,7 @@ class Model:
     n_layers: int | None
     n_experts: int | None
     n_experts_used: int | None
-    random_weights: bool
+    random_weights: bool | None
 
     def with_hashes(self, hashes: Sequence[str]) -> Model:
         """A copy of the model with `hashes` as the sha256 of its files, in their order."""
@@ -77,7 +77,6 @@ def read_model(path: Path, progress: Update | None = None) -> Model:
     metadata = withheld.metadata(files[0].metadata)
     architecture = _text(files[0], "general.architecture")
     sizes = [file.size_bytes for file in files]
-    description = metadata.get("general.description")
     return Model(
         paths=tuple(file.path for file in files),
         files=tables.frame(
@@ -101,9 +100,17 @@ def read_model(path: Path, progress: Update | None = None) -> Model:
         n_layers=_count(files[0], f"{architecture}.block_count"),
         n_experts=_count(files[0], f"{architecture}.expert_count"),
         n_experts_used=_count(files[0], f"{architecture}.expert_used_count"),
-        random_weights=metadata.get("tracegen.random_weights") is True
-        or (isinstance(description, str) and "random weights" in description.lower()),
+        random_weights=_random(metadata),
     )
+
+
+def _random(metadata: Mapping[str, object]) -> bool | None:
+    """Whether the file says that its weights are random; None where it says nothing."""
+    flag = metadata.get("tracegen.random_weights")
+    texts = (metadata.get(key) for key in ("general.description", "general.name"))
+    if any(isinstance(text, str) and "random weights" in text.lower() for text in texts):
+        return True
+    return flag if isinstance(flag, bool) else None
 
 
 def tensor_table(files: Sequence[GgufFile]) -> pd.DataFrame:
