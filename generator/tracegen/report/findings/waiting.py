@@ -68,12 +68,12 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
     beside = []
     if scope == "generation" and some:
         usual, rest = float(passes.median()), split.loc[~waits, "duration_ns"].astype("float64")
-        beside = [Amount(usual, "ns", "where it waits, median")]
+        beside = [Amount(usual, "ns", "a token takes where it waits, median")]
         beside += (
-            [Amount(float(rest.median()), "ns", "elsewhere")] if len(rest) >= FEW and rest.median() < usual else []
+            [Amount(float(rest.median()), "ns", "where it does not")] if len(rest) >= FEW and rest.median() < usual else []
         )
     elif scope == "generation":
-        beside = [Amount(float(passes.median()), "ns", "a token, median")]
+        beside = [Amount(float(passes.median()), "ns", "a token takes, median")]
     limited = context.facts.conditions.memory_limit
     limit = limited.limit_bytes if limited else None
     beside += [] if limit is None else [Amount(float(limit), "bytes", "of memory allowed")]
