@@ -70,7 +70,9 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
         usual, rest = float(passes.median()), split.loc[~waits, "duration_ns"].astype("float64")
         beside = [Amount(usual, "ns", "a token takes where it waits, median")]
         beside += (
-            [Amount(float(rest.median()), "ns", "where it does not")] if len(rest) >= FEW and rest.median() < usual else []
+            [Amount(float(rest.median()), "ns", "where it does not")]
+            if len(rest) >= FEW and rest.median() < usual
+            else []
         )
     elif scope == "generation":
         beside = [Amount(float(passes.median()), "ns", "a token takes, median")]
