@@ -15,8 +15,8 @@ EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 ANSWERS = {
     # 24 dense layers in memory: 65 of 73 ms in operations are MUL_MAT, most of it FFN; no token waits.
     "fits/versions/1": ("time", "generation", ("MUL_MAT:", "FFN"), "bytes"),
-    # The same in 107.5 MiB: each of 7 tokens waits, untraced too, and reads the whole file, which it had read before. Of
-    # its time 86.8 % is page faults, but in no more than 54.3 % is any read under way.
+    # The same in 107.5 MiB: each of 7 tokens waits, untraced too, and reads the whole file, which it had read before.
+    # Of its time 86.8 % is page faults, but in no more than 54.3 % is any read under way.
     "does-not-fit/versions/1": (
         "waiting",
         "generation",
