@@ -27,7 +27,7 @@ ANSWERS = {
     "hot-set/versions/1": ("experts", "generation", ("Hot set of 4 of 16 experts",), "waiting"),
     # The dense model again, nothing recorded of the disk: 41 of 44 ms in operations are MUL_MAT.
     "sample/versions/1": ("time", "generation", ("MUL_MAT:", "FFN"), "bytes"),
-    # A mixture that an earlier tracegen stored, without splits and reads: threads work 47.5 % of its tokens' time on MUL_MAT_ID.
+    # A mixture that an earlier tracegen stored, without splits and reads: 47.5 % of tokens' time is work on MUL_MAT_ID.
     "earlier/runs/001": ("time", "generation", ("MUL_MAT_ID: 47.5", "experts"), "bytes"),
 }
 
