@@ -127,7 +127,7 @@ def test_how_long_tokens_take_that_do_not_wait(n_quiet: int, quick: bool, said: 
         }
     )
     found = waiting._of_phase(context, split, "generation")
-    expected = {"a token takes where it waits, median": 500.0} | ({"where it does not": 100.0} if said else {})
+    expected = {"for a token that waits, median": 500.0} | ({"for one that does not": 100.0} if said else {})
     assert found.measure == "Waiting for the disk" and {a.words: a.value for a in found.beside} == expected
 
 

@@ -20,7 +20,7 @@ from tracegen.report.findings.finding import Finding, Scope
 PHASES: Mapping[str, Scope] = {"generate": "generation", "prompt": "prompt"}
 MOSTLY = 0.5  # what has this share is named
 LEAST = 0.01  # of the waiting, or of the time: less is not said
-PAGING = "in page faults with no read under way"
+PAGING = "of the time in page faults with no read under way"
 FEW = 5  # tokens that do not wait: fewer say nothing of how long one takes
 
 
@@ -68,14 +68,14 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
     beside = []
     if scope == "generation" and some:
         usual, rest = float(passes.median()), split.loc[~waits, "duration_ns"].astype("float64")
-        beside = [Amount(usual, "ns", "a token takes where it waits, median")]
+        beside = [Amount(usual, "ns", "for a token that waits, median")]
         beside += (
-            [Amount(float(rest.median()), "ns", "where it does not")]
+            [Amount(float(rest.median()), "ns", "for one that does not")]
             if len(rest) >= FEW and rest.median() < usual
             else []
         )
     elif scope == "generation":
-        beside = [Amount(float(passes.median()), "ns", "a token takes, median")]
+        beside = [Amount(float(passes.median()), "ns", "for a token, median")]
     limited = context.facts.conditions.memory_limit
     limit = limited.limit_bytes if limited else None
     beside += [] if limit is None else [Amount(float(limit), "bytes", "of memory allowed")]
