@@ -80,9 +80,7 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
     limit = limited.limit_bytes if limited else None
     beside += [] if limit is None else [Amount(float(limit), "bytes", "of memory allowed")]
     threads = [Amount(behind, "share", "of it for another thread that waits there")] if behind >= LEAST else []
-    paged = (
-        [Amount(paging / whole, "share", "in page faults with no read under way")] if paging >= LEAST * whole else []
-    )
+    paged = [Amount(paging / whole, "share", PAGING)] if paging >= LEAST * whole else []
     return Finding(
         kind="waiting",
         measure="Waiting for the disk",
