@@ -55,10 +55,13 @@ def test_the_answer_of_waiting_is_a_share_of_generate_passes() -> None:
     rows = attribution.by_pass(read)
     rows = rows[rows["pass_id"].isin(ids_of(TABLES, "generate"))]
     waited, *more = answer(DISK_SPLIT, read)
-    assert waited.value == rows["disk_ns"].sum() / rows["duration_ns"].sum() > 0
+    whole, disk, behind, paging = (rows[name].sum() for name in ("duration_ns", "disk_ns", "behind_ns", "paging_ns"))
+    assert waited.value == pytest.approx((disk + behind) / whole) and disk > 0
     assert waited.words == "of the time of generate passes waiting for the disk"
-    shares = [rows[part].sum() / rows["duration_ns"].sum() for part in ("behind_ns", "paging_ns")]
-    assert [amount.value for amount in more] == [share for share in shares if share >= 0.001]
+    shares = [
+        share for share, of in ((behind / (disk + behind), behind), (paging / whole, paging)) if of >= 0.001 * whole
+    ]
+    assert [amount.value for amount in more] == [pytest.approx(share) for share in shares]
 
 
 def test_operations_without_a_page_fault_are_not_said_to_wait_for_the_disk() -> None:

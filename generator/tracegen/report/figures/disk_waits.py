@@ -69,9 +69,12 @@ def _waited(sums: Mapping[str, float], phase: str) -> tuple[Amount, ...]:
     of = f"of the time of {PHASES[phase]}"
     if not disk:
         return (Amount(paging, "share", f"{of} in page faults of the model file, with no read under way"),)
-    more = {"waiting for a thread that waits for the disk": behind, attribution.PARTS["paging_ns"]: paging}
-    some = (Amount(share, "share", words) for words, share in more.items() if share >= LEAST)
-    return Amount(disk, "share", f"{of} waiting for the disk"), *some
+    amounts = [Amount(disk + behind, "share", f"{of} waiting for the disk")]
+    if behind >= LEAST:
+        amounts.append(Amount(behind / (disk + behind), "share", "of it for another thread that waits there"))
+    if paging >= LEAST:
+        amounts.append(Amount(paging, "share", "of the time in page faults with no read under way"))
+    return tuple(amounts)
 
 
 def _threads(rows: pd.DataFrame) -> str:

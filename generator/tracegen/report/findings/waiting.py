@@ -85,7 +85,7 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
         kind="waiting",
         measure="Waiting for the disk",
         amount=Amount(share, "share", whose),
-        more=(*threads, *_for_what(context, ids), *_read_before(context, ids), *paged),
+        more=(*threads, *_for_what(context, ids), *paged, *_read_before(context, ids)),
         beside=tuple(beside),
         scope=scope,
         population="" if some else every,
