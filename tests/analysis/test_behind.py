@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracegen.analysis.behind import behind_ns
+from tracegen.analysis.behind import behind as waits_behind
 from tracegen.contract import tables as contract
 
 Tables = dict[str, pd.DataFrame]
@@ -107,7 +107,7 @@ def played(ops: Ops) -> tuple[Tables, list[int]]:
 @given(runs())
 def test_threads_that_are_played_through(ops: Ops) -> None:
     tables, expected = played(ops)
-    assert behind_ns(tables).tolist() == expected
+    assert waits_behind(tables).ns.tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_threads_that_are_played_through(ops: Ops) -> None:
 )
 def test_the_first_thread_waits_behind_the_second(first: list[Any], second: list[Any], behind: int) -> None:
     tables, expected = played([[[Stretch(*a), Stretch(*b)] for a, b in zip(first, second, strict=True)]])
-    assert behind_ns(tables).tolist() == expected == [behind, 0]
+    assert waits_behind(tables).ns.tolist() == expected == [behind, 0]
 
 
 def test_without_barriers_a_page_fault_counts_at_the_end_of_the_operation() -> None:
@@ -128,16 +128,16 @@ def test_without_barriers_a_page_fault_counts_at_the_end_of_the_operation() -> N
     tables, expected = played([[[Stretch(10, 0, 0), Stretch(10, 50, 0)], [Stretch(20, 0, 0), Stretch(20, 0, 0)]]])
     assert expected == [50, 0]
     none = contract.frame("barriers")
-    assert behind_ns({**tables, "barriers": none}).tolist() == [0, 0]
+    assert waits_behind({**tables, "barriers": none}).ns.tolist() == [0, 0]
     of_one_thread = tables["barriers"].iloc[:1]
-    assert behind_ns({**tables, "barriers": of_one_thread}).tolist() == [0, 0]
+    assert waits_behind({**tables, "barriers": of_one_thread}).ns.tolist() == [0, 0]
     at_end, expected = played([[[Stretch(10, 0, 0), Stretch(10, 50, 0)]]])
-    assert behind_ns(at_end).tolist() == expected == [50, 0]
+    assert waits_behind(at_end).ns.tolist() == expected == [50, 0]
 
 
 def test_a_run_without_recorded_page_faults_waits_behind_none() -> None:
     tables, _ = played([[[Stretch(10, 0, 0), Stretch(10, 50, 0)]]])
     spans = tables["spans"].assign(fault_ns=pd.array([None, None], dtype="Int64"))
-    assert behind_ns({**tables, "spans": spans}).tolist() == [0, 0]
+    assert waits_behind({**tables, "spans": spans}).ns.tolist() == [0, 0]
     empty = {name: contract.frame(name) for name in ("spans", "faults", "barriers")}
-    assert behind_ns(empty).tolist() == []
+    assert waits_behind(empty).ns.tolist() == []

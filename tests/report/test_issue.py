@@ -86,6 +86,13 @@ def test_the_lines_name_model_processor_build_and_settings() -> None:
     assert "\n\nmodel not recorded; CPU not recorded; llama.cpp build not recorded\n\n" in unknown
 
 
+def test_a_model_of_which_nothing_is_known_is_called_so_in_the_table_of_speeds() -> None:
+    tables = CASES["dense"] | {"tensors": CASES["dense"]["tensors"].iloc[:0]}
+    text = lines_of(a_run(model={}), tables)
+    row = next(line for line in text.splitlines() if re.search(r"\| +tg\d", line))
+    assert row.split("|")[1].strip() == q.UNKNOWN
+
+
 def test_more_models_and_random_weights_are_named() -> None:
     assert "`; `draft.gguf`; random weights; " in lines_of(
         a_run(more_models=[{"file": "/srv/x/draft.gguf"}]), scaled_case(1, 1)

@@ -58,11 +58,6 @@ def behind(tables: Tables) -> Behind:
     return found
 
 
-def behind_ns(tables: Tables) -> np.ndarray:
-    """The `ns` of `behind`."""
-    return behind(tables).ns
-
-
 def _with_faults(spans: pd.DataFrame) -> np.ndarray:
     """The spans of operations in which some thread had a page fault, as a mask."""
     fault = spans["fault_ns"].fillna(0).to_numpy("int64")

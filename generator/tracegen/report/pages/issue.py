@@ -141,7 +141,7 @@ def _speeds(context: Context) -> tuple[Note | Grid, ...]:
     backends = sorted(str(name) for name in context.tables["ops"]["backend"].dropna().unique())
     threads = _threads(context)
     what: dict[str, str | Words] = {
-        "model": Words(_kind(context), longest=60),
+        "model": Words(_kind(context) or q.UNKNOWN, longest=60),
         "size": q.size(size) if size else q.UNKNOWN,
         "params": q.parameters(weights.n_elements(context.tables["tensors"]) or None) or q.UNKNOWN,
         "backend": Words(", ".join(backends) or q.UNKNOWN, longest=40),
