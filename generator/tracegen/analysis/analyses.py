@@ -12,6 +12,7 @@ import pandas as pd
 from tracegen.analysis import (
     accesses,
     attribution,
+    bandwidth,
     buffers,
     caches,
     coverage,
@@ -122,9 +123,12 @@ class Analyses:
         )
     )
 
-    # The time of each measured pass in exclusive parts, with what each was for; summed by pass.
+    # The time of each measured pass in exclusive parts, with what each was for; summed by pass; the same, where page
+    # faults that were not recorded count as computing; bytes and time of operations by kind, type of weight and layer.
     attribution = _of_tables(attribution.attribution)
     disk_split = _kept(lambda c: attribution.by_pass(c.tables, c.attribution))
+    time_split = _kept(lambda c: attribution.by_pass(attribution.without_unknown(c.tables)))
+    operation_rates = _kept(lambda c: bandwidth.by_layer(c.tables, c.timed, c.used))
 
     # Experts of generate passes: how often each was chosen, by which rows; by layer: how unevenly, of how many, and
     # beside what chance gives; how many the token before chose, and how many the layer before tells.
@@ -190,6 +194,18 @@ class Analyses:
     def phase_passes(self) -> pd.Series:
         """The numbers of the measured passes of `phase`."""
         return self.of_kind(self.measured, self.phase)["pass_id"]
+
+    def machine(self, phase: str) -> bandwidth.Machine:
+        """What the rates of operations of a phase are compared with."""
+        passes, host = self.of_kind(self.measured, phase), self.facts.host
+        n_threads = int(self.timed["n_threads"].max()) if self.timed["n_threads"].notna().any() else 0
+        return bandwidth.Machine(
+            memory_rate=bandwidth.rate_of(host.memory_rate, n_threads),
+            cache_bytes=host.last_level_cache_bytes,
+            n_passes=len(passes),
+            pass_bytes=bandwidth.pass_bytes(self.timed, phase),
+            delayed_ns=bandwidth.delayed_ns(passes, n_threads),
+        )
 
     @property
     def choice_by_chance(self) -> float | None:

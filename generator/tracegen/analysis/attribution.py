@@ -81,6 +81,12 @@ def by_pass(tables: Tables, rows: pd.DataFrame | None = None) -> pd.DataFrame:
     return table.rename_axis("pass_id").reset_index()
 
 
+def without_unknown(tables: Tables) -> Tables:
+    """The tables as if there had been no page fault where none was recorded: what there was counts as computing."""
+    spans = tables["spans"]
+    return tables if spans["fault_ns"].notna().all() else {**tables, "spans": spans.fillna({"fault_ns": 0})}
+
+
 def under_way_ns(tables: Tables, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
     """How long, between each `begin` and `end`, at least one read of the model's devices was under way: int64, ns."""
     requests = tables["requests"].dropna(subset=["duration_ns"]).sort_values("issue_ns")

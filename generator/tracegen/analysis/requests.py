@@ -119,12 +119,11 @@ def use_by_pass(tables: Tables, page_bytes: int, *, used: pd.DataFrame | None = 
 
     Columns: pass_id, page_bytes_read, now_bytes (an operation of the same pass touches the page), later_bytes (only
     one of a later pass), never_bytes (none of the same or a later pass), again_bytes (pages that had been requested
-    before in this run: they had been evicted). The first is the sum of the next three. Rows and experts that were not
-    recorded count as not touched. `used`: the result of `accesses.ranges`, if the caller has it already.
+    before in this run: they had been evicted), evicted_bytes (of these, what the same or a later pass touches). The
+    first is the sum of the next three. Rows and experts that were not recorded count as not touched. `used`: the result
+    of `accesses.ranges`, if the caller has it already.
     """
-    files = tables["files"].set_index("file")["size_bytes"].astype("int64").sort_index()
-    n_pages = -(-files // page_bytes)
-    first_page = dict(zip(n_pages.index.tolist(), (n_pages.cumsum() - n_pages).tolist(), strict=True))
+    first_page, n_pages = _first_pages(tables, page_bytes)
     passes = tables["passes"].dropna(subset=["graph"]).sort_values("begin_ns")
     order = {int(number): place for place, number in enumerate(passes["pass_id"])}
     requests = tables["requests"].dropna(subset=["file"])
@@ -133,28 +132,48 @@ def use_by_pass(tables: Tables, page_bytes: int, *, used: pd.DataFrame | None = 
     first = shift + requests["offset"].to_numpy("int64") // page_bytes
     last = shift + (requests["offset"].to_numpy("int64") + requests["file_bytes"].to_numpy() - 1) // page_bytes
     place = requests["pass_id"].astype("Int64").map(order).fillna(-1).to_numpy("int64")
-    again = _again(first, last, int(n_pages.sum()))
+    again = _again(first, last, n_pages)
 
     def touched(pass_ids: list[int]) -> dict[int, list[tuple[int, int]]]:
         ranges = accesses.ranges(tables, pass_ids) if used is None else used[used["pass_id"].isin(pass_ids)]
         return _touched(ranges, pass_ids, first_page, page_bytes)
 
-    rows = _use(touched, (first, last, place), order, int(n_pages.sum()))
-    table = pd.DataFrame(rows, columns=["pass_id", "now_bytes", "later_bytes", "never_bytes"])
-    sums = np.zeros(len(order), np.int64)
-    np.add.at(sums, place[place >= 0], again[place >= 0])
-    table["again_bytes"] = sums[[order[number] for number in table["pass_id"]]]
+    rows = _use(touched, (first, last, place), again, order, n_pages)
+    columns = ["pass_id", "now_bytes", "later_bytes", "never_bytes", "again_bytes", "evicted_bytes"]
+    table = pd.DataFrame(rows, columns=columns)
     table.insert(1, "page_bytes_read", table[["now_bytes", "later_bytes", "never_bytes"]].sum(axis=1))
     table.iloc[:, 1:] *= page_bytes
     return table[table["pass_id"].isin(measured(tables)["pass_id"])].reset_index(drop=True)
 
 
-def _again(first: np.ndarray, last: np.ndarray, n_pages: int) -> np.ndarray:
-    """Of each request, in order of issue, how many of its pages an earlier one had already read."""
+def touched_by_pass(
+    tables: Tables, page_bytes: int, used: pd.DataFrame
+) -> tuple[list[tuple[int, list[tuple[int, int]]]], int]:
+    """The pages of mapped files that the operations of each pass touch in their order, warm-up too; how many there are.
+
+    A list of (pass_id, pages), pages as (first, behind the last) over all files. `used`: of `accesses.ranges`.
+    """
+    first_page, n_pages = _first_pages(tables, page_bytes)
+    order = tables["passes"].dropna(subset=["graph"]).sort_values("begin_ns")["pass_id"].astype(int).tolist()
+    rows = used[used["file"].isin(first_page).to_numpy(bool)]
+    rows = rows.sort_values(["pass_id", "node", "slot", "begin"], kind="stable")
+    return list(_touched(rows, order, first_page, page_bytes).items()), n_pages
+
+
+def _first_pages(tables: Tables, page_bytes: int) -> tuple[dict[int, int], int]:
+    """The number of the first page of each file when all are counted together, and how many pages there are."""
+    files = tables["files"].set_index("file")["size_bytes"].astype("int64").sort_index()
+    n_pages = -(-files // page_bytes)
+    first = n_pages.cumsum() - n_pages
+    return dict(zip(n_pages.index.tolist(), first.tolist(), strict=True)), int(n_pages.sum())
+
+
+def _again(first: np.ndarray, last: np.ndarray, n_pages: int) -> list[np.ndarray]:
+    """Of each request, in order of issue, which of its pages an earlier one had already read."""
     seen = np.zeros(n_pages, bool)
-    again = np.zeros(len(first), np.int64)
-    for number, (begin, end) in enumerate(zip(first.tolist(), (last + 1).tolist(), strict=True)):
-        again[number] = np.count_nonzero(seen[begin:end])
+    again = []
+    for begin, end in zip(first.tolist(), (last + 1).tolist(), strict=True):
+        again.append(seen[begin:end].copy())
         seen[begin:end] = True
     return again
 
@@ -162,12 +181,13 @@ def _again(first: np.ndarray, last: np.ndarray, n_pages: int) -> np.ndarray:
 def _use(
     touched: Callable[[list[int]], dict[int, list[tuple[int, int]]]],
     pages: tuple[np.ndarray, np.ndarray, np.ndarray],
+    again: list[np.ndarray],
     order: dict[int, int],
     n_pages: int,
-) -> list[tuple[int, int, int, int]]:
-    """(pass_id, pages touched in the same pass, in a later one only, never) for each pass, in the order of passes.
+) -> list[tuple[int, int, int, int, int, int]]:
+    """The columns of `use_by_pass` in pages, for each pass in the order of passes, but for page_bytes_read.
 
-    `touched` gives the result of `_touched` for the numbers of some passes.
+    `touched` gives the result of `_touched` for the numbers of some passes, `again` is that of `_again`.
     """
     first, last, place = pages
     next_touch = np.full(n_pages, _NEVER, np.int32)
@@ -180,12 +200,14 @@ def _use(
             touched_pages = touched(batch)
         for begin, end in touched_pages[pass_id]:
             next_touch[begin:end] = number
-        now = later = total = 0
+        now = later = total = n_again = evicted = 0
         for at in np.flatnonzero(place == number):
-            when = next_touch[first[at] : last[at] + 1]
+            when, read_before = next_touch[first[at] : last[at] + 1], again[at]
             used, same = int(np.count_nonzero(when != _NEVER)), int(np.count_nonzero(when == number))
             now, later, total = now + same, later + used - same, total + len(when)
-        rows.append((pass_id, now, later, total - now - later))
+            n_again += int(np.count_nonzero(read_before))
+            evicted += int(np.count_nonzero(read_before & (when != _NEVER)))
+        rows.append((pass_id, now, later, total - now - later, n_again, evicted))
     return rows[::-1]
 
 

@@ -233,6 +233,16 @@ class Experiment:
         unset="as is",
         changes="disk_read_bytes",
     )
+    read_ahead_kib: int | None = under(
+        "How far the device of the model reads ahead, in KiB: `read_ahead_kb` of the device, which is restored after "
+        "the run. A page fault of a mapped model then reads up to twice as much, as llama.cpp says that it reads in "
+        "order; 0: nothing ahead. It needs root, and concerns all programs that read from this device.",
+        "128",
+        s.whole(0, 1 << 20),
+        default=None,
+        unset="as is",
+        changes="disk_read_bytes",
+    )
     control: Literal["auto"] | bool | int = under(
         "How often the same program also runs untraced under the same conditions: what the run is compared with, so "
         'that its report can say whether tracing changed it. true: once; with "auto", once where memory is limited or '

@@ -110,7 +110,7 @@ def test_fragments_are_those_that_filefrag_counts(file: Path) -> None:
 
 def test_processors_that_are_not_there() -> None:
     with pytest.raises(SettingsError, match="processors: 4000 cannot be used; choose from 0"):
-        conditions.refuse_impossible(replace(EXPERIMENT, processors=(0, 4000)), 0)
+        conditions.refuse_impossible(replace(EXPERIMENT, processors=(0, 4000)), Path("model.gguf"), 0)
 
 
 @pytest.mark.parametrize(("nice", "refused"), [(0, False), (5, True), (12, False)])
@@ -121,15 +121,15 @@ def test_only_root_may_raise_a_priority(monkeypatch: pytest.MonkeyPatch, nice: i
     experiment = replace(EXPERIMENT, nice=nice)
     if refused:
         with pytest.raises(SettingsError, match="only root may raise it"):
-            conditions.refuse_impossible(experiment, 0)
+            conditions.refuse_impossible(experiment, Path("model.gguf"), 0)
     else:
-        conditions.refuse_impossible(experiment, 0)
+        conditions.refuse_impossible(experiment, Path("model.gguf"), 0)
 
 
 def test_processors_and_priority_hold_for_the_program(tmp_path: Path) -> None:
     processor = min(os.sched_getaffinity(0))
     experiment = replace(EXPERIMENT, processors=(processor,), nice=7)
-    conditions.refuse_impossible(experiment, 0)
+    conditions.refuse_impossible(experiment, Path("model.gguf"), 0)
     out = tmp_path / "out"
     code = "import os; print(sorted(os.sched_getaffinity(0)), os.getpriority(os.PRIO_PROCESS, 0))"
     ended = run_program(

@@ -72,7 +72,7 @@ def test_the_program_inherits_no_lock_and_is_the_first_that_the_kernel_ends(tmp_
 
 def test_more_than_there_is_is_refused_with_what_there_is() -> None:
     with pytest.raises(SettingsError, match=r"mlock_gb: 1,048,576 GiB cannot be locked, .* available and 1 GiB must"):
-        conditions.refuse_impossible(replace(EXPERIMENT, mlock_gb=1 << 20), 0)
+        conditions.refuse_impossible(replace(EXPERIMENT, mlock_gb=1 << 20), Path("model.gguf"), 0)
 
 
 def test_no_size_is_written_as_a_power_of_ten() -> None:
@@ -84,11 +84,11 @@ def test_a_model_that_is_not_mapped_must_fit_too(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(locked, "available_bytes", lambda: 8 << 30)
     monkeypatch.setattr(locked, "_allowed", lambda: None)
     experiment = replace(EXPERIMENT, mlock_gb=4.5)
-    conditions.refuse_impossible(experiment, 3 << 30)
+    conditions.refuse_impossible(experiment, Path("model.gguf"), 3 << 30)
     with pytest.raises(SettingsError, match=r"4 GiB must stay available, 3 GiB of it for the model.*; set at most 4$"):
-        conditions.refuse_impossible(replace(experiment, mmap=False), 3 << 30)
+        conditions.refuse_impossible(replace(experiment, mmap=False), Path("model.gguf"), 3 << 30)
     with pytest.raises(SettingsError, match="end other programs first"):
-        conditions.refuse_impossible(replace(experiment, mmap=False), 8 << 30)
+        conditions.refuse_impossible(replace(experiment, mmap=False), Path("model.gguf"), 8 << 30)
 
 
 def test_who_may_not_lock_gets_a_message_by_limit_and_by_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +271,7 @@ def test_swap_that_cannot_be_limited_is_refused(fake: Fake) -> None:
 
 def refused(gib: float = 0.25) -> str:
     with pytest.raises(SettingsError) as error:
-        conditions.refuse_impossible(replace(EXPERIMENT, memory_limit_gb=gib), 0)
+        conditions.refuse_impossible(replace(EXPERIMENT, memory_limit_gb=gib), Path("model.gguf"), 0)
     assert str(error.value).startswith("memory_limit_gb: ")
     return str(error.value)
 

@@ -12,13 +12,17 @@ from tracegen.measure.capture.limited import refuse_limit
 from tracegen.measure.capture.locked import refuse_lock
 from tracegen.measure.capture.page_cache import cached, drop, fill
 from tracegen.measure.capture.pressure import Pressure
+from tracegen.measure.capture.read_ahead import refuse_read_ahead
 from tracegen.measure.capture.storage import kernel_settings, storage_of
 
 _NO_PRESSURE = Pressure()
 
 
-def refuse_impossible(experiment: Experiment, model_bytes: int) -> None:
-    """Raise SettingsError when this machine cannot provide the conditions that the experiment sets."""
+def refuse_impossible(experiment: Experiment, path: Path, model_bytes: int) -> None:
+    """Raise SettingsError when this machine cannot provide the conditions that the experiment sets.
+
+    `path` is the model, `model_bytes` its size.
+    """
     allowed = os.sched_getaffinity(0)
     missing = sorted(set(experiment.processors) - allowed)
     if missing:
@@ -33,6 +37,8 @@ def refuse_impossible(experiment: Experiment, model_bytes: int) -> None:
         refuse_lock(experiment.mlock_gb, needed_bytes(experiment, model_bytes))
     if experiment.memory_limit_gb is not None:
         refuse_limit(experiment.memory_limit_gb)
+    if experiment.read_ahead_kib is not None:
+        refuse_read_ahead(path)
 
 
 def needed_bytes(experiment: Experiment, model_bytes: int) -> int:

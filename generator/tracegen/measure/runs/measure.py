@@ -27,6 +27,7 @@ from tracegen.measure.capture.locked import locked_memory
 from tracegen.measure.capture.page_cache import fetch_code
 from tracegen.measure.capture.plan import command_for, environment_for, settings_of, untraced_environment
 from tracegen.measure.capture.pressure import Pressure, under_pressure
+from tracegen.measure.capture.read_ahead import read_ahead, restore_left
 from tracegen.measure.capture.requests import recorded_requests, say_if_refused
 from tracegen.measure.capture.trace_pages import trace_pages
 from tracegen.measure.demo.models import KINDS, recipe_hash, write_demo_model
@@ -75,13 +76,14 @@ def measure(
 
     `repetition`, `slot`: the place of the run in a series or in a matrix.
     """
+    restore_left(progress.say)
     stages = Stages(progress)
     stages.begin("verify")
     path = model_path(experiment.model, progress)
     model = read_model(path, progress.update)  # raises before anything is built or run
     _refuse_parts(path, model)
     model_bytes = int(model.files["size_bytes"].sum())
-    refuse_impossible(experiment, model_bytes)
+    refuse_impossible(experiment, path, model_bytes)
     if experiment.disk:
         say_if_refused(progress)
     completion, version = traced_program(program, progress)
@@ -91,7 +93,10 @@ def measure(
         device = _device(experiment, path, stages) if experiment.disk else None
         if experiment.mlock_gb is not None:
             stages.begin("lock memory")
-        with locked_memory(experiment.mlock_gb, needed_bytes(experiment, model_bytes)) as locked:
+        with (
+            read_ahead(experiment.read_ahead_kib, path),
+            locked_memory(experiment.mlock_gb, needed_bytes(experiment, model_bytes)) as locked,
+        ):
             control = Control(
                 conditions=lambda lifted: _conditions(experiment, command, model.paths, locked, lifted=lifted),
                 run=lambda pressure, log: _untraced(experiment, command, pressure, log),

@@ -34,12 +34,12 @@ HOW = {"memory": "bound by memory", "caches": "served by caches", "waiting": "bo
 
 def _content(context: Context) -> Rows:
     """A row for each kind of operation and type of weight; the CSV has one for each layer."""
-    layers = bandwidth.by_layer(context.tables, context.timed, context.used)
+    layers = context.operation_rates
     of_phase = layers[(layers["phase"] == context.phase).to_numpy(bool)]
     if of_phase.empty:
         return no_rows(NOTHING if len(context.timed) else shared_times.NO_TIMES)
     threads = int(context.timed["n_threads"].max())
-    machine = _machine(context, threads)
+    machine = context.machine(context.phase)
     memory, withheld = machine.memory_rate, machine.delayed_ns is None
     table = bandwidth.summed(of_phase, KEYS, machine)
     whole = float(table["duration_ns"].sum())
@@ -129,18 +129,6 @@ def _measured(machine: bandwidth.Machine, threads: int, phase: str) -> str:
         else f"; the timed operations of a {phase} pass touch {q.size(touched)} at most, each counted by itself"
     )
     return f"{memory} The last-level caches of processors hold {q.size(caches)}{beside}."
-
-
-def _machine(context: Context, threads: int) -> bandwidth.Machine:
-    """What the rates of this run’s passes are compared with."""
-    passes = context.of_kind(context.measured, context.phase)
-    return bandwidth.Machine(
-        memory_rate=bandwidth.rate_of(context.facts.host.memory_rate, threads),
-        cache_bytes=context.facts.host.last_level_cache_bytes,
-        n_passes=len(passes),
-        pass_bytes=bandwidth.pass_bytes(context.timed, context.phase),
-        delayed_ns=bandwidth.delayed_ns(passes, threads),
-    )
 
 
 BANDWIDTH = Table(

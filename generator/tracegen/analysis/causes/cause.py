@@ -1,0 +1,78 @@
+"""A cause: what a part of the time of a phase is due to, with the numbers that show it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pandas as pd
+
+from tracegen.analysis import attribution
+from tracegen.analysis.analyses import Analyses
+
+Key = Literal[
+    "unused-reads",
+    "evicted",
+    "first-reads",
+    "reads",
+    "paging",
+    "memory-bandwidth",
+    "kernel",
+    "barriers",
+    "outside",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """Why `ns` of the wall time of a phase are spent; what it claims, no other cause of the phase does.
+
+    `share` is of the time of the phase. `numbers` are the evidence, by name: see the function that finds the cause.
+    """
+
+    key: Key
+    phase: str
+    ns: float
+    share: float
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """The measured passes of a phase: their time in the parts of `attribution.PARTS`, which add up to `whole_ns`.
+
+    `faults`: whether page faults were recorded; if not, those there were lie in computing and waiting.
+    """
+
+    name: str
+    n_passes: int
+    whole_ns: float
+    parts: Mapping[str, float]
+    faults: bool
+
+    @property
+    def waiting_ns(self) -> float:
+        """Waiting for the disk: of threads that had page faults while a read was under way, and of those behind."""
+        return self.parts["disk_ns"] + self.parts["behind_ns"]
+
+    def cause(
+        self,
+        key: Key,
+        ns: float,
+        numbers: Mapping[str, float] | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> Cause:
+        """A cause that claims `ns` of this phase."""
+        return Cause(
+            key=key, phase=self.name, ns=ns, share=ns / self.whole_ns, numbers=numbers or {}, names=names or {}
+        )
+
+
+def phase_of(of: Analyses, name: str) -> Phase | None:
+    """The time of a phase in its parts; None where it has no pass whose threads were timed."""
+    rows: pd.DataFrame = of.of_kind(of.time_split, name)
+    whole = float(rows["duration_ns"].sum())
+    if not whole:
+        return None
+    parts = {part: float(rows[part].sum()) for part in attribution.PARTS}
+    return Phase(name, len(rows), whole, parts, bool(of.run.has_faults))

@@ -1,0 +1,35 @@
+"""Threads that wait for each other, and time of passes outside operations."""
+
+from collections.abc import Iterator
+
+from tracegen.analysis.analyses import Analyses
+from tracegen.analysis.causes.cause import Cause, Phase
+
+
+def barriers(of: Analyses, phase: Phase) -> Iterator[Cause]:
+    """Waiting at barriers, but for page faults. Numbers: n_threads, n_processors, delayed_share.
+
+    delayed_share is how long threads waited for a processor, of the time of the phase, in the mean over threads: part
+    of the waiting at barriers, or of computing. Absent where it was not recorded.
+    """
+    ns = phase.parts["barrier_ns"]
+    if not ns:
+        return
+    passes = of.of_kind(of.measured, phase.name)
+    threads = int(of.of_kind(of.time_split, phase.name)["n_threads"].max())
+    numbers = {"n_threads": float(threads)}
+    cores = of.facts.settings.get("processors")
+    n_cores = len(cores) if isinstance(cores, (list, tuple)) else of.facts.host.cores
+    if n_cores:
+        numbers["n_processors"] = float(n_cores)
+    delay = passes["run_delay_ns"]
+    if delay.notna().all() and threads:
+        numbers["delayed_share"] = float(delay.sum()) / threads / phase.whole_ns
+    yield phase.cause("barriers", ns, numbers)
+
+
+def outside(of: Analyses, phase: Phase) -> Iterator[Cause]:
+    """Time outside operations."""
+    ns = phase.parts["outside_ns"]
+    if ns:
+        yield phase.cause("outside", ns)

@@ -1,0 +1,61 @@
+"""What would make threads wait less for the disk: another read-ahead, more memory, reading the model at load."""
+
+from collections.abc import Iterator, Mapping
+
+from tracegen.analysis.analyses import Analyses
+from tracegen.analysis.causes.cause import Cause, Phase
+from tracegen.analysis.remedies.reading import reading
+from tracegen.analysis.remedies.remedy import Remedy
+
+GIB, MIB, KIB = 1 << 30, 1 << 20, 1 << 10
+SWEEP = (64, 256, 1024)  # KiB
+
+
+def remedies(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterator[Remedy]:
+    """Remedies of the waiting of a phase."""
+    if not {"unused-reads", "evicted", "first-reads"} & set(causes):
+        return
+    model = reading(of, phase)
+    if model is None:
+        return
+    n, now = phase.n_passes, phase.whole_ns
+    numbers = {"factor": model.factor, "read_bytes": model.read / n}
+    smaller = [kib for kib in SWEEP if kib * KIB * 4 <= model.ahead]
+    if "unused-reads" in causes and smaller:
+        times = {kib: model.phase_ns(model.room, kib * KIB) for kib in smaller}
+        best = min(times, key=lambda kib: sum(times[kib]))
+        yield Remedy(
+            key="read-ahead",
+            settings=tuple({"read_ahead_kib": kib} for kib in smaller),
+            now_ns=now / n,
+            low_ns=times[best][0] / n,
+            high_ns=times[best][1] / n,
+            numbers={**numbers, "now_kib": model.ahead / KIB, "kib": float(best)},
+        )
+    limit = of.facts.conditions.memory_limit
+    if limit is not None and limit.limit_bytes is not None and "evicted" in causes and model.touched > model.room:
+        more = model.wanted - model.room
+        low, high = model.phase_ns(model.room + more, model.ahead)
+        if (without := _without_limit_ns(of)) is not None:
+            low = min(low, without * n)
+        yield Remedy(
+            key="memory",
+            settings=({"memory_limit_gb": _gib(limit.limit_bytes + more)},),
+            now_ns=now / n,
+            low_ns=low / n,
+            high_ns=high / n,
+            numbers={**numbers, "touched_bytes": float(model.touched), "room_bytes": float(model.room)},
+        )
+
+
+def _without_limit_ns(of: Analyses) -> float | None:
+    """How long a token took in the run of the control without the memory limit; None where there was none."""
+    lifted = of.facts.control.without_limit if of.facts.control else None
+    if lifted is None or lifted.failure or not lifted.eval_ms or not lifted.eval_runs:
+        return None
+    return lifted.eval_ms / lifted.eval_runs * 1e6
+
+
+def _gib(size: int) -> float:
+    """GiB with three digits, rounded up."""
+    return -(-size * 1000 // GIB) / 1000

@@ -1,0 +1,159 @@
+"""How much a run would read with other memory or another read-ahead, and how long threads would wait for it.
+
+The page cache is simulated (`page_cache`). First the run itself: of multiples of the device's read-ahead, the one with
+which the simulation reads most nearly what the run read is taken. By how much it is still off (`factor`) is corrected
+at one end of each interval, and not at the other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import numpy as np
+
+from tracegen.analysis import requests
+from tracegen.analysis.analyses import Analyses
+from tracegen.analysis.causes.cause import Phase
+from tracegen.analysis.page_cache import PageCache, Touched, simulated
+from tracegen.analysis.read_time import ReadTime
+from tracegen.contract.facts import Measurement
+
+GRANULES = 1 << 16  # pages are simulated in groups, so many at most if the group is not over MOST_BYTES
+MOST_BYTES = 1 << 16
+MULTIPLES = (0.25, 0.5, 1.0, 2.0)  # of the device's read-ahead: llama.cpp doubles it, misses make the kernel reduce it
+# What is left of the time of page faults with no read under way, by the square root of the share of bytes that is left,
+# at least and at most. An envelope: of four changes of memory and read-ahead that left 2 to 35 % of the bytes, 15 to
+# 85 % of that time was left.
+FAULTS_LEFT = (1.0, 2.0)
+MOST = 0.8  # of the model
+MOST_OFF = 2.0  # factor by which a simulation may be off, that predictions rest on
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is known of how a run read its model; sizes in bytes, of the passes of one phase.
+
+    `room`: memory for pages of the model; `ahead`: the device's read-ahead; `multiple`: of it, in the simulation.
+    `read`: what the run read, `factor`: that over what the simulation reads. `touched`: what all passes touch.
+    """
+
+    phase: Phase
+    passes: Touched
+    of_phase: frozenset[int]
+    unit: int
+    n_units: int
+    room: int
+    ahead: int
+    multiple: float
+    read: float
+    factor: float
+    touched: int
+    device: ReadTime
+    measured: Sequence[Measurement]
+
+    @property
+    def wanted(self) -> int:
+        """Memory that evicts nothing: for all that passes touch; for the whole model where that is most of it."""
+        whole = self.n_units * self.unit
+        return whole if self.touched >= MOST * whole else self.touched + round(2 * self.ahead * self.multiple)
+
+    def simulated(self, room: int, ahead: int, *, full: bool = False) -> float:
+        """Bytes that the simulation reads in the phase; `full`: the model lies in memory when it starts."""
+        cache = PageCache(self.n_units, room // self.unit, round(ahead * self.multiple) // self.unit)
+        if full:
+            cache.fill()
+        reads = simulated(self.passes, cache)
+        return float(sum(of.n_pages for of in reads if of.pass_id in self.of_phase) * self.unit)
+
+    def phase_ns(self, room: int, ahead: int, *, full: bool = False) -> tuple[float, float]:
+        """The least and the most time that the passes of the phase would take.
+
+        The least: the smaller number of bytes, half at the highest rate of the device and half in windows one after the
+        other, or all as this run waited for a byte if that was shorter; waiting at barriers for computing in proportion
+        to bytes. The most: the larger number of bytes, in windows one after the other, or as this run waited for a byte
+        if that was longer; waiting at barriers as it was. Page faults with no read under way: by `FAULTS_LEFT`.
+        """
+        parts, size = self.phase.parts, self.simulated(room, ahead, full=full)
+        few, many = sorted((size, size * self.factor))
+        own = self.phase.waiting_ns / self.read
+        slow, slow_now = (self._ns_per_byte(self._window(of)) for of in (ahead, self.ahead))
+        best = max((m.bytes_per_second for m in self.measured if m.block_bytes <= self._window(ahead)), default=0.0)
+        fast = 1e9 / best if best else slow
+        least, most = (min(of / self.read, 1.0) for of in (few, many))
+        paging, barrier = parts["paging_ns"], parts["barrier_ns"]
+        fewest, most_faults = (
+            paging * min(1.0, by * sqrt(of)) for by, of in zip(FAULTS_LEFT, (least, most), strict=True)
+        )
+        left = self.phase.whole_ns - self.phase.waiting_ns - paging - barrier
+        return (
+            left + few * min((fast + slow) / 2, own) + fewest + barrier * least,
+            left + many * max(slow, own * slow / slow_now) + most_faults + barrier,
+        )
+
+    def _window(self, ahead: int) -> int:
+        return max(round(ahead * self.multiple), self.unit)
+
+    def _ns_per_byte(self, window: int) -> float:
+        return self.device.ns(1, window) / window
+
+
+def reading(of: Analyses, phase: Phase) -> Reading | None:
+    """How a run read its model in a phase; None where that was not recorded, or cannot be simulated well enough.
+
+    That takes requests, page faults, the size of the read-ahead, an empty page cache (or a model read whole) at the
+    start, and no program that read parts of the model besides.
+    """
+    facts = of.facts
+    cache, storage = facts.conditions.page_cache, facts.conditions.storage or {}
+    ahead = storage.get("readahead_bytes")
+    known = of.run.has_requests and of.run.has_faults and cache is not None and len(of.unseen) == 0
+    if not known or cache is None or cache.before_bytes or not cache.after_bytes or not isinstance(ahead, int):
+        return None
+    use = of.of_kind(of.disk_requests, phase.name)
+    read = float(use["page_bytes_read"].sum())
+    if not read or facts.settings.get("prefault"):
+        return None
+    size = int(of.tables["files"]["size_bytes"].sum())
+    page = facts.host.page_bytes or 4096
+    unit = page
+    while size // unit > GRANULES and unit < MOST_BYTES:
+        unit *= 2
+    passes, n_units = requests.touched_by_pass(of.tables, unit, of.used)
+    touched = _distinct(passes, n_units) * unit
+    found = Reading(
+        phase=phase,
+        passes=passes,
+        of_phase=frozenset(int(number) for number in use["pass_id"]),
+        unit=unit,
+        n_units=n_units,
+        room=max(cache.after_bytes, unit),
+        ahead=ahead,
+        multiple=1.0,
+        read=read,
+        factor=1.0,
+        touched=touched,
+        device=of.read_time,
+        measured=facts.device.measurements if facts.device else (),
+    )
+    return _fitted(found)
+
+
+def _fitted(found: Reading) -> Reading | None:
+    """With the multiple whose simulation reads what the run read, and the factor that is left; None: none does."""
+    tried = []
+    for multiple in MULTIPLES:
+        model = replace(found, multiple=multiple)
+        size = model.simulated(found.room, found.ahead)
+        if size:
+            factor = found.read / size
+            tried.append((max(factor, 1 / factor), replace(model, factor=factor)))
+    off, best = min(tried, key=lambda of: of[0], default=(MOST_OFF + 1, found))
+    return best if off <= MOST_OFF else None
+
+
+def _distinct(passes: Touched, n_units: int) -> int:
+    seen = np.zeros(n_units, bool)
+    for _, ranges in passes:
+        for begin, end in ranges:
+            seen[begin:end] = True
+    return int(np.count_nonzero(seen))

@@ -1,0 +1,37 @@
+"""A remedy: what to set, and the time that a token is predicted to take then."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Literal
+
+Key = Literal["read-ahead", "memory", "prefault", "fewer-threads", "more-threads", "quantisation"]
+LEAST = 0.05  # gain: a remedy that promises less is not offered
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remedy:
+    """What acts on a cause. `settings`: values to try in an experiment, several of a sweep; none where none does it.
+
+    A token takes `now_ns` in the mean, and between `low_ns` and `high_ns` with the remedy. `numbers` and `names` are
+    what the prediction rests on, by name.
+    """
+
+    key: Key
+    settings: tuple[Mapping[str, object], ...] = ()
+    now_ns: float
+    low_ns: float
+    high_ns: float
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def gain(self) -> tuple[float, float]:
+        """How many times as fast, at least and at most."""
+        return self.now_ns / self.high_ns, self.now_ns / self.low_ns
+
+    @property
+    def likely(self) -> float:
+        """The middle of the gain: the geometric mean of its ends."""
+        low, high = self.gain
+        return sqrt(low * high)
