@@ -46,8 +46,8 @@ def test_a_run_whose_passes_read_nothing_says_so(read_bytes: Any, nothing: bool)
     run = a_run(host=dict(page_bytes=4096), trace=dict(faults_recorded=True))
     said = "of the time of generate passes in page faults of the model file, with no read under way"
     assert (said in said_of(DISK_SPLIT, tables, run)) == nothing
-    found = {finding.measure for finding in findings(Context(run, tables))}
-    assert ("Page faults with no read under way" in found) == nothing != ("Waiting for the disk" in found)
+    found = " ".join(finding.text for finding in findings(Context(run, tables)) if finding.scope == "generation")
+    assert ("Page faults with no read under way take" in found) == nothing != ("waiting for the disk" in found)
 
 
 def test_the_answer_of_waiting_is_a_share_of_generate_passes() -> None:

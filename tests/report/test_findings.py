@@ -1,6 +1,7 @@
 """Findings as numbers: each against plain loops over the tables, none where a check failed, and which one answers."""
 
 import json
+import re
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.test_attribution import by_hand
-from tests.analysis.test_requests import use_by_hand
 from tests.builders import a_moe_run, a_run, scaled_case, with_faults
 from tests.builders.runs import with_facts, with_groups
 from tests.recompute.plain import access, experts, memory, reuse
@@ -22,15 +22,15 @@ from tests.recompute.plain.touched import Access, accesses
 from tests.report.rendered import CASES, disk_case, same_analyses
 from tests.site_project import stored
 from tracegen.charts import theme
+from tracegen.contract import quantities as q
 from tracegen.contract.check_keys import CHECKED
 from tracegen.contract.model import Check
 from tracegen.contract.tables import frame
 from tracegen.report.document.amount import Amount
 from tracegen.report.figures.bandwidth import BANDWIDTH
-from tracegen.report.figures.caches import CACHE_RATES, MIDDLE, WORKING_SET
+from tracegen.report.figures.caches import CACHE_RATES, MIDDLE, TARGET, WORKING_SET
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk import DISK
-from tracegen.report.figures.disk_reads import DISK_REQUESTS
 from tracegen.report.figures.disk_waits import DISK_SPLIT
 from tracegen.report.figures.expert_shares import EXPERTS_LOAD
 from tracegen.report.figures.file_tokens import FILE_TOKENS
@@ -89,26 +89,21 @@ def test_findings_of_waiting_for_the_disk_equal_sums_of_page_faults(
     shown_by = DISK_SPLIT if scope == "generation" else FILE_TOKENS
     found = one(Context(RUN, {**TABLES, "faults": frame("faults", [f for f, _ in placed])}), shown_by, scope)
     of = waits
-    assert found.measure == "Waiting for the disk"
-    assert found.amount.value == pytest.approx(sum(cost[p] for p in of) / sum(lasts[p] for p in of))
+    of_waiting, *others = found.amounts
+    assert of_waiting.value == pytest.approx(sum(cost[p] for p in of) / sum(lasts[p] for p in of))
     assert found.effect == pytest.approx(sum(cost.values()) / sum(lasts.values()))
-    expected = []
+    expected: list[tuple[str, float]] = []
     for name in (lambda tensor: tensor["name"], lambda tensor: theme.GROUP_OF[tensor["component"]]):
         by: dict[str, float] = defaultdict(float)
         for fault, tensor in placed:
             by[name(tensor)] += by_hand(TABLES)[1][fault["fault"]] if fault["pass_id"] in waits else 0
         most, whole = max(by, key=lambda what: by[what]), sum(by.values())
-        expected += [(f"of it for {most}", by[most] / whole)] if by[most] >= waiting.MOSTLY * whole > 0 else []
-    use = [row for row in use_by_hand(TABLES, 4096) if row[0] in waits]
-    read, again = sum(row[1] for row in use), sum(row[5] for row in use)
-    behind = sum(split[p]["behind_ns"] for p in waits) / sum(cost[p] for p in waits)
-    behind_it = [("of it for another thread that waits there", behind)] if behind >= waiting.LEAST else []
-    before = [("of the bytes read had been read before", again / read)] if again > waiting.MOSTLY * read else []
+        expected += [(most, by[most] / whole)] if by[most] >= waiting.MOSTLY * whole > 0 else []
     paging = sum(split[p]["paging_ns"] for p in waits) / sum(lasts[p] for p in waits)
-    paged = [(waiting.PAGING, paging)] if paging >= waiting.LEAST else []
-    assert [(a.words, a.value) for a in found.more] == [
-        (words, pytest.approx(share)) for words, share in behind_it + expected[:1] + paged + before
-    ]
+    expected = expected[:1] + ([("", paging)] if paging >= waiting.LEAST else [])
+    shares = [(a.words, a.value) for a in others if a.unit == "share"]
+    assert shares == [(words, pytest.approx(share)) for words, share in expected]
+    assert all(a.number in found.text for a in found.amounts)
 
 
 @pytest.mark.parametrize(("n_quiet", "quick", "said"), [(8, True, True), (4, True, False), (8, False, False)])
@@ -127,25 +122,25 @@ def test_how_long_tokens_take_that_do_not_wait(n_quiet: int, quick: bool, said: 
         }
     )
     found = waiting._of_phase(context, split, "generation")
-    expected = {"for a token that waits, median": 500.0} | ({"for one that does not": 100.0} if said else {})
-    assert found.measure == "Waiting for the disk" and {a.words: a.value for a in found.beside} == expected
+    assert [a.value for a in found.amounts if a.unit == "ns"] == ([500.0, 100.0] if said else [])
+    assert ("one that does not 100 ns" in found.text.replace("\u202f", " ")) == said
+
+
+def test_how_long_a_token_would_take_that_does_not_wait() -> None:
+    split = pd.DataFrame({"pass_id": [1, 2], "duration_ns": [500, 700], "disk_ns": [200, 300], "behind_ns": [50, 0]})
+    found = waiting._of_phase(Context(RUN, TABLES), split.assign(paging_ns=[50, 0]), "generation")
+    assert [a.value for a in found.amounts if a.unit == "ns"] == [(200 + 400) / 2, 600.0]
+    assert "Without both, a token would take 300 ns instead of 600 ns" in found.text.replace("\u202f", " ")
 
 
 def test_page_faults_of_passes_that_read_nothing_are_no_waiting_for_the_disk() -> None:
     none = TABLES["passes"].assign(read_bytes=TABLES["passes"]["read_bytes"] * 0)
     found = one(Context(RUN, {**TABLES, "passes": none}), DISK_SPLIT, "generation")
-    assert (found.kind, found.measure) == ("time", "Page faults with no read under way")
+    assert found.kind == "time" and found.text.startswith("Page faults with no read under way take")
     split = by_hand({**TABLES, "passes": none})[0]
     of = [p for p in split if PASSES[p]["kind"] == "generate"]
     whole = sum(PASSES[p]["end_ns"] - PASSES[p]["begin_ns"] for p in of)
-    assert found.effect == found.amount.value == pytest.approx(sum(split[p]["paging_ns"] for p in of) / whole)
-
-
-def test_the_finding_of_bytes_read_again_equals_a_count_of_pages(context: Context) -> None:
-    found = one(context, DISK_REQUESTS)
-    use = [row for row in use_by_hand(TABLES, 4096) if PASSES[row[0]]["kind"] == "generate"]
-    read, never, again = (sum(row[at] for row in use) for at in (1, 4, 5))
-    assert found.amount.value == found.effect == again / read and found.beside[0].value == never / read
+    assert found.effect == found.amounts[0].value == pytest.approx(sum(split[p]["paging_ns"] for p in of) / whole)
 
 
 def test_what_was_read_where_page_faults_were_not_recorded() -> None:
@@ -153,8 +148,8 @@ def test_what_was_read_where_page_faults_were_not_recorded() -> None:
     read = [p["read_bytes"] for p in PASSES.values() if p["kind"] == "generate"]
     unrecorded = {**TABLES, "spans": TABLES["spans"].assign(fault_ns=pd.array([pd.NA] * len(TABLES["spans"]), "Int64"))}
     found = one(Context(run, unrecorded), DISK, "generation")
-    assert found.amount == Amount(float(sum(read)), "bytes")
-    assert found.population == f"{sum(n > 0 for n in read)} of {len(read)} tokens read anything"
+    assert found.amounts == (Amount(float(sum(read)), "bytes"),)
+    assert found.population == f"{sum(n > 0 for n in read)} of {len(read)} tokens"
 
 
 def test_findings_of_computing_and_barriers_equal_sums_of_spans(context: Context, rows: Rows) -> None:
@@ -173,16 +168,18 @@ def test_findings_of_computing_and_barriers_equal_sums_of_spans(context: Context
             kinds[node["op"]] += work
             parts_of[node["op"]][theme.GROUP_OF[node["component"]]] += work
     op, share = max(kinds.items(), key=lambda of: of[1])
-    assert found.measure == f"Computing {op}" and found.amount.value == pytest.approx(share)
+    assert found.text.startswith(f"Computing {op} takes") and found.amounts[0].value == pytest.approx(share)
     group, most = max(parts_of[op].items(), key=lambda of: of[1])
-    assert [(a.words, a.value) for a in found.more] == [(f"of it for {group}", pytest.approx(most / share))]
+    several = len(parts_of[op]) > 1
+    assert (f"of that is for {group}." in found.text) == several
+    assert [a.value for a in found.amounts[1:]] == ([pytest.approx(most / share)] if several else [])
     shown = [row[3].bar for row in BANDWIDTH.content(context).rows if row[0].text == op]
     assert sum(bar or 0 for bar in shown) == pytest.approx(share), "the table that it cites has it"
     waited = one(context, WAITING_KINDS)
     split = [parts for p, parts in by_hand(TABLES)[0].items() if PASSES[p]["kind"] == "generate"]
     lasted = sum(p["end_ns"] - p["begin_ns"] for p in generate)
-    assert waited.amount.value == pytest.approx(sum(parts["barrier_ns"] for parts in split) / lasted)
-    assert waited.measure.endswith("not for the disk") == any(
+    assert waited.amounts[0].value == pytest.approx(sum(parts["barrier_ns"] for parts in split) / lasted)
+    assert waited.text.endswith("not counting page faults and waiting behind them.") == any(
         parts["behind_ns"] + parts["paging_ns"] for parts in split
     )
 
@@ -193,7 +190,7 @@ def test_computing_leaves_out_waiting_whether_page_faults_were_recorded_or_not(r
     if not recorded:
         spans = spans.assign(fault_ns=pd.array([pd.NA] * len(spans), "Int64"))
     found = one(Context(RUN, {**TABLES, "spans": spans}), BANDWIDTH)
-    op = found.measure.removeprefix("Computing ")
+    op = found.text.split()[1]
     nodes = {(n["graph"], n["node"]): n["op"] for n in TABLES["graph_nodes"].to_dict("records")}
     generate = {p: passed for p, passed in PASSES.items() if passed["kind"] == "generate"}
     whole = sum(passed["end_ns"] - passed["begin_ns"] for passed in generate.values())
@@ -203,7 +200,7 @@ def test_computing_leaves_out_waiting_whether_page_faults_were_recorded_or_not(r
         for s in spans.to_dict("records")
         if s["pass_id"] in generate and nodes[generate[s["pass_id"]]["graph"], s["node"]] == op
     )
-    assert found.amount.value == pytest.approx(worked / whole)
+    assert found.amounts[0].value == pytest.approx(worked / whole)
 
 
 def test_findings_of_weights_equal_sums_of_accesses(context: Context, rows: Rows, measured: list[Access]) -> None:
@@ -213,14 +210,14 @@ def test_findings_of_weights_equal_sums_of_accesses(context: Context, rows: Rows
             sums[a.pass_id][a.memory] += a.n_bytes
     touched = median(of["disk"] + of["copied"] for of in sums.values())
     found = one(context, TENSOR_GROUPS, "generation")
-    assert found.amount.value == touched and found.effect == found.more[0].value == touched / rows.disk_bytes
+    assert found.amounts[0].value == touched and found.effect == found.amounts[1].value == touched / rows.disk_bytes
     weights = sum(t["size_bytes"] for t in rows["tensors"])
     unused = weights - memory.touched_bytes(measured)
     never = one(context, TENSOR_GROUPS, "measured passes")
-    assert (never.amount.value, never.more[0].value) == (unused, unused / weights)
+    assert tuple(a.value for a in never.amounts) == (unused, unused / weights)
     copied, mapped = (median(of[kind] for of in sums.values()) for kind in ("copied", "disk"))
     copies = one(context, HEATMAP)
-    assert (copies.amount.value, copies.more[0].value) == (copied, mapped)
+    assert tuple(a.value for a in copies.amounts) == (copied, mapped)
     assert copies.effect == copied / (copied + mapped)
 
 
@@ -231,7 +228,7 @@ def test_the_finding_of_enough_memory_equals_distances_of_plain_lru(
     distances = access.lru_distances(access.uses(rows, measured, size))
     enough = size * next(n for n in range(10**6) if sum(d < n for d in distances) >= 0.9 * len(distances))
     found = one(context, CACHE_RATES)
-    assert found.amount == Amount(enough, "bytes", "with LRU") and found.effect == min(enough / rows.disk_bytes, 1)
+    assert found.amounts[0] == Amount(enough, "bytes") and found.effect == min(enough / rows.disk_bytes, 1)
 
 
 def test_what_the_next_token_needs(tmp_path: Path) -> None:
@@ -243,8 +240,8 @@ def test_what_the_next_token_needs(tmp_path: Path) -> None:
     pass_ids = [p["pass_id"] for p in access.shown_passes(access.order(rows, used))]
     (alone,) = [row for row in reuse.working_set(rows, used, pass_ids) if row["n_passes"] == 1]
     new = one(Context(a_moe_run(), tables), WORKING_SET)
-    assert new.amount.value == pytest.approx(alone["new_bytes"])
-    assert new.more[0].value == pytest.approx(alone["new_bytes"] / alone["bytes"])
+    assert [a.value for a in new.amounts[:2]] == pytest.approx([alone["new_bytes"], alone["bytes"]])
+    assert new.effect == pytest.approx(alone["new_bytes"] / alone["bytes"])
 
 
 def test_experts_that_are_chosen_most_and_never(context: Context, rows: Rows) -> None:
@@ -254,8 +251,9 @@ def test_experts_that_are_chosen_most_and_never(context: Context, rows: Rows) ->
     counts = experts.counts(rows)
     never = sum(row["n_tokens"] == 0 for row in counts)
     found = one(context, EXPERTS_LOAD)
-    assert found.amount.value == pytest.approx(median(largest.values()))
-    assert found.beside[-1] == Amount(never, "", f"of {len(counts)} experts in {len(largest)} layers never chosen")
+    assert found.amounts[0].value == pytest.approx(median(largest.values()))
+    assert found.amounts[-1] == Amount(never, "", f"of {len(counts)} experts in {len(largest)} layers never chosen")
+    assert f"{never} of {len(counts)} experts in {len(largest)} layers were never chosen." in found.text
 
 
 # What must not be said
@@ -265,27 +263,46 @@ def test_experts_that_are_chosen_most_and_never(context: Context, rows: Rows) ->
 def test_no_finding_stands_whose_figure_a_failed_check_makes_false(context: Context, check: str) -> None:
     failed = replace(RUN, checks=(Check(check, "A check", "failed", "17", "0"),))
     again = same_analyses(context, failed)
-    stands = {(f.measure, f.scope, f.part.key) for f in findings(again)}
+    stands = {(f.text, f.scope, f.part.key) for f in findings(again)}
     for finding in findings(context):
         if again.refusal(finding.part.needs):
-            assert (finding.measure, finding.scope, finding.part.key) not in stands, (check, finding.text)
+            assert (finding.text, finding.scope, finding.part.key) not in stands, (check, finding.text)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_data_of_findings_are_json_with_exact_numbers(name: str) -> None:
     for finding in findings(Context(a_moe_run() if name == "experts" else a_run(), dict(CASES[name]))):
         data = json.loads(json.dumps(finding.data, allow_nan=False))
-        assert data["amount"]["value"] == finding.amount.value and data["text"] == finding.text
-        assert [a["value"] for a in data["more"]] == [a.value for a in finding.more]
-        assert finding.text.endswith(").") and "\n" not in finding.text
+        assert [a["value"] for a in data["amounts"]] == [a.value for a in finding.amounts]
+        assert data["text"] == finding.text and finding.text.endswith(".") and "\n" not in finding.text
         assert not pd.isna(finding.effect) and 0 <= finding.effect <= 1
+
+
+NUMBER = re.compile(r"(?<![\w.])\d[\d.,\u202f]*(?: (?:%|[KMGT]?i?B\b|ns|µs|ms|s\b))?")
+WHOLE = re.compile(r"\d[\d\u202f]*")  # counts of tokens, threads, experts and layers
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_number_of_a_sentence_is_one_of_its_amounts(name: str) -> None:
+    """But for counts, the target of a hit rate, and names; a sentence has at most 30 words."""
+    for finding in findings(Context(a_moe_run() if name == "experts" else a_run(), dict(CASES[name]))):
+        numbers = {a.number for a in finding.amounts} | {q.percent(TARGET)}
+        said = [n.strip(".,") for n in NUMBER.findall(finding.text.replace("\u202f%", " %"))]
+        assert not [n for n in said if n not in numbers and not WHOLE.fullmatch(n)], (finding.text, numbers)
+        assert all(len(sentence.split()) <= 30 for sentence in finding.text.split(". ")), finding.text
 
 
 # Which one answers
 
 MADE = st.builds(
     lambda kind, scope, effect: Finding(
-        kind=kind, measure="It", amount=Amount(effect, "share"), scope=scope, population="", effect=effect, part=HEATMAP
+        kind=kind,
+        text="It.",
+        amounts=(Amount(effect, "share"),),
+        scope=scope,
+        population="",
+        effect=effect,
+        part=HEATMAP,
     ),
     st.sampled_from(Kind.__args__),
     st.sampled_from(Scope.__args__),
@@ -324,7 +341,7 @@ def test_the_answer_alone_is_the_first_of_all(context: Context) -> None:
 
 def finding(kind: Kind, effect: float, scope: Scope = "generation") -> Finding:
     amount = Amount(effect, "share", "of it")
-    return Finding(kind=kind, measure="X", amount=amount, scope=scope, population="n", effect=effect, part=HEATMAP)
+    return Finding(kind=kind, text="X.", amounts=(amount,), scope=scope, population="n", effect=effect, part=HEATMAP)
 
 
 def test_findings_are_ordered_by_waiting_time_and_effect() -> None:
@@ -340,4 +357,3 @@ def test_findings_are_ordered_by_waiting_time_and_effect() -> None:
     assert ordered([more, time, waits], "bytes") == [more, time, waits], "what is asked for answers"
     assert ordered([time, waits], "experts") == [waits, time], "unless the run has no such finding"
     assert ordered([more]) == [more] and ordered([]) == []
-    assert time.text.replace("\u202f", " ") == "X: 60.0 % of it (generation, n)."

@@ -32,8 +32,8 @@ def test_the_overview_of_a_mixture_says_how_its_experts_were_chosen() -> None:
     never = layers * n_experts - len(rows[["layer", "expert"]].drop_duplicates())
     text = words(body(rendered(tables, a_moe_run()), "overview"))
     assert (
-        f"12.5 % if chosen evenly; {never} of {layers * n_experts} experts in {layers} layers never chosen)"
-        in re.sub(r"; [\d.]+ % if as many tokens choose at random", "", text.replace("\u202f", " "))
+        f"12.5 % if chosen evenly). {never} of {layers * n_experts} experts in {layers} layers were never chosen."
+        in re.sub(r" and [\d.]+ % if as many tokens choose at random", "", text.replace("\u202f", " "))
     )
     assert "never chosen" not in words(body(rendered(CASES["dense"]), "overview"))
 

@@ -68,7 +68,7 @@ def test_the_facts_of_a_published_version() -> None:
     about = About(read_bundle(ROOT / "experiments" / "does-not-fit" / "versions" / "1"))
     assert about.text("tokens_per_second_generate") == "8.89 tokens/s"
     assert (about.facts.model.size_bytes, about.dtype) == (98_362_432, "Q4_1")
-    assert about.architecture == "llama" and "Waiting for the disk" in about.finding
+    assert about.architecture == "llama" and "waiting for the disk" in about.finding
     assert about.facts.llama_cpp.version == "0.3.36" and about.facts.command[0] == "llama-completion"
 
 

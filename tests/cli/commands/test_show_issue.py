@@ -76,7 +76,7 @@ def test_refusals(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_experiment_that_became_private_later_is_private(capsys: pytest.CaptureFixture[str]) -> None:
     stored(Path("experiments"), DEMO, TABLES)
-    shown = "Weights that a token touches: "
+    shown = "A token touches "
     assert shown in printed(capsys, "demo", "--issue")
     Path("experiments/demo/experiment.toml").write_text("private = true\n")
     assert shown not in printed(capsys, "demo", "--issue")

@@ -204,9 +204,12 @@ def _print_answer(run: Run) -> None:
     from tracegen.reading.shown.figures import figures_of_stored
 
     assert run.folder is not None
-    answer = figures_of_stored(run.folder, run)["answer"]
-    if answer:
-        print(visible(answer), flush=True)
+    figures = figures_of_stored(run.folder, run)
+    if figures["answer"]:
+        print(visible(figures["answer"]), flush=True)
+    helps = figures["would_help"] or [figures["nothing_would"]]
+    for text in filter(None, helps):
+        print(f"What would help: {visible(text)}", flush=True)
 
 
 def _status(runs: Sequence[Run]) -> int:

@@ -42,7 +42,7 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
     ]
     return {
         "run": f"{run.experiment}/{run.name}",
-        "answer": _answer(context),
+        **_answer(context),
         "model": about[0],
         "more_models": about[1:],
         "passes": _kinds(tables),
@@ -71,13 +71,18 @@ def _control(run: Run) -> dict[str, Any]:
     return {"untraced": text or None, "control": encode(control)} if control else {}
 
 
-def _answer(context: Context) -> str | None:
-    """The sentence that answers on the first page of the run's report; None without any finding."""
+def _answer(context: Context) -> dict[str, Any]:
+    """The answer of the first page of the run's report, and what would help; `answer` is None without any finding."""
     from tracegen.contract.quantities import THIN
-    from tracegen.report.findings.found import answer
+    from tracegen.report.findings.answer import quick
 
-    found = answer(context)
-    return None if found is None else found.text.replace(THIN, " ")
+    found = quick(context)
+    if found is None:
+        return {"answer": None, "would_help": [], "remedies": [], "nothing_would": None}
+    helps = [of.text.replace(THIN, " ") for of in found.advice]
+    remedies = [{**vars(of.remedy), "gain": of.remedy.gain} for of in found.advice]
+    stop = found.stop.replace(THIN, " ") or None
+    return {"answer": found.text.replace(THIN, " "), "would_help": helps, "remedies": remedies, "nothing_would": stop}
 
 
 def _kinds(tables: Tables) -> dict[str, int]:

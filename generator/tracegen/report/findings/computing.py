@@ -1,6 +1,6 @@
 """What takes the time of a token beside waiting for the disk: kinds of operations, parts of the model, threads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
@@ -11,6 +11,8 @@ from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.waiting import WAITING_KINDS
 from tracegen.report.findings.finding import Finding, Scope
+
+OF: Mapping[Scope, str] = {"generation": "generated tokens", "prompt": "the prompt"}
 
 
 def findings(context: Context) -> Iterator[Finding]:
@@ -26,11 +28,12 @@ def findings(context: Context) -> Iterator[Finding]:
             op = str(shares.sum(axis=1).idxmax())
             of_groups: pd.Series = shares.T[op]
             share, group = float(of_groups.sum()), str(of_groups.idxmax())
+            takes, part = Amount(share, "share"), Amount(float(of_groups.max()) / share if share else 0.0, "share")
+            rest = f"; {part.text} of that is for {group}" if share and len(of_groups[of_groups > 0]) > 1 else ""
             yield Finding(
                 kind="time",
-                measure=f"Computing {q.printable(op)}",
-                amount=Amount(share, "share", "of the time"),
-                more=(Amount(float(of_groups.max()) / share, "share", f"of it for {group}"),) if share else (),
+                text=f"Computing {q.printable(op)} takes {takes.text} of the time of {OF[scope]}{rest}.",
+                amounts=(takes, part) if rest else (takes,),
                 scope=scope,
                 population=population,
                 effect=share,
@@ -40,14 +43,15 @@ def findings(context: Context) -> Iterator[Finding]:
     whole, n_threads = waiting.thread_time(rows, context.measured)
     if whole and n_threads > 1:
         waited = float(rows["barrier_ns"].sum() + rows["wait_ns"].sum()) / whole
-        measure, split = "Threads waiting for each other", context.of_kind(context.disk_split, context.phase)
+        split, apart = context.of_kind(context.disk_split, context.phase), ""
         if split[["behind_ns", "paging_ns"]].any(axis=None):  # waiting behind page faults is counted with these
             waited = float(split["barrier_ns"].sum()) / float(split["duration_ns"].sum())
-            measure += ", not for the disk"
+            apart = ", not counting page faults and waiting behind them"
+        amount = Amount(waited, "share")
         yield Finding(
             kind="time",
-            measure=measure,
-            amount=Amount(waited, "share", "of thread time"),
+            text=f"The {n_threads} threads wait for each other for {amount.text} of the time of {OF[scope]}{apart}.",
+            amounts=(amount,),
             scope=scope,
             population=f"{population}, {q.counted(n_threads, 'thread')}",
             effect=waited,

@@ -14,11 +14,7 @@ from tracegen.report.figures.hot import HOT_EXPERTS
 from tracegen.report.figures.shared_experts import no_choice
 from tracegen.report.findings.finding import Finding
 
-HOT = {
-    "yes": "Hot set of {} experts in each layer",
-    "no": "No hot set: the {} experts in each layer that earlier tokens chose most",
-    "open": "Hot set neither shown nor excluded: the {} experts in each layer that earlier tokens chose most",
-}
+WHOLLY = 0.9  # of the choices: a hot set that serves so many is one without a “partly”
 
 
 def findings(context: Context) -> Iterator[Finding]:
@@ -34,11 +30,14 @@ def findings(context: Context) -> Iterator[Finding]:
 def _load(context: Context, population: str) -> Iterator[Finding]:
     counts = context.choice.counts
     (most, *beside), never = most_chosen(context), never_chosen(counts)
+    n_layers = counts["layer"].nunique()
+    compared = " and ".join(amount.text for amount in beside)
+    unused = f" {never.text.replace('never', 'were never')}." if never.value else ""
+    of = "In the median layer" if n_layers > 1 else "In the layer"
     yield Finding(
         kind="experts",
-        measure="The most chosen expert of a layer",
-        amount=Amount(most.value, "share", "of the choices"),
-        beside=(*beside, never),
+        text=f"{of}, {most.number} of the choices go to the most chosen expert ({compared}).{unused}",
+        amounts=(most, *beside, *((never,) if never.value else ())),
         scope="generation",
         population=population,
         effect=max(most.value, never.value / len(counts)),
@@ -49,19 +48,21 @@ def _load(context: Context, population: str) -> Iterator[Finding]:
 def _hot(context: Context) -> Iterator[Finding]:
     if (hot := context.hot_set) is None:
         return
-    served, share = hot.static.served, hot.n_held / hot.n_experts
-    ends = f"95 % interval {q.percent(hot.static.low)} to {q.percent(hot.static.high)}"
+    served, chance_ = Amount(hot.static.served, "share"), Amount(hot.n_held / hot.n_experts, "share")
+    reaches = hot.static.reaches
+    first = {
+        "yes": "There is a hot set" if served.value >= WHOLLY else "In part there is a hot set",
+        "no": "There is no hot set",
+        "open": "Whether there is a hot set is open",
+    }[reaches]
+    which = f"the {hot.n_held} of {hot.n_experts} experts that earlier tokens chose most in each layer"
     yield Finding(
         kind="experts",
-        measure=HOT[hot.static.reaches].format(f"{hot.n_held} of {hot.n_experts}"),
-        amount=Amount(served, "share", "of later choices"),
-        beside=(
-            Amount(share, "share", "by chance"),
-            Amount(hot.static.gain, "share", f"of the way from chance to all, {ends}"),
-        ),
+        text=f"{first}: {which} serve {served.text} of later choices ({chance_.text} by chance).",
+        amounts=(served, chance_, Amount(hot.static.gain, "share", "of the way from chance to all")),
         scope="generation",
         population=f"the last {q.counted(hot.n_scored, 'token')}, learned from the {q.count(hot.n_learned)} before",
-        effect=served if hot.static.reaches == "yes" else 0.0,
+        effect=served.value if reaches == "yes" else 0.0,
         part=HOT_EXPERTS,
     )
 
@@ -70,15 +71,15 @@ def _alike(context: Context, population: str) -> Iterator[Finding]:
     """What the token before and the layer before predict of a choice, where that is more than chance."""
     sticky, after = context.stickiness, context.experts_next
     if len(sticky) and (p := float(sticky["p"].iloc[0])) < chance.LEVEL:
-        again, shuffled = (float(sticky[name].iloc[0]) for name in ("share", "shuffled"))
+        again, shuffled = (Amount(float(sticky[name].iloc[0]), "share") for name in ("share", "shuffled"))
         yield Finding(
             kind="experts",
-            measure="Experts that the token before chose too",
-            amount=Amount(again, "share"),
-            beside=(Amount(shuffled, "share", "in shuffled order"), Amount(p, "p")),
+            text=f"Of the experts that a token chooses, the token before chose {again.text} too ({shuffled.text} in "
+            "shuffled order).",
+            amounts=(again, shuffled, Amount(p, "p")),
             scope="generation",
             population=population,
-            effect=again - shuffled,
+            effect=again.value - shuffled.value,
             part=EXPERTS_STICKY,
         )
     if len(after):
@@ -86,11 +87,12 @@ def _alike(context: Context, population: str) -> Iterator[Finding]:
             float(after[name].iloc[0]) for name in ("share", "most", "before", "effect", "p")
         )
         if p < chance.LEVEL and effect > 0 and share > max(most, before):
+            predicted, by_most = Amount(share, "share"), Amount(most, "share")
             yield Finding(
                 kind="experts",
-                measure="Experts predicted from the layer before",
-                amount=Amount(share, "share"),
-                beside=(Amount(most, "share", "by the most chosen"), Amount(p, "p")),
+                text=f"The experts of the layer before predict {predicted.text} of the choices; naming the most chosen "
+                f"ones predicts {by_most.text}.",
+                amounts=(predicted, by_most, Amount(p, "p")),
                 scope="generation",
                 population=population,
                 effect=share - most,

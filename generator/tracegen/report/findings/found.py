@@ -43,15 +43,26 @@ def answer(context: Context) -> Finding | None:
     return next(iter(ordered(found, asked)), None)
 
 
+def of_kind(context: Context, kind: str) -> list[Finding]:
+    """All findings of a kind, the largest first."""
+    found = _of_kinds(context, [find for find, kinds in KINDS.items() if kind in kinds])
+    return sorted((f for f in found if f.kind == kind), key=lambda f: -f.effect)
+
+
 def following(findings: Sequence[Finding]) -> list[Finding]:
     """Those of all findings that the first page lists below its answer."""
     return [finding for finding in findings[1:] if finding.effect > 0][:MOST]
 
 
-def care(context: Context, answer: Finding) -> str:
-    """What an answer about time is read with, where threads did not run when they could; else empty."""
-    timed = answer.kind in ("waiting", "time")
-    return sentences.with_care([c for c in context.care if c.key in sentences.DISTURBED]) if timed else ""
+def care(context: Context, answer: Finding, *, delayed: bool = False) -> str:
+    """What an answer about time is read with, where threads did not run when they could; else empty.
+
+    `delayed`: that they waited for a processor is said in the answer itself.
+    """
+    if answer.kind not in ("waiting", "time"):
+        return ""
+    said = ("interference",) if delayed else ()
+    return sentences.with_care([c for c in context.care if c.key in sentences.DISTURBED and c.key not in said])
 
 
 def _asked(context: Context) -> str:

@@ -17,27 +17,29 @@ def findings(context: Context) -> Iterator[Finding]:
     file = context.summary.file_bytes or 0
     found = caches.enough(context)
     if found and file:
-        share = min(found.lru / file, 1.0)
-        below = () if found.below is None else (Amount(found.below, "share", "with any less"),)
+        lru, share = Amount(found.lru, "bytes"), Amount(min(found.lru / file, 1.0), "share")
+        best, less = Amount(found.best, "bytes"), None if found.below is None else Amount(found.below, "share")
+        target = q.percent(TARGET)
+        with_less = "" if less is None else f" With any less it serves {less.text} at most."
         yield Finding(
             kind="memory",
-            measure=f"Memory that serves {q.percent(TARGET)} of repeated uses",
-            amount=Amount(found.lru, "bytes", "with LRU"),
-            more=(Amount(share, "share", "of the file"),),
-            beside=(*below, Amount(found.best, "bytes", "at best")),
+            text=f"To serve {target} of repeated uses, an LRU cache of the file needs {lru.text}, {share.text} of it."
+            f"{with_less} No cache does so with less than {best.text}.",
+            amounts=(lru, share, *(() if less is None else (less,)), best),
             scope="measured passes",
             population=q.counted(len(context.measured), "pass"),
-            effect=share,
+            effect=share.value,
             part=CACHE_RATES,
         )
     one, new, several = (context.windows.of(*of) for of in ((1, "bytes"), (1, "new_bytes"), (MIDDLE, "bytes")))
     if one and new is not None and several and not context.refusal(WORKING_SET.needs):
+        touched, fresh = Amount(one, "bytes"), Amount(new, "bytes")
+        row = Amount(several, "bytes")
         yield Finding(
             kind="memory",
-            measure="Bytes of a token that the one before did not touch",
-            amount=Amount(new, "bytes"),
-            more=(Amount(new / one, "share", f"of the {q.size(one)} that it touches"),),
-            beside=(Amount(several, "bytes", f"by {q.count(MIDDLE)} in a row"),),
+            text=f"Of the {touched.text} that a token touches, the token before did not touch {fresh.text}. "
+            f"{q.counted(MIDDLE, 'token')} in a row touch {row.text}.",
+            amounts=(fresh, touched, row),
             scope="generation",
             population=q.counted(context.summary.n_generate_passes, "token"),
             effect=new / one,

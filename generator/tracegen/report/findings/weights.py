@@ -16,40 +16,47 @@ def findings(context: Context) -> Iterator[Finding]:
     s = context.summary
     tokens = q.counted(s.n_generate_passes, "token")
     if s.weight_token_bytes and s.file_bytes and not context.refusal(needs.BYTES):
-        share = min(s.weight_token_bytes / s.file_bytes, 1.0)
+        size = Amount(s.weight_token_bytes, "bytes")
+        share = Amount(min(s.weight_token_bytes / s.file_bytes, 1.0), "share")
         yield Finding(
             kind="bytes",
-            measure="Weights that a token touches",
-            amount=Amount(s.weight_token_bytes, "bytes"),
-            more=(Amount(share, "share", "of the file"),),
+            text=f"A token touches {size.text} of weights, {share.text} of the file{_none_read(context)}.",
+            amounts=(size, share),
             scope="generation",
             population=f"median of {tokens}",
-            effect=share,
+            effect=share.value,
             part=TENSOR_GROUPS,
         )
     touched, weights = s.touched_weight_bytes, s.weight_bytes
     if touched is not None and weights and not context.refusal(needs.FILE_USE) and len(context.measured):
-        unused = weights - touched
+        unused, of = Amount(weights - touched, "bytes"), Amount((weights - touched) / weights, "share")
+        text = f"No measured pass touches {unused.text}, {of.text} of the weights."
         yield Finding(
             kind="bytes",
-            measure="Weights that no pass touches",
-            amount=Amount(unused, "bytes"),
-            more=(Amount(unused / weights, "share", "of the weights"),),
+            text=text if unused.value else "Measured passes touch all weights.",
+            amounts=(unused, of),
             scope="measured passes",
             population=q.counted(len(context.measured), "pass"),
-            effect=unused / weights,
+            effect=of.value,
             part=TENSOR_GROUPS,
         )
     mapped, copied = s.generate_token_bytes["disk"], s.generate_token_bytes["copied"]
     if mapped and copied and not context.refusal(needs.BYTES):
-        share = copied / (mapped + copied)
+        in_copies, in_file = Amount(copied, "bytes"), Amount(mapped, "bytes")
         yield Finding(
             kind="bytes",
-            measure="Weights in copies made at load",
-            amount=Amount(copied, "bytes", "a token"),
-            more=(Amount(mapped, "bytes", "in the mapped file"),),
+            text=f"A token touches {in_copies.text} of weights in copies made at load, and {in_file.text} in the "
+            "mapped file.",
+            amounts=(in_copies, in_file),
             scope="generation",
             population=tokens,
-            effect=share,
+            effect=copied / (mapped + copied),
             part=HEATMAP,
         )
+
+
+def _none_read(context: Context) -> str:
+    """That tokens read nothing from the disk, where that is known and so."""
+    read = context.of_kind(context.measured, "generate")["read_bytes"]
+    known = len(read) and read.notna().all() and not context.refusal(needs.STORAGE)
+    return "; none of it is read from the disk" if known and not read.any() else ""

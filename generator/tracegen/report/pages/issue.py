@@ -18,6 +18,7 @@ from tracegen.report.document.blocks import Grid, Items, Line, Note, Words, join
 from tracegen.report.document.cells import Head
 from tracegen.report.figures.context import Context
 from tracegen.report.findings import found
+from tracegen.report.findings.answer import answer
 from tracegen.report.findings.finding import Finding
 from tracegen.report.pages.key_figures import key_figures
 from tracegen.report.words import control_sentences
@@ -37,6 +38,7 @@ def issue_text(context: Context, findings: Sequence[Finding], citable: Version |
     return markdown.rendered(
         (
             Note((_answer(context, findings),)),
+            *_help(context, findings),
             Items(tuple((Words(finding.text),) for finding in found.following(findings))),
             Note((_ran(context), _settings(context))),
             *_speeds(context),
@@ -47,10 +49,21 @@ def issue_text(context: Context, findings: Sequence[Finding], citable: Version |
 
 
 def _answer(context: Context, findings: Sequence[Finding]) -> Line:
-    """The finding that answers, with the care that its times need; empty for a run without findings."""
-    if not findings:
+    """The answer, with the care that its times need; empty for a run without findings."""
+    found_ = answer(context, findings)
+    if found_ is None:
         return ()
-    return joined(((Words(findings[0].text, "strong"),), _plain(found.care(context, findings[0]))), " ")
+    return joined(((Words(found_.text, "strong", 2000),), _plain(found_.care)), " ")
+
+
+def _help(context: Context, findings: Sequence[Finding]) -> tuple[Note | Items, ...]:
+    """What would help, or that nothing would; nothing for a run without findings."""
+    found_ = answer(context, findings)
+    if found_ is None or not (found_.advice or found_.stop):
+        return ()
+    if found_.stop:
+        return (Note((("What would help: ", Words(found_.stop)),)),)
+    return Note((("What would help:",),)), Items(tuple((Words(of.text),) for of in found_.advice))
 
 
 def _plain(text: str, longest: int = 400) -> Line:

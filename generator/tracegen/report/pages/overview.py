@@ -9,6 +9,7 @@ from tracegen.contract import quantities as q
 from tracegen.contract.text import text_of
 from tracegen.report.document.assets import Assets
 from tracegen.report.figures.context import Context
+from tracegen.report.findings import answer as answers
 from tracegen.report.findings import found
 from tracegen.report.pages import issue
 from tracegen.report.pages.facts import text_by_token
@@ -25,12 +26,13 @@ def overview(context: Context, assets: Assets) -> dict[str, Any]:
     """Everything the template of the first page prints beside its picture."""
     question = context.facts.settings.question
     findings = found.findings(context)
+    answer = answers.answer(context, findings)
     text = issue.issue_text(context, findings, assets.citable)
     assets.keep(issue.PATH, text)
     return {
         "question": text_of(question) if question else "",
-        "answer": findings[0] if findings else None,
-        "care": found.care(context, findings[0]) if findings else "",
+        "answer": answer,
+        "care": answer.care if answer else "",
         "findings": found.following(findings),
         "rule": found.RULE,
         "ran": what_ran(context),

@@ -1,0 +1,91 @@
+"""The causes of a phase in sentences: why it takes its time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tracegen.analysis.causes.cause import Cause
+from tracegen.contract import quantities as q
+from tracegen.report.figures.context import Context
+
+NAMED = 0.1  # of the time: a cause that takes less is not named in an answer
+BOUND = "memory bandwidth bounds it: fewer bytes would help, more threads would not"
+COMPUTING = "computing bounds it, not memory bandwidth"
+HALF = 0.5  # of memory bandwidth: less does not bound
+WAITED = "Threads waited for a processor"
+DELAYED = 0.05  # of the time: less waiting for a processor is not said
+OF: Mapping[str, str] = {"generate": "generation", "prompt": "the prompt"}
+
+
+def sentences(context: Context, causes: Sequence[Cause]) -> list[str]:
+    """Why, of the causes of one phase that take at least `NAMED` of its time, the most expensive first."""
+    named = [cause for cause in causes if cause.share >= NAMED]
+    by_key: dict[str, Cause] = {cause.key: cause for cause in reversed(named)}
+    return [*_reading(context, by_key), *_computing(context, named), *_threads(causes, by_key)]
+
+
+def _reading(context: Context, causes: Mapping[str, Cause]) -> Iterator[str]:
+    """What became of the bytes that were read, and what they had room in."""
+    found = [causes[key] for key in ("evicted", "unused-reads", "first-reads") if key in causes]
+    if found:
+        read = q.size(found[0].numbers["read_bytes"])
+        parts = [f"{q.percent(_of_bytes(cause))} {WHAT[cause.key]}" for cause in found[:2]]
+        ahead = (context.facts.conditions.storage or {}).get("readahead_bytes")
+        by = f", as the device reads {q.size(ahead)} ahead" if "unused-reads" in causes and ahead else ""
+        yield f"Of the {read} that {OF[found[0].phase]} read, {' and '.join(parts)}{by}."
+        yield from _room(context, causes)
+    elif "reads" in causes:
+        yield "What became of the bytes that were read was not recorded: record it with `disk = true`."
+
+
+WHAT: Mapping[str, str] = {
+    "evicted": "had been evicted before",
+    "unused-reads": "was never used",
+    "first-reads": "was read for the first time",
+}
+
+
+def _of_bytes(cause: Cause) -> float:
+    return cause.numbers["cause_bytes"] / cause.numbers["read_bytes"]
+
+
+def _room(context: Context, causes: Mapping[str, Cause]) -> Iterator[str]:
+    """What all passes touch beside the memory that held pages of the model."""
+    cache, touched = context.facts.conditions.page_cache, context.summary.touched_disk_bytes
+    if cache is None or not cache.after_bytes or not touched or not {"evicted", "unused-reads"} & set(causes):
+        return
+    held = q.size(cache.after_bytes)
+    if touched <= cache.after_bytes:
+        yield f"All that the passes touch, {q.size(touched)}, would fit into the {held} that held pages of the model."
+    elif "evicted" in causes:
+        yield f"The passes touch {q.size(touched)}, and {held} of memory held pages of the model."
+
+
+def _computing(context: Context, causes: Sequence[Cause]) -> Iterator[str]:
+    """How fast the operation that computes longest takes its bytes."""
+    cause = next((cause for cause in causes if cause.key in ("memory-bandwidth", "kernel")), None)
+    if cause is None or "of_memory" not in cause.numbers or cause.phase != "generate":
+        return
+    share, rate = q.percent(cause.numbers["of_memory"]), q.size(cause.numbers["bytes_per_second"])
+    with_ = f" with {q.printable(cause.names['dtype'])} weights" if "dtype" in cause.names else ""
+    name = f"{q.printable(cause.names['op'])}{with_}"
+    if cause.key == "memory-bandwidth":
+        yield f"{name} takes its bytes at {share} of memory bandwidth; {BOUND}."
+    elif "faster" in cause.names:
+        other, faster = q.printable(cause.names["faster"]), q.size(cause.numbers["faster_bytes_per_second"])
+        yield f"{name} takes its bytes at {rate}/s, with {other} weights at {faster}/s; {COMPUTING}."
+    elif cause.numbers["of_memory"] < HALF:
+        yield f"{name} takes its bytes at {share} of memory bandwidth, which does not bound it."
+    else:
+        yield f"{name} takes its bytes at {share} of memory bandwidth."
+
+
+def _threads(causes: Sequence[Cause], named: Mapping[str, Cause]) -> Iterator[str]:
+    """More threads than processors, other programs, and time outside operations."""
+    barriers = next((cause for cause in causes if cause.key == "barriers"), None)
+    numbers = {} if barriers is None else barriers.numbers
+    threads, processors = (int(numbers.get(name, 0)) for name in ("n_threads", "n_processors"))
+    delayed = numbers.get("delayed_share", 0.0)
+    if delayed >= DELAYED:
+        why = f"{threads} threads share {q.counted(processors, 'processor')}" if threads > processors > 0 else ""
+        yield f"{WAITED} for {q.percent(delayed)} of the time{f': {why}' if why else ''}."
+    if "outside" in named:
+        yield f"{q.percent(named['outside'].share)} of the time is outside operations."

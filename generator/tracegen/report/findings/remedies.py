@@ -1,0 +1,108 @@
+"""What would help, in sentences; and when to stop."""
+
+from dataclasses import dataclass
+
+from tracegen.analysis.causes.cause import Cause
+from tracegen.analysis.remedies.remedy import LEAST, Remedy
+from tracegen.contract import quantities as q
+from tracegen.report.figures.context import Context
+
+WAITING = ("unused-reads", "evicted", "first-reads", "reads", "paging")
+STOP = f"No setting is expected to gain more than {q.percent(LEAST)}; you may stop here."
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A remedy in words: what to do, what it is predicted to gain, and what the prediction rests on."""
+
+    remedy: Remedy
+    do: str
+    gain: str
+    basis: str
+
+    @property
+    def text(self) -> str:
+        """What to do and what it gains, as one sentence."""
+        return f"{self.do}: {self.gain}."
+
+
+def advice(remedy: Remedy) -> Advice:
+    """A remedy in words."""
+    do, basis = _WORDS[remedy.key](remedy)
+    low, high = remedy.gain
+    times = f"{_times(low)} to {_times(high)} times as fast" if _times(low) != _times(high) else f"{_times(low)} times"
+    ends = q.duration(remedy.low_ns), q.duration(remedy.high_ns)
+    takes = f"{ends[0]} to {ends[1]}" if ends[0] != ends[1] else ends[0]
+    gain = f"a token is predicted to take {takes} instead of {q.duration(remedy.now_ns)}, {times}"
+    return Advice(remedy, do, gain, basis)
+
+
+def _times(factor: float) -> str:
+    return q.decimal(factor, 2 if factor < 2 else 1)
+
+
+def _read_ahead(remedy: Remedy) -> tuple[str, str]:
+    now, kib = (q.count(remedy.numbers[name]) for name in ("now_kib", "kib"))
+    sweep = ", ".join(str(of["read_ahead_kib"]) for of in remedy.settings)
+    return (
+        f"Let the device read {kib} KiB ahead instead of {now} (`read_ahead_kib`; worth trying: {sweep})",
+        _simulated(remedy),
+    )
+
+
+def _memory(remedy: Remedy) -> tuple[str, str]:
+    return f"Allow {remedy.settings[0]['memory_limit_gb']} GiB of memory (`memory_limit_gb`)", _simulated(remedy)
+
+
+def _simulated(remedy: Remedy) -> str:
+    factor = q.decimal(remedy.numbers["factor"], 2)
+    return (
+        "Rests on a simulated page cache (the run itself read "
+        f"{factor} times what the simulation of it reads) and on what the device can read."
+    )
+
+
+def _fewer(remedy: Remedy) -> tuple[str, str]:
+    n, most = (q.count(remedy.numbers[name]) for name in ("n_processors", "n_threads"))
+    return (
+        f"Use as many threads as processors, {n} instead of {most} (`threads`)",
+        "At best, threads no longer wait for each other; at worst, nothing changes.",
+    )
+
+
+def _more(remedy: Remedy) -> tuple[str, str]:
+    n, now = (q.count(remedy.numbers[name]) for name in ("n_processors", "n_threads"))
+    return (
+        f"Use all processors, {n} threads instead of {now} (`threads`)",
+        "At best, computing is shared among all of them, as far as memory bandwidth allows; at worst, nothing changes.",
+    )
+
+
+def _quantised(remedy: Remedy) -> tuple[str, str]:
+    return (
+        f"Quantise the weights that memory bandwidth bounds to {remedy.names['dtype']}",
+        "At best, these operations take less time in proportion to their bytes; at worst, half of that.",
+    )
+
+
+_WORDS = {
+    "read-ahead": _read_ahead,
+    "memory": _memory,
+    "fewer-threads": _fewer,
+    "more-threads": _more,
+    "quantisation": _quantised,
+}
+
+
+def stop(context: Context, causes: list[Cause]) -> str:
+    """What is said where no remedy is offered: that none is needed, or why none can be predicted."""
+    if not causes:
+        return "What would help is not known: when threads worked and waited was not recorded."
+    waiting = [cause for cause in causes if cause.key in WAITING]
+    share = sum(cause.share for cause in waiting)
+    if share >= LEAST:
+        missing = "" if context.run.has_requests else ", as requests of the device were not recorded (`disk = true`)"
+        return f"How much of the waiting, {q.percent(share)} of the time, would go is not predicted{missing}."
+    if not context.run.has_faults and context.of_kind(context.measured, causes[0].phase)["read_bytes"].any():
+        return "Page faults were not recorded, so whether passes wait for the disk is not known: set `faults = true`."
+    return STOP
