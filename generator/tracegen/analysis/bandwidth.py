@@ -10,8 +10,8 @@ What is shown of a kind of operation is, in this order:
 - `waiting`: its threads wait, for pages or for each other, for at least `MOSTLY` of their time, and would even if all
   the time that threads of these passes waited for a processor were part of it; where only that decides, nothing is
   shown. Such time makes rates lower and never higher, so what follows holds with it, too;
-- `caches`: its rate is above memory's, or all that a pass touches has room in the last-level caches: processors'
-  caches serve it;
+- `caches`: its rate is above memory's: processors' caches serve it. That all a pass touches has room in them is not
+  enough: it says where bytes come from, and not that this bounds anything;
 - `memory`: the bytes that surely came from memory reach `NEAR` of memory's rate. These are the weights that a pass
   touches beyond the size of the last-level caches; the rest, and all buffers, may have lain in them;
 - nothing: what bounds it is not known. A low rate does not show that computing bounds it: for that one had to know how
@@ -102,8 +102,6 @@ def summed(layers: pd.DataFrame, keys: Sequence[str], machine: Machine) -> pd.Da
     if machine.memory_rate is not None and machine.cache_bytes is not None:
         from_memory = table["weight_bytes"].to_numpy("float64") - machine.n_passes * machine.cache_bytes
         bound[_per_second(from_memory, working) >= NEAR * machine.memory_rate] = "memory"
-    if machine.cache_bytes is not None and machine.pass_bytes is not None and machine.pass_bytes <= machine.cache_bytes:
-        bound[working > 0] = "caches"
     if machine.memory_rate is not None:
         bound[rate > machine.memory_rate] = "caches"
     bound[(waiting > 0) & (waiting >= MOSTLY * (working + waiting))] = None

@@ -44,7 +44,8 @@ def experiment_of(citation: str, facts: Facts, model: str) -> Experiment:
     kept = {k: v for k, v in settings.items() if k in SETTINGS and SETTINGS[k].holds(v)}
     limits = {k: kept.pop(k) for k in LIMITS if k in kept}
     kept |= {"model": model, "prompt": prompt, "repeat": 1}
-    return experiment_from(citation.replace("@", "-"), {**kept, **({"limits": limits} if limits else {})}, Path.cwd())
+    name = citation.replace("@", "-").replace("/", "-")
+    return experiment_from(name, {**kept, **({"limits": limits} if limits else {})}, Path.cwd())
 
 
 def dropped_settings(facts: Facts) -> list[str]:

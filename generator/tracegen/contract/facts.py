@@ -359,6 +359,32 @@ class Imported(Record):
     spans: bool | None = None
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tried(Record):
+    """A remedy that was tried: what it was predicted to gain, and what runs with and without it in turn measured.
+
+    `of`: the run whose report offered it, `experiment`: the one that has the runs; `setting`: its name, with the values
+    `before` and `after`. Gains are how many times as fast a token is; `low` and `high` are the ends of a 95 % interval,
+    null with too few pairs of runs. `outcome`: `as predicted`, `not as predicted`, or `not decided`. `parts`: by label,
+    time of a token before and after, ns.
+    """
+
+    of: str
+    experiment: str
+    remedy: str
+    setting: str
+    before: str
+    after: str
+    predicted_low: float
+    predicted_high: float
+    measured: float
+    low: float | None = None
+    high: float | None = None
+    pairs: int
+    outcome: str
+    parts: Mapping[str, tuple[float, ...]] | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Facts(Record):
     """The facts of a run. A group that its document lacks has nothing in it, or is None."""
@@ -382,6 +408,7 @@ class Facts(Record):
     versions: Mapping[str, str | None] | None = None
     source: Source = field(default_factory=Source.absent)
     stages: tuple[Stage, ...] = ()
+    tried: tuple[Tried, ...] = ()
     imported: Imported | None = None
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import Run
 from tracegen.contract.settings import prompt_in
 from tracegen.publishing import privacy
+from tracegen.publishing.tried import tried_of
 from tracegen.report.document.page import Report
 from tracegen.storing import store
 
@@ -50,6 +51,9 @@ def public_form(run: Run, folder: Path, known: tuple[str, ...] | None = None) ->
     """
     if privacy.is_requested(folder.resolve().parents[1]):
         run = privacy.made_private(run)
+    tried = tried_of(folder.resolve().parents[2], f"{run.experiment}/{run.name}")
+    if tried:
+        run = replace(run, facts=replace(run.facts, tried=tried))
     names = privacy.this_machine() if known is None else known
     return PublicForm(privacy.public_run(run, names), run, folder, names)
 

@@ -71,7 +71,8 @@ class Reading:
         The least: the smaller number of bytes, half at the highest rate of the device and half in windows one after the
         other, or all as this run waited for a byte if that was shorter; waiting at barriers for computing in proportion
         to bytes. The most: the larger number of bytes, in windows one after the other, or as this run waited for a byte
-        if that was longer; waiting at barriers as it was. Page faults with no read under way: by `FAULTS_LEFT`.
+        if that was longer; waiting at barriers half as it was, half in proportion. Page faults with no read under way:
+        by `FAULTS_LEFT`.
         """
         parts, size = self.phase.parts, self.simulated(room, ahead, full=full)
         few, many = sorted((size, size * self.factor))
@@ -87,7 +88,7 @@ class Reading:
         left = self.phase.whole_ns - self.phase.waiting_ns - paging - barrier
         return (
             left + few * min((fast + slow) / 2, own) + fewest + barrier * least,
-            left + many * max(slow, own * slow / slow_now) + most_faults + barrier,
+            left + many * max(slow, own * slow / slow_now) + most_faults + barrier * (1 + most) / 2,
         )
 
     def _window(self, ahead: int) -> int:

@@ -12,6 +12,7 @@ VERBS: Mapping[str, str] = {
     "exec": "Run any program that uses llama.cpp (server, bench, your own) under the tracer, and store the run.",
     "show": "Print what a run did: passes, speed, bytes per token, time by op kind, buffers, verdict; or what it "
     "answers to a question of the pages.",
+    "try": "Say what would make a run faster, and by how much; and try it, in pairs of runs with and without.",
     "compare": "Say what differs between two sets of runs, by how much, and how certain that is.",
     "import": "Make a run of a trace that another tool recorded, and say what it lacks.",
     "export": "Write a run or version in the format of another tool: Perfetto, Parquet, CSV, JSON, DOT, one HTML file.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import sys
 from pathlib import Path
@@ -53,6 +52,7 @@ def command(
     from tracegen.publishing.errata import errata_of
     from tracegen.publishing.measured import side
     from tracegen.reading.folders import version_folder
+    from tracegen.reading.model_file import model_file
     from tracegen.storing import store
 
     check_repeat(repeat)
@@ -64,7 +64,8 @@ def command(
     reproduced.claimed(reproduced.outcomes(compare(published, published)), claims)  # a wrong name, before an hour
     facts = published.typical.facts
     citation = published.name
-    experiment = reproduced.experiment_of(citation, facts, _model(citation, facts, model, folder))
+    around = [Path("models"), folder.parents[1], folder.parents[3] / "models"]
+    experiment = reproduced.experiment_of(citation, facts, model_file(citation, facts, model, around))
     if dropped := reproduced.dropped_settings(facts):
         left = f"recorded settings that this tracegen has not, and leaves out: {'; '.join(dropped)}"
         print(f"{citation}: {left}", file=sys.stderr)
@@ -108,32 +109,6 @@ def _unpacked(archive: Path) -> tuple[Path, str]:
         if not place.exists():
             got.folder.rename(place)
     return place / "experiments" / version.experiment / "versions" / str(version.number), own
-
-
-def _model(citation: str, facts: Facts, named: Path | None, folder: Path) -> str:
-    """The model of the version: the named file, one that tracegen can fetch or write, or one here with its hash.
-
-    Raises SettingsError where there is none.
-    """
-    from tracegen.contract.model import NAMED_MODELS
-    from tracegen.storing.store import sha256_of
-
-    setting = facts.settings.model
-    if named is None and setting in NAMED_MODELS:
-        return str(setting)
-    wanted, name = facts.model.sha256, str(facts.model.file)
-    around = [Path("models"), folder.parents[1], folder.parents[3] / "models"]
-    files = (
-        [named]
-        if named
-        else [path for place in around for path in sorted(place.glob(f"**/{glob.escape(Path(name).name)}"))]
-    )
-    for path in files:
-        if path.is_file() and sha256_of(path) == wanted:
-            return str(path.absolute())
-    if named:
-        raise SettingsError(f"{named}: is not the model of {citation}, whose SHA-256 is {wanted}")
-    raise SettingsError(f"{citation}: needs its model {visible(name)} (SHA-256 {wanted}); name it: --model FILE")
 
 
 def _runs(experiment: Experiment, where: Path, repeat: int, llama_cpp: str | None, *, yes: bool) -> list[Run]:

@@ -80,7 +80,7 @@ def command(
             agree(
                 [*asked, *(f"llama_cpp = {folder}: runs the programs in that folder" for folder in programs)], yes=yes
             )
-        return _make(matrix, where, llama_cpp, plan=plan, yes=yes, again=again)
+        return make_matrix(matrix, where, llama_cpp, plan=plan, yes=yes, again=again)
     if plan or again:
         raise SettingsError("--plan, --again: need an experiment with a matrix; add the table [matrix] to it")
     chosen, folder = _from_options(**quick) if file is None else _from_file(file, given)
@@ -106,7 +106,7 @@ def command(
     return _status(runs)
 
 
-def _make(matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bool, yes: bool, again: bool) -> int:
+def make_matrix(matrix: Matrix, folder: Path, llama_cpp: str | None, *, plan: bool, yes: bool, again: bool) -> int:
     """Print the plan of a matrix, and make the runs that are missing; print each, and all cells at the end."""
     from tracegen.measure.runs.matrix_runs import carry_out, todo
     from tracegen.measure.runs.series import matrix_text, outcome_text, plan_text

@@ -22,13 +22,12 @@ RATE = (
 )
 BOUND = (
     "Bound by waiting: threads surely wait for at least half of their time. Else caches: the rate is above memory "
-    "bandwidth, or all that a pass touches has room in the last-level caches of processors, which then serve it. Else "
-    "memory: what surely came from it, weights of a pass beyond the size of these caches, has at least "
-    f"{q.percent(bandwidth.NEAR)} of its bandwidth. Else it is undetermined: neither memory is shown to bound the "
-    "operation, nor computing."
+    "bandwidth, so that caches of processors serve it. Else memory: what surely came from it, weights of a pass beyond "
+    f"the size of these caches, has at least {q.percent(bandwidth.NEAR)} of its bandwidth. Else nothing is shown: the "
+    "nearer the rate is to that, the more of the time may be memory’s."
 )
 NOTHING = "The trace does not hold both bytes and times of any operation."
-UNDETERMINED, WITHHELD = "undetermined", "withheld"
+OPEN, WITHHELD = "not shown", "withheld"
 HOW = {"memory": "bound by memory", "caches": "served by caches", "waiting": "bound by waiting"}
 
 
@@ -72,7 +71,7 @@ def _content(context: Context) -> Rows:
 
 
 def _bound(row: col.Row, *, withheld: bool) -> str:
-    return WITHHELD if withheld else str(row["bound"]) if q.known(row["bound"]) else UNDETERMINED
+    return WITHHELD if withheld else str(row["bound"]) if q.known(row["bound"]) else OPEN
 
 
 def longest(row: col.Row, whole: float, memory: float | None, phase: str, *, withheld: bool) -> tuple[Amount, ...]:
@@ -93,6 +92,8 @@ def longest(row: col.Row, whole: float, memory: float | None, phase: str, *, wit
     elif q.known(rate):
         amounts.append(Amount(rate, "bytes/s", "touched"))
         amounts += [Amount(rate / memory, "share", "of memory bandwidth")] if memory else []
+    if bound == OPEN:
+        return tuple(amounts)
     last = replace(amounts[-1], words=f"{amounts[-1].words}: {HOW.get(bound, f'what bounds it is {bound}')}")
     return *amounts[:-1], last
 

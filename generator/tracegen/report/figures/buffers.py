@@ -48,15 +48,23 @@ data = level.assign(time_ns=level["time_ns"] - begin)
 )
 
 
+PADDED = (
+    "with the rows that attention masks: without flash attention, operations read rows up to the next multiple of 256, "
+    "so that a flat line says nothing of tokens"
+)
+
+
 def _kv_cache(context: Context) -> Content:
     """The bytes of the KV cache that each generate pass touches."""
     generate = context.of_kind(context.measured, "generate").dropna(subset=["produced_token"])
     used = context.buffer_use[context.buffer_use["group"] == "KV cache"]
     data = generate[["pass_id", "produced_token"]].merge(used[["pass_id", "touched_bytes"]], on="pass_id")
     peaks = buffers.peaks(context.tables).set_index("group")["peak_bytes"]
+    fused = context.tables["graph_nodes"]["op"].eq("FLASH_ATTN_EXT").any()
+    rows = "without the rows that attention masks" if fused else PADDED
     return Content(
         answer=_growth([int(size) for size in data["touched_bytes"]], peaks.get("KV cache")),
-        caption="What each generate pass reads and writes, in all layers, without the rows that attention masks. "
+        caption=f"What each generate pass reads and writes, in all layers, {rows}. "
         f"n = {q.counted(len(data), 'token')}.",
         alt="Line of bytes by token.",
         chart=lambda width: tokens.kv_cache(data, width=width),
@@ -69,14 +77,15 @@ def _growth(touched: Sequence[int], allocated: int | None) -> tuple[Amount, ...]
     """What tokens touch of the KV cache, in bytes, and how much more each does if that is the same for all."""
     if not touched:
         return ()
-    whole = "" if allocated is None else f", of {q.size(int(allocated))} allocated"
+    whole = () if allocated is None else (Amount(int(allocated), "bytes", "allocated"),)
     if len(touched) == 1:
-        return (Amount(touched[0], "bytes", f"touched by the one token{whole}"),)
+        return (Amount(touched[0], "bytes", "touched by the one token"), *whole)
     steps = {b - a for a, b in pairwise(touched)}
     return (
         Amount(touched[0], "bytes", "touched by the first token"),
-        Amount(touched[-1], "bytes", f"by the last token{whole}"),
+        Amount(touched[-1], "bytes", "by the last token"),
         *(Amount(step, "bytes", "more for each token") for step in steps if len(steps) == 1 and step > 0),
+        *whole,
     )
 
 

@@ -8,7 +8,7 @@ from tracegen.contract import quantities as q
 from tracegen.report.figures.context import Context
 
 WAITING = ("unused-reads", "evicted", "first-reads", "reads", "paging")
-STOP = f"No setting is expected to gain more than {q.percent(LEAST)}; you may stop here."
+STOP = f"No setting is expected to gain more than {100 * LEAST:.0f} %; you may stop here."
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@ import pandas as pd
 
 from tracegen.analysis import backends
 from tracegen.contract import quantities as q
+from tracegen.contract.facts import Tried
 from tracegen.contract.text import text_of
 from tracegen.report.document.assets import Assets
 from tracegen.report.figures.context import Context
 from tracegen.report.findings import answer as answers
-from tracegen.report.findings import found
+from tracegen.report.findings import found, tried
 from tracegen.report.pages import issue
 from tracegen.report.pages.facts import text_by_token
 from tracegen.report.pages.key_figures import key_figures
@@ -33,6 +34,7 @@ def overview(context: Context, assets: Assets) -> dict[str, Any]:
         "question": text_of(question) if question else "",
         "answer": answer,
         "care": answer.care if answer else "",
+        "tried": [_tried(of) for of in context.facts.tried],
         "findings": found.following(findings),
         "rule": found.RULE,
         "ran": what_ran(context),
@@ -40,6 +42,17 @@ def overview(context: Context, assets: Assets) -> dict[str, Any]:
         "text": text_by_token(context),
         "control": control_sentences.untraced(context.facts.control, context.run.checks),
         "issue": {"path": issue.PATH, "text": text},
+    }
+
+
+def _tried(of: Tried) -> dict[str, Any]:
+    """A remedy that was tried: where, and what came out; of a miss, where the time went instead."""
+    return {
+        "key": of.remedy,
+        "setting": f"{of.setting} = {of.after}",
+        "experiment": of.experiment,
+        "text": tried.sentence(of),
+        "instead": tried.instead(of) if of.outcome == "not as predicted" else [],
     }
 
 
