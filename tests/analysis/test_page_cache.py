@@ -67,10 +67,3 @@ def test_pinned_pages_are_never_read_and_take_no_room() -> None:
     assert cache.touch(0, 32) == (0, 0)
     assert cache.touch(30, 36)[0] == 4
     assert cache.touch(32, 36) == (0, 0)
-
-
-def test_a_full_cache_reads_what_it_had_no_room_for() -> None:
-    cache = PageCache(N, 48, 0)
-    cache.fill()
-    assert cache.touch(0, 48) == (0, 0)
-    assert cache.touch(48, 50)[0] == 2

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import a_run
+from tests.builders.runs import with_facts
 from tests.report.rendered import CASES
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.causes.cause import phase_of
@@ -48,7 +49,7 @@ def test_more_memory_reads_less_and_enough_reads_nothing(model: Reading) -> None
     sizes = [model.simulated(round(model.room * of), model.ahead) for of in (0.5, 1, 1.1, 1.2, 1.3)]
     assert sizes == sorted(sizes, reverse=True) and sizes[-1] == 0
     assert model.simulated(model.wanted, model.ahead) == 0
-    low, high = model.phase_ns(model.wanted, model.ahead)
+    low, high = model.phase_ns(0.0, model.ahead)
     assert low < high < model.phase.whole_ns / 2
 
 
@@ -69,16 +70,22 @@ def test_remedies_of_any_run_promise_an_interval(case: str, phase: str) -> None:
         assert remedy.gain[0] <= remedy.gain[1]
 
 
-def test_threads_are_as_many_as_processors(short: Analyses) -> None:
-    time = phase_of(short, "generate")
+@pytest.mark.parametrize(("n_processors", "key"), [(1, "fewer-threads"), (2, None), (4, "more-threads")])
+def test_threads_are_as_many_as_processors(short: Analyses, n_processors: int, key: str | None) -> None:
+    """The run has two threads; what they compute takes as much of the time of all threads with more or fewer."""
+    of = Analyses(with_facts(short.run, host={"cores": n_processors}), short.tables)
+    time = phase_of(of, "generate")
     assert time is not None
-    by_key = {cause.key: cause for cause in causes(short, "generate")}
-    barriers = by_key["barriers"]
-    for n, key in ((1, "more-threads"), (2, None), (4, "fewer-threads")):
-        numbers = {**barriers.numbers, "n_threads": float(n), "n_processors": 2.0}
-        found = list(threads.remedies(short, time, {**by_key, "barriers": replace(barriers, numbers=numbers)}))
-        assert [remedy.key for remedy in found] == ([key] if key else [])
-        assert all(remedy.settings == ({"threads": 2},) and remedy.high_ns == remedy.now_ns for remedy in found)
+    found = list(threads.remedies(of, time, causes(of, "generate")))
+    assert [remedy.key for remedy in found] == ([key] if key else [])
+    for remedy in found:
+        n, parts = time.n_passes, time.parts
+        delayed = short.of_kind(short.measured, "generate")["run_delay_ns"].sum() / 2 / time.whole_ns
+        shared = parts["computing_ns"] * 2 / n_processors * (1 - delayed if n_processors < 2 else 1)
+        left = time.whole_ns - parts["computing_ns"] - parts["barrier_ns"] + shared
+        assert remedy.settings == ({"threads": n_processors},)
+        assert remedy.low_ns * n == pytest.approx(min(left, time.whole_ns))
+        assert remedy.high_ns * n == pytest.approx(min(2 * left, time.whole_ns))
 
 
 def test_fewer_bytes_gain_only_where_memory_bandwidth_bounds(short: Analyses) -> None:

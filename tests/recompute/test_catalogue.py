@@ -29,6 +29,7 @@ NOT_COUNTED = {
     "experts-next": "of runs with 100 tokens: tests/analysis/test_expert_next.py learns and scores by itself",
     "hot-experts": "of runs with 200 tokens: tests/analysis/test_hot_set.py learns and scores by itself",
     "keep-tensors": "tests/analysis/test_kept_tensors.py: by hand; its Gini coefficient as in test_concentration.py",
+    "memory-speed": "a prediction, as good as what was measured: tests/analysis/test_remedies.py",
     "bandwidth": "tests/analysis/test_bandwidth.py adds up bytes and times of each operation by itself",
     "downloads": "the stored tables themselves",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -184,6 +184,17 @@ class Analyses:
         m = m[m["pass_id"].isin(self.tables["spans"]["pass_id"])]
         part = m[(m["kind"] == "generate").to_numpy(bool)] if (m["kind"] == "generate").any() else m
         return None if part.empty else passes.median_pass(part)
+
+    def once(self, key: str, make: Callable[[], Result]) -> Result:
+        """The result of `make`, which is called only the first time: for what several need and no name is kept."""
+        if key not in self._once:
+            self._once[key] = make()
+        result: Result = self._once[key]
+        return result
+
+    @cached_property
+    def _once(self) -> dict[str, Any]:
+        return {}
 
     @property
     def phase(self) -> str:

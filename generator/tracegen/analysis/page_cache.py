@@ -47,11 +47,6 @@ class PageCache:
         for begin, end in self.pinned:
             self._held_for_good[begin:end] = True
 
-    def fill(self) -> None:
-        """Hold the first pages that there is room for."""
-        self._n_held = min(self.room, self.n_pages)
-        self._last[: self._n_held] = self._moment
-
     def touch(self, begin: int, end: int) -> tuple[int, int]:
         """Touch pages from `begin` up to `end`; return how many pages were read for it, in how many windows."""
         last = self._last[begin:end]

@@ -151,6 +151,27 @@ def working_sets(rows: pd.DataFrame, noun: str, *, width: int = theme.WIDTHS[-1]
     return _sized(around + line + _points(line, size=40, opacity=1), width)
 
 
+def memory_speed(rows: pd.DataFrame, measured: tuple[float, float] | None, *, width: int = theme.WIDTHS[-1]) -> Any:
+    """Speed of generation by memory for pages of the model, as a band; `rows`: those of `memory_speed.memory_speed`.
+
+    `measured`: memory in bytes and speed in tokens/s of the run itself.
+    """
+    size, unit = scaled([float(rows["memory_bytes"].max())], "bytes")
+    band = pd.DataFrame({"size": rows["memory_bytes"] / size, "low": rows["low_tokens_per_second"]})
+    band = band.assign(high=rows["high_tokens_per_second"])
+    x = along("size", f"memory for pages of the model, {unit}", width, dict(zero=False, nice=False), format="~r")
+    y = amounts("low", "tokens/s")
+    drawn = alt.Chart(band).mark_area(color=theme.INK["band"][1]).encode(x=x, y=y, y2=alt.Y2("high:Q"))
+    for end in ("low", "high"):
+        drawn += alt.Chart(band).mark_line(color=ATTENTION).encode(x=x, y=amounts(end, "tokens/s"))
+    if measured:
+        run = pd.DataFrame({"size": [measured[0] / size], "low": [measured[1]], "name": ["this run"]})
+        point = alt.Chart(run).encode(x=x, y=y)
+        drawn += point.mark_point(color=INK, filled=True, size=70, opacity=1)
+        drawn += point.mark_text(color=INK, align="left", dx=8, dy=-8).encode(text="name:N")
+    return _sized(drawn, width)
+
+
 def in_memory(rows: pd.DataFrame, order: list[str], *, width: int = theme.WIDTHS[-1]) -> Any:
     """The share of each component group that was in memory when each load and pass had ended.
 

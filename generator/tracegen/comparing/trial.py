@@ -52,13 +52,18 @@ def _before(key: str, experiment: Experiment, facts: Facts) -> object:
 
 
 def text_of(trial: Trial, experiment: Experiment, pairs: int) -> str:
-    """The experiment.toml of a trial: the settings of the run, and a matrix of the setting's values."""
+    """The experiment.toml of a trial: the settings of the run, and a matrix of the setting's values.
+
+    Its question has the prediction: what was predicted before the runs is what they are judged by.
+    """
     defaults = {f.name: f.default for f in fields(experiment)}
     used = {name: getattr(experiment, name) for name in defaults if name not in ("name", "question", "asks", "repeat")}
     used = {name: value for name, value in used.items() if value != defaults[name]}
     limits = {name: used.pop(name) for name in LIMITS if name in used}
     used.pop(trial.setting, None)
-    question = f"Does {trial.setting} gain what the report of {trial.of} predicts?"
+    low, high = trial.remedy.gain
+    predicted = f"{low:.3g} to {high:.3g} times as fast"
+    question = f"Does {trial.setting} gain what the report of {trial.of} predicts: {predicted}?"
     matrix = {trial.setting: [trial.before, *trial.values], "repeat": pairs}
     settings: dict[str, object] = {"question": question, **used, "control": False}
     return toml_text({**settings, **({"limits": limits} if limits else {}), "matrix": matrix})

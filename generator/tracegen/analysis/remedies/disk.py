@@ -22,7 +22,7 @@ def remedies(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterato
     numbers = {"factor": model.factor, "read_bytes": model.read / n}
     smaller = [kib for kib in SWEEP if kib * KIB * 4 <= model.ahead]
     if "unused-reads" in causes and smaller:
-        times = {kib: model.phase_ns(model.room, kib * KIB) for kib in smaller}
+        times = {kib: model.phase_ns(model.simulated(model.room, kib * KIB), kib * KIB) for kib in smaller}
         best = min(times, key=lambda kib: sum(times[kib]))
         yield Remedy(
             key="read-ahead",
@@ -35,25 +35,20 @@ def remedies(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterato
     limit = of.facts.conditions.memory_limit
     if limit is not None and limit.limit_bytes is not None and "evicted" in causes and model.touched > model.room:
         more = model.wanted - model.room
-        low, high = model.phase_ns(model.room + more, model.ahead)
-        if (without := _without_limit_ns(of)) is not None:
-            low = min(low, without * n)
+        low, high = model.phase_ns(model.simulated(model.room + more, model.ahead), model.ahead)
         yield Remedy(
             key="memory",
             settings=({"memory_limit_gb": _gib(limit.limit_bytes + more)},),
             now_ns=now / n,
             low_ns=low / n,
             high_ns=high / n,
-            numbers={**numbers, "touched_bytes": float(model.touched), "room_bytes": float(model.room)},
+            numbers={
+                **numbers,
+                "limit_gb": limit.limit_bytes / GIB,
+                "touched_bytes": float(model.touched),
+                "room_bytes": float(model.room),
+            },
         )
-
-
-def _without_limit_ns(of: Analyses) -> float | None:
-    """How long a token took in the run of the control without the memory limit; None where there was none."""
-    lifted = of.facts.control.without_limit if of.facts.control else None
-    if lifted is None or lifted.failure or not lifted.eval_ms or not lifted.eval_runs:
-        return None
-    return lifted.eval_ms / lifted.eval_runs * 1e6
 
 
 def _gib(size: int) -> float:

@@ -16,7 +16,7 @@ def remedies(of: Analyses, phase: str) -> list[Remedy]:
     by_key: dict[str, Cause] = {cause.key: cause for cause in found}
     every = [
         *disk.remedies(of, time, by_key),
-        *threads.remedies(of, time, by_key),
+        *threads.remedies(of, time, found),
         *weights.remedies(time, found),
     ]
     return sorted((remedy for remedy in every if remedy.likely >= 1 + LEAST), key=lambda remedy: -remedy.likely)

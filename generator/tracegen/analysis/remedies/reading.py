@@ -35,6 +35,7 @@ class Reading:
 
     `room`: memory for pages of the model; `ahead`: the device's read-ahead; `multiple`: of it, in the simulation.
     `read`: what the run read, `factor`: that over what the simulation reads. `touched`: what all passes touch.
+    `unlimited_ns`: what the phase took untraced and without its memory limit; None where that was not run.
     """
 
     phase: Phase
@@ -50,6 +51,7 @@ class Reading:
     touched: int
     device: ReadTime
     measured: Sequence[Measurement]
+    unlimited_ns: float | None = None
 
     @property
     def wanted(self) -> int:
@@ -57,24 +59,22 @@ class Reading:
         whole = self.n_units * self.unit
         return whole if self.touched >= MOST * whole else self.touched + round(2 * self.ahead * self.multiple)
 
-    def simulated(self, room: int, ahead: int, *, full: bool = False) -> float:
-        """Bytes that the simulation reads in the phase; `full`: the model lies in memory when it starts."""
+    def simulated(self, room: int, ahead: int) -> float:
+        """Bytes that the simulation reads in the phase."""
         cache = PageCache(self.n_units, room // self.unit, round(ahead * self.multiple) // self.unit)
-        if full:
-            cache.fill()
         reads = simulated(self.passes, cache)
         return float(sum(of.n_pages for of in reads if of.pass_id in self.of_phase) * self.unit)
 
-    def phase_ns(self, room: int, ahead: int, *, full: bool = False) -> tuple[float, float]:
-        """The least and the most time that the passes of the phase would take.
+    def phase_ns(self, size: float, ahead: int) -> tuple[float, float]:
+        """The least and the most time that the passes of the phase would take; `size`: the result of `simulated`.
 
         The least: the smaller number of bytes, half at the highest rate of the device and half in windows one after the
         other, or all as this run waited for a byte if that was shorter; waiting at barriers for computing in proportion
         to bytes. The most: the larger number of bytes, in windows one after the other, or as this run waited for a byte
         if that was longer; waiting at barriers half as it was, half in proportion. Page faults with no read under way:
-        by `FAULTS_LEFT`.
+        by `FAULTS_LEFT`. Where nothing is read, the untraced run without a memory limit may be faster still.
         """
-        parts, size = self.phase.parts, self.simulated(room, ahead, full=full)
+        parts = self.phase.parts
         few, many = sorted((size, size * self.factor))
         own = self.phase.waiting_ns / self.read
         slow, slow_now = (self._ns_per_byte(self._window(of)) for of in (ahead, self.ahead))
@@ -86,8 +86,11 @@ class Reading:
             paging * min(1.0, by * sqrt(of)) for by, of in zip(FAULTS_LEFT, (least, most), strict=True)
         )
         left = self.phase.whole_ns - self.phase.waiting_ns - paging - barrier
+        low = left + few * min((fast + slow) / 2, own) + fewest + barrier * least
+        if not size and self.unlimited_ns:
+            low = min(low, self.unlimited_ns)
         return (
-            left + few * min((fast + slow) / 2, own) + fewest + barrier * least,
+            low,
             left + many * max(slow, own * slow / slow_now) + most_faults + barrier * (1 + most) / 2,
         )
 
@@ -104,6 +107,10 @@ def reading(of: Analyses, phase: Phase) -> Reading | None:
     That takes requests, page faults, the size of the read-ahead, an empty page cache (or a model read whole) at the
     start, and no program that read parts of the model besides.
     """
+    return of.once(f"reading of {phase.name}", lambda: _reading(of, phase))
+
+
+def _reading(of: Analyses, phase: Phase) -> Reading | None:
     facts = of.facts
     cache, storage = facts.conditions.page_cache, facts.conditions.storage or {}
     ahead = storage.get("readahead_bytes")
@@ -135,8 +142,16 @@ def reading(of: Analyses, phase: Phase) -> Reading | None:
         touched=touched,
         device=of.read_time,
         measured=facts.device.measurements if facts.device else (),
+        unlimited_ns=_unlimited_ns(of, phase),
     )
     return _fitted(found)
+
+
+def _unlimited_ns(of: Analyses, phase: Phase) -> float | None:
+    lifted = of.facts.control.without_limit if of.facts.control else None
+    if lifted is None or lifted.failure or phase.name != "generate" or not lifted.eval_ms or not lifted.eval_runs:
+        return None
+    return lifted.eval_ms / lifted.eval_runs * 1e6 * phase.n_passes
 
 
 def _fitted(found: Reading) -> Reading | None:

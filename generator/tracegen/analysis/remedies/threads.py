@@ -1,46 +1,42 @@
 """What another number of threads would change."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
 from tracegen.analysis import bandwidth
 from tracegen.analysis.analyses import Analyses
+from tracegen.analysis.causes import threads
 from tracegen.analysis.causes.cause import Cause, Phase
 from tracegen.analysis.remedies.remedy import Remedy
 
+WORST = 2.0  # times as long as at best: where threads divide operations badly
 
-def remedies(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterator[Remedy]:
-    """Fewer threads where there are more than processors; more where processors are left.
 
-    Fewer: at most the waiting at barriers goes. More: computing is shared among more, where the memory bandwidth that
-    was measured with so many threads allows it; at least nothing changes.
+def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Remedy]:
+    """As many threads as processors, where they are more or fewer.
+
+    At best what threads computed is shared by as many as there are processors, without waiting for each other or for a
+    processor; memory bandwidth may allow less. At worst a token takes `WORST` times as long, but not longer than now.
     """
-    barriers = causes.get("barriers")
-    if barriers is None or "n_processors" not in barriers.numbers:
+    n_threads, n_processors = threads.counts(of, phase)
+    if not n_threads or not n_processors or n_threads == n_processors:
         return
-    threads, processors = (int(barriers.numbers[name]) for name in ("n_threads", "n_processors"))
-    n, whole = phase.n_passes, phase.whole_ns
-    numbers = {"n_threads": float(threads), "n_processors": float(processors)}
-    if threads > processors:
-        yield Remedy(
-            key="fewer-threads",
-            settings=({"threads": processors},),
-            now_ns=whole / n,
-            low_ns=(whole - barriers.ns) / n,
-            high_ns=whole / n,
-            numbers={**numbers, "barrier_share": barriers.share},
-        )
-    elif threads < processors:
+    n, whole, computing = phase.n_passes, phase.whole_ns, phase.parts["computing_ns"]
+    scaled = computing * n_threads / n_processors
+    if n_threads > n_processors:  # time without a processor counts as computing, and goes with the threads too many
+        delayed = bandwidth.delayed_ns(of.of_kind(of.measured, phase.name), n_threads) or 0.0
+        scaled *= max(0.0, 1 - delayed / whole)
+    if n_threads < n_processors:
         rate = of.facts.host.memory_rate
-        now, then = (bandwidth.rate_of(rate, of_threads) for of_threads in (threads, processors))
-        faster = min(processors / threads, then / now) if now and then else processors / threads
-        bound = sum(cause.ns for key, cause in causes.items() if key == "memory-bandwidth")
-        computing = phase.parts["computing_ns"]
-        left = whole - computing + bound / faster + (computing - bound) * threads / processors
-        yield Remedy(
-            key="more-threads",
-            settings=({"threads": processors},),
-            now_ns=whole / n,
-            low_ns=left / n,
-            high_ns=whole / n,
-            numbers=numbers,
-        )
+        now, then = (bandwidth.rate_of(rate, of_threads) for of_threads in (n_threads, n_processors))
+        bound = sum(cause.ns for cause in causes if cause.key == "memory-bandwidth")
+        if now and then:
+            scaled = (computing - bound) * n_threads / n_processors + bound * now / then
+    low = whole - computing - phase.parts["barrier_ns"] + scaled
+    yield Remedy(
+        key="fewer-threads" if n_threads > n_processors else "more-threads",
+        settings=({"threads": n_processors},),
+        now_ns=whole / n,
+        low_ns=min(low, whole) / n,
+        high_ns=min(WORST * low, whole) / n,
+        numbers={"n_threads": float(n_threads), "n_processors": float(n_processors)},
+    )

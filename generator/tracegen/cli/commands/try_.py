@@ -159,5 +159,5 @@ def _write(path: Path, tried: Trial, experiment: Experiment, pairs: int) -> None
 
     text = text_of(tried, experiment, pairs)
     if path.is_file() and path.read_text(encoding="utf-8") != text:
-        raise SettingsError(f"{path}: is another trial; move {path.parent} away, or give the same --pairs as before")
+        raise SettingsError(f"{path}: is a trial of another prediction or of other --pairs; move {path.parent} away")
     store.write_text(path, text)

@@ -24,6 +24,7 @@ from tracegen.report.figures.file_tokens import FILE_TOKENS
 from tracegen.report.figures.generated_tokens import GENERATED_TOKENS
 from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.hot import CONCENTRATION, HOT_EXPERTS, KEEP_TENSORS
+from tracegen.report.figures.memory_speed import MEMORY_SPEED
 from tracegen.report.figures.model_files import MODEL_FILES
 from tracegen.report.figures.residency import RESIDENCY, RESIDENT_GROUPS
 from tracegen.report.figures.tensors import BIGGEST_TENSORS, NEVER_TOUCHED, TENSOR_GROUPS
@@ -72,6 +73,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     DISK_READ_SIZES,
     DISK_MAP,
     DISK_TENSORS,
+    MEMORY_SPEED,
     DISK_EXPERTS,
     TOKEN,
     OPERATIONS,

@@ -1,8 +1,7 @@
 """What all figures of a run share: its tables, its facts, and analyses that are found by name."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, TypeVar
 
 from tracegen.analysis import backends
 from tracegen.analysis.analyses import Analyses
@@ -12,22 +11,9 @@ from tracegen.contract.needs import NOTED_ABOVE_TIMES, NOTED_IN_CAPTIONS, Need
 from tracegen.contract.quantities import printable
 from tracegen.report.words import sentences
 
-Result = TypeVar("Result")
-
 
 class Context(Analyses):
     """The analyses of a run, and what its checks and facts say of them."""
-
-    def once(self, key: str, make: Callable[[], Result]) -> Result:
-        """The result of `make`, which is called only the first time: several pages need it."""
-        if key not in self._once:
-            self._once[key] = make()
-        result: Result = self._once[key]
-        return result
-
-    @cached_property
-    def _once(self) -> dict[str, Any]:
-        return {}
 
     @property
     def private(self) -> bool:

@@ -47,6 +47,7 @@ def answer(context: Context, findings: Sequence[Finding]) -> Answer | None:
     phase = "prompt" if lead.scope == "prompt" else context.phase
     causes_, advice_, stopped = conclusion(context, phase)
     sentences = [lead.text] if lead.kind == "waiting" else [*(f.text for f in beside), lead.text][:: _order(lead)]
+    sentences += [lead.otherwise] if lead.otherwise and not advice_ else []
     sentences += why.sentences(context, causes_) if times else []
     delayed = any(sentence.startswith(why.WAITED) for sentence in sentences)
     return Answer(lead, tuple(sentences), advice_, stopped, found.care(context, lead, delayed=delayed))

@@ -17,7 +17,8 @@ class Finding:
     `text` is sentences, the same on pages, terminal and in Markdown; `amounts` are numbers of them, the one that counts
     first. `scope` is the phase that they are counted in, `population` what they are counted over (`16 of 259 tokens`).
     `effect` is the share (0 to 1) of the time, the bytes or the memory of that phase which it explains. `part` is the
-    figure or table that shows it.
+    figure or table that shows it. `otherwise`: a sentence on how long a token would take without it, for an answer that
+    has no prediction of what a setting would change.
     """
 
     kind: Kind
@@ -27,6 +28,7 @@ class Finding:
     population: str
     effect: float
     part: Part
+    otherwise: str = ""
 
     @property
     def href(self) -> str:

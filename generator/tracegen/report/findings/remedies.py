@@ -51,7 +51,8 @@ def _read_ahead(remedy: Remedy) -> tuple[str, str]:
 
 
 def _memory(remedy: Remedy) -> tuple[str, str]:
-    return f"Allow {remedy.settings[0]['memory_limit_gb']} GiB of memory (`memory_limit_gb`)", _simulated(remedy)
+    now, more = remedy.numbers["limit_gb"], remedy.settings[0]["memory_limit_gb"]
+    return f"Allow {more} GiB of memory instead of {now:.3g} (`memory_limit_gb`)", _simulated(remedy)
 
 
 def _simulated(remedy: Remedy) -> str:
@@ -66,7 +67,7 @@ def _fewer(remedy: Remedy) -> tuple[str, str]:
     n, most = (q.count(remedy.numbers[name]) for name in ("n_processors", "n_threads"))
     return (
         f"Use as many threads as processors, {n} instead of {most} (`threads`)",
-        "At best, threads no longer wait for each other; at worst, nothing changes.",
+        "At best, threads share what they compute without waiting for each other; at worst, it takes twice as long.",
     )
 
 
@@ -74,7 +75,7 @@ def _more(remedy: Remedy) -> tuple[str, str]:
     n, now = (q.count(remedy.numbers[name]) for name in ("n_processors", "n_threads"))
     return (
         f"Use all processors, {n} threads instead of {now} (`threads`)",
-        "At best, computing is shared among all of them, as far as memory bandwidth allows; at worst, nothing changes.",
+        "At best, all share what is computed, as far as memory bandwidth allows; at worst, it takes twice as long.",
     )
 
 

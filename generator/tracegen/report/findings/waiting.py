@@ -77,11 +77,12 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
         sentences.append(f"Another {faults.text} of the time is page faults with no read under way.")
     usual, rest = (split.loc[chosen, "duration_ns"].astype("float64") for chosen in (waits, ~waits))
     times: tuple[Amount, ...] = ()
+    otherwise = ""
     if scope == "generation" and not some and share.value >= MUCH:
         left = whole - waited - paging * bool(paged)
         times = Amount(left / len(of), "ns"), Amount(whole / len(of), "ns")
         without = "Without both" if paged else "Without waiting for the disk"
-        sentences.append(f"{without}, a token would take {times[0].text} instead of {times[1].text} in the mean.")
+        otherwise = f"{without}, a token would take {times[0].text} instead of {times[1].text} in the mean."
     if scope == "generation" and some and len(rest) >= FEW and rest.median() < usual.median():
         times = Amount(float(usual.median()), "ns"), Amount(float(rest.median()), "ns")
         sentences.append(f"A token that waits takes {times[0].text} in the median, one that does not {times[1].text}.")
@@ -93,6 +94,7 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
         population=every,
         effect=float(cost.sum()) / float(split["duration_ns"].sum()),
         part=FILE_TOKENS if scope == "prompt" and not context.refusal(FILE_TOKENS.needs) else DISK_SPLIT,
+        otherwise=otherwise,
     )
 
 
