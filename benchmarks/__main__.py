@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 
 from benchmarks import (
+    bench_advice,
     bench_analyses,
     bench_browser,
     bench_build,
@@ -31,6 +32,7 @@ BENCHMARKS: tuple[tuple[str, Callable[[bool], list[Result]]], ...] = (
     ("tracer", bench_tracer.run),
     ("tokens", bench_tokens.run),
     ("observer", bench_observer.run),
+    ("advice", bench_advice.run),
     ("read", bench_read.run),
     ("analyses", bench_analyses.run),
     ("build", bench_build.run),

@@ -11,10 +11,11 @@ from tests.report.rendered import CASES
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.causes.cause import phase_of
 from tracegen.analysis.causes.found import causes
-from tracegen.analysis.remedies import threads, weights
+from tracegen.analysis.remedies import disk, threads, weights
 from tracegen.analysis.remedies.found import remedies
-from tracegen.analysis.remedies.reading import MOST_OFF, Reading, reading
-from tracegen.analysis.remedies.remedy import LEAST
+from tracegen.analysis.remedies.reading import CALMER, MOST_OFF, Reading, reading
+from tracegen.analysis.remedies.remedy import LEAST, narrowed
+from tracegen.contract.facts import Conditions
 from tracegen.contract.ggml_types import BLOCKS
 from tracegen.reading.notebook.loaded import load_version
 
@@ -86,6 +87,32 @@ def test_threads_are_as_many_as_processors(short: Analyses, n_processors: int, k
         assert remedy.settings == ({"threads": n_processors},)
         assert remedy.low_ns * n == pytest.approx(min(left, time.whole_ns))
         assert remedy.high_ns * n == pytest.approx(min(2 * left, time.whole_ns))
+
+
+def test_an_interval_is_at_most_a_factor_of_two_wide() -> None:
+    assert narrowed(10.0, 20.0) == (10.0, 20.0) and narrowed(10.0, 12.0) == (10.0, 12.0)
+    low, high = narrowed(10.0, 80.0)
+    assert high / low == pytest.approx(2) and low * high == pytest.approx(800)
+
+
+def test_a_cold_model_that_fits_is_read_at_load(short: Analyses) -> None:
+    """Not where memory is limited, pages were evicted, or the model is read at load already."""
+    time = phase_of(short, "generate")
+    assert time is not None
+    first = {"first-reads": time.cause("first-reads", time.waiting_ns)}
+    free = replace(short.run, facts=replace(short.run.facts, conditions=Conditions.absent()))
+    (remedy,) = disk._prefault(Analyses(free, short.tables), time, first)
+    left = time.whole_ns - time.waiting_ns - time.parts["paging_ns"]
+    assert remedy.settings == ({"prefault": True},)
+    calm = time.parts["computing_ns"] * CALMER * time.waiting_ns / time.whole_ns
+    ends = narrowed(left - time.parts["barrier_ns"] - calm, left + time.parts["paging_ns"] / 2)
+    assert (remedy.low_ns * time.n_passes, remedy.high_ns * time.n_passes) == pytest.approx(ends)
+    assert remedy.numbers["file_bytes"] == 98_362_432
+    assert not list(disk._prefault(short, time, first)), "memory is limited"
+    evicted = {**first, "evicted": time.cause("evicted", 1.0)}
+    assert not list(disk._prefault(Analyses(free, short.tables), time, evicted))
+    read_at_load = with_facts(free, settings={"prefault": True})
+    assert not list(disk._prefault(Analyses(read_at_load, short.tables), time, first))
 
 
 def test_fewer_bytes_gain_only_where_memory_bandwidth_bounds(short: Analyses) -> None:

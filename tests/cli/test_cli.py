@@ -90,6 +90,8 @@ def test_wrong_use_is_2(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["-n", "3"], "need --model"),
         (["--name", "other"], "need --model"),
+        (["--chat"], "need --model"),
+        (["--threads", "4"], "need --model"),
         (["--model", "demo"], "not both"),
         (["-m", "why"], "add --publish"),
     ],

@@ -70,6 +70,11 @@ def test_each_finding_leads_to_its_figure(name: str, report: Report) -> None:
     listed = "".join(re.findall(r'<ul class="tg-findings">(.*?)</ul>', overview, re.DOTALL))
     items = re.findall(r"<li>(.*?)</li>", listed, re.DOTALL)
     assert len(answer) <= 1 and len(items) <= MOST
+    for item in items:
+        (href,) = re.findall(r'<a class="tg-figure-of" href="([^"]*)"', item)
+        page = body(report, href.partition("#")[0].split("/")[0] or "overview")
+        said = re.sub(r" figure$", "", words(item).strip())
+        assert said in words(page).split("What the first page says with it:", 1)[1], "the figure has its numbers"
     for item in (*answer, *items):
         (href,) = re.findall(r'<a class="tg-figure-of" href="([^"]*)"', item)
         page, _, anchor = href.partition("#")

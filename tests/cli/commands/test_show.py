@@ -58,7 +58,7 @@ def test_json_names_units_of_its_numbers(tables: dict[str, pd.DataFrame], capsys
         "random_weights": True,
     }
     words = {"run", "answer", "model", "more_models", "passes", "measures", "time_by_op_ns", "verdict", "checks"}
-    words |= {"would_help", "remedies", "nothing_would"}
+    words |= {"would_help", "remedies", "nothing_would", "generated"}
     assert all(isinstance(value, int | float) for key, value in figures.items() if key not in words)
     assert all(isinstance(ns, int) for ns in figures["time_by_op_ns"].values())
     assert [check["key"] for check in figures["checks"]] == ["tracing_cost"]

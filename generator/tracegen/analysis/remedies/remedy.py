@@ -7,6 +7,13 @@ from typing import Literal
 
 Key = Literal["read-ahead", "memory", "prefault", "fewer-threads", "more-threads", "quantisation"]
 LEAST = 0.05  # gain: a remedy that promises less is not offered
+WIDEST = 2.0  # times: an interval that is wider says nothing
+
+
+def narrowed(low: float, high: float) -> tuple[float, float]:
+    """An interval no wider than `WIDEST`, around the same geometric mean."""
+    wide = max(1.0, sqrt(high / low / WIDEST))
+    return low * wide, high / wide
 
 
 @dataclass(frozen=True, kw_only=True)

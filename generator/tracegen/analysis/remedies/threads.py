@@ -6,16 +6,14 @@ from tracegen.analysis import bandwidth
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.causes import threads
 from tracegen.analysis.causes.cause import Cause, Phase
-from tracegen.analysis.remedies.remedy import Remedy
-
-WORST = 2.0  # times as long as at best: where threads divide operations badly
+from tracegen.analysis.remedies.remedy import WIDEST, Remedy
 
 
 def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Remedy]:
     """As many threads as processors, where they are more or fewer.
 
     At best what threads computed is shared by as many as there are processors, without waiting for each other or for a
-    processor; memory bandwidth may allow less. At worst a token takes `WORST` times as long, but not longer than now.
+    processor; memory bandwidth may allow less. At worst a token takes `WIDEST` times as long, but not longer than now.
     """
     n_threads, n_processors = threads.counts(of, phase)
     if not n_threads or not n_processors or n_threads == n_processors:
@@ -37,6 +35,6 @@ def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Re
         settings=({"threads": n_processors},),
         now_ns=whole / n,
         low_ns=min(low, whole) / n,
-        high_ns=min(WORST * low, whole) / n,
+        high_ns=min(WIDEST * low, whole) / n,
         numbers={"n_threads": float(n_threads), "n_processors": float(n_processors)},
     )

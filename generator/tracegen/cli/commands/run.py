@@ -35,6 +35,9 @@ MANY = 100  # runs of a matrix; before more of them are made, the user is asked
 @click.option(
     "--name", metavar="NAME", help=f"Without an experiment: the name to store the run under (default {QUICK})."
 )
+@click.option("--chat", is_flag=True, default=None)
+@click.option("--threads", type=WHOLE, metavar="N")
+@click.option("--context", type=WHOLE, metavar="N")
 @click.option("--llama-cpp", metavar="FOLDER", type=PLACE)
 @click.option("--repeat", type=WHOLE, metavar="N")
 @click.option("--plan", is_flag=True)
@@ -220,15 +223,16 @@ def _status(runs: Sequence[Run]) -> int:
 
 
 def _from_options(
-    model: str | None, prompt: str | None, tokens: int | None, name: str | None
+    model: str | None, prompt: str | None, tokens: int | None, name: str | None, **more: Any
 ) -> tuple[Experiment, Path]:
-    """The experiment that the options describe, and its folder. Raises SettingsError."""
+    """The experiment that the options describe, and its folder; `more`: settings by name. Raises SettingsError."""
     from tracegen.contract.settings import experiment_from
 
     if not model or prompt is None:
         raise SettingsError("run: name an experiment, or use --model and --prompt")
     question = "What does this model do to memory and disk?"
     settings = {"question": question, "model": model, "prompt": prompt, "tokens": TOKENS if tokens is None else tokens}
+    settings |= {key: value for key, value in more.items() if value is not None}
     name = name or QUICK
     if (EXPERIMENTS / name / "experiment.toml").is_file():
         raise SettingsError(
@@ -245,7 +249,10 @@ def _from_file(file: Path, quick: Set[str]) -> tuple[Experiment, Path]:
     if quick & {"model", "prompt"}:
         raise SettingsError("run: name an experiment, or use --model and --prompt, not both")
     if quick:
-        raise SettingsError("run: -n and --name need --model; the settings of an experiment are in its experiment.toml")
+        raise SettingsError(
+            "run: -n, --name, --chat, --threads and --context need --model; the settings of an experiment are in its "
+            "experiment.toml"
+        )
     return read_experiment(file), file.parent
 
 

@@ -43,6 +43,7 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
     return {
         "run": f"{run.experiment}/{run.name}",
         **_answer(context),
+        "generated": None if facts.private else facts.text.generated,
         "model": about[0],
         "more_models": about[1:],
         "passes": _kinds(tables),

@@ -24,6 +24,7 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
         **({"answer": text} if (text := figures.get("answer")) else {}),
         **{f"would help{f' ({n})' if n > 1 else ''}": text for n, text in enumerate(figures.get("would_help", ()), 1)},
         **({"would help": text} if (text := figures.get("nothing_would")) else {}),
+        **({"wrote": _shortly(text)} if (text := figures.get("generated")) else {}),
         **(
             {"repetition": f"{of['number']} of {of['of']}; the first is {of['first_run']}"}
             if (of := figures.get("repetition"))
@@ -48,6 +49,15 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
         "verdict": figures["verdict"],
         **{f"{c['state']}: {c['key']}": f"{c['found']} (limit: {c['limit']})" for c in figures["checks"]},
     }
+
+
+MOST_TEXT = 300  # characters
+
+
+def _shortly(text: str) -> str:
+    """The first characters of a text, in one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_TEXT else f"{line[:MOST_TEXT]}…"
 
 
 def _model(model: Mapping[str, Any]) -> str | None:

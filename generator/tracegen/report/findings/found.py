@@ -29,7 +29,7 @@ RULE = (
 
 def findings(context: Context) -> list[Finding]:
     """All findings whose figures stand, in the order of `ordered`: the first one is the answer."""
-    return ordered(_of_kinds(context, KINDS), _asked(context))
+    return context.once("findings", lambda: ordered(_of_kinds(context, KINDS), _asked(context)))
 
 
 def answer(context: Context) -> Finding | None:

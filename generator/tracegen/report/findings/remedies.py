@@ -55,6 +55,14 @@ def _memory(remedy: Remedy) -> tuple[str, str]:
     return f"Allow {more} GiB of memory instead of {now:.3g} (`memory_limit_gb`)", _simulated(remedy)
 
 
+def _prefault(remedy: Remedy) -> tuple[str, str]:
+    size, takes = q.size(remedy.numbers["file_bytes"]), q.duration(remedy.numbers["load_ns"])
+    return (
+        "Read the model when it is loaded (`prefault = true`)",
+        f"At best no waiting is left; the load then reads {size}, which takes the device about {takes}.",
+    )
+
+
 def _simulated(remedy: Remedy) -> str:
     factor = q.decimal(remedy.numbers["factor"], 2)
     return (
@@ -89,6 +97,7 @@ def _quantised(remedy: Remedy) -> tuple[str, str]:
 _WORDS = {
     "read-ahead": _read_ahead,
     "memory": _memory,
+    "prefault": _prefault,
     "fewer-threads": _fewer,
     "more-threads": _more,
     "quantisation": _quantised,

@@ -10,6 +10,7 @@ from tracegen.report.document.blocks import FigureBlock, TableBlock
 from tracegen.report.figures.catalogue import of_page
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure, Part, Rows, Table
+from tracegen.report.findings import found
 
 COLUMN = theme.WIDTHS[1:2]  # of a figure of the appendix, which has one layout
 Sections = dict[str, list[FigureBlock | TableBlock]]
@@ -59,7 +60,9 @@ def table(context: Context, assets: Assets, of: Table) -> TableBlock:
 
 
 def _kept(context: Context, assets: Assets, content: Content | Rows, part: Part) -> str:
-    """Keep the files of a figure or table, and return its caption with what it says of checks."""
+    """Keep the files of a figure or table, and return its caption with what it says of checks, and is cited with."""
     for path, file in content.files.items():
         assets.keep(path, file)
-    return content.caption + context.noted(part.needs)
+    cited = [finding.text for finding in found.findings(context) if finding.part.key == part.key]
+    said = f" What the first page says with it: {' '.join(cited)}" if cited else ""
+    return content.caption + context.noted(part.needs) + said
