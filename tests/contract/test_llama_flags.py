@@ -121,7 +121,7 @@ def test_without_an_answer_nothing_runs(
     experiment.write_text(f'question = "?"\nmodel = "demo"\nprompt = "p"\ntokens = 1\n{more}')
     calls: list[object] = []
     monkeypatch.setattr(run, "_run_all", lambda chosen, *_: calls.append(chosen) or [])
-    monkeypatch.setattr(run, "_make", lambda matrix, *_, **__: calls.append(matrix) or 0)
+    monkeypatch.setattr(run, "make_matrix", lambda matrix, *_, **__: calls.append(matrix) or 0)
     assert main(["run", "case"]) == 2
     said = capsys.readouterr()
     assert "add --yes to agree" in said.err and "/etc/adapter" in said.out and not calls

@@ -49,7 +49,7 @@ def documents() -> dict[str, Any]:
     return {key: chart.to_dict() for key, chart in made.items()}
 
 
-OF_SOME_RUNS = {"residency", "resident-groups", "disk-split", "disk-map", "experts-next"}
+OF_SOME_RUNS = {"residency", "resident-groups", "disk-split", "disk-map", "experts-next", "memory-speed"}
 
 
 def bare(document: Any) -> Any:

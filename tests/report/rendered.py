@@ -91,7 +91,7 @@ def same_analyses(analysed: Context, run: Run) -> Context:
     Findings do.
     """
     context = Context(run, analysed.tables)
-    own = {*vars(context), "findings"}
+    own = {*vars(context), "_once"}
     vars(context).update({name: value for name, value in vars(analysed).items() if name not in own})
     return context
 
