@@ -161,9 +161,10 @@ def memory_speed(rows: pd.DataFrame, measured: tuple[float, float] | None, *, wi
     band = band.assign(high=rows["high_tokens_per_second"])
     x = along("size", f"memory for pages of the model, {unit}", width, dict(zero=False, nice=False), format="~r")
     y = amounts("low", "tokens/s")
-    drawn = alt.Chart(band).mark_area(color=theme.INK["band"][1]).encode(x=x, y=y, y2=alt.Y2("high:Q"))
+    steps = dict(interpolate="step-after")  # between two sizes only the smaller one is known to be enough
+    drawn = alt.Chart(band).mark_area(color=theme.INK["band"][1], **steps).encode(x=x, y=y, y2=alt.Y2("high:Q"))
     for end in ("low", "high"):
-        drawn += alt.Chart(band).mark_line(color=ATTENTION).encode(x=x, y=amounts(end, "tokens/s"))
+        drawn += alt.Chart(band).mark_line(color=ATTENTION, **steps).encode(x=x, y=amounts(end, "tokens/s"))
     if measured:
         run = pd.DataFrame({"size": [measured[0] / size], "low": [measured[1]], "name": ["this run"]})
         point = alt.Chart(run).encode(x=x, y=y)

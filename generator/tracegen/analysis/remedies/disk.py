@@ -48,6 +48,7 @@ def remedies(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterato
                 "limit_gb": limit.limit_bytes / GIB,
                 "touched_bytes": float(model.touched),
                 "room_bytes": float(model.room),
+                **({"unlimited_ns": model.unlimited_ns / n} if model.unlimited_ns else {}),
             },
         )
 

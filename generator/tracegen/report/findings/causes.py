@@ -10,7 +10,7 @@ NAMED = 0.1  # of the time: a cause that takes less is not named in an answer
 BOUND = "memory bandwidth bounds it: fewer bytes would help, more threads would not"
 COMPUTING = "computing bounds it, not memory bandwidth"
 HALF = 0.5  # of memory bandwidth: less does not bound
-WAITED = "Threads waited for a processor"
+WAITED = "Of all this time, threads waited for a processor"
 DELAYED = 0.05  # of the time: less waiting for a processor is not said
 OF: Mapping[str, str] = {"generate": "generation", "prompt": "the prompt"}
 
@@ -86,6 +86,6 @@ def _threads(causes: Sequence[Cause], named: Mapping[str, Cause]) -> Iterator[st
     delayed = numbers.get("delayed_share", 0.0)
     if delayed >= DELAYED:
         why = f"{threads} threads share {q.counted(processors, 'processor')}" if threads > processors > 0 else ""
-        yield f"{WAITED} for {q.percent(delayed)} of the time{f': {why}' if why else ''}."
+        yield f"{WAITED} for {q.percent(delayed)}{f': {why}' if why else ''}."
     if "outside" in named:
         yield f"{q.percent(named['outside'].share)} of the time is outside operations."

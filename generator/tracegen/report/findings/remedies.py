@@ -8,7 +8,10 @@ from tracegen.contract import quantities as q
 from tracegen.report.figures.context import Context
 
 WAITING = ("unused-reads", "evicted", "first-reads", "reads", "paging")
-STOP = f"No setting is expected to gain more than {100 * LEAST:.0f} %; you may stop here."
+STOP = {
+    "generate": f"No setting is expected to make tokens more than {100 * LEAST:.0f} % faster; you may stop here.",
+    "prompt": f"No setting is expected to make the prompt more than {100 * LEAST:.0f} % faster; you may stop here.",
+}
 
 
 @dataclass(frozen=True)
@@ -42,17 +45,19 @@ def _times(factor: float) -> str:
 
 
 def _read_ahead(remedy: Remedy) -> tuple[str, str]:
-    now, kib = (q.count(remedy.numbers[name]) for name in ("now_kib", "kib"))
+    now, best = (q.size(remedy.numbers[name] * 1024) for name in ("now_kib", "kib"))
     sweep = ", ".join(str(of["read_ahead_kib"]) for of in remedy.settings)
     return (
-        f"Let the device read {kib} KiB ahead instead of {now} (`read_ahead_kib`; worth trying: {sweep})",
+        f"Let the device read {best} ahead instead of {now} (`read_ahead_kib`; worth trying: {sweep})",
         _simulated(remedy),
     )
 
 
 def _memory(remedy: Remedy) -> tuple[str, str]:
     now, more = remedy.numbers["limit_gb"], remedy.settings[0]["memory_limit_gb"]
-    return f"Allow {more} GiB of memory instead of {now:.3g} (`memory_limit_gb`)", _simulated(remedy)
+    measured = remedy.numbers.get("unlimited_ns")
+    beside = f" Untraced and without the limit, a token took {q.duration(measured)}." if measured else ""
+    return f"Allow {more} GiB of memory instead of {now:.3g} (`memory_limit_gb`)", f"{_simulated(remedy)}{beside}"
 
 
 def _prefault(remedy: Remedy) -> tuple[str, str]:
@@ -75,7 +80,7 @@ def _fewer(remedy: Remedy) -> tuple[str, str]:
     n, most = (q.count(remedy.numbers[name]) for name in ("n_processors", "n_threads"))
     return (
         f"Use as many threads as processors, {n} instead of {most} (`threads`)",
-        "At best, threads share what they compute without waiting for each other; at worst, it takes twice as long.",
+        "At best, threads share what they compute without waiting; at worst, a token takes twice as long as at best.",
     )
 
 
@@ -83,7 +88,8 @@ def _more(remedy: Remedy) -> tuple[str, str]:
     n, now = (q.count(remedy.numbers[name]) for name in ("n_processors", "n_threads"))
     return (
         f"Use all processors, {n} threads instead of {now} (`threads`)",
-        "At best, all share what is computed, as far as memory bandwidth allows; at worst, it takes twice as long.",
+        "At best, all share what is computed, as far as memory bandwidth allows; at worst, a token takes twice as long "
+        "as at best.",
     )
 
 
@@ -115,4 +121,4 @@ def stop(context: Context, causes: list[Cause]) -> str:
         return f"How much of the waiting, {q.percent(share)} of the time, would go is not predicted{missing}."
     if not context.run.has_faults and context.of_kind(context.measured, causes[0].phase)["read_bytes"].any():
         return "Page faults were not recorded, so whether passes wait for the disk is not known: set `faults = true`."
-    return STOP
+    return STOP[causes[0].phase]
