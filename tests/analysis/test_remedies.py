@@ -18,6 +18,7 @@ from tracegen.analysis.remedies.remedy import LEAST, narrowed
 from tracegen.contract.facts import Conditions
 from tracegen.contract.ggml_types import BLOCKS
 from tracegen.reading.notebook.loaded import load_version
+from tracegen.report.findings.remedies import caution
 
 VERSIONS = Path(__file__).parents[2] / "experiments"
 
@@ -127,3 +128,16 @@ def test_fewer_bytes_gain_only_where_memory_bandwidth_bounds(short: Analyses) ->
     assert remedy.high_ns * time.n_passes == pytest.approx(whole - saved / 2)
     for cause in (replace(bound, key="kernel"), replace(bound, names={"op": "MUL_MAT", "dtype": "Q4_K"})):
         assert not list(weights.remedies(time, [cause]))
+
+
+@pytest.mark.parametrize(("delayed", "n_threads", "said"), [(0.3, 2.0, True), (0.1, 2.0, False), (0.3, 4.0, False)])
+def test_predictions_of_a_disturbed_run_have_a_caution(
+    short: Analyses, delayed: float, n_threads: float, said: bool
+) -> None:
+    """Not where the run's own threads are too many for its processors."""
+    time = phase_of(short, "generate")
+    assert time is not None
+    numbers = {"delayed_share": delayed, "n_threads": n_threads, "n_processors": 2.0}
+    text = caution([time.cause("barriers", 1.0, numbers)])
+    assert bool(text) == said and ("30.0 %" in text.replace("\u202f", " ")) == said
+    assert caution([]) == ""

@@ -13,7 +13,7 @@ from tracegen.report.figures.tensors import TENSOR_GROUPS
 from tracegen.report.findings import causes as why
 from tracegen.report.findings import found
 from tracegen.report.findings.finding import Finding
-from tracegen.report.findings.remedies import Advice, advice, stop
+from tracegen.report.findings.remedies import Advice, advice, caution, stop
 
 MOST = 3  # remedies
 
@@ -23,6 +23,7 @@ class Answer:
     """What answers the question of a run: a finding, what belongs to it, why, and what would help.
 
     `text` is all of it but the remedies; `stop` is what is said where there is none. `care`: what times are read with.
+    `caution`: what predictions are read with; empty where there are none.
     """
 
     lead: Finding
@@ -30,6 +31,7 @@ class Answer:
     advice: tuple[Advice, ...]
     stop: str
     care: str = ""
+    caution: str = ""
 
     @property
     def text(self) -> str:
@@ -50,7 +52,8 @@ def answer(context: Context, findings: Sequence[Finding]) -> Answer | None:
     sentences += [lead.otherwise] if lead.otherwise and not advice_ else []
     sentences += why.sentences(context, causes_) if times else []
     delayed = any(sentence.startswith(why.WAITED) for sentence in sentences)
-    return Answer(lead, tuple(sentences), advice_, stopped, found.care(context, lead, delayed=delayed))
+    care = found.care(context, lead, delayed=delayed)
+    return Answer(lead, tuple(sentences), advice_, stopped, care, caution(causes_) if advice_ else "")
 
 
 # What a reader asks beside what takes time, and beside which experts tokens choose.

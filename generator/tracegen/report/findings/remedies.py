@@ -1,5 +1,6 @@
 """What would help, in sentences; and when to stop."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracegen.analysis.causes.cause import Cause
@@ -7,6 +8,7 @@ from tracegen.analysis.remedies.remedy import LEAST, Remedy
 from tracegen.contract import quantities as q
 from tracegen.report.figures.context import Context
 
+DISTURBED = 0.2  # of the time: so much waiting for a processor makes predictions of a quiet machine false
 WAITING = ("unused-reads", "evicted", "first-reads", "reads", "paging")
 STOP = {
     "generate": f"No setting is expected to make tokens more than {100 * LEAST:.0f} % faster; you may stop here.",
@@ -108,6 +110,19 @@ _WORDS = {
     "more-threads": _more,
     "quantisation": _quantised,
 }
+
+
+def caution(causes: Sequence[Cause]) -> str:
+    """What is said above predictions of a run that other programs disturbed: they hold for such a machine."""
+    barriers = next((cause for cause in causes if cause.key == "barriers"), None)
+    numbers = {} if barriers is None else barriers.numbers
+    delayed, few = numbers.get("delayed_share", 0.0), numbers.get("n_threads", 0) <= numbers.get("n_processors", 0)
+    if delayed < DISTURBED or not few:
+        return ""
+    return (
+        f"Threads waited for a processor for {q.percent(delayed)} of the time, so what is predicted holds for a "
+        "machine as busy as this one: run it again without other programs first."
+    )
 
 
 def stop(context: Context, causes: list[Cause]) -> str:
