@@ -161,9 +161,8 @@ def _outcome(one: Situation, folder: Path, pairs: int) -> Outcome:
     first = measure(one.experiment, folder, Progress())
     assert first.folder is not None
     context = Context(first, load_run(first.folder).tables)
-    causes, advice, _ = conclusion(context, context.phase)
-    remedy = advice[0].remedy if advice else None
-    cause = causes[0] if causes else None
+    of = conclusion(context, context.phase)
+    remedy, cause = of.advice[0].remedy if of.advice else None, of.causes[0] if of.causes else None
     gain = None if remedy is None or not remedy.settings or not one.planted else _gain(one, remedy, folder, pairs)
     return Outcome(one, cause, remedy, gain)
 

@@ -130,14 +130,14 @@ def test_fewer_bytes_gain_only_where_memory_bandwidth_bounds(short: Analyses) ->
         assert not list(weights.remedies(time, [cause]))
 
 
-@pytest.mark.parametrize(("delayed", "n_threads", "said"), [(0.3, 2.0, True), (0.1, 2.0, False), (0.3, 4.0, False)])
+@pytest.mark.parametrize(
+    ("delayed", "n_threads", "said"), [(0.3, 1, True), (0.3, 2, True), (0.1, 2, False), (0.3, 4, False)]
+)
 def test_predictions_of_a_disturbed_run_have_a_caution(
-    short: Analyses, delayed: float, n_threads: float, said: bool
+    short: Analyses, delayed: float, n_threads: int, said: bool
 ) -> None:
     """Not where the run's own threads are too many for its processors."""
     time = phase_of(short, "generate")
     assert time is not None
-    numbers = {"delayed_share": delayed, "n_threads": n_threads, "n_processors": 2.0}
-    text = caution([time.cause("barriers", 1.0, numbers)])
+    text = caution(replace(time, delayed_share=delayed, n_threads=n_threads, n_processors=2))
     assert bool(text) == said and ("30.0 %" in text.replace("\u202f", " ")) == said
-    assert caution([]) == ""

@@ -73,7 +73,7 @@ def cell(value: str, speeds: list[float], setting: str = "memory_limit_gb") -> S
 def one(after: list[float]) -> Any:
     before = [10.0, 10.1, 9.9, 10.2, 9.8, 10.05]
     made = Trial("demo/run-001", MEMORY, "memory_limit_gb", 0.5, (1.5,))
-    ((tried, comparison),) = judged(made, [cell("1.5", after), cell("0.5", before[: len(after)])], 0.05)
+    ((tried, comparison),) = judged(made, [cell("1.5", after), cell("0.5", before[: len(after)])])
     assert comparison.a.name == "memory_limit_gb=0.5"
     return tried
 
@@ -99,11 +99,11 @@ def test_too_few_runs_decide_nothing() -> None:
 def test_of_a_sweep_the_fastest_is_the_remedy() -> None:
     made = Trial("demo/run-001", SWEEP, "read_ahead_kib", 8192, (64, 256))
     cells = [cell(str(kib), [speed] * 6, "read_ahead_kib") for kib, speed in ((64, 28.0), (256, 31.0), (8192, 10.0))]
-    found = judged(made, cells, 0.05)
+    found = judged(made, cells)
     assert [tried.after for tried, _ in found] == ["64", "256"] and best(found).after == "256"
-    assert judged(made, cells[1:], 0.05)[0][0].after == "256", "a value whose runs failed is left out"
+    assert judged(made, cells[1:])[0][0].after == "256", "a value whose runs failed is left out"
     with pytest.raises(SettingsError, match="no usable runs"):
-        judged(made, cells[:2], 0.05)
+        judged(made, cells[:2])
 
 
 def test_a_miss_says_where_the_time_went() -> None:

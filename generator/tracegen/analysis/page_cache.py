@@ -7,7 +7,7 @@ recently. The kernel's own order (two lists, or generations) differs from that, 
 the simulation is from a run is found by simulating the run itself (see `remedies`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,61 +16,43 @@ Touched = Sequence[tuple[int, Sequence[tuple[int, int]]]]  # for each pass in or
 _SPARE = 64  # one part of the memory in so many is made free at a time: evicting page by page takes as long as reading
 
 
-@dataclass(frozen=True)
-class Reads:
-    """What one pass read: pages, of how many windows."""
-
-    pass_id: int
-    n_pages: int
-    n_windows: int
-
-
 @dataclass
 class PageCache:
-    """The pages of the model files that are in memory: at most `room` beside those that are pinned.
-
-    `ahead` is the read-ahead in pages, 0 or 1 for none.
-    """
+    """The pages of the model files that are in memory: at most `room`; `ahead`: the read-ahead in pages, 0: none."""
 
     n_pages: int
     room: int
     ahead: int
-    pinned: Iterable[tuple[int, int]] = ()
     _last: np.ndarray = field(init=False)
     _moment: int = 1
     _n_held: int = 0
 
     def __post_init__(self) -> None:
-        """Nothing is in memory but what is pinned."""
+        """Nothing is in memory."""
         self._last = np.zeros(self.n_pages, np.int64)  # when a page was last touched or read; 0: not in memory
-        self._held_for_good = np.zeros(self.n_pages, bool)
-        for begin, end in self.pinned:
-            self._held_for_good[begin:end] = True
 
-    def touch(self, begin: int, end: int) -> tuple[int, int]:
-        """Touch pages from `begin` up to `end`; return how many pages were read for it, in how many windows."""
+    def touch(self, begin: int, end: int) -> int:
+        """Touch pages from `begin` up to `end`; return how many pages were read for it."""
         last = self._last[begin:end]
-        missing = (last == 0) & ~self._held_for_good[begin:end]
-        read = windows = 0
+        missing, read = last == 0, 0
         if missing.any():
             edges = np.flatnonzero(np.diff(missing, prepend=False, append=False))
             for first, behind in zip((begin + edges[::2]).tolist(), (begin + edges[1::2]).tolist(), strict=True):
-                n, of = self._read(first, behind)
-                read, windows = read + n, windows + of
+                read += self._read(first, behind)
         self._moment += 1
-        last[~self._held_for_good[begin:end]] = self._moment
+        last[:] = self._moment
         self._evict()
-        return read, windows
+        return read
 
-    def _read(self, first: int, behind: int) -> tuple[int, int]:
+    def _read(self, first: int, behind: int) -> int:
         """Read missing pages with the windows that the kernel reads for them."""
         begin, end = self._window(first, behind)
         pages = self._last[begin:end]
-        new = (pages == 0) & ~self._held_for_good[begin:end]
+        new = pages == 0
         n = int(np.count_nonzero(new))
         pages[new] = self._moment
         self._n_held += n
-        return n, -(-n // max(self.ahead, 1))
+        return n
 
     def _window(self, first: int, behind: int) -> tuple[int, int]:
         """From where to where the kernel reads when these missing pages are touched one after the other."""
@@ -96,13 +78,6 @@ class PageCache:
         self._n_held -= n
 
 
-def simulated(touched: Touched, cache: PageCache) -> list[Reads]:
-    """What each pass reads, one after the other; `cache` holds what was in memory before the first."""
-    reads = []
-    for pass_id, ranges in touched:
-        n_pages = n_windows = 0
-        for begin, end in ranges:
-            n, windows = cache.touch(begin, end)
-            n_pages, n_windows = n_pages + n, n_windows + windows
-        reads.append(Reads(pass_id, n_pages, n_windows))
-    return reads
+def simulated(touched: Touched, cache: PageCache) -> dict[int, int]:
+    """By pass: how many pages it reads, one pass after the other; `cache` has what was in memory before the first."""
+    return {pass_id: sum(cache.touch(begin, end) for begin, end in ranges) for pass_id, ranges in touched}

@@ -69,7 +69,7 @@ def text_of(trial: Trial, experiment: Experiment, pairs: int) -> str:
     return toml_text({**settings, **({"limits": limits} if limits else {}), "matrix": matrix})
 
 
-def judged(trial: Trial, cells: Sequence[Side], margin: float) -> list[tuple[Tried, Comparison]]:
+def judged(trial: Trial, cells: Sequence[Side]) -> list[tuple[Tried, Comparison]]:
     """What was measured of each value, in the order of the trial. Raises SettingsError without runs of both sides."""
     sides = {cell.runs[0].factors.get(trial.setting): cell for cell in cells}
     base, *others = (sides.get(_written(value)) for value in (trial.before, *trial.values))
@@ -78,7 +78,7 @@ def judged(trial: Trial, cells: Sequence[Side], margin: float) -> list[tuple[Tri
     found = []
     for value, side in zip(trial.values, others, strict=True):
         if side is not None:
-            comparison = compare(base, side, margin=margin)
+            comparison = compare(base, side)
             found.append((_judged(trial, value, comparison), comparison))
     return found
 

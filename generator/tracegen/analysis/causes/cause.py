@@ -6,7 +6,7 @@ from typing import Literal
 
 import pandas as pd
 
-from tracegen.analysis import attribution
+from tracegen.analysis import attribution, bandwidth
 from tracegen.analysis.analyses import Analyses
 
 Key = Literal[
@@ -41,14 +41,18 @@ class Cause:
 class Phase:
     """The measured passes of a phase: their time in the parts of `attribution.PARTS`, which add up to `whole_ns`.
 
-    `faults`: whether page faults were recorded; if not, those there were lie in computing and waiting.
+    `n_threads` compute, on `n_processors` that the program may use; 0 where that is not known. `delayed_share`: how
+    long threads waited for a processor, of the time of the phase, in the mean over them: part of computing and of
+    waiting at barriers; None where it was not recorded.
     """
 
     name: str
     n_passes: int
     whole_ns: float
     parts: Mapping[str, float]
-    faults: bool
+    n_threads: int
+    n_processors: int
+    delayed_share: float | None
 
     @property
     def waiting_ns(self) -> float:
@@ -75,4 +79,9 @@ def phase_of(of: Analyses, name: str) -> Phase | None:
     if not whole:
         return None
     parts = {part: float(rows[part].sum()) for part in attribution.PARTS}
-    return Phase(name, len(rows), whole, parts, bool(of.run.has_faults))
+    chosen = of.facts.settings.get("processors")
+    n_processors = len(chosen) if isinstance(chosen, list | tuple) else of.facts.host.cores or 0
+    n_threads = int(rows["n_threads"].max())
+    delayed = bandwidth.delayed_ns(of.of_kind(of.measured, name), n_threads)
+    share = None if delayed is None else delayed / whole
+    return Phase(name, len(rows), whole, parts, n_threads, n_processors, share)

@@ -1,6 +1,7 @@
 """What threads compute, by kind of operation and type of weight, and whether memory bandwidth bounds it."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -42,7 +43,10 @@ def causes(of: Analyses, phase: Phase) -> Iterator[Cause]:
         yield phase.cause("memory-bandwidth" if bound else "kernel", ns, numbers, names)
 
 
-def _compare(table: pd.DataFrame, row: dict, numbers: dict[str, float], names: dict[str, str]) -> None:  # type: ignore[type-arg]
+def _compare(
+    table: pd.DataFrame, row: Mapping[Hashable, Any], numbers: dict[str, float], names: dict[str, str]
+) -> None:
+    """Add the fastest other type of weights of the same operation, where that is `FASTER`."""
     others = table[
         (table["op"] == row["op"]).to_numpy(bool)
         & table["dtype"].notna().to_numpy(bool)

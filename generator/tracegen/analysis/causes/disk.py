@@ -42,9 +42,7 @@ def causes(of: Analyses, phase: Phase) -> Iterator[Cause]:
 
 
 def paging(of: Analyses, phase: Phase) -> Iterator[Cause]:
-    """Page faults with no read under way; number: times_reached (how often the memory limit was), where counted."""
+    """Page faults with no read under way."""
     ns = phase.parts["paging_ns"]
     if ns:
-        limit = of.facts.conditions.memory_limit
-        reached = None if limit is None else limit.times_reached
-        yield phase.cause("paging", ns, {} if reached is None else {"times_reached": float(reached)})
+        yield phase.cause("paging", ns)

@@ -7,7 +7,7 @@ from tracegen.analysis.causes.cause import Cause, Phase
 from tracegen.analysis.remedies.reading import CALMER, reading
 from tracegen.analysis.remedies.remedy import Remedy, narrowed
 
-GIB, MIB, KIB = 1 << 30, 1 << 20, 1 << 10
+GIB, KIB = 1 << 30, 1 << 10
 SWEEP = (64, 256, 1024)  # KiB
 
 
@@ -20,7 +20,7 @@ def remedies(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterato
     if model is None:
         return
     n, now = phase.n_passes, phase.whole_ns
-    numbers = {"factor": model.factor, "read_bytes": model.read / n}
+    numbers = {"factor": model.factor}
     smaller = [kib for kib in SWEEP if kib * KIB * 4 <= model.ahead]
     if "unused-reads" in causes and smaller:
         times = {kib: model.phase_ns(model.simulated(model.room, kib * KIB), kib * KIB) for kib in smaller}
@@ -46,8 +46,6 @@ def remedies(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterato
             numbers={
                 **numbers,
                 "limit_gb": limit.limit_bytes / GIB,
-                "touched_bytes": float(model.touched),
-                "room_bytes": float(model.room),
                 **({"unlimited_ns": model.unlimited_ns / n} if model.unlimited_ns else {}),
             },
         )

@@ -67,7 +67,7 @@ class Reading:
         """Bytes that the simulation reads in the phase."""
         cache = PageCache(self.n_units, room // self.unit, round(ahead * self.multiple) // self.unit)
         reads = simulated(self.passes, cache)
-        return float(sum(of.n_pages for of in reads if of.pass_id in self.of_phase) * self.unit)
+        return float(sum(n for pass_id, n in reads.items() if pass_id in self.of_phase) * self.unit)
 
     def phase_ns(self, size: float, ahead: int) -> tuple[float, float]:
         """The least and the most time that the passes of the phase would take; `size`: the result of `simulated`.

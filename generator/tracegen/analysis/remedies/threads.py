@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from tracegen.analysis import bandwidth
 from tracegen.analysis.analyses import Analyses
-from tracegen.analysis.causes import threads
 from tracegen.analysis.causes.cause import Cause, Phase
 from tracegen.analysis.remedies.remedy import WIDEST, Remedy
 
@@ -15,14 +14,13 @@ def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Re
     At best what threads computed is shared by as many as there are processors, without waiting for each other or for a
     processor; memory bandwidth may allow less. At worst a token takes `WIDEST` times as long, but not longer than now.
     """
-    n_threads, n_processors = threads.counts(of, phase)
+    n_threads, n_processors = phase.n_threads, phase.n_processors
     if not n_threads or not n_processors or n_threads == n_processors:
         return
     n, whole, computing = phase.n_passes, phase.whole_ns, phase.parts["computing_ns"]
     scaled = computing * n_threads / n_processors
     if n_threads > n_processors:  # time without a processor counts as computing, and goes with the threads too many
-        delayed = bandwidth.delayed_ns(of.of_kind(of.measured, phase.name), n_threads) or 0.0
-        scaled *= max(0.0, 1 - delayed / whole)
+        scaled *= max(0.0, 1 - (phase.delayed_share or 0.0))
     if n_threads < n_processors:
         rate = of.facts.host.memory_rate
         now, then = (bandwidth.rate_of(rate, of_threads) for of_threads in (n_threads, n_processors))

@@ -72,8 +72,8 @@ def _advice(text: str) -> tuple[str, Facts, tuple[Advice, ...], str]:
     run = loaded.measured
     named = text if "@" in text else f"{run.experiment}/{run.name}"
     context = Context(run, loaded.tables)
-    _, advice, stop = conclusion(context, context.phase)
-    return named, run.facts, advice, stop
+    of = conclusion(context, context.phase)
+    return named, run.facts, of.advice, of.stop
 
 
 def _try(
@@ -112,7 +112,7 @@ def _try(
         make_matrix(matrix, folder, llama_cpp, plan=plan, yes=yes, again=False)
         if plan:
             return 0
-        found = judged(tried, cells_of(tried.name), MARGIN)
+        found = judged(tried, cells_of(tried.name))
         chosen = best(found)
         document = {"tried": encode(chosen), "sweep": [encode(one) for one, _ in found]}
         store.write_text(folder / FILE, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
@@ -127,9 +127,6 @@ def _try(
     return 0
 
 
-MARGIN = 0.05  # of a speed: as `tracegen compare` has it unless told otherwise
-
-
 def _model(named: str, facts: Facts, given: Path | None) -> str:
     """The file of the model: that of the experiment's settings if it has the hash of the run, or as `model_file`."""
     from tracegen.contract.errors import TracegenError
@@ -138,7 +135,7 @@ def _model(named: str, facts: Facts, given: Path | None) -> str:
     from tracegen.reading.model_file import model_file
 
     experiment = EXPERIMENTS / named.partition("/")[0].partition("@")[0]
-    folders = [Path("models"), experiment, Path("models").absolute().parent / "models"]
+    folders = [Path("models"), experiment]
     try:
         path = Path(read_experiment(experiment / "experiment.toml").model)
     except TracegenError:

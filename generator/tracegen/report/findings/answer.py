@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracegen.analysis.causes.cause import Cause
-from tracegen.analysis.causes.found import causes
+from tracegen.analysis.causes.cause import Cause, Phase, phase_of
+from tracegen.analysis.causes.found import causes as causes_of
 from tracegen.analysis.remedies.found import remedies
 from tracegen.contract import needs
 from tracegen.report.figures.caches import CACHE_RATES
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.tensors import TENSOR_GROUPS
-from tracegen.report.findings import causes as why
-from tracegen.report.findings import found
+from tracegen.report.findings import causes, found
 from tracegen.report.findings.finding import Finding
 from tracegen.report.findings.remedies import Advice, advice, caution, stop
 
@@ -19,24 +18,34 @@ MOST = 3  # remedies
 
 
 @dataclass(frozen=True)
+class Conclusion:
+    """Why a phase takes its time, and what would help; `stop`: what is said where nothing would, or is known to."""
+
+    phase: Phase | None = None
+    causes: tuple[Cause, ...] = ()
+    advice: tuple[Advice, ...] = ()
+    stop: str = ""
+
+
+@dataclass(frozen=True)
 class Answer:
     """What answers the question of a run: a finding, what belongs to it, why, and what would help.
 
-    `text` is all of it but the remedies; `stop` is what is said where there is none. `care`: what times are read with.
-    `caution`: what predictions are read with; empty where there are none.
+    `brief` is what was found, `text` with why. `care`: what times are read with; `caution`: what predictions are.
     """
 
     lead: Finding
-    sentences: tuple[str, ...]
+    brief: str
+    why: tuple[str, ...]
     advice: tuple[Advice, ...]
     stop: str
-    care: str = ""
-    caution: str = ""
+    care: str
+    caution: str
 
     @property
     def text(self) -> str:
         """The answer as a paragraph."""
-        return " ".join(self.sentences)
+        return " ".join((self.brief, *self.why))
 
 
 def answer(context: Context, findings: Sequence[Finding]) -> Answer | None:
@@ -44,37 +53,37 @@ def answer(context: Context, findings: Sequence[Finding]) -> Answer | None:
     if not findings:
         return None
     lead, *rest = findings
-    times = lead.kind in ("waiting", "time")
-    beside = [f for f in rest if BESIDE.get(lead.kind) == (f.part.key, f.scope)][:1]
-    phase = "prompt" if lead.scope == "prompt" else context.phase
-    causes_, advice_, stopped = conclusion(context, phase)
-    sentences = [lead.text] if lead.kind == "waiting" else [*(f.text for f in beside), lead.text][:: _order(lead)]
-    sentences += [lead.otherwise] if lead.otherwise and not advice_ else []
-    sentences += why.sentences(context, causes_) if times else []
-    delayed = any(sentence.startswith(why.WAITED) for sentence in sentences)
-    care = found.care(context, lead, delayed=delayed)
-    return Answer(lead, tuple(sentences), advice_, stopped, care, caution(causes_) if advice_ else "")
+    said = [lead.text]
+    for other in rest:
+        if (other.part.key, other.scope) == BEFORE.get(lead.kind):
+            said.insert(0, other.text)
+        if (other.part.key, other.scope) == AFTER.get(lead.kind):
+            said.append(other.text)
+    of = conclusion(context, "prompt" if lead.scope == "prompt" else context.phase)
+    reasons, disturbed = [lead.otherwise] if lead.otherwise and not of.advice else [], False
+    if of.phase is not None and lead.kind in ("waiting", "time"):
+        reasons += causes.sentences(context, of.phase, of.causes)
+        disturbed = causes.delayed(of.phase)
+    care = found.care(context, lead, delayed=disturbed)
+    warned = caution(of.phase) if of.phase is not None and of.advice else ""
+    return Answer(lead, " ".join(said), tuple(reasons), of.advice, of.stop, care, warned)
 
 
-# What a reader asks beside what takes time, and beside which experts tokens choose.
-BESIDE = {"time": (TENSOR_GROUPS.key, "generation"), "experts": (CACHE_RATES.key, "measured passes")}
-_KIND = {"time": "bytes", "experts": "memory"}  # the kind of findings that it is one of
+# What is said with a finding of a kind: what a token touches, with what takes time; how much memory is enough, with
+# how tokens choose experts. By the figure and the scope of the other finding.
+BEFORE = {"time": (TENSOR_GROUPS.key, "generation")}
+AFTER = {"experts": (CACHE_RATES.key, "measured passes")}
+_ALSO = {"time": "bytes", "experts": "memory"}  # the kind of that finding
 
 
-def _order(lead: Finding) -> int:
-    """What tokens read is said before what takes their time; how much memory is enough, after how they choose."""
-    return 1 if lead.kind == "time" else -1
-
-
-def conclusion(context: Context, phase: str) -> tuple[list[Cause], tuple[Advice, ...], str]:
-    """The causes of a phase, the remedies in words, and what is said without one; nothing that a check makes false."""
+def conclusion(context: Context, phase: str) -> Conclusion:
+    """The conclusion of a phase; nothing that a check makes false."""
     if context.refusal(needs.TIMES) or context.gap_times or context.submitted:
-        return [], (), ""
+        return Conclusion()
 
-    def concluded() -> tuple[list[Cause], tuple[Advice, ...], str]:
-        of = causes(context, phase)
-        words = tuple(advice(remedy) for remedy in remedies(context, phase)[:MOST])
-        return of, words, "" if words else stop(context, of)
+    def concluded() -> Conclusion:
+        of, words = causes_of(context, phase), tuple(advice(remedy) for remedy in remedies(context, phase)[:MOST])
+        return Conclusion(phase_of(context, phase), tuple(of), words, "" if words else stop(context, of))
 
     return context.once(f"conclusion of {phase}", concluded)
 
@@ -82,4 +91,4 @@ def conclusion(context: Context, phase: str) -> tuple[list[Cause], tuple[Advice,
 def quick(context: Context) -> Answer | None:
     """The answer without looking for findings that cannot be part of it."""
     lead = found.answer(context)
-    return None if lead is None else answer(context, [lead, *found.of_kind(context, _KIND.get(lead.kind, ""))])
+    return None if lead is None else answer(context, [lead, *found.of_kind(context, _ALSO.get(lead.kind, ""))])

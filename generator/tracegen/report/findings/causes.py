@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tracegen.analysis.causes.cause import Cause
+from tracegen.analysis.causes.cause import Cause, Phase
 from tracegen.contract import quantities as q
 from tracegen.report.figures.context import Context
 
@@ -10,16 +10,15 @@ NAMED = 0.1  # of the time: a cause that takes less is not named in an answer
 BOUND = "memory bandwidth bounds it: fewer bytes would help, more threads would not"
 COMPUTING = "computing bounds it, not memory bandwidth"
 HALF = 0.5  # of memory bandwidth: less does not bound
-WAITED = "Of all this time, threads waited for a processor"
 DELAYED = 0.05  # of the time: less waiting for a processor is not said
 OF: Mapping[str, str] = {"generate": "generation", "prompt": "the prompt"}
 
 
-def sentences(context: Context, causes: Sequence[Cause]) -> list[str]:
+def sentences(context: Context, phase: Phase, causes: Sequence[Cause]) -> list[str]:
     """Why, of the causes of one phase that take at least `NAMED` of its time, the most expensive first."""
     named = [cause for cause in causes if cause.share >= NAMED]
     by_key: dict[str, Cause] = {cause.key: cause for cause in reversed(named)}
-    return [*_reading(context, by_key), *_computing(context, named), *_threads(causes, by_key)]
+    return [*_reading(context, by_key), *_computing(context, named), *_threads(phase, by_key)]
 
 
 def _reading(context: Context, causes: Mapping[str, Cause]) -> Iterator[str]:
@@ -78,14 +77,16 @@ def _computing(context: Context, causes: Sequence[Cause]) -> Iterator[str]:
         yield f"{name} takes its bytes at {share} of memory bandwidth."
 
 
-def _threads(causes: Sequence[Cause], named: Mapping[str, Cause]) -> Iterator[str]:
+def delayed(phase: Phase) -> bool:
+    """Whether it is said that threads waited for a processor."""
+    return (phase.delayed_share or 0.0) >= DELAYED
+
+
+def _threads(phase: Phase, named: Mapping[str, Cause]) -> Iterator[str]:
     """More threads than processors, other programs, and time outside operations."""
-    barriers = next((cause for cause in causes if cause.key == "barriers"), None)
-    numbers = {} if barriers is None else barriers.numbers
-    threads, processors = (int(numbers.get(name, 0)) for name in ("n_threads", "n_processors"))
-    delayed = numbers.get("delayed_share", 0.0)
-    if delayed >= DELAYED:
-        why = f"{threads} threads share {q.counted(processors, 'processor')}" if threads > processors > 0 else ""
-        yield f"{WAITED} for {q.percent(delayed)}{f': {why}' if why else ''}."
+    if delayed(phase):
+        many = phase.n_threads > phase.n_processors > 0
+        why = f": {phase.n_threads} threads share {q.counted(phase.n_processors, 'processor')}" if many else ""
+        yield f"Of all this time, threads waited for a processor for {q.percent(phase.delayed_share)}{why}."
     if "outside" in named:
         yield f"{q.percent(named['outside'].share)} of the time is outside operations."

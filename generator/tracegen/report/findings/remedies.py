@@ -1,9 +1,8 @@
 """What would help, in sentences; and when to stop."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracegen.analysis.causes.cause import Cause
+from tracegen.analysis.causes.cause import Cause, Phase
 from tracegen.analysis.remedies.remedy import LEAST, Remedy
 from tracegen.contract import quantities as q
 from tracegen.report.figures.context import Context
@@ -112,15 +111,13 @@ _WORDS = {
 }
 
 
-def caution(causes: Sequence[Cause]) -> str:
+def caution(phase: Phase) -> str:
     """What is said above predictions of a run that other programs disturbed: they hold for such a machine."""
-    barriers = next((cause for cause in causes if cause.key == "barriers"), None)
-    numbers = {} if barriers is None else barriers.numbers
-    delayed, few = numbers.get("delayed_share", 0.0), numbers.get("n_threads", 0) <= numbers.get("n_processors", 0)
-    if delayed < DISTURBED or not few:
+    share = phase.delayed_share or 0.0
+    if share < DISTURBED or phase.n_threads > phase.n_processors:
         return ""
     return (
-        f"Threads waited for a processor for {q.percent(delayed)} of the time, so what is predicted holds for a "
+        f"Threads waited for a processor for {q.percent(share)} of the time, so what is predicted holds for a "
         "machine as busy as this one: run it again without other programs first."
     )
 

@@ -18,7 +18,7 @@ from tracegen.report.document.blocks import Grid, Items, Line, Note, Words, join
 from tracegen.report.document.cells import Head
 from tracegen.report.figures.context import Context
 from tracegen.report.findings import found
-from tracegen.report.findings.answer import answer
+from tracegen.report.findings.answer import Answer, answer
 from tracegen.report.findings.finding import Finding
 from tracegen.report.pages.key_figures import key_figures
 from tracegen.report.words import control_sentences
@@ -35,10 +35,11 @@ def issue_text(context: Context, findings: Sequence[Finding], citable: Version |
 
     `findings`: the result of `found.findings`; `citable`: the version that the run becomes, None for a draft.
     """
+    said = answer(context, findings)
     return markdown.rendered(
         (
-            Note((_answer(context, findings),)),
-            *_help(context, findings),
+            Note((_answer(said),)),
+            *_help(said),
             Items(tuple((Words(finding.text),) for finding in found.following(findings))),
             Note((_ran(context), _settings(context))),
             *_speeds(context),
@@ -48,22 +49,19 @@ def issue_text(context: Context, findings: Sequence[Finding], citable: Version |
     )
 
 
-def _answer(context: Context, findings: Sequence[Finding]) -> Line:
+def _answer(said: Answer | None) -> Line:
     """The answer, with the care that its times need; empty for a run without findings."""
-    found_ = answer(context, findings)
-    if found_ is None:
-        return ()
-    return joined(((Words(found_.text, "strong", 2000),), _plain(found_.care)), " ")
+    return () if said is None else joined(((Words(said.text, "strong", 2000),), _plain(said.care)), " ")
 
 
-def _help(context: Context, findings: Sequence[Finding]) -> tuple[Note | Items, ...]:
+def _help(said: Answer | None) -> tuple[Note | Items, ...]:
     """What would help, or that nothing would; nothing for a run without findings."""
-    found_ = answer(context, findings)
-    if found_ is None or not (found_.advice or found_.stop):
+    if said is None or not (said.advice or said.stop):
         return ()
-    if found_.stop:
-        return (Note((("What would help: ", Words(found_.stop)),)),)
-    return Note((("What would help:",),)), Items(tuple((Words(of.text),) for of in found_.advice))
+    if said.stop:
+        return (Note((("What would help: ", Words(said.stop)),)),)
+    caution: Line = (" ", Words(said.caution)) if said.caution else ()
+    return Note((("What would help:", *caution),)), Items(tuple((Words(of.text),) for of in said.advice))
 
 
 def _plain(text: str, longest: int = 400) -> Line:

@@ -179,7 +179,7 @@ def _finding(overview: Mapping[str, Any]) -> str:
     """The answer as lists and archives have it; empty without one."""
     if not overview["answer"]:
         return ""
-    return unbroken(f"{overview['answer'].lead.text} {overview['care']}".strip())
+    return unbroken(f"{overview['answer'].brief} {overview['care']}".strip())
 
 
 def environment_of(name: str) -> Environment:
