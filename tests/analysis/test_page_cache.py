@@ -39,6 +39,16 @@ def test_single_pages_without_read_ahead_are_those_that_lru_reads(touched: list[
     assert simulated([(0, touched)], PageCache(N, room, 0))[0] == lru(touched, room)
 
 
+@given(st.lists(RANGES, max_size=40), st.integers(1, N), RANGES)
+def test_pinned_pages_are_never_read_and_take_no_room(
+    touched: list[tuple[int, int]], room: int, pinned: tuple[int, int]
+) -> None:
+    """Without read-ahead it is as if nobody touched them."""
+    single = [(page, page + 1) for begin, end in touched for page in range(begin, end)]
+    others = [(begin, end) for begin, end in single if not pinned[0] <= begin < pinned[1]]
+    assert simulated([(0, single)], PageCache(N, room, 0, [pinned]))[0] == lru(others, room)
+
+
 @given(st.lists(RANGES, min_size=1, max_size=30), st.integers(1, N), st.sampled_from([0, 1, 4, 8, 32]))
 def test_no_more_is_held_than_there_is_room_for(touched: list[tuple[int, int]], room: int, ahead: int) -> None:
     cache = PageCache(N, room, ahead)

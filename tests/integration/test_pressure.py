@@ -12,6 +12,7 @@ from tracegen.contract.errors import SettingsError
 from tracegen.contract.model import Run
 from tracegen.measure.capture import cgroup, limited, locked
 from tracegen.measure.capture.llama_cpp import Build
+from tracegen.readers.gguf.file import read_model
 from tracegen.storing import store
 
 pytestmark = pytest.mark.llama
@@ -59,6 +60,22 @@ def test_memory_is_locked_beside_it(ran: Ran, capfd: pytest.CaptureFixture[str])
     assert plain.facts.conditions.mlock is None and plain.facts.settings.get("mlock_gb") == "none"
     assert main(["show", "case"]) == 0
     assert "locked beside it" in capfd.readouterr().out
+
+
+@pytest.mark.usefixtures("limits")
+def test_pinned_tensors_stay_within_the_limit(ran: Ran, demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """What is pinned is in memory when the program begins, of a page cache that is cold otherwise."""
+    kept = read_model(demo).tensors
+    kept = kept[kept["name"].astype(str).str.startswith("blk.0.").to_numpy(bool)]
+    status, _, run = ran(pin=["blk.0.*"], page_cache="cold", prefault=False, memory_limit_gb=SMALL * 2)
+    assert status == 0 and run is not None
+    pinned, size = run.facts.conditions.pinned, int(kept["size_bytes"].sum())
+    assert pinned is not None and pinned.n_tensors == len(kept) and pinned.locked_bytes >= size
+    assert run.facts.conditions.page_cache.before_bytes >= size and run.facts.settings.get("pin") == ["blk.0.*"]
+    assert run.facts.conditions.memory_limit.peak_bytes > size
+    assert main(["show", "case"]) == 0 and "pinned" in capfd.readouterr().out
+    status, output, _ = ran(pin=["blk.77.*"])
+    assert status == 2 and "'blk.77.*': no tensor of" in output
 
 
 def test_it_is_given_back_when_the_program_fails(ran: Ran, tmp_path: Path, hooked: Build) -> None:

@@ -30,6 +30,7 @@ NOT_COUNTED = {
     "hot-experts": "of runs with 200 tokens: tests/analysis/test_hot_set.py learns and scores by itself",
     "keep-tensors": "tests/analysis/test_kept_tensors.py: by hand; its Gini coefficient as in test_concentration.py",
     "memory-speed": "a prediction, as good as what was measured: tests/analysis/test_remedies.py",
+    "pin-list": "of runs with page faults: tests/analysis/test_pin_list.py adds up each row by itself",
     "bandwidth": "tests/analysis/test_bandwidth.py adds up bytes and times of each operation by itself",
     "downloads": "the stored tables themselves",
 }

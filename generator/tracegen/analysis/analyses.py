@@ -28,6 +28,7 @@ from tracegen.analysis import (
     pass_parts,
     passes,
     pieces,
+    pin_list,
     read_time,
     requests,
     reused_prefix,
@@ -128,6 +129,12 @@ class Analyses:
     attribution = _of_tables(attribution.attribution)
     disk_split = _kept(lambda c: attribution.by_pass(c.tables, c.attribution))
     time_split = _kept(lambda c: attribution.by_pass(attribution.without_unknown(c.tables)))
+    pin_list = _kept(
+        lambda c: pin_list.pin_list(
+            c.tables, c.of_kind(c.attribution, c.phase), c.facts.conditions.read_ahead_bytes or 0
+        )
+    )
+    pin_list_by_layer = _kept(lambda c: pin_list.pin_list(c.tables, c.of_kind(c.attribution, c.phase), None))
     operation_rates = _kept(lambda c: bandwidth.by_layer(c.tables, c.timed, c.used))
 
     # Experts of generate passes: how often each was chosen, by which rows; by layer: how unevenly, of how many, and

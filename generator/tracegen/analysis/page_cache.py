@@ -13,23 +13,30 @@ from dataclasses import dataclass, field
 import numpy as np
 
 Touched = Sequence[tuple[int, Sequence[tuple[int, int]]]]  # for each pass in order: its number, pages (first, end)
+_PINNED = 1 << 62  # later than any moment
 _SPARE = 64  # one part of the memory in so many is made free at a time: evicting page by page takes as long as reading
 
 
 @dataclass
 class PageCache:
-    """The pages of the model files that are in memory: at most `room`; `ahead`: the read-ahead in pages, 0: none."""
+    """The pages of the model files that are in memory: at most `room`; `ahead`: the read-ahead in pages, 0: none.
+
+    `pinned` are always in memory, beside `room`: pages as (first, behind the last).
+    """
 
     n_pages: int
     room: int
     ahead: int
+    pinned: Sequence[tuple[int, int]] = ()
     _last: np.ndarray = field(init=False)
     _moment: int = 1
     _n_held: int = 0
 
     def __post_init__(self) -> None:
-        """Nothing is in memory."""
+        """Nothing is in memory that is not pinned."""
         self._last = np.zeros(self.n_pages, np.int64)  # when a page was last touched or read; 0: not in memory
+        for first, behind in self.pinned:
+            self._last[first:behind] = _PINNED
 
     def touch(self, begin: int, end: int) -> int:
         """Touch pages from `begin` up to `end`; return how many pages were read for it."""
@@ -40,7 +47,7 @@ class PageCache:
             for first, behind in zip((begin + edges[::2]).tolist(), (begin + edges[1::2]).tolist(), strict=True):
                 read += self._read(first, behind)
         self._moment += 1
-        last[:] = self._moment
+        last[last < _PINNED] = self._moment
         self._evict()
         return read
 
@@ -71,7 +78,7 @@ class PageCache:
         over = self._n_held - self.room
         if over <= 0:
             return
-        held = np.flatnonzero(self._last)
+        held = np.flatnonzero((self._last > 0) & (self._last < _PINNED))
         n = min(len(held), over + self.room // _SPARE)
         oldest = held[np.argpartition(self._last[held], n - 1)[:n]]
         self._last[oldest] = 0

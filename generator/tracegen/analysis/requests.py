@@ -123,7 +123,7 @@ def use_by_pass(tables: Tables, page_bytes: int, *, used: pd.DataFrame | None = 
     first is the sum of the next three. Rows and experts that were not recorded count as not touched. `used`: the result
     of `accesses.ranges`, if the caller has it already.
     """
-    first_page, n_pages = _first_pages(tables, page_bytes)
+    first_page, n_pages = first_pages(tables, page_bytes)
     passes = tables["passes"].dropna(subset=["graph"]).sort_values("begin_ns")
     order = {int(number): place for place, number in enumerate(passes["pass_id"])}
     requests = tables["requests"].dropna(subset=["file"])
@@ -153,14 +153,14 @@ def touched_by_pass(
 
     A list of (pass_id, pages), pages as (first, behind the last) over all files. `used`: of `accesses.ranges`.
     """
-    first_page, n_pages = _first_pages(tables, page_bytes)
+    first_page, n_pages = first_pages(tables, page_bytes)
     order = tables["passes"].dropna(subset=["graph"]).sort_values("begin_ns")["pass_id"].astype(int).tolist()
     rows = used[used["file"].isin(first_page).to_numpy(bool)]
     rows = rows.sort_values(["pass_id", "node", "slot", "begin"], kind="stable")
     return list(_touched(rows, order, first_page, page_bytes).items()), n_pages
 
 
-def _first_pages(tables: Tables, page_bytes: int) -> tuple[dict[int, int], int]:
+def first_pages(tables: Tables, page_bytes: int) -> tuple[dict[int, int], int]:
     """The number of the first page of each file when all are counted together, and how many pages there are."""
     files = tables["files"].set_index("file")["size_bytes"].astype("int64").sort_index()
     n_pages = -(-files // page_bytes)

@@ -14,7 +14,7 @@ GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "model": ("Model", ()),
     "host": ("Machine", ("id", "cpu", "cores", "memory_bytes", "page_bytes", "kernel")),
     "llama_cpp": ("llama.cpp", ("version", "build")),
-    "conditions": ("Condition", ("storage", "kernel", "mlock", "memory_limit")),
+    "conditions": ("Condition", ("storage", "kernel", "mlock", "pinned", "memory_limit")),
     "trace": ("Tracer", ("attached", "clock", "environment", "faults_recorded", "requests_recorded")),
     "versions": ("Version of", ()),
 }

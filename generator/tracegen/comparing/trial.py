@@ -8,6 +8,7 @@ from tracegen.comparing.comparison import Comparison, compare
 from tracegen.contract.errors import SettingsError
 from tracegen.contract.experiment import LIMITS, Experiment
 from tracegen.contract.facts import Facts, Tried
+from tracegen.contract.matrix import word_of
 from tracegen.contract.toml_text import toml_text
 from tracegen.publishing.side import Side
 
@@ -44,8 +45,8 @@ def _before(key: str, experiment: Experiment, facts: Facts) -> object:
     """The value that the run had; of a read-ahead that was left as it was, that of the device."""
     value: object = getattr(experiment, key)
     if value is None and key == "read_ahead_kib":
-        size = (facts.conditions.storage or {}).get("readahead_bytes")
-        value = size // 1024 if isinstance(size, int) else None
+        size = facts.conditions.read_ahead_bytes
+        value = None if size is None else size // 1024
     if value is None:
         raise SettingsError(f"{key}: the run does not say what it was, so there is nothing to compare with")
     return value
@@ -72,7 +73,7 @@ def text_of(trial: Trial, experiment: Experiment, pairs: int) -> str:
 def judged(trial: Trial, cells: Sequence[Side]) -> list[tuple[Tried, Comparison]]:
     """What was measured of each value, in the order of the trial. Raises SettingsError without runs of both sides."""
     sides = {cell.runs[0].factors.get(trial.setting): cell for cell in cells}
-    base, *others = (sides.get(_written(value)) for value in (trial.before, *trial.values))
+    base, *others = (sides.get(_written(trial.setting, value)) for value in (trial.before, *trial.values))
     if base is None or not any(others):
         raise SettingsError(f"{trial.name}: has no usable runs with and without the remedy; run it again")
     found = []
@@ -88,8 +89,9 @@ def best(found: Sequence[tuple[Tried, Comparison]]) -> Tried:
     return max((tried for tried, _ in found), key=lambda tried: tried.measured)
 
 
-def _written(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _written(key: str, value: object) -> str:
+    """A value as the cell of a matrix has it in its name."""
+    return word_of(key, list(value) if isinstance(value, tuple) else value)
 
 
 def _judged(trial: Trial, value: object, comparison: Comparison) -> Tried:
@@ -106,8 +108,8 @@ def _judged(trial: Trial, value: object, comparison: Comparison) -> Tried:
         experiment=trial.name,
         remedy=trial.remedy.key,
         setting=trial.setting,
-        before=_written(trial.before),
-        after=_written(value),
+        before=_written(trial.setting, trial.before),
+        after=_written(trial.setting, value),
         predicted_low=low,
         predicted_high=high,
         measured=gain,

@@ -233,6 +233,16 @@ class Experiment:
         unset="as is",
         changes="disk_read_bytes",
     )
+    pin: tuple[str, ...] = under(
+        "Tensors that stay in memory during the run, by name; * stands for any characters, ? for one. tracegen reads "
+        "and locks their pages before the run begins, and they count within `memory_limit_gb`. It needs `mmap`, and "
+        "that you may lock as much memory (root, or `ulimit -l`).",
+        '["token_embd.weight", "blk.0.*"]',
+        s.PATTERNS,
+        default=(),
+        unset="none",
+        changes="disk_read_bytes",
+    )
     read_ahead_kib: int | None = under(
         "How far the device of the model reads ahead, in KiB: `read_ahead_kb` of the device, which is restored after "
         "the run. A page fault of a mapped model then reads up to twice as much, as llama.cpp says that it reads in "

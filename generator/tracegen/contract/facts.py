@@ -102,6 +102,14 @@ class Locked(Record):
 
 
 @dataclass(frozen=True, eq=False)
+class Pinned(Record):
+    """Tensors of the model that another process kept in memory, and bytes of the pages that it locked for them."""
+
+    n_tensors: int
+    locked_bytes: int
+
+
+@dataclass(frozen=True, eq=False)
 class Limited(Record):
     """What the kernel reports about a limit; null where this kernel does not report it.
 
@@ -126,7 +134,14 @@ class Conditions(Record):
     kernel: Mapping[str, Any] | None = None
     page_cache: PageCache | None = None
     mlock: Locked | None = None
+    pinned: Pinned | None = None
     memory_limit: Limited | None = None
+
+    @property
+    def read_ahead_bytes(self) -> int | None:
+        """How far the device of the model reads ahead; None where it was not recorded."""
+        size = (self.storage or {}).get("readahead_bytes")
+        return size if isinstance(size, int) else None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -154,7 +154,7 @@ def matrix_from(name: str, mapping: Mapping[str, object], folder: Path) -> Matri
     levels = {key: list(values) for key, values in table.items() if key in FACTORS}
     if "prompts" in table:
         levels["prompt"] = list(_prompts(folder / str(table["prompts"])).items())
-    words = {key: [_word(key, value) for value in values] for key, values in levels.items()}
+    words = {key: [word_of(key, value) for value in values] for key, values in levels.items()}
     raise_problems(_level_problems(words))
     excluded = _excluded(table.get("exclude", []), levels)
     base = {key: value for key, value in mapping.items() if key not in ("matrix", "repeat")}
@@ -208,7 +208,7 @@ def _prompts(path: Path) -> dict[str, str]:
     return document
 
 
-def _word(key: str, value: object) -> str:
+def word_of(key: str, value: object) -> str:
     """A value of a factor as it stands in names of cells."""
     if key == "prompt" and isinstance(value, tuple):
         return _short(str(value[0]))  # a prompt of a file has a name

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 MOST_CONTROLS = 100
 _MOST_TAGS = 12
+_MOST_PATTERNS = 1024
 _TAG = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,22}[a-z0-9])?")
 
 
@@ -109,6 +110,11 @@ TEXTS = Kind(
     "list of texts",
     "a list of texts without NUL characters",
     lambda value: isinstance(value, list) and all(isinstance(v, str) and "\0" not in v for v in value),
+)
+PATTERNS = Kind(
+    "list of texts",
+    f"a list of at most {_MOST_PATTERNS} different names of tensors, of at most 256 characters",
+    lambda value: _differ(value, 0, _MOST_PATTERNS, lambda of: isinstance(of, str) and 0 < len(of) <= 256),
 )
 GIB = Kind(  # from about a MiB to a PiB; whether the machine has so much is checked before the run
     "number",

@@ -125,6 +125,8 @@ def _contradictions(mapping: Mapping[str, object]) -> list[str]:
         problems.append("residency: needs mmap, as only pages of a mapped model can be observed; remove `mmap = false`")
     if mapping.get("faults") is True and mapping.get("mmap") is False:
         problems.append("faults: needs mmap, as only a mapped model has page faults; remove `mmap = false`")
+    if mapping.get("pin") and mapping.get("mmap") is False:
+        problems.append("pin: needs mmap, as weights that are read into memory stay there; remove `mmap = false`")
     if "memory_limit_gb" in mapping and mapping.get("mmap") is not False and mapping.get("page_cache") != "cold":
         problems.append(
             'memory_limit_gb: needs page_cache = "cold", because pages that are in memory before the run do not count '

@@ -4,11 +4,13 @@ from collections.abc import Iterator, Mapping
 
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.causes.cause import Cause, Phase
-from tracegen.analysis.remedies.reading import CALMER, reading
+from tracegen.analysis.pin_list import patterns
+from tracegen.analysis.remedies.reading import CALMER, Reading, reading
 from tracegen.analysis.remedies.remedy import Remedy, narrowed
 
 GIB, KIB = 1 << 30, 1 << 10
 SWEEP = (64, 256, 1024)  # KiB
+UNPINNED = 8  # a part of so many of the memory for pages of the model stays for those that are not pinned
 
 
 def remedies(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterator[Remedy]:
@@ -33,6 +35,8 @@ def remedies(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterato
             high_ns=times[best][1] / n,
             numbers={**numbers, "now_kib": model.ahead / KIB, "kib": float(best)},
         )
+    if "evicted" in causes and model.touched > model.room:
+        yield from _pin(of, phase, model)
     limit = of.facts.conditions.memory_limit
     if limit is not None and limit.limit_bytes is not None and "evicted" in causes and model.touched > model.room:
         more = model.wanted - model.room
@@ -49,6 +53,38 @@ def remedies(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterato
                 **({"unlimited_ns": model.unlimited_ns / n} if model.unlimited_ns else {}),
             },
         )
+
+
+def _pin(of: Analyses, phase: Phase, model: Reading) -> Iterator[Remedy]:
+    """Keep in memory what tokens wait for longest, by kinds of tensors or by layers, whichever reads less.
+
+    Of a model that is read in circles, a page is evicted before it is touched again, unless it cannot be evicted.
+    """
+    left = max(model.room // UNPINNED, 2 * round(model.ahead * model.multiple))
+    read = {}
+    for table in (of.pin_list, of.pin_list_by_layer):
+        chosen = table[(table["n_bytes"] <= model.room - left).to_numpy(bool)]
+        size = int(chosen["size_bytes"].sum())
+        places = chosen[["file", "offset", "size_bytes"]].itertuples(index=False, name=None)
+        if size:
+            read[model.simulated(model.room - size, model.ahead, places)] = chosen
+    if not read:
+        return
+    chosen = read[min(read)]
+    low, high = model.phase_ns(min(read), model.ahead)
+    names = patterns(chosen["name"].astype(str).tolist(), of.tables["tensors"]["name"].astype(str).tolist())
+    yield Remedy(
+        key="pin",
+        settings=({"pin": names},),
+        now_ns=phase.whole_ns / phase.n_passes,
+        low_ns=low / phase.n_passes,
+        high_ns=high / phase.n_passes,
+        numbers={
+            "factor": model.factor,
+            "n_tensors": float(len(chosen)),
+            "pinned_bytes": float(chosen["size_bytes"].sum()),
+        },
+    )
 
 
 def _prefault(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterator[Remedy]:

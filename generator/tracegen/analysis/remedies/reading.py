@@ -5,7 +5,7 @@ which the simulation reads most nearly what the run read is taken. By how much i
 at one end of each interval, and not at the other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -37,6 +37,7 @@ MOST_OFF = 2.0  # factor by which a simulation may be off, that predictions rest
 class Reading:
     """What is known of how a run read its model; sizes in bytes, of the passes of one phase.
 
+    `first_unit`: of each file, the number of its first unit, of `n_units` of all files, each of `unit` bytes.
     `room`: memory for pages of the model; `ahead`: the device's read-ahead; `multiple`: of it, in the simulation.
     `read`: what the run read, `factor`: that over what the simulation reads. `touched`: what all passes touch.
     `unlimited_ns`: what the phase took untraced and without its memory limit; None where that was not run.
@@ -47,6 +48,7 @@ class Reading:
     of_phase: frozenset[int]
     unit: int
     n_units: int
+    first_unit: Mapping[int, int]
     room: int
     ahead: int
     multiple: float
@@ -63,9 +65,11 @@ class Reading:
         whole = self.n_units * self.unit
         return whole if self.touched >= MOST * whole else self.touched + round(2 * self.ahead * self.multiple)
 
-    def simulated(self, room: int, ahead: int) -> float:
-        """Bytes that the simulation reads in the phase."""
-        cache = PageCache(self.n_units, room // self.unit, round(ahead * self.multiple) // self.unit)
+    def simulated(self, room: int, ahead: int, pinned: Iterable[tuple[int, int, int]] = ()) -> float:
+        """Bytes that the simulation reads in the phase; `pinned`: in memory beside `room`: file, first byte, size."""
+        places = ((self.first_unit[file] * self.unit + begin, size) for file, begin, size in pinned)
+        pages = [(begin // self.unit, -(-(begin + size) // self.unit)) for begin, size in places]
+        cache = PageCache(self.n_units, room // self.unit, round(ahead * self.multiple) // self.unit, pages)
         reads = simulated(self.passes, cache)
         return float(sum(n for pass_id, n in reads.items() if pass_id in self.of_phase) * self.unit)
 
@@ -119,10 +123,9 @@ def reading(of: Analyses, phase: Phase) -> Reading | None:
 
 def _reading(of: Analyses, phase: Phase) -> Reading | None:
     facts = of.facts
-    cache, storage = facts.conditions.page_cache, facts.conditions.storage or {}
-    ahead = storage.get("readahead_bytes")
+    cache, ahead = facts.conditions.page_cache, facts.conditions.read_ahead_bytes
     known = of.run.has_requests and of.run.has_faults and cache is not None and len(of.unseen) == 0
-    if not known or cache is None or cache.before_bytes or not cache.after_bytes or not isinstance(ahead, int):
+    if not known or cache is None or cache.before_bytes or not cache.after_bytes or ahead is None:
         return None
     use = of.of_kind(of.disk_requests, phase.name)
     read = float(use["page_bytes_read"].sum())
@@ -141,6 +144,7 @@ def _reading(of: Analyses, phase: Phase) -> Reading | None:
         of_phase=frozenset(int(number) for number in use["pass_id"]),
         unit=unit,
         n_units=n_units,
+        first_unit=requests.first_pages(of.tables, unit)[0],
         room=max(cache.after_bytes, unit),
         ahead=ahead,
         multiple=1.0,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Literal
 
-Key = Literal["read-ahead", "memory", "prefault", "fewer-threads", "more-threads", "quantisation"]
+Key = Literal["read-ahead", "memory", "pin", "prefault", "fewer-threads", "more-threads", "quantisation"]
 LEAST = 0.05  # gain: a remedy that promises less is not offered
 WIDEST = 2.0  # times: an interval that is wider says nothing
 

@@ -11,6 +11,7 @@ from tracegen.contract.facts import Conditions, PageCache
 from tracegen.measure.capture.limited import refuse_limit
 from tracegen.measure.capture.locked import refuse_lock
 from tracegen.measure.capture.page_cache import cached, drop, fill
+from tracegen.measure.capture.pinned import Pins, refuse_pins
 from tracegen.measure.capture.pressure import Pressure
 from tracegen.measure.capture.read_ahead import refuse_read_ahead
 from tracegen.measure.capture.storage import kernel_settings, storage_of
@@ -18,10 +19,10 @@ from tracegen.measure.capture.storage import kernel_settings, storage_of
 _NO_PRESSURE = Pressure()
 
 
-def refuse_impossible(experiment: Experiment, path: Path, model_bytes: int) -> None:
+def refuse_impossible(experiment: Experiment, path: Path, model_bytes: int, pins: Pins | None = None) -> None:
     """Raise SettingsError when this machine cannot provide the conditions that the experiment sets.
 
-    `path` is the model, `model_bytes` its size.
+    `path` is the model, `model_bytes` its size, `pins` its tensors that the experiment pins.
     """
     allowed = os.sched_getaffinity(0)
     missing = sorted(set(experiment.processors) - allowed)
@@ -37,6 +38,8 @@ def refuse_impossible(experiment: Experiment, path: Path, model_bytes: int) -> N
         refuse_lock(experiment.mlock_gb, needed_bytes(experiment, model_bytes))
     if experiment.memory_limit_gb is not None:
         refuse_limit(experiment.memory_limit_gb)
+    if pins is not None:
+        refuse_pins(pins, experiment.memory_limit_gb)
     if experiment.read_ahead_kib is not None:
         refuse_read_ahead(path)
 

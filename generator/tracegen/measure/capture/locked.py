@@ -32,12 +32,7 @@ def bytes_of(gib: float) -> int:
 def refuse_lock(gib: float, needed: int = 0) -> None:
     """Raise SettingsError when `gib` GiB cannot be locked here; `needed` bytes and MARGIN must stay available."""
     size = bytes_of(gib)
-    allowed = _allowed()
-    if allowed is not None and size > allowed:
-        raise SettingsError(
-            f"mlock_gb: {_gib(size)} cannot be locked, as you may lock {_gib(allowed)} (`ulimit -l`); raise `memlock` "
-            "in /etc/security/limits.conf and log in again, or run as root"
-        )
+    refuse_more_than_allowed("mlock_gb", size)
     free = available_bytes()
     reserve = MARGIN + needed
     if size + reserve > free:
@@ -47,6 +42,16 @@ def refuse_lock(gib: float, needed: int = 0) -> None:
         raise SettingsError(
             f"mlock_gb: {_gib(size)} cannot be locked, as {_gib(free)} of memory are available and {_gib(reserve)} "
             f"must stay available{for_model}; {advice}"
+        )
+
+
+def refuse_more_than_allowed(setting: str, size: int) -> None:
+    """Raise SettingsError when this process may not lock `size` bytes, as `setting` asks."""
+    allowed = _allowed()
+    if allowed is not None and size > allowed:
+        raise SettingsError(
+            f"{setting}: {_gib(size)} cannot be locked, as you may lock {_gib(allowed)} (`ulimit -l`); raise `memlock` "
+            "in /etc/security/limits.conf and log in again, or run as root"
         )
 
 

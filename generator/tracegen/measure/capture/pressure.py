@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracegen.contract.facts import Conditions, Locked
+from tracegen.contract.facts import Conditions, Locked, Pinned
 from tracegen.measure.capture.limited import Limit, memory_limit
 from tracegen.measure.capture.locked import oom_kills
 
 
 @dataclass(frozen=True)
 class Pressure:
-    """The locked memory and the limit that hold while the program runs; None where not set.
+    """The locked memory, the limit and the pinned tensors that hold while the program runs; None where not set.
 
     `kills_before` is how many processes the kernel had killed for lack of memory before.
     """
@@ -21,6 +21,7 @@ class Pressure:
     locked: Locked | None = None
     limit: Limit | None = None
     kills_before: int = 0
+    pinned: Pinned | None = None
 
     @property
     def before(self) -> Callable[[], None] | None:
@@ -41,7 +42,8 @@ class Pressure:
 
     def conditions(self) -> Conditions:
         """What of it is set, as it is now."""
-        return Conditions(mlock=self.locked, memory_limit=self.limit.read() if self.limit else None)
+        limit = self.limit.read() if self.limit else None
+        return Conditions(mlock=self.locked, pinned=self.pinned, memory_limit=limit)
 
     def cause(self, status: int) -> str:
         """Why the program died for lack of memory; empty when it did not, as far as `status` and the kernel show."""

@@ -1,9 +1,10 @@
 """The work of `tracegen run`: runs llama-completion with an experiment's settings, and stores what was recorded."""
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tracegen.contract import withheld
@@ -25,6 +26,7 @@ from tracegen.measure.capture.hashing import hash_files
 from tracegen.measure.capture.llama_cpp import has_load_mode, traced_program
 from tracegen.measure.capture.locked import locked_memory
 from tracegen.measure.capture.page_cache import fetch_code
+from tracegen.measure.capture.pinned import Pins, pinned, pins_of
 from tracegen.measure.capture.plan import command_for, environment_for, settings_of, untraced_environment
 from tracegen.measure.capture.pressure import Pressure, under_pressure
 from tracegen.measure.capture.read_ahead import read_ahead, restore_left
@@ -83,7 +85,8 @@ def measure(
     model = read_model(path, progress.update)  # raises before anything is built or run
     _refuse_parts(path, model)
     model_bytes = int(model.files["size_bytes"].sum())
-    refuse_impossible(experiment, path, model_bytes)
+    pins = pins_of(experiment.pin, model)
+    refuse_impossible(experiment, path, model_bytes, pins)
     if experiment.disk:
         say_if_refused(progress)
     completion, version = traced_program(program, progress)
@@ -97,8 +100,9 @@ def measure(
             read_ahead(experiment.read_ahead_kib, path),
             locked_memory(experiment.mlock_gb, needed_bytes(experiment, model_bytes)) as locked,
         ):
+            held = partial(_conditions, experiment, command, model.paths, locked, pins)
             control = Control(
-                conditions=lambda lifted: _conditions(experiment, command, model.paths, locked, lifted=lifted),
+                conditions=lambda lifted: held(lifted=lifted),
                 run=lambda pressure, log: _untraced(experiment, command, pressure, log),
                 paths=model.paths,
                 folder=raw,
@@ -107,7 +111,7 @@ def measure(
             before, after = shares(experiment.controls, repetition, slot)
             control.repeat(before)
             stages.begin("capture")
-            conditions = _capture(experiment, command, raw, model.paths, locked, control)
+            conditions = _capture(experiment, command, raw, model.paths, held, control)
             control.repeat(after)
             control.lift_limit()
         stages.begin("hash model")
@@ -177,14 +181,17 @@ def _conditions(
     command: Sequence[str],
     paths: Sequence[Path],
     locked: Locked | None,
+    pins: Pins | None,
     *,
     lifted: bool = False,
 ) -> Iterator[Pressure]:
-    """During the block, the limit and the page cache of the experiment; `lifted`: without the limit of memory."""
+    """During the block, the conditions of the experiment: the limit of memory, if it is not `lifted`, and the page
+    cache with its pins."""
     with under_pressure(locked, experiment.memory_limit_gb, lifted=lifted) as pressure:
         fetch_code(Path(command[0]))
         set_page_cache(experiment, paths)
-        yield pressure
+        with pinned(pins, pressure.limit) as held:
+            yield replace(pressure, pinned=held)
 
 
 def _capture(
@@ -192,7 +199,7 @@ def _capture(
     command: tuple[str, ...],
     raw: Path,
     paths: Sequence[Path],
-    locked: Locked | None,
+    held: Callable[[], AbstractContextManager[Pressure]],
     control: Control,
 ) -> Conditions:
     """Run llama.cpp with the tracer on; return the conditions that held.
@@ -202,7 +209,7 @@ def _capture(
     """
     out, err = raw / "stdout.txt", raw / "stderr.txt"
     with (
-        _conditions(experiment, command, paths, locked) as pressure,
+        held() as pressure,
         trace_pages(raw, experiment.max_trace_bytes) as pages,
         recorded_requests(raw, experiment.disk) as requests,
     ):

@@ -55,6 +55,7 @@ def key_figures(run: Run, tables: Tables) -> dict[str, Any]:
         "tracing_cost_share": facts.trace.overhead_share,
         **({"repetition": encode(facts.repetition)} if facts.repetition else {}),
         **({"mlock": encode(conditions.mlock)} if conditions.mlock else {}),
+        **({"pinned": encode(conditions.pinned)} if conditions.pinned else {}),
         **({"memory_limit": encode(conditions.memory_limit)} if conditions.memory_limit else {}),
         **_control(run),
         "verdict": run.verdict,

@@ -43,6 +43,7 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
             if ns
         },
         **({"locked beside it": _size(memory["locked_bytes"])} if (memory := figures.get("mlock")) else {}),
+        **({"pinned": _size(pinned["locked_bytes"])} if (pinned := figures.get("pinned")) else {}),
         **({"memory limit": _limit(memory)} if (memory := figures.get("memory_limit")) else {}),
         **({"control": text} if (text := figures.get("untraced")) else {}),
         "tracing cost": _percent(figures["tracing_cost_share"]),

@@ -26,6 +26,7 @@ from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.hot import CONCENTRATION, HOT_EXPERTS, KEEP_TENSORS
 from tracegen.report.figures.memory_speed import MEMORY_SPEED
 from tracegen.report.figures.model_files import MODEL_FILES
+from tracegen.report.figures.pin_list import PIN_LIST
 from tracegen.report.figures.residency import RESIDENCY, RESIDENT_GROUPS
 from tracegen.report.figures.tensors import BIGGEST_TENSORS, NEVER_TOUCHED, TENSOR_GROUPS
 from tracegen.report.figures.timeline import TIMELINE
@@ -73,6 +74,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     DISK_READ_SIZES,
     DISK_MAP,
     DISK_TENSORS,
+    PIN_LIST,
     MEMORY_SPEED,
     DISK_EXPERTS,
     TOKEN,

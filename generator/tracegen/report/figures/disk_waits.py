@@ -187,8 +187,6 @@ def _used_in(r: col.Row) -> str:
 
 DISK_TENSORS = fault_table(
     key="disk-tensors",
-    page="file",
-    section="waiting",
     title="Which tensors do threads wait for?",
     content=_disk_tensors,
     code="data = disk_waits.by_tensor(run.tables)",

@@ -27,7 +27,7 @@ def _reading(context: Context, causes: Mapping[str, Cause]) -> Iterator[str]:
     if found:
         read = q.size(found[0].numbers["read_bytes"])
         parts = [f"{q.percent(_of_bytes(cause))} {WHAT[cause.key]}" for cause in found[:2]]
-        ahead = (context.facts.conditions.storage or {}).get("readahead_bytes")
+        ahead = context.facts.conditions.read_ahead_bytes
         by = f", as the device reads {q.size(ahead)} ahead" if "unused-reads" in causes and ahead else ""
         yield f"Of the {read} that {OF[found[0].phase]} read, {' and '.join(parts)}{by}."
         yield from _room(context, causes)

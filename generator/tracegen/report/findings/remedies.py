@@ -61,6 +61,11 @@ def _memory(remedy: Remedy) -> tuple[str, str]:
     return f"Allow {more} GiB of memory instead of {now:.3g} (`memory_limit_gb`)", f"{_simulated(remedy)}{beside}"
 
 
+def _pin(remedy: Remedy) -> tuple[str, str]:
+    n, size = q.counted(int(remedy.numbers["n_tensors"]), "tensor"), q.size(remedy.numbers["pinned_bytes"])
+    return f"Keep the {n} that tokens wait for longest in memory, {size} (`pin`)", _simulated(remedy)
+
+
 def _prefault(remedy: Remedy) -> tuple[str, str]:
     size, takes = q.size(remedy.numbers["file_bytes"]), q.duration(remedy.numbers["load_ns"])
     return (
@@ -104,6 +109,7 @@ def _quantised(remedy: Remedy) -> tuple[str, str]:
 _WORDS = {
     "read-ahead": _read_ahead,
     "memory": _memory,
+    "pin": _pin,
     "prefault": _prefault,
     "fewer-threads": _fewer,
     "more-threads": _more,

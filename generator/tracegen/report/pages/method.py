@@ -34,6 +34,12 @@ OF_MEMORY = (
         "No program could use it while this one ran.",
     ),
     (
+        "pinned",
+        "Tensors kept in memory",
+        "pinned",
+        "Read and locked before the program began, by another process; they count within a limit to memory.",
+    ),
+    (
         "memory-limit",
         "Limit to the program’s memory",
         "memory_limit",
