@@ -23,6 +23,7 @@ MUCH = 0.1  # of the time: how long a token would take without waiting is said
 LEAST = 0.01  # of the waiting, or of the time: less is not said
 SPEND: Mapping[Scope, str] = {"generation": "Generated tokens spend", "prompt": "The prompt spends"}
 READ: Mapping[Scope, str] = {"generation": "Generated tokens read", "prompt": "The prompt reads"}
+ALONE = 0.2  # of the waiting: a pass that has more of it, and more than twice its part, is named
 FEW = 5  # tokens that do not wait: fewer say nothing of how long one takes
 
 
@@ -75,6 +76,8 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
     sentences = [who]
     if paged:
         sentences.append(f"Another {faults.text} of the time is page faults with no read under way.")
+    alone = _one_pass(cost[of.index], of["duration_ns"], noun)
+    sentences += [text for text, _ in alone]
     usual, rest = (split.loc[chosen, "duration_ns"].astype("float64") for chosen in (waits, ~waits))
     times: tuple[Amount, ...] = ()
     otherwise = ""
@@ -89,13 +92,30 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
     return Finding(
         kind="waiting",
         text=" ".join(sentences),
-        amounts=(share, *what, *paged, *times),
+        amounts=(share, *what, *paged, *(amount for _, amounts in alone for amount in amounts), *times),
         scope=scope,
         population=every,
         effect=float(cost.sum()) / float(split["duration_ns"].sum()),
         part=FILE_TOKENS if scope == "prompt" and not context.refusal(FILE_TOKENS.needs) else DISK_SPLIT,
         otherwise=otherwise,
     )
+
+
+def _one_pass(cost: pd.Series, duration: pd.Series, noun: str) -> list[tuple[str, tuple[Amount, ...]]]:
+    """What is said where one pass has much of the waiting, and more than twice its part: its share, and what is left.
+
+    A share that rests on one pass is as likely to be another in the next run.
+    """
+    whole = float(cost.sum())
+    if not whole or cost.max() <= max(ALONE, 2 / len(cost)) * whole:
+        return []
+    others = cost.index != cost.idxmax()
+    amounts = (
+        Amount(float(cost.max()) / whole, "share"),
+        Amount(float(cost[others].sum() / duration[others].sum()), "share"),
+    )
+    text = f"One {noun} has {amounts[0].text} of that waiting; without it, the share is {amounts[1].text}."
+    return [(text, amounts)]
 
 
 def _for_what(context: Context, pass_ids: set[int]) -> tuple[Amount, ...]:
