@@ -7,6 +7,7 @@ import pytest
 
 from tests.builders import scaled_case
 from tests.comparing.made import HOST, counted, of_tables, run_with, side, slot, timed
+from tracegen.comparing import prose
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import Compared, compare, evenly
 from tracegen.comparing.markdown import markdown_of
@@ -79,7 +80,8 @@ def test_what_is_asked_shares_one_risk_and_all_other_rows_another() -> None:
         "prompt": ("same within the margin", 1.0),
     }
     others = [row for row in rows if not row.asked]
-    assert len(others) == 31 and {row.state for row in others} == {"not enough runs"}
+    assert len(others) == 31 and {row.state for row in others} == {"interval without zero"}
+    assert {say.state(row, 0.05) for row in others} == {"differs if tested alone (needs about 8 runs per side)"}
     assert {row.difference.runs_needed for row in others if row.difference} == {8}  # 31 x 2 / C(16, 8) < 0.01
 
 
@@ -128,7 +130,8 @@ def test_cells_of_several_are_compared_by_their_ratios() -> None:
     row = compare(in_matrix("a", base, 5, factor="1"), half).named("tokens_per_second_generate")
     assert row is not None and row.state == "different" and row.better is False
     assert row.relative == pytest.approx(-0.5)
-    assert "(worse, −50.0 %, " in say.answers(compare(in_matrix("a", base, 5, factor="1"), half))[1]
+    said = prose.text_of(prose.answers(compare(in_matrix("a", base, 5, factor="1"), half))[1])
+    assert "0.500 × as fast: worse. These are medians of 10 and 10 runs of several cells, tested in pairs. The" in said
 
 
 def test_a_fall_can_be_larger_than_a_noise_of_more_than_all() -> None:
@@ -144,7 +147,8 @@ def test_values_of_several_cells_with_0_have_no_ratio() -> None:
     nothing = in_matrix("b", dict.fromkeys(base, 0.0), 5, factor="2")
     row = compare(in_matrix("a", base, 5, factor="1"), nothing).named("tokens_per_second_generate")
     assert row is not None and row.state == "different" and row.relative is None
-    assert "Generation speed (worse, p = " in say.answers(compare(in_matrix("a", base, 5, factor="1"), nothing))[1]
+    said = prose.text_of(prose.answers(compare(in_matrix("a", base, 5, factor="1"), nothing))[1])
+    assert said.endswith("and 0 tokens/s in B: worse. There are 10 and 10 runs of several cells.")
 
 
 def test_a_measure_that_only_one_cell_has_is_compared_in_its_pairs() -> None:
@@ -171,6 +175,7 @@ def test_more_than_a_hundred_runs_a_side_are_spread_evenly() -> None:
     assert row.difference is not None and (row.difference.n_a, row.difference.n_b) == (100, 100)
     assert row.state == "different" and len(row.values_a) == 240
     assert "n = 100 and 100, spread evenly over 240 and 240 runs" in say.runs(row)
+    assert "100 and 100 of them, spread evenly, are tested." in prose.text_of(prose.certain(row))
     assert evenly(row.values_a)[0] == 1000.0 and evenly(row.values_a)[-1] == 1239.0
     steps = [y - x for x, y in pairwise(evenly(row.values_a))]
     assert set(steps) == {2.0, 3.0}
@@ -197,11 +202,11 @@ def test_more_repeats_never_tell_less(n: int) -> None:
 
 def test_runs_whose_threads_waited_for_processors_are_named_beside_what_differs() -> None:
     a, b = (side(name, [[timed(speed)]] * 3, first) for name, speed, first in (("a@v1", 100, 1), ("a@v2", 80, 20)))
-    assert say.disturbed(compare(a, b)) == []
+    assert prose.disturbed(compare(a, b)) == []
     waited = Check("interference", "Share of thread time", "warning", "60 %", "1 %")
     found = compare(
         a, replace(b, runs=tuple(replace(run, checks=(waited,)) if n else run for n, run in enumerate(b.runs)))
     )
-    (line,) = say.disturbed(found)
-    assert line.startswith("a@v2: in 2 of 3 runs threads waited") and say.answers(found)[-1] == line
+    (line,) = prose.disturbed(found)
+    assert prose.text_of(line).startswith("a@v2: in 2 of 3 runs threads waited") and prose.answers(found)[-1] == line
     assert "in 2 of 3 runs threads waited" in markdown_of(found)

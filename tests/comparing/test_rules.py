@@ -61,6 +61,10 @@ def test_json_has_every_measure_as_numbers() -> None:
     assert 0.2 < speed["relative_low"] < speed["relative"] < speed["relative_high"] < 0.4 and speed["asked"]
     assert speed["runs_needed"] is None and document["margin"] == 0.05 and "Same within 5 %" in document["rule"][0]
     assert tokens["a"] == tokens["b"] == 3 and tokens["state"] == "equal" and "p" not in tokens
+    assert document["answer"] == " ".join(said["text"] for said in document["sentences"])
+    assert {"value": 1.3, "unit": "times", "words": ""} in [
+        {**amount, "value": round(amount["value"], 1)} for amount in document["sentences"][0]["amounts"]
+    ]
     assert document["a"]["runs"] == [f"made/run-00{n}" for n in range(1, 8)]
 
 
@@ -77,5 +81,5 @@ def test_what_a_journal_quotes_has_the_numbers_of_the_comparison() -> None:
     assert found["p"].startswith("p ") and found["interval"].endswith(" %")
     assert found["change"] == f"100 tokens/s → 130 tokens/s (better, +29.9 %, {found['p']}, n = 9 and 9)"
     one = values(compare(side("a", a[:1]), side("b", b[:1])))["tokens_per_second_generate"]
-    assert "interval" not in one and one["verdict"].startswith("needs at least ") and one["verdict"] in one["change"]
+    assert "interval" not in one and one["verdict"] == "one run each" and one["verdict"] in one["change"]
     assert values(compare(side("a", a), side("b", [[counted(4)]]))).keys() == {"generated_tokens"}

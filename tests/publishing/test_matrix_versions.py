@@ -203,7 +203,7 @@ def test_the_site_compares_the_cells_without_their_runs(project: Path, cache: Pa
     assert [c.planned.slug for c in site.entries[0].comparisons] == ["matrix-v1-to-v2"]
     page = site.pages["experiments/m/matrix-v1-to-v2/index.md"].content()
     assert "threads, 1 → 2" in page and all(f'href="../v{n}/index.html"' in page for n in (1, 2))
-    assert "n = 8 and 8" in page
+    assert "medians of 8 and 8 runs, tested in pairs" in page
     listed = site.pages["experiments/m/index.md"].content()
     assert "The matrix of v1 to v2" in listed and "threads=1" in listed
     assert "Superseded" not in site.pages["experiments/m/v1/index.md"].content()
@@ -286,13 +286,13 @@ def test_the_card_of_a_matrix_has_the_answer_of_its_comparison(made: Path, cache
     site = gathered(made, cache)
     (entry,) = site.entries
     shown = card(entry)
-    assert shown.finding.startswith("threads 1 → 2: generation speed, ")
-    assert "(better, × 2" in shown.finding and "n = 8 and 8" in shown.finding
+    assert shown.finding.startswith("One setting differs: threads is 1 in A and 2 in B. Generation speed is ")
+    assert "2.00 × as fast: better." in shown.finding and shown.finding.endswith("8 and 8 runs, tested in pairs.")
     assert shown.finding != shown.about.finding and shown.about.finding not in shown.finding
     front = home.completed(home.marked("<h1>x</h1>"), site, [], {})
     listed = site.pages["experiments/index.md"].content()
     for html, base in ((front, "experiments/"), (listed, "")):
-        assert "threads 1 → 2: generation speed" in html
+        assert "threads is 1 in A and 2 in B. Generation speed" in html
         assert f'<a href="{base}m/matrix-v1-to-v2/index.html">The comparison</a>' in html
 
 
@@ -308,9 +308,8 @@ def test_the_factor_that_changed_the_speed_most_answers() -> None:
     found = effects(cells)
     assert [effect.factor for effect in found] == ["repack", "threads"]
     said = matrix_answer(found)
-    assert said.startswith("threads, 1 → 2: generation speed (better, × 2") and said.endswith(
-        "1 other factor varied, too."
-    )
+    assert said.startswith("One factor differs: threads is 1 in A and 2 in B. Generation speed is 10.6 tokens/s in A")
+    assert "2.00 × as fast: better." in said and said.endswith("1 other factor varied, too.")
     assert matrix_answer([]) == ""
 
 
@@ -319,4 +318,4 @@ def test_runs_of_a_matrix_answer_before_they_are_published(tmp_path: Path) -> No
     (entry,) = gathered(tmp_path / "experiments", tmp_path / "cache").entries
     shown = card(entry)
     assert shown.matrix is not None and shown.matrix.planned.slug == "matrix"
-    assert shown.finding.startswith("threads 1 → 2: generation speed, ")
+    assert shown.finding.startswith("One setting differs: threads is 1 in A and 2 in B. Generation speed is ")

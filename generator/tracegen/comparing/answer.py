@@ -1,42 +1,46 @@
-"""The answer of a comparison in one line: which model or setting was another, and what that changed."""
+"""The answer of a comparison: which model or settings were others, and what that changed, in sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tracegen.analysis.measures import ASKED
-from tracegen.comparing import sentences as say
+from tracegen.comparing import prose
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import Differs, differing
 from tracegen.comparing.effects import Effect
 from tracegen.contract import quantities as q
 from tracegen.contract.experiment import SETTINGS
 from tracegen.publishing.side import Side
+from tracegen.report.document.amount import Amount, Said
 
-WAITING = "disk_wait_ns_per_token"
-MOST_SETTINGS, MOST_MEASURES = 3, 3
+MOST_NAMED, MOST_MEASURES = 4, 3
 SURE = 10  # times: fewer, of a coarse clock, may agree by chance
 TOUCHED = ("mapped_bytes_per_token", "copied_bytes_per_token")
+READ = "disk_read_bytes"
+NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
 
 
-def answer(comparison: Comparison, factor: str = "") -> str:
-    """`memory_limit_gb none → 0.12 GiB: generation speed, 159 tokens/s → 18.1 tokens/s …`.
+def answer(comparison: Comparison, factor: Effect | None = None) -> str:
+    """`One setting differs: threads is 2 in A and 1 in B. Generation speed is 20.1 tokens/s in A and …`."""
+    return prose.text_of(sentences(comparison, factor))
 
-    The model comes first if it is another, then settings that both sides hold, then what was timed (speed, bytes read,
-    waiting) and how certain it is, then what was counted, last what settings were there to change and did not.
-    `factor` names what differs if the runs do not.
+
+def sentences(comparison: Comparison, factor: Effect | None = None) -> list[Said]:
+    """What was set differently, and what that changed: first how many settings differ, as of several none is the cause.
+
+    Then what was timed (speed, where the time went, bytes read) and how certain it is, then what was counted, last what
+    settings were there to change and did not. `factor` is what differs if the runs do not say it.
     """
     found = differing(comparison.a, comparison.b)
     other = _is_other_model(comparison, found)
     changed = [d for d in found if d.group == "Setting" and d.known and (d.key != "model" or other is None)]
     if not changed and _are_one_run(comparison):
-        return "Both sides are one run: all times are equal to the nanosecond."
-    parts = say.findings([*_timed(comparison), *_touched(comparison)], comparison.margin)
-    counted = [row for row in comparison.rows if row.kind == "counted"]
-    if counted and not any(row.state in TELLING for row in counted):
-        unchanged = say.findings(_unchanged(comparison, changed), comparison.margin)
-        parts += ["all counters are identical", *unchanged]
-    change = "; ".join(parts) or say.in_brief(comparison)
-    named = ", ".join([*([_models(comparison)] if other else []), *_settings(changed)]) or factor
-    return q.ended(f"{named}: {change}" if named else f"{change[:1].upper()}{change[1:]}")
+        return [Said("Both sides are one run: all times are equal to the nanosecond.")]
+    said = [*_causes(comparison, found, changed, other=bool(other), factor=factor), *_timed(comparison)]
+    said += [prose.both(row, comparison.margin) for row in _touched(comparison)]
+    rows = [row for row in comparison.rows if row.kind == "counted"]
+    if not said or not any(row.state in TELLING for row in rows):
+        said += [*prose.counted(comparison), *_unchanged(comparison, changed)]
+    return said or [Said("No measure is known of either side.")]
 
 
 def matrix_answer(effects: Sequence[Effect]) -> str:
@@ -55,7 +59,7 @@ def matrix_answer(effects: Sequence[Effect]) -> str:
     most = max(effects, key=change)  # the first of several
     others = len({effect.factor for effect in effects}) - 1
     rest = f" {q.counted(others, 'other factor')} varied, too." if others else ""
-    return f"{answer(most.comparison, most.name)}{rest}"
+    return f"{answer(most.comparison, most)}{rest}"
 
 
 def _are_one_run(comparison: Comparison) -> bool:
@@ -73,30 +77,53 @@ def _is_other_model(comparison: Comparison, found: Sequence[Differs]) -> bool | 
     return bool(keys & {"name", "size_bytes"}) or (size is not None and size.state == "different") or None
 
 
-def _models(comparison: Comparison) -> str:
-    """`Model moe, 26.3 MiB → SmolLM2, 93.8 MiB`."""
-    a, b = _model(comparison.a), _model(comparison.b)
-    return f"Model {a} → {b}" if a != b else f"Another file of the model {a}"
+def _causes(
+    comparison: Comparison, found: Sequence[Differs], changed: Sequence[Differs], *, other: bool, factor: Effect | None
+) -> list[Said]:
+    """What may have caused the difference: one setting with both values, or that there are several."""
+    names = [*["model"] * other, *(one.key for one in changed)]
+    build = (
+        ["build of llama.cpp"]
+        if any(d.known and d.group == "llama.cpp" and "hooked" not in d.key for d in found)
+        else []
+    )
+    n = len(names) + len(build)
+    models = [_models(comparison)] if other else []
+    if n > 1:
+        named, left = [*names, *build][:MOST_NAMED], n - MOST_NAMED
+        listed = ", ".join(named) if left <= 0 else f"{', '.join(named)} and {left} more"
+        many, things = NUMBERS[n] if n < len(NUMBERS) else q.count(n), "things" if build else "settings"
+        cause = f"{many} {things} differ ({listed}), so the difference cannot be assigned to one of them."
+        return [Said(cause, (Amount(n, ""), *[Amount(left, "")] * (left > 0))), *models]
+    if changed:
+        return [Said(f"One setting differs: {_setting(changed[0])}.")]
+    if factor is not None and not n:
+        return [Said(f"One factor differs: {factor.factor} is {factor.a} in A and {factor.b} in B.")]
+    return models or [Said("The build of llama.cpp differs.")] * len(build)
+
+
+def _models(comparison: Comparison) -> Said:
+    """`The model of A is moe (26.3 MiB), that of B SmolLM2 (93.8 MiB).`"""
+    sides = comparison.a, comparison.b
+    sizes = [side.typical.facts.model.size_bytes or side.typical.value("file_bytes") for side in sides]
+    named = [f"{_model(side)} ({q.size(size)})" for side, size in zip(sides, sizes, strict=True)]
+    amounts = tuple(Amount(size, "bytes") for size in sizes if size is not None)
+    if named[0] == named[1]:
+        return Said(f"B has another file of the model {named[0]}.", amounts)
+    return Said(f"The model of A is {named[0]}, that of B {named[1]}.", amounts)
 
 
 def _model(side: Side) -> str:
     names = {run.facts.model.name or run.facts.model.file for run in side.runs}
-    if len(names) > 1:
-        return q.counted(len(names), "model")
-    size = side.typical.facts.model.size_bytes or side.typical.value("file_bytes")
-    return f"{q.printable(str(names.pop() or 'of unknown name'))}, {q.size(size)}"
+    return q.counted(len(names), "model") if len(names) > 1 else q.printable(str(names.pop() or "of unknown name"))
 
 
-def _settings(changed: Sequence[Differs]) -> list[str]:
-    """The settings that differ, the first with their values."""
-    named = []
-    for one in changed[:MOST_SETTINGS]:
-        other = SETTINGS[one.key].as_other if one.key in SETTINGS else ""
-        plain = not other and len(one.a) == len(one.b) == 1
-        change = " → ".join(_value(one.key, *side) for side in (one.a, one.b)) if plain else ""
-        named.append(f"{one.key} {change}" if plain else other or f"other {one.key}")
-    left = len(changed) - MOST_SETTINGS
-    return [*named, q.counted(left, "other setting")] if left > 0 else named
+def _setting(one: Differs) -> str:
+    """A setting with both values, where each side has one that is short."""
+    other = SETTINGS[one.key].as_other if one.key in SETTINGS else ""
+    if other or len(one.a) > 1 or len(one.b) > 1:
+        return f"B has {other}" if other else one.key
+    return f"{one.key} is {_value(one.key, *one.a)} in A and {_value(one.key, *one.b)} in B"
 
 
 def _value(key: str, value: str) -> str:
@@ -105,13 +132,16 @@ def _value(key: str, value: str) -> str:
     return "none" if value in ("none", "as is") else f"{value} GiB"
 
 
-def _timed(comparison: Comparison) -> list[Compared]:
-    """The measures asked about that differ; without one, the first, and where runs are too few bytes and waiting."""
-    rows = comparison.not_zero(*ASKED, WAITING)
-    different = [row for row in rows if row.state == "different"][:MOST_MEASURES]
-    few = [row for row in rows if row.difference is not None and row.difference.low is None]
-    also = [row for row in few if row.key in ("disk_read_bytes", WAITING)] if rows[:1] == few[:1] else []
-    return different or list(dict.fromkeys([*rows[:1], *also]))
+def _timed(comparison: Comparison) -> list[Said]:
+    """The measures asked about that differ, by the rule, else the first."""
+    rows = comparison.not_zero(*ASKED)
+    shown = [row for row in rows if row.state == "different"][:MOST_MEASURES] or rows[:1]
+    if not shown:
+        return []
+    lead, *others = shown
+    said = [prose.both(lead, comparison.margin), *prose.certain(lead)]
+    read = [row for row in rows if row.key == READ and row not in shown and row.difference and not row.several]
+    return said + [prose.both(row, comparison.margin) for row in (*others, *read)]
 
 
 def _touched(comparison: Comparison) -> list[Compared]:
@@ -119,7 +149,13 @@ def _touched(comparison: Comparison) -> list[Compared]:
     return [row for key in TOUCHED if (row := comparison.known(key)) and row.state == "different"]
 
 
-def _unchanged(comparison: Comparison, changed: Sequence[Differs]) -> list[Compared]:
+def _unchanged(comparison: Comparison, changed: Sequence[Differs]) -> Iterator[Said]:
     """The measures that settings are there to change, and did not."""
-    keys = dict.fromkeys(SETTINGS[one.key].changes for one in changed if one.key in SETTINGS)
-    return [row for key in keys if key and (row := comparison.known(key)) and row.state == "equal"]
+    keys: dict[str, str] = {}
+    for one in changed:
+        if one.key in SETTINGS and SETTINGS[one.key].changes:
+            keys.setdefault(SETTINGS[one.key].changes, one.key)
+    for key, setting in keys.items():
+        row = comparison.known(key)
+        if row is not None and row.state == "equal":
+            yield prose.both(row, comparison.margin, f", which {setting} is there to change")

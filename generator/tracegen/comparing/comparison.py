@@ -33,6 +33,7 @@ State = Literal[
     "only B",
     "equal",
     "same within the margin",
+    "interval without zero",
     "not enough runs",
     "not comparable",
 ]
@@ -47,7 +48,8 @@ class Compared:
     """A measure on both sides: the values of their runs in the order of time, empty where no run has it.
 
     `difference` says how sure it is: timed measures with values on both sides only. `several`: a side has runs of
-    several cells, whose medians say less than the shift of their pairs.
+    several cells, whose medians say less than the shift of their pairs. Its state is `interval without zero` where it
+    would be different if it were tested alone.
     """
 
     key: str
@@ -93,6 +95,16 @@ class Compared:
         if self.kind == "counted" or not self.change:
             return None
         return (self.change > 0) == (self.unit == "tokens/s")
+
+    @property
+    def once(self) -> bool:
+        """Whether one run of each side has it, so that nothing tells how far runs lie apart."""
+        return len(self.values_a) == len(self.values_b) == 1
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a count, also one that may be another in the next run: bytes read, page faults."""
+        return self.kind == "counted" or self.unit in ("bytes", "")
 
     @property
     def asked(self) -> bool:
@@ -327,5 +339,13 @@ def _adjusted(rows: Sequence[Compared], *, in_rounds: bool) -> list[Compared]:
         for i, found in zip(places, holm(differences, level), strict=True):
             if rows[i].several and not found.paired and found.verdict == "not enough runs":  # only pairs can tell
                 found = replace(found, runs_needed=pairs if in_rounds and found.n_a < pairs else None)
-            adjusted[i] = replace(rows[i], difference=found, state=found.verdict)
+            adjusted[i] = replace(rows[i], difference=found, state=_state(found, several=rows[i].several))
     return adjusted
+
+
+def _state(found: Difference, *, several: bool) -> State:
+    """The verdict; an interval that leaves out 0 is said, but for cells of different size without pairs."""
+    only_pairs = several and not found.paired
+    if found.verdict != "not enough runs" or only_pairs or found.low is None or found.high is None:
+        return found.verdict
+    return found.verdict if found.low <= 0 <= found.high else "interval without zero"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from tracegen.comparing import prose
 from tracegen.comparing import sentences as say
 from tracegen.comparing.answer import answer
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
@@ -34,7 +35,7 @@ def markdown_of(comparison: Comparison) -> str:
     rule: Line = (Words(" ".join(say.rule(comparison)), longest=1000),)
     return markdown.rendered(
         (
-            Note(((Words(f"{a.name} → {b.name}", "strong"), ": ", Words(answer(comparison), longest=600)),)),
+            Note(((Words(f"{a.name} → {b.name}", "strong"), ": ", Words(answer(comparison), longest=1000)),)),
             Note(
                 (
                     (
@@ -48,7 +49,7 @@ def markdown_of(comparison: Comparison) -> str:
             ),
             *([Grid((Head(""), Head("A"), Head("B")), _cut(facts))] if facts else []),
             Grid(head, _cut([_row(row, comparison.margin) for row in rows])),
-            Note((rule, *((Words(line),) for line in say.disturbed(comparison)))),
+            Note((rule, *((Words(prose.text_of(line)),) for line in prose.disturbed(comparison)))),
         )
     )
 

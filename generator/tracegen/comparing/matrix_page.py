@@ -61,7 +61,7 @@ def render_matrix(
             {
                 "name": effect.name,
                 "href": page.path,
-                "answer": answer(effect.comparison),
+                "answer": answer(effect.comparison, effect),
             }
             for effect, page in zip(changed, pages, strict=True)
         ],

@@ -16,7 +16,7 @@ from tracegen.charts import compared as charts
 from tracegen.charts import compared_graph as graph_chart
 from tracegen.charts import compared_maps as maps
 from tracegen.charts import svg, theme
-from tracegen.comparing import picture, places, tables
+from tracegen.comparing import picture, places, prose, tables
 from tracegen.comparing import sentences as say
 from tracegen.comparing.answer import answer
 from tracegen.comparing.comparison import Comparison
@@ -76,7 +76,7 @@ def comparison_page(assets: Assets, comparison: Comparison, key: str, title: str
     ]
     view = {
         "answer": answer(comparison),
-        "answers": say.answers(comparison),
+        "answers": [prose.text_of(line) for line in prose.answers(comparison)],
         "machines": machines(comparison.a, comparison.b),
         "sides": [_side(letter, side) for letter, side in (("A", comparison.a), ("B", comparison.b))],
         "tables": {table.key: table for table in listed},

@@ -137,6 +137,8 @@ def _outcome(row: Compared, margin: float) -> Reproduced:
         return judged("different" if row.state == "different" else "same")
     if row.state == "same within the margin":
         return judged("same", f"within {say.margin_of(margin)}")
+    if row.state == "interval without zero":
+        return judged("not judged", say.ALONE)
     return judged("not judged", "too few runs for a test")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tracegen.analysis.measures import MEASURES
 from tracegen.comparing import sentences as say
-from tracegen.comparing.answer import answer
+from tracegen.comparing.answer import answer, sentences
 from tracegen.comparing.comparison import Compared, Comparison
 from tracegen.contract import quantities as q
 from tracegen.contract.errors import SettingsError
@@ -49,7 +49,7 @@ def broken(rule: Rule, comparison: Comparison) -> str:
         return ""
     change = row.relative if row.relative is not None else float("inf")
     if (change < rule.share) if rule.less else (change > rule.share):
-        return f"{sides}: {rule.text}: {say.findings([row], comparison.margin)[0]}"
+        return f"{sides}: {rule.text}: {say.finding(row, comparison.margin)}"
     return ""
 
 
@@ -59,6 +59,10 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         "a": {"name": comparison.a.name, "runs": [run.name for run in comparison.a.runs]},
         "b": {"name": comparison.b.name, "runs": [run.name for run in comparison.b.runs]},
         "answer": answer(comparison).replace(q.THIN, " "),
+        "sentences": [
+            {"text": said.text.replace(q.THIN, " "), "amounts": [vars(amount) for amount in said.amounts]}
+            for said in sentences(comparison)
+        ],
         "in_brief": say.in_brief(comparison).replace(q.THIN, " "),
         "paired": comparison.paired,
         "margin": comparison.margin,

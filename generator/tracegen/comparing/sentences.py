@@ -1,15 +1,21 @@
-"""A comparison in words: what differs, by how much, and how certain that is."""
+"""Values, changes and verdicts of a comparison in words, as tables, rules and quotations have them."""
 
 from collections import Counter
-from collections.abc import Sequence
 
-from tracegen.analysis.measures import ASKED
-from tracegen.analysis.significance import ASKED_LEVEL, LEAST_SHIFT, LEVEL, MOST_VALUES, OTHERS_LEVEL, reverse
+from tracegen.analysis.significance import (
+    ASKED_LEVEL,
+    LEAST_SHIFT,
+    LEVEL,
+    MOST_VALUES,
+    OTHERS_LEVEL,
+    Difference,
+    reverse,
+)
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.contract import quantities as q
-from tracegen.contract.check_keys import Key
 from tracegen.report.document.amount import Amount, in_words
 
+ALONE = "differs if tested alone"
 PHASES = {"prompt": "prompt", "generate": "generation", "": ""}
 
 
@@ -81,14 +87,25 @@ def effect(row: Compared) -> tuple[str, str]:
 
 
 def state(row: Compared, margin: float) -> str:
-    """What is shown of a measure: `better`, `same within 5 %`, `needs about 9 runs per side`."""
+    """What is shown of a measure: `better`, `same within 5 %`, `one run each`, `needs about 9 runs per side`."""
     found = row.difference
     if row.better is not None and row.state == "different":
         return "better" if row.better else "worse"
     if row.state == "same within the margin":
         return f"same within {margin_of(margin)}"
-    if found is None or row.state != "not enough runs" or found.runs_needed is None:
+    if found is None or row.state not in ("not enough runs", "interval without zero"):
         return str(row.state)
+    if row.once:
+        return "counted in one run each" if row.counts else "one run each"
+    if row.state == "interval without zero":
+        return f"{ALONE} ({needed(found)})" if found.runs_needed else ALONE
+    return needed(found) or str(row.state)
+
+
+def needed(found: Difference) -> str:
+    """`needs about 9 runs per side`; empty where nothing is known of it."""
+    if found.runs_needed is None:
+        return ""
     of = "pairs" if found.paired else "runs per side"
     if found.runs_needed > MOST_VALUES:
         return f"needs more than {MOST_VALUES} {of}"
@@ -107,13 +124,9 @@ def certainty(row: Compared, margin: float, *, ends: bool = False) -> str:
     return ", ".join([*parts, runs(row)])
 
 
-def findings(rows: Sequence[Compared], margin: float, *, ends: bool = False) -> list[str]:
-    """`generation speed, 20.1 tokens/s → 31.5 tokens/s (better, …)`; measures that are equally certain share a line."""
-    found: dict[str, list[str]] = {}
-    for row in rows:
-        of = name(row) if row.several else f"{name(row)}, {medians(row)}"
-        found.setdefault(certainty(row, margin, ends=ends), []).append(of)
-    return [f"{'; '.join(of)} ({certain})" for certain, of in found.items()]
+def finding(row: Compared, margin: float, *, ends: bool = False) -> str:
+    """`generation speed, 20.1 tokens/s → 31.5 tokens/s (better, …)`."""
+    return f"{name(row)}, {medians(row)} ({certainty(row, margin, ends=ends)})"
 
 
 def margin_of(margin: float) -> str:
@@ -147,30 +160,6 @@ def short_cell(name: str) -> str:
     return ", ".join(part.partition("=")[2] or part for part in name.split(", "))
 
 
-def answers(comparison: Comparison) -> list[str]:
-    """The findings of a comparison, the counted ones first, and last what makes the timed ones doubtful."""
-    timed = findings(comparison.not_zero(*ASKED), comparison.margin, ends=True)
-    return [
-        *_counted(comparison),
-        *(q.ended(f"{line[:1].upper()}{line[1:]}") for line in timed),
-        *disturbed(comparison),
-    ]
-
-
-def disturbed(comparison: Comparison) -> list[str]:
-    """The sides whose threads waited for processors, a sentence each."""
-    lines = []
-    for side in (comparison.a, comparison.b):
-        n = sum(check.key == Key.INTERFERENCE and check.state == "warning" for run in side.runs for check in run.checks)
-        if n:
-            lines.append(
-                f"{side.name}: {f'in {n} of {len(side.runs)} runs ' if len(side.runs) > 1 else ''}threads waited for "
-                "processors that other programs or the kernel had. What differs in time may be due to that: if other "
-                "programs ran, repeat the runs without them."
-            )
-    return lines
-
-
 def in_brief(comparison: Comparison) -> str:
     """`0 of 278 counted measures different, 2 of 52 timed measures different, 50 with too few runs`."""
     amounts = (*counted_amounts(comparison), *timed_amounts(comparison))
@@ -186,28 +175,18 @@ def counted_amounts(comparison: Comparison) -> tuple[Amount, ...]:
 
 def timed_amounts(comparison: Comparison) -> tuple[Amount, ...]:
     """How many timed measures differ, are the same, or have too few runs; nothing without any."""
-    states = Counter(row.state for row in comparison.rows if row.kind == "timed")
+    rows = [row for row in comparison.rows if row.kind == "timed"]
+    states, once = Counter(row.state for row in rows), all(row.once for row in rows if row.state == "not enough runs")
     words = {
         "only A": "only in A",
         "only B": "only in B",
         "equal": "equal in every run",
         "same within the margin": f"the same within {margin_of(comparison.margin)}",
-        "not enough runs": "with too few runs",
+        "interval without zero": "different if tested alone",
+        "not enough runs": "with one run each" if once else "with too few runs",
         "not comparable": "not comparable",
     }
     if not states:
         return ()
     first = Amount(states["different"], "", f"of {q.counted(states.total(), 'timed measure')} different")
     return first, *(Amount(states[of], "", text) for of, text in words.items() if states[of])  # type: ignore[index]
-
-
-def _counted(comparison: Comparison) -> list[str]:
-    """What was counted, in a sentence; none where nothing was."""
-    rows = [row for row in comparison.rows if row.kind == "counted"]
-    telling = [row for row in rows if row.state in TELLING]
-    if not telling:
-        of = "operations, bytes touched, buffers, choices of experts"
-        return [f"All counters are identical: {q.counted(len(rows), 'measure')} ({of})."] if rows else []
-    more = [f"and {q.count(len(telling) - 2)} more"] if len(telling) > 2 else []
-    first = findings(telling[:2], comparison.margin)
-    return [f"{in_words(counted_amounts(comparison))}: {'; '.join([*first, *more])}."]

@@ -102,7 +102,8 @@ def _judged(trial: Trial, value: object, comparison: Comparison) -> Tried:
     low, high = trial.remedy.gain
     gain = 1 + of.relative
     inside = low <= gain <= high
-    outcome = "not decided" if row.state == "not enough runs" else "as predicted" if inside else "not as predicted"
+    undecided = row.state in ("not enough runs", "interval without zero")
+    outcome = "not decided" if undecided else "as predicted" if inside else "not as predicted"
     return Tried(
         of=trial.of,
         experiment=trial.name,

@@ -56,7 +56,7 @@ class Card:
     def finding(self) -> str:
         """The answer of the comparison of its cells, else the first sentence of its first finding."""
         if self.matrix:
-            return cut(self.matrix.answer, LONG)
+            return _fitting(self.matrix.answer)
         return cut(_SENTENCE.split(self.about.finding, 1)[0], LONG)
 
     @property
@@ -100,6 +100,17 @@ class Card:
         """`2 versions, 1 draft`."""
         known = ((self.n_versions, "version"), (self.n_drafts, "draft"))
         return ", ".join(f"{n} {noun}{'s' * (n != 1)}" for n, noun in known if n) or "no version yet"
+
+
+def _fitting(answer: str) -> str:
+    """The sentences of an answer that fit, the first in any case."""
+    first, *others = _SENTENCE.split(answer)
+    said = cut(first, LONG)
+    for sentence in others:
+        if len(said) + 1 + len(sentence) > LONG:
+            break
+        said += f" {sentence}"
+    return said
 
 
 def card(entry: Entry) -> Card:

@@ -95,15 +95,16 @@ def _cells(name: str) -> list[Side]:
 
 def _print(comparison: Comparison, *, in_full: bool) -> None:
     """The answer on the terminal, and below it what it rests on; of many comparisons their pages have that."""
+    from tracegen.comparing import prose
     from tracegen.comparing import sentences as say
     from tracegen.comparing.answer import answer
     from tracegen.comparing.machines import machines
 
     print(visible(f"{comparison.a.name} → {comparison.b.name}: {answer(comparison)}"))
     rest = (
-        machines(comparison.a, comparison.b),
+        f"{comparison.names} {machines(comparison.a, comparison.b)}",
         say.in_brief(comparison),
-        *say.answers(comparison),
+        *map(prose.text_of, prose.answers(comparison)),
         *say.rule(comparison),
     )
     for line in rest if in_full else ():

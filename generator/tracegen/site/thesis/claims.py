@@ -109,4 +109,4 @@ def _of_bytes(comparison: Comparison) -> str:
 
 
 def _said(row: Compared, comparison: Comparison) -> str:
-    return say.findings([row], comparison.margin, ends=True)[0]
+    return say.finding(row, comparison.margin, ends=True)
