@@ -3,15 +3,19 @@
 import re
 from typing import Any
 
+import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.comparing.made import counted, run_with, side, slot, timed
+from tests.builders import scaled_case
+from tests.comparing.made import counted, of_tables, run_with, side, slot, timed
 from tracegen.comparing import prose
 from tracegen.comparing import sentences as say
 from tracegen.comparing.answer import answer, sentences
 from tracegen.comparing.comparison import Comparison, compare
-from tracegen.publishing.side import Side
+from tracegen.comparing.token_time import parts, some_tokens
+from tracegen.publishing.side import Measured, Side
 from tracegen.report.document.amount import Said
 
 NUMBER = re.compile(r"(?<![\w.])\d[\d.,\u202f]*")
@@ -121,3 +125,65 @@ def test_an_interval_without_zero_is_never_called_too_few_runs() -> None:
     (_, why) = prose.certain(row)
     assert "excludes zero, but p = " in why.text and why.text.endswith("adjusted for all that is tested with it.")
     check(why)
+
+
+def waiting(name: str, first: int, ns: tuple[float, float, float], n: int = 1) -> Side:
+    rows = [timed(100.0), *(timed(of, key) for key, of in zip(WAITING, ns, strict=True))]
+    return side(name, [rows] * n, first)
+
+
+@pytest.mark.parametrize(
+    ("ns", "said"),
+    [
+        ((3e6, 1e6, 3e6), ["40.0 %", "30.0 %"]),  # of a token of 10 ms
+        ((3e6, 1e6, 1e6), ["40.0 %"]),
+        ((0.0, 0.0, 3e6), ["30.0 %"]),
+        ((0.1e6, 0.0, 0.1e6), []),
+    ],
+)
+def test_page_faults_with_no_read_are_named_where_they_changed_as_much(
+    ns: tuple[float, float, float], said: list[str]
+) -> None:
+    found = parts(compare(waiting("a", 1, (0.0, 0.0, 0.0)), waiting("b", 9, ns)))
+    assert [one.amounts[1].number for one in found] == said
+    assert all("of the time of generation in A and" in one.text and one.amounts[0].value == 0 for one in found)
+    for one in found:
+        check(one)
+    assert len({one.text.split(" take")[0] for one in found}) == len(said)
+
+
+def test_a_change_of_parts_that_the_interval_does_not_show_is_not_said() -> None:
+    noisy = [(3e6, 1e6, 3e6), (0.0, 0.0, 0.0), (1e6, 0.0, 5e6)] * 3
+    a, b = (
+        Side(name, tuple(of for i, ns in enumerate(order) for of in waiting(name, first + i, ns).runs))
+        for name, order, first in (("a", noisy[1:], 1), ("b", noisy[:-1], 30))
+    )
+    assert parts(compare(a, b)) == []
+
+
+def with_tokens(name: str, first: int, times: list[float]) -> Side:
+    """A run whose generate passes take so long, with the measures of these times."""
+    tables = dict(scaled_case(len(times), 1))
+    passes = tables["passes"].copy()
+    of = (passes["kind"] == "generate").to_numpy(bool)
+    assert of.sum() == len(times)
+    passes.loc[of, "end_ns"] = passes.loc[of, "begin_ns"] + pd.array([int(ns) for ns in times], "Int64")
+    (run,) = of_tables(name, {**tables, "passes": passes}).runs
+    return Side(name, (Measured(run.name, f"2026-11-20T12:00:{first:02d}Z", run.facts, (), run.measure, run.tables),))
+
+
+def test_that_some_tokens_changed_is_said_with_mean_and_median() -> None:
+    base = [1e6] * 20
+    slower = [1e6] * 18 + [3.4e6] * 2
+    (said,) = some_tokens(compare(with_tokens("a", 1, base), with_tokens("b", 9, slower)))
+    assert said.text == (
+        "The mean token takes 24.0 % longer, the median token is the same within 5 %: 2 of 20 tokens changed by more."
+    )
+    check(said)
+    assert said.text in answer(compare(with_tokens("a", 1, base), with_tokens("b", 9, slower)))
+    (back,) = some_tokens(compare(with_tokens("a", 1, slower), with_tokens("b", 9, base)))
+    assert back.text.startswith("The mean token takes 19.4 % shorter")
+    assert some_tokens(compare(with_tokens("a", 1, base), with_tokens("b", 9, [1.5e6] * 20))) == []
+    assert some_tokens(compare(with_tokens("a", 1, base), with_tokens("b", 9, base))) == []
+    (other,) = some_tokens(compare(with_tokens("a", 1, base[1:]), with_tokens("b", 9, slower)))
+    assert other.text.endswith("the same within 5 %."), "tokens of texts of other lengths have no pairs"

@@ -7,6 +7,7 @@ from tracegen.comparing import prose
 from tracegen.comparing.comparison import TELLING, Compared, Comparison
 from tracegen.comparing.conditions import Differs, differing
 from tracegen.comparing.effects import Effect
+from tracegen.comparing.token_time import parts, some_tokens
 from tracegen.contract import quantities as q
 from tracegen.contract.experiment import SETTINGS
 from tracegen.publishing.side import Side
@@ -133,13 +134,13 @@ def _value(key: str, value: str) -> str:
 
 
 def _timed(comparison: Comparison) -> list[Said]:
-    """The measures asked about that differ, by the rule, else the first."""
+    """The measures asked about that differ, by the rule, else the first, and where the time of a token went."""
     rows = comparison.not_zero(*ASKED)
     shown = [row for row in rows if row.state == "different"][:MOST_MEASURES] or rows[:1]
     if not shown:
         return []
     lead, *others = shown
-    said = [prose.both(lead, comparison.margin), *prose.certain(lead)]
+    said = [prose.both(lead, comparison.margin), *prose.certain(lead), *some_tokens(comparison), *parts(comparison)]
     read = [row for row in rows if row.key == READ and row not in shown and row.difference and not row.several]
     return said + [prose.both(row, comparison.margin) for row in (*others, *read)]
 
