@@ -87,13 +87,14 @@ def test_a_gain_is_as_predicted_inside_of_the_interval(times: float, outcome: st
     assert tried.outcome == outcome and tried.measured == pytest.approx(times, rel=0.01)
     assert tried.low is not None and tried.high is not None and tried.low <= tried.measured <= tried.high
     text = sentence(tried).replace("\u202f", " ")
-    assert text.startswith("Predicted 1.25 to 2.00, measured") and text.endswith(f"pairs of runs): {outcome}.")
+    assert text.startswith("Predicted 1.25 to 2.00, measured") and "(99 %: " in text
+    assert text.endswith(f"pairs of runs): {outcome}.")
     assert decode(type(tried), encode(tried)) == tried
 
 
 def test_too_few_runs_decide_nothing() -> None:
     tried = one([16.0, 16.1])
-    assert tried.outcome == "not decided" and tried.pairs == 2 and "95 %" not in sentence(tried).replace("\u202f", " ")
+    assert tried.outcome == "not decided" and tried.pairs == 2 and "99 %" not in sentence(tried).replace("\u202f", " ")
 
 
 def test_of_a_sweep_the_fastest_is_the_remedy() -> None:

@@ -5,14 +5,14 @@ from tracegen.contract.facts import Tried
 
 
 def measured(tried: Tried) -> str:
-    """`measured 1.72 times as fast (95 %: 1.65 to 1.79; 6 pairs of runs)`."""
-    ends = "" if tried.low is None or tried.high is None else f"95 %: {_times(tried.low)} to {_times(tried.high)}; "
+    """`measured 1.72 times as fast (99 %: 1.65 to 1.79; 6 pairs of runs)`."""
+    ends = "" if tried.low is None or tried.high is None else f"99 %: {_times(tried.low)} to {_times(tried.high)}; "
     pairs = q.counted(tried.pairs, "pair of runs", "pairs of runs")
     return f"measured {_times(tried.measured)} times as fast ({ends}{pairs})"
 
 
 def sentence(tried: Tried) -> str:
-    """`Predicted 1.50 to 1.90, measured 1.72 times as fast (95 %: 1.65 to 1.79; 6 pairs of runs): as predicted.`"""
+    """`Predicted 1.50 to 1.90, measured 1.72 times as fast (99 %: 1.65 to 1.79; 6 pairs of runs): as predicted.`"""
     low, high = (_times(of) for of in (tried.predicted_low, tried.predicted_high))
     return f"Predicted {low} to {high}, {measured(tried)}: {tried.outcome}."
 
