@@ -14,15 +14,15 @@ FILE = "tried.json"  # in the folder of an experiment
 
 
 def tried_of(experiments: Path, *names: str) -> tuple[Tried, ...]:
-    """What was tried of a run, by the names under which its remedies were asked for (`big/run-001`, `big@v1`).
+    """What was tried of a run, by the names under which its remedies were asked for (`big/run-001`, `big@v1`)."""
+    return tuple(tried for tried in all_tried(experiments) if tried.of in names)
 
-    A file that cannot be read, or is none of a trial, is left out.
-    """
+
+def all_tried(experiments: Path) -> list[Tried]:
+    """What was tried; a file that cannot be read, or is none of a trial, is left out."""
     found = []
     for path in sorted(experiments.glob(f"*/{FILE}")):
         with suppress(OSError, StoreError, KeyError, TypeError, ValueError):
             document: Mapping[str, Any] = documents.read_json(path)
-            tried = decode(Tried, document["tried"])
-            if tried.of in names:
-                found.append(tried)
-    return tuple(found)
+            found.append(decode(Tried, document["tried"]))
+    return found

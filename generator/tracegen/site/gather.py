@@ -19,6 +19,7 @@ from tracegen.publishing import privacy
 from tracegen.publishing.bundle import CHROME, Bundle, own, verify_bundle
 from tracegen.publishing.experiments import is_experiment, refuse_same_names
 from tracegen.publishing.public_form import public_form, public_settings
+from tracegen.publishing.tried import all_tried
 from tracegen.publishing.versions import Published, question_of, read_published
 from tracegen.site import comparisons, vega
 from tracegen.site.drafts import Drawing, Render, chosen
@@ -131,7 +132,7 @@ def gather(
         versions, runs, of_entry = published[name], newest[name], [c for c in compared if c.planned.experiment == name]
         question, older = _question(settings, versions, runs, drawing, known), len(waiting[name]) - len(runs)
         entries.append(Entry(name, question, _tags(settings), versions, runs, older, drawing, of_entry))
-    pages = {page.source: page for page in pages_of(entries, cache, journal)}
+    pages = {page.source: page for page in pages_of(entries, cache, journal, all_tried(experiments))}
     return Site(entries, pages, drawing, engine)
 
 

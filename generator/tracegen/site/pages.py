@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from markupsafe import Markup
 
 from tracegen.contract.address import EXPERIMENTS
+from tracegen.contract.facts import Tried
 from tracegen.contract.text import printable
 from tracegen.publishing.bundle import CHROME, Bundle, loading, own, shells
 from tracegen.publishing.errata import Erratum, errata_of
@@ -19,6 +20,7 @@ from tracegen.site.comparisons import Compared
 from tracegen.site.entry import Entry, announced
 from tracegen.site.files import ASSETS, address
 from tracegen.site.search import BOOST, WORDS
+from tracegen.site.trials import Ways, links, ways_of
 
 CONTENT = "tracegen-content"
 INDEX = ("index.css", "index.js")  # what the list of experiments loads
@@ -69,20 +71,21 @@ class _Shown:
     successor: int | None = None
 
 
-def pages_of(entries: Sequence[Entry], cache: Path, journal: bool) -> Iterator[SitePage]:
+def pages_of(entries: Sequence[Entry], cache: Path, journal: bool, trials: Sequence[Tried] = ()) -> Iterator[SitePage]:
     """Every page that tracegen adds; last those that wait for drafts. `journal`: the site has a front page."""
+    ways = ways_of(entries, trials)
     yield _own(reference.PATH, reference.TITLE, reference.SUMMARY, partial(reference.content, cache))
     every = [of for entry in entries for of in entry.comparisons]
     for entry in entries:
         for shown in (*_versions(entry), *_comparisons(entry)):
-            yield from _of_report(shown, journal, every)
+            yield from _of_report(shown, journal, every, ways)
     for entry in entries:
         path = f"{EXPERIMENTS}/{entry.name}/index.html"
         withdrawn = any(published.version.status == "withdrawn" for published in entry.published)
         summary = f"{entry.question} One of its versions is withdrawn." if withdrawn else entry.question
-        yield _own(path, entry.name, summary, partial(_experiment, entry), listed=False)
+        yield _own(path, entry.name, summary, partial(_experiment, entry, ways), listed=False)
         for shown in _drafts(entry):
-            yield from _of_report(shown, journal, every)
+            yield from _of_report(shown, journal, every, ways)
     summary = "Every experiment with its question, its published versions and its newest drafts."
     yield _own(f"{EXPERIMENTS}/index.html", "Experiments", summary, partial(_index, entries), INDEX)
 
@@ -99,8 +102,9 @@ def _own(
     return SitePage(path, title, summary, listed, True, lambda root: _head(loading(assets, root)), content)
 
 
-def _experiment(entry: Entry) -> str:
-    return shells().get_template("experiment.html").render(experiment=entry, measures=MEASURES)
+def _experiment(entry: Entry, ways: Ways) -> str:
+    of = links(ways, entry.name, "")
+    return shells().get_template("experiment.html").render(experiment=entry, measures=MEASURES, ways=of)
 
 
 def _index(entries: Sequence[Entry]) -> str:
@@ -150,7 +154,7 @@ def errata_on(status: str, bundle: Bundle, page: str) -> tuple[Erratum, ...]:
     return errata_of(str(document.get("generator", "")), page, created=str(document.get("created", "")))
 
 
-def _of_report(shown: _Shown, journal: bool, every: Sequence[Compared]) -> Iterator[SitePage]:
+def _of_report(shown: _Shown, journal: bool, every: Sequence[Compared], ways: Ways) -> Iterator[SitePage]:
     """The pages of a version, comparison or draft."""
     before = shells().get_template("before_body.html")
     entry = shown.entry
@@ -176,7 +180,7 @@ def _of_report(shown: _Shown, journal: bool, every: Sequence[Compared]) -> Itera
             root="../" * (up + 3),
             experiment=entry.name,
             switch=entry.switch(page["key"], "../" * (up + 1), shown.folder),
-            compared=_compared_with(every, shown.name),
+            ways=[*_compared_with(every, shown.name), *links(ways, entry.name, shown.folder)],
             name=shown.name,
             status=shown.status,
             reason=shown.reason,
@@ -205,7 +209,7 @@ def _head(load: Mapping[str, Sequence[str]]) -> str:
 
 
 def _compared_with(every: Sequence[Compared], name: str) -> list[tuple[str, str]]:
-    """The comparisons of a version (`demo@v2`) with one other side: the folder of the page, the other side."""
+    """The comparisons of a version (`demo@v2`) with one other side: the address of the page, and its words."""
     drawn = [c for c in every if c.bundle and len(c.planned.sides) == 2 and name in c.planned.sides]
     found = [(c.planned, next(side for side in c.planned.sides if side != name)) for c in drawn]
-    return [(f"{planned.experiment}/{planned.slug}", side) for planned, side in found]
+    return [(f"{planned.experiment}/{planned.slug}/index.html", f"compare with {side}") for planned, side in found]
