@@ -98,9 +98,27 @@ def test_bytes_need_no_repeats_and_times_do() -> None:
     assert states == {"disk_read_bytes": "counted in one run each", "tokens_per_second_generate": "one run each"}
     assert say.in_brief(comparison) == "0 of 2 timed measures different, 2 with one run each"
     lines = [prose.text_of(line) for line in prose.answers(comparison)]
-    assert lines[-1] == prose.NO_ERROR_BAR.text and lines[1] == "After loading, A read 0 B from the disk and B 563 MiB."
+    assert (
+        lines[-1] == f"{prose.NO_ERROR_BAR.text} An interval takes at least 5 runs per side."
+        and lines[1] == "After loading, A read 0 B from the disk and B 563 MiB."
+    )
     of_bytes = compare(*(side(of.name, [[timed(9.0 * i, "disk_read_bytes")]]) for i, of in enumerate((a, b))))
     assert "error bar" not in answer(of_bytes)
+
+
+def test_counts_that_are_written_alike_are_told_apart() -> None:
+    a, b = (side(name, [[counted(479 * 2**20 + more, "peak_buffer_bytes")]]) for name, more in (("a", 0), ("b", 2048)))
+    (_, said) = prose.counted(compare(a, b))
+    assert said.text == "A has 479 MiB and B 479 MiB (peak buffer memory), 2.00 KiB more in B."
+    check(said)
+    times = prose.both(compare(side("a", [[timed(100.0)]]), side("b", [[timed(100.1)]])).rows[0], 0.05)
+    assert times.text == "Generation speed is 100 tokens/s in A and 100 tokens/s in B."
+
+
+def test_the_rule_is_told_in_short_sentences() -> None:
+    rows = [[timed(100.0 + i)] for i in range(6)]
+    for line in say.rule(compare(side("a", rows), side("b", rows[::-1], 9))):
+        assert all(len(sentence.split()) <= 30 for sentence in line.split(". ")), line
 
 
 def test_an_interval_without_zero_is_never_called_too_few_runs() -> None:

@@ -39,9 +39,13 @@ def both(row: Compared, margin: float, tail: str = "") -> Said:
     words, of = BOTH.get(row.key, (of_name, "much"))
     values = [Amount(value or 0.0, row.unit) for value in (row.a, row.b)]
     text = words.replace("{a}", values[0].number).replace("{b}", values[1].number)
-    times = _factor(row)
+    alike = values[0].number == values[1].number  # as they are written
+    times = () if alike else _factor(row)
     if times:
         text += f", {times[0].number} as {of}"
+    if alike and row.kind == "counted" and row.change:
+        times = (Amount(abs(row.change), row.unit),)
+        text += f", {times[0].number} {'more' if row.change > 0 else 'less'} in B"
     verdict = say.state(row, margin) if row.state in ("different", "same within the margin") else ""
     if verdict in ("better", "worse"):
         text += f": {verdict}"
@@ -51,10 +55,11 @@ def both(row: Compared, margin: float, tail: str = "") -> Said:
 
 
 def _factor(row: Compared) -> tuple[Amount, ...]:
-    """How many times that of A the value of B is; nothing where one is 0 or both are equal."""
-    if not row.a or not row.b or row.a == row.b:
+    """How many times that of A the value of B is; nothing where one is 0, or where it would be written as 1.00."""
+    if not row.a or not row.b:
         return ()
-    return (Amount(row.b / row.a if not row.several or row.relative is None else 1 + row.relative, "times"),)
+    times = row.b / row.a if not row.several or row.relative is None else 1 + row.relative
+    return () if q.three(times) == "1.00" else (Amount(times, "times"),)
 
 
 def certain(row: Compared) -> list[Said]:
@@ -108,8 +113,17 @@ def answers(comparison: Comparison) -> list[list[Said]]:
     rows = comparison.not_zero(*ASKED)
     lines = [counted(comparison)]
     lines += [[both(row, comparison.margin), *([] if row.once else certain(row))] for row in rows]
-    once = any(certain(row) == [NO_ERROR_BAR] for row in rows)
-    return [line for line in (*lines, [NO_ERROR_BAR] * once, *disturbed(comparison)) if line]
+    return [line for line in (*lines, _once(rows), *disturbed(comparison)) if line]
+
+
+def _once(rows: Sequence[Compared]) -> list[Said]:
+    """That times of one run each have no error bar, and what it takes to have one; nothing of other rows."""
+    found = [row.difference for row in rows if certain(row) == [NO_ERROR_BAR]]
+    needed = [of.runs_needed for of in found if of is not None and of.runs_needed is not None]
+    if not needed:
+        return [NO_ERROR_BAR] if found else []
+    least = Amount(max(needed), "")
+    return [NO_ERROR_BAR, Said(f"An interval takes at least {least.number} runs per side.", (least,))]
 
 
 def disturbed(comparison: Comparison) -> list[list[Said]]:

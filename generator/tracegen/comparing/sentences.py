@@ -141,11 +141,12 @@ def rule(comparison: Comparison) -> list[str]:
     m = comparison.margin
     n = sum(row.asked and row.difference is not None for row in comparison.rows)
     lines = [
-        f"Better or worse: p of an exact rank test is below {LEVEL:g} before adjustment, the shift is at least "
-        f"{margin_of(LEAST_SHIFT)}, and p adjusted for all that is tested with it (Holm; shown) is below "
-        f"{ASKED_LEVEL:g} for the {q.counted(n, 'measure')} asked about, below {OTHERS_LEVEL:g} for all others. Same "
-        f"within {margin_of(m)}: the whole 99 % interval lies from −{margin_of(reverse(m))} to +{margin_of(m)}; a fall "
-        "counts as the rise that undoes it, so that it does not matter which side is A. Else more runs are needed."
+        f"Better or worse: p of an exact rank test is below {LEVEL:g}, and the shift is at least "
+        f"{margin_of(LEAST_SHIFT)}. p adjusted for all that is tested with it (Holm; shown) also is below "
+        f"{ASKED_LEVEL:g} for the {q.counted(n, 'measure')} asked about, below {OTHERS_LEVEL:g} for all others. "
+        f"Differs if tested alone: only the first holds. Same within {margin_of(m)}: the whole 99 % interval lies from "
+        f"−{margin_of(reverse(m))} to +{margin_of(m)}, as a fall counts as the rise that undoes it. Else more runs are "
+        "needed."
     ]
     if comparison.one_after_the_other:
         lines.append(
