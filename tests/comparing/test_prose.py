@@ -1,6 +1,9 @@
 """The sentences of a comparison: their numbers, their length, and what each may say."""
 
 import re
+from functools import reduce
+from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -14,10 +17,12 @@ from tracegen.comparing import prose
 from tracegen.comparing import sentences as say
 from tracegen.comparing.answer import answer, sentences
 from tracegen.comparing.comparison import Comparison, compare
+from tracegen.comparing.sides import side_of
 from tracegen.comparing.token_time import parts, some_tokens
 from tracegen.publishing.side import Measured, Side
 from tracegen.report.document.amount import Said
 
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 NUMBER = re.compile(r"(?<![\w.])\d[\d.,\u202f]*")
 CONSTANTS = {"99", "5"}  # the level of an interval, the margin in per cent
 NAMED = ("One setting differs", "One factor differs")  # values of settings are names
@@ -70,6 +75,20 @@ def test_each_number_of_a_sentence_is_one_of_its_amounts(
         check(said)
         if re.search(r"\b(better|worse)\b", said.text):
             assert any(row.state == "different" for row in comparison.rows if row.asked)
+
+
+@pytest.mark.parametrize("pair", list(permutations(("fits@v1", "does-not-fit@v1", "hot-set@v1"), 2)))
+def test_published_versions_are_compared_in_such_sentences(pair: tuple[str, str]) -> None:
+    """Which share of the time the disk takes is said of the version that does not fit, and both parts are named."""
+    sides = [side_of(of, EXPERIMENTS) for of in pair]
+    names = [*pair, *(str(of.typical.facts.model.name) for of in sides)]
+    comparison = compare(*sides)
+    for said in every(comparison):
+        check(Said(reduce(lambda text, name: text.replace(name, "It"), names, said.text), said.amounts))
+    text = answer(comparison)
+    assert re.match("(Two|Three|Four|Five|Six|Seven|Eight|Nine) settings differ ", text), text
+    assert ("Waiting for the disk takes " in text) == ("Page faults with no read under way take " in text)
+    assert ("Waiting for the disk takes " in text) == ("does-not-fit@v1" in pair)
 
 
 def test_what_says_better_or_worse_has_both_medians_and_the_factor() -> None:
