@@ -357,3 +357,18 @@ def test_findings_are_ordered_by_waiting_time_and_effect() -> None:
     assert ordered([more, time, waits], "bytes") == [more, time, waits], "what is asked for answers"
     assert ordered([time, waits], "experts") == [waits, time], "unless the run has no such finding"
     assert ordered([more]) == [more] and ordered([]) == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 1000), st.integers(1001, 2000)), min_size=1, max_size=12))
+def test_a_pass_with_much_of_the_waiting_is_named_with_the_share_without_it(times: list[tuple[int, int]]) -> None:
+    cost, duration = (pd.Series(column, dtype="float64") for column in zip(*times, strict=True))
+    said = waiting._one_pass(cost, duration, "token")
+    whole, most = sum(cost), max(cost)
+    assert bool(said) == (most > whole / 5 and most > 2 * whole / len(times))
+    if said:
+        ((text, (of, without)),) = said
+        left = list(times)
+        left.remove(next(one for one in times if one[0] == most))
+        assert of.value == most / whole
+        assert without.value == pytest.approx(sum(n for n, _ in left) / sum(ns for _, ns in left))
+        assert of.text in text and without.text in text
