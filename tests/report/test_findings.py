@@ -69,6 +69,8 @@ def one(context: Context, part: Any, scope: Scope | None = None) -> Finding:
 
 # Numbers
 
+LOOKED_UP = {"token_embd.weight": "rows of token_embd.weight"}
+
 
 @pytest.mark.parametrize("only", ["", "token_embd.weight", "blk.0."])
 @pytest.mark.parametrize(("kind", "scope"), [("generate", "generation"), ("prompt", "prompt")])
@@ -93,7 +95,10 @@ def test_findings_of_waiting_for_the_disk_equal_sums_of_page_faults(
     assert of_waiting.value == pytest.approx(sum(cost[p] for p in of) / sum(lasts[p] for p in of))
     assert found.effect == pytest.approx(sum(cost.values()) / sum(lasts.values()))
     expected: list[tuple[str, float]] = []
-    for name in (lambda tensor: tensor["name"], lambda tensor: theme.GROUP_OF[tensor["component"]]):
+    for name in (
+        lambda tensor: LOOKED_UP.get(tensor["name"], tensor["name"]),
+        lambda tensor: theme.GROUP_OF[tensor["component"]],
+    ):
         by: dict[str, float] = defaultdict(float)
         for fault, tensor in placed:
             by[name(tensor)] += by_hand(TABLES)[1][fault["fault"]] if fault["pass_id"] in waits else 0
@@ -104,6 +109,23 @@ def test_findings_of_waiting_for_the_disk_equal_sums_of_page_faults(
     shares = [(a.words, a.value) for a in others if a.unit == "share"]
     assert shares == [(words, pytest.approx(share)) for words, share in expected]
     assert all(a.number in found.text + found.otherwise for a in found.amounts)
+
+
+@pytest.mark.parametrize(
+    ("ops", "words"),
+    [
+        (("GET_ROWS",), "rows of token_embd.weight"),
+        (("GET_ROWS", "MUL_MAT"), "token_embd.weight, which is the matrix of the output too"),
+        (("MUL_MAT",), "token_embd.weight"),
+    ],
+)
+def test_a_tied_embedding_is_called_the_matrix_of_the_output_too(ops: tuple[str, ...], words: str) -> None:
+    context = Context(RUN, TABLES)
+    (tensor,) = TABLES["tensors"].loc[TABLES["tensors"]["name"] == "token_embd.weight", "tensor"]
+    rows = [{"pass_id": 7, "tensor": tensor, "op": op} for op in ops]
+    others = [{"pass_id": 8, "tensor": tensor, "op": "MUL_MAT"}, {"pass_id": 7, "tensor": None, "op": "ADD"}]
+    vars(context)["accessed"] = pd.DataFrame([*rows, *others]).astype({"tensor": "Int64"})
+    assert waiting._tensor(context, tensor, {7}) == words
 
 
 @pytest.mark.parametrize(("n_quiet", "quick", "said"), [(8, True, True), (4, True, False), (8, False, False)])

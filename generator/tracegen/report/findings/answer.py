@@ -12,7 +12,7 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.tensors import TENSOR_GROUPS
 from tracegen.report.findings import causes, found
 from tracegen.report.findings.finding import Finding
-from tracegen.report.findings.remedies import Advice, advice, caution, stop
+from tracegen.report.findings.remedies import Advice, advices, caution, stop
 
 MOST = 3  # remedies
 
@@ -82,7 +82,7 @@ def conclusion(context: Context, phase: str) -> Conclusion:
         return Conclusion()
 
     def concluded() -> Conclusion:
-        of, words = causes_of(context, phase), tuple(advice(remedy) for remedy in remedies(context, phase)[:MOST])
+        of, words = causes_of(context, phase), advices(remedies(context, phase)[:MOST])
         return Conclusion(phase_of(context, phase), tuple(of), words, "" if words else stop(context, of))
 
     return context.once(f"conclusion of {phase}", concluded)

@@ -6,9 +6,10 @@ from tracegen.analysis.causes.cause import Cause, Phase
 from tracegen.contract import quantities as q
 from tracegen.report.figures.context import Context
 
+ALONE = "fewer bytes alone would not help"
 NAMED = 0.1  # of the time: a cause that takes less is not named in an answer
 BOUND = "memory bandwidth bounds it: fewer bytes would help, more threads would not"
-COMPUTING = "computing bounds it, not memory bandwidth"
+COMPUTING = f"computing bounds it, not memory bandwidth: {ALONE}"
 HALF = 0.5  # of memory bandwidth: less does not bound
 DELAYED = 0.05  # of the time: less waiting for a processor is not said
 OF: Mapping[str, str] = {"generate": "generation", "prompt": "the prompt"}
@@ -72,7 +73,7 @@ def _computing(context: Context, causes: Sequence[Cause]) -> Iterator[str]:
         other, faster = q.printable(cause.names["faster"]), q.size(cause.numbers["faster_bytes_per_second"])
         yield f"{name} takes its bytes at {rate}/s, with {other} weights at {faster}/s; {COMPUTING}."
     elif cause.numbers["of_memory"] < HALF:
-        yield f"{name} takes its bytes at {share} of memory bandwidth, which does not bound it."
+        yield f"{name} takes its bytes at {share} of memory bandwidth, which does not bound it: {ALONE}."
     else:
         yield f"{name} takes its bytes at {share} of memory bandwidth."
 

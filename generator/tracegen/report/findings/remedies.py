@@ -1,6 +1,7 @@
 """What would help, in sentences; and when to stop."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from tracegen.analysis.causes.cause import Cause, Phase
 from tracegen.analysis.remedies.remedy import LEAST, Remedy
@@ -9,6 +10,7 @@ from tracegen.report.figures.context import Context
 
 DISTURBED = 0.2  # of the time: so much waiting for a processor makes predictions of a quiet machine false
 WAITING = ("unused-reads", "evicted", "first-reads", "reads", "paging")
+_SIMULATED, _AGAIN = "Rests on a simulated page cache", "Rests on the same simulation."
 STOP = {
     "generate": f"No setting is expected to make tokens more than {100 * LEAST:.0f} % faster; you may stop here.",
     "prompt": f"No setting is expected to make the prompt more than {100 * LEAST:.0f} % faster; you may stop here.",
@@ -28,6 +30,16 @@ class Advice:
     def text(self) -> str:
         """What to do and what it gains, as one sentence."""
         return f"{self.do}: {self.gain}."
+
+
+def advices(remedies: Sequence[Remedy]) -> tuple[Advice, ...]:
+    """Remedies in words; what several rest on is said once."""
+    said = [advice(remedy) for remedy in remedies]
+    simulated = [n for n, one in enumerate(said) if one.basis.startswith(_SIMULATED)]
+    for n in simulated[1:]:
+        rest = said[n].basis.removeprefix(_simulated(said[n].remedy))
+        said[n] = replace(said[n], basis=f"{_AGAIN}{rest}")
+    return tuple(said)
 
 
 def advice(remedy: Remedy) -> Advice:
@@ -77,8 +89,8 @@ def _prefault(remedy: Remedy) -> tuple[str, str]:
 def _simulated(remedy: Remedy) -> str:
     factor = q.decimal(remedy.numbers["factor"], 2)
     return (
-        "Rests on a simulated page cache (the run itself read "
-        f"{factor} times what the simulation of it reads) and on what the device can read."
+        f"{_SIMULATED} (the run itself read {factor} times what the simulation of it reads) and on what "
+        "the device can read."
     )
 
 

@@ -124,14 +124,23 @@ def _for_what(context: Context, pass_ids: set[int]) -> tuple[Amount, ...]:
     chosen = rows["pass_id"].isin(pass_ids) & rows["part"].isin(["disk_ns", "behind_ns"])
     rows = rows[chosen.to_numpy(bool)]
     about = context.tables["tensors"].set_index("tensor")
-    names = rows["tensor"].map(about["name"]).astype("object")
     groups = rows["tensor"].map(about["component"]).astype("object").map(theme.GROUP_OF)
     whole = float(rows["thread_ns"].sum())
-    for place in (names, groups):
+    for place, words in ((rows["tensor"], lambda tensor: _tensor(context, tensor, pass_ids)), (groups, str)):
         sums = rows["thread_ns"].groupby(place).sum()
         if len(sums) and sums.max() >= MOSTLY * whole > 0:
-            return (Amount(float(sums.max()) / whole, "share", q.printable(str(sums.idxmax()))),)
+            return (Amount(float(sums.max()) / whole, "share", words(sums.idxmax())),)
     return ()
+
+
+def _tensor(context: Context, tensor: int, pass_ids: set[int]) -> str:
+    """A tensor by name; where rows of it are looked up, that they are, or that it is the matrix of the output too."""
+    tensors, accessed = context.tables["tensors"].set_index("tensor"), context.accessed
+    name = q.printable(str(tensors["name"][tensor]))
+    used = accessed[(accessed["tensor"] == tensor).fillna(False).to_numpy(bool) & accessed["pass_id"].isin(pass_ids)]
+    if "GET_ROWS" not in set(used["op"]):
+        return name
+    return f"rows of {name}" if set(used["op"]) == {"GET_ROWS"} else f"{name}, which is the matrix of the output too"
 
 
 def _read(context: Context) -> Iterator[Finding]:

@@ -92,7 +92,9 @@ def _of_prompt(context: Context) -> str:
     s = context.summary
     rows = f"{q.counted(s.prompt_tokens, 'token')} over the summed time of {q.counted(s.n_prompt_passes, 'pass')}"
     reused = sentences.reused_prefix(s.prompt_tokens, context.reused_tokens)
-    return "; ".join(filter(None, ("" if s.prompt_rate is None else rows, reused)))
+    ttft = measures.value("ttft_ns", context)
+    first = "" if ttft.value is None else f"first token after {text_of(context, ttft)}, loading included"
+    return "; ".join(filter(None, ("" if s.prompt_rate is None else rows, first, reused)))
 
 
 def _of_weights(context: Context) -> str:
