@@ -165,10 +165,17 @@ def test_references_are_found_in_markdown_html_bibtex_and_notebooks(states_of: A
         ("In moe@v1 it is 2,96 GiB.", "typed by hand"),
         ("In moe@v1 it is 9.26 GiB.", "near a value"),
         ("In moe@v1 it is 2.95 GiB.", "near a value"),
-        ("In moe@v1 it is 29.6 GiB.", ""),
-        ("In moe@v1 it is 2.69 MiB.", ""),
+        ("In moe@v1 it is 29.6 GiB.", "near a value"),
+        ("In moe@v1 it is 2.96 MiB.", "near a value"),
+        ("In moe@v1 it is 2.96 GB.", "near a value"),
+        ("In moe@v1 it is 8.30 %.", "near a value"),
+        ("In moe@v1 it is 3.18 GB.", "typed by hand"),
+        ("In moe@v1 it is 3031 MiB.", "typed by hand"),
+        ("In moe@v1 it is 136.2 tokens/s.", "typed by hand"),
+        ("In moe@v1 it is 2.69 MiB.", "matches no value"),
         ("In moe@v1 it is 2.9 GiB.", ""),
-        ("In moe@v1 it is 3.96 GiB.", ""),
+        ("In moe@v1 it is 3.96 GiB.", "matches no value"),
+        ("In moe@v9 it is 3.96 GiB.", "unknown"),
         ("In general it is 2.69 GiB.", ""),
         ("Of moe@v1. It is 2.69 GiB.", ""),
         ("The 83.0 % of moe@v1.", "typed by hand"),
@@ -178,6 +185,34 @@ def test_references_are_found_in_markdown_html_bibtex_and_notebooks(states_of: A
 )
 def test_which_typed_numbers_are_reported(states_of: Any, text: str, state: str) -> None:
     assert [found for found, _ in states_of(text, "notes.md")] == ([state] if state else [])
+
+
+def test_a_sentence_may_begin_with_the_name_of_a_version(states_of: Any, claimed: Any) -> None:
+    link = r"The pages are at \url{https://example.org/experiments/moe/v1/}."
+    for before in (f"{link} ", f"{link}\n", f"{link}\\\\", f"{link}\\\\ "):
+        assert len(claimed(f"{before}dense@v3 is faster than moe@v1.", 1.3)) == 1, before
+        assert [state for state, _ in states_of(f"{before}moe@v1 touches 2.69 GiB.")] == ["near a value"], before
+
+
+def test_of_equal_values_the_one_is_named_that_the_sentence_is_about(tmp_path: Path) -> None:
+    size = {"value": 96577380, "unit": "bytes", "text": "92.1 MiB"}
+    labels = {
+        "cache_bytes_50_lru": "LRU cache that serves 50 % of the bytes",
+        "mapped_bytes_per_token": "weights touched per token, mapped",
+        "peak_buffer_bytes": "peak buffer memory",
+    }
+    published(tmp_path, "fits", 1, {key: size | {"label": label} for key, label in labels.items()})
+    known = references(publish.read_published(tmp_path / "fits", None))
+
+    def first(text: str) -> str:
+        (tmp_path / "thesis.tex").write_text(text)
+        (found,) = typed_numbers(known, *documents([tmp_path / "thesis.tex"]))
+        return next(key for key in re.findall(r"\w+_\w+", found.why))
+
+    assert first("In fits@v1 a token touches 92.1 MiB.") == "mapped_bytes_per_token"
+    assert first("In fits@v1 a token touches 92.1 GiB.") == "mapped_bytes_per_token"
+    assert first("In fits@v1 buffers take 92.1 MiB.") == "peak_buffer_bytes"
+    assert first("A cache of 92.1 MiB would do for fits@v1.") == "cache_bytes_50_lru"
 
 
 def test_what_a_version_holds_for_latex_is_no_text_of_the_author(known: References, tmp_path: Path) -> None:
@@ -199,7 +234,7 @@ def test_keys_of_the_bibliography_name_versions(states_of: Any) -> None:
     assert state == "superseded" and "dense@v3" in why
     ((state, why),) = states_of(r"It is fast \cite{dense-v9}.")
     assert state == "unknown"
-    assert [state for state, _ in states_of(r"It gives 163 tokens/s \cite{dense-v3}.")] == []
+    assert [state for state, _ in states_of(r"It gives 163 tokens/s \cite{dense-v3}.")] == ["matches no value"]
     assert [state for state, _ in states_of(r"It touches 2.69 GiB \cite{dense-v3}.")] == ["near a value"]
 
 
@@ -326,6 +361,13 @@ def test_check_prints_judges_and_fixes_references(
     assert "+\\tracegen{dense@v3}{touched} \\tracegen{dense@v2}{speed}" in capsys.readouterr().out
     assert chapter.read_text() == (
         f"{links.replace('v2', 'v3')}\n\\tracegen{{dense@v3}}{{touched}} \\tracegen{{dense@v2}}{{speed}}\n"
+    )
+    chapter.write_text("Of 512 MiB, dense@v3 touches 1.25 GiB.")
+    assert main(["check", str(chapter), *of]) == 0
+    assert capsys.readouterr().out == "3 found: 1 fine, 2 matches no value\n"
+    assert (
+        main(["check", str(chapter), "--all", *of]) == 0
+        and "a.tex:1: matches no value: 1.25 GiB" in capsys.readouterr().out
     )
     chapter.write_text("Nothing.")
     assert main(["check", str(chapter), *of]) == 0 and "no version is mentioned" in capsys.readouterr().out

@@ -75,14 +75,14 @@ def _found(known: References, read: Sequence[Document], experiments: Path) -> li
 
 
 def _print(read: Sequence[Document], found: Sequence[Finding], every: bool) -> None:
-    from tracegen.site.thesis.findings import summary
+    from tracegen.site.thesis.findings import COUNTED, summary
     from tracegen.site.thesis.stamped import SUFFIXES
 
     for document in read:
         if document.note:
             print(visible(f"{document.path}: {document.note}"))
     for one in found:
-        if every or one.state != "fine" or one.place.path.suffix.lower() in SUFFIXES:
+        if every or one.state not in COUNTED or one.place.path.suffix.lower() in SUFFIXES:
             print(visible(f"{one.place}: {one.state}: {one.written}"))
             if one.why:
                 print(visible(f"    {one.why}"))

@@ -27,9 +27,11 @@ State = Literal[
     "no version",
     "typed by hand",
     "near a value",
+    "matches no value",
     "no difference shown",
 ]
-HARMLESS = {"fine", "superseded", "no version", "typed by hand"}  # a reader is not misled
+HARMLESS = {"fine", "superseded", "no version", "typed by hand", "matches no value"}  # a reader is not misled
+COUNTED = {"fine", "matches no value"}  # of these the places stand in the whole list only
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ _KEY = re.compile(
     r"(?<![^,\s])(?P<name>[A-Za-z0-9][\w.-]{0,63}?)-v(?P<version>[0-9]{1,9})(?:-(?:fig|tab)-[\w-]+)?(?![^,\s])"
 )
 _NAME = re.compile(r"(?<![\w.@/-])(?P<citation>[A-Za-z0-9][\w.-]{0,63}@v[0-9]{1,9})(?![\w-])")
-_END = re.compile(r"(?<=[.!?])[)\]}'’”\"]*\s+(?=[A-Z\\\[({“\"]|$)")
-_ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|cf|Fig|Sec|Tab|vs|approx|ca|Eq|No|z\.B)\.$")
+_END = re.compile(r"(?<=[.!?])[)\]}'’”\"]*(?:\s|\\\\)+(?=[A-Z\\\[({“\"]|[\w.-]{1,64}@v[0-9]|$)")
+_ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|cf|Fig|Sec|Tab|vs|approx|ca|Eq|No|resp|incl|z\.B)\.$")
 _LONGEST_ABBREVIATED = 16  # signs, and one before it
 
 
