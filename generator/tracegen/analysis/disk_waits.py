@@ -63,8 +63,7 @@ def placed(tables: Tables) -> pd.DataFrame:
     faults = tables["faults"]
     chosen = faults["pass_id"].isin(measured(tables)["pass_id"]).to_numpy(bool)
     rows = faults[chosen].reset_index(drop=True)
-    file = rows["file"].fillna(-1).to_numpy("int64")
-    offset = rows["offset"].fillna(0).to_numpy("int64")
+    file, offset = _file_and_offset(rows)
     return pd.DataFrame(
         {
             **{name: rows[name] for name in ("fault", "pass_id", "node", "thread", "file", "offset", "begin_ns")},
@@ -74,6 +73,21 @@ def placed(tables: Tables) -> pd.DataFrame:
             "tensor": _tensor_at(tables["tensors"], file, offset),
         }
     )
+
+
+def with_tensors(tables: Tables) -> pd.DataFrame:
+    """All page faults, as the table has them, with the tensor of the byte and its name.
+
+    Columns beside: tensor, tensor_name (null: between tensors, or of a file that no model lists).
+    """
+    faults, tensors = tables["faults"], tables["tensors"]
+    tensor = _tensor_at(tensors, *_file_and_offset(faults))
+    names = tensors.set_index("tensor")["name"].reindex(tensor)
+    return faults.assign(tensor=tensor, tensor_name=names.array)
+
+
+def _file_and_offset(faults: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    return faults["file"].fillna(-1).to_numpy("int64"), faults["offset"].fillna(0).to_numpy("int64")
 
 
 def waits_by_piece(tables: Tables, cut: pd.DataFrame) -> pd.DataFrame:
@@ -98,13 +112,13 @@ def waits_by_piece(tables: Tables, cut: pd.DataFrame) -> pd.DataFrame:
 
 def _tensor_at(tensors: pd.DataFrame, file: np.ndarray, offset: np.ndarray) -> pd.arrays.IntegerArray:
     """The tensor that holds each byte of a file; null where none does."""
-    found = np.full(len(file), -1, np.int64)
+    found = np.full(len(file), -1, np.int32)
     for number, part in tensors.groupby("file"):
         part = part.sort_values("offset")
         begin, size = part["offset"].to_numpy("int64"), part["size_bytes"].to_numpy("int64")
         rows = np.flatnonzero(file == number)
         at = axis.holding(begin, begin + size, offset[rows])
-        found[rows[at >= 0]] = part["tensor"].to_numpy("int64")[at[at >= 0]]
+        found[rows[at >= 0]] = part["tensor"].to_numpy()[at[at >= 0]]
     return pd.arrays.IntegerArray(np.maximum(found, 0), found < 0)
 
 

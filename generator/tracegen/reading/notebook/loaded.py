@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from tracegen.analysis.accesses import accesses
+from tracegen.analysis.disk_waits import with_tensors
+from tracegen.analysis.operations import op_rows
 from tracegen.contract import withheld
 from tracegen.contract.errors import SettingsError, StoreError
 from tracegen.contract.facts import Facts
@@ -21,12 +23,14 @@ from tracegen.contract.tables import BY_NAME
 from tracegen.publishing.bundle import read_bundle
 from tracegen.reading.folders import run_folder, version_folder
 from tracegen.report.pages import run_file
+from tracegen.report.words.token_text import pieces
 from tracegen.storing import store
 
 if TYPE_CHECKING:
     from tracegen.reading.notebook.charts import Charts
 
 DOWNLOADS, CHECKS = "data/tables", "data/checks.csv"  # below a version's folder
+GENERATED = "data/generated-tokens.csv"  # in older versions the text of these tokens alone
 CHECK_COLUMNS = [field.name for field in fields(Check)]
 
 
@@ -54,6 +58,22 @@ class Loaded(ABC):
         if name in BY_NAME:
             return self.tables[name]
         raise AttributeError(f"there is no table {name!r}; there are: {', '.join(BY_NAME)}")
+
+    @cached_property
+    def tokens(self) -> pd.DataFrame:
+        """The table of tokens with `text`: the text of each; null where it is not known, and of a private run."""
+        tokens, texts = self.tables["tokens"], pieces(self.measured.facts.text.pieces)
+        return tokens.assign(text=tokens["token_id"].map(texts).astype("string"))
+
+    @cached_property
+    def faults(self) -> pd.DataFrame:
+        """The table of page faults with `tensor` and `tensor_name`: which tensor holds the byte; null for none."""
+        return with_tensors(self.tables)
+
+    @cached_property
+    def operations(self) -> pd.DataFrame:
+        """One row per op of each pass, with operation, name, layer and times: see analysis/operations.py."""
+        return op_rows(self.tables, accessed=self.accesses)
 
     @cached_property
     def accesses(self) -> pd.DataFrame:
@@ -153,7 +173,17 @@ def load_version(folder: Path, only: Collection[str] = tuple(BY_NAME)) -> Loaded
     tables = store.read_tables(folder / DOWNLOADS, read) if read else {}
     stored = store.read_json(folder / run_file.PATH, run_file.SCHEMA, run_file.SHAPE)
     facts = withheld.facts(decode(Facts, stored["facts"]))
+    if facts.text.pieces is None and GENERATED in manifest:
+        facts = replace(
+            facts, text=replace(facts.text, pieces=_pieces(store.published_file(folder, GENERATED, manifest)))
+        )
     return LoadedVersion(LoadedTables(citation, tables), citation, document, _checks(folder / CHECKS), facts)
+
+
+def _pieces(path: Path) -> dict[str, str]:
+    """The text of generated tokens in the CSV of a version, by their ids."""
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    return {token: text for token, text in zip(rows["token_id"], rows["text"], strict=True) if text}
 
 
 def _checks(path: Path) -> tuple[Check, ...]:

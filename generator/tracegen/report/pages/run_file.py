@@ -13,12 +13,17 @@ from tracegen.contract.records import encode, shape_of
 PATH = "data/run.json"
 SCHEMA = 1
 SHAPE: Mapping[str, Any] = {shapes.NEEDED: ("facts", "checks"), "facts": shape_of(Facts), "checks": [shapes.CHECK]}
-_ELSEWHERE = ("text",)  # prompt, text and tokens are on the pages and in the tables
+_ELSEWHERE = ("text",)  # prompt, text and tokens are on the pages and in the tables; but not the text of each token
 
 
 def run_file(run: Run) -> str:
-    """`data/run.json`: name, date, facts and checks of a run in its public form; the metadata of models is left out."""
+    """`data/run.json`: name, date, facts and checks of a run in its public form; the metadata of models is left out.
+
+    Of prompt and text only the text of each token is there, which a reader of the table of tokens needs.
+    """
     facts = {key: value for key, value in encode(run.facts).items() if key not in _ELSEWHERE}
+    if run.facts.text.pieces:
+        facts["text"] = {"pieces": run.facts.text.pieces}
     facts["model"] = _described(facts.get("model", {}))
     facts["more_models"] = [_described(model) for model in facts.get("more_models", ())]
     document = {
