@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from tests.builders import a_moe_run, a_run, scaled_case
 from tests.foreign.samples import sample
 from tests.site_project import stored
 from tracegen.cli.main import main
+from tracegen.contract.components import GROUP_OF
+from tracegen.contract.quantities import THIN
 from tracegen.reading.notebook.loaded import load
 from tracegen.report.document.amount import in_words
 from tracegen.report.document.assets import Assets
 from tracegen.report.document.page import OUTLINE
-from tracegen.report.figures.answers import questions
+from tracegen.report.figures.answers import answers, questions
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.expert_shares import EXPERTS_BALANCE
 from tracegen.report.pages.parts import sections
@@ -51,6 +54,23 @@ def test_every_question_of_every_page_is_answered_in_a_line(capsys: pytest.Captu
         else:
             title = line
     assert under == {key: of_page[page] for key, page in asked.items()}
+
+
+def test_times_and_sizes_have_a_unit_that_fits() -> None:
+    loaded = load("demo")
+    found = answers(Context(loaded.measured, loaded.tables), questions())
+    heads = [head for answer in found for head, _ in answer.columns]
+    assert "duration (µs)" in heads and "time_per_token (µs)" in heads and "touched_bytes (KiB)" in heads
+    assert not [head for head in heads if re.search(r"(^|_)(ns|bytes)(_\w+)?$", head)]
+    (tokens,) = (answer for answer in found if answer.key == "file-tokens")
+    assert tokens.data is not None
+    for head, texts in tokens.columns:
+        if group := next(
+            (name for name in (*GROUP_OF.values(), "duration_ns") if head.startswith(name.removesuffix("_ns"))), None
+        ):
+            scale = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0}[head[head.index("(") + 1 : -1]]
+            shown = [float(text.replace(THIN, "")) * scale for text in texts]
+            assert shown == pytest.approx(tokens.data[group], abs=scale / 1e3), head
 
 
 def test_answers_are_the_amounts_of_the_pages(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,12 +1,14 @@
 """The questions that the figures and tables of pages ask, and what a run answers: words and data, nothing drawn."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from tracegen.contract.quantities import known
+from tracegen.contract.components import GROUP_OF
+from tracegen.contract.quantities import decimal, known
 from tracegen.report.document.amount import in_words
 from tracegen.report.figures.catalogue import FIGURES
 from tracegen.report.figures.context import Context
@@ -33,6 +35,10 @@ class Answer:
     data: pd.DataFrame | None
 
 
+_TIMES = (("s", 10**9), ("ms", 10**6), ("µs", 10**3), ("ns", 1))
+_SIZES = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
+_UNITS = (re.compile("(^|_)ns(_|$)"), _TIMES), (re.compile("(^|_)bytes(_|$)"), _SIZES)
+_GROUPS = frozenset(GROUP_OF.values())
 LISTS = ("model-files", "generated-tokens", "downloads")
 
 
@@ -64,7 +70,29 @@ def _answer(context: Context, part: Figure | Table) -> Answer:
 
 
 def _texts(data: pd.DataFrame) -> list[tuple[str, list[str]]]:
-    return [(str(name), [_text(value) for value in data[name]]) for name in data]
+    return [_in_one_unit(str(name), data[name]) for name in data]
+
+
+def _in_one_unit(name: str, values: pd.Series) -> tuple[str, list[str]]:
+    """The head and the texts of a column: times and sizes in the unit that fits the largest, which the head names."""
+    units = next((units for of, units in _UNITS if of.search(name)), None)
+    if name in _GROUPS:  # the time of a group of components in a pass
+        units = _TIMES
+    if units is None or not pd.api.types.is_numeric_dtype(values):
+        return name, [_text(value) for value in values]
+    top = values.abs().max()
+    unit, scale = next((of for of in units if known(top) and top >= of[1]), units[-1])
+    head = re.sub("^ns_", "time_", name.removesuffix("_ns"))
+    return f"{head} ({unit})", [_scaled(value, scale) for value in values]
+
+
+def _scaled(value: Any, scale: int) -> str:
+    if not known(value):
+        return ""
+    if scale == 1:
+        return decimal(value, 0)
+    least = 0.001
+    return f"< {least}" if 0 < abs(value / scale) < least / 2 else decimal(value / scale, 3)
 
 
 def _text(value: Any) -> str:
