@@ -18,10 +18,12 @@ import pytest
 from tests.builders import a_run, scaled_case, without
 from tests.site_project import stored
 from tracegen.analysis.buffers import total_peak
+from tracegen.analysis.measures import BY_KEY
 from tracegen.cli.main import main
 from tracegen.contract import quantities as q
 from tracegen.contract.tables import frame
 from tracegen.reading.folders import run_folder
+from tracegen.reading.shown import words
 from tracegen.storing import store
 
 
@@ -57,11 +59,25 @@ def test_json_names_units_of_its_numbers(tables: dict[str, pd.DataFrame], capsys
         "size_bytes": 5_000_000,
         "random_weights": True,
     }
-    words = {"run", "answer", "model", "more_models", "passes", "measures", "time_by_op_ns", "verdict", "checks"}
-    words |= {"would_help", "remedies", "nothing_would", "generated"}
-    assert all(isinstance(value, int | float) for key, value in figures.items() if key not in words)
+    texts = {"run", "answer", "model", "more_models", "passes", "measures", "time_by_op_ns", "verdict", "checks"}
+    texts |= {"would_help", "remedies", "nothing_would", "generated"}
+    assert all(isinstance(value, int | float) for key, value in figures.items() if key not in texts)
     assert all(isinstance(ns, int) for ns in figures["time_by_op_ns"].values())
     assert [check["key"] for check in figures["checks"]] == ["tracing_cost"]
+
+
+def test_a_figure_of_many_passes_says_which_average_it_is(
+    tables: dict[str, pd.DataFrame], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The averages themselves are those of the summary of passes; a measure of one number has none."""
+    shown = printed(capsys)
+    for label in ("generation speed, mean", "operations per token, median", "weights touched per token, median"):
+        assert re.search(rf"^{label}  ", shown, re.MULTILINE), label
+    assert "time per token, median  " in shown and "file, m" not in shown
+    averaged = {*words.MEDIANS, *words.MEANS}
+    assert averaged <= set(BY_KEY)
+    per = {key for key, of in BY_KEY.items() if of.compared and re.search("_per_(token|pass|second)", key)}
+    assert per == averaged
 
 
 def test_every_model_of_a_run_is_listed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
