@@ -115,6 +115,32 @@ def test_settings_are_named_before_the_version_is_run_again(
     assert re.fullmatch(rf"{said}[0-9]+\ntracegen: here the runs begin\n", capsys.readouterr().err)
 
 
+@pytest.mark.parametrize(
+    ("folder", "named"),
+    [
+        ("", "hot-set@v1"),
+        ("docs", "../experiments/hot-set@v1"),
+        ("experiments", "hot-set@v1"),
+        ("experiments/hot-set", "versions/1"),
+        ("experiments/hot-set/versions", "1"),
+    ],
+)
+def test_the_model_of_the_project_is_found_wherever_one_stands(
+    folder: str, named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(experiment: Experiment, *_: object, **__: object) -> None:
+        raise CheckError(f"found {experiment.model}")
+
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(root / folder)
+    monkeypatch.setattr(reproduce, "_runs", stopped)
+    assert main(["reproduce", named]) == 1
+    said = capsys.readouterr().err.strip()
+    assert said.startswith("tracegen: found ")
+    model = Path(said.removeprefix("tracegen: found "))
+    assert model.resolve() == (root / "models/tiny-mixture/tiny-mixture.gguf").resolve()
+
+
 def test_counted_measures_must_be_equal_and_times_pass_the_test() -> None:
     slow, fast = ([[timed(v + i / 9), counted(4), counted(i, "varies")] for i in range(9)] for v in (100, 130))
     found = {one.key: one for one in outcomes(compare(side("demo@v1", slow), side("again", slow)))}

@@ -64,7 +64,8 @@ def command(
     reproduced.claimed(reproduced.outcomes(compare(published, published)), claims)  # a wrong name, before an hour
     facts = published.typical.facts
     citation = published.name
-    around = [Path("models"), folder.parents[1], folder.parents[3] / "models"]
+    experiment_folder = folder.resolve().parents[1]  # a project has models/ beside experiments/
+    around = [Path("models"), experiment_folder, experiment_folder.parents[1] / "models"]
     experiment = reproduced.experiment_of(citation, facts, model_file(citation, facts, model, around))
     if dropped := reproduced.dropped_settings(facts):
         left = f"recorded settings that this tracegen has not, and leaves out: {'; '.join(dropped)}"
