@@ -21,6 +21,7 @@ from tracegen.cli.arguments import paragraphs
 from tracegen.cli.commands import VERBS
 from tracegen.cli.commands import run as run_module
 from tracegen.cli.main import main
+from tracegen.contract.experiment import SETTINGS
 
 ROOT = Path(__file__).parents[2]
 
@@ -224,3 +225,13 @@ def test_the_readme_is_short_and_names_the_newest_commands() -> None:
     assert len(text.split()) <= 900
     assert text.index("![") < 1_200, "one screen before the first picture"
     assert "tracegen exec mine --attach" in text
+    first = text.partition("```console\n")[2].partition("```")[0]
+    assert "tracegen sample" in first and not re.search(r"tracegen (exec|run)|make demo", first), "no compiler yet"
+    assert text.index("Clone this repository") < text.index("```console")
+
+
+def test_names_in_gb_say_that_they_count_gib() -> None:
+    said = {key: of.meaning for key, of in SETTINGS.items() if key.endswith("_gb")}
+    options = (ROOT / "docs/commands.md").read_text(encoding="utf-8").splitlines()
+    said |= {line: line for line in options if re.match(r"\| `--[a-z-]+-gb ", line)}
+    assert len(said) == 5 and all("GiB (2^30 bytes" in text for text in said.values())

@@ -217,7 +217,8 @@ class Experiment:
         unset="as is",
     )
     mlock_gb: float | None = under(
-        "How many GiB of memory tracegen locks during the run, so that only the rest is left for the model.",
+        "How many GiB (2^30 bytes, whatever the name says) of memory tracegen locks during the run, so that only the "
+        "rest is left for the model.",
         "20",
         s.GIB,
         default=None,
@@ -225,8 +226,8 @@ class Experiment:
         changes="disk_read_bytes",
     )
     memory_limit_gb: float | None = under(
-        "The most memory that the run may use, in GiB. The kernel enforces the limit (a cgroup). For a mapped model "
-        'it needs page_cache = "cold".',
+        "The most memory that the run may use, in GiB (2^30 bytes, whatever the name says). The kernel enforces the "
+        'limit (a cgroup). For a mapped model it needs page_cache = "cold".',
         "4.5",
         s.GIB,
         default=None,
