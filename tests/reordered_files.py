@@ -44,6 +44,13 @@ def contents(path: Path) -> dict[str, Any]:
     return {"tensors": tensors, "fields": fields, "keys": list(reader.fields)}
 
 
+def but_name(path: Path) -> dict[str, Any]:
+    """`contents` without the name of the model."""
+    all_of = contents(path)
+    fields = {key: value for key, value in all_of["fields"].items() if key != "general.name"}
+    return {**all_of, "fields": fields}
+
+
 def in_order(path: Path) -> list[str]:
     """The names of tensors by offset; the list in the header must have the same order, and no gaps in the data."""
     reader = gguf.GGUFReader(path)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.conftest import SHORT, Oracle, stored
-from tests.reordered_files import contents, in_order
+from tests.reordered_files import but_name, in_order
 from tests.reordered_runs import reads_of
 from tracegen.cli.main import main
 from tracegen.contract.experiment import Experiment
@@ -43,7 +43,7 @@ def test_logits_are_the_same_and_the_simulation_comes_true(
             r"speed: ([\d.]+) reads per token \(generate pass\) from MODEL as it is, ([\d.]+) from OUT",
             capsys.readouterr().out,
         )
-        assert contents(out) == contents(model)
+        assert but_name(out) == but_name(model)
         orders[which] = in_order(out)
         moved, after = measured(out, hooked, tmp_path / which)
         assert oracle(moved, feed, "--nodes", "off") == expected

@@ -1,11 +1,14 @@
 """Writes a GGUF file again with its tensors in another order: tensors whole, key-values byte for byte.
 
+The name of the model is the one that is not: it says the order, so that pages of both files can be told apart.
+
 Bytes are read and written, never `copy_file_range`: a file system that shares blocks between files (btrfs, XFS) would
 leave them where they lie on the device, and the new order would exist in the offsets only.
 """
 
 import errno
 import os
+import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,6 +25,7 @@ Progress = Callable[[int, int], None]  # bytes done, bytes in all
 
 PIECE = 8 << 20  # bytes that are in memory at a time
 UNWRITTEN = 256 << 20  # bytes that may wait for the disk in the page cache
+_ORDERED = re.compile(", tensors in order [a-z-]+$")
 _NOT_HERE = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 
 
@@ -35,14 +39,20 @@ class Original:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each tensor will begin in the new file, in bytes, in the order of the file; `size_bytes` of that file."""
+    """Where each tensor will begin in the new file, in the order of the file; `size_bytes` of that file.
+
+    `name` is what the new file calls the model, None where the original gives it no name. `shift`: by how many bytes
+    the data begin later than those of the original, from which the places of tensors count on.
+    """
 
     tensors: tuple[tuple[TensorInfo, int], ...]
     size_bytes: int
+    name: str | None
+    shift: int
 
     @property
     def n_moved(self) -> int:
-        """How many tensors begin at another byte than in the original."""
+        """How many tensors begin at another byte of the data than in the original."""
         return sum(tensor.offset != offset for tensor, offset in self.tensors)
 
 
@@ -73,13 +83,31 @@ def _refuse_splits(header: GgufFile) -> None:
         )
 
 
-def layout(header: GgufFile, names: Sequence[str], offsets: Sequence[int]) -> Layout:
-    """The layout in which the tensors `names`, all of the file, begin at `offsets` (ascending, aligned)."""
+def layout(header: GgufFile, order: str, names: Sequence[str], offsets: Sequence[int]) -> Layout:
+    """The layout in which the tensors `names`, all of the file, begin at `offsets` (ascending, aligned).
+
+    `order` is the word for it in the name of the model.
+    """
     of = {tensor.name: tensor for tensor in header.tensors}
     tensors = tuple((of[name], offset) for name, offset in zip(names, offsets, strict=True))
     assert len(tensors) == len(of)
     last, begin = tensors[-1]
-    return Layout(tensors, begin + _padded(last.size_bytes, header.alignment))
+    name = _name_in(header, order)
+    end_of_list = max(tensor.listed_end for tensor in header.tensors)
+    shift = _padded(end_of_list + _growth(header, name), header.alignment) - header.data_begin
+    return Layout(tensors, begin + shift + _padded(last.size_bytes, header.alignment), name, shift)
+
+
+def _name_in(header: GgufFile, order: str) -> str | None:
+    """The name of the model with its order, in place of an earlier one; None if it has no name."""
+    if header.name_at is None:
+        return None
+    return f"{_ORDERED.sub('', str(header.metadata['general.name']))}, tensors in order {order}"
+
+
+def _growth(header: GgufFile, name: str | None) -> int:
+    """By how many bytes the header grows with this name."""
+    return 0 if name is None or header.name_at is None else 8 + len(name.encode()) - len(header.name_at)
 
 
 def unclaimed_bytes(header: GgufFile) -> int:
@@ -138,10 +166,17 @@ class _Copy:
         """Write all but padding, which is zero already."""
         header = self._source.header
         listed_begin = min(tensor.listed_begin for tensor in header.tensors)
-        self._copy(0, 0, listed_begin)
-        self._put(self._list(), listed_begin)
+        growth = _growth(header, self._plan.name)
+        if self._plan.name is None or header.name_at is None:
+            self._copy(0, 0, listed_begin)
+        else:
+            name, at = self._plan.name.encode(), header.name_at
+            self._copy(0, 0, at.start)
+            self._put(struct.pack("<Q", len(name)) + name, at.start)
+            self._copy(at.stop, at.stop + growth, listed_begin - at.stop)
+        self._put(self._list(), listed_begin + growth)
         for tensor, offset in self._plan.tensors:
-            self._copy(tensor.offset, offset, tensor.size_bytes)
+            self._copy(tensor.offset, offset + self._plan.shift, tensor.size_bytes)
         self._leave_the_page_cache()
 
     def _list(self) -> bytes:

@@ -55,7 +55,7 @@ def command(model: Path, out: Path, order: Order, run: str | None, dry_run: bool
             touched.refuse_none(order)
         arranged = file_order.arranged(tensors, order, touched.accesses if touched else tensors.iloc[:0])
         offsets = file_order.places(arranged, source.header.alignment)
-        plan = layout(source.header, arranged["name"].tolist(), offsets.tolist())
+        plan = layout(source.header, order, arranged["name"].tolist(), offsets.tolist())
         lines = list(touched.simulated(offsets, learned=order != "layer")) if touched else []
         if not dry_run:
             _write(source, plan, model, out, force)

@@ -70,7 +70,10 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class GgufFile:
-    """The header of one file. Its data begin at `data_begin`; tensors begin at multiples of `alignment` bytes."""
+    """The header of one file. Its data begin at `data_begin`; tensors begin at multiples of `alignment` bytes.
+
+    `name_at`: the bytes of the file that hold the model's name (`general.name`) and its length; None: it has none.
+    """
 
     path: Path
     size_bytes: int
@@ -78,6 +81,7 @@ class GgufFile:
     alignment: int
     metadata: dict[str, object]
     tensors: tuple[TensorInfo, ...]
+    name_at: range | None = None
 
 
 @contextmanager
@@ -126,11 +130,15 @@ def header_of(path: Path, stream: BinaryIO, progress: Update | None = None) -> G
             f" but {cursor.remain} remain"
         )
     metadata: dict[str, object] = {}
+    name_at = None
     for _ in range(n_pairs):
         key = cursor.text("a metadata key", _MAX_KEY)
         if key in metadata:
             raise cursor.broken(f"the metadata key {key!r} occurs twice")
+        begin = cursor.position + 4  # behind the type
         metadata[key] = cursor.value(key)
+        if key == "general.name" and isinstance(metadata[key], str):
+            name_at = range(begin, cursor.position)
     infos = []
     for i in range(n_tensors):
         if progress and n_tensors >= _MANY and i % _STEP == 0:
@@ -143,7 +151,7 @@ def header_of(path: Path, stream: BinaryIO, progress: Update | None = None) -> G
     data_begin = -(-cursor.position // alignment) * alignment
     placed = tuple(replace(tensor, offset=data_begin + tensor.offset) for tensor in infos)
     _check_places(cursor, placed, data_begin, alignment)
-    return GgufFile(cursor.path, cursor.size, data_begin, alignment, metadata, placed)
+    return GgufFile(cursor.path, cursor.size, data_begin, alignment, metadata, placed, name_at)
 
 
 def alignment_in(metadata: Mapping[str, object]) -> int:
