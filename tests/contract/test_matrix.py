@@ -53,6 +53,16 @@ def test_each_round_has_every_cell_once_and_the_order_is_drawn_with_the_seed(tmp
     assert [c.name for c, _ in matrix.plan_after(())] == [c.name for c, _ in plan]
 
 
+def test_a_run_knows_the_place_of_its_values_as_they_are_written(tmp_path: Path) -> None:
+    factors = {"prefault": [True, False], "threads": [4, 1, 2]}
+    matrix = matrix_of(tmp_path, factors | {"repeat": 2, "exclude": [{"prefault": True, "threads": 4}]})
+    plan = matrix.plan_after(())
+    assert len(plan) == 10
+    for cell, slot in plan:
+        expected = {"prefault": factors["prefault"].index(cell.experiment.prefault)}
+        assert slot.places == expected | {"threads": factors["threads"].index(cell.experiment.threads)}
+
+
 def test_what_is_excluded_is_no_cell(tmp_path: Path) -> None:
     factors = {"prefault": [True, False], "repack": [True, False]}
     one = matrix_of(tmp_path, factors | {"exclude": [{"prefault": True, "repack": False}]})

@@ -45,7 +45,8 @@ class Slot(Record):
 
     `matrix` names the matrix: all its runs have the same name, also those of rounds and values that were added.
     `cell`: a hash of the cell's settings and of the seed; `cells`, `repeat`: how many cells the matrix had when the
-    order was drawn, and how many runs each.
+    order was drawn, and how many runs each. `places`: the place of each value among those of its factor, as
+    `experiment.toml` has them, from 0.
     """
 
     matrix: str
@@ -56,6 +57,7 @@ class Slot(Record):
     cell: str
     cells: int
     repeat: int
+    places: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,12 +47,19 @@ MATRIX: Mapping[str, Kind] = {**OWN, **{key: values(MOST_CELLS) for key in FACTO
 class MatrixCell:
     """A combination: the value of each factor in words, and the experiment with these settings.
 
-    `program`: the folder of the llama.cpp to run, None for the usual one.
+    `program`: the folder of the llama.cpp to run, None for the usual one. `places`: the place of each value among those
+    of its factor, as they are written.
     """
 
     factors: tuple[tuple[str, str], ...]
     experiment: Experiment
     program: str | None = None
+    places: tuple[int, ...] = ()
+
+    @property
+    def place_of(self) -> dict[str, int]:
+        """By factor the place of its value."""
+        return {factor: place for (factor, _), place in zip(self.factors, self.places, strict=True)}
 
     @property
     def name(self) -> str:
@@ -97,7 +104,12 @@ class Matrix:
         places = [(turn, cell) for turn, cells in enumerate(rounds, 1) for cell in cells]
         name, n_runs, n_cells = self.identity, len(places), len(self.cells)
         return [
-            (cell, Slot(name, dict(cell.factors), turn, n, n_runs, self.hash_of(cell), n_cells, self.repeat))
+            (
+                cell,
+                Slot(
+                    name, dict(cell.factors), turn, n, n_runs, self.hash_of(cell), n_cells, self.repeat, cell.place_of
+                ),
+            )
             for n, (turn, cell) in enumerate(places, 1)
         ]
 
@@ -279,7 +291,8 @@ def _cells(
             mapping.pop("prompt", None)
         try:
             experiment = experiment_from(name, mapping, folder)
-            cells.append(MatrixCell(factors, experiment, None if program is None else str(folder / str(program))))
+            path = None if program is None else str(folder / str(program))
+            cells.append(MatrixCell(factors, experiment, path, places))
         except SettingsError as error:
             where = ", ".join(f"{key}={word}" for key, word in factors)
             for line in str(error).split("\n")[1:]:
