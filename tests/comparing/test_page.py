@@ -7,15 +7,17 @@ from dataclasses import replace
 
 import markdown
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.builders import scaled_case
-from tests.comparing.made import HOST, of_tables, slot
+from tests.comparing.made import HOST, of_tables, run_with, slot
 from tests.drawn import empty_figures
 from tests.report.rendered import Tags, words
 from tracegen.comparing import sentences as say
 from tracegen.comparing.comparison import compare
 from tracegen.comparing.conditions import differing
-from tracegen.comparing.effects import effects, factors_of
+from tracegen.comparing.effects import effects, factors_of, in_order
 from tracegen.comparing.markdown import markdown_of
 from tracegen.comparing.matrix_page import render_matrix
 from tracegen.comparing.page import render_comparison
@@ -159,6 +161,17 @@ def cell(name: str, threads: str, repack: str, tables: dict[str, object]) -> Sid
 CELLS = [
     cell(f"threads={t}, repack={r}", t, r, MOE if t == "10" else DENSE) for t in ("2", "10") for r in ("true", "false")
 ]
+
+
+@given(st.permutations(["2", "10", "4"]), st.permutations(range(3)))
+def test_values_of_a_factor_are_in_the_order_in_which_they_were_written(written: list[str], made: list[int]) -> None:
+    cells = [run_with(n, []) for n in range(3)]
+    for n in made:
+        place = Slot("x/1", {"threads": written[n]}, 1, 1, 3, "", 3, 1, {"threads": n})
+        cells[n] = replace(cells[n], facts=replace(cells[n].facts, slot=place))
+    sides = [Side(f"threads={written[n]}", (cells[n],)) for n in made]
+    assert factors_of(sides) == {"threads": written}
+    assert [of.name for of in in_order(sides)] == [f"threads={value}" for value in written]
 
 
 def test_an_effect_is_that_of_one_factor_whatever_the_others() -> None:

@@ -1,7 +1,8 @@
 """The effects of the factors of a matrix: what changes with one setting, whatever the others are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from tracegen.analysis.significance import MARGIN
 from tracegen.comparing.comparison import Comparison, compare
@@ -40,10 +41,15 @@ def effects(cells: Sequence[Side], margin: float = MARGIN) -> list[Effect]:
 
 
 def factors_of(cells: Sequence[Side]) -> dict[str, list[str]]:
-    """The factors that vary, each with its values in order: numbers by size, false before true, else as text."""
+    """The factors that vary, each with its values in the order of `experiment.toml`.
+
+    Runs of before this was recorded: numbers by size, false before true, else as text.
+    """
     names = list(dict.fromkeys(name for cell in cells for run in cell.runs for name in run.factors))
+    places = _places(cells)
     values = {
-        name: sorted({run.factors.get(name, "") for cell in cells for run in cell.runs}, key=by_size) for name in names
+        name: sorted({run.factors.get(name, "") for cell in cells for run in cell.runs}, key=partial(places, name))
+        for name in names
     }
     return {name: of for name, of in values.items() if len(of) > 1}
 
@@ -78,6 +84,15 @@ def by_size(text: str) -> tuple[int, float, str]:
         return 1, 0.0, text
 
 
-def in_order(factors: Mapping[str, str]) -> list[tuple[int, float, str]]:
-    """A key that sorts cells by their factors, each as `by_size`."""
-    return [by_size(value) for value in factors.values()]
+def _places(cells: Sequence[Side]) -> Callable[[str, str], tuple[int, tuple[int, float, str]]]:
+    """A key that sorts the values of a factor; where the matrix grew, a value is where its newest run says."""
+    runs = sorted((run for cell in cells for run in cell.runs), key=lambda run: run.created)
+    slots = [run.facts.slot for run in runs if run.facts.slot]
+    known = {(name, slot.factors.get(name)): place for slot in slots for name, place in (slot.places or {}).items()}
+    return lambda name, value: (known.get((name, value), 0), by_size(value))
+
+
+def in_order(cells: Sequence[Side]) -> list[Side]:
+    """The cells of a matrix in the order of their factors, the values of each as `factors_of` has them."""
+    key = _places(cells)
+    return sorted(cells, key=lambda cell: [key(*of) for of in cell.runs[0].factors.items()])

@@ -53,7 +53,7 @@ def side_of(text: str, experiments: Path = EXPERIMENTS) -> Side:
 def cells_of(name: str, experiments: Path = EXPERIMENTS) -> list[Side]:
     """A side for each cell of the newest matrix of an experiment, in the order of its factors; empty without one."""
     cells = [side(factors, folders) for factors, folders in _cells(name, experiments).items()]
-    return sorted(cells, key=lambda cell: in_order(cell.runs[0].factors))
+    return in_order(cells)
 
 
 def published_cells(bundles: Sequence[Bundle]) -> dict[str, Side]:
@@ -63,7 +63,8 @@ def published_cells(bundles: Sequence[Bundle]) -> dict[str, Side]:
         version: replace(_published(of.folder), name=f"{cell_name(of.cell['factors'])} ({version})")
         for version, of in versions.items()
     }
-    return dict(sorted(sides.items(), key=lambda item: in_order(versions[item[0]].cell["factors"])))
+    version_of = {of.name: version for version, of in sides.items()}
+    return {version_of[of.name]: of for of in in_order(list(sides.values()))}
 
 
 def newest_published_cells(name: str, experiments: Path = EXPERIMENTS) -> list[Side]:
