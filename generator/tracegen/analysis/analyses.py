@@ -15,6 +15,7 @@ from tracegen.analysis import (
     bandwidth,
     buffers,
     caches,
+    context_growth,
     coverage,
     expert_next,
     expert_transitions,
@@ -135,6 +136,7 @@ class Analyses:
         )
     )
     pin_list_by_layer = _kept(lambda c: pin_list.pin_list(c.tables, c.of_kind(c.attribution, c.phase), None))
+    context_growth = _kept(lambda c: context_growth.growth(c.tables, c.timed, c.accessed))
     operation_rates = _kept(lambda c: bandwidth.by_layer(c.tables, c.timed, c.used))
 
     # Experts of generate passes: how often each was chosen, by which rows; by layer: how unevenly, of how many, and

@@ -83,7 +83,8 @@ def conclusion(context: Context, phase: str) -> Conclusion:
 
     def concluded() -> Conclusion:
         of, words = causes_of(context, phase), advices(remedies(context, phase)[:MOST])
-        return Conclusion(phase_of(context, phase), tuple(of), words, "" if words else stop(context, of))
+        time = phase_of(context, phase)
+        return Conclusion(time, tuple(of), words, "" if words else stop(context, time, of))
 
     return context.once(f"conclusion of {phase}", concluded)
 

@@ -10,6 +10,7 @@ ALONE = "fewer bytes alone would not help"
 NAMED = 0.1  # of the time: a cause that takes less is not named in an answer
 BOUND = "memory bandwidth bounds it: fewer bytes would help, more threads would not"
 COMPUTING = f"computing bounds it, not memory bandwidth: {ALONE}"
+GROWN = 0.1  # of the time of a token: less growth is not said
 HALF = 0.5  # of memory bandwidth: less does not bound
 DELAYED = 0.05  # of the time: less waiting for a processor is not said
 OF: Mapping[str, str] = {"generate": "generation", "prompt": "the prompt"}
@@ -19,7 +20,7 @@ def sentences(context: Context, phase: Phase, causes: Sequence[Cause]) -> list[s
     """Why, of the causes of one phase that take at least `NAMED` of its time, the most expensive first."""
     named = [cause for cause in causes if cause.share >= NAMED]
     by_key: dict[str, Cause] = {cause.key: cause for cause in reversed(named)}
-    return [*_reading(context, by_key), *_computing(context, named), *_threads(phase, by_key)]
+    return [*_reading(context, by_key), *_computing(context, named), *_growth(context, phase), *_threads(phase, by_key)]
 
 
 def _reading(context: Context, causes: Mapping[str, Cause]) -> Iterator[str]:
@@ -76,6 +77,20 @@ def _computing(context: Context, causes: Sequence[Cause]) -> Iterator[str]:
         yield f"{name} takes its bytes at {share} of memory bandwidth, which does not bound it: {ALONE}."
     else:
         yield f"{name} takes its bytes at {share} of memory bandwidth."
+
+
+def _growth(context: Context, phase: Phase) -> Iterator[str]:
+    """How much longer attention makes each token, and what that comes to at the end of the context."""
+    found = context.context_growth if phase.name == "generate" else None
+    if found is not None and found.full_ns >= (1 + GROWN) * found.token_ns:
+        yield (
+            f"Attention makes a token {q.duration(found.slope)} longer for each token of context "
+            f"({q.duration(found.low)} to {q.duration(found.high)})."
+        )
+        yield (
+            f"Where all {q.count(found.size)} are used, a token would take {q.duration(found.full_ns)}, not "
+            f"{q.duration(found.token_ns)} as in the median here."
+        )
 
 
 def delayed(phase: Phase) -> bool:

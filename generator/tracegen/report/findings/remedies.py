@@ -129,21 +129,30 @@ _WORDS = {
 }
 
 
+def _disturbed(phase: Phase) -> bool:
+    """Whether other programs had the processors for much of the time."""
+    return (phase.delayed_share or 0.0) >= DISTURBED and phase.n_threads <= phase.n_processors
+
+
 def caution(phase: Phase) -> str:
     """What is said above predictions of a run that other programs disturbed: they hold for such a machine."""
-    share = phase.delayed_share or 0.0
-    if share < DISTURBED or phase.n_threads > phase.n_processors:
+    if not _disturbed(phase):
         return ""
     return (
-        f"Threads waited for a processor for {q.percent(share)} of the time, so what is predicted holds for a "
-        "machine as busy as this one: run it again without other programs first."
+        f"Threads waited for a processor for {q.percent(phase.delayed_share)} of the time, so what is predicted holds "
+        "for a machine as busy as this one: run it again without other programs first."
     )
 
 
-def stop(context: Context, causes: list[Cause]) -> str:
+def stop(context: Context, phase: Phase | None, causes: list[Cause]) -> str:
     """What is said where no remedy is offered: that none is needed, or why none can be predicted."""
-    if not causes:
+    if phase is None or not causes:
         return "What would help is not known: when threads worked and waited was not recorded."
+    if _disturbed(phase):
+        return (
+            f"Threads waited for a processor for {q.percent(phase.delayed_share)} of the time, so that nothing is "
+            "predicted: run it again without other programs."
+        )
     waiting = [cause for cause in causes if cause.key in WAITING]
     share = sum(cause.share for cause in waiting)
     if share >= LEAST:
