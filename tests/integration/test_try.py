@@ -10,7 +10,7 @@ from tests.integration.conftest import SHORT
 from tracegen.analysis.remedies.remedy import Remedy
 from tracegen.cli.commands import try_
 from tracegen.cli.main import main
-from tracegen.measure.capture import storage
+from tracegen.measure.capture import machine, storage
 from tracegen.measure.capture.llama_cpp import Build
 from tracegen.measure.capture.read_ahead import _knob, _number
 from tracegen.publishing.tried import FILE
@@ -53,9 +53,11 @@ def test_a_remedy_is_tried_in_pairs_and_goes_on(
     assert "1. Use as many threads as processors" in shown and "tracegen try one --run 1" in shown
     assert main(["try", "one", "--run", "1", "--pairs", "2", "--plan", *programs]) == 0
     folder = here / "experiments/one-run-001-fewer-threads"
-    assert "4 runs to make" in capsys.readouterr().out and not store.run_folders(folder)
+    assert "4 runs to make" in capsys.readouterr().out and not folder.exists()
+    monkeypatch.setattr(machine, "machine_id", lambda: "another")
     assert main(["try", "one", "--run", "1", "--pairs", "2", *programs]) == 0
     first = capsys.readouterr().out
+    assert "one/run-001 was made on another machine" in first
     assert "threads = 1 instead of 2. Predicted 1.01 to 100" in first and "not decided" in first
     assert len(store.run_folders(folder)) == 4
     tried = json.loads((folder / FILE).read_text())["tried"]

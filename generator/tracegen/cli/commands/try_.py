@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -93,6 +95,7 @@ def _try(
     from tracegen.comparing.trial import best, judged, trial
     from tracegen.contract.matrix import read_matrix
     from tracegen.contract.records import encode
+    from tracegen.measure.capture.machine import machine_id
     from tracegen.publishing.tried import FILE
     from tracegen.reading.folders import EXPERIMENTS
     from tracegen.report.findings.tried import instead, measured, sentence
@@ -102,8 +105,13 @@ def _try(
     experiment = experiment_of(named, facts, _model(named, facts, model))
     tried = trial(named, advice.remedy, experiment, facts)
     folder = EXPERIMENTS / tried.name
-    folder.mkdir(parents=True, exist_ok=True)
-    with alone(folder, lambda holder: _refuse(folder, holder)):
+    if facts.host.id and facts.host.id != machine_id():
+        print(visible(f"{named} was made on another machine: what is predicted holds there."))
+    with ExitStack() as stack:
+        if plan and not folder.exists():  # a plan leaves nothing behind
+            folder = Path(stack.enter_context(TemporaryDirectory())) / tried.name
+        folder.mkdir(parents=True, exist_ok=True)
+        stack.enter_context(alone(folder, lambda holder: _refuse(folder, holder)))
         _write(folder / "experiment.toml", tried, experiment, pairs)
         matrix = read_matrix(folder / "experiment.toml")
         assert matrix is not None
