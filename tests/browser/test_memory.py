@@ -333,3 +333,20 @@ def test_a_tensor_that_is_not_there(page: Any, root: Path) -> None:
     page.fill("[data-tg=find]", "nothing like it")
     page.keyboard.press("Enter")
     assert page.locator("#explorer [data-tg=status]").inner_text() == "No tensor has this name."
+
+
+@pytest.mark.parametrize("width", [360, 1024, 1280])
+def test_pointing_at_blocks_moves_nothing(tab: Any, moe_report: Path, width: int) -> None:
+    page = tab(moe_report / "file/index.html", viewport={"width": width, "height": 1000})
+    page.wait_for_selector("[data-tg=legend] li")
+    drawn(page)
+    size = "[document.documentElement.scrollHeight, document.querySelector('#tg-memory-about').clientHeight]"
+    before = page.evaluate(size)
+    box = page.locator("[data-tg=picture]").bounding_box()
+    told = []
+    for part in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
+        page.mouse.move(box["x"] + part * box["width"], box["y"] + 0.5 * box["height"])
+        told.append("Tensor" in facts(page))
+        assert page.evaluate(size) == before
+        assert page.evaluate("document.querySelector('#tg-memory-about').scrollHeight") <= before[1], "none is cut"
+    assert any(told)
