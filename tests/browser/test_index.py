@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.conftest import drawn
 from tests.browser.test_access import found_by_axe
 from tests.many_experiments import TAGS, many
 from tests.shared import shared_folder
@@ -68,6 +69,17 @@ def test_the_page_is_small_and_pictures_come_when_they_are_seen(opened: Any, cro
     assert 0 < page.evaluate(loaded) < N / 4
     assert page.locator(".tracegen-index img").first.evaluate("i => [i.naturalWidth, i.naturalHeight]") == [320, 256]
     assert names(page.evaluate(SHOWN)) == names(plain_texts)
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_scrolling_leaves_the_page_as_high_as_it_was(tab: Any, project: Project, width: int) -> None:
+    page = tab(project.site / "experiments/index.html", viewport={"width": width, "height": 400})
+    high = "document.documentElement.scrollHeight"
+    before = page.evaluate(high)
+    for y in range(0, before, 300):
+        page.evaluate(f"window.scrollTo(0, {y})")
+        drawn(page)
+        assert page.evaluate(high) == before
 
 
 def test_a_tag_leaves_the_experiments_that_have_it(opened: Any, plain_texts: list[str]) -> None:
