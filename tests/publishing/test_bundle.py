@@ -86,7 +86,7 @@ def test_a_page_loads_nothing_from_outside(tmp_path: Path) -> None:
 def test_a_citation_escapes_its_title_and_has_a_date(tmp_path: Path) -> None:
     folder = written(tmp_path / "b", a_report(title=HOSTILE))
     bib = (folder / "citation.bib").read_text()
-    assert bib.startswith("@misc{sample-v1,") and "year = {2026}" in bib
+    assert "\n@misc{sample-v1,\n" in bib and "year = {2026}" in bib
     assert r"\& " in bib and r"\$x\textasciicircum{}2\_\textbraceleft{}\%\textbraceright{}" in bib
     (csl,) = json.loads((folder / "citation.json").read_text())
     assert csl["id"] == "sample@v1" and csl["issued"] == {"date-parts": [[2026, 11, 20]]}
@@ -104,7 +104,8 @@ def test_a_citation_has_author_address_date_and_a_hash_that_others_can_compute(t
     assert "  url = {https://x.org/a/v1/index.html}," in bib and csl["URL"] == "https://x.org/a/v1/index.html"
     assert "  date = {2026-11-20}," in bib
     plain = (written(tmp_path / "plain") / "citation.bib").read_text()
-    assert "author" not in plain and "url" not in plain and "SHA-256" in plain
+    assert plain.startswith("% No url: set site_url in mkdocs.yml") and "\n@misc{" in plain and not bib.startswith("%")
+    assert "author" not in plain and "url =" not in plain and "SHA-256" in plain
     key = f"  key = {{{IDENTITY['citation']}}},"
     assert key in plain.split("\n") and "  key = " not in bib  # BibTeX sorts by author or key
 

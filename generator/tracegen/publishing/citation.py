@@ -24,6 +24,8 @@ _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasci
 _LATEX |= {"{": r"\textbraceleft{}", "}": r"\textbraceright{}"}  # BibTeX counts braces, also behind a backslash
 _LATEX |= {sign: f"\\{sign}" for sign in "$&#_%"}
 LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
+# What lies outside of an entry is a comment for BibTeX; cite.js writes the same line.
+NO_ADDRESS = "% No url: set site_url in mkdocs.yml before a version is published.\n"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
@@ -102,8 +104,9 @@ def bibtex(title: str, identity: Mapping[str, Any]) -> str:
     if not author:  # BibTeX sorts by the key of an entry without an author
         author = f"  key = {{{_latex(identity['citation'])}}},\n"
     url = f"  url = {{{_in_url(identity['url'])}}},\n" if identity.get("url") else ""
+    hint = "" if url else NO_ADDRESS
     return (
-        f"@misc{{{str(identity['citation']).replace('@', '-')},\n"
+        f"{hint}@misc{{{str(identity['citation']).replace('@', '-')},\n"
         f"{author}"
         f"  title = {{{{{_latex(title)}}}}},\n"
         f"  year = {{{year}}},\n"

@@ -43,6 +43,8 @@ function isAddress(url) { return /^[a-z]+:/.test(url); }
 
 function titleOf(of, words) { return of.question + (words && ": " + words); }
 
+/* What lies outside of an entry is a comment; citation.py writes the same line. */
+var NO_ADDRESS = "% No url: set site_url in mkdocs.yml before a version is published.\n";
 function inBibtex(of, key, words, url) {
   var lines = [
     of.author ? ["author", "{" + inLatex(of.author) + "}"] : ["key", inLatex(of.cited)],
@@ -51,7 +53,7 @@ function inBibtex(of, key, words, url) {
     ["howpublished", "tracegen report " + inLatex(of.cited)]
   ];
   lines.push(isAddress(url) ? ["url", url] : ["note", inLatex(url)]);
-  return "@misc{" + key + ",\n" +
+  return (isAddress(url) ? "" : NO_ADDRESS) + "@misc{" + key + ",\n" +
     lines.map(function(line) { return "  " + line[0] + " = {" + line[1] + "},\n"; }).join("") + "}";
 }
 

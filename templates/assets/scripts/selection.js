@@ -153,6 +153,14 @@ function addressSeen() {
   return url[0] + "#" + words.join("&");
 }
 
+/* The same for others: of a file its published address, or else its place inside the version, with the name of that. */
+function linkSeen(bar) {
+  var seen = addressSeen(), hash = seen.indexOf("#") < 0 ? "" : seen.slice(seen.indexOf("#"));
+  if (location.protocol !== "file:") { return seen; }
+  var url = publishedAt(bar, hash);
+  return isAddress(url) ? url : bar.dataset.cited + ", " + url;
+}
+
 /* Copies a text, and says so in `status`. Where the browser does not allow it, the text is there to be copied by hand:
    in `field`, a text field that holds it, or else in `status`. */
 function copied(text, status, field) {
@@ -186,7 +194,7 @@ starts.push(function() {
   if (!bar) { return; }
   root = new URL(bar.getAttribute("data-up") || "./", location.href).pathname;
   function part(name) { return bar.querySelector("[data-tg=" + name + "]"); }
-  part("copy-link").addEventListener("click", function() { copied(addressSeen(), part("said")); });
+  part("copy-link").addEventListener("click", function() { copied(linkSeen(bar), part("said")); });
   part("copy-citation").addEventListener("click", function() {
     var name = bar.getAttribute("data-up") === "./" ? "" : document.querySelector("h1").textContent.trim(),
         words = [name, selectionWords(selected(addressWords()))].filter(Boolean).join(", ");
