@@ -86,7 +86,7 @@ def test_guide_and_figures_have_the_colours_of_the_scheme(tab: Any, moe_report: 
         "[...document.querySelectorAll('.tg-ramp i')].map(step => getComputedStyle(step).backgroundColor)"
     )
     after = theme.INK["after"]
-    waiting = {"waiting for the disk": theme.INK["ink"], "waiting inside": theme.INK["inside"]}
+    waiting = {"waiting for the disk": theme.INK["disk"], "waiting inside": theme.INK["inside"]}
     waiting |= {"barrier wait": after, "between operations": theme.INK["outside"]}
     named = {**theme.GROUPS, **waiting}
     assert found == [[name, rgb(colours[side])] for name, colours in named.items()]

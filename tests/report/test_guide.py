@@ -2,6 +2,7 @@
 
 import re
 from html import unescape
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,11 @@ def report() -> Report:
     return rendered(scaled_case(1, 1))
 
 
+@pytest.fixture(scope="module")
+def style() -> str:
+    return (Path(__file__).parents[2] / "templates/assets/styles/guide.css").read_text(encoding="utf-8")
+
+
 def test_every_word_of_the_contract_is_explained_once() -> None:
     said = {group.key: [word.name for word in group.words] for group in guide()["groups"]}
     assert said == {
@@ -32,6 +38,12 @@ def test_every_word_of_the_contract_is_explained_once() -> None:
     }
     assert set(words.GROUPS) == set(theme.GROUPS)
     assert "“disk”" in next(group.note for group in guide()["groups"] if group.key == "memory")
+
+
+def test_what_a_thread_does_has_the_colour_of_the_charts(style: str) -> None:
+    variables = {light: name for name, light, _ in theme.INK.values()}
+    for state, colour in theme.STATE_COLOURS.items():
+        assert f'.tg-dot[data-group="{state}"] {{ background: var({variables[colour]}); }}' in style
 
 
 def test_a_group_names_its_components() -> None:
