@@ -91,12 +91,23 @@ def test_sizes_named_at_a_curve_have_a_rim_of_the_ground_below_them(figures: dic
 
 def test_contrast_on_both_grounds() -> None:
     _, *grounds = theme.INK["ground"]
-    waiting = [theme.INK[name] for name in ("inside", "after", "bar")]
+    waiting = [theme.INK[name] for name in ("inside", "after", "bar", "disk", "paging", "outside")]
     for _, light, dark in (*theme.GROUPS.values(), *theme.BUFFERS.values(), *waiting):
         assert contrast(light, grounds[0]) >= 3 and contrast(dark, grounds[1]) >= 3
     for name in ("ink", "muted", "good", "warn", "bad"):
         _, light, dark = theme.INK[name]
         assert contrast(light, grounds[0]) >= 4.5 and contrast(dark, grounds[1]) >= 4.5
+
+
+def test_no_two_parts_of_time_look_alike() -> None:
+    drawn = [
+        theme.GROUPS["other"],
+        *(of for of in theme.INK.values() if of[1] in dict(file_tokens.WAITS.values()).values()),
+    ]
+    for scheme in (1, 2):
+        rgb = [[int(of[scheme][i : i + 2], 16) for i in (1, 3, 5)] for of in drawn]
+        for i, one in enumerate(rgb):
+            assert all(max(abs(a - b) for a, b in zip(one, other, strict=True)) > 32 for other in rgb[:i]), drawn[i]
 
 
 def test_a_buffer_wears_the_colour_of_a_part_of_the_model_only_if_it_holds_that_part() -> None:

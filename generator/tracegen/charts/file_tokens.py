@@ -26,7 +26,7 @@ DISK = theme.INK["disk"][1]
 WAITS = {
     "disk_ns": ("waiting for the disk", DISK),
     "behind_ns": ("waiting for a thread at the disk", theme.INK["behind"][1]),
-    "paging_ns": ("page faults, no read under way", theme.INK["muted"][1]),
+    "paging_ns": ("page faults, no read under way", theme.INK["paging"][1]),
     "waiting_ns": ("waiting for other threads", theme.INK["inside"][1]),
     "rest_ns": ("outside operations", theme.INK["outside"][1]),
 }
@@ -231,7 +231,7 @@ def _legend(
 ) -> tuple[pd.DataFrame, pd.DataFrame, float]:
     """What colours mean: squares, texts, and where the drawing ends."""
     of_map = [*zip([colour for _, colour in STEPS], TOUCHED, strict=True)]
-    of_map += [(DISK, WAITED)] if waited else []
+    of_map += [(DISK, WAITED)] if waited and "disk_ns" not in names else []  # else the time names this red
     of_map += [("outline", UNUSED)] if unused else []
     of_time = [WAITS[name][::-1] if name in WAITS else (theme.colour(name), name) for name in names]
     squares, texts = [], []

@@ -21,7 +21,7 @@ OF_PARTS = {
     "computing_ns": theme.INK["bar"][1],
     "disk_ns": theme.INK["disk"][1],
     "behind_ns": theme.INK["behind"][1],
-    "paging_ns": theme.INK["muted"][1],
+    "paging_ns": theme.INK["paging"][1],
     "barrier_ns": theme.INK["inside"][1],
     "outside_ns": theme.INK["outside"][1],
 }
