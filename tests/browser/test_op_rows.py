@@ -210,3 +210,15 @@ def test_of_a_long_table_only_the_rows_in_sight_are_there(page: Any, long_report
     assert whole == pytest.approx(28 * n, rel=0.05) and seen < 1000
     page.eval_on_selector("[data-tg=table]", "e => { e.scrollTop = e.scrollHeight; }")
     page.wait_for_selector("tr.tg-op:has-text('result_output')")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_table_of_layers_ends_with_a_whole_row(tab: Any, long_report: Path, width: int) -> None:
+    page = tab(long_report / "operations/index.html", viewport={"width": width, "height": 1000})
+    page.wait_for_selector("[data-tg=layers] tbody tr")
+    cut = """box => { const end = box.getBoundingClientRect().top + box.clientHeight;
+        return Array.from(box.querySelectorAll("tbody tr")).map(row => row.getBoundingClientRect())
+            .filter(row => row.top < end - 2 && row.bottom > end + 2).length; }"""
+    box = page.locator("[data-tg=layers]")
+    assert box.evaluate("box => box.scrollHeight > box.clientHeight")
+    assert box.evaluate(cut) == 0
