@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tracegen.contract import needs
 from tracegen.contract.model import Check
 from tracegen.report.figures import caches
 from tracegen.report.words import sentences as s
@@ -51,9 +52,15 @@ def test_warned_checks_ask_to_read_times_with_care() -> None:
     slow, apart, imported, cost = (
         Check(key, "", "warning", "", "") for key in ("interference", "even_tokens", "op_times", "tracing_cost")
     )
-    assert s.times_with_care([]) == ""
-    both = s.times_with_care([slow, apart])
-    assert "waited for a processor; mean and median" in both and both.endswith("run it again without them.")
-    assert s.times_with_care([apart]).endswith("token times differ. Touched bytes are not affected.")
-    assert s.times_with_care([imported]).endswith("not its own.")
-    assert "longer prompt or a larger model" in s.times_with_care([cost]) and "larger model" not in both
+    assert s.with_care([]) == s.what_to_do([]) == ""
+    both = f"{s.with_care([slow, apart])} {s.what_to_do([slow, apart])}"
+    assert "waited for a processor; mean and median" in both and "run it again without them." in both
+    assert s.what_to_do([apart]) == "Touched bytes are not affected. Read the median, and the time of each token."
+    assert s.what_to_do([imported]) == "Read the times of passes, not of single operations."
+    assert "longer prompt or a larger model" in s.what_to_do([cost]) and "larger model" not in both
+
+
+def test_what_to_do_is_said_of_each_check_noted_above_times() -> None:
+    assert set(s.ADVICE) == set(s.CARE) == {str(key) for key in needs.NOTED_ABOVE_TIMES}
+    slow, stalled = (Check(key, "title", "warning", "8 %", "") for key in s.DISTURBED)
+    assert s.what_to_do([slow, stalled]).count(s.RUN_ALONE) == 1

@@ -27,9 +27,9 @@ class Context(Analyses):
         return [warned[key] for key in NOTED_ABOVE_TIMES if key in warned]
 
     @property
-    def time_note(self) -> str:
-        """The note above figures of times if a check of times did not pass; else empty."""
-        return sentences.times_with_care(self.care)
+    def time_advice(self) -> str:
+        """What to do about times if a check of times did not pass; else empty."""
+        return sentences.what_to_do(self.care)
 
     @property
     def gaps(self) -> str:

@@ -145,7 +145,7 @@ def render_report(
         "citable": citable,
         "checks_csv": checks_csv,
         "guide": guide(),
-        "time_note": context.time_note,
+        "time_advice": context.time_advice,
         "time_care": sentences.with_care(context.care),
         "pass_names": json.dumps(pass_names(context.labels), ensure_ascii=False, separators=(",", ":")),
         "verdict": sentences.verdict_line(run.verdict, run.checks),

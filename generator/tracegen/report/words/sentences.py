@@ -82,22 +82,24 @@ CARE = {
     "observer": "The same program is faster untraced",
 }
 
-CHEAPER = (
-    "Tracing takes less of a longer prompt or a larger model, or with fewer kinds of records: faults or requests off."
-)
-
+RUN_ALONE = "If other programs ran, run it again without them."
+ADVICE = {
+    "op_times": "Read the times of passes, not of single operations.",
+    "interference": RUN_ALONE,
+    "not_stopped": RUN_ALONE,
+    "even_tokens": "Read the median, and the time of each token.",
+    "tracing_cost": "Tracing takes less of a longer prompt or a larger model, or with fewer kinds of records: faults "
+    "or requests off.",
+    "observer": "Compare this run with traced runs only.",
+}
 
 DISTURBED = ("interference", "not_stopped")  # checks that find that threads did not run when they could
 
 
-def times_with_care(checks: Sequence[Check]) -> str:
-    """The note above times, and what to do. `checks`: those of times that did not pass; empty without any."""
-    disturbed = any(c.key in DISTURBED for c in checks)
-    mended = " If other programs ran, run it again without them." if disturbed else ""
-    if any(c.key == "tracing_cost" for c in checks):
-        mended += f" {CHEAPER}"
-    counted = "" if any(c.key == "op_times" for c in checks) else " Touched bytes are not affected."
-    return f"{with_care(checks)}{counted}{mended}" if checks else ""
+def what_to_do(checks: Sequence[Check]) -> str:
+    """What a reader of times can do. `checks`: those of times that did not pass; empty without any."""
+    counted = [] if any(c.key == "op_times" for c in checks) else ["Touched bytes are not affected."]
+    return " ".join([*counted, *dict.fromkeys(ADVICE[c.key] for c in checks)]) if checks else ""
 
 
 def with_care(checks: Sequence[Check]) -> str:
