@@ -3,6 +3,7 @@
 import io
 import re
 import unicodedata
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,3 +100,25 @@ def test_what_is_cut_is_missed(tab: Any, project: Project) -> None:
     page.add_style_tag(content=".tracegen .tg-tall { max-height: 200px !important; overflow: hidden !important; }")
     text = printed(page)
     assert [piece for piece in wanted if letters(piece) not in text]
+
+
+def test_the_sums_of_tensors_stand_below_their_rows(tab: Any, moe_report: Path) -> None:
+    page = tab(moe_report / "operations/index.html", viewport={"width": A4_WIDE_PX, "height": 200})
+    page.wait_for_selector("[data-tg=tensors] tfoot tr")
+    page.emulate_media(media="print")
+    ends = """table => ["thead", "tbody", "tfoot"].map(part => table.querySelector(part + " tr > *"))
+        .map(cell => cell.getBoundingClientRect().top)"""
+    tops = page.eval_on_selector("[data-tg=tensors] table", ends)
+    assert tops == sorted(tops) and len(set(tops)) == 3
+
+
+def test_a_table_of_an_entry_has_all_its_columns_on_paper(tab: Any, project: Project) -> None:
+    """The theme wraps such tables, in a script, and gives each column room that paper lacks."""
+    page = tab(project.root / "site/notes/entry.html", viewport={"width": A4_WIDE_PX, "height": 1000})
+    row = "".join(f"<td>{k}.0 MiB</td>" for k in range(6))
+    head = f"<thead><tr><th></th>{row.replace('td>', 'th>')}</tr></thead>"
+    table = f"<table>{head}<tr><th>a longer name</th>{row}</tr></table>"
+    wrapped = f"<div class=md-typeset__scrollwrap><div class=md-typeset__table>{table}</div></div>"
+    page.evaluate("html => document.querySelector('article').insertAdjacentHTML('beforeend', html)", wrapped)
+    page.emulate_media(media="print")
+    assert page.evaluate(EDGE) == []
