@@ -1,6 +1,7 @@
 """The layout from 1,280 px on, and below: what stands beside what, what is folded, and one scale of headings."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -159,3 +160,16 @@ def test_the_list_lies_over_the_page_and_closes_when_it_was_used(wide: Any, to: 
     wide.locator(".tg-fold summary").click()
     wide.locator(".tg-fold li a").last.click()
     assert not wide.locator(".tg-fold ol").is_visible()
+
+
+@pytest.mark.parametrize("path", ["operations/index.html", "file/index.html", "index.html"])
+def test_no_sentence_of_a_caption_breaks_across_columns(tab: Any, moe_report: Path, path: str) -> None:
+    page = tab(moe_report / path, viewport={"width": 1400, "height": 1000})
+    parts = ".tracegen :is(figcaption > .tg-said, .tg-caption > span:not([data-tg], .tg-links))"
+    fragments = "parts => parts.filter(part => part.checkVisibility()).map(part => part.getClientRects().length)"
+    found = page.eval_on_selector_all(parts, fragments)
+    assert found and set(found) == {1}
+    loose = """captions => captions.filter(caption => getComputedStyle(caption).columnCount > 1)
+        .flatMap(caption => Array.from(caption.childNodes)).filter(node => node.nodeType === 3 && node.data.trim())
+        .map(node => node.data)"""
+    assert page.eval_on_selector_all(".tracegen .tg-caption", loose) == [], "nothing keeps these together"
