@@ -11,7 +11,7 @@ import pytest
 import vl_convert
 
 from tests.builders import a_moe_run, scaled_case
-from tracegen.charts import buffers, by_layer, experts, file_tokens, forms, heatmap, svg, theme, timeline
+from tracegen.charts import buffers, by_layer, experts, file_plan, file_tokens, forms, heatmap, svg, theme, timeline
 from tracegen.contract.text import three, whole_percent
 from tracegen.report.document.assets import Assets
 from tracegen.report.figures.catalogue import CHARTS
@@ -230,6 +230,34 @@ def test_on_dark_ground_every_colour_is_the_dark_one_of_its_name() -> None:
     assert theme.on_dark('<path fill="url(#a)" stroke="transparent"/>') == '<path fill="url(#a)" stroke="transparent"/>'
 
 
+@pytest.mark.parametrize("width", theme.WIDTHS)
+def test_a_row_marks_its_longest_pass_and_a_phone_shows_all_numbers(width: int) -> None:
+    parts = pd.DataFrame({"begin": [0], "end": [900], "layer": [0], "last_layer": [0], "group": ["FFN"]})
+    at = file_plan.plan(parts, width, 6, True)
+    rows = pd.DataFrame(
+        {
+            "row": range(6),
+            "pass_id": range(6),
+            "label": "",
+            "is_prompt": [True, *[False] * 5],
+            "took": "2 ms",
+            "longest_ns": [None, None, 3.0, None, None, None],
+            "longest": ["", "", "3 ms", "", "", ""],
+            "read": ["9 MiB", "8 MiB", *["–"] * 4],
+            "needed": ["7 MiB", "6 MiB", *["–"] * 4],
+        }
+    )
+    laid = file_tokens._laid(at, rows)
+    bars, took = file_tokens._bars(at, laid, pd.DataFrame({"row": range(6), "FFN": 2.0}), ["FFN"])
+    line = bars[bars["what"] == "longest pass of a row"]
+    of_row = bars[(bars["pass_id"] == 2) & bars["what"].str.startswith("computing")]
+    assert set(line["pass_id"]) == {2}
+    assert (line["right"].max() - at.lane) / (of_row["right"].max() - at.lane) == pytest.approx(1.5)
+    said = " ".join([*took["text"], *(words for some in file_tokens._numbers(at, laid) for words in some["text"])])
+    assert all(words in said for words in ("9 MiB", "7 MiB", "8 MiB", "6 MiB", "needed of it", "3 ms")), said
+    assert (laid["bottom"] <= laid["top"].shift(-1).fillna(1e9)).all() and (laid["end"] <= laid["bottom"]).all()
+
+
 BARS = pd.DataFrame(
     [
         ("router 2 %", 100.0, 104.0, 40.0),  # too narrow for its words
@@ -262,6 +290,7 @@ def test_a_bar_that_is_not_to_scale_has_a_gap(prompt: float, slowest: float, gap
             "took": "",
             "top": 0.0,
             "bottom": 9.0,
+            "end": 9.0,
         }
     )
     times = pd.DataFrame({"row": range(4), "attention": [prompt, 2.0, 2.0, slowest]})

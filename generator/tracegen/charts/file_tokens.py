@@ -20,6 +20,9 @@ TOP = 40.0  # px: of the first row
 STEPS = ((0.01, theme.INK["hairline"][1]), (0.5, theme.INK["band2"][1]), (1.0, theme.INK["touched"][1]))
 TOUCHED = ("up to 1 % touched", "up to half", "more")
 TOOLTIPS = (TOUCHED[0], "up to half touched", "more than half touched")
+LINE = 15  # px: of a line of numbers below a bar
+TIGHT = 250.0  # px: less room for bars has none for two times beside them
+LONGEST = ("longest pass of a row", theme.INK["ink"][1])
 WAITED, UNUSED = "waited for", "read ahead, not used"
 DISK = theme.INK["disk"][1]
 # Column of the time of a pass -> what the picture calls it, and its colour; groups of components keep theirs.
@@ -36,10 +39,12 @@ WAITS = {
 class Picture:
     """What the picture of one width shows.
 
-    `rows`: row, pass_id (the first of the row), label, is_prompt, is_folded, took (text), and read and needed (texts;
-    no such columns: not recorded). `touched`, `waited`, `unused`: row and cell (of the plan), `touched` also share.
-    `times`: row and ns, a column for each of `names`, groups of components and the keys of WAITS. `often`: cell and
-    share (of the tokens); `memory`: size_bytes and share (of uses), as of `file_memory`; neither where it is empty.
+    `rows`: row, pass_id (the first of the row), label, is_prompt, is_folded, took (text); longest_ns and longest
+    (text) of its longest pass, null and empty where that is not marked (no such columns: in no row); read and
+    needed (texts; no such columns: not recorded). `touched`, `waited`, `unused`: row and cell (of the plan),
+    `touched` also share. `times`: row and ns, a column for each of `names`, groups of components and the keys of
+    WAITS. `often`: cell and share (of the tokens); `memory`: size_bytes and share (of uses), as of `file_memory`;
+    neither where it is empty.
     """
 
     at: Plan
@@ -60,7 +65,9 @@ def chart(of: Picture) -> Any:
     bars, took = _bars(at, rows, of.times, of.names)
     texts = [headings(at), _labels(rows, at), took, *_numbers(at, rows), *([_named(bars)] if few else [])]
     below, below_texts, bottom = file_memory.below(at, of.often, of.memory, float(rows["bottom"].max()))
-    legend, legend_texts, height = _legend(at, of.names, not of.waited.empty, not of.unused.empty, bottom + 16)
+    is_named = (bars["what"] == LONGEST[0]).any() and not _is_tight(at)  # else the words below its bar name it
+    named = [*of.names, LONGEST[0]] if is_named else of.names
+    legend, legend_texts, height = _legend(at, named, not of.waited.empty, not of.unused.empty, bottom + 16)
     layers = [_rects(pd.concat([_rulers(at), *_map(of, rows), bars, below, legend], ignore_index=True))]
     if not of.unused.empty:
         layers.append(_rects(_marks(at, rows, of.unused, UNUSED), outlined=True))
@@ -87,7 +94,7 @@ def _map(of: Picture, rows: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def _laid(at: Plan, rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with top and bottom."""
+    """The rows with top, bottom, and end, the bottom of their bars: a narrow picture has numbers below these."""
     few = len(rows) <= FEW
     high, head = (
         (46, 46)
@@ -98,9 +105,11 @@ def _laid(at: Plan, rows: pd.DataFrame) -> pd.DataFrame:
         if at.width < theme.WIDTH or len(rows) > 24
         else (18, 26)
     )
-    tall = np.where(rows["is_prompt"], head, high)
+    below = LINE * sum(((line != "").to_numpy(int) for line in _below(at, rows)), np.zeros(len(rows)))
+    tall = np.where(rows["is_prompt"], head, high) + below
     tops = TOP + np.cumsum(tall) - tall + 3 * np.cumsum(rows["is_prompt"].shift(fill_value=False))
-    return rows.assign(top=tops, bottom=tops + tall - (22 if few else 2))
+    ends = tops + tall - (22 if few else 2)
+    return rows.assign(top=tops, bottom=ends, end=ends - below)
 
 
 _PX = dict(scale=dict(domain=[0, 1], range=[0, 1], nice=False, zero=False), axis=None)
@@ -170,13 +179,15 @@ def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str
         return pd.DataFrame(
             columns=["pass_id", "label", "what", "short", "colour", "left", "right", "top", "bottom"]
         ), text([], [], [])
-    table = rows.merge(times, on="row", how="left").fillna(dict.fromkeys(names, 0.0))
+    table = rows.assign(bottom=rows["end"]).merge(times, on="row", how="left").fillna(dict.fromkeys(names, 0.0))
     whole = table[list(names)].sum(axis=1)
-    tokens = whole[~table["is_prompt"]] if (~table["is_prompt"]).any() else whole
+    longest_ns = table["longest_ns"].fillna(whole) if "longest_ns" in table else whole
+    tokens = longest_ns[~table["is_prompt"]] if (~table["is_prompt"]).any() else whole
     of_tokens = min(tokens.max(), CUT * tokens.median()) if tokens.median() else tokens.max()
     of_prompts = max(whole[table["is_prompt"]].max() if table["is_prompt"].any() else 0, of_tokens)
     longest = np.where(table["is_prompt"], of_prompts, of_tokens)
-    room = at.numbers - at.lane - 62
+    marked = (longest_ns > whole).to_numpy(bool)
+    room = at.numbers - at.lane - (128 if marked.any() and not _is_tight(at) else 62)
     end = at.lane + room
     per_ns = room / np.where(longest > 0, longest, 1)
     bars, left = [], pd.Series(at.lane, index=table.index)
@@ -194,16 +205,32 @@ def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str
         some["right"] = right.clip(upper=end)
         bars.append(some[some["right"] - left > 0.2])
         left = right
-    cut, left = left > end + 0.5, left.clip(upper=end)
+    far = left.where(~marked, at.lane + longest_ns * per_ns)
+    cut, left, far = far > end + 0.5, left.clip(upper=end), far.clip(upper=end)
+    bars += _longest(table[marked], left[marked], far[marked])
+    left = far
     own = table["is_prompt"] & (of_prompts > of_tokens) & (left > at.lane + 24)
     scale = "a scale of its own"
-    for gapped, what, far in ((cut, "longer: cut here", 12), (own, scale, 12), (own, scale, 18)):
+    for gapped, what, back in ((cut, "longer: cut here", 12), (own, scale, 12), (own, scale, 18)):
         gap = table.loc[gapped.to_numpy(bool), ["pass_id", "label", "top", "bottom"]]
-        places = left[gap.index] - far
+        places = left[gap.index] - back
         gap = gap.assign(what=what, short="", colour=theme.INK["ground"][1], left=places, right=places + 3)
         bars.append(gap)
     middle = (table["top"] + table["bottom"]) / 2
-    return pd.concat(bars, ignore_index=True), text(table["took"], left + 5, middle)
+    took = table["took"]
+    if marked.any() and not _is_tight(at):
+        took = took.where(~marked, took + ", to " + table["longest"])
+    return pd.concat(bars, ignore_index=True), text(took, left + 5, middle)
+
+
+def _longest(rows: pd.DataFrame, left: pd.Series, right: pd.Series) -> list[pd.DataFrame]:
+    """A line from the bar of each row to where its longest pass ends, and a mark there."""
+    middle = (rows["top"] + rows["bottom"]) / 2
+    marks = rows[["pass_id", "label"]].assign(what=LONGEST[0], short="", colour=LONGEST[1])
+    return [
+        marks.assign(left=left, right=right, top=middle - 0.5, bottom=middle + 0.5),
+        marks.assign(left=right - 1.5, right=right, top=middle - 3, bottom=middle + 3),
+    ]
 
 
 def _named(bars: pd.DataFrame) -> pd.DataFrame:
@@ -213,12 +240,36 @@ def _named(bars: pd.DataFrame) -> pd.DataFrame:
     return text(words[wide.index], wide["left"], wide["bottom"] + 10, ink="muted")
 
 
+def _is_tight(at: Plan) -> bool:
+    """Whether two times have no room beside a bar."""
+    return at.numbers - at.lane < TIGHT
+
+
+def _below(at: Plan, rows: pd.DataFrame) -> list[pd.Series]:
+    """What stands below the bars where it has no room beside them, line by line: a text for each row, or ""."""
+    lines = []
+    if at.is_narrow and "read" in rows:
+        both = rows["read"] + ", " + rows["needed"] if "needed" in rows else rows["read"]
+        lines.append(both.where(rows["read"] != "–", ""))
+    if _is_tight(at) and "longest" in rows:
+        lines.append(("longest " + rows["longest"]).where(rows["longest"] != "", ""))
+    return lines
+
+
 def _numbers(at: Plan, rows: pd.DataFrame) -> list[pd.DataFrame]:
     """Heads of the columns at the right, and their numbers."""
-    words = [text(["time"], at.lane, TOP - 16, ink="muted")]
+    heads = ["time"]
+    if at.is_narrow and "read" in rows:
+        heads.append("read, needed of it" if "needed" in rows else "read")
+    words = [text(heads, at.lane, pd.Series([TOP - 31, TOP - 16][-len(heads) :]), ink="muted")]
+    top = rows["end"] + (24 if len(rows) <= FEW else 8)
+    for line in _below(at, rows):
+        has = (line != "").to_numpy(bool)
+        words.append(text(line[has], at.lane, top[has], ink="muted"))
+        top = top + LINE * has
     if at.is_narrow or "read" not in rows:
         return words
-    middle = (rows["top"] + rows["bottom"]) / 2
+    middle = (rows["top"] + rows["end"]) / 2
     for name, head, right in (("read", "read", at.width - 80), ("needed", "needed of it", at.width - 10)):
         if name in rows:
             words.append(text([head], right, TOP - 16, "right", "muted"))
@@ -233,7 +284,8 @@ def _legend(
     of_map = [*zip([colour for _, colour in STEPS], TOUCHED, strict=True)]
     of_map += [(DISK, WAITED)] if waited and "disk_ns" not in names else []  # else the time names this red
     of_map += [("outline", UNUSED)] if unused else []
-    of_time = [WAITS[name][::-1] if name in WAITS else (theme.colour(name), name) for name in names]
+    named = WAITS | {LONGEST[0]: LONGEST}
+    of_time = [named[name][::-1] if name in named else (theme.colour(name), name) for name in names]
     squares, texts = [], []
     for entries, begin, end in ((of_map, 8.0, at.lane - 8), (of_time, 8.0, float(at.width) - 8)):
         x = begin

@@ -22,8 +22,9 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure
 from tracegen.report.figures.heatmap import nothing_touched
 
-MOST_ROWS = (8, 18, 34)  # by width: on paper at most 90 and 110 mm high, on the page
+MOST_ROWS = (8, 16, 34)  # by width: on paper at most 90 and 110 mm high, on the page
 HITS = (0.5, 0.8, 0.9)  # shares of repeated uses that the ruler of memory marks
+LONGER = 1.5  # times what is drawn of a row: its longest pass is marked
 LEAST_SHARE = 0.02  # of the time of a row: groups that computed for less in every row are one, "other"
 
 
@@ -129,8 +130,12 @@ def _content(context: Context) -> Content:
     def picture(width: int) -> chart.Picture:
         rows = file_tokens.rows(tables, quiet, alike, _most_rows(width))
         shown, by_row = _labels(context, rows), median_passes(of.times.merge(rows[["pass_id", "row"]], on="pass_id"))
+        longest = of.times.merge(rows[["pass_id", "row"]], on="pass_id").groupby("row")["duration_ns"].max()
         typical, names = by_row.pop("pass_id"), joined(by_row)
         shown["took"] = [q.duration(ns) for ns in shown["row"].map(by_row["duration_ns"])]
+        longer = (longest > LONGER * by_row["duration_ns"]) & ~longest.index.isin(shown.loc[shown["is_prompt"], "row"])
+        shown["longest_ns"] = shown["row"].map(longest.where(longer)).astype("float64")
+        shown["longest"] = ["" if pd.isna(ns) else q.duration(ns) for ns in shown["longest_ns"]]
         for name, of_pass in of.sizes.items():
             sizes = shown["row"].map(typical).fillna(shown["pass_id"]).map(of_pass).fillna(0)
             shown[name] = [q.size(int(size)) if size else "–" for size in sizes]
@@ -170,7 +175,8 @@ def _caption(rows: pd.DataFrame) -> str:
     return (
         "Columns: the model file in its order, each part as wide as the root of its bytes; the ruler of memory is "
         "linear. A bar with a gap is not to scale. Right: time (mean of threads) and reads of a pass, of several of "
-        "the one that took the median time; the prompt has its own scale, and a bar over four times the median is cut. "
+        "the one that took the median time, with a line to the longest where that took half more; the prompt has "
+        "its own scale, and a bar over four times the median is cut. "
         f"n = {q.counted(n, 'token')}."
     )
 
