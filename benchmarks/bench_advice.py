@@ -73,7 +73,7 @@ def situations() -> list[Situation]:
     ]
     cold = [
         Situation(f"mixture, cold, {kib} KiB ahead", replace(MIXTURE, warmup=False, read_ahead_kib=kib), COLD)
-        for kib in (16, 128, 1024, 8192)
+        for kib in (4, 16, 32, 64)
     ]
     threads = [
         Situation(f"dense, {n} threads, context {context}", replace(DENSE, threads=n, context=context), planted)

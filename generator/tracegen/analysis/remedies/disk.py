@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.causes.cause import Cause, Phase
 from tracegen.analysis.pin_list import patterns
-from tracegen.analysis.remedies.reading import CALMER, Reading, reading
+from tracegen.analysis.remedies.reading import CALMER, FASTER, Reading, reading
 from tracegen.analysis.remedies.remedy import Remedy, narrowed
 
 GIB, KIB = 1 << 30, 1 << 10
@@ -25,7 +25,7 @@ def remedies(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterato
     numbers = {"factor": model.factor}
     smaller = [kib for kib in SWEEP if kib * KIB * 4 <= model.ahead]
     if "unused-reads" in causes and smaller:
-        times = {kib: model.phase_ns(model.simulated(model.room, kib * KIB), kib * KIB) for kib in smaller}
+        times = {kib: narrowed(*model.phase_ns(model.simulated(model.room, kib * KIB), kib * KIB)) for kib in smaller}
         best = min(times, key=lambda kib: sum(times[kib]))
         yield Remedy(
             key="read-ahead",
@@ -40,7 +40,7 @@ def remedies(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterato
     limit = of.facts.conditions.memory_limit
     if limit is not None and limit.limit_bytes is not None and "evicted" in causes and model.touched > model.room:
         more = model.wanted - model.room
-        low, high = model.phase_ns(model.simulated(model.room + more, model.ahead), model.ahead)
+        _, low, high = model.with_room(model.wanted)
         yield Remedy(
             key="memory",
             settings=({"memory_limit_gb": _gib(limit.limit_bytes + more)},),
@@ -71,7 +71,7 @@ def _pin(of: Analyses, phase: Phase, model: Reading) -> Iterator[Remedy]:
     if not read:
         return
     chosen = read[min(read)]
-    low, high = model.phase_ns(min(read), model.ahead)
+    low, high = narrowed(*model.phase_ns(min(read), model.ahead))
     names = patterns(chosen["name"].astype(str).tolist(), of.tables["tensors"]["name"].astype(str).tolist())
     yield Remedy(
         key="pin",
@@ -102,7 +102,8 @@ def _prefault(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterat
     left = whole - phase.waiting_ns - parts["paging_ns"]
     size = float(of.tables["files"]["size_bytes"].sum())
     calm = parts["computing_ns"] * CALMER * phase.waiting_ns / whole
-    low, high = narrowed(left - parts["barrier_ns"] - calm, left + parts["paging_ns"] / 2)
+    low = (left - parts["barrier_ns"] - calm) / FASTER
+    low, high = narrowed(low, left + parts["paging_ns"] / 2, fast=True)
     yield Remedy(
         key="prefault",
         settings=({"prefault": True},),

@@ -15,7 +15,7 @@ def memory_speed(of: Analyses) -> pd.DataFrame:
     """Predicted speed of generation by memory for pages of the model, from half of what the run had to all it needs.
 
     Columns: memory_bytes, read_bytes_per_token (simulated), low_tokens_per_second and high_tokens_per_second (see
-    `reading.Reading.phase_ns`). One size is what the run had. No rows where the run cannot be simulated.
+    `reading.Reading.with_room`). One size is what the run had. No rows where the run cannot be simulated.
     """
     time = phase_of(of, "generate")
     model = None if time is None else reading(of, time)
@@ -25,8 +25,7 @@ def memory_speed(of: Analyses) -> pd.DataFrame:
     sizes = sorted({model.room, *np.linspace(model.room / 2, most, N_SIZES).astype(int).tolist()})
     rows = []
     for size in sizes:
-        read = model.simulated(size, model.ahead)
-        low_ns, high_ns = model.phase_ns(read, model.ahead)
+        read, low_ns, high_ns = model.with_room(size)
         per_second = (time.n_passes * 1e9 / ns for ns in (high_ns, low_ns))
         rows.append((float(size), read / time.n_passes, *per_second))
     return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -22,7 +22,7 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Figure
 from tracegen.report.figures.heatmap import nothing_touched
 
-MOST_ROWS = (8, 16, 34)  # by width: on paper at most 90 and 110 mm high, on the page
+MOST_ROWS = (5, 16, 34)  # by width: on paper at most 90 and 110 mm high, on the page
 HITS = (0.5, 0.8, 0.9)  # shares of repeated uses that the ruler of memory marks
 LONGER = 1.5  # times what is drawn of a row: its longest pass is marked
 LEAST_SHARE = 0.02  # of the time of a row: groups that computed for less in every row are one, "other"
