@@ -73,7 +73,7 @@ def test_what_is_pinned_leaves_an_eighth_of_the_memory_and_reads_less(short: Ana
     kept = tensors[[any(fnmatchcase(name, pattern) for pattern in pin.settings[0]["pin"]) for name in names]]  # type: ignore[attr-defined]
     size = int(kept["size_bytes"].sum())
     assert size == pin.numbers["pinned_bytes"] and len(kept) == pin.numbers["n_tensors"]
-    assert 0 < size <= model.room - max(model.room // 8, 2 * round(model.ahead * model.multiple))
+    assert 0 < size <= model.room - max(model.room // 8, 2 * 2 * model.ahead)
     places = [(int(t.file), int(t.offset), int(t.size_bytes)) for t in kept.itertuples()]
     read = model.simulated(model.room - size, model.ahead, places)
     assert read < model.simulated(model.room, model.ahead)

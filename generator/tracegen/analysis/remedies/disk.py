@@ -10,7 +10,9 @@ from tracegen.analysis.remedies.remedy import Remedy, narrowed
 
 GIB, KIB = 1 << 30, 1 << 10
 SWEEP = (64, 256, 1024)  # KiB
-UNPINNED = 8  # a part of so many of the memory for pages of the model stays for those that are not pinned
+# A part of so many of the memory for pages of the model stays for those that are not pinned, and so many times the
+# read-ahead for each thread: with less, windows evicted each other before they were used, and runs read more than before.
+UNPINNED, WINDOWS = 8, 2
 
 
 def remedies(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterator[Remedy]:
@@ -60,7 +62,7 @@ def _pin(of: Analyses, phase: Phase, model: Reading) -> Iterator[Remedy]:
 
     Of a model that is read in circles, a page is evicted before it is touched again, unless it cannot be evicted.
     """
-    left = max(model.room // UNPINNED, 2 * round(model.ahead * model.multiple))
+    left = max(model.room // UNPINNED, WINDOWS * phase.n_threads * model.ahead)
     read = {}
     for table in (of.pin_list, of.pin_list_by_layer):
         chosen = table[(table["n_bytes"] <= model.room - left).to_numpy(bool)]
