@@ -11,7 +11,7 @@ from tracegen.analysis.remedies.remedy import Remedy, narrowed
 GIB, KIB = 1 << 30, 1 << 10
 SWEEP = (64, 256, 1024)  # KiB
 # A part of so many of the memory for pages of the model stays for those that are not pinned, and so many times the
-# read-ahead for each thread: with less, windows evicted each other before they were used, and runs read more than before.
+# read-ahead for each thread: with less, windows evicted each other before they were used, and runs read more.
 UNPINNED, WINDOWS = 8, 2
 
 

@@ -147,6 +147,7 @@ function isAddress(url) { return /^[a-z]+:/.test(url); }
 
 function titleOf(of, words) { return of.question + (words && ": " + words); }
 
+var NO_ADDRESS = "% No url: set site_url in mkdocs.yml before a version is published.\n";
 function inBibtex(of, key, words, url) {
 var lines = [
 of.author ? ["author", "{" + inLatex(of.author) + "}"] : ["key", inLatex(of.cited)],
@@ -155,7 +156,7 @@ of.author ? ["author", "{" + inLatex(of.author) + "}"] : ["key", inLatex(of.cite
 ["howpublished", "tracegen report " + inLatex(of.cited)]
 ];
 lines.push(isAddress(url) ? ["url", url] : ["note", inLatex(url)]);
-return "@misc{" + key + ",\n" +
+return (isAddress(url) ? "" : NO_ADDRESS) + "@misc{" + key + ",\n" +
 lines.map(function(line) { return "  " + line[0] + " = {" + line[1] + "},\n"; }).join("") + "}";
 }
 
@@ -326,6 +327,13 @@ words.push((words.length ? "at=" : "") + above[above.length - 1].id);
 return url[0] + "#" + words.join("&");
 }
 
+function linkSeen(bar) {
+var seen = addressSeen(), hash = seen.indexOf("#") < 0 ? "" : seen.slice(seen.indexOf("#"));
+if (location.protocol !== "file:") { return seen; }
+var url = publishedAt(bar, hash);
+return isAddress(url) ? url : bar.dataset.cited + ", " + url;
+}
+
 function copied(text, status, field) {
 function failed() {
 status.textContent = "The browser did not allow copying: " + (field ? "copy the text below." : text);
@@ -356,7 +364,7 @@ var bar = document.querySelector("[data-tg=selection]"), root;
 if (!bar) { return; }
 root = new URL(bar.getAttribute("data-up") || "./", location.href).pathname;
 function part(name) { return bar.querySelector("[data-tg=" + name + "]"); }
-part("copy-link").addEventListener("click", function() { copied(addressSeen(), part("said")); });
+part("copy-link").addEventListener("click", function() { copied(linkSeen(bar), part("said")); });
 part("copy-citation").addEventListener("click", function() {
 var name = bar.getAttribute("data-up") === "./" ? "" : document.querySelector("h1").textContent.trim(),
 words = [name, selectionWords(selected(addressWords()))].filter(Boolean).join(", ");
@@ -745,5 +753,5 @@ begin();
 } else {
 document.addEventListener("DOMContentLoaded", begin);
 }
-window.tracegenShared = { starts, THIN, group, rounded, fixed, exact, make, firstWhere, addressWords, address, stateOf, waiting, script, scripts, pageKey, paged, LATEX, inLatex, citation, publishedAt, isAddress, titleOf, inBibtex, inCsl, formOf, citable, SELECTION, addressText, selected, addressPlace, putAddress, choose, whenSelected, leadTo, passName, passNamed, selectionNames, selectionText, selectionWords, selectionBar, carried, toPlace, whileGrowing, addressSeen, copied, colourOf, coloursOf, sharp, redrawn, three, inUnit, TIMES, BYTES, took, bytesOf, figureSpecs, figureTargets, figureTeller, figurePoints, figureChooses, figureShown, figureSpec, figureLively, figureRow, figureRows, figurePassAt, figureFrame, figureOfAll, FOLLOWING, comparedRows, reveal, begin };
+window.tracegenShared = { starts, THIN, group, rounded, fixed, exact, make, firstWhere, addressWords, address, stateOf, waiting, script, scripts, pageKey, paged, LATEX, inLatex, citation, publishedAt, isAddress, titleOf, NO_ADDRESS, inBibtex, inCsl, formOf, citable, SELECTION, addressText, selected, addressPlace, putAddress, choose, whenSelected, leadTo, passName, passNamed, selectionNames, selectionText, selectionWords, selectionBar, carried, toPlace, whileGrowing, addressSeen, linkSeen, copied, colourOf, coloursOf, sharp, redrawn, three, inUnit, TIMES, BYTES, took, bytesOf, figureSpecs, figureTargets, figureTeller, figurePoints, figureChooses, figureShown, figureSpec, figureLively, figureRow, figureRows, figurePassAt, figureFrame, figureOfAll, FOLLOWING, comparedRows, reveal, begin };
 }());
