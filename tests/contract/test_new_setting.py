@@ -87,7 +87,7 @@ def check_all() -> None:
     assert not dropped_settings(facts)
 
     a, b = (side(name, [[timed(9.0)]], settings={**recorded, "keep": keep}) for name, keep in (("a", 4), ("b", 8)))
-    assert answer(compare(a, b)).startswith("keep 4 → 8: ")
+    assert answer(compare(a, b)).startswith("One setting differs: keep is 4 in A and 8 in B.")
 
     run = a_run(settings=recorded, command=command, slot=slot(1, keep="8", persona=PERSONA[:6]))
     for private in (False, True):

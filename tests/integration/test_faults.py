@@ -260,7 +260,9 @@ def test_a_tracer_that_could_not_begin(tmp_path: Path) -> None:
         nothing = Control(
             lambda _: nullcontext(Pressure()), lambda *_: Completed(0, 0.0), (), tmp_path, recording.Stages(Progress())
         )
-        measuring._capture(Experiment("case", "", "demo", "Hello", 1), command, tmp_path, (), None, nothing)
+        measuring._capture(
+            Experiment("case", "", "demo", "Hello", 1), command, tmp_path, (), lambda: nullcontext(Pressure()), nothing
+        )
 
 
 # Ctrl-C

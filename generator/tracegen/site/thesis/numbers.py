@@ -115,7 +115,7 @@ def _is_same(number: str, unit: str, published: Quoted) -> bool:
     """Whether a number is what a version prints, in this unit or another, or its exact value in fewer digits."""
     of, size = _SIZES[unit]
     printed = _printed(published.words)
-    if of != published.unit or printed is None:
+    if printed is None or _SIZES[printed[1]][0] != of:
         return False
     if math.isclose(float(number) * size, float(printed[0]) * _SIZES[printed[1]][1]):
         return True
