@@ -66,6 +66,7 @@ def _first(advice: tuple[Advice, ...]) -> int:
 
 def _advice(text: str) -> tuple[str, Facts, tuple[Advice, ...], str]:
     """The name of a run or version, its facts, its remedies of generated tokens in words, and what is said without."""
+    from tracegen.contract import needs
     from tracegen.reading.notebook.loaded import load
     from tracegen.report.figures.context import Context
     from tracegen.report.findings.answer import conclusion
@@ -75,7 +76,8 @@ def _advice(text: str) -> tuple[str, Facts, tuple[Advice, ...], str]:
     named = text if "@" in text else f"{run.experiment}/{run.name}"
     context = Context(run, loaded.tables)
     of = conclusion(context, context.phase)
-    return named, run.facts, of.advice, of.stop
+    why = context.refusal(needs.TIMES)
+    return named, run.facts, of.advice, f"Nothing is predicted. {why}" if why else of.stop
 
 
 def _try(
