@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from tracegen.analysis.pin_list import patterns, pin_list
 
 NAMES = [f"blk.{layer}.{kind}.weight" for layer in range(12) for kind in ("attn_q", "attn_q_norm", "ffn_up")]
-NAMES += ["token_embd.weight", "output.weight", "blk.1.odd", "a*b", "a[b"]
+NAMES += [
+    "token_embd.weight",
+    "output.weight",
+    "blk.1.odd",
+    "a*b",
+    "a[b",
+    "blk.0.weight",
+    "blk.1.weight",
+    "blk.0.a[b",
+    "blk.1.a[b",
+]
 
 
 def tables(sizes: list[int], n_threads: int = 2) -> dict[str, pd.DataFrame]:

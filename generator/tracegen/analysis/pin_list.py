@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from fnmatch import fnmatchcase
 
 import pandas as pd
 
@@ -53,13 +54,13 @@ def patterns(names: Collection[str], every: Collection[str]) -> tuple[str, ...]:
 
 
 def _whole(left: set[str], every: Collection[str], group: Callable[[str], str]) -> Iterator[str]:
-    """The groups of several tensors all of which are `left`, where they are taken from."""
+    """Patterns that find several tensors, just those of a group, all of which are `left`, where they are taken from."""
     groups: dict[str, set[str]] = {}
     for name in every:
         if "*" in group(name):
             groups.setdefault(group(name), set()).add(name)
     for pattern, of in groups.items():
-        if len(of) > 1 and of <= left and not any(_SPECIAL.search(name) for name in of):
+        if len(of) > 1 and of <= left and of == {name for name in every if fnmatchcase(name, pattern)}:
             left -= of
             yield pattern
 

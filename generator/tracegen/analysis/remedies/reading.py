@@ -29,8 +29,8 @@ FAULTS_LEFT = (1.0, 2.0)
 MOST = 0.8  # of the model
 # Of what is computed: page faults take the caches of processors. Without them SmolLM2 computed 8 instead of 11 ms.
 CALMER = 0.3
-# Where all is in memory, runs were up to a fifth faster than the low end of what their parts come to, and mostly near
-# it: of 12 trials, 8.
+# Where all is in memory, runs were faster than the low end of what their parts come to: on one machine, seven of eight,
+# by 2 to 24 % (journal, 2026-11-28).
 FASTER = 1.2
 CLOSE, CLOSER = 1.25, 3  # a factor that is close enough, and how often a closer one is looked for
 MOST_OFF = 2.0  # factor by which a simulation may be off, that predictions rest on

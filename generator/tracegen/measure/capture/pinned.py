@@ -41,13 +41,13 @@ def pins_of(patterns: Sequence[str], model: Model) -> Pins | None:
         return None
     tensors = model.tensors
     names = tensors["name"].astype(str).tolist()
-    unknown = [pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in names)]
-    if unknown:
+    found = {pattern: {name for name in names if fnmatchcase(name, pattern)} for pattern in patterns}
+    if unknown := [pattern for pattern, of in found.items() if not of]:
         raise SettingsError(
             f"pin: {', '.join(map(repr, unknown[:3]))}: no tensor of {model.paths[0]} has such a name; they are called "
             f"{', '.join(names[:3])}, …"
         )
-    chosen = tensors[[any(fnmatchcase(name, pattern) for pattern in patterns) for name in names]]
+    chosen = tensors[tensors["name"].astype(str).isin(set().union(*found.values())).to_numpy(bool)]
     places = chosen.sort_values(["file", "offset"])[["file", "offset", "size_bytes"]].itertuples(index=False)
     joined: list[tuple[Path, int, int]] = []
     for file, begin, size in places:
