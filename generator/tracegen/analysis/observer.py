@@ -32,8 +32,8 @@ class Effect:
     noise: float
 
     def surely_over(self, share: float) -> bool:
-        """Whether tracing took more than this share for certain."""
-        return self.slower - self.noise > share
+        """Whether tracing took more than this share for certain: a single untraced execution never says so."""
+        return self.n > 1 and self.slower - self.noise > share
 
     def surely_within(self, share: float) -> bool:
         """Whether tracing took at most this share for certain."""

@@ -257,8 +257,9 @@ class Experiment:
     control: Literal["auto"] | bool | int = under(
         "How often the same program also runs untraced under the same conditions: what the run is compared with, so "
         'that its report can say whether tracing changed it. true: once; with "auto", once where memory is limited or '
-        "locked, or the page cache is cold and the model is not read ahead. Half of them run before the traced "
-        "program, half after it. Where the memory limit was reached, one more runs without the limit.",
+        "locked, or the page cache is cold and the model is not read ahead, and twice more where the traced program "
+        "was over 10 % slower. Half of them run before the traced program, half after it. Where the memory limit was "
+        "reached, one more runs without the limit.",
         "5",
         s.CONTROL,
         default="auto",

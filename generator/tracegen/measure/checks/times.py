@@ -146,7 +146,7 @@ def observer(e: Evidence) -> Check:
         return check(Key.OBSERVER, "warning", f"the untraced program ended early: {why}")
     decided = [effect for effect in found if effect.surely_within(FAIL_SLOWER) or effect.surely_over(FAIL_SLOWER)]
     if not decided:
-        detail = "the executions differ by more than the limit without tracing; `control = 5` runs five untraced"
+        detail = "without tracing, too, executions may differ by more than the limit; `control = 5` runs five untraced"
         return check(Key.OBSERVER, "not checked", f"not decided: {_in_words(found)}", detail)
     state: CheckState = "passed"
     if any(effect.slower > WARN_SLOWER for effect in decided):

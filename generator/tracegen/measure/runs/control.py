@@ -5,7 +5,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tracegen.analysis.observer import effects
 from tracegen.contract import facts
+from tracegen.contract.check_keys import FAIL_SLOWER
 from tracegen.contract.facts import Execution, Repetition, Slot
 from tracegen.measure.capture.execution import Meter
 from tracegen.measure.capture.pressure import Pressure
@@ -13,6 +15,7 @@ from tracegen.measure.runs.recording import Stages
 from tracegen.storing.execute import Completed
 
 OFTEN = 100  # a program that just fits reaches its limit once or twice, when pages are charged in groups
+CONFIRMED_BY = 2  # more executions, where a single one says that tracing cost too much
 LOG = "untraced.txt"  # what the untraced program prints; it is read and removed
 
 
@@ -38,6 +41,12 @@ class Control:
         for _ in range(times):
             self.stages.begin("run untraced")
             self.untraced.append(self._execute(lifted=False))
+
+    def confirm(self) -> None:
+        """Run it again, if it ran untraced once and the traced execution was too slow beside that one."""
+        found = self.result()
+        if len(self.untraced) == 1 and found and any(effect.slower > FAIL_SLOWER for effect in effects(found, ())):
+            self.repeat(CONFIRMED_BY)
 
     def lift_limit(self) -> None:
         """Run it once without its memory limit, if an untraced execution reached the limit again and again."""

@@ -113,6 +113,8 @@ def measure(
             stages.begin("capture")
             conditions = _capture(experiment, command, raw, model.paths, held, control)
             control.repeat(after)
+            if experiment.control == "auto":
+                control.confirm()
             control.lift_limit()
         stages.begin("hash model")
         mapped = read_model(path, progress.update)
