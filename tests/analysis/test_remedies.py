@@ -12,7 +12,7 @@ from tests.report.rendered import CASES
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.causes.cause import phase_of
 from tracegen.analysis.causes.found import causes
-from tracegen.analysis.remedies import disk, threads, weights
+from tracegen.analysis.remedies import disk, prompt, threads, weights
 from tracegen.analysis.remedies.found import remedies
 from tracegen.analysis.remedies.reading import CALMER, FASTER, MOST_OFF, Reading, reading
 from tracegen.analysis.remedies.remedy import LEAST, narrowed
@@ -141,13 +141,13 @@ def test_fewer_bytes_gain_only_where_memory_bandwidth_bounds(short: Analyses) ->
     assert time is not None
     whole = time.whole_ns
     bound = time.cause("memory-bandwidth", whole / 2, names={"op": "MUL_MAT", "dtype": "Q8_0"})
-    (remedy,) = weights.remedies(time, [bound])
+    (remedy,) = weights.remedies(short, time, [bound])
     bits = {name: size * 8 / n for name, (n, size) in BLOCKS.items()}
     saved = whole / 2 * (1 - bits["Q4_K"] / bits["Q8_0"])
     assert remedy.low_ns * time.n_passes == pytest.approx(whole - saved)
     assert remedy.high_ns * time.n_passes == pytest.approx(whole - saved / 2)
     for cause in (replace(bound, key="kernel"), replace(bound, names={"op": "MUL_MAT", "dtype": "Q4_K"})):
-        assert not list(weights.remedies(time, [cause]))
+        assert not list(weights.remedies(short, time, [cause]))
 
 
 @pytest.mark.parametrize(
@@ -161,3 +161,44 @@ def test_predictions_of_a_disturbed_run_have_a_caution(
     assert time is not None
     text = caution(replace(time, delayed_share=delayed, n_threads=n_threads, n_processors=2))
     assert bool(text) == said and ("30.0 %" in text.replace("\u202f", " ")) == said
+
+
+def test_a_prompt_of_several_passes_is_read_once_in_one(short: Analyses) -> None:
+    """As if the generated tokens had been a prompt of so many passes: joined, they touch each page once."""
+    passes = short.tables["passes"]
+    tokens = (passes["kind"] == "generate").to_numpy(bool)
+    ubatch = passes["ubatch"].mask(tokens, passes["pass_id"])
+    kind = passes["kind"].mask(passes["kind"] == "prompt", "warmup").mask(tokens, "prompt")
+    several = passes.assign(kind=kind, call=passes["call"].mask(tokens, 1), ubatch=ubatch)
+    of = Analyses(short.run, {**short.tables, "passes": several})
+    time = phase_of(of, "prompt")
+    assert time is not None and time.n_passes == tokens.sum() > 1 and time.n_said == 1
+    (remedy,) = prompt.remedies(of, time, causes(of, "prompt"))
+    n = int(several.loc[tokens, "n_tokens"].sum())
+    assert remedy.settings == ({"ubatch": n},) and remedy.numbers["n_passes"] == tokens.sum()
+    assert remedy.now_ns == time.whole_ns and remedy.gain[1] > 2
+    model = reading(of, time)
+    assert model is not None
+    joined = prompt._joined(of, model)
+    (first,) = [pages for number, pages in joined.passes if number in model.of_phase and pages]
+    touched = {page for begin, end in first for page in range(begin, end)}
+    assert len(touched) * model.unit == pytest.approx(model.touched, rel=0.01)
+    assert joined.simulated(model.room, model.ahead) < model.simulated(model.room, model.ahead) / 3
+    assert not list(prompt.remedies(short, time, [])), "its prompt is one pass"
+
+
+def test_a_smaller_type_is_one_that_rows_can_have_and_as_more_memory(short: Analyses, model: Reading) -> None:
+    """Rows of 576 weights are no blocks of 256; 74.0 of 93.8 MiB fit into the memory."""
+    (remedy,) = [of for of in remedies(short, "generate") if of.key == "quantisation"]
+    assert remedy.names == {"dtype": "Q4_0"} and not remedy.settings
+    tensors = short.tables["tensors"]
+    bits = {name: size * 8 / n for name, (n, size) in BLOCKS.items()}
+    kept = sum(
+        t.size_bytes * (min(1, 4.5 / bits[t.dtype]) if t.ne1 and t.ne1 > 1 else 1)
+        for t in tensors.astype({"ne1": "float64"}).fillna({"ne1": 1}).itertuples()
+    )
+    header = short.tables["files"]["size_bytes"].sum() - tensors["size_bytes"].sum()
+    assert remedy.numbers["left_bytes"] == pytest.approx(kept + header, rel=1e-3)
+    assert remedy.numbers["left_bytes"] < model.room and remedy.gain[0] > 5
+    small = Analyses(short.run, {**short.tables, "tensors": tensors.assign(dtype="Q4_0")})
+    assert "quantisation" not in {of.key for of in remedies(small, "generate")}

@@ -16,9 +16,10 @@ from tracegen.contract.records import decode, encode
 from tracegen.publishing.side import Side
 from tracegen.report.findings.tried import instead, sentence
 
-MEMORY = Remedy(key="memory", settings=({"memory_limit_gb": 1.5},), now_ns=100, low_ns=50, high_ns=80)
+MEMORY = Remedy(key="memory", phase="generate", settings=({"memory_limit_gb": 1.5},), now_ns=100, low_ns=50, high_ns=80)
 SWEEP = Remedy(
     key="read-ahead",
+    phase="generate",
     settings=tuple({"read_ahead_kib": kib} for kib in (64, 256)),
     now_ns=100,
     low_ns=20,

@@ -20,6 +20,7 @@ from tracegen.storing import store
 pytestmark = pytest.mark.llama
 FASTER = Remedy(
     key="fewer-threads",
+    phase="generate",
     settings=({"threads": 1},),
     now_ns=100.0,
     low_ns=1.0,

@@ -12,9 +12,9 @@ from tracegen.contract.matrix import word_of
 from tracegen.contract.toml_text import toml_text
 from tracegen.publishing.side import Side
 
-SPEED = "tokens_per_second_generate"
-# Measures of a token's time that say what became of a prediction.
-PARTS = ("token_ns_median", "disk_wait_ns_per_token", "paging_ns_per_token")
+SPEED = {"generate": "tokens_per_second_generate", "prompt": "tokens_per_second_prompt"}
+# Measures of the time of a token, or the prompt, that say what became of a prediction.
+PARTS = {"generate": ("token_ns_median", "disk_wait_ns_per_token", "paging_ns_per_token"), "prompt": ("ttft_ns",)}
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ def _written(key: str, value: object) -> str:
 
 
 def _judged(trial: Trial, value: object, comparison: Comparison) -> Tried:
-    row = comparison.known(SPEED)
+    row = comparison.known(SPEED[trial.remedy.phase])
     of = None if row is None else row.difference
     if row is None or of is None or of.relative is None:
-        raise SettingsError(f"{trial.name}: no run has a generation speed to compare")
+        raise SettingsError(f"{trial.name}: no run has a speed to compare")
     low, high = trial.remedy.gain
     gain = 1 + of.relative
     inside = low <= gain <= high
@@ -118,10 +118,10 @@ def _judged(trial: Trial, value: object, comparison: Comparison) -> Tried:
         high=1 + of.ends[1] if of.ends else None,
         pairs=min(of.n_a, of.n_b),
         outcome=outcome,
-        parts=_parts(comparison),
+        parts=_parts(comparison, trial.remedy.phase),
     )
 
 
-def _parts(comparison: Comparison) -> Mapping[str, tuple[float, ...]]:
-    rows = {key: comparison.known(key) for key in PARTS}
+def _parts(comparison: Comparison, phase: str) -> Mapping[str, tuple[float, ...]]:
+    rows = {key: comparison.known(key) for key in PARTS[phase]}
     return {row.label: (row.a, row.b) for row in rows.values() if row and row.a is not None and row.b is not None}

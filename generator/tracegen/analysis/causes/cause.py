@@ -55,6 +55,11 @@ class Phase:
     delayed_share: float | None
 
     @property
+    def n_said(self) -> int:
+        """Of how many equal parts a time is said: of a token in the mean, or of the whole prompt."""
+        return 1 if self.name == "prompt" else self.n_passes
+
+    @property
     def waiting_ns(self) -> float:
         """Waiting for the disk: of threads that had page faults while a read was under way, and of those behind."""
         return self.parts["disk_ns"] + self.parts["behind_ns"]

@@ -6,7 +6,7 @@ from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.causes.cause import Cause, Phase
 from tracegen.analysis.pin_list import patterns
 from tracegen.analysis.remedies.reading import CALMER, FASTER, Reading, reading
-from tracegen.analysis.remedies.remedy import Remedy, narrowed
+from tracegen.analysis.remedies.remedy import Remedy, narrowed, remedy
 
 GIB, KIB = 1 << 30, 1 << 10
 SWEEP = (64, 256, 1024)  # KiB
@@ -23,38 +23,24 @@ def remedies(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterato
     model = reading(of, phase)
     if model is None:
         return
-    n, now = phase.n_passes, phase.whole_ns
     numbers = {"factor": model.factor}
     smaller = [kib for kib in SWEEP if kib * KIB * 4 <= model.ahead]
     if "unused-reads" in causes and smaller:
         times = {kib: narrowed(*model.phase_ns(model.simulated(model.room, kib * KIB), kib * KIB)) for kib in smaller}
         best = min(times, key=lambda kib: sum(times[kib]))
-        yield Remedy(
-            key="read-ahead",
-            settings=tuple({"read_ahead_kib": kib} for kib in smaller),
-            now_ns=now / n,
-            low_ns=times[best][0] / n,
-            high_ns=times[best][1] / n,
-            numbers={**numbers, "now_kib": model.ahead / KIB, "kib": float(best)},
-        )
+        sweep = tuple({"read_ahead_kib": kib} for kib in smaller)
+        now = {**numbers, "now_kib": model.ahead / KIB, "kib": float(best)}
+        yield remedy(phase, "read-ahead", times[best], sweep, now)
     if "evicted" in causes and model.touched > model.room:
         yield from _pin(of, phase, model)
     limit = of.facts.conditions.memory_limit
     if limit is not None and limit.limit_bytes is not None and "evicted" in causes and model.touched > model.room:
         more = model.wanted - model.room
-        _, low, high = model.with_room(model.wanted)
-        yield Remedy(
-            key="memory",
-            settings=({"memory_limit_gb": _gib(limit.limit_bytes + more)},),
-            now_ns=now / n,
-            low_ns=low / n,
-            high_ns=high / n,
-            numbers={
-                **numbers,
-                "limit_gb": limit.limit_bytes / GIB,
-                **({"unlimited_ns": model.unlimited_ns / n} if model.unlimited_ns else {}),
-            },
-        )
+        _, *ends = model.with_room(model.wanted)
+        measured = {"unlimited_ns": model.unlimited_ns / phase.n_said} if model.unlimited_ns else {}
+        known = {**numbers, "limit_gb": limit.limit_bytes / GIB, **measured}
+        settings = {"memory_limit_gb": _gib(limit.limit_bytes + more)}
+        yield remedy(phase, "memory", (ends[0], ends[1]), (settings,), known)
 
 
 def _pin(of: Analyses, phase: Phase, model: Reading) -> Iterator[Remedy]:
@@ -73,20 +59,10 @@ def _pin(of: Analyses, phase: Phase, model: Reading) -> Iterator[Remedy]:
     if not read:
         return
     chosen = read[min(read)]
-    low, high = narrowed(*model.phase_ns(min(read), model.ahead))
+    ends = narrowed(*model.phase_ns(min(read), model.ahead))
     names = patterns(chosen["name"].astype(str).tolist(), of.tables["tensors"]["name"].astype(str).tolist())
-    yield Remedy(
-        key="pin",
-        settings=({"pin": names},),
-        now_ns=phase.whole_ns / phase.n_passes,
-        low_ns=low / phase.n_passes,
-        high_ns=high / phase.n_passes,
-        numbers={
-            "factor": model.factor,
-            "n_tensors": float(len(chosen)),
-            "pinned_bytes": float(chosen["size_bytes"].sum()),
-        },
-    )
+    numbers = {"n_tensors": float(len(chosen)), "pinned_bytes": float(chosen["size_bytes"].sum())}
+    yield remedy(phase, "pin", ends, ({"pin": names},), {"factor": model.factor, **numbers})
 
 
 def _prefault(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterator[Remedy]:
@@ -100,20 +76,14 @@ def _prefault(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterat
     cold = settings.get("prefault") is False and settings.get("mmap") is not False
     if not cold or short or "evicted" in causes or not {"first-reads", "unused-reads", "reads"} & set(causes):
         return
-    n, whole, parts = phase.n_passes, phase.whole_ns, phase.parts
+    whole, parts = phase.whole_ns, phase.parts
     left = whole - phase.waiting_ns - parts["paging_ns"]
     size = float(of.tables["files"]["size_bytes"].sum())
     calm = parts["computing_ns"] * CALMER * phase.waiting_ns / whole
     low = (left - parts["barrier_ns"] - calm) / FASTER
-    low, high = narrowed(low, left + parts["paging_ns"] / 2, fast=True)
-    yield Remedy(
-        key="prefault",
-        settings=({"prefault": True},),
-        now_ns=whole / n,
-        low_ns=low / n,
-        high_ns=high / n,
-        numbers={"file_bytes": size, "load_ns": size / of.read_time.bytes_per_second * 1e9},
-    )
+    ends = narrowed(low, left + parts["paging_ns"] / 2, fast=True)
+    numbers = {"file_bytes": size, "load_ns": size / of.read_time.bytes_per_second * 1e9}
+    yield remedy(phase, "prefault", ends, ({"prefault": True},), numbers)
 
 
 def _gib(size: int) -> float:

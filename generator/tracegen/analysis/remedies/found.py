@@ -3,12 +3,12 @@
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.causes.cause import Cause, phase_of
 from tracegen.analysis.causes.found import causes
-from tracegen.analysis.remedies import disk, threads, weights
+from tracegen.analysis.remedies import disk, prompt, threads, weights
 from tracegen.analysis.remedies.remedy import LEAST, Remedy
 
 
 def remedies(of: Analyses, phase: str) -> list[Remedy]:
-    """What would make a token of the phase faster."""
+    """What would make a token, or the prompt, faster."""
     time = phase_of(of, phase)
     if time is None:
         return []
@@ -16,7 +16,8 @@ def remedies(of: Analyses, phase: str) -> list[Remedy]:
     by_key: dict[str, Cause] = {cause.key: cause for cause in found}
     every = [
         *disk.remedies(of, time, by_key),
+        *prompt.remedies(of, time, found),
         *threads.remedies(of, time, found),
-        *weights.remedies(time, found),
+        *weights.remedies(of, time, found),
     ]
     return sorted((remedy for remedy in every if remedy.likely >= 1 + LEAST), key=lambda remedy: -remedy.likely)

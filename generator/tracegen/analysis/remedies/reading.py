@@ -104,14 +104,15 @@ class Reading:
             low = min(low, self.unlimited_ns)
         return low, left + many * max(slow, own * slow / slow_now) + most_faults + barrier * (1 + most) / 2
 
-    def with_room(self, room: int) -> tuple[float, float, float]:
+    def with_room(self, room: int, left: float = 1.0) -> tuple[float, float, float]:
         """Bytes that the simulation reads with so much memory, and the least and most time that the phase would take.
 
-        Where nothing is evicted, the interval starts at the fast end (see FASTER); else it is `narrowed`.
+        `left`: how much of each tensor is left, of 1. Where nothing is evicted, the interval starts at the fast end
+        (see FASTER); else it is `narrowed`.
         """
-        read = self.simulated(room, self.ahead)
+        read = self.simulated(round(room / left), round(self.ahead / left)) * left
         low, high = self.phase_ns(read, self.ahead)
-        return read, *(narrowed(low / FASTER, high, fast=True) if room >= self.wanted else narrowed(low, high))
+        return read, *(narrowed(low / FASTER, high, fast=True) if room >= self.wanted * left else narrowed(low, high))
 
     def _window(self, ahead: int) -> int:
         return max(round(ahead * self.multiple), self.unit)

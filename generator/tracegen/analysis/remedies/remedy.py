@@ -1,11 +1,13 @@
-"""A remedy: what to set, and the time that a token is predicted to take then."""
+"""A remedy: what to set, and the time that a token, or the prompt, is predicted to take then."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Literal
 
-Key = Literal["read-ahead", "memory", "pin", "prefault", "fewer-threads", "more-threads", "quantisation"]
+from tracegen.analysis.causes.cause import Phase
+
+Key = Literal["read-ahead", "memory", "pin", "prefault", "ubatch", "fewer-threads", "more-threads", "quantisation"]
 LEAST = 0.05  # gain: a remedy that promises less is not offered
 WIDEST = 2.0  # times: an interval that is wider says nothing
 
@@ -22,11 +24,12 @@ def narrowed(low: float, high: float, *, fast: bool = False) -> tuple[float, flo
 class Remedy:
     """What acts on a cause. `settings`: values to try in an experiment, several of a sweep; none where none does it.
 
-    A token takes `now_ns` in the mean, and between `low_ns` and `high_ns` with the remedy. `numbers` and `names` are
-    what the prediction rests on, by name.
+    A token takes `now_ns` in the mean, and between `low_ns` and `high_ns` with the remedy; where `phase` is the prompt,
+    the prompt does. `numbers` and `names` are what the prediction rests on, by name.
     """
 
     key: Key
+    phase: str
     settings: tuple[Mapping[str, object], ...] = ()
     now_ns: float
     low_ns: float
@@ -44,3 +47,25 @@ class Remedy:
         """The middle of the gain: the geometric mean of its ends."""
         low, high = self.gain
         return sqrt(low * high)
+
+
+def remedy(
+    phase: Phase,
+    key: Key,
+    ends: tuple[float, float],
+    settings: tuple[Mapping[str, object], ...] = (),
+    numbers: Mapping[str, float] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> Remedy:
+    """A remedy of a phase; `ends`: the least and the most time, ns, that the whole phase is predicted to take."""
+    now, low, high = (ns / phase.n_said for ns in (phase.whole_ns, *ends))
+    return Remedy(
+        key=key,
+        phase=phase.name,
+        settings=settings,
+        now_ns=now,
+        low_ns=low,
+        high_ns=high,
+        numbers=numbers or {},
+        names=names or {},
+    )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from tracegen.analysis import bandwidth
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.causes.cause import Cause, Phase
-from tracegen.analysis.remedies.remedy import WIDEST, Remedy
+from tracegen.analysis.remedies.remedy import WIDEST, Remedy, remedy
 
 
 def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Remedy]:
@@ -17,7 +17,7 @@ def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Re
     n_threads, n_processors = phase.n_threads, phase.n_processors
     if not n_threads or not n_processors or n_threads == n_processors:
         return
-    n, whole, computing = phase.n_passes, phase.whole_ns, phase.parts["computing_ns"]
+    whole, computing = phase.whole_ns, phase.parts["computing_ns"]
     scaled = computing * n_threads / n_processors
     if n_threads > n_processors:  # time without a processor counts as computing, and goes with the threads too many
         scaled *= max(0.0, 1 - (phase.delayed_share or 0.0))
@@ -28,11 +28,10 @@ def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Re
         if now and then:
             scaled = (computing - bound) * n_threads / n_processors + bound * now / then
     low = whole - computing - phase.parts["barrier_ns"] + scaled
-    yield Remedy(
-        key="fewer-threads" if n_threads > n_processors else "more-threads",
-        settings=({"threads": n_processors},),
-        now_ns=whole / n,
-        low_ns=min(low, whole) / n,
-        high_ns=min(WIDEST * low, whole) / n,
-        numbers={"n_threads": float(n_threads), "n_processors": float(n_processors)},
+    yield remedy(
+        phase,
+        "fewer-threads" if n_threads > n_processors else "more-threads",
+        (min(low, whole), min(WIDEST * low, whole)),
+        ({"threads": n_processors},),
+        {"n_threads": float(n_threads), "n_processors": float(n_processors)},
     )

@@ -65,19 +65,25 @@ def _first(advice: tuple[Advice, ...]) -> int:
 
 
 def _advice(text: str) -> tuple[str, Facts, tuple[Advice, ...], str]:
-    """The name of a run or version, its facts, its remedies of generated tokens in words, and what is said without."""
+    """The name of a run or version, its facts, its remedies in words, and what is said without.
+
+    Those of generated tokens come first, then what only the prompt has.
+    """
     from tracegen.contract import needs
     from tracegen.reading.notebook.loaded import load
     from tracegen.report.figures.context import Context
     from tracegen.report.findings.answer import conclusion
+    from tracegen.report.findings.remedies import advices
 
     loaded = load(text)
     run = loaded.measured
     named = text if "@" in text else f"{run.experiment}/{run.name}"
     context = Context(run, loaded.tables)
     of = conclusion(context, context.phase)
+    keys = {one.remedy.key for one in of.advice}
+    alone = [one.remedy for one in conclusion(context, "prompt").advice if one.remedy.key not in keys]
     why = context.refusal(needs.TIMES)
-    return named, run.facts, of.advice, f"Nothing is predicted. {why}" if why else of.stop
+    return named, run.facts, of.advice + advices(alone), f"Nothing is predicted. {why}" if why else of.stop
 
 
 def _try(

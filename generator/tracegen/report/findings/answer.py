@@ -66,7 +66,7 @@ def answer(context: Context, findings: Sequence[Finding]) -> Answer | None:
         disturbed = causes.delayed(of.phase)
     care = found.care(context, lead, delayed=disturbed)
     warned = caution(of.phase) if of.phase is not None and of.advice else ""
-    return Answer(lead, " ".join(said), tuple(reasons), of.advice, of.stop, care, warned)
+    return Answer(lead, " ".join(said), tuple(reasons), of.advice[:MOST], of.stop, care, warned)
 
 
 # What is said with a finding of a kind: what a token touches, with what takes time; how much memory is enough, with
@@ -82,7 +82,7 @@ def conclusion(context: Context, phase: str) -> Conclusion:
         return Conclusion()
 
     def concluded() -> Conclusion:
-        of, words = causes_of(context, phase), advices(remedies(context, phase)[:MOST])
+        of, words = causes_of(context, phase), advices(remedies(context, phase))
         time = phase_of(context, phase)
         return Conclusion(time, tuple(of), words, "" if words else stop(context, time, of))
 

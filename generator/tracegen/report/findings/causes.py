@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from tracegen.analysis.causes.cause import Cause, Phase
+from tracegen.analysis.measures import value
 from tracegen.contract import quantities as q
 from tracegen.report.figures.context import Context
 
@@ -20,10 +21,11 @@ def sentences(context: Context, phase: Phase, causes: Sequence[Cause]) -> list[s
     """Why, of the causes of one phase that take at least `NAMED` of its time, the most expensive first."""
     named = [cause for cause in causes if cause.share >= NAMED]
     by_key: dict[str, Cause] = {cause.key: cause for cause in reversed(named)}
-    return [*_reading(context, by_key), *_computing(context, named), *_growth(context, phase), *_threads(phase, by_key)]
+    computing = [*_computing(context, named), *_growth(context, phase)]
+    return [*_reading(context, phase, by_key), *computing, *_threads(phase, by_key)]
 
 
-def _reading(context: Context, causes: Mapping[str, Cause]) -> Iterator[str]:
+def _reading(context: Context, phase: Phase, causes: Mapping[str, Cause]) -> Iterator[str]:
     """What became of the bytes that were read, and what they had room in."""
     found = [causes[key] for key in ("evicted", "unused-reads", "first-reads") if key in causes]
     if found:
@@ -33,6 +35,8 @@ def _reading(context: Context, causes: Mapping[str, Cause]) -> Iterator[str]:
         by = f", as the device reads {q.size(ahead)} ahead" if "unused-reads" in causes and ahead else ""
         yield f"Of the {read} that {OF[found[0].phase]} read, {' and '.join(parts)}{by}."
         yield from _room(context, causes)
+        if phase.name == "prompt" and phase.n_passes > 1:
+            yield f"The prompt was computed in {q.count(phase.n_passes)} passes, each of which needs the model again."
     elif "reads" in causes:
         yield "What became of the bytes that were read was not recorded: record it with `disk = true`."
 
@@ -49,15 +53,33 @@ def _of_bytes(cause: Cause) -> float:
 
 
 def _room(context: Context, causes: Mapping[str, Cause]) -> Iterator[str]:
-    """What all passes touch beside the memory that held pages of the model."""
+    """What all passes touch, or what was read at load, beside the memory that held pages of the model."""
     cache, touched = context.facts.conditions.page_cache, context.summary.touched_disk_bytes
     if cache is None or not cache.after_bytes or not touched or not {"evicted", "unused-reads"} & set(causes):
         return
     held = q.size(cache.after_bytes)
     if touched <= cache.after_bytes:
         yield f"All that the passes touch, {q.size(touched)}, would fit into the {held} that held pages of the model."
-    elif "evicted" in causes:
+    elif "evicted" not in causes:
+        return
+    elif context.facts.settings.get("prefault") and (loaded := _loaded(context)) > cache.after_bytes:
+        yield f"The load had read {q.size(loaded)} already, and {held} of memory held pages of the model."
+    elif (experts := _experts(context)) > cache.after_bytes:
+        yield f"The experts that were chosen come to {q.size(experts)}, and {held} of memory held pages of the model."
+    else:
         yield f"The passes touch {q.size(touched)}, and {held} of memory held pages of the model."
+
+
+def _loaded(context: Context) -> float:
+    """Bytes that were read while the model was loaded; 0 where that is not known."""
+    found = value("disk_read_bytes_load", context).value
+    return 0.0 if found is None else float(found)
+
+
+def _experts(context: Context) -> float:
+    """Bytes of experts in mapped files that measured passes touched; 0 where that is not known."""
+    use = context.tensor_use
+    return float(use.loc[use["n_experts"].notna(), "mapped_bytes"].fillna(0).sum())
 
 
 def _computing(context: Context, causes: Sequence[Cause]) -> Iterator[str]:

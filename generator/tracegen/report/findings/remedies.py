@@ -49,7 +49,8 @@ def advice(remedy: Remedy) -> Advice:
     times = f"{_times(low)} to {_times(high)} times as fast" if _times(low) != _times(high) else f"{_times(low)} times"
     ends = q.duration(remedy.low_ns), q.duration(remedy.high_ns)
     takes = f"{ends[0]} to {ends[1]}" if ends[0] != ends[1] else ends[0]
-    gain = f"a token is predicted to take {takes} instead of {q.duration(remedy.now_ns)}, {times}"
+    what = "the prompt" if remedy.phase == "prompt" else "a token"
+    gain = f"{what} is predicted to take {takes} instead of {q.duration(remedy.now_ns)}, {times}"
     return Advice(remedy, do, gain, basis)
 
 
@@ -112,10 +113,27 @@ def _more(remedy: Remedy) -> tuple[str, str]:
 
 
 def _quantised(remedy: Remedy) -> tuple[str, str]:
+    dtype, left = remedy.names["dtype"], remedy.numbers.get("left_bytes")
+    if left:
+        return (
+            f"Quantise the weights to {dtype}, {q.size(left)} in all",
+            f"{_simulated(remedy)} {_UNMEASURED}",
+        )
     return (
-        f"Quantise the weights that memory bandwidth bounds to {remedy.names['dtype']}",
-        "At best, these operations take less time in proportion to their bytes; at worst, half of that.",
+        f"Quantise the weights that memory bandwidth bounds to {dtype}",
+        f"At best, these operations take less time in proportion to their bytes; at worst, half of that. {_UNMEASURED}",
     )
+
+
+_UNMEASURED = "How good its answers are then, and how fast other kernels compute, is not predicted."
+
+
+def _ubatch(remedy: Remedy) -> tuple[str, str]:
+    n, tokens = (q.count(remedy.numbers[name]) for name in ("n_passes", "n_tokens"))
+    basis = "At best, what memory bandwidth bounds takes as long as in one of the passes; at worst, as long as in all."
+    if "factor" in remedy.numbers:
+        basis = f"{_simulated(remedy)} Buffers for more tokens leave less memory for the model."
+    return f"Compute the prompt in one pass of {tokens} tokens instead of {n} passes (`ubatch`)", basis
 
 
 _WORDS = {
@@ -123,6 +141,7 @@ _WORDS = {
     "memory": _memory,
     "pin": _pin,
     "prefault": _prefault,
+    "ubatch": _ubatch,
     "fewer-threads": _fewer,
     "more-threads": _more,
     "quantisation": _quantised,
