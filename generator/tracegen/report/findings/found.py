@@ -49,9 +49,9 @@ def of_kind(context: Context, kind: str) -> list[Finding]:
     return sorted((f for f in found if f.kind == kind), key=lambda f: -f.effect)
 
 
-def following(findings: Sequence[Finding]) -> list[Finding]:
-    """Those of all findings that the first page lists below its answer."""
-    return [finding for finding in findings[1:] if finding.effect > 0][:MOST]
+def following(findings: Sequence[Finding], said: str) -> list[Finding]:
+    """Those of all findings that the first page lists below its answer, but for what the answer said."""
+    return [finding for finding in findings if finding.effect > 0 and finding.text not in said][:MOST]
 
 
 def care(context: Context, answer: Finding, *, delayed: bool = False) -> str:

@@ -29,7 +29,7 @@ class Advice:
     @property
     def text(self) -> str:
         """What to do and what it gains, as one sentence."""
-        return f"{self.do}: {self.gain}."
+        return f"{self.do}: predicted {self.gain}."
 
 
 def advices(remedies: Sequence[Remedy]) -> tuple[Advice, ...]:
@@ -46,12 +46,15 @@ def advice(remedy: Remedy) -> Advice:
     """A remedy in words."""
     do, basis = _WORDS[remedy.key](remedy)
     low, high = remedy.gain
-    times = f"{_times(low)} to {_times(high)} times as fast" if _times(low) != _times(high) else f"{_times(low)} times"
-    ends = q.duration(remedy.low_ns), q.duration(remedy.high_ns)
-    takes = f"{ends[0]} to {ends[1]}" if ends[0] != ends[1] else ends[0]
-    what = "the prompt" if remedy.phase == "prompt" else "a token"
-    gain = f"{what} is predicted to take {takes} instead of {q.duration(remedy.now_ns)}, {times}"
+    what = "for the prompt" if remedy.phase == "prompt" else "a token"
+    takes = f"{_between(q.duration(remedy.low_ns), q.duration(remedy.high_ns))} {what}"
+    gain = f"{takes} instead of {q.duration(remedy.now_ns)}, {_between(_times(low), _times(high))} times as fast"
     return Advice(remedy, do, gain, basis)
+
+
+def _between(low: str, high: str) -> str:
+    """`5.1 ms to 6.3 ms`; once where both are the same."""
+    return low if low == high else f"{low} to {high}"
 
 
 def _times(factor: float) -> str:

@@ -40,7 +40,7 @@ def issue_text(context: Context, findings: Sequence[Finding], citable: Version |
         (
             Note((_answer(said),)),
             *_help(said),
-            Items(tuple((Words(finding.text),) for finding in found.following(findings))),
+            Items(tuple((Words(finding.text),) for finding in found.following(findings, said.text if said else ""))),
             Note((_ran(context), _settings(context))),
             *_speeds(context),
             Note((_verdict(context),)),

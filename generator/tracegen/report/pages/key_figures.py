@@ -78,19 +78,19 @@ _WHY_NONE = {
 
 
 def _generate_passes(context: Context) -> str:
-    return f"n = {q.counted(context.summary.n_generate_passes, 'generate pass')}"
+    return q.counted(context.summary.n_generate_passes, "generate pass")
 
 
 def _of_speed(context: Context) -> str:
     median_ns = measures.value("token_ns_median", context).value
     even = sentences.even_rate(context.summary.generate_rate, median_ns)
-    parts = (f"{_generate_passes(context)} over their summed pass time", even, "sampling between passes is left out")
+    parts = (f"{_generate_passes(context)}, without sampling between them", even)
     return "; ".join(filter(None, parts))
 
 
 def _of_prompt(context: Context) -> str:
     s = context.summary
-    rows = f"{q.counted(s.prompt_tokens, 'token')} over the summed time of {q.counted(s.n_prompt_passes, 'pass')}"
+    rows = f"{q.counted(s.prompt_tokens, 'token')} in {q.counted(s.n_prompt_passes, 'pass')}"
     reused = sentences.reused_prefix(s.prompt_tokens, context.reused_tokens)
     ttft = measures.value("ttft_ns", context)
     first = "" if ttft.value is None else f"first token after {text_of(context, ttft)}, loading included"
@@ -98,10 +98,10 @@ def _of_prompt(context: Context) -> str:
 
 
 def _of_weights(context: Context) -> str:
-    mapped, copied = (
-        text_of(context, measures.value(f"{memory}_bytes_per_token", context)) for memory in ("mapped", "copied")
-    )
-    return f"median, {_generate_passes(context)}: {mapped} mapped, {copied} copied"
+    mapped, copied = (measures.value(f"{memory}_bytes_per_token", context) for memory in ("mapped", "copied"))
+    if copied.value == 0:
+        return "median; all of it mapped"
+    return f"median: {text_of(context, mapped)} mapped, {text_of(context, copied)} copied"
 
 
 def _of_pass(context: Context) -> str:
@@ -118,10 +118,9 @@ def _of_all(context: Context) -> str:
 def _of_file(context: Context) -> str:
     s = context.summary
     touched = text_of(context, measures.value("touched_bytes", context))
-    beside = f"; {q.size(s.header_bytes)} of the file are header and padding" if s.header_bytes else ""
+    beside = f"; {q.size(s.header_bytes)} are header and padding" if s.header_bytes else ""
     gaps = f". {context.gaps}" if context.gaps else ""
-    passes = q.counted(len(context.measured), "measured pass")
-    return f"{touched} of {q.size(s.file_bytes)}, by {passes}; each byte counts once{beside}{gaps}"
+    return f"{touched} of {q.size(s.file_bytes)}{beside}{gaps}"
 
 
 def _of_tensors(context: Context) -> str:
@@ -129,7 +128,7 @@ def _of_tensors(context: Context) -> str:
 
 
 def _of_buffers(context: Context) -> str:
-    return "sum of all runtime allocations, copied weights included"
+    return "all runtime allocations, with copied weights"
 
 
 _SHOWN: Mapping[str, Callable[[Context], str]] = {

@@ -35,7 +35,7 @@ def overview(context: Context, assets: Assets) -> dict[str, Any]:
         "answer": answer,
         "care": answer.care if answer else "",
         "tried": [_tried(of) for of in context.facts.tried],
-        "findings": found.following(findings),
+        "findings": found.following(findings, answer.text if answer else ""),
         "rule": found.RULE,
         "ran": what_ran(context),
         "key_figures": key_figures(context),
