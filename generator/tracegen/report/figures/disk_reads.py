@@ -26,7 +26,7 @@ def _disk_device(context: Context) -> Rows:
     page = context.facts.host.page_bytes or 4096
     table = device.by_pass(context.tables, page)
     size = int(context.tables["files"]["size_bytes"].sum())
-    waited = context.disk_split.set_index("pass_id")["disk_ns"]
+    waited = context.disk_split.set_index("pass_id")[["disk_ns", "behind_ns"]].sum(axis=1)
     digits = _digits(table.head(MOST)["duration_ns"])
     looked = bool(table["cached_bytes"].notna().any())
     last = (

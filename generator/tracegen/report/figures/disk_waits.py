@@ -38,9 +38,10 @@ def _disk_split(context: Context) -> Content:
     ]
     other = _sums(prompt)
     unknown = "" if context.run.has_requests else f" {NO_REQUESTS}"
+    waited = other["disk_ns"] + other["behind_ns"]
     undrawn = (
-        f" The prompt, which is not drawn, took {q.duration(other['duration_ns'])}; {q.duration(other['disk_ns'])} of "
-        "it was waiting for the disk."
+        f" The prompt, which is not drawn, took {q.duration(other['duration_ns'])}; {q.duration(waited)} of it was "
+        "waiting for the disk."
         if phase == "generate" and other["duration_ns"]
         else ""
     )
