@@ -16,7 +16,7 @@ import pytest
 import tracegen
 from tests.builders.runs import stored
 from tests.report import parts_of_time
-from tests.report.places import Report, issue_of, measures, numbers, wrong_measures, wrong_sentences
+from tests.report.places import ELSEWHERE, Report, issue_of, lines, measures, numbers, wrong_measures, wrong_sentences
 from tests.report.rendered import disk_case, rendered
 from tracegen.contract.model import Version
 from tracegen.publishing.bundle import read_bundle
@@ -64,9 +64,9 @@ def version(citation: str) -> tuple[Report, parts_of_time.Times]:
     context = Context(loaded.measured, loaded.tables)
     of = loaded.document
     cited = Version(of["experiment"], of["version"], of["created"], of["message"], tuple(of["runs"]), of["verdict"], "")
-    published = Published(cited, read_bundle(folder))
-    known = references([published])
-    quotes = {key: quoted(known, published, key, "run") for key in of["values"]}
+    bundle = Published(cited, read_bundle(folder))
+    known = references([bundle])
+    quotes = {key: quoted(known, bundle, key, "run") for key in of["values"]}
     report = Report(
         citation,
         files,
@@ -122,8 +122,14 @@ def wrong(report: Report, times: parts_of_time.Times) -> list[str]:
 
 @pytest.mark.parametrize("name", [*VERSIONS, NEW])
 def test_all_places_that_state_a_fact_state_the_same_number(name: str, told: Told) -> None:
-    found = [line for line in wrong(*told(name)) if not any(text in line for text in PUBLISHED.get(name, ()))]
+    found = [line for line in wrong(*told(name)) if not published(name, line)]
     assert not found, "\n".join(found)
+
+
+def published(name: str, line: str) -> bool:
+    """Whether a version is known to say so; what commands say of it today is not published."""
+    known = any(text in line for text in PUBLISHED.get(name, ()))
+    return known and (not line.startswith("show") or line.endswith(ELSEWHERE))
 
 
 @pytest.mark.parametrize("name", [*VERSIONS, NEW])
@@ -176,7 +182,7 @@ def in_document(report: Report) -> Report:
 def in_caption(report: Report) -> Report:
     document = json.loads(report.files["version.json"])
     for figure in document["figures"]:
-        figure["caption"] = re.sub(r"n = \d+", "n = 12345", figure["caption"])
+        figure["caption"] = re.sub(r"\b\d+\b", "12345", figure["caption"], count=1)
     return replace(report, files={**report.files, "version.json": json.dumps(document)})
 
 
@@ -200,6 +206,15 @@ def answer_in(path: str) -> Callable[[Report], Report]:
     return in_file(path, begin, lambda found: found[1] + more(found[2]))
 
 
+def below_a_figure(report: Report) -> Report:
+    """Another number in the first finding of the first page that stands in the appendix too."""
+    path = "appendix/index.html"
+    said = [line.text for line in lines(report.files["index.html"]) if "findings" in line.ids]
+    begins = [rf"({re.escape(found[0])})(?=\d)" for text in said if (found := re.match(r"\D{9,}(?=\d)", text))]
+    begin = next(begin for begin in begins if re.search(begin, report.files[path]))
+    return in_file(path, begin, r"\g<1>7")(report)
+
+
 def cited(report: Report) -> Report:
     number, _ = report.cited["load_ns"]
     return replace(report, cited={**report.cited, "load_ns": (number, "7.77 s")})
@@ -216,7 +231,8 @@ def in_json(report: Report) -> Report:
 
 
 def printed(report: Report) -> Report:
-    name = next(name for name in report.printed if name.startswith("weights touched per token, median"))
+    label = report.shown["measures"]["weight_bytes_per_token"]["label"]
+    name = next(name for name in report.printed if name.startswith(label))
     return replace(report, printed={**report.printed, name: "77.7 TiB"})
 
 
@@ -282,11 +298,7 @@ PLANTED: Mapping[str, tuple[str, str, Callable[[Report], Report]]] = {
     "the answer in lists": (DISK, "version.json", in_finding),
     "the answer of show": (NEW, "show --json", shown_answer),
     "the answer to a question": (DISK, "show QUESTION", asked),
-    "a finding below another figure": (
-        DISK,
-        "appendix/index.html",
-        in_file("appendix/index.html", r"(first page says with it: [^<]*?)(\d+\.\d)", r"\g<1>7\g<2>"),
-    ),
+    "a finding below another figure": (DISK, "appendix/index.html", below_a_figure),
     "a caption": (DISK, "version.json, caption", in_caption),
     "a caption in LaTeX": (DISK, "data/disk-tensors.tex", in_file("data/disk-tensors.tex", r"\d+\.\d+(?= \\%)", "7.7")),
     **{
