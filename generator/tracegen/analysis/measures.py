@@ -56,6 +56,13 @@ class Measure:
     needs: tuple[Need, ...] = ()
     compared: bool = True
 
+    @property
+    def average(self) -> str:
+        """Over passes: `mean` of speeds and waiting, `median` of what passes touch and run; empty of one number."""
+        if not self.key.endswith(("_per_token", "_per_pass")) and "_per_second_" not in self.key:
+            return ""
+        return "mean" if self.unit in ("tokens/s", "ns") else "median"
+
 
 def _generate(a: Analyses) -> pd.DataFrame:
     return of_kind(a.measured, "generate")

@@ -46,9 +46,9 @@ def _left(matrices: pd.DataFrame, fewer: float, size: float) -> float | None:
     bits = matrices["dtype"].astype("object").map(_bits).astype(float)
     larger = (bits > fewer).to_numpy(bool)
     of_larger = matrices["size_bytes"][larger].astype(float)
-    return (
-        1 - float((of_larger * (1 - fewer / bits[larger])).sum()) / size if of_larger.sum() >= MOSTLY * size else None
-    )
+    if not larger.any() or of_larger.sum() < MOSTLY * size:
+        return None
+    return 1 - float((of_larger * (1 - fewer / bits[larger])).sum()) / size
 
 
 def _bits(dtype: str) -> float:

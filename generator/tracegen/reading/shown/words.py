@@ -7,22 +7,6 @@ from typing import Any
 from tracegen.contract import quantities as q
 
 OF_EMBEDDINGS = ("weight_bytes_per_pass", "bytes_touched_per_pass")  # runs of text have none
-MEDIANS = (  # over the passes of generated tokens, or all measured ones
-    "ops_per_token",
-    "weight_bytes_per_token",
-    "mapped_bytes_per_token",
-    "copied_bytes_per_token",
-    "buffer_bytes_per_token",
-    "bytes_touched_per_token",
-    *OF_EMBEDDINGS,
-)
-MEANS = (  # of speeds: all tokens over the summed time of their passes
-    "tokens_per_second_generate",
-    "tokens_per_second_prompt",
-    "disk_wait_ns_per_token",
-    "paging_ns_per_token",
-    "behind_wait_ns_per_token",
-)
 
 
 def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
@@ -31,7 +15,7 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
     times = figures["time_by_op_ns"]
     reused = figures["prompt_tokens_reused"]
     measures = {
-        f"{of['label']}{_average(key)}": of["text"].replace(q.THIN, " ")
+        f"{of['label']}{_average(of)}": of["text"].replace(q.THIN, " ")
         for key, of in figures["measures"].items()
         if of["value"] is not None or key not in OF_EMBEDDINGS
     }
@@ -68,11 +52,9 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
-def _average(key: str) -> str:
+def _average(measure: Mapping[str, Any]) -> str:
     """Which average a measure is, where its label does not say so."""
-    if key in MEDIANS:
-        return ", median"
-    return ", mean" if key in MEANS else ""
+    return f", {word}" if (word := measure.get("average")) else ""
 
 
 MOST_TEXT = 300  # characters

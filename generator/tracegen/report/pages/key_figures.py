@@ -10,6 +10,7 @@ from tracegen.report.figures.context import Context
 from tracegen.report.words import sentences
 
 NOT_SHOWN = "not shown"
+AVERAGED = {measure.key for measure in measures.MEASURES if measure.average}
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,10 @@ def published_values(context: Context) -> dict[str, dict[str, object]]:
 
 
 def described(context: Context, values_of: Iterable[Value]) -> dict[str, dict[str, object]]:
-    """By key the value, unit, text and label of these measures; null where a failed check makes the value false."""
+    """By key the value, unit, text and label of these measures; null where a failed check makes the value false.
+
+    `average`: of those of many passes mean or median.
+    """
     values: dict[str, dict[str, object]] = {}
     for found in values_of:
         if found.value is None and found.key.endswith("_per_pass"):
@@ -41,6 +45,7 @@ def described(context: Context, values_of: Iterable[Value]) -> dict[str, dict[st
             "unit": found.unit,
             "text": text_of(context, found),
             "label": ", ".join(filter(None, (found.label, found.item))),
+            **({"average": measures.BY_KEY[found.key].average} if found.key in AVERAGED else {}),
         }
     return values
 
