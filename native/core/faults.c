@@ -1,7 +1,8 @@
 /*
- * Page faults of a thread: when each began, how long it took, where. The kernel notes them in a ring (ring.c), which is
- * emptied when its thread begins and ends its part of a compute, after an op when half of it is used, and inside an op
- * when the kernel has woken the thread for it (wake.c). Only the thread itself does so, until the trace is closed.
+ * Page faults of a thread: when each began, how long it took, where; and when it could have run in its part of a compute,
+ * but had no processor. The kernel notes both in a ring (ring.c), which is emptied when its thread begins and ends that
+ * part, after an op when half of it is used, and inside an op when the kernel has woken the thread for it (wake.c). Only
+ * the thread itself does so, until the trace is closed.
  */
 #include "tt_faults.h"
 #include "tt_mapped.h"
@@ -23,6 +24,8 @@ struct tt_faults {
     _Atomic uint32_t  thread;              /* its number in it */
     bool              is_open;             /* a fault has begun, and its end was not seen yet */
     uint64_t          open_ns, open_address;
+    bool              is_off, has_slept;   /* it has no processor, as far as was seen; it slept when it lost it */
+    uint64_t          off_ns;
     uint64_t          part_compute;        /* what the last TT_FAULT_PART says; TT_UNKNOWN: in none */
     uint32_t          part_thread;
     bool              has_part;
@@ -54,16 +57,55 @@ static void put_lost(struct tt_faults * faults, uint64_t before_ns, uint64_t n_e
     PUT(faults, tt_faults_lost, .kind = TT_FAULT_LOST, .before_ns = before_ns, .n_events = n_events);
 }
 
+struct part { /* of a compute */
+    uint64_t compute; /* TT_UNKNOWN: of none */
+    uint32_t thread;
+};
+
+static struct part part_of(struct tt_faults * faults) {
+    const uint64_t compute = atomic_load_explicit(&faults->compute, memory_order_acquire);
+    return (struct part) {
+        .compute = compute,
+        .thread  = compute == TT_UNKNOWN ? 0 : atomic_load_explicit(&faults->thread, memory_order_relaxed),
+    };
+}
+
+/* Says of what part the records that follow are, unless the last one was of it too. */
+static void put_part(struct tt_faults * faults, struct part part) {
+    if (faults->has_part && faults->part_compute == part.compute && faults->part_thread == part.thread) {
+        return;
+    }
+    faults->has_part     = PUT(faults, tt_fault_part, .kind = TT_FAULT_PART, .time_ns = tt_now(), .thread = part.thread,
+                               .compute = part.compute);
+    faults->part_compute = part.compute;
+    faults->part_thread  = part.thread;
+}
+
 struct collection { /* one emptying of a ring */
     struct tt_faults *         faults;
+    struct part                part; /* that all of it is of */
+    bool                       has_mapped; /* faults->mapped is known */
+    bool                       has_lost;
     struct tt_faults_elsewhere elsewhere; /* so far; n_faults 0: none */
 };
+
+static void put_missed(struct collection * at, uint64_t n_events) {
+    if (n_events) {
+        put_part(at->faults, at->part);
+        put_lost(at->faults, tt_now(), n_events);
+    }
+}
 
 static void put_fault(struct collection * at, enum tt_fault_kind kind, uint64_t begin_ns, uint64_t took_ns,
                       uint64_t address) {
     const struct tt_mapped * mapped = at->faults->mapped;
+    if (!at->has_mapped) {
+        at->faults->n_mapped = tt_mapped_copy(at->faults->mapped);
+        at->has_mapped       = true;
+    }
     for (size_t i = 0; i < at->faults->n_mapped; i++) {
         if (address - mapped[i].address < mapped[i].size && begin_ns >= mapped[i].since_ns) {
+            put_part(at->faults, at->part);
             PUT(at->faults, tt_fault, .kind = kind, .begin_ns = begin_ns, .took_ns = took_ns, .address = address);
             return;
         }
@@ -88,6 +130,7 @@ static void begin_fault(struct collection * at, uint64_t time_ns, uint64_t addre
 static void end_fault(struct collection * at, enum tt_fault_kind kind, uint64_t time_ns) {
     struct tt_faults * faults = at->faults;
     if (!faults->is_open) {
+        put_part(faults, at->part);
         put_lost(faults, time_ns, 1);
         return;
     }
@@ -95,14 +138,34 @@ static void end_fault(struct collection * at, enum tt_fault_kind kind, uint64_t 
     faults->is_open = false;
 }
 
+/* A thread in no compute has nothing to wait for: what it does not do there delays no pass. The clock that the kernel
+   notes may step back by some ns. */
+static void resume(struct collection * at, uint64_t time_ns) {
+    struct tt_faults * faults = at->faults;
+    if (faults->is_off && at->part.compute != TT_UNKNOWN) {
+        put_part(faults, at->part);
+        PUT(faults, tt_off_cpu, .kind = TT_FAULT_OFF_CPU, .begin_ns = faults->off_ns,
+            .took_ns = time_ns > faults->off_ns ? time_ns - faults->off_ns : 0, .slept = faults->has_slept);
+    }
+    faults->is_off = false;
+}
+
 static void take(struct collection * at, const struct tt_noted * noted) {
     switch (noted->what) {
         case TT_NOTED_BEGIN: begin_fault(at, noted->time_ns, noted->address); break;
         case TT_NOTED_MINOR: end_fault(at, TT_FAULT_MINOR, noted->time_ns); break;
         case TT_NOTED_MAJOR: end_fault(at, TT_FAULT_MAJOR, noted->time_ns); break;
+        case TT_NOTED_PREEMPTED:
+        case TT_NOTED_SLEPT:
+            at->faults->is_off    = true;
+            at->faults->has_slept = noted->what == TT_NOTED_SLEPT;
+            at->faults->off_ns    = noted->time_ns;
+            break;
+        case TT_NOTED_RESUMED: resume(at, noted->time_ns); break;
         case TT_NOTED_LOST:
-            put_lost(at->faults, tt_now(), noted->n);
             at->faults->is_open = false;
+            at->faults->is_off  = false;
+            at->has_lost        = true;
             break;
     }
 }
@@ -119,34 +182,28 @@ static void hold(struct tt_faults * faults) {
 
 static void let_go(struct tt_faults * faults) { atomic_flag_clear(&faults->collecting); }
 
-static void put_part(struct tt_faults * faults) {
-    const uint64_t compute = atomic_load_explicit(&faults->compute, memory_order_acquire);
-    const uint32_t thread  = compute == TT_UNKNOWN ? 0 : atomic_load_explicit(&faults->thread, memory_order_relaxed);
-    if (faults->has_part && faults->part_compute == compute && faults->part_thread == thread) {
-        return;
+static void take_until(struct collection * at, uint64_t head) {
+    struct tt_noted noted;
+    while (tt_ring_next(&at->faults->ring, head, &noted)) {
+        take(at, &noted);
     }
-    faults->has_part =
-        PUT(faults, tt_fault_part, .kind = TT_FAULT_PART, .time_ns = tt_now(), .thread = thread, .compute = compute);
-    faults->part_compute = compute;
-    faults->part_thread  = thread;
 }
 
-/* Page faults that this has itself are left for the next time. */
+/* Page faults that this has itself are left for the next time. Lost events may be switches: those of page faults are
+   what the kernel has counted and the ring did not hold. */
 static void collect(struct tt_faults * faults) {
-    struct collection at   = { .faults = faults, .elsewhere = { .kind = TT_FAULT_ELSEWHERE } };
-    const uint64_t    head = tt_ring_head(&at.faults->ring);
-    struct tt_noted   noted;
-    at.elsewhere.os_thread = at.faults->os_thread;
-    if (!tt_ring_next(&at.faults->ring, head, &noted)) {
-        return;
+    struct tt_ring *  ring = &faults->ring;
+    struct collection at   = { .faults = faults, .part = part_of(faults), .elsewhere = { .kind = TT_FAULT_ELSEWHERE } };
+    at.elsewhere.os_thread = faults->os_thread;
+    take_until(&at, tt_ring_head(ring));
+    if (at.has_lost) {
+        const uint64_t n_happened = tt_ring_happened(ring);
+        take_until(&at, tt_ring_head(ring));
+        put_missed(&at, tt_ring_missed(ring, n_happened));
     }
-    at.faults->n_mapped = tt_mapped_copy(at.faults->mapped);
-    put_part(faults);
-    do {
-        take(&at, &noted);
-    } while (tt_ring_next(&at.faults->ring, head, &noted));
     if (at.elsewhere.n_faults) {
-        put(at.faults, &at.elsewhere);
+        put_part(faults, at.part);
+        put(faults, &at.elsewhere);
     }
 }
 
@@ -203,7 +260,7 @@ void tt_faults_op(struct tt_faults * faults, int node) {
     }
     if (try_hold(faults)) {
         if (faults->n_barriers) {
-            put_part(faults);
+            put_part(faults, part_of(faults));
         }
         for (unsigned i = 0; i < faults->n_barriers; i++) {
             PUT(faults, tt_barrier_wait, .kind = TT_FAULT_BARRIER, .begin = faults->barriers[i].begin,
@@ -217,10 +274,10 @@ void tt_faults_op(struct tt_faults * faults, int node) {
 
 /* The last time: the kernel tells of lost events only when it notes the next one, but it counts all of them. */
 static void finish(struct tt_faults * faults) {
-    tt_wake_forget(faults);
     tt_ring_stop(&faults->ring);
+    tt_wake_forget(faults); /* then: a signal that was sent until now is not the program's */
     collect(faults);
-    const uint64_t missed = tt_ring_missed(&faults->ring);
+    const uint64_t missed = tt_ring_missed(&faults->ring, tt_ring_happened(&faults->ring));
     if (missed) {
         put_lost(faults, tt_now(), missed);
     }
@@ -243,6 +300,7 @@ void tt_faults_start(struct tt_trace * trace) {
     }
     snprintf(text, sizeof text, "%zu", trial.n_bytes);
     tt_info(trace, "faults.ring_bytes", text);
+    tt_info(trace, "faults.off_cpu", trial.has_switches ? "1" : "0");
     tt_ring_close(&trial);
     tt_wake_start(woken);
     trace->faults = true;
@@ -277,11 +335,13 @@ struct tt_faults * tt_faults_watch(struct tt_faults * faults, struct tt_trace * 
     hold(faults);
     faults->os_thread = (uint32_t) gettid();
     faults->is_open   = false;
+    faults->is_off    = false;
     const int failure = tt_ring_open(&faults->ring);
     if (failure) {
         PUT(faults, tt_faults_unseen, .kind = TT_FAULT_UNSEEN, .since_ns = tt_now(), .error = (uint64_t) failure);
     } else {
-        tt_wake_for(faults, &faults->ring);
+        tt_wake_for(faults, &faults->ring); /* first: else the program would get what wakes the thread */
+        tt_ring_start(&faults->ring);
     }
     let_go(faults);
     return faults;

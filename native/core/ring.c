@@ -2,13 +2,15 @@
  * The ring of memory in which the kernel notes the page faults of a thread, through perf_event_open(2). It works without
  * any right where kernel.perf_event_paranoid is at most 2:
  *
- *     PERF_COUNT_SW_PAGE_FAULTS       is noted when a fault begins: time and address
+ *     PERF_COUNT_SW_PAGE_FAULTS       is noted when a fault begins: time and address; and each time when the thread
+ *                                     loses or gets a processor: time, and whether it could have run on
  *     PERF_COUNT_SW_PAGE_FAULTS_MIN   when it has been served, and no read was started for it: time
  *     PERF_COUNT_SW_PAGE_FAULTS_MAJ   when it has been served, and a read was: time, beside two words that we do not use
  *
  * They write into one ring, so that their order is kept, and an end belongs to the begin before it. Their records differ
  * in size, which tells them apart. Two more events count the ends and write nothing: each time when so many faults have
  * ended that the ring may be filling, the kernel sends SIGURG to the thread itself, before it goes on. See wake.c.
+ * Switches alone wake nobody: of one op without page faults, a full ring has those of some thousand.
  */
 #include "tt_ring.h"
 
@@ -16,31 +18,45 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifndef PERF_RECORD_MISC_SWITCH_OUT_PREEMPT
+#define PERF_RECORD_MISC_SWITCH_OUT_PREEMPT (1 << 14) /* not in the headers of before Linux 4.17 */
+#endif
 
 enum { BEGIN, MINOR, MAJOR };
 enum { WAKE_MINOR, WAKE_MAJOR };
 /* A user without rights has 516 KiB for each processor, all threads together: each is to get its ring. */
 enum { MOST_PAGES = 32, LEAST_PAGES = 1 };
-enum { BEGIN_BYTES = 24, MINOR_BYTES = 16, MAJOR_BYTES = 32, FAULT_BYTES = BEGIN_BYTES + MAJOR_BYTES };
+/* A thread may sleep in a fault of either kind, and wait for a processor before or after: twice it loses and gets one. */
+enum {
+    BEGIN_BYTES  = 24,
+    MINOR_BYTES  = 16,
+    MAJOR_BYTES  = 32,
+    SWITCH_BYTES = 16,
+    FAULT_BYTES  = BEGIN_BYTES + MAJOR_BYTES + 4 * SWITCH_BYTES,
+};
 
 struct event {
     uint64_t config, sample;
+    bool     switches; /* those of the thread between processors are noted too */
 };
 static const struct event noted_events[TT_RING_NOTED] = {
-    [BEGIN] = { PERF_COUNT_SW_PAGE_FAULTS, PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR },
-    [MINOR] = { PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_SAMPLE_TIME },
-    [MAJOR] = { PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR },
+    [BEGIN] = { PERF_COUNT_SW_PAGE_FAULTS, PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR, true },
+    [MINOR] = { PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_SAMPLE_TIME, false },
+    [MAJOR] = { PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR, false },
 };
 static const struct event wake_events[TT_RING_WAKES] = {
-    [WAKE_MINOR] = { PERF_COUNT_SW_PAGE_FAULTS_MIN, 0 },
-    [WAKE_MAJOR] = { PERF_COUNT_SW_PAGE_FAULTS_MAJ, 0 },
+    [WAKE_MINOR] = { PERF_COUNT_SW_PAGE_FAULTS_MIN, 0, false },
+    [WAKE_MAJOR] = { PERF_COUNT_SW_PAGE_FAULTS_MAJ, 0, false },
 };
 
 static int open_event(struct event event, uint64_t period) {
@@ -55,8 +71,29 @@ static int open_event(struct event event, uint64_t period) {
         .exclude_hv     = 1,
         .use_clockid    = 1,
         .clockid        = CLOCK_MONOTONIC,
+        .context_switch = event.switches,
+        .sample_id_all  = event.switches, /* else a switch has no time */
     };
     return (int) syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Since Linux 4.17 a switch says whether the thread could have run on; before 4.3 there is none. */
+static bool has_switches(void) {
+    struct utsname name;
+    unsigned       major = 0, minor = 0;
+    return uname(&name) == 0 && sscanf(name.release, "%u.%u", &major, &minor) == 2
+        && (major > 4 || (major == 4 && minor >= 17));
+}
+
+static int open_noted(struct tt_ring * ring, struct event event) {
+    event.switches = event.switches && has_switches();
+    int fd         = open_event(event, 1);
+    if (fd < 0 && errno == EINVAL && event.switches) {
+        event.switches = false;
+        fd             = open_event(event, 1);
+    }
+    ring->has_switches |= event.switches;
+    return fd;
 }
 
 /* The largest ring that the kernel allows: kernel.perf_event_mlock_kb limits it for a user without rights. */
@@ -103,7 +140,7 @@ int tt_ring_open(struct tt_ring * ring) {
     memset(ring->noted, -1, sizeof ring->noted);
     memset(ring->wakes, -1, sizeof ring->wakes);
     for (int i = 0; ready && i < TT_RING_NOTED; i++) {
-        ring->noted[i] = open_event(noted_events[i], 1);
+        ring->noted[i] = open_noted(ring, noted_events[i]);
         ready          = ring->noted[i] >= 0;
     }
     void * shared = ready ? map_ring(ring) : MAP_FAILED;
@@ -115,13 +152,14 @@ int tt_ring_open(struct tt_ring * ring) {
     for (int i = 0; ready && i < TT_RING_NOTED; i++) {
         ready = i == BEGIN || ioctl(ring->noted[i], PERF_EVENT_IOC_SET_OUTPUT, ring->noted[BEGIN]) == 0;
     }
-    ready             = ready && each(ring, PERF_EVENT_IOC_ENABLE);
     const int failure = ready ? 0 : errno;
     if (failure) {
         tt_ring_close(ring);
     }
     return failure;
 }
+
+void tt_ring_start(const struct tt_ring * ring) { (void) each(ring, PERF_EVENT_IOC_ENABLE); }
 
 void tt_ring_stop(const struct tt_ring * ring) {
     if (ring->shared) {
@@ -164,23 +202,31 @@ static uint64_t word(const struct tt_ring * ring, uint64_t at) {
     return value;
 }
 
+static struct tt_noted switched(const struct perf_event_header * header, uint64_t time_ns) {
+    const bool out       = header->misc & PERF_RECORD_MISC_SWITCH_OUT;
+    const bool could_run = header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+    return (struct tt_noted) { !out ? TT_NOTED_RESUMED : could_run ? TT_NOTED_PREEMPTED : TT_NOTED_SLEPT, time_ns, 0 };
+}
+
 static bool is_known(const struct tt_ring * ring, const struct perf_event_header * header, uint64_t at,
                      struct tt_noted * noted) {
-    if (header->type == PERF_RECORD_LOST && header->size >= 24) {
-        *noted = (struct tt_noted) { .what = TT_NOTED_LOST, .n = word(ring, at + 16) };
-        return true;
-    }
-    if (header->type != PERF_RECORD_SAMPLE) {
-        return false;
-    }
-    switch (header->size) {
-        case BEGIN_BYTES:
-            *noted = (struct tt_noted) { TT_NOTED_BEGIN, 1, word(ring, at + 8), word(ring, at + 16) };
-            return true;
-        case MINOR_BYTES: *noted = (struct tt_noted) { TT_NOTED_MINOR, 1, word(ring, at + 8), 0 }; return true;
-        case MAJOR_BYTES: *noted = (struct tt_noted) { TT_NOTED_MAJOR, 1, word(ring, at + 16), 0 }; return true;
+    switch (header->type) {
+        case PERF_RECORD_LOST: *noted = (struct tt_noted) { .what = TT_NOTED_LOST }; return true;
+        case PERF_RECORD_SWITCH: *noted = switched(header, word(ring, at + 8)); return header->size == SWITCH_BYTES;
+        case PERF_RECORD_SAMPLE: break;
         default: return false;
     }
+    switch (header->size) {
+        case BEGIN_BYTES: *noted = (struct tt_noted) { TT_NOTED_BEGIN, word(ring, at + 8), word(ring, at + 16) }; break;
+        case MINOR_BYTES: *noted = (struct tt_noted) { TT_NOTED_MINOR, word(ring, at + 8), 0 }; break;
+        case MAJOR_BYTES: *noted = (struct tt_noted) { TT_NOTED_MAJOR, word(ring, at + 16), 0 }; break;
+        default: return false;
+    }
+    return true;
+}
+
+static bool is_counted(const struct tt_noted * noted) {
+    return noted->what == TT_NOTED_BEGIN || noted->what == TT_NOTED_MINOR || noted->what == TT_NOTED_MAJOR;
 }
 
 bool tt_ring_next(struct tt_ring * ring, uint64_t head, struct tt_noted * noted) {
@@ -195,14 +241,20 @@ bool tt_ring_next(struct tt_ring * ring, uint64_t head, struct tt_noted * noted)
         /* what follows a record that is none is counted as lost at the end */
         __atomic_store_n(&ring->shared->data_tail, whole ? tail + header.size : head, __ATOMIC_RELEASE);
     }
-    ring->n_seen += found ? noted->n : 0;
+    ring->n_seen += found && is_counted(noted);
     return found;
 }
 
-uint64_t tt_ring_missed(const struct tt_ring * ring) {
+uint64_t tt_ring_happened(const struct tt_ring * ring) {
     uint64_t n = 0, count;
     for (int i = 0; ring->shared && i < TT_RING_NOTED; i++) {
         n += read(ring->noted[i], &count, sizeof count) == (ssize_t) sizeof count ? count : 0;
     }
-    return n > ring->n_seen ? n - ring->n_seen : 0;
+    return n;
+}
+
+uint64_t tt_ring_missed(struct tt_ring * ring, uint64_t n_happened) {
+    const uint64_t missed = n_happened > ring->n_seen ? n_happened - ring->n_seen : 0;
+    ring->n_seen += missed;
+    return missed;
 }

@@ -48,7 +48,9 @@
  *
  * FAULTS    records of 32 bytes (struct tt_fault and those beside it), in the order in which the faults of
  *           the thread ended; and the waits at barriers inside ops, of each op when it has ended. A
- *           TT_FAULT_PART names the compute and the thread of the records that follow it.
+ *           TT_FAULT_PART names the compute and the thread of the records that follow it. Where the TT_INFO
+ *           faults.off_cpu is 1, a TT_FAULT_OFF_CPU says when the thread, in its part of a compute, had no
+ *           processor, and whether it could have run or waited for something else; in no compute there is none.
  *
  * A thread waits after an op from its end to the begin of the thread's next op, or to
  * TT_THREAD_END. Waiting inside the op is in `barrier`.
@@ -429,6 +431,7 @@ enum tt_fault_kind {
     TT_FAULT_UNSEEN    = 6, /* struct tt_faults_unseen */
     TT_FAULT_PART      = 7, /* struct tt_fault_part */
     TT_FAULT_BARRIER   = 8, /* struct tt_barrier_wait */
+    TT_FAULT_OFF_CPU   = 9, /* struct tt_off_cpu */
 };
 
 /* Each has os_thread and kind (enum tt_fault_kind) at the same place. Times named _ns are of CLOCK_MONOTONIC, whatever
@@ -447,7 +450,7 @@ struct tt_faults_elsewhere { /* outside the mapped model files */
     uint32_t os_thread, kind;
 };
 
-struct tt_faults_lost { /* the kernel had no room for events */
+struct tt_faults_lost { /* the kernel had no room for begins and ends of page faults */
     uint64_t before_ns;
     uint64_t reserved;
     uint64_t n_events;
@@ -471,6 +474,13 @@ struct tt_fault_part { /* the compute and the thread of the records that follow 
 struct tt_barrier_wait { /* at a barrier inside an op */
     uint64_t begin, took; /* ticks of the clock that times the ops */
     uint64_t node; /* of the op, counted within the compute */
+    uint32_t os_thread, kind;
+};
+
+struct tt_off_cpu { /* the thread lost its processor */
+    uint64_t begin_ns;
+    uint64_t took_ns; /* until it had one again */
+    uint64_t slept; /* 0: it could have run on; 1: it waited for something else: a page, a barrier, a lock */
     uint32_t os_thread, kind;
 };
 
@@ -529,6 +539,7 @@ TT_ASSERT_FAULT(tt_faults_lost);
 TT_ASSERT_FAULT(tt_faults_unseen);
 TT_ASSERT_FAULT(tt_fault_part);
 TT_ASSERT_FAULT(tt_barrier_wait);
+TT_ASSERT_FAULT(tt_off_cpu);
 static_assert(offsetof(struct tt_file_header, crc) == 60, "crc covers the 60 bytes before it");
 static_assert(offsetof(struct tt_chunk_header, committed) == 16, "readers find the prefix here");
 static_assert(offsetof(struct tt_node, src) == 104, "operands");

@@ -52,7 +52,7 @@ void dump_events(struct bytes chunk, bool show_events, struct thread_count * cou
 
 /* dump_faults.c: counts the records of a chunk of a segment of page faults, and prints them if show_events is set */
 struct fault_count {
-    uint64_t faults, elsewhere, lost, unseen, waits;
+    uint64_t faults, elsewhere, lost, unseen, waits, off_cpu;
 };
 void dump_faults(struct bytes chunk, bool show_events, struct fault_count * count);
 

@@ -4,7 +4,7 @@
 static const char * const kinds[] = {
     [TT_FAULT_MINOR] = "minor",         [TT_FAULT_MAJOR] = "major",     [TT_FAULT_OPEN] = "open",
     [TT_FAULT_ELSEWHERE] = "elsewhere", [TT_FAULT_LOST] = "lost",       [TT_FAULT_UNSEEN] = "unseen",
-    [TT_FAULT_PART] = "part",           [TT_FAULT_BARRIER] = "barrier",
+    [TT_FAULT_PART] = "part",           [TT_FAULT_BARRIER] = "barrier", [TT_FAULT_OFF_CPU] = "off_cpu",
 };
 
 /* Prints one record. `compute`: what the last TT_FAULT_PART names; a TT_FAULT_PART changes it. */
@@ -41,6 +41,11 @@ static void print_record(struct bytes record, uint32_t kind, uint64_t * compute)
             print_node(*compute, wait.node < TT_NONE ? (uint32_t) wait.node : TT_NONE);
             break;
         }
+        case TT_FAULT_OFF_CPU: {
+            TAKE(&record, struct tt_off_cpu, off);
+            printf(" begin_ns=%" PRIu64 " took_ns=%" PRIu64 " slept=%" PRIu64, off.begin_ns, off.took_ns, off.slept);
+            break;
+        }
         default: {
             TAKE(&record, struct tt_fault, fault);
             printf(" begin_ns=%" PRIu64 " took_ns=%" PRIu64 " address=%#" PRIx64, fault.begin_ns, fault.took_ns,
@@ -53,6 +58,7 @@ static void count_record(struct bytes record, uint32_t kind, struct fault_count 
     count->faults += kind <= TT_FAULT_OPEN;
     count->unseen += kind == TT_FAULT_UNSEEN;
     count->waits += kind == TT_FAULT_BARRIER;
+    count->off_cpu += kind == TT_FAULT_OFF_CPU;
     if (kind == TT_FAULT_ELSEWHERE) {
         TAKE(&record, struct tt_faults_elsewhere, elsewhere);
         count->elsewhere += elsewhere.n_faults;

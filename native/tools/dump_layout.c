@@ -128,5 +128,8 @@ void print_layout(void) {
     STRUCT(tt_barrier_wait);
     FIELD(tt_barrier_wait, begin); FIELD(tt_barrier_wait, took); FIELD(tt_barrier_wait, node);
     FIELD(tt_barrier_wait, os_thread); FIELD(tt_barrier_wait, kind);
+    STRUCT(tt_off_cpu);
+    FIELD(tt_off_cpu, begin_ns); FIELD(tt_off_cpu, took_ns); FIELD(tt_off_cpu, slept);
+    FIELD(tt_off_cpu, os_thread); FIELD(tt_off_cpu, kind);
 }
 /* clang-format on */

@@ -106,8 +106,8 @@ static void dump_segment(const char * path, bool show_events) {
                count.computes, count.open, count.ops, count.fused, count.indexes, count.work, count.barrier);
     } else if (header.kind == TT_SEGMENT_FAULTS) {
         printf("summary faults=%" PRIu64 " elsewhere=%" PRIu64 " lost=%" PRIu64 " unseen=%" PRIu64 " waits=%" PRIu64
-               "\n",
-               faults.faults, faults.elsewhere, faults.lost, faults.unseen, faults.waits);
+               " off_cpu=%" PRIu64 "\n",
+               faults.faults, faults.elsewhere, faults.lost, faults.unseen, faults.waits, faults.off_cpu);
     }
 }
 

@@ -1,6 +1,6 @@
 """Builders of whole runs for tests: a small llama-shaped model, as many passes as asked for."""
 
-from tests.builders.faults import with_barriers, with_faults
+from tests.builders.faults import with_barriers, with_faults, with_off_cpu
 from tests.builders.graph import N_CTX, N_EMBD, N_EXPERTS, N_FF, N_USED, N_VOCAB
 from tests.builders.requests import with_requests
 from tests.builders.runs import a_moe_run, a_run, stored, with_facts
@@ -21,6 +21,7 @@ __all__ = [
     "with_barriers",
     "with_facts",
     "with_faults",
+    "with_off_cpu",
     "with_requests",
     "without",
 ]

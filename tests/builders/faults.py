@@ -75,6 +75,27 @@ def with_barriers(tables: Tables) -> Tables:
     return {**tables, "barriers": contract.frame("barriers", rows)}
 
 
+def with_off_cpu(tables: Tables, seed: int = 1) -> Tables:
+    """The tables with a preemption at the end of most spans, before which are their page faults and their barrier.
+
+    The kernel counts what is recorded, and 100 ns more in each pass.
+    """
+    random = np.random.default_rng(seed)
+    spans = tables["spans"]
+    fault_ns = spans["fault_ns"].fillna(0).to_numpy("int64")
+    work, barrier = (spans[name].to_numpy("int64") for name in ("work_ns", "barrier_ns"))
+    took = (np.minimum(work - fault_ns, work - work // 3) * random.random(len(spans))).astype(np.int64)
+    rows = spans.assign(begin_ns=spans["begin_ns"] + work + barrier - took, duration_ns=took)[took > 0]
+    rows = rows.sort_values("begin_ns", kind="stable")[["pass_id", "node", "thread", "begin_ns", "duration_ns"]]
+    rows = rows.assign(slept=False, off_cpu=np.arange(len(rows), dtype=np.int32), node=rows["node"].astype("Int32"))
+    table = contract.frame("off_cpu", {name: rows[name].array for name in rows})
+    passes = tables["passes"]
+    delay = table.groupby("pass_id")["duration_ns"].sum().reindex(passes["pass_id"], fill_value=0).to_numpy("int64")
+    passes = passes.assign(run_delay_ns=pd.array(delay + 100, dtype="Int64"))
+    spans = spans.assign(preempted_ns=pd.array(took, dtype="Int64"))
+    return {**tables, "passes": passes, "spans": spans, "off_cpu": table}
+
+
 def _storage(tables: Tables, random: np.random.Generator) -> Tables:
     """What a device did in each pass and load, and how much of each file was in memory after it."""
     passes, files = tables["passes"].dropna(subset=["end_ns"]), tables["files"]

@@ -98,6 +98,16 @@ def test_the_time_of_each_pass_is_split_without_rest(faulted: LoadedRun) -> None
     assert (spans["fault_ns"] <= spans["work_ns"]).all()
 
 
+def test_time_without_a_processor_is_part_of_the_work(faulted: LoadedRun) -> None:
+    if not faulted.run.facts.trace.off_cpu_recorded:
+        pytest.skip("this kernel does not tell when a thread could have run (Linux 4.17 does)")
+    spans, rows = faulted.spans, faulted.off_cpu
+    assert ((spans["preempted_ns"] >= 0) & (spans["preempted_ns"] <= spans["work_ns"] - spans["fault_ns"])).all()
+    assert spans["preempted_ns"].sum() <= rows["duration_ns"].sum()
+    assert set(rows["pass_id"]) <= set(spans["pass_id"]) and set(rows["thread"]) <= set(spans["thread"])
+    assert states(faulted.run, "preemptions_")["preemptions_agree"] in ("passed", "warning")
+
+
 def test_no_thread_leaves_a_barrier_inside_an_operation_before_the_last_has_come(faulted: LoadedRun) -> None:
     """How soon they leave after it depends on who has a processor then, so only the order is checked.
 
@@ -216,6 +226,7 @@ def test_an_attached_program_records_them_too(plain: Build, mixture: Path, tmp_p
     assert loaded.passes["other_faults"].sum() > 0  # llama.cpp itself maps every page of the file at load
     assert said["faults_recorded"] == said["faults_placed"] == said["faults_barriers"] == "passed"
     assert len(loaded.barriers) > 100
+    assert loaded.spans["preempted_ns"].notna().all() == run.facts.trace.off_cpu_recorded
     assert said["faults_agree"] != "failed", run.checks  # threads that do not compute may have some of so few
     _skip_where_refused(run, "requests_refused", "requests_unplaced")
     assert run.has_requests and set(states(run, "requests_").values()) == {"passed"}

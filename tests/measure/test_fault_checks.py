@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.builders import scaled_case, with_barriers, with_faults
+from tests.builders import scaled_case, with_barriers, with_faults, with_off_cpu
 from tracegen.analysis.passes import measured
 from tracegen.contract.model import Check
 from tracegen.measure.checks import disk
@@ -19,11 +19,14 @@ TRACE = {
     "faults_refused": None,
     "faults_lost": 0,
     "threads_without_faults": 0,
+    "off_cpu_recorded": True,
+    "delay_threads": dict.fromkeys(range(99), 2),
     "requests_recorded": False,
     "requests_refused": None,
 }
-CASE = with_barriers(with_faults(scaled_case(3, 2, moe=True, threads=2)))
-CHECKS = (disk.recorded, disk.agree, disk.placed, disk.barriers)
+CASE = with_off_cpu(with_barriers(with_faults(scaled_case(3, 2, moe=True, threads=2))))
+CHECKS = disk.CHECKS
+RECORDED = ("faults_recorded", "off_cpu_recorded")
 
 
 def evidence(tables: Tables = CASE, **trace: Any) -> Evidence:
@@ -41,7 +44,7 @@ def in_first_measured(tables: Tables, **changes: int) -> Tables:
 
 def test_a_run_with_all_its_faults_passes() -> None:
     checks = [each(evidence()) for each in CHECKS]
-    assert [check.state for check in checks] == ["passed"] * 4, checks
+    assert [check.state for check in checks] == ["passed"] * 5, checks
     assert checks[2].found.startswith(
         f"{len(CASE['faults']) - outside_statistics():,} in operations".replace(",", "\u202f")
     )
@@ -54,7 +57,7 @@ def outside_statistics() -> int:
 
 @pytest.mark.parametrize("each", CHECKS)
 def test_a_run_that_recorded_none_is_not_checked(each: Any) -> None:
-    check: Check = each(Evidence(scaled_case(1, 1), TRACE | {"faults_recorded": False}, {}))
+    check: Check = each(Evidence(scaled_case(1, 1), TRACE | dict.fromkeys(RECORDED, False), {}))
     assert check.state == "not checked" and "not recorded" in check.found
 
 
@@ -96,6 +99,34 @@ def test_faults_on_bytes_that_their_operation_does_not_touch_fail() -> None:
     faults = CASE["faults"].copy()
     faults["offset"] = pd.array(np.zeros(len(faults), np.int64), dtype="Int64")  # the header of the file
     assert disk.placed(evidence({**CASE, "faults": faults})).state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("more", "state", "says"),
+    [(-100, "passed", ""), (2_000_000, "passed", ""), (2_300_000, "warning", "1 pass has more")],
+)
+def test_more_preemptions_than_the_kernel_counted_are_a_warning(more: int, state: str, says: str) -> None:
+    """Two threads may have 2 ms more, and a hundredth of what is counted: some 200 us here."""
+    first = int(measured(CASE)["pass_id"].iloc[0])
+    rows = CASE["off_cpu"].copy()
+    row = rows.index[rows["pass_id"] == first][0]
+    rows.loc[row, "duration_ns"] += more
+    passes = CASE["passes"].assign(end_ns=CASE["passes"]["end_ns"] + 10_000_000)
+    check = disk.preemptions(evidence({**CASE, "off_cpu": rows, "passes": passes}))
+    assert (check.state, says in check.detail) == (state, True) and "ms counted" in check.found
+
+
+def test_preemptions_that_leave_their_pass_are_not_compared() -> None:
+    rows = CASE["off_cpu"].assign(begin_ns=0)
+    check = disk.preemptions(evidence({**CASE, "off_cpu": rows}))
+    assert check.state == "passed" and check.found.startswith("0 ms recorded")
+
+
+@pytest.mark.parametrize("threads", [{}, dict.fromkeys(range(99), 1)])
+def test_preemptions_of_threads_that_the_kernel_no_longer_counts_are_not_checked(threads: dict[int, int]) -> None:
+    assert disk.preemptions(evidence(delay_threads=threads)).state == "not checked"
+    passes = CASE["passes"].assign(run_delay_ns=pd.array([None] * len(CASE["passes"]), dtype="Int64"))
+    assert disk.preemptions(evidence({**CASE, "passes": passes})).state == "not checked"
 
 
 def with_waits(waits: pd.DataFrame) -> Check:

@@ -41,6 +41,8 @@ TRACE: dict[str, Any] = {
     "faults_refused": None,
     "faults_lost": 0,
     "threads_without_faults": 0,
+    "off_cpu_recorded": False,
+    "delay_threads": {},
     "requests_recorded": False,
     "requests_refused": None,
     "requests_unplaced": None,
@@ -49,7 +51,7 @@ TRACE: dict[str, Any] = {
 
 
 BY_KEY = {key.value: made for key, made in zip(CHECKED, verdict._CHECKS, strict=True)}
-FAULTS = ("faults_recorded", "faults_agree", "faults_placed", "faults_barriers")
+FAULTS = ("faults_recorded", "faults_agree", "faults_placed", "faults_barriers", "preemptions_agree")
 
 
 def evidence(**changes: Any) -> Evidence:

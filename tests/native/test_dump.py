@@ -95,8 +95,9 @@ def test_every_proof_of_splits_and_copies(tools: Path, tmp_path: Path) -> None:
 
 def test_a_fault_names_the_node_and_waits_of_its_part(tools: Path, tmp_path: Path) -> None:
     faults = fault(7, address=5, took=3) + fault(8, address=2, begin=70, took=9)
-    faults += fault(4, address=6) + fault(5, address=4) + fault(6, address=13)
+    faults += fault(4, address=6) + fault(5, address=4) + fault(6, address=13) + fault(9, begin=80, took=7, address=1)
     lines = dumped(tools, tmp_path, header() + chunk(b""), header(2, 1) + chunk(faults))
     assert "  part time_ns=4100 compute=5 thread=3 os_thread=4242" in lines
     assert "  barrier begin=70 took=9 node=2 os_thread=4242" in lines
-    assert lines[-1] == "summary faults=0 elsewhere=6 lost=4 unseen=1 waits=1"
+    assert "  off_cpu begin_ns=80 took_ns=7 slept=1 os_thread=4242" in lines
+    assert lines[-1] == "summary faults=0 elsewhere=6 lost=4 unseen=1 waits=1 off_cpu=1"

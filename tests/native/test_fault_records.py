@@ -9,7 +9,7 @@ from tracegen.readers.native.trace import NativeTrace
 
 FAULTS = f"{RUN.hex()}.f000.tt"
 MINOR, MAJOR, OPEN, ELSEWHERE, LOST, UNSEEN = range(1, 7)
-BARRIER = 8
+BARRIER, OFF_CPU = 8, 9
 NO_COMPUTE = 0xFFFFFFFFFFFFFFFF
 # The pass lasts from 3,000 to 9,000 ns, its only op from 4,000 to 5,000 ns on thread 0.
 RECORDED = [*info(8, "faults.ring_bytes", "524288"), file_map()]
@@ -106,7 +106,7 @@ def test_without_the_right_nothing_is_recorded_and_the_reason_is_known() -> None
     ("records", "says"),
     [
         ([fault(0)], "f000.tt: record 0 has kind 0"),
-        ([part(), fault(9)], "f000.tt: record 1 has kind 9"),
+        ([part(), fault(10)], "f000.tt: record 1 has kind 10"),
         ([part(), fault(MINOR)[:31]], "f000.tt: 63 bytes of records of 32"),
         ([part(5), fault(MINOR)], "compute 5, which the main segment does not know"),
         ([part(), fault(MINOR, address=4096)], "address 0x1000 is told of, where no file was mapped"),
@@ -118,6 +118,12 @@ def test_without_the_right_nothing_is_recorded_and_the_reason_is_known() -> None
         ([part(NO_COMPUTE), fault(BARRIER, address=0)], "a wait belongs to no compute"),
         ([part(), fault(BARRIER, address=1)], "a wait of node 1 of compute 0, which the main segment does not know"),
         ([part(), fault(BARRIER, address=1 << 63)], "record 1 holds a number that cannot be"),
+        ([fault(OFF_CPU, address=0)], "a time without a processor belongs to no compute"),
+        ([part(NO_COMPUTE), fault(OFF_CPU, address=0)], "a time without a processor belongs to no compute"),
+        ([part(5), fault(OFF_CPU, address=0)], "compute 5, which the main segment does not know"),
+        ([part(), fault(OFF_CPU, begin=1 << 63, address=0)], "record 1 holds a number that cannot be"),
+        ([part(), fault(OFF_CPU, took=1 << 60, address=0)], "record 1 holds a number that cannot be"),
+        ([part(), fault(OFF_CPU, address=1 << 60)], "record 1 holds a number that cannot be"),
     ],
 )
 def test_records_that_cannot_be_are_refused(records: list[bytes], says: str) -> None:

@@ -38,6 +38,7 @@ ARRAYS: dict[str, np.dtype[np.void]] = {
     "tt_faults_unseen": fault_records.FAULTS_UNSEEN,
     "tt_fault_part": fault_records.FAULT_PART,
     "tt_barrier_wait": fault_records.BARRIER_WAIT,
+    "tt_off_cpu": fault_records.TIME_OFF_CPU,
 }
 INSIDE = {"usage": "tt_usage", "begin": "tt_device_counts", "end": "tt_device_counts"}  # fields that are structs
 Layout = dict[str, tuple[int, dict[str, tuple[int, int]]]]

@@ -267,7 +267,7 @@ GARBAGE: tuple[bytes, ...] = (
     header(1, 1) + chunk(index(b"", ne0=NONE, ne1=NONE, element=8)),
     header(1, 1) + chunk(index(b"", ne0=1, element=0)),
     header(1, 1) + chunk(short_op()[:15]),
-    header(2, 1) + chunk(fault(9)),
+    header(2, 1) + chunk(fault(10)),
     header(2, 1) + chunk(fault(1)[:31]),
     header(7) + chunk(b""),
     header(version=1) + chunk(b""),

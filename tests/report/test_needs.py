@@ -126,6 +126,7 @@ def test_every_check_that_can_fail_forbids_something() -> None:
         "interference",
         "not_stopped",
         "even_tokens",
+        "preemptions_agree",
         "requests_agree",
         "operands_whole",
         "experts_prompt",

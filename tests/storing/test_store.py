@@ -156,18 +156,19 @@ def test_a_broken_run_file(tmp_path: Path, document: str, says: str) -> None:
 
 def test_a_run_of_before_a_table_was_added_has_none_and_one_that_lost_it_is_an_error(tmp_path: Path) -> None:
     store.write_tables(tmp_path, hard_case(), "test")
-    for name in ("faults", "device", "cache", "requests", "barriers"):
+    for name in ("faults", "device", "cache", "requests", "barriers", "memory"):
         with pytest.raises(StoreError, match=f"{name}.parquet: is missing"):
             (tmp_path / f"{name}.parquet").rename(tmp_path / "aside")
             store.read_tables(tmp_path)
         (tmp_path / "aside").rename(tmp_path / f"{name}.parquet")
-    for name in ("memory", "barriers", "requests"):
+    for name in ("off_cpu", "memory", "barriers", "requests"):
         (tmp_path / f"{name}.parquet").unlink()
         assert store.read_tables(tmp_path)[name].empty
     for name in ("faults", "device", "cache"):
         (tmp_path / f"{name}.parquet").unlink()
     loaded = store.read_tables(tmp_path)
-    assert all(loaded[name].empty for name in ("faults", "device", "cache", "requests", "barriers", "memory"))
+    later = ("faults", "device", "cache", "requests", "barriers", "memory", "off_cpu")
+    assert all(loaded[name].empty for name in later)
     assert len(loaded["copies"]) == len(hard_case()["copies"])
     (tmp_path / "copies.parquet").unlink()
     with pytest.raises(StoreError, match=r"copies.parquet: is missing"):

@@ -9,6 +9,10 @@ FAULTS_SLACK = 0.01  # of the faults that the kernel counts: those of threads th
 FAULTS_MORE = 0.2  # of the faults that the kernel counts: so many more may be recorded, as faults begin again
 FAULTS_SLACK_OF_PASS = 16  # faults: the least that a pass may differ by
 FAULTS_OUTSIDE = 0.01  # of the faults in operations: those of bytes that their operation is not known to touch
+PREEMPTIONS_SLACK = (
+    0.01  # of the time that the kernel counts: it reads its clock a moment earlier than it notes a switch
+)
+PREEMPTIONS_SLACK_OF_THREAD_NS = 1_000_000  # of each pass
 REQUESTS_SLACK = 0.01  # of the bytes that the device counts
 REQUESTS_SLACK_OF_PASS = 2 << 20  # bytes: requests under way when the counters of a pass were read
 WARN_COST, FAIL_COST = 0.01, 0.10  # of the undisturbed time of the passes
@@ -86,6 +90,12 @@ class Key(StrEnum):
         f"{_percent(FAULTS_OUTSIDE)} outside, 0 spans with longer faults than work",
     )
     FAULTS_BARRIERS = "faults_barriers", "Waits at barriers inside operations add up", "0 operations differ"
+    PREEMPTIONS_AGREE = (
+        "preemptions_agree",
+        "Preemptions agree with the kernel’s count of waiting for a processor",
+        f"in no pass above it by more than {_percent(PREEMPTIONS_SLACK)} and "
+        f"{PREEMPTIONS_SLACK_OF_THREAD_NS / 1e6:.0f}{THIN}ms a thread",
+    )
     REQUESTS_RECORDED = (
         "requests_recorded",
         "Every read of the model’s devices was recorded",

@@ -187,13 +187,11 @@ class Experiment:
         "which does not count in the passes, and needs `mmap`.",
         default=False,
     )
-    faults: bool | None = under(
-        "Whether to record each page fault on the model file: its thread, time, duration and place. Without it, they "
-        "are recorded if `prefault = false`. The kernel must allow it: `kernel.perf_event_paranoid` at most 2, and no "
-        "container that forbids `perf_event_open`; else the run goes on without, and says so.",
-        default=None,
-        without="they are recorded if `prefault = false`",
-        used="records_faults",
+    faults: bool = under(
+        "Whether to record each page fault on the model file, with its thread, time, duration and place, and when "
+        "threads that compute have no processor. The kernel must allow it: `kernel.perf_event_paranoid` at most 2, and "
+        "no container that forbids `perf_event_open`; else the run goes on without, and says so.",
+        default=True,
     )
     disk: bool = under(
         "Whether to record each read of the device that holds the model, and to measure before the run, for 5 s, what "
@@ -307,11 +305,6 @@ class Experiment:
         s.whole(1 << 20, 1 << 50),
         default=8 << 30,
     )
-
-    @property
-    def records_faults(self) -> bool:
-        """Whether page faults are recorded: as set, else where operations read the mapped file themselves."""
-        return self.mmap and not self.prefault if self.faults is None else self.faults
 
     @property
     def prefaults(self) -> bool:

@@ -315,6 +315,7 @@ class Trace(Record):
     attached: bool | None = None
     faults_recorded: bool | None = None
     faults_refused: str | None = None
+    off_cpu_recorded: bool | None = None
     device_refused: str | None = None
     cache_refused: str | None = None
     own_page_bytes: int | None = None

@@ -28,7 +28,7 @@ def environment_for(experiment: Experiment, trace: Path, **more: object) -> dict
     return tracer_environment(
         trace,
         experiment.max_trace_bytes,
-        experiment.records_faults,
+        experiment.faults,
         PREFAULT=int(experiment.prefault),
         RESIDENCY=int(experiment.residency),
         **more,

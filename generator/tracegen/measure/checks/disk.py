@@ -1,13 +1,22 @@
 """The checks of recorded page faults: none lost, as many as the kernel counts, each where its operation touched.
 
-The waits at barriers that tell who waited for whose page fault are checked here as well.
+What is recorded beside them is checked here as well: the waits at barriers that tell who waited for whose page fault,
+and when threads could have run but had no processor.
 """
 
 import numpy as np
 
 from tracegen.analysis import behind, disk_waits
 from tracegen.analysis.passes import measured
-from tracegen.contract.check_keys import FAULTS_MORE, FAULTS_OUTSIDE, FAULTS_SLACK, FAULTS_SLACK_OF_PASS, Key
+from tracegen.contract.check_keys import (
+    FAULTS_MORE,
+    FAULTS_OUTSIDE,
+    FAULTS_SLACK,
+    FAULTS_SLACK_OF_PASS,
+    PREEMPTIONS_SLACK,
+    PREEMPTIONS_SLACK_OF_THREAD_NS,
+    Key,
+)
 from tracegen.contract.model import Check, CheckState
 from tracegen.contract.quantities import count, counted
 from tracegen.measure.checks.evidence import Evidence, check
@@ -79,10 +88,42 @@ def barriers(e: Evidence) -> Check:
     return check(Key.FAULTS_BARRIERS, wrong == 0, found)
 
 
+def preemptions(e: Evidence) -> Check:
+    """Whether no pass has more preemptions than its threads waited for a processor, which the kernel counts by itself.
+
+    It counts more: also waits for a processor that follow waits for something else. A pass is left out in which threads
+    ended that it no longer tells of.
+    """
+    if not e.trace.get("off_cpu_recorded"):
+        return check(Key.PREEMPTIONS_AGREE, "not checked", "preemptions were not recorded")
+    passes = measured(e.tables).dropna(subset=["end_ns", "run_delay_ns"]).set_index("pass_id")
+    n_threads = e.tables["spans"].groupby("pass_id")["thread"].nunique().reindex(passes.index, fill_value=0)
+    told = passes.index.map(e.trace["delay_threads"]).to_numpy("float64") >= n_threads.to_numpy("float64")
+    passes, n_threads = passes[told], n_threads[told]
+    if passes.empty:
+        return check(Key.PREEMPTIONS_AGREE, "not checked", "the kernel’s count was not recorded")
+    rows = e.tables["off_cpu"]
+    rows = rows[~rows["slept"].to_numpy(bool)].join(
+        passes[["begin_ns", "end_ns"]].add_prefix("pass_"), on="pass_id", how="inner"
+    )
+    inside = rows["begin_ns"] >= rows["pass_begin_ns"]
+    inside &= rows["begin_ns"] + rows["duration_ns"] <= rows["pass_end_ns"]
+    rows = rows[inside.to_numpy(bool)]
+    here = rows.groupby("pass_id")["duration_ns"].sum().reindex(passes.index, fill_value=0)
+    kernel = passes["run_delay_ns"].astype("int64")
+    allowed = kernel * (1 + PREEMPTIONS_SLACK) + n_threads * PREEMPTIONS_SLACK_OF_THREAD_NS
+    more = int((here > allowed).sum())
+    found = f"{count(round(here.sum() / 1e6))} ms recorded, {count(round(kernel.sum() / 1e6))} ms counted"
+    detail = (
+        f"{counted(more, 'pass has', 'passes have')} more; a virtual machine can stand still between the two counts"
+    )
+    return check(Key.PREEMPTIONS_AGREE, "warning" if more else "passed", found, detail if more else "")
+
+
 def measured_rows(e: Evidence) -> np.ndarray:
     """Which rows of the table `passes` are measured, as a mask."""
     mask: np.ndarray = e.tables["passes"]["pass_id"].isin(measured(e.tables)["pass_id"]).to_numpy(bool)
     return mask
 
 
-CHECKS = (recorded, agree, placed, barriers)
+CHECKS = (recorded, agree, placed, barriers, preemptions)

@@ -48,6 +48,12 @@ class Spans:
     barrier_ns: np.ndarray
     wait_ns: np.ndarray
 
+    def of_thread(self, pass_id: int, thread: int) -> np.ndarray:
+        """The rows of a thread in a pass, by their begin."""
+        first, end = np.searchsorted(self.pass_id, (pass_id, pass_id + 1))
+        rows: np.ndarray = first + np.flatnonzero(self.thread[first:end] == thread)
+        return rows[np.argsort(self.begin_ns[rows], kind="stable")]
+
 
 @dataclass(frozen=True)
 class Indexes:

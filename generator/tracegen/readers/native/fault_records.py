@@ -11,7 +11,7 @@ from tracegen.readers.native.recorded import UNKNOWN
 from tracegen.readers.native.records import NUMBER, SIZE
 from tracegen.readers.native.segments import Segment
 
-MINOR, MAJOR, OPEN, ELSEWHERE, LOST, UNSEEN, PART, BARRIER = 1, 2, 3, 4, 5, 6, 7, 8
+MINOR, MAJOR, OPEN, ELSEWHERE, LOST, UNSEEN, PART, BARRIER, OFF_CPU = range(1, 10)
 _MOST_THREADS = 1 << 30
 
 
@@ -26,6 +26,7 @@ FAULTS_LOST = _record("before_ns", "reserved", "n_events")
 FAULTS_UNSEEN = _record("since_ns", "reserved", "error")
 FAULT_PART = _record("time_ns", "thread", "compute")
 BARRIER_WAIT = _record("begin", "took", "node")
+TIME_OFF_CPU = _record("begin_ns", "took_ns", "slept")
 STRUCTS = {
     MINOR: FAULT,
     MAJOR: FAULT,
@@ -35,11 +36,13 @@ STRUCTS = {
     UNSEEN: FAULTS_UNSEEN,
     PART: FAULT_PART,
     BARRIER: BARRIER_WAIT,
+    OFF_CPU: TIME_OFF_CPU,
 }
 _BELOW = {
     **dict.fromkeys(("begin_ns", "before_ns", "since_ns", "time_ns", "begin"), SIZE),
     **dict.fromkeys(("took_ns", "took", "reserved", "n_faults", "n_events"), LONGEST_NS),
     "node": NUMBER,
+    "slept": 2,
 }  # limits of the fields of these names; the others may hold any number
 
 
@@ -64,6 +67,7 @@ class FaultRecords:
     lost: StructRecords
     unseen: StructRecords
     waits: StructRecords
+    off_cpu: StructRecords
 
 
 def read_fault_records(segments: Sequence[Segment]) -> FaultRecords:
@@ -78,7 +82,9 @@ def read_fault_records(segments: Sequence[Segment]) -> FaultRecords:
         chosen = np.isin(raw["kind"], kinds)
         return StructRecords(raw[chosen].view(STRUCTS[kinds[0]]), parts["compute"][chosen], thread[chosen])
 
-    return FaultRecords(these(MINOR, MAJOR, OPEN), these(ELSEWHERE), these(LOST), these(UNSEEN), these(BARRIER))
+    return FaultRecords(
+        these(MINOR, MAJOR, OPEN), these(ELSEWHERE), these(LOST), these(UNSEEN), these(BARRIER), these(OFF_CPU)
+    )
 
 
 def _read(segment: Segment) -> tuple[np.ndarray, np.ndarray]:

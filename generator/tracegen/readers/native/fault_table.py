@@ -53,7 +53,7 @@ def place_faults(
     faults["thread"] = recorded.faults.thread
     faults["pass_id"] = _pass_ids(recorded.faults, "begin_ns", computes, ordered)
     faults = faults.sort_values("begin_ns", kind="stable", ignore_index=True)
-    span = _span_of(faults, spans)
+    span = span_of(faults, spans)
     span_ns = np.zeros(len(spans.node), np.int64)
     at = (span >= 0) & (faults["kind"] != OPEN)
     np.add.at(span_ns, span[at], faults["took_ns"][at])
@@ -93,16 +93,19 @@ def _pass_at(time_ns: np.ndarray, ordered: Sequence[Pass]) -> np.ndarray:
     return np.where((n_open == 1) & (time_ns < end[last]), last, -1)
 
 
-def _span_of(faults: pd.DataFrame, spans: Spans) -> np.ndarray:
-    """The row of `spans` in which each fault lies by the middle of its time; -1: between two operations."""
-    row_of = np.full(len(faults), -1, np.int64)
-    middle = (faults["begin_ns"] + faults["took_ns"] // 2).to_numpy()
-    for _, group in faults[faults["thread"] >= 0].groupby(["pass_id", "thread"]):
-        chosen = group.index.to_numpy()
-        pass_id, thread = group["pass_id"].iloc[0], group["thread"].iloc[0]
-        first, end = np.searchsorted(spans.pass_id, (pass_id, pass_id + 1))
-        rows = first + np.flatnonzero(spans.thread[first:end] == thread)
-        rows = rows[np.argsort(spans.begin_ns[rows], kind="stable")]
+def span_of(events: pd.DataFrame, spans: Spans) -> np.ndarray:
+    """The row of `spans` in which each event lies by the middle of its time; -1: between two operations.
+
+    `events`: pass_id, thread (-1: it took no part), begin_ns, took_ns.
+    """
+    row_of = np.full(len(events), -1, np.int64)
+    middle = (events["begin_ns"] + events["took_ns"] // 2).to_numpy()
+    pass_id, thread = (events[name].to_numpy(np.int64) for name in ("pass_id", "thread"))
+    in_order = np.lexsort((thread, pass_id))
+    in_order = in_order[thread[in_order] >= 0]
+    another = (np.diff(pass_id[in_order]) != 0) | (np.diff(thread[in_order]) != 0)
+    for chosen in np.split(in_order, np.flatnonzero(another) + 1) if len(in_order) else ():
+        rows = spans.of_thread(pass_id[chosen[0]], thread[chosen[0]])
         at = np.searchsorted(spans.begin_ns[rows], middle[chosen], "right") - 1
         chosen, row = chosen[at >= 0], rows[at[at >= 0]]
         inside = middle[chosen] <= spans.begin_ns[row] + spans.work_ns[row] + spans.barrier_ns[row]

@@ -13,12 +13,13 @@ from tracegen.readers.native.split_tables import CPU, elsewhere
 _STATE: Mapping[str | None, int] = {None: -1, **{state: code for code, state in enumerate(contract.OP_STATES)}}
 
 
-def span_table(spans: Spans, fault_ns: np.ndarray | None) -> pd.DataFrame:
-    """The table `spans`; it shares the memory of `spans`. `fault_ns` of each span; None: they were not recorded."""
+def span_table(spans: Spans, fault_ns: np.ndarray | None, preempted_ns: np.ndarray | None) -> pd.DataFrame:
+    """The table `spans`; it shares the memory of `spans`. The others of each span; None: they were not recorded."""
     names = ("pass_id", "node", "thread", "begin_ns", "work_ns", "barrier_ns", "wait_ns")
     columns = {name: getattr(spans, name) for name in names}
-    if fault_ns is not None:
-        columns["fault_ns"] = pd.arrays.IntegerArray(fault_ns, np.zeros(len(fault_ns), bool))
+    for name, values in (("fault_ns", fault_ns), ("preempted_ns", preempted_ns)):
+        if values is not None:
+            columns[name] = pd.arrays.IntegerArray(values, np.zeros(len(values), bool))
     return contract.frame("spans", columns)
 
 

@@ -65,6 +65,7 @@ class Pass:
     logits_read: bool = False
     pass_id: int = -1
     schedule: dict[str, int | None] = field(default_factory=dict)  # by SCHEDULE; None when not known
+    schedule_threads: int | None = None  # of how many threads these are sums
 
 
 @dataclass

@@ -420,11 +420,12 @@ def _take_hooks(
 
 @_takes(27, "QQQQII")
 def _take_schedule(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
-    *times, number, _ = values
+    *times, number, n_threads = values
     _require(number, records.passes, "pass")
     _below(SIZE, time=max((ns for ns in times if ns != recorded.UNKNOWN), default=0))
     known = (None if ns == recorded.UNKNOWN else ns for ns in times)
     records.passes[number].schedule = dict(zip(recorded.SCHEDULE, known, strict=True))
+    records.passes[number].schedule_threads = n_threads
 
 
 @_takes(28, "7Q7QQIIII")

@@ -21,6 +21,7 @@ from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.fault_records import read_fault_records
 from tracegen.readers.native.fault_table import barrier_table, place_faults
 from tracegen.readers.native.graph_tables import graph_tables
+from tracegen.readers.native.off_cpu_table import place_off_cpu
 from tracegen.readers.native.op_tables import op_table, span_table
 from tracegen.readers.native.pass_kinds import kinds_of
 from tracegen.readers.native.placement_table import named_weights, placement_table
@@ -75,6 +76,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
             records.weights += named_weights(records, model.files, model.tensors)
     tables["contexts"] = contract.frame("contexts", records.contexts)
     watched = "faults.ring_bytes" in records.info
+    switches_watched = watched and records.info.get("faults.off_cpu") == "1"
     fault_records = read_fault_records([segment for segment in segments if segment.kind == FAULTS])
     faults = place_faults(fault_records, records, ordered, computes, events.spans, tables["files"])
     tables["passes"] = _passes(ordered, reads_counted=records.info.get("counters.read_bytes") != "no")
@@ -87,9 +89,13 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables["placements"] = placement_table(records, tables["files"], tables["tensors"])
     tables |= split_tables(records)
     tables |= touch_tables(events.indexes, tables)
-    tables["spans"] = span_table(events.spans, faults.span_ns if watched else None)
     tables["faults"] = faults.table
     tables["barriers"] = barrier_table(fault_records.waits, computes, clock)
+    off_cpu = place_off_cpu(fault_records.off_cpu, computes, events.spans, faults, tables["barriers"])
+    tables["off_cpu"] = off_cpu.table
+    tables["spans"] = span_table(
+        events.spans, faults.span_ns if watched else None, off_cpu.span_ns if switches_watched else None
+    )
     tables["ops"], n_short = op_table(records, events.spans, ordered)
     tables["residency"] = residency_table(records, tables["files"])
     tables["device"] = device_table(records)
@@ -98,6 +104,10 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     facts = _facts(segments, records, events) | _clock_facts(records, clock) | {"n_ops_short_of_threads": n_short}
     facts |= _cost_of_passes(records, events, clock)
     facts |= {"faults_recorded": watched, "faults_refused": records.info.get("faults.refused")} | faults.facts
+    facts |= {
+        "off_cpu_recorded": switches_watched,
+        "delay_threads": {p.pass_id: p.schedule_threads for p in ordered if p.schedule_threads is not None},
+    }
     return NativeTrace(tables, facts)
 
 
