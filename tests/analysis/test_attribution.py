@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.builders import scaled_case, with_faults, with_requests
+from tests.builders import scaled_case, with_faults, with_off_cpu, with_requests
 from tracegen.analysis import attribution
 from tracegen.analysis.passes import measured
 from tracegen.contract import tables as contract
@@ -51,22 +51,31 @@ def by_hand(tables: Tables) -> tuple[dict[int, dict[str, float]], dict[int, floa
         nothing = bool(passed["read_bytes"] == 0) if pd.notna(passed["read_bytes"]) else False
         in_pass = tables["faults"][(tables["faults"]["pass_id"] == passed["pass_id"]).to_numpy(bool)].to_dict("records")
         share = {f["fault"]: read_share(f, requests, read_nothing=nothing) for f in in_pass}
-        for node in {s["node"] for s in of_pass}:
+        lost = tables["off_cpu"][(tables["off_cpu"]["pass_id"] == passed["pass_id"]).to_numpy(bool)]
+        free = None
+        for node in sorted({s["node"] for s in of_pass}):
             op: list[dict[Any, Any]] = [s for s in of_pass if s["node"] == node]
             faults = {s["thread"]: [f for f in in_pass if (f["node"], f["thread"]) == (node, s["thread"])] for s in op}
             ends = {s["thread"]: s["begin_ns"] + s["work_ns"] + s["barrier_ns"] for s in op}
-            without = {s["thread"]: ends[s["thread"]] - s["fault_ns"] for s in op}
+            late = {s["thread"]: without_processor(lost, s["thread"], free, s["begin_ns"]) for s in op}
+            lost_in = {s["thread"]: 0 if pd.isna(s["preempted_ns"]) else s["preempted_ns"] for s in op}
+            own = {thread: late[thread] + lost_in[thread] for thread in late}
+            without = {s["thread"]: ends[s["thread"]] - s["fault_ns"] - own[s["thread"]] for s in op}
+            free = max(ends.values())
             last = max(ends, key=lambda thread: (ends[thread], -thread))
             for s in op:
                 waited = max(ends.values()) - ends[s["thread"]]
                 would_have = max(without.values()) - without[s["thread"]]
                 behind = min(max(waited - would_have, 0), s["wait_ns"]) if len(op) > 1 else 0
-                sums["computing_ns"] += s["work_ns"] - s["fault_ns"]
-                sums["barrier_ns"] += s["barrier_ns"] + (s["wait_ns"] - behind if len(op) > 1 else 0)
-                whole = sum(f["duration_ns"] for f in faults[last])
-                own = [("disk_ns", f, f["duration_ns"]) for f in faults[s["thread"]]]
+                sums["computing_ns"] += s["work_ns"] - s["fault_ns"] - lost_in[s["thread"]]
+                waits = s["wait_ns"] - behind - late[s["thread"]] if len(op) > 1 else 0
+                sums["barrier_ns"] += s["barrier_ns"] + waits
+                faulted = sum(f["duration_ns"] for f in faults[last])
+                whole = faulted + own[last]
+                sums["processor_ns"] += own[s["thread"]] + behind * (whole - faulted) / max(whole, 1)
+                had = [("disk_ns", f, f["duration_ns"]) for f in faults[s["thread"]]]
                 others = [("behind_ns", f, behind * f["duration_ns"] / max(whole, 1)) for f in faults[last]]
-                for part, f, ns in (*own, *others):
+                for part, f, ns in (*had, *others):
                     read = share[f["fault"]] * ns
                     sums[part] += read
                     sums["paging_ns"] += ns - read
@@ -77,10 +86,24 @@ def by_hand(tables: Tables) -> tuple[dict[int, dict[str, float]], dict[int, floa
     return found, waited_for
 
 
-@pytest.mark.parametrize("requests", [False, True])
+def without_processor(lost: pd.DataFrame, thread: int, begin: int | None, end: int) -> int:
+    """How long a thread had no processor between two moments; 0 where the first one is not known."""
+    rows = lost[(lost["thread"] == thread).to_numpy(bool)].to_dict("records") if begin is not None else []
+    return sum(max(min(r["begin_ns"] + r["duration_ns"], end) - max(r["begin_ns"], begin or 0), 0) for r in rows)
+
+
+MORE = [set(), {"requests"}, {"preemptions"}, {"preemptions", "late"}, {"requests", "preemptions"}]
+
+
+@pytest.mark.parametrize("more", MORE)
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_parts_of_a_pass_equal_sums_over_its_single_spans(threads: int, requests: bool) -> None:
-    tables = with_requests(case(threads, seed=threads)) if requests else case(threads, seed=threads)
+def test_parts_of_a_pass_equal_sums_over_its_single_spans(threads: int, more: set[str]) -> None:
+    tables = case(threads, seed=threads)
+    tables = with_requests(tables) if "requests" in more else tables
+    tables = with_off_cpu(tables) if "preemptions" in more else tables
+    if "late" in more:  # each lasts until after the operation's end
+        rows = tables["off_cpu"]
+        tables = {**tables, "off_cpu": rows.assign(duration_ns=rows["duration_ns"] + 40)}
     expected, _ = by_hand(tables)
     found = attribution.by_pass(tables)
     assert list(found["pass_id"]) == list(expected)
@@ -137,6 +160,7 @@ def two_threads(faults: list[dict[str, Any]], requests: list[dict[str, Any]], re
         "faults": contract.frame("faults", [dict(fault=i) | about | f for i, f in enumerate(faults)]),
         "requests": contract.frame("requests", [dict(request=i) | READ | r for i, r in enumerate(requests)]),
         "barriers": contract.frame("barriers", []),
+        "off_cpu": contract.frame("off_cpu", []),
     }
 
 

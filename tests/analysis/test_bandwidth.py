@@ -28,7 +28,7 @@ def an_op(op: str, node: int, n_bytes: int | None, work: int, wait: int, **more:
 
 def a_table(*ops: dict[str, Any], faults: dict[int, int] | None = None) -> pd.DataFrame:
     timed = pd.DataFrame(ops).astype(dict.fromkeys(("disk_bytes", "work_ns", "layer"), "Int64"))
-    spans = pd.DataFrame({"pass_id": 1, "node": timed["node"], "fault_ns": timed["node"].map(faults or {})})
+    spans = timed[["node", "work_ns"]].assign(pass_id=1, preempted_ns=None, fault_ns=timed["node"].map(faults or {}))
     used = pd.DataFrame({"pass_id": [1, 1], "node": [0, 0], "tensor": [5, 6], "begin": [0, 0], "end": [10, 90]})
     tensors = pd.DataFrame({"tensor": [5, 6], "dtype": ["F32", "Q8_0"]})
     return bandwidth.by_layer({"spans": spans, "tensors": tensors}, timed, used)

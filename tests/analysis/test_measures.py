@@ -122,7 +122,7 @@ def test_a_run_without_a_prompt_has_no_first_token() -> None:
 @pytest.mark.parametrize(
     ("check", "missing"),
     [
-        ("faults_recorded", {"disk_wait_ns_per_token", "behind_wait_ns_per_token"}),
+        ("faults_recorded", {"disk_wait_ns_per_token", "processor_wait_ns_per_token"}),
         ("monotone_time", {"ttft_ns", "load_ns", "token_ns_median", "tokens_per_second_generate"}),
         ("dropped_events", {"disk_read_bytes", "disk_read_bytes_generate", "major_page_faults", "touched_bytes"}),
     ],

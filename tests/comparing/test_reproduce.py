@@ -57,7 +57,7 @@ def recorded(experiment: Experiment, **settings: Any) -> dict[str, Any]:
 )
 def test_the_record_of_a_run_describes_its_experiment(experiment: Experiment) -> None:
     again = experiment_of("demo@v1", decode(Facts, json.loads(json.dumps(recorded(experiment)))), "demo")
-    assert again == replace(experiment, name="demo-v1", repeat=1, faults=experiment.records_faults)
+    assert again == replace(experiment, name="demo-v1", repeat=1, faults=experiment.faults)
     assert command_for(again, Path("a"), Path("b")) == command_for(experiment, Path("a"), Path("b"))
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.test_attribution import by_hand
-from tests.builders import a_moe_run, a_run, scaled_case, with_faults
+from tests.builders import a_moe_run, a_run, scaled_case, with_faults, with_off_cpu
 from tests.builders.runs import with_facts, with_groups
 from tests.recompute.plain import access, experts, memory, reuse
 from tests.recompute.plain.rows import Rows
@@ -63,7 +63,8 @@ def measured(rows: Rows) -> list[Access]:
 
 
 def one(context: Context, part: Any, scope: Scope | None = None) -> Finding:
-    (found,) = [f for f in findings(context) if f.part is part and scope in (None, f.scope)]
+    of = [f for f in findings(context) if f.part is part and scope in (None, f.scope)]
+    (found,) = [f for f in of if "wait for each other" not in f.text]
     return found
 
 
@@ -197,13 +198,28 @@ def test_findings_of_computing_and_barriers_equal_sums_of_spans(context: Context
     assert [a.value for a in found.amounts[1:]] == ([pytest.approx(most / share)] if several else [])
     shown = [row[3].bar for row in BANDWIDTH.content(context).rows if row[0].text == op]
     assert sum(bar or 0 for bar in shown) == pytest.approx(share), "the table that it cites has it"
-    waited = one(context, WAITING_KINDS)
+    waited = next(f for f in findings(context) if f.text.startswith("The ") and "wait for each other" in f.text)
     split = [parts for p, parts in by_hand(TABLES)[0].items() if PASSES[p]["kind"] == "generate"]
     lasted = sum(p["end_ns"] - p["begin_ns"] for p in generate)
     assert waited.amounts[0].value == pytest.approx(sum(parts["barrier_ns"] for parts in split) / lasted)
-    assert waited.text.endswith("not counting page faults and waiting behind them.") == any(
-        parts["behind_ns"] + parts["paging_ns"] for parts in split
-    )
+    apart = any(parts["behind_ns"] + parts["paging_ns"] + parts["processor_ns"] for parts in split)
+    assert waited.text.endswith("not counting waits for the disk or for a processor.") == apart
+    assert waited.part == (DISK_SPLIT if apart else WAITING_KINDS)
+
+
+@pytest.mark.parametrize(("cores", "said"), [(1, ": 2 threads share 1 processor."), (2, "."), (None, ".")])
+def test_the_finding_of_waiting_for_a_processor_equals_sums_by_hand(cores: int | None, said: str) -> None:
+    tables = with_off_cpu(TABLES)
+    context = Context(with_facts(RUN, host={"cores": cores}), tables)
+    n_threads = tables["spans"]["thread"].nunique()
+    (found,) = (f for f in findings(context) if f.text.startswith("Waiting for a processor takes"))
+    split = [parts for p, parts in by_hand(tables)[0].items() if PASSES[p]["kind"] == "generate"]
+    lasted = sum(p["end_ns"] - p["begin_ns"] for p in PASSES.values() if p["kind"] == "generate")
+    assert found.effect == pytest.approx(sum(parts["processor_ns"] for parts in split) / lasted)
+    assert found.text.endswith(said.replace("2", str(n_threads), 1)) and found.part == DISK_SPLIT
+    computed = next(f for f in findings(context) if f.part == BANDWIDTH)
+    without = next(f for f in findings(Context(RUN, TABLES)) if f.part == BANDWIDTH)
+    assert computed.effect < without.effect, "what has no processor computes nothing"
 
 
 @pytest.mark.parametrize("recorded", [True, False])

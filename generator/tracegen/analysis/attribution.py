@@ -9,6 +9,7 @@ from tracegen.analysis.accesses import Tables
 from tracegen.analysis.behind import behind
 from tracegen.analysis.disk_waits import placed
 from tracegen.analysis.passes import measured
+from tracegen.analysis.work import computed_ns
 
 # Part of a pass -> what pages call it. The parts of a pass add up to its duration.
 PARTS: Mapping[str, str] = {
@@ -16,6 +17,7 @@ PARTS: Mapping[str, str] = {
     "disk_ns": "waiting for the disk",
     "behind_ns": "waiting for a thread that waits for the disk",
     "paging_ns": "page faults with no read under way",
+    "processor_ns": "waiting for a processor",
     "barrier_ns": "other waiting at barriers",
     "outside_ns": "outside operations",
 }
@@ -30,12 +32,13 @@ def attribution(tables: Tables) -> pd.DataFrame:
     component (of what was computed), thread_ns (sum over threads). The rows of a pass add up to its duration times its
     threads; divided by these they are wall time.
 
-    - computing_ns: work of operations, page faults of model files left out;
+    - computing_ns: work of operations, page faults of model files and time without a processor left out;
     - disk_ns: page faults of model files inside operations, while a read of the model's devices was under way;
     - behind_ns: waiting in and after operations that would not have been if no thread had had such a page fault there,
       by the tensor that the page fault of the other thread was for (see `behind.behind`);
     - paging_ns: page faults of model files, and waiting behind them, while no read was under way: the kernel made room
       for pages, or mapped some that were in memory;
+    - processor_ns: a thread could have gone on but had no processor, or waited behind such a thread (see `Behind`);
     - barrier_ns: other waiting of a thread for others, inside operations and after them;
     - outside_ns: the rest of the duration. A single thread waits for no other: what lies between its operations is
       here.
@@ -44,13 +47,14 @@ def attribution(tables: Tables) -> pd.DataFrame:
     all are. Passes without an end or without recorded page faults are left out.
     """
     waits = behind(tables)
-    spans = tables["spans"].assign(behind_ns=waits.ns)
+    spans = tables["spans"].assign(behind_ns=waits.ns + waits.processor_ns, late_ns=waits.late_ns)
+    spans["processor_ns"] = spans["preempted_ns"].fillna(0).astype("int64") + waits.late_ns + waits.processor_ns
     spans = spans[spans["fault_ns"].notna().to_numpy(bool)]
     passes = measured(tables).dropna(subset=["duration_ns"]).set_index("pass_id")
     spans = spans[spans["pass_id"].isin(passes.index).to_numpy(bool)]
     n_threads = spans.groupby("pass_id")["thread"].nunique()
     whole = passes["duration_ns"].reindex(n_threads.index).astype("int64") * n_threads
-    table = pd.concat([*_faulted(tables, waits.for_fault_ns), _computed(tables, spans), _waited(spans)])
+    table = pd.concat([*_faulted(tables, waits.for_fault_ns), _computed(tables, spans), *_waited(spans)])
     table = table[table["pass_id"].isin(whole.index).to_numpy(bool)]
     left = (whole - table.groupby("pass_id")["thread_ns"].sum()).rename("thread_ns")
     table = pd.concat([table, left.reset_index().assign(part="outside_ns")])
@@ -129,18 +133,19 @@ def _computed(tables: Tables, spans: pd.DataFrame) -> pd.DataFrame:
     """The rows of what threads computed, by operation and component."""
     graph = tables["passes"].set_index("pass_id")["graph"]
     nodes = tables["graph_nodes"][["graph", "node", "op", "component"]].astype({"graph": "Int64", "node": "Int64"})
-    work = spans["work_ns"].astype("int64") - spans["fault_ns"].astype("int64")
-    rows = spans.assign(thread_ns=work, graph=spans["pass_id"].map(graph), part="computing_ns")
+    rows = spans.assign(thread_ns=computed_ns(spans), graph=spans["pass_id"].map(graph), part="computing_ns")
     rows = rows.astype({"graph": "Int64", "node": "Int64"}).merge(nodes, on=["graph", "node"], how="left")
     return _summed(rows.astype({"op": "object", "component": "object", "pass_id": "int64"}), _OPS)
 
 
-def _waited(spans: pd.DataFrame) -> pd.DataFrame:
-    """The rows of threads that waited for others: a single thread waits for none."""
+def _waited(spans: pd.DataFrame) -> list[pd.DataFrame]:
+    """The rows of threads that waited for a processor, and for others: a single thread waits for none."""
     several = spans.groupby(["pass_id", "node"], sort=False)["thread"].transform("size").to_numpy() > 1
     waited = spans["barrier_ns"].to_numpy("int64") + np.where(several, spans["wait_ns"].to_numpy("int64"), 0)
-    rows = pd.DataFrame({"pass_id": spans["pass_id"].to_numpy("int64"), "thread_ns": waited - spans["behind_ns"]})
-    return _summed(rows.assign(part="barrier_ns"), ["pass_id", "part"])
+    late = np.where(several, spans["late_ns"], 0)
+    parts = {"processor_ns": spans["processor_ns"], "barrier_ns": waited - spans["behind_ns"] - late}
+    rows = pd.DataFrame({"pass_id": spans["pass_id"].to_numpy("int64")})
+    return [_summed(rows.assign(part=part, thread_ns=ns.to_numpy()), ["pass_id", "part"]) for part, ns in parts.items()]
 
 
 def _summed(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

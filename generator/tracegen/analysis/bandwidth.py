@@ -29,6 +29,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.work import computed_ns
 from tracegen.contract.facts import MemoryRate
 
 MOSTLY = 0.5
@@ -65,14 +66,15 @@ def by_layer(tables: Tables, timed: pd.DataFrame, used: pd.DataFrame) -> pd.Data
     weights = timed[["disk_bytes", "copied_bytes"]].sum(axis=1, skipna=False)
     rows = timed[known].assign(touched_bytes=size[known].astype("int64"), weight_bytes=weights[known].astype("int64"))
     spans = tables["spans"]
-    faults = spans.assign(fault_ns=spans["fault_ns"].fillna(0)).groupby(["pass_id", "node"])["fault_ns"].sum()
+    computed = computed_ns(spans).groupby([spans["pass_id"], spans["node"]]).sum()
     at = pd.MultiIndex.from_frame(rows[["pass_id", "node"]])
-    fault = faults.reindex(at).fillna(0).to_numpy("float64")
+    found = computed.reindex(at).to_numpy("float64")
     threads = rows["n_threads"].to_numpy("float64")
     work, inside, after = (rows[name].to_numpy("float64") for name in ("work_ns", "barrier_ns", "wait_ns"))
+    working = np.where(np.isnan(found), work, found)
     rows = rows.assign(
-        working_ns=(work - fault) / threads,
-        waiting_ns=(fault + inside + after) / threads,
+        working_ns=working / threads,
+        waiting_ns=(work - working + inside + after) / threads,
         dtype=_weight_types(tables, used).reindex(at).to_numpy(),
         n_ops=1,
     )

@@ -1,4 +1,4 @@
-"""How long threads wait for a thread that has a page fault."""
+"""How long threads wait for a thread that has a page fault, or no processor."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.off_cpu import OffCpu
 
 KEY = ["pass_id", "node", "thread"]
 LAST = 1 << 31  # the number of the barrier at the end of an operation: above those inside
@@ -13,57 +14,116 @@ LAST = 1 << 31  # the number of the barrier at the end of an operation: above th
 
 @dataclass(frozen=True)
 class Behind:
-    """How much longer threads waited because another one had a page fault.
+    """How much longer threads waited because another one had a page fault, or no processor.
 
-    `ns`: one number for each row of `tables["spans"]`, int64. `for_fault_ns`: one for each row of `tables["faults"]`,
-    float64, how much of that others waited behind it: the waiting at a barrier is shared among the page faults of the
-    thread that came last since its barrier before, by their time. The sums of both are equal.
+    One number for each row of `tables["spans"]`, float64: `ns` behind page faults, `processor_ns` behind a thread that
+    had no processor; `late_ns`, int64: how long the thread itself had none while it waited at a barrier that had opened
+    already, before the operation or in it. `for_fault_ns`, float64: one for each row of `tables["faults"]`, how much of
+    `ns` was behind it. The sums of both are equal: the waiting at a barrier is shared among what delayed the thread
+    that came last since its barrier before, by the time of each.
     """
 
     ns: np.ndarray
+    processor_ns: np.ndarray
+    late_ns: np.ndarray
     for_fault_ns: np.ndarray
 
 
 def behind(tables: Tables) -> Behind:
-    """How much longer each thread waited in and after each operation because of page faults, and behind which.
+    """How much longer each thread waited in and after each operation because others were delayed, and by what.
 
     Threads wait for each other at the barriers inside an operation, and at its end. At each of them, a thread waits for
-    the last one that comes. The number is how much later that one came for its page faults since the barrier before,
-    less how much later the waiting thread itself came for its own; never below 0, and never above the time that the
-    thread waited there. Where barriers were not recorded, or not alike for all threads of an operation, its page faults
-    count as if they came after the last barrier inside it.
+    the last one that comes. The number is how much later that one came for what delayed it since the barrier before,
+    less how much later the waiting thread itself came for what delayed it; never below 0, and never above the time that
+    the thread waited there. A thread is delayed by its page faults; while it could run but has no processor; and while
+    it has none at the barrier before, which has opened, whether or not it slept there. Where barriers were not
+    recorded, or not alike for all threads of an operation, its page faults count as if they came after the last
+    barrier inside it.
     """
-    spans = tables["spans"]
-    rows = np.flatnonzero(_with_faults(spans))
-    found = Behind(np.zeros(len(spans), np.int64), np.zeros(len(tables["faults"])))
+    spans, off_cpu = tables["spans"], tables["off_cpu"]
+    preempted, away = OffCpu(off_cpu[~off_cpu["slept"].to_numpy(bool)]), OffCpu(off_cpu)
+    free = _free(spans)
+    rows = np.flatnonzero(_delayed(spans, away, free))
+    none = np.zeros(len(spans))
+    found = Behind(none, none.copy(), none.astype("int64"), np.zeros(len(tables["faults"])))
     spans = spans.iloc[rows].reset_index(drop=True)
     stops = _stops(spans, tables["barriers"])
     if not len(stops):
         return found
+    op = spans.groupby(KEY[:2], sort=False).ngroup().to_numpy()
+    came, waited, row = (stops[name].to_numpy() for name in ("came_ns", "waited_ns", "row"))
+    at = pd.DataFrame({"op": op[row], "number": stops["number"], "came": came})
+    barriers = at.groupby(["op", "number"], sort=False)
+    opened = barriers["came"].transform("max").to_numpy()
     faults = _at_stops(stops, spans, tables["faults"])
     fault = np.bincount(faults["stop"], faults["took"], minlength=len(stops)).astype("int64")
-    came = stops["came_ns"].to_numpy()
-    op = spans.groupby(KEY[:2], sort=False).ngroup().to_numpy()
-    at = pd.DataFrame({"op": op[stops["row"]], "number": stops["number"], "came": came, "without": came - fault})
-    barriers = at.groupby(["op", "number"], sort=False)
-    last = barriers.transform("max")
-    longer = (last["came"] - at["came"]) - (last["without"] - at["without"])
-    waited = np.clip(longer.to_numpy(), 0, stops["waited_ns"].to_numpy())
-    np.add.at(found.ns, rows[stops["row"]], waited)
+    no_processor, late = _without_processor(preempted, away, spans, stops, free[rows], opened, faults)
+    delay = fault + no_processor
+    at["without"] = came - delay
+    longer = (opened - came) - (barriers["without"].transform("max").to_numpy() - at["without"].to_numpy())
+    behind_ns = np.clip(longer, 0, waited)
     # The stop of the thread that came last to the same barrier, the first one if several came at once.
-    came_last = at.index.to_series().where(at["came"] == last["came"]).groupby(barriers.ngroup()).transform("min")
-    behind_stop = np.bincount(came_last.astype("int64"), waited, minlength=len(stops))
+    first = at.index.to_series().where(came == opened).groupby(barriers.ngroup()).transform("min")
+    came_last = first.to_numpy("int64")
+    of_fault = fault / np.maximum(delay, 1)
+    for_faults = behind_ns * of_fault[came_last]
+    np.add.at(found.ns, rows[row], for_faults)
+    np.add.at(found.processor_ns, rows[row], behind_ns - for_faults)
+    np.add.at(found.late_ns, rows[row], late)
+    behind_stop = np.bincount(came_last, for_faults, minlength=len(stops))
     share = faults["took"] / fault[faults["stop"]]
     np.add.at(found.for_fault_ns, faults["at"], behind_stop[faults["stop"]] * share)
     return found
 
 
-def _with_faults(spans: pd.DataFrame) -> np.ndarray:
-    """The spans of operations in which some thread had a page fault, as a mask."""
-    fault = spans["fault_ns"].fillna(0).to_numpy("int64")
-    whole = pd.Series(fault).groupby([spans[name].to_numpy() for name in KEY[:2]]).transform("sum")
+def _ended(spans: pd.DataFrame) -> np.ndarray:
+    ended: np.ndarray = spans[["begin_ns", "work_ns", "barrier_ns"]].to_numpy("int64").sum(axis=1)
+    return ended
+
+
+def _free(spans: pd.DataFrame) -> np.ndarray:
+    """When each thread could begin its operation: when all had ended the one before; its own begin in the first one."""
+    ended = _ended(spans)
+    keys = [spans[name].to_numpy() for name in KEY[:2]]
+    ops = pd.DataFrame({"begin": spans["begin_ns"].to_numpy("int64"), "ended": ended}).groupby(keys)
+    order = ops.agg(begin=("begin", "min"), ended=("ended", "max")).reset_index().sort_values(["level_0", "begin"])
+    before = order.groupby("level_0")["ended"].shift().set_axis(pd.MultiIndex.from_frame(order[["level_0", "level_1"]]))
+    at = before.reindex(pd.MultiIndex.from_arrays(keys)).to_numpy()
+    begin = spans["begin_ns"].to_numpy("int64")
+    return np.where(np.isnan(at), begin, np.minimum(np.nan_to_num(at), begin)).astype("int64")
+
+
+def _delayed(spans: pd.DataFrame, away: OffCpu, free: np.ndarray) -> np.ndarray:
+    """The spans of operations in which some thread may have been delayed, as a mask."""
+    delay = spans["fault_ns"].fillna(0).to_numpy("int64") + away.ns(spans, free, _ended(spans))
+    whole = pd.Series(delay).groupby([spans[name].to_numpy() for name in KEY[:2]]).transform("sum")
     mask: np.ndarray = whole.to_numpy() > 0
     return mask
+
+
+def _without_processor(
+    preempted: OffCpu,
+    away: OffCpu,
+    spans: pd.DataFrame,
+    stops: pd.DataFrame,
+    free: np.ndarray,
+    opened: np.ndarray,
+    faults: pd.DataFrame,
+) -> tuple[np.ndarray, np.ndarray]:
+    """How long the thread of each stop had no processor since it could go on from the one before; int64, ns.
+
+    First all of that but for its page faults, then the part in which it was still at the barrier before.
+    """
+    row, came = stops["row"].to_numpy(), stops["came_ns"].to_numpy()
+    is_first = np.diff(row, prepend=-1) > 0
+    goes_on = np.where(is_first, spans["begin_ns"].to_numpy("int64")[row], np.roll(came + stops["waited_ns"], 1))
+    since = np.where(is_first, free[row], np.roll(opened, 1))
+    keys = spans[["pass_id", "thread"]].iloc[row]
+    of = keys.iloc[faults["stop"]]
+    begin = faults["begin"].to_numpy()
+    inside = np.bincount(faults["stop"], preempted.ns(of, begin, begin + faults["took"]), minlength=len(stops))
+    late = away.ns(keys, since, goes_on)
+    return late + np.clip(preempted.ns(keys, goes_on, came) - inside, 0, None).astype("int64"), late
 
 
 def _stops(spans: pd.DataFrame, barriers: pd.DataFrame) -> pd.DataFrame:
@@ -76,7 +136,7 @@ def _stops(spans: pd.DataFrame, barriers: pd.DataFrame) -> pd.DataFrame:
     by_op = pd.Series(n).groupby([spans[name].to_numpy() for name in KEY[:2]])
     alike = (by_op.transform("min") == by_op.transform("max")).to_numpy()
     inside = inside[alike[inside["row"]]]
-    ended = sum(spans[name].to_numpy("int64") for name in ("begin_ns", "work_ns", "barrier_ns"))
+    ended = _ended(spans)
     inside = inside.rename(columns={"barrier": "number", "begin_ns": "came_ns", "duration_ns": "waited_ns"})
     at_end = pd.DataFrame(
         {"row": np.arange(len(spans)), "number": LAST, "came_ns": ended, "waited_ns": spans["wait_ns"]}
@@ -86,7 +146,7 @@ def _stops(spans: pd.DataFrame, barriers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _at_stops(stops: pd.DataFrame, spans: pd.DataFrame, faults: pd.DataFrame) -> pd.DataFrame:
-    """The page faults that ended in operations: at (row of `faults`), stop (the next of its thread), took (ns, > 0).
+    """The page faults that ended in operations: at (row of `faults`), stop (the next of its thread), begin, took (> 0).
 
     A page fault belongs to the stop after the middle of its time.
     """
@@ -106,4 +166,4 @@ def _at_stops(stops: pd.DataFrame, spans: pd.DataFrame, faults: pd.DataFrame) ->
     of_fault = ~is_stop[order]
     stop = np.zeros(len(faults), np.int64)
     stop[order[of_fault]] = before[of_fault]
-    return pd.DataFrame({"at": faults["at"], "stop": stop, "took": took})
+    return pd.DataFrame({"at": faults["at"], "stop": stop, "begin": faults["begin_ns"], "took": took})

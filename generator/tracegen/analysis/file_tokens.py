@@ -14,6 +14,7 @@ from tracegen.analysis.accesses import Tables
 from tracegen.analysis.coverage import union
 from tracegen.analysis.passes import measured
 from tracegen.analysis.pieces import bytes_in, overlaps, piece_bytes
+from tracegen.analysis.work import computed_ns
 
 DISK_NS = 100_000  # a page fault that took longer, or started a read itself, waited for the disk
 JOINING = ("norm", "router", "other")  # groups of small tensors, which belong to the part beside them
@@ -112,7 +113,8 @@ def quiet(tables: Tables) -> pd.Series:
 
 def times(tables: Tables, group_of: Mapping[str, str], *, split: pd.DataFrame | None = None) -> pd.DataFrame:
     """The time of each measured pass that ended, wall time in ns: pass_id, duration_ns, a column for each group of
-    components whose operations computed, disk_ns, behind_ns, paging_ns, waiting_ns and rest_ns; they add up to it.
+    components whose operations computed, disk_ns, behind_ns, paging_ns, processor_ns, waiting_ns and rest_ns; they
+    add up to it.
 
     Times of threads are means over them. Waiting for the disk is 0 where page faults were not recorded. `split`: the
     result of `attribution.by_pass`, if the caller has it already.
@@ -122,19 +124,18 @@ def times(tables: Tables, group_of: Mapping[str, str], *, split: pd.DataFrame | 
     spans = tables["spans"].merge(passes[["pass_id", "graph"]], on="pass_id").merge(nodes, on=["graph", "node"])
     n_threads = spans.groupby("pass_id")["thread"].nunique()
     group = spans["component"].astype("object").map(group_of).fillna("other").rename("group")
-    work = (spans["work_ns"] - spans["fault_ns"].fillna(0)).astype("float64")
-    table = work.groupby([spans["pass_id"], group]).sum().unstack().fillna(0.0)
+    table = computed_ns(spans).groupby([spans["pass_id"], group]).sum().unstack().fillna(0.0)
     groups = list(table.columns)
     several = spans.groupby(["pass_id", "node"], sort=False)["thread"].transform("size") > 1
     waited = (spans["barrier_ns"] + spans["wait_ns"].where(several, 0)).astype("float64")
     table["waiting_ns"] = waited.groupby(spans["pass_id"]).sum()
     table = table.div(n_threads, axis=0)
     split = attribution.by_pass(tables) if split is None else split
-    split = split.set_index("pass_id")[["disk_ns", "behind_ns", "paging_ns", "barrier_ns"]]
+    split = split.set_index("pass_id")[["disk_ns", "behind_ns", "paging_ns", "processor_ns", "barrier_ns"]]
     table = passes.drop(columns="graph").astype("int64").set_index("pass_id").join(table).join(split).fillna(0.0)
     barrier = table.pop("barrier_ns")
     table["waiting_ns"] = table["waiting_ns"].where(~table.index.isin(split.index), barrier) if groups else 0.0
-    known = [*groups, "disk_ns", "behind_ns", "paging_ns", "waiting_ns"]
+    known = [*groups, "disk_ns", "behind_ns", "paging_ns", "processor_ns", "waiting_ns"]
     table["rest_ns"] = (table["duration_ns"] - table[known].sum(axis=1)).clip(0)
     return table[["duration_ns", *known, "rest_ns"]].reset_index()
 

@@ -73,12 +73,12 @@ def _quantile(share: float) -> _Function:
     return lambda a: _number(_generate(a)["duration_ns"].dropna().astype("float64").quantile(share))
 
 
-def _token_waits(column: str) -> _Function:
-    """The mean over generate passes of a part of their time; None where page faults were not recorded."""
+def _token_waits(*parts: str) -> _Function:
+    """The mean over generate passes of parts of their time; None where page faults were not recorded."""
 
     def mean(a: Analyses) -> float | None:
-        ids = _generate(a)["pass_id"]
-        return _number(a.disk_split.loc[a.disk_split["pass_id"].isin(ids), column].mean()) if a.run.has_faults else None
+        rows = of_kind(a.measured, "generate")[["pass_id"]].merge(a.disk_split)
+        return _number(rows[list(parts)].sum(axis=1).mean()) if a.run.has_faults else None
 
     return mean
 
@@ -155,14 +155,9 @@ _MEASURES: Mapping[tuple[Kind, str, tuple[Need, ...]], tuple[_Row, ...]] = {
         ("disk_read_bytes_generate", "read from the disk by generation", "bytes", _read_by("generate")),
     ),
     ("timed", "generate", (*needs.TIMES, needs.FAULTS)): (
-        ("disk_wait_ns_per_token", "waiting for the disk per token", "ns", _token_waits("disk_ns")),
+        ("disk_wait_ns_per_token", "waiting for the disk per token", "ns", _token_waits("disk_ns", "behind_ns")),
         ("paging_ns_per_token", "page faults with no read under way per token", "ns", _token_waits("paging_ns")),
-        (
-            "behind_wait_ns_per_token",
-            "waiting behind a thread that waits for the disk",
-            "ns",
-            _token_waits("behind_ns"),
-        ),
+        ("processor_wait_ns_per_token", "waiting for a processor per token", "ns", _token_waits("processor_ns")),
     ),
     ("counted", "prompt", ()): (
         ("prompt_tokens", "prompt tokens", "", lambda a: a.summary.prompt_tokens),

@@ -30,6 +30,7 @@ WAITS = {
     "disk_ns": ("waiting for the disk", DISK),
     "behind_ns": ("waiting for a thread at the disk", theme.INK["behind"][1]),
     "paging_ns": ("page faults, no read under way", theme.INK["paging"][1]),
+    "processor_ns": ("waiting for a processor", theme.INK["processor"][1]),
     "waiting_ns": ("waiting for other threads", theme.INK["inside"][1]),
     "rest_ns": ("outside operations", theme.INK["outside"][1]),
 }

@@ -22,6 +22,7 @@ OF_PARTS = {
     "disk_ns": theme.INK["disk"][1],
     "behind_ns": theme.INK["behind"][1],
     "paging_ns": theme.INK["paging"][1],
+    "processor_ns": theme.INK["processor"][1],
     "barrier_ns": theme.INK["inside"][1],
     "outside_ns": theme.INK["outside"][1],
 }

@@ -12,11 +12,11 @@ from tracegen.publishing.side import Measured, Side
 from tracegen.report.document.amount import Amount, Said
 
 SPEED, MEDIAN = "tokens_per_second_generate", "token_ns_median"
-WAITS, PAGING = "disk_wait_ns_per_token", "paging_ns_per_token"
-# Part of the time of a token, with its verb -> the measures that add up to it.
-PARTS: Mapping[str, tuple[str, ...]] = {
-    "Waiting for the disk takes": (WAITS, "behind_wait_ns_per_token"),
-    "Page faults with no read under way take": (PAGING,),
+# Part of the time of a token, with its verb -> its measure.
+PARTS: Mapping[str, str] = {
+    "Waiting for the disk takes": "disk_wait_ns_per_token",
+    "Page faults with no read under way take": "paging_ns_per_token",
+    "Waiting for a processor takes": "processor_wait_ns_per_token",
 }
 LEAST = 0.02  # of the time of generation: a part that changed by less is not named
 AS_MUCH = 0.5  # of the largest change: so large a change of another part is named, too
@@ -29,9 +29,9 @@ def parts(comparison: Comparison) -> list[Said]:
     if speed is None or speed.several:
         return []
     found = {}
-    for words, keys in PARTS.items():
-        shares = [_share(side, keys) for side in (comparison.a, comparison.b)]
-        if None not in shares and _is_shown(comparison.known(keys[0])):
+    for words, key in PARTS.items():
+        shares = [_share(side, key) for side in (comparison.a, comparison.b)]
+        if None not in shares and _is_shown(comparison.known(key)):
             found[words] = [share or 0.0 for share in shares]
     most = max((abs(b - a) for a, b in found.values()), default=0.0)
     said = []
@@ -47,14 +47,14 @@ def _is_shown(row: Compared | None) -> bool:
     return row is not None and (row.state in SHOWN or (row.difference is not None and row.difference.low is None))
 
 
-def _share(side: Side, keys: tuple[str, ...]) -> float | None:
-    """What these measures are of the time of generation, in the median over runs; None where a run lacks one."""
+def _share(side: Side, key: str) -> float | None:
+    """What this measure is of the time of generation, in the median over runs; None where a run lacks it."""
     shares = []
     for run in side.runs:
-        values = [run.value(key) for key in (SPEED, *keys)]
-        if None in values:
+        speed, ns = run.value(SPEED), run.value(key)
+        if speed is None or ns is None:
             return None
-        shares.append((values[0] or 0.0) * sum(value or 0.0 for value in values[1:]) / 1e9)
+        shares.append(speed * ns / 1e9)
     return median(shares)
 
 

@@ -14,7 +14,10 @@ from tracegen.publishing.side import Side
 
 SPEED = {"generate": "tokens_per_second_generate", "prompt": "tokens_per_second_prompt"}
 # Measures of the time of a token, or the prompt, that say what became of a prediction.
-PARTS = {"generate": ("token_ns_median", "disk_wait_ns_per_token", "paging_ns_per_token"), "prompt": ("ttft_ns",)}
+PARTS = {
+    "generate": ("token_ns_median", "disk_wait_ns_per_token", "paging_ns_per_token", "processor_wait_ns_per_token"),
+    "prompt": ("ttft_ns",),
+}
 
 
 @dataclass(frozen=True)

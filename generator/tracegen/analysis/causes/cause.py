@@ -15,6 +15,7 @@ Key = Literal[
     "first-reads",
     "reads",
     "paging",
+    "processor",
     "memory-bandwidth",
     "kernel",
     "barriers",
@@ -42,8 +43,9 @@ class Phase:
     """The measured passes of a phase: their time in the parts of `attribution.PARTS`, which add up to `whole_ns`.
 
     `n_threads` compute, on `n_processors` that the program may use; 0 where that is not known. `delayed_share`: how
-    long threads waited for a processor, of the time of the phase, in the mean over them: part of computing and of
-    waiting at barriers; None where it was not recorded.
+    long threads waited for a processor, of the time of the phase, in the mean over them; None where it was not
+    recorded. It is a part of the time (`is_apart`), or where only the kernel's sum is known, which has waits at
+    barriers too that delayed nobody, a share of computing and of waiting at barriers.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Phase:
     n_threads: int
     n_processors: int
     delayed_share: float | None
+    is_apart: bool = False
 
     @property
     def n_said(self) -> int:
@@ -87,6 +90,8 @@ def phase_of(of: Analyses, name: str) -> Phase | None:
     chosen = of.facts.settings.get("processors")
     n_processors = len(chosen) if isinstance(chosen, list | tuple) else of.facts.host.cores or 0
     n_threads = int(rows["n_threads"].max())
+    is_apart = bool(of.tables["spans"]["preempted_ns"].notna().any())
     delayed = bandwidth.delayed_ns(of.of_kind(of.measured, name), n_threads)
+    delayed = parts["processor_ns"] if is_apart else delayed
     share = None if delayed is None else delayed / whole
-    return Phase(name, len(rows), whole, parts, n_threads, n_processors, share)
+    return Phase(name, len(rows), whole, parts, n_threads, n_processors, share, is_apart)

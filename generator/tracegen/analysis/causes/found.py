@@ -11,6 +11,7 @@ _FIND: tuple[Callable[[Analyses, Phase], Iterator[Cause]], ...] = (
     disk.causes,
     disk.paging,
     computing.causes,
+    threads.processor,
     threads.barriers,
     threads.outside,
 )

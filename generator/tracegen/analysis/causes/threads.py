@@ -1,9 +1,16 @@
-"""Threads that wait for each other, and time of passes outside operations."""
+"""Threads that wait for a processor, or for each other, and time of passes outside operations."""
 
 from collections.abc import Iterator
 
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.causes.cause import Cause, Phase
+
+
+def processor(of: Analyses, phase: Phase) -> Iterator[Cause]:
+    """Waiting for a processor, and behind threads that do."""
+    ns = phase.parts["processor_ns"]
+    if ns:
+        yield phase.cause("processor", ns)
 
 
 def barriers(of: Analyses, phase: Phase) -> Iterator[Cause]:

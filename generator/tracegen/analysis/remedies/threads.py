@@ -19,7 +19,7 @@ def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Re
         return
     whole, computing = phase.whole_ns, phase.parts["computing_ns"]
     scaled = computing * n_threads / n_processors
-    if n_threads > n_processors:  # time without a processor counts as computing, and goes with the threads too many
+    if n_threads > n_processors and not phase.is_apart:  # then time without a processor counts as computing
         scaled *= max(0.0, 1 - (phase.delayed_share or 0.0))
     if n_threads < n_processors:
         rate = of.facts.host.memory_rate
@@ -27,7 +27,7 @@ def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Re
         bound = sum(cause.ns for cause in causes if cause.key == "memory-bandwidth")
         if now and then:
             scaled = (computing - bound) * n_threads / n_processors + bound * now / then
-    low = whole - computing - phase.parts["barrier_ns"] + scaled
+    low = whole - computing - phase.parts["barrier_ns"] - phase.parts["processor_ns"] + scaled
     yield remedy(
         phase,
         "fewer-threads" if n_threads > n_processors else "more-threads",

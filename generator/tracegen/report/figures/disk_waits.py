@@ -14,15 +14,17 @@ from tracegen.report.document.amount import Amount
 from tracegen.report.figures import columns as col
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Content, Rows, When
-from tracegen.report.figures.shared_disk import PHASES, fault_figure, fault_table
+from tracegen.report.figures.shared_disk import PHASES, RECORDED, fault_figure, fault_table
 from tracegen.report.figures.shared_experts import WITH_EXPERTS
 
 PARTS = (
     "Waiting for the disk is the time of page faults of the model file inside operations while a read of its device "
-    "was under way. While none was, the kernel made room for pages, or mapped some that were in memory. Other waiting "
-    "at barriers is that for threads with more work, not for their page faults, and includes time without a processor. "
-    "A single thread waits for no other; time between its operations is outside operations."
+    "was under way. While none was, the kernel made room for pages, or mapped some that were in memory. Waiting for a "
+    "processor: a thread could have gone on but had none, or waited for such a thread. Other waiting at barriers is "
+    "that for threads with more work. A single thread waits for no other; time between its operations is outside "
+    "operations."
 )
+NO_PROCESSOR = "When threads had no processor was not recorded: it counts as computing, or as waiting at barriers."
 NO_REQUESTS = "Which reads were under way was not recorded: page faults of passes that read anything count as waiting."
 LEAST = 0.001  # of the time: less is not said
 
@@ -37,7 +39,9 @@ def _disk_split(context: Context) -> Content:
         for number, token in zip(shown["pass_id"], token_of.reindex(shown["pass_id"]), strict=True)
     ]
     other = _sums(prompt)
-    unknown = "" if context.run.has_requests else f" {NO_REQUESTS}"
+    spans = context.tables["spans"]
+    unknown = "" if context.run.has_requests or not rows["waited_ns"].any() else f" {NO_REQUESTS}"
+    unknown += "" if spans["preempted_ns"].notna().any() else f" {NO_PROCESSOR}"
     waited = other["disk_ns"] + other["behind_ns"]
     undrawn = (
         f" The prompt, which is not drawn, took {q.duration(other['duration_ns'])}; {q.duration(waited)} of it was "
@@ -66,15 +70,17 @@ def _waited(sums: Mapping[str, float], phase: str) -> tuple[Amount, ...]:
     whole = sums["duration_ns"]
     if not whole:
         return ()
-    disk, behind, paging = (sums[name] / whole for name in ("disk_ns", "behind_ns", "paging_ns"))
+    disk, behind, paging, processor = (sums[f"{name}_ns"] / whole for name in ("disk", "behind", "paging", "processor"))
     of = f"of the time of {PHASES[phase]}"
-    if not disk:
-        return (Amount(paging, "share", f"{of} in page faults of the model file, with no read under way"),)
     amounts = [Amount(disk + behind, "share", f"{of} waiting for the disk")]
+    if not disk:
+        amounts = [Amount(sums["computing_ns"] / whole, "share", f"{of} computing")]
     if behind >= LEAST:
         amounts.append(Amount(behind / (disk + behind), "share", "of it for another thread that waits there"))
     if paging >= LEAST:
         amounts.append(Amount(paging, "share", "of the time in page faults with no read under way"))
+    if processor >= LEAST:
+        amounts.append(Amount(processor, "share", "of the time waiting for a processor"))
     return tuple(amounts)
 
 
@@ -85,8 +91,9 @@ def _threads(rows: pd.DataFrame) -> str:
 
 DISK_SPLIT = fault_figure(
     key="disk-split",
-    title="How much of each token’s time is waiting for the disk?",
+    title="Where does the time of each token go?",
     needs=(*needs.TIMES, needs.FAULTS),
+    when=RECORDED,
     content=_disk_split,
     code="data = attribution.by_pass(run.tables)",
 )

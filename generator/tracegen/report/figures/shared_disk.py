@@ -10,10 +10,14 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Figure, Table, When
 
 RECORDED = When("a run that recorded page faults (faults = true)", lambda context: context.run.has_faults)
+FAULTS = When(
+    "a run that recorded page faults of its passes (faults = true), if there were any",
+    lambda context: context.run.has_faults and bool(context.tables["faults"]["pass_id"].isin(context.kinds).any()),
+)
 REQUESTED = When("a run that recorded the requests of devices (disk = true)", lambda context: context.run.has_requests)
 FAULTED = (*needs.TIMES, needs.PLACES, needs.FAULTS)
-fault_figure = partial(Figure, section="disk", needs=FAULTED, when=RECORDED)
-fault_table = partial(Table, section="disk", needs=FAULTED, when=RECORDED)
+fault_figure = partial(Figure, section="disk", needs=FAULTED, when=FAULTS)
+fault_table = partial(Table, section="disk", needs=FAULTED, when=FAULTS)
 request_table = partial(Table, section="disk", needs=(*needs.TIMES, needs.REQUESTS), when=REQUESTED)
 PHASES = {"generate": "generate passes", "prompt": "the prompt"}
 CONCERNED = 0.05  # a token waits for the disk where this share of its time goes to it

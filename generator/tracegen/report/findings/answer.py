@@ -62,7 +62,7 @@ def answer(context: Context, findings: Sequence[Finding]) -> Answer | None:
     of = conclusion(context, "prompt" if lead.scope == "prompt" else context.phase)
     reasons, disturbed = [lead.otherwise] if lead.otherwise and not of.advice else [], False
     if of.phase is not None and lead.kind in ("waiting", "time"):
-        reasons += causes.sentences(context, of.phase, of.causes)
+        reasons += [why for why in causes.sentences(context, of.phase, of.causes) if why not in said]
         disturbed = causes.delayed(of.phase)
     care = found.care(context, lead, delayed=disturbed)
     warned = caution(of.phase) if of.phase is not None and of.advice else ""

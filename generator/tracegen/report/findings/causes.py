@@ -6,6 +6,7 @@ from tracegen.analysis.causes.cause import Cause, Phase
 from tracegen.analysis.measures import value
 from tracegen.contract import quantities as q
 from tracegen.report.figures.context import Context
+from tracegen.report.findings.computing import for_processor, too_many
 
 ALONE = "fewer bytes alone would not help"
 NAMED = 0.1  # of the time: a cause that takes less is not named in an answer
@@ -122,9 +123,9 @@ def delayed(phase: Phase) -> bool:
 
 def _threads(phase: Phase, named: Mapping[str, Cause]) -> Iterator[str]:
     """More threads than processors, other programs, and time outside operations."""
-    if delayed(phase):
-        many = phase.n_threads > phase.n_processors > 0
-        why = f": {phase.n_threads} threads share {q.counted(phase.n_processors, 'processor')}" if many else ""
-        yield f"Of all this time, threads waited for a processor for {q.percent(phase.delayed_share)}{why}."
+    if delayed(phase) and not phase.is_apart:
+        yield f"Of all this time, threads waited for a processor for {q.percent(phase.delayed_share)}{too_many(phase)}."
+    elif delayed(phase):
+        yield for_processor(phase, phase.delayed_share or 0.0)
     if "outside" in named:
         yield f"{q.percent(named['outside'].share)} of the time is outside operations."

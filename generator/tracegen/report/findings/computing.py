@@ -5,10 +5,14 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from tracegen.analysis import timing, waiting
+from tracegen.analysis.causes.cause import Phase, phase_of
+from tracegen.analysis.work import computed_ns
 from tracegen.contract import quantities as q
 from tracegen.report.document.amount import Amount
 from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.context import Context
+from tracegen.report.figures.disk_waits import DISK_SPLIT
+from tracegen.report.figures.figure import Figure, Table
 from tracegen.report.figures.waiting import WAITING_KINDS
 from tracegen.report.findings.finding import Finding, Scope
 
@@ -41,12 +45,15 @@ def findings(context: Context) -> Iterator[Finding]:
             )
     rows = context.timed[context.timed["phase"] == context.phase].dropna(subset=["work_ns"])
     whole, n_threads = waiting.thread_time(rows, context.measured)
+    shown_by: Figure | Table = WAITING_KINDS
     if whole and n_threads > 1:
         waited = float(rows["barrier_ns"].sum() + rows["wait_ns"].sum()) / whole
         split, apart = context.of_kind(context.disk_split, context.phase), ""
-        if split[["behind_ns", "paging_ns"]].any(axis=None):  # waiting behind page faults is counted with these
-            waited = float(split["barrier_ns"].sum()) / float(split["duration_ns"].sum())
-            apart = ", not counting page faults and waiting behind them"
+        if split[["behind_ns", "paging_ns", "processor_ns"]].any(axis=None):  # counted with these
+            time, shown_by = float(split["duration_ns"].sum()), DISK_SPLIT
+            waited = float(split["barrier_ns"].sum()) / time
+            yield from _processor(context, float(split["processor_ns"].sum()) / time, scope, population)
+            apart = ", not counting waits for the disk or for a processor"
         amount = Amount(waited, "share")
         yield Finding(
             kind="time",
@@ -55,15 +62,43 @@ def findings(context: Context) -> Iterator[Finding]:
             scope=scope,
             population=f"{population}, {q.counted(n_threads, 'thread')}",
             effect=waited,
-            part=WAITING_KINDS,
+            part=shown_by,
         )
+
+
+def _processor(context: Context, share: float, scope: Scope, population: str) -> Iterator[Finding]:
+    """How much of the time threads wait for a processor, and whether they are too many."""
+    phase, amount = phase_of(context, context.phase), Amount(share, "share")
+    if phase is not None and share:
+        yield Finding(
+            kind="time",
+            text=for_processor(phase, share),
+            amounts=(amount,),
+            scope=scope,
+            population=population,
+            effect=share,
+            part=DISK_SPLIT,
+        )
+
+
+def for_processor(phase: Phase, share: float) -> str:
+    """`Waiting for a processor takes 80.4 % of the time of generated tokens: 4 threads share 2 processors.`"""
+    of = OF["generation" if phase.name == "generate" else "prompt"]
+    return f"Waiting for a processor takes {q.percent(share)} of the time of {of}{too_many(phase)}."
+
+
+def too_many(phase: Phase) -> str:
+    """`: 4 threads share 2 processors`; empty where there is a processor for each."""
+    if not phase.n_threads > phase.n_processors > 0:
+        return ""
+    return f": {phase.n_threads} threads share {q.counted(phase.n_processors, 'processor')}"
 
 
 def _computing(context: Context) -> pd.DataFrame:
     """The share of the time of the phase that operations take: rows by kind, columns by group of components.
 
-    That is the work of threads, in the mean over them, without page faults where these were recorded; of a trace
-    without times of threads, the wall time of operations.
+    That is what threads compute, in the mean over them (see `work.computed_ns`); of a trace without times of threads,
+    the wall time of operations.
     """
     timed = context.timed.assign(group=timing.groups_of(context.timed))
     passes = context.of_kind(context.measured, context.phase).dropna(subset=["duration_ns"])
@@ -72,10 +107,12 @@ def _computing(context: Context) -> pd.DataFrame:
         rows = rows[rows["pass_id"].isin(passes["pass_id"]).to_numpy(bool)]
     time = rows["duration_ns"]
     if rows["work_ns"].notna().any():
-        faults = context.tables["spans"].groupby(["pass_id", "node"])["fault_ns"].sum()
-        rows = rows.dropna(subset=["work_ns"]).join(faults, on=["pass_id", "node"])
-        n_threads = context.tables["spans"].groupby("pass_id")["thread"].nunique()
-        time = (rows["work_ns"] - rows["fault_ns"].fillna(0)).clip(0) / rows["pass_id"].map(n_threads)
+        spans = context.tables["spans"]
+        computed = computed_ns(spans).groupby([spans["pass_id"], spans["node"]]).sum().rename("computed_ns")
+        rows = rows.dropna(subset=["work_ns"]).join(computed, on=["pass_id", "node"])
+        time = rows["computed_ns"].fillna(rows["work_ns"]) / rows["pass_id"].map(
+            spans.groupby("pass_id")["thread"].nunique()
+        )
     whole = float(passes["duration_ns"].sum()) or float(time.sum())
     sums = time.groupby([rows["op"], rows["group"]]).sum().astype("float64").unstack().fillna(0.0)
     return sums / whole if whole else sums.iloc[:0]

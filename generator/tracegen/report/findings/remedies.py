@@ -161,7 +161,7 @@ def caution(phase: Phase) -> str:
     if not _disturbed(phase):
         return ""
     return (
-        f"Threads waited for a processor for {q.percent(phase.delayed_share)} of the time, so what is predicted holds "
+        f"Waiting for a processor takes {q.percent(phase.delayed_share)} of the time, so what is predicted holds "
         "for a machine as busy as this one: run it again without other programs first."
     )
 
@@ -172,7 +172,7 @@ def stop(context: Context, phase: Phase | None, causes: list[Cause]) -> str:
         return "What would help is not known: when threads worked and waited was not recorded."
     if _disturbed(phase):
         return (
-            f"Threads waited for a processor for {q.percent(phase.delayed_share)} of the time, so that nothing is "
+            f"Waiting for a processor takes {q.percent(phase.delayed_share)} of the time, so that nothing is "
             "predicted: run it again without other programs."
         )
     waiting = [cause for cause in causes if cause.key in WAITING]

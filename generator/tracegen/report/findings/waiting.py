@@ -32,15 +32,12 @@ def findings(context: Context) -> Iterator[Finding]:
     if context.refusal(needs.STORAGE):
         return
     split_known = disk_waits.recorded(context.tables) and not context.refusal(DISK_SPLIT.needs)
-    yield from _waits(context) if split_known else _read(context)
-
-
-def _waits(context: Context) -> Iterator[Finding]:
     for kind, scope in PHASES.items():
         split = context.of_kind(context.disk_split, kind)
-        whole = float(split["duration_ns"].sum())
-        if whole:
-            yield _of_phase(context, split, scope)
+        waits = split_known and split[["disk_ns", "behind_ns", "paging_ns"]].any(axis=None)
+        found = _of_phase(context, split, scope) if waits else _read(context, kind, scope)
+        if found is not None:
+            yield found
 
 
 def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
@@ -143,26 +140,21 @@ def _tensor(context: Context, tensor: int, pass_ids: set[int]) -> str:
     return f"rows of {name}" if set(used["op"]) == {"GET_ROWS"} else f"{name}, which is the matrix of the output too"
 
 
-def _read(context: Context) -> Iterator[Finding]:
-    """What the kernel read, where page faults were not recorded."""
+def _read(context: Context, kind: str, scope: Scope) -> Finding | None:
+    """What the kernel read, where no page faults were recorded."""
     s = context.summary
-    for kind, scope in PHASES.items():
-        read = context.of_kind(context.measured, kind)["read_bytes"].dropna()
-        if s.read_bytes is None or read.empty:
-            continue
-        n, size = int((read > 0).sum()), Amount(float(read.sum()), "bytes")
-        whose = f"{q.count(n)} of {q.counted(len(read), 'token' if kind == 'generate' else 'pass')}"
-        if n:
-            some = f" {whose} read anything." if n < len(read) else ""
-            text = f"{READ[scope]} {size.text} from the disk.{some}"
-        else:
-            text = f"{READ[scope]} nothing from the disk."
-        yield Finding(
-            kind="bytes",
-            text=text,
-            amounts=(size,),
-            scope=scope,
-            population=whose,
-            effect=min(float(read.sum()) / s.file_bytes, 1.0) if s.file_bytes else 0.0,
-            part=DISK,
-        )
+    read = context.of_kind(context.measured, kind)["read_bytes"].dropna()
+    if s.read_bytes is None or read.empty:
+        return None
+    n, size = int((read > 0).sum()), Amount(float(read.sum()), "bytes")
+    whose = f"{q.count(n)} of {q.counted(len(read), 'token' if kind == 'generate' else 'pass')}"
+    some = f" {whose} read anything." if n < len(read) else ""
+    return Finding(
+        kind="bytes",
+        text=f"{READ[scope]} {size.text} from the disk.{some}" if n else f"{READ[scope]} nothing from the disk.",
+        amounts=(size,),
+        scope=scope,
+        population=whose,
+        effect=min(float(read.sum()) / s.file_bytes, 1.0) if s.file_bytes else 0.0,
+        part=DISK,
+    )

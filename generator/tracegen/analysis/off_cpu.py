@@ -1,0 +1,45 @@
+"""How long a thread had no processor, between any two moments."""
+
+import numpy as np
+import pandas as pd
+
+_KEY = ["pass_id", "thread"]
+
+
+class OffCpu:
+    """The times in which threads that compute had no processor.
+
+    Those of a thread in a pass do not overlap. They lie one after the other on one axis, thread by thread, so that one
+    search finds the time before a moment.
+    """
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        """`rows`: of the table `off_cpu`, which is empty where none was recorded."""
+        rows = rows.sort_values([*_KEY, "begin_ns"])
+        begin, took = (rows[name].to_numpy("int64") for name in ("begin_ns", "duration_ns"))
+        self._keys = pd.MultiIndex.from_frame(rows[_KEY].astype("int64").drop_duplicates())
+        group = rows.groupby(_KEY, sort=False).ngroup().to_numpy()
+        first = np.flatnonzero(np.diff(group, prepend=-1))
+        self._low, self._high = begin[first], (begin + took)[np.append(first[1:], len(rows))[: len(first)] - 1]
+        length = self._high - self._low + 1
+        self._at = np.cumsum(length) - length
+        self._begin, self._took = begin + (self._at - self._low)[group], took
+        self._before = np.concatenate([[0], np.cumsum(took)])
+
+    def ns(self, rows: pd.DataFrame, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """Time without a processor from each `begin` to each `end`, int64, ns; `rows` has their pass_id and thread."""
+        group = self._keys.get_indexer(pd.MultiIndex.from_frame(rows[_KEY].astype("int64")))
+        known = group >= 0
+        found = np.zeros(len(rows), np.int64)
+        if known.any():
+            of = group[known]
+            found[known] = np.maximum(self._until(of, end[known]) - self._until(of, begin[known]), 0)
+        return found
+
+    def _until(self, group: np.ndarray, moment: np.ndarray) -> np.ndarray:
+        place = np.clip(moment, self._low[group], self._high[group]) + (self._at - self._low)[group]
+        n = np.searchsorted(self._begin, place, "right")
+        last = np.maximum(n - 1, 0)
+        left = np.clip(self._begin[last] + self._took[last] - place, 0, None)
+        until: np.ndarray = self._before[n] - np.where(n > 0, left, 0)
+        return until
