@@ -83,7 +83,7 @@ def check_all() -> None:
     recorded = settings_of(experiment)
     assert (recorded["keep"], recorded["persona"]) == (8, PERSONA)
     facts = decode(Facts, {"settings": dict(recorded), "command": list(command)})
-    assert experiment_of("a@v1", facts, "demo") == replace(experiment, name="a-v1", faults=False)
+    assert experiment_of("a@v1", facts, "demo") == replace(experiment, name="a-v1")
     assert not dropped_settings(facts)
 
     a, b = (side(name, [[timed(9.0)]], settings={**recorded, "keep": keep}) for name, keep in (("a", 4), ("b", 8)))

@@ -37,6 +37,7 @@ from tracegen.report.figures.what_if import WHAT_IF_MEMORY, WHAT_IF_ORDERS
 
 FIGURES: tuple[Figure | Table | Explorer, ...] = (
     FILE_TOKENS,
+    DISK_SPLIT,
     COMPONENTS,
     LAYERS,
     OP_KINDS,
@@ -67,7 +68,6 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     CONCENTRATION,
     HOT_EXPERTS,
     KEEP_TENSORS,
-    DISK_SPLIT,
     DISK_DEVICE,
     DISK_REQUESTS,
     DISK_SIZES,

@@ -92,6 +92,7 @@ def _threads(rows: pd.DataFrame) -> str:
 DISK_SPLIT = fault_figure(
     key="disk-split",
     title="Where does the time of each token go?",
+    section="time",
     needs=(*needs.TIMES, needs.FAULTS),
     when=RECORDED,
     content=_disk_split,

@@ -9,10 +9,16 @@ from tracegen.contract import needs
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.figure import Figure, Table, When
 
+
+def _has_faults(context: Context) -> bool:
+    faults = context.tables["faults"]
+    return context.run.has_faults and bool(faults["pass_id"].isin(context.measured["pass_id"]).any())
+
+
 RECORDED = When("a run that recorded page faults (faults = true)", lambda context: context.run.has_faults)
 FAULTS = When(
     "a run that recorded page faults of its passes (faults = true), if there were any",
-    lambda context: context.run.has_faults and bool(context.tables["faults"]["pass_id"].isin(context.kinds).any()),
+    _has_faults,
 )
 REQUESTED = When("a run that recorded the requests of devices (disk = true)", lambda context: context.run.has_requests)
 FAULTED = (*needs.TIMES, needs.PLACES, needs.FAULTS)
