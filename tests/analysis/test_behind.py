@@ -82,7 +82,7 @@ def played(ops: Ops) -> tuple[Tables, list[float]]:
                 work[i] += part.length - part.late
                 fault[i] += part.fault
                 lost[i] += part.lost
-                lose(i, now, part.late, slept=part.late % 2 == 1)
+                lose(i, now, part.late, slept=n_threads > 1 and part.late % 2 == 1)
                 lose(i, now + part.late + part.before + part.fault, part.lost)
                 lose(i, now + part.late, part.before, slept=True)  # it waits for a lock
                 if part.fault:

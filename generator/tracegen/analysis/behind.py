@@ -122,7 +122,8 @@ def _without_processor(
     of = keys.iloc[faults["stop"]]
     begin = faults["begin"].to_numpy()
     inside = np.bincount(faults["stop"], preempted.ns(of, begin, begin + faults["took"]), minlength=len(stops))
-    late = away.ns(keys, since, goes_on)
+    alone = spans.groupby(KEY[:2], sort=False)["thread"].transform("size").to_numpy()[row] == 1  # it waits for no other
+    late = np.where(alone, preempted.ns(keys, since, goes_on), away.ns(keys, since, goes_on))
     return late + np.clip(preempted.ns(keys, goes_on, came) - inside, 0, None).astype("int64"), late
 
 
