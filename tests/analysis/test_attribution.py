@@ -219,3 +219,25 @@ def test_page_faults_count_as_waiting_for_the_disk_where_requests_were_not_recor
 
 def test_a_run_without_recorded_page_faults_has_no_parts() -> None:
     assert attribution.by_pass(scaled_case(2, 2)).empty and attribution.attribution(scaled_case(2, 2)).empty
+
+
+def test_what_was_computed_has_the_type_of_its_weights() -> None:
+    tables = case(2)
+    nodes = {(n["graph"], n["node"]): n for n in tables["graph_nodes"].to_dict("records")}
+    graph_of = dict(zip(tables["passes"]["pass_id"], tables["passes"]["graph"], strict=True))
+    reads = {
+        (e["graph"], e["target"]): e["source"] for e in tables["graph_edges"].to_dict("records") if e["slot"] == "src0"
+    }
+    types = {t["name"]: t["dtype"] for t in tables["tensors"].to_dict("records")}
+    expected: dict[Any, float] = defaultdict(float)
+    for span in tables["spans"].to_dict("records"):
+        node = nodes[graph_of[span["pass_id"]], span["node"]]
+        source = nodes.get((node["graph"], reads.get((node["graph"], node["node"]))), {})
+        of_weight = node["op"] in attribution.WEIGHT_OPS and source.get("name") in types
+        if span["pass_id"] in set(measured(tables)["pass_id"]):
+            expected[source["dtype"] if of_weight else None] += span["work_ns"] - span["fault_ns"]
+    rows = attribution.attribution(tables)
+    rows = rows[rows["part"] == "computing_ns"]
+    found = rows.groupby(rows["dtype"].fillna("none"))["thread_ns"].sum().to_dict()
+    assert found == pytest.approx({key or "none": ns for key, ns in expected.items() if ns}) and len(found) > 1
+    assert rows["thread_ns"].sum() == pytest.approx(sum(expected.values()))

@@ -30,9 +30,6 @@ SAID: list[tuple[Callable[..., str], tuple[Any, ...], str]] = [
     (s.even_rate, (None, 1.0), ""),
     (s.even_rate, (10.0, 1e8), ""),
     (s.even_rate, (0.961, 0.28e9), "the median pass alone would give 3.57 tokens/s"),
-    (s.origin, ("A lab", "MIT"), " Origin: A lab; licence: MIT."),
-    (s.origin, ("A lab", None), " Origin: A lab."),
-    (s.origin, (None, None), ""),
     (caches.grouped, (1,), ""),
     (caches.grouped, (8,), "after every 8 uses only: no cache serves more than this line says"),
 ]

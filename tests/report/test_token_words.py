@@ -85,7 +85,7 @@ def test_a_restored_text_says_that_it_is_restored_and_what_is_missing() -> None:
     """Where a part is missing the text stands as it was restored: the tokens in a row may be of several texts."""
     run = a_moe_run()
     for more, expected in (
-        ({"restored": True, "missing": None}, "Restored from the recorded token ids and the vocabulary"),
+        ({"restored": True, "missing": None}, "Restored from the recorded token ids."),
         ({"restored": True, "missing": "the last <token>"}, "the model file. Missing: the last &lt;token&gt;.</p>"),
         ({"prompt": None, "generated": None, "missing": "3 sequences"}, "text were not recorded: 3 sequences.</p>"),
         ({}, ""),

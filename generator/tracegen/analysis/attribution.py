@@ -21,16 +21,17 @@ PARTS: Mapping[str, str] = {
     "barrier_ns": "other waiting at barriers",
     "outside_ns": "outside operations",
 }
-COLUMNS = ("pass_id", "part", "tensor", "op", "component", "thread_ns")
-_FAULTS, _OPS = ["pass_id", "part", "tensor"], ["pass_id", "part", "op", "component"]
+WEIGHT_OPS = ("MUL_MAT", "MUL_MAT_ID", "GET_ROWS")
+COLUMNS = ("pass_id", "part", "tensor", "op", "component", "dtype", "thread_ns")
+_FAULTS, _OPS = ["pass_id", "part", "tensor"], ["pass_id", "part", "op", "component", "dtype"]
 
 
 def attribution(tables: Tables) -> pd.DataFrame:
     """The time of each measured pass in exclusive parts, and what each was for.
 
     Columns: pass_id, part (a key of PARTS), tensor (that a page fault was for; null: none, or between tensors), op and
-    component (of what was computed), thread_ns (sum over threads). The rows of a pass add up to its duration times its
-    threads; divided by these they are wall time.
+    component (of what was computed), dtype (of the weights that it multiplied or looked up; null: none), thread_ns (sum
+    over threads). The rows of a pass add up to its duration times its threads; divided by these they are wall time.
 
     - computing_ns: work of operations, page faults of model files and time without a processor left out;
     - disk_ns: page faults of model files inside operations, while a read of the model's devices was under way;
@@ -135,7 +136,19 @@ def _computed(tables: Tables, spans: pd.DataFrame) -> pd.DataFrame:
     nodes = tables["graph_nodes"][["graph", "node", "op", "component"]].astype({"graph": "Int64", "node": "Int64"})
     rows = spans.assign(thread_ns=computed_ns(spans), graph=spans["pass_id"].map(graph), part="computing_ns")
     rows = rows.astype({"graph": "Int64", "node": "Int64"}).merge(nodes, on=["graph", "node"], how="left")
-    return _summed(rows.astype({"op": "object", "component": "object", "pass_id": "int64"}), _OPS)
+    rows = rows.merge(_weight_types(tables), on=["graph", "node"], how="left")
+    return _summed(rows.astype({**dict.fromkeys(("op", "component", "dtype"), "object"), "pass_id": "int64"}), _OPS)
+
+
+def _weight_types(tables: Tables) -> pd.DataFrame:
+    """The type of the weights of each node that multiplies or looks up some: graph, node, dtype."""
+    nodes, edges = tables["graph_nodes"], tables["graph_edges"]
+    keys, weights = ["graph", "node"], set(tables["tensors"]["name"].astype(str))
+    first = edges[(edges["slot"] == "src0").to_numpy(bool)][["graph", "source", "target"]]
+    leaves = nodes[nodes["name"].astype(str).isin(weights).to_numpy(bool)][[*keys, "dtype"]]
+    found = first.rename(columns={"source": "node"}).merge(leaves, on=keys).drop(columns="node")
+    users = nodes[nodes["op"].astype(str).isin(WEIGHT_OPS).to_numpy(bool)][keys]
+    return found.rename(columns={"target": "node"}).merge(users, on=keys).astype(dict.fromkeys(keys, "Int64"))
 
 
 def _waited(spans: pd.DataFrame) -> list[pd.DataFrame]:

@@ -11,7 +11,7 @@ from tracegen.report.figures.explorers import OPERATIONS
 from tracegen.report.pages.token_words import words
 
 MOST_WORDS = 4_000  # tokens that a page shows
-RESTORED = "Restored from the recorded token ids and the vocabulary of the model file."
+RESTORED = "Restored from the recorded token ids."
 
 
 def group_of(key: str, title: str, facts: object, note: str = "") -> Group:

@@ -67,7 +67,6 @@ def what_ran(context: Context) -> str:
         first = sentences.imported(q.printable(model) if model else "")
     elif not model and context.tables["contexts"].empty:
         first = "A program ran graphs of ggml without llama.cpp; what they compute is not recorded."
-    first += sentences.origin(context.facts.model.origin, context.facts.model.licence)
     second = " " + sentences.read_and_wrote(
         s.prompt_tokens, s.n_prompt_passes, s.generated_tokens, s.n_generate_passes, s.n_other_passes
     )

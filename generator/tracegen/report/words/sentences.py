@@ -66,13 +66,6 @@ def imported(model: str) -> str:
     return f"A trace{of} was imported; it was not measured here. What follows is inferred from it."
 
 
-def origin(origin: str | None, licence: str | None) -> str:
-    """Who made the model that ran, and its licence, as far as its file or tracegen knows; begins with a space."""
-    known = {"Origin": origin, "licence": licence}
-    text = "; ".join(f"{what}: {q.printable(of)}" for what, of in known.items() if of)
-    return f" {text[:1].upper()}{text[1:]}." if text else ""
-
-
 CARE = {
     "op_times": "An operation’s time is the gap to the next record, not its own",
     "interference": "Threads that could run waited for a processor",
