@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.builders import scaled_case, with_faults, with_off_cpu, with_requests
+from tests.builders import a_run, scaled_case, with_faults, with_off_cpu, with_requests
 from tracegen.analysis import attribution
+from tracegen.analysis.analyses import Analyses
+from tracegen.analysis.measures import value
 from tracegen.analysis.passes import measured
 from tracegen.contract import tables as contract
 
@@ -219,6 +221,20 @@ def test_page_faults_count_as_waiting_for_the_disk_where_requests_were_not_recor
 
 def test_a_run_without_recorded_page_faults_has_no_parts() -> None:
     assert attribution.by_pass(scaled_case(2, 2)).empty and attribution.attribution(scaled_case(2, 2)).empty
+
+
+@pytest.mark.parametrize("read_bytes", [0, 4096])
+def test_measures_of_waiting_are_means_over_tokens(read_bytes: int) -> None:
+    tables = with_off_cpu(case(2, seed=5))
+    read = pd.array([read_bytes] * len(tables["passes"]), "Int64")
+    tables = {**tables, "passes": tables["passes"].assign(read_bytes=read)}
+    of = Analyses(a_run(trace={"faults_recorded": True}), tables)
+    kinds = dict(zip(tables["passes"]["pass_id"], tables["passes"]["kind"], strict=True))
+    tokens = [parts for pass_id, parts in by_hand(tables)[0].items() if kinds[pass_id] == "generate"]
+    sums = {"disk_wait": ("disk_ns", "behind_ns"), "processor_wait": ("processor_ns",), "paging": ("paging_ns",)}
+    means = {key: sum(parts[name] for parts in tokens for name in names) / len(tokens) for key, names in sums.items()}
+    assert {key: value(f"{key}_ns_per_token", of).value for key in sums} == pytest.approx(means)
+    assert means["processor_wait"] > 0 < means["disk_wait" if read_bytes else "paging"]
 
 
 def test_what_was_computed_has_the_type_of_its_weights() -> None:

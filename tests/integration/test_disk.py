@@ -123,8 +123,8 @@ def test_no_thread_leaves_a_barrier_inside_an_operation_before_the_last_has_come
     assert (within["end_ns"] <= within["begin_ns_of_work"] + within["work_ns"] + within["barrier_ns"]).all()
 
 
-def test_a_run_that_prefaults_records_none_unless_asked(hooked: Build, mixture: Path, tmp_path: Path) -> None:
-    experiment = Experiment("warm", "What is read?", str(mixture), "The memory page", 2, warmup=False)
+def test_a_run_records_no_page_faults_where_it_shall_not(hooked: Build, mixture: Path, tmp_path: Path) -> None:
+    experiment = Experiment("warm", "What is read?", str(mixture), "The memory page", 2, warmup=False, faults=False)
     loaded = stored(experiment, tmp_path, hooked)
     assert not loaded.run.has_faults and loaded.run.facts.settings.get("faults") is False
     assert not states(loaded.run, "faults_") and loaded.faults.empty

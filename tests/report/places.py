@@ -372,8 +372,9 @@ def _of_csv(report: Report) -> Iterator[Stated]:
     if "data/disk-split.csv" in report.files:
         kinds = report.tables["passes"].set_index("pass_id")["kind"].astype("object")
         rows = [row for row in report.rows("data/disk-split.csv") if kinds[int(row["pass_id"])] == "generate"]
-        for key, part in (("disk_wait", "disk"), ("paging", "paging"), ("behind_wait", "behind")) if rows else ():
-            mean = sum(float(row[f"{part}_ns"]) for row in rows) / len(rows)
+        parts = {"disk_wait": ("disk", "behind"), "paging": ("paging",), "processor_wait": ("processor",)}
+        for key, of in parts.items() if rows else ():
+            mean = sum(float(row[f"{part}_ns"]) for row in rows for part in of) / len(rows)
             yield Stated("data/disk-split.csv", f"{key}_ns_per_token", "", mean)
 
 

@@ -41,10 +41,6 @@ def test_each_branch_says_what_was_found(sentence: Callable[..., str], given: tu
     assert text.endswith("?") if said == "?" else said in text if said else text == ""
 
 
-def test_an_origin_is_printable() -> None:
-    assert "\x1b" not in s.origin("\x1b[31m", None)
-
-
 def test_warned_checks_ask_to_read_times_with_care() -> None:
     slow, apart, imported, cost = (
         Check(key, "", "warning", "", "") for key in ("interference", "even_tokens", "op_times", "tracing_cost")

@@ -86,7 +86,7 @@ def test_a_restored_text_says_that_it_is_restored_and_what_is_missing() -> None:
     run = a_moe_run()
     for more, expected in (
         ({"restored": True, "missing": None}, "Restored from the recorded token ids."),
-        ({"restored": True, "missing": "the last <token>"}, "the model file. Missing: the last &lt;token&gt;.</p>"),
+        ({"restored": True, "missing": "the last <token>"}, "recorded token ids. Missing: the last &lt;token&gt;.</p>"),
         ({"prompt": None, "generated": None, "missing": "3 sequences"}, "text were not recorded: 3 sequences.</p>"),
         ({}, ""),
     ):

@@ -1,7 +1,8 @@
 """Where time went: rates, and the wall time, work and waiting of ops."""
 
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Container, Iterator, Sequence
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -229,28 +230,46 @@ def shown_pass(rows: Rows) -> Row:
 def segments(rows: Rows, one: Row) -> list[Row]:
     """What each thread did during a pass: of each span its work, then its waiting inside, then that after it.
 
-    Where one thread computes, it waits for nobody: what follows an op lies between operations.
+    Where waits at barriers were recorded, each is cut out of the op in which it lies. Where one thread computes, it
+    waits for nobody: what follows an op lies between operations.
     """
+    waits = [wait for wait in rows["barriers"] if wait["pass_id"] == one["pass_id"]]
     threads = {span["thread"] for span in rows["spans"] if span["pass_id"] == one["pass_id"]}
     states = ("work", "waiting inside", "barrier wait" if len(threads) > 1 else "between operations")
     table = []
     for (pass_id, node), spans in rows.spans.items():
         for span in spans if pass_id == one["pass_id"] else ():
-            at = span["begin_ns"] - one["begin_ns"]
-            for state, name in zip(states, TIMES, strict=True):
-                if span[name]:
-                    table.append(
-                        {
-                            "thread": span["thread"],
-                            "begin_ns": at,
-                            "end_ns": at + span[name],
-                            "state": state,
-                            "node": node,
-                            "component": rows.nodes[one["graph"], node]["component"],
-                        }
-                    )
-                at += span[name]
+            for state, begin, end in _states(span, states, [w for w in waits if w["thread"] == span["thread"]]):
+                table.append(
+                    {
+                        "thread": span["thread"],
+                        "begin_ns": begin - one["begin_ns"],
+                        "end_ns": end - one["begin_ns"],
+                        "state": state,
+                        "node": node,
+                        "component": rows.nodes[one["graph"], node]["component"],
+                    }
+                )
     return table
+
+
+def _states(span: Row, states: Sequence[str], waits: Sequence[Row]) -> Iterator[tuple[str, int, int]]:
+    """The states of a thread in a span and after it, each with begin and end; `waits`: those recorded of the thread."""
+    begin = span["begin_ns"]
+    if not waits:
+        for state, name in zip(states, TIMES, strict=True):
+            if span[name]:
+                yield state, begin, begin + span[name]
+            begin += span[name]
+        return
+    ended = begin + span["work_ns"] + span["barrier_ns"]
+    times = [(w["begin_ns"], w["begin_ns"] + w["duration_ns"]) for w in waits]
+    edges = sorted({begin, ended, *(edge for of in times for edge in of if begin < edge < ended)})
+    for first, last in pairwise(edges):
+        waited = any(since <= first and last <= until for since, until in times)
+        yield states[1 if waited else 0], first, last
+    if span["wait_ns"]:
+        yield states[2], ended, ended + span["wait_ns"]
 
 
 def tokens(rows: Rows) -> list[Row]:

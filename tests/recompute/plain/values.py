@@ -27,23 +27,12 @@ def of_passes(rows: Rows) -> dict[str, float | None]:
         "disk_read_bytes_prompt": _sum(prompt, "read_bytes"),
         "disk_read_bytes_generate": _sum(generate, "read_bytes"),
         "major_page_faults": _sum(rows.measured, "major_faults"),
-        "disk_wait_ns_per_token": _disk_wait_ns(rows, generate),
     }
 
 
 def _sum(passes: Sequence[Row], column: str) -> int | None:
     values = [row[column] for row in passes]
     return None if not values or None in values else sum(values)
-
-
-def _disk_wait_ns(rows: Rows, passes: Sequence[Row]) -> float | None:
-    """The mean over passes of the time in page faults while a read was under way, in the mean over threads."""
-    ops = [(row["pass_id"], op["node"]) for row in passes for op in rows.ops[row["pass_id"]]]
-    spans = [span for op in ops for span in rows.spans[op]]
-    if not spans or any(span["fault_ns"] is None for span in spans):
-        return None
-    threads = len({span["thread"] for span in spans})
-    return sum(times.waited_for_reads(rows, row) for row in passes) / threads / len(passes)
 
 
 def of_components(rows: Rows) -> Values:

@@ -102,10 +102,9 @@ def preemptions(e: Evidence) -> Check:
     passes, n_threads = passes[told], n_threads[told]
     if passes.empty:
         return check(Key.PREEMPTIONS_AGREE, "not checked", "the kernel’s count was not recorded")
+    of_pass = passes[["begin_ns", "end_ns"]].add_prefix("pass_").reset_index()
     rows = e.tables["off_cpu"]
-    rows = rows[~rows["slept"].to_numpy(bool)].join(
-        passes[["begin_ns", "end_ns"]].add_prefix("pass_"), on="pass_id", how="inner"
-    )
+    rows = rows[~rows["slept"].to_numpy(bool)].merge(of_pass, on="pass_id")
     inside = rows["begin_ns"] >= rows["pass_begin_ns"]
     inside &= rows["begin_ns"] + rows["duration_ns"] <= rows["pass_end_ns"]
     rows = rows[inside.to_numpy(bool)]
