@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import a_run
+from tests.builders import a_run, with_off_cpu
 from tests.builders.runs import with_facts
 from tests.report.rendered import CASES
 from tracegen.analysis.analyses import Analyses
@@ -106,6 +106,20 @@ def test_threads_are_as_many_as_processors(short: Analyses, n_processors: int, k
         assert remedy.settings == ({"threads": n_processors},)
         assert remedy.low_ns * n == pytest.approx(min(left, time.whole_ns))
         assert remedy.high_ns * n == pytest.approx(min(2 * left, time.whole_ns))
+
+
+def test_threads_too_many_wait_for_a_processor(short: Analyses) -> None:
+    """What they wait goes with them, and tokens take next to the fast end."""
+    tables = with_off_cpu(short.tables)
+    of = Analyses(with_facts(short.run, host={"cores": 1}), tables)
+    time = phase_of(of, "generate")
+    assert time is not None and time.is_apart and time.parts["processor_ns"] > 0
+    assert time.delayed_share == pytest.approx(time.parts["processor_ns"] / time.whole_ns)
+    (remedy,) = threads.remedies(of, time, causes(of, "generate"))
+    parts = time.parts
+    low = time.whole_ns - parts["barrier_ns"] - parts["processor_ns"] + parts["computing_ns"]
+    assert remedy.low_ns * time.n_passes == pytest.approx(min(low, time.whole_ns) / FASTER)
+    assert remedy.high_ns <= 2.001 * remedy.low_ns
 
 
 def test_an_interval_is_at_most_a_factor_of_two_wide() -> None:

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from tracegen.analysis import bandwidth
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.causes.cause import Cause, Phase
-from tracegen.analysis.remedies.remedy import WIDEST, Remedy, remedy
+from tracegen.analysis.remedies.reading import FASTER
+from tracegen.analysis.remedies.remedy import WIDEST, Remedy, narrowed, remedy
 
 
 def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Remedy]:
@@ -13,6 +14,7 @@ def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Re
 
     At best what threads computed is shared by as many as there are processors, without waiting for each other or for a
     processor; memory bandwidth may allow less. At worst a token takes `WIDEST` times as long, but not longer than now.
+    Where it is known how long threads had no processor, the interval starts at the fast end (see `reading.FASTER`).
     """
     n_threads, n_processors = phase.n_threads, phase.n_processors
     if not n_threads or not n_processors or n_threads == n_processors:
@@ -28,10 +30,13 @@ def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Re
         if now and then:
             scaled = (computing - bound) * n_threads / n_processors + bound * now / then
     low = whole - computing - phase.parts["barrier_ns"] - phase.parts["processor_ns"] + scaled
+    ends = min(low, whole), min(WIDEST * low, whole)
+    if n_threads > n_processors and phase.is_apart:
+        ends = narrowed(ends[0] / FASTER, ends[1], fast=True)
     yield remedy(
         phase,
         "fewer-threads" if n_threads > n_processors else "more-threads",
-        (min(low, whole), min(WIDEST * low, whole)),
+        ends,
         ({"threads": n_processors},),
         {"n_threads": float(n_threads), "n_processors": float(n_processors)},
     )
