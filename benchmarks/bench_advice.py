@@ -31,7 +31,7 @@ PLANTED, IDLE, PAIRS = 24, 8, 3
 MEMORY = frozenset({"evicted", "paging"})
 AHEAD = frozenset({"unused-reads", "evicted"})
 COLD = frozenset({"first-reads", "unused-reads"})
-THREADS, ALONE = frozenset({"barriers"}), frozenset({"kernel", "memory-bandwidth"})
+THREADS, ALONE = frozenset({"processor", "barriers"}), frozenset({"kernel", "memory-bandwidth"})
 DENSE = Experiment(
     "advice",
     "",

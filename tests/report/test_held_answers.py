@@ -21,7 +21,11 @@ ANSWERS = {
     "does-not-fit/versions/1": (
         "waiting",
         "generation",
-        ("54.3 % of their time waiting for the disk", "98.3 % had been evicted", "77.7 MiB of memory"),
+        (
+            "54.3 % of their time waiting for the disk",
+            "98.3 % was needed again after it had been evicted",
+            "77.7 MiB of memory",
+        ),
         "memory",
     ),
     # It asks for experts: 4 of 16 of a layer serve well over the quarter that chance would; only the prompt waits.

@@ -122,6 +122,7 @@ def _judged(trial: Trial, value: object, comparison: Comparison) -> Tried:
         pairs=min(of.n_a, of.n_b),
         outcome=outcome,
         parts=_parts(comparison, trial.remedy.phase),
+        phase=trial.remedy.phase,
     )
 
 

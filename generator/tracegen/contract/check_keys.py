@@ -92,7 +92,7 @@ class Key(StrEnum):
     FAULTS_BARRIERS = "faults_barriers", "Waits at barriers inside operations add up", "0 operations differ"
     PREEMPTIONS_AGREE = (
         "preemptions_agree",
-        "Preemptions agree with the kernel’s count of waiting for a processor",
+        "Preemptions do not exceed the kernel’s count of waiting for a processor",
         f"in no pass above it by more than {_percent(PREEMPTIONS_SLACK)} and "
         f"{PREEMPTIONS_SLACK_OF_THREAD_NS / 1e6:.0f}{THIN}ms a thread",
     )

@@ -382,9 +382,9 @@ class Tried(Record):
     """A remedy that was tried: what it was predicted to gain, and what runs with and without it in turn measured.
 
     `of`: the run whose report offered it, `experiment`: the one that has the runs; `setting`: its name, with the values
-    `before` and `after`. Gains are how many times as fast a token is; `low` and `high` are the ends of a 99 % interval,
-    null with too few pairs of runs. `outcome`: `as predicted`, `not as predicted`, or `not decided`. `parts`: by label,
-    time of a token before and after, ns.
+    `before` and `after`. Gains are how many times as fast a token is, or the prompt (`phase`); `low` and `high` are the
+    ends of a 99 % interval, null with too few pairs of runs. `outcome`: `as predicted`, `not as predicted`, or `not
+    decided`. `parts`: by label, time of a token before and after, ns.
     """
 
     of: str
@@ -401,6 +401,7 @@ class Tried(Record):
     pairs: int
     outcome: str
     parts: Mapping[str, tuple[float, ...]] | None = None
+    phase: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

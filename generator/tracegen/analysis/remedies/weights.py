@@ -11,6 +11,7 @@ from tracegen.analysis.remedies.remedy import Remedy, narrowed, remedy
 from tracegen.contract.ggml_types import BLOCKS
 
 SMALLER = ("Q4_K", "Q4_0")  # of the same size: the first where it can be, as its blocks are longer
+OF_OUTPUT = ("Q6_K", "Q8_0")  # what llama.cpp makes of the matrix of the output then
 MOSTLY = 0.8  # of the file: with less in larger types, a smaller file is not like the same file in more memory
 
 
@@ -32,7 +33,7 @@ def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Re
     )
     whole, numbers = phase.whole_ns, {}
     low, high = whole - saved, whole - saved / 2
-    left = _left(matrices, fewer, float(of.tables["files"]["size_bytes"].sum()))
+    left = _left(matrices, dtype, float(of.tables["files"]["size_bytes"].sum()))
     model = reading(of, phase) if left and any(cause.key == "evicted" for cause in causes) else None
     if model is not None and left:
         _, low, high = model.with_room(model.room, left)
@@ -41,14 +42,21 @@ def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Re
         yield remedy(phase, "quantisation", narrowed(low, high), numbers=numbers, names={"dtype": dtype})
 
 
-def _left(matrices: pd.DataFrame, fewer: float, size: float) -> float | None:
-    """The share of a file that is left with `fewer` bits for each weight; None where few of its weights have more."""
+def _left(matrices: pd.DataFrame, dtype: str, size: float) -> float | None:
+    """The share of a file that is left with weights of this type; None where few of its weights have more bits.
+
+    The matrix of the output, which a tied embedding is, keeps more.
+    """
     bits = matrices["dtype"].astype("object").map(_bits).astype(float)
+    names = matrices["name"].astype(str)
+    output = "output.weight" if (names == "output.weight").any() else "token_embd.weight"
+    fewer = pd.Series(_bits(dtype), matrices.index)
+    fewer = fewer.mask(names == output, _bits(OF_OUTPUT[SMALLER.index(dtype)]))
     larger = (bits > fewer).to_numpy(bool)
     of_larger = matrices["size_bytes"][larger].astype(float)
     if not larger.any() or of_larger.sum() < MOSTLY * size:
         return None
-    return 1 - float((of_larger * (1 - fewer / bits[larger])).sum()) / size
+    return 1 - float((of_larger * (1 - fewer[larger] / bits[larger])).sum()) / size
 
 
 def _bits(dtype: str) -> float:

@@ -49,7 +49,7 @@ def _labels(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
         is_prompt = some["kind"].iloc[0] == "prompt"
         noun, _, short = first.partition(" ")
         if is_prompt:
-            first = short = "prompt"
+            first, short = f"prompt, 1 of {n} passes" if n > 1 else "prompt", "prompt"
         elif n > 1:
             end = last.partition(" ")[2] if last.startswith(noun) else last
             first = f"{'passes' if noun == 'pass' else 'tokens'} {short} to {end}"
@@ -173,8 +173,8 @@ def _memory(context: Context) -> pd.DataFrame:
 def _caption(rows: pd.DataFrame) -> str:
     n = int((rows["kind"] == "tokens").sum())
     return (
-        "Columns: the model file in its order, each part as wide as the root of its bytes; the ruler of memory is "
-        "linear. A bar with a gap is not to scale. Right: time (mean of threads) and reads of a pass, of several of "
+        "Columns follow the model file; their width is the square root of their bytes. A bar with a gap is not to "
+        "scale. The ruler of memory is linear. Right: time (mean of threads) and reads of a pass, of several of "
         "the one that took the median time, with a line to the longest where that took half more; the prompt has "
         "its own scale, and a bar over four times the median is cut. "
         f"n = {q.counted(n, 'token')}."

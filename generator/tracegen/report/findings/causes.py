@@ -43,7 +43,7 @@ def _reading(context: Context, phase: Phase, causes: Mapping[str, Cause]) -> Ite
 
 
 WHAT: Mapping[str, str] = {
-    "evicted": "had been evicted before",
+    "evicted": "was needed again after it had been evicted",
     "unused-reads": "was never used",
     "first-reads": "was read for the first time",
 }

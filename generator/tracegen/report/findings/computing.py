@@ -16,6 +16,7 @@ from tracegen.report.figures.figure import Figure, Table
 from tracegen.report.figures.waiting import WAITING_KINDS
 from tracegen.report.findings.finding import Finding, Scope
 
+LEAST = 0.01  # of the time: less waiting for a processor is not said
 OF: Mapping[Scope, str] = {"generation": "generated tokens", "prompt": "the prompt"}
 
 
@@ -69,7 +70,7 @@ def findings(context: Context) -> Iterator[Finding]:
 def _processor(context: Context, share: float, scope: Scope, population: str) -> Iterator[Finding]:
     """How much of the time threads wait for a processor, and whether they are too many."""
     phase, amount = phase_of(context, context.phase), Amount(share, "share")
-    if phase is not None and share:
+    if phase is not None and share >= LEAST:
         yield Finding(
             kind="time",
             text=for_processor(phase, share),
@@ -82,9 +83,10 @@ def _processor(context: Context, share: float, scope: Scope, population: str) ->
 
 
 def for_processor(phase: Phase, share: float) -> str:
-    """`Waiting for a processor takes 80.4 % of the time of generated tokens: 4 threads share 2 processors.`"""
+    """`Waiting for a processor, or for a thread that has none, takes 80.4 % of the time of generated tokens: …`"""
     of = OF["generation" if phase.name == "generate" else "prompt"]
-    return f"Waiting for a processor takes {q.percent(share)} of the time of {of}{too_many(phase)}."
+    behind = ", or for a thread that has none," if phase.n_threads > 1 else ""
+    return f"Waiting for a processor{behind} takes {q.percent(share)} of the time of {of}{too_many(phase)}."
 
 
 def too_many(phase: Phase) -> str:

@@ -6,6 +6,7 @@ Which one answers, and which follow, is decided by effect on the run, not by the
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from tracegen.report.figures.context import Context
+from tracegen.report.figures.tensors import TENSOR_GROUPS
 from tracegen.report.findings import computing, experts, memory, waiting, weights
 from tracegen.report.findings.finding import Finding
 from tracegen.report.words import sentences
@@ -50,8 +51,12 @@ def of_kind(context: Context, kind: str) -> list[Finding]:
 
 
 def following(findings: Sequence[Finding], said: str) -> list[Finding]:
-    """Those of all findings that the first page lists below its answer, but for what the answer said."""
-    return [finding for finding in findings if finding.effect > 0 and finding.text not in said][:MOST]
+    """Those of all findings that the first page lists below its answer, but for what it says elsewhere.
+
+    That is the answer, and what a token touches: a key figure.
+    """
+    left = [of for of in findings if (of.part, of.scope) != (TENSOR_GROUPS, "generation")]
+    return [finding for finding in left if finding.effect > 0 and finding.text not in said][:MOST]
 
 
 def care(context: Context, answer: Finding, *, delayed: bool = False) -> str:

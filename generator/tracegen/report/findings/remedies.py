@@ -71,15 +71,17 @@ def _read_ahead(remedy: Remedy) -> tuple[str, str]:
 
 
 def _memory(remedy: Remedy) -> tuple[str, str]:
-    now, more = remedy.numbers["limit_gb"], remedy.settings[0]["memory_limit_gb"]
+    now, more = remedy.numbers["limit_gb"], float(str(remedy.settings[0]["memory_limit_gb"]))
     measured = remedy.numbers.get("unlimited_ns")
     beside = f" Untraced and without the limit, a token took {q.duration(measured)}." if measured else ""
-    return f"Allow {more} GiB of memory instead of {now:.3g} (`memory_limit_gb`)", f"{_simulated(remedy)}{beside}"
+    sizes = [q.size(gib * (1 << 30)) for gib in (more, now)]
+    do = f"Allow {sizes[0]} of memory instead of {sizes[1]} (`memory_limit_gb = {more}`)"
+    return do, f"{_simulated(remedy)}{beside}"
 
 
 def _pin(remedy: Remedy) -> tuple[str, str]:
     n, size = q.counted(int(remedy.numbers["n_tensors"]), "tensor"), q.size(remedy.numbers["pinned_bytes"])
-    return f"Keep the {n} that tokens wait for longest in memory, {size} (`pin`)", _simulated(remedy)
+    return f"Keep {size} of the model in memory, {n} that cost most waiting for their size (`pin`)", _simulated(remedy)
 
 
 def _prefault(remedy: Remedy) -> tuple[str, str]:

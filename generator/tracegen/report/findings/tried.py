@@ -14,7 +14,8 @@ def measured(tried: Tried) -> str:
 def sentence(tried: Tried) -> str:
     """`Predicted 1.50 to 1.90, measured 1.72 times as fast (99 %: 1.65 to 1.79; 6 pairs of runs): as predicted.`"""
     low, high = (_times(of) for of in (tried.predicted_low, tried.predicted_high))
-    return f"Predicted {low} to {high}, {measured(tried)}: {tried.outcome}."
+    of = "Of the prompt predicted" if tried.phase == "prompt" else "Predicted"
+    return f"{of} {low} to {high}, {measured(tried)}: {tried.outcome}."
 
 
 def instead(tried: Tried) -> list[str]:
@@ -22,6 +23,7 @@ def instead(tried: Tried) -> list[str]:
     return [
         f"{label}: {q.duration(before)} before, {q.duration(after)} with the remedy"
         for label, (before, after) in (tried.parts or {}).items()
+        if before or after
     ]
 
 

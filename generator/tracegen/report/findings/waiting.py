@@ -72,7 +72,10 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
     paged = (faults,) if paging >= LEAST * whole else ()
     sentences = [who]
     if paged:
-        sentences.append(f"Another {faults.text} of the time is page faults with no read under way.")
+        sentences.append(
+            f"Another {faults.text} of the time is page faults with no read under way: the kernel makes room or maps "
+            "pages."
+        )
     alone = _one_pass(cost[of.index], of["duration_ns"], noun)
     sentences += [text for text, _ in alone]
     usual, rest = (split.loc[chosen, "duration_ns"].astype("float64") for chosen in (waits, ~waits))
@@ -137,7 +140,7 @@ def _tensor(context: Context, tensor: int, pass_ids: set[int]) -> str:
     used = accessed[(accessed["tensor"] == tensor).fillna(False).to_numpy(bool) & accessed["pass_id"].isin(pass_ids)]
     if "GET_ROWS" not in set(used["op"]):
         return name
-    return f"rows of {name}" if set(used["op"]) == {"GET_ROWS"} else f"{name}, which is the matrix of the output too"
+    return f"rows of {name}" if set(used["op"]) == {"GET_ROWS"} else f"{name} (tied: the output matrix too)"
 
 
 def _read(context: Context, kind: str, scope: Scope) -> Finding | None:

@@ -97,7 +97,7 @@ def what_to_do(checks: Sequence[Check]) -> str:
 
 def with_care(checks: Sequence[Check]) -> str:
     """`Read these times with care: threads that could run waited for a processor (8 % of thread time).`; or empty."""
-    found = {c.key: f" ({c.found.partition(',')[0]})" for c in checks if c.key == "interference" and c.found}
+    found = {c.key: f" ({c.found.partition(',')[0]})" for c in checks if c.key in DISTURBED and c.found}
     reasons = "; ".join(f"{CARE[c.key][:1].lower()}{CARE[c.key][1:]}{found.get(c.key, '')}" for c in checks)
     return f"Read these times with care: {reasons}." if checks else ""
 
