@@ -54,7 +54,8 @@ def findings(context: Context) -> Iterator[Finding]:
             time, shown_by = float(split["duration_ns"].sum()), DISK_SPLIT
             waited = float(split["barrier_ns"].sum()) / time
             yield from _processor(context, float(split["processor_ns"].sum()) / time, scope, population)
-            apart = ", not counting waits for the disk or for a processor"
+            known = context.tables["spans"]["preempted_ns"].notna().any()
+            apart = f", not counting waits for the disk{' or for a processor' if known else ''}"
         amount = Amount(waited, "share")
         yield Finding(
             kind="time",
