@@ -13,6 +13,7 @@ NAMED = 0.1  # of the time: a cause that takes less is not named in an answer
 BOUND = "memory bandwidth bounds it: fewer bytes would help, more threads would not"
 COMPUTING = f"computing bounds it, not memory bandwidth: {ALONE}"
 GROWN = 0.1  # of the time of a token: less growth is not said
+NEARLY = 0.9  # of what all passes touch: tokens read the file in circles
 HALF = 0.5  # of memory bandwidth: less does not bound
 DELAYED = 0.05  # of the time: less waiting for a processor is not said
 OF: Mapping[str, str] = {"generate": "generation", "prompt": "the prompt"}
@@ -69,6 +70,8 @@ def _room(context: Context, causes: Mapping[str, Cause]) -> Iterator[str]:
         yield f"The experts that were chosen come to {q.size(experts)}, and {held} of memory held pages of the model."
     else:
         yield f"The passes touch {q.size(touched)}, and {held} of memory held pages of the model."
+        if (context.summary.weight_token_bytes or 0) >= NEARLY * touched:
+            yield "Each token needs nearly all of that in the same order: pages are evicted before their next use."
 
 
 def _loaded(context: Context) -> float:
