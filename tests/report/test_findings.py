@@ -84,7 +84,8 @@ def test_findings_of_waiting_for_the_disk_equal_sums_of_page_faults(
     for n, fault in enumerate(TABLES["faults"].to_dict("records")):
         tensor = about[n % len(about)]
         placed.append((fault | {"file": tensor["file"], "offset": tensor["offset"]}, tensor))
-    split = {p: parts for p, parts in by_hand(TABLES)[0].items() if PASSES[p]["kind"] == kind}
+    by_pass, waited_for = by_hand(TABLES)
+    split = {p: parts for p, parts in by_pass.items() if PASSES[p]["kind"] == kind}
     cost = {p: parts["disk_ns"] + parts["behind_ns"] for p, parts in split.items()}
     lasts = {p: PASSES[p]["end_ns"] - PASSES[p]["begin_ns"] for p in split}
     monkeypatch.setattr(waiting, "CONCERNED", median(cost[p] / lasts[p] for p in split) - 1e-9)
@@ -102,7 +103,7 @@ def test_findings_of_waiting_for_the_disk_equal_sums_of_page_faults(
     ):
         by: dict[str, float] = defaultdict(float)
         for fault, tensor in placed:
-            by[name(tensor)] += by_hand(TABLES)[1][fault["fault"]] if fault["pass_id"] in waits else 0
+            by[name(tensor)] += waited_for[fault["fault"]] if fault["pass_id"] in waits else 0
         most, whole = max(by, key=lambda what: by[what]), sum(by.values())
         expected += [(most, by[most] / whole)] if by[most] >= waiting.MOSTLY * whole > 0 else []
     paging = sum(split[p]["paging_ns"] for p in waits) / sum(lasts[p] for p in waits)

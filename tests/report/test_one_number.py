@@ -203,8 +203,8 @@ def answer_in(path: str) -> Callable[[Report], Report]:
 
 
 def below_a_figure(report: Report) -> Report:
-    """Another number in the first finding of the first page that stands in the appendix too."""
-    path = "appendix/index.html"
+    """Another number in the first finding of the first page that stands below its operations too."""
+    path = "operations/index.html"
     said = [line.text for line in lines(report.files["index.html"]) if "findings" in line.ids]
     begins = [rf"({re.escape(found[0])})(?=\d)" for text in said if (found := re.match(r"\D{9,}(?=\d)", text))]
     begin = next(begin for begin in begins if re.search(begin, report.files[path]))
@@ -294,7 +294,7 @@ PLANTED: Mapping[str, tuple[str, str, Callable[[Report], Report]]] = {
     "the answer in lists": (DISK, "version.json", in_finding),
     "the answer of show": (NEW, "show --json", shown_answer),
     "the answer to a question": (DISK, "show QUESTION", asked),
-    "a finding below another figure": (DISK, "appendix/index.html", below_a_figure),
+    "a finding below another figure": (DISK, "operations/index.html", below_a_figure),
     "a caption": (DISK, "version.json, caption", in_caption),
     "a caption in LaTeX": (DISK, "data/disk-tensors.tex", in_file("data/disk-tensors.tex", r"\d+\.\d+(?= \\%)", "7.7")),
     **{

@@ -49,7 +49,7 @@ def _labels(context: Context, rows: pd.DataFrame) -> pd.DataFrame:
         is_prompt = some["kind"].iloc[0] == "prompt"
         noun, _, short = first.partition(" ")
         if is_prompt:
-            first, short = f"prompt, 1 of {n} passes" if n > 1 else "prompt", "prompt"
+            first, short = f"prompt, 1 of {n}" if n > 1 else "prompt", "prompt"
         elif n > 1:
             end = last.partition(" ")[2] if last.startswith(noun) else last
             first = f"{'passes' if noun == 'pass' else 'tokens'} {short} to {end}"
