@@ -1,6 +1,6 @@
 /*
- * Page faults of a thread: when each began, how long it took, where; and when it could have run in its part of a compute,
- * but had no processor. The kernel notes both in a ring (ring.c), which is emptied when its thread begins and ends that
+ * Page faults of a thread: when each began, how long it took, where; and when it had no processor in its part of a
+ * compute. The kernel notes both in a ring (ring.c), which is emptied when its thread begins and ends that
  * part, after an op when half of it is used, and inside an op when the kernel has woken the thread for it (wake.c). Only
  * the thread itself does so, until the trace is closed.
  */

@@ -12,7 +12,7 @@ struct tt_ring {
     struct perf_event_mmap_page * shared; /* NULL: no thread is watched */
     size_t                        page, n_bytes; /* of the machine; of the ring without its first page */
     int                           noted[TT_RING_NOTED], wakes[TT_RING_WAKES]; /* descriptors; -1: none */
-    bool                          has_switches; /* the last three but TT_NOTED_LOST are noted */
+    bool                          has_switches; /* that the thread loses and gets processors is noted */
     uint64_t n_seen; /* begins and ends of faults that were in the ring, or were said to be missed */
 };
 enum tt_noted_what {

@@ -199,6 +199,8 @@ def test_a_prompt_of_several_passes_is_read_once_in_one(short: Analyses) -> None
     assert len(touched) * model.unit == pytest.approx(model.touched, rel=0.01)
     assert joined.simulated(model.room, model.ahead) < model.simulated(model.room, model.ahead) / 3
     assert not list(prompt.remedies(short, time, [])), "its prompt is one pass"
+    attached = {**of.tables, "contexts": of.tables["contexts"].iloc[:0]}
+    assert list(prompt.remedies(Analyses(short.run, attached), time, causes(of, "prompt"))), "ubatch is not known"
 
 
 def test_a_smaller_type_is_one_that_rows_can_have_and_as_more_memory(short: Analyses, model: Reading) -> None:

@@ -405,7 +405,6 @@ def _wrong_notes(report: Report) -> list[str]:
 
 FIRST = ("answer", "help", "findings", "trust")  # the parts of the first page that say what was found
 LEAST_WORDS = 4
-ELSEWHERE = " elsewhere"
 Kept = dict[str, list[tuple[Shown, ...]]]
 
 
@@ -467,7 +466,7 @@ def wrong_sentences(report: Report) -> list[str]:
                 known, here = kept.get(skeleton(piece)), numbers(piece)
                 if known and not any(all(map(Shown.agrees, here, one)) for one in known):
                     elsewhere = " or ".join(", ".join(shown.text for shown in one) for one in known)
-                    wrong.append(f"{place}: {piece!r} has {elsewhere}{ELSEWHERE}")
+                    wrong.append(f"{place}: {piece!r} has {elsewhere} elsewhere")
     return wrong
 
 

@@ -16,7 +16,7 @@ import pytest
 import tracegen
 from tests.builders.runs import stored
 from tests.report import parts_of_time
-from tests.report.places import ELSEWHERE, Report, issue_of, lines, measures, numbers, wrong_measures, wrong_sentences
+from tests.report.places import Report, issue_of, lines, measures, numbers, wrong_measures, wrong_sentences
 from tests.report.rendered import disk_case, rendered
 from tracegen.contract.model import Version
 from tracegen.publishing.bundle import read_bundle
@@ -36,8 +36,6 @@ VERSIONS = {f"{path.parents[1].name}@v{path.name}": path for path in sorted(ROOT
 NEW = "a new report"
 ASKED = ("tokens", "disk-split", "disk-tensors", "waiting-kinds")
 READ = (".html", ".txt", ".md", ".tex", ".json", ".csv", ".bib")
-# What versions say that contradicts what they say elsewhere, and that is mended since: they stay as they are.
-PUBLISHED: dict[str, tuple[str, ...]] = {}
 
 
 def asked_of(context: Context) -> dict[str, str]:
@@ -118,14 +116,8 @@ def wrong(report: Report, times: parts_of_time.Times) -> list[str]:
 
 @pytest.mark.parametrize("name", [*VERSIONS, NEW])
 def test_all_places_that_state_a_fact_state_the_same_number(name: str, told: Told) -> None:
-    found = [line for line in wrong(*told(name)) if not published(name, line)]
+    found = wrong(*told(name))
     assert not found, "\n".join(found)
-
-
-def published(name: str, line: str) -> bool:
-    """Whether a version is known to say so; what commands say of it today is not published."""
-    known = any(text in line for text in PUBLISHED.get(name, ()))
-    return known and (not line.startswith("show") or line.endswith(ELSEWHERE))
 
 
 @pytest.mark.parametrize("name", [*VERSIONS, NEW])

@@ -10,6 +10,7 @@ from tracegen.analysis.behind import behind
 from tracegen.analysis.disk_waits import placed
 from tracegen.analysis.passes import measured
 from tracegen.analysis.work import computed_ns
+from tracegen.contract.arrays import covered
 
 # Part of a pass -> what pages call it. The parts of a pass add up to its duration.
 PARTS: Mapping[str, str] = {
@@ -101,14 +102,8 @@ def under_way_ns(tables: Tables, begin: np.ndarray, end: np.ndarray) -> np.ndarr
     last = np.maximum.accumulate(first + requests["duration_ns"].to_numpy("int64"))
     opens = np.flatnonzero(np.append(True, first[1:] > last[:-1]))  # where a time with reads begins
     first, last = first[opens], last[np.append(opens[1:], len(last)) - 1]
-    before = np.concatenate([[0], np.cumsum(last - first)])
-
-    def until(moment: np.ndarray) -> np.ndarray:
-        at = np.searchsorted(first, moment, "right")
-        return before[at] - np.where(at > 0, np.clip(last[np.maximum(at - 1, 0)] - moment, 0, None), 0)
-
-    covered: np.ndarray = until(end) - until(begin)
-    return covered
+    under_way: np.ndarray = covered(first, last, end) - covered(first, last, begin)
+    return under_way
 
 
 def _faulted(tables: Tables, behind_ns: np.ndarray) -> list[pd.DataFrame]:

@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from tracegen.contract.arrays import covered
+
 _KEY = ["pass_id", "thread"]
 
 
@@ -23,8 +25,8 @@ class OffCpu:
         self._low, self._high = begin[first], (begin + took)[np.append(first[1:], len(rows))[: len(first)] - 1]
         length = self._high - self._low + 1
         self._at = np.cumsum(length) - length
-        self._begin, self._took = begin + (self._at - self._low)[group], took
-        self._before = np.concatenate([[0], np.cumsum(took)])
+        self._begin = begin + (self._at - self._low)[group]
+        self._end = self._begin + took
 
     def ns(self, rows: pd.DataFrame, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
         """Time without a processor from each `begin` to each `end`, int64, ns; `rows` has their pass_id and thread."""
@@ -38,8 +40,4 @@ class OffCpu:
 
     def _until(self, group: np.ndarray, moment: np.ndarray) -> np.ndarray:
         place = np.clip(moment, self._low[group], self._high[group]) + (self._at - self._low)[group]
-        n = np.searchsorted(self._begin, place, "right")
-        last = np.maximum(n - 1, 0)
-        left = np.clip(self._begin[last] + self._took[last] - place, 0, None)
-        until: np.ndarray = self._before[n] - np.where(n > 0, left, 0)
-        return until
+        return covered(self._begin, self._end, place)

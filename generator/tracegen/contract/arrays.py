@@ -21,3 +21,12 @@ def repeated(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows that each become so many: for each new one its row, and its number among those of the row, from 0."""
     row = np.repeat(np.arange(len(counts)), counts)
     return row, np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def covered(begin: np.ndarray, end: np.ndarray, moment: np.ndarray) -> np.ndarray:
+    """How much of intervals lies before each moment, int64; they are in order and do not overlap."""
+    n = np.searchsorted(begin, moment, "right")
+    whole = np.concatenate([np.zeros(1, np.int64), np.cumsum(end - begin)])
+    to_come = np.concatenate([np.zeros(1, np.int64), end])[n] - moment  # of the last one that has begun
+    before: np.ndarray = whole[n] - np.where(n > 0, np.maximum(to_come, 0), 0)
+    return before

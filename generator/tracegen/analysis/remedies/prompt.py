@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tracegen.analysis import requests
+import pandas as pd
+
+from tracegen.analysis import buffers, requests
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.causes.cause import Cause, Phase
 from tracegen.analysis.remedies.reading import Reading, reading
@@ -48,7 +50,6 @@ def _joined(of: Analyses, model: Reading) -> Reading:
 
 def _grown(of: Analyses, n_tokens: int) -> int:
     """Bytes by which buffers of intermediate results grow for passes of so many tokens: in proportion to them."""
-    buffers, contexts = of.tables["buffers"], of.tables["contexts"]
-    is_for = ((buffers["usage"] == "compute") & (buffers["event"] == "alloc")).to_numpy(bool)
-    now = contexts["n_ubatch"].max()
-    return int(buffers.loc[is_for, "size_bytes"].sum() * (n_tokens / now - 1)) if now else 0
+    peaks, now = buffers.peaks(of.tables), of.tables["contexts"]["n_ubatch"].max()
+    size = int(peaks.loc[(peaks["group"] == "compute").to_numpy(bool), "peak_bytes"].sum())
+    return 0 if pd.isna(now) or not now else round(size * (n_tokens / int(now) - 1))

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
+from tracegen.contract.arrays import covered
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.computes import Computes
 from tracegen.readers.native.events import Spans
@@ -16,7 +17,7 @@ _THREAD_BITS = 31  # more than the number of a thread takes
 
 
 @dataclass(frozen=True)
-class OffCpu:
+class Placed:
     """The table `off_cpu`, and of each span, in the order of `spans`, the column `preempted_ns` (int64)."""
 
     table: pd.DataFrame
@@ -25,7 +26,7 @@ class OffCpu:
 
 def place_off_cpu(
     recorded: StructRecords, computes: Computes, spans: Spans, faults: Faults, barriers: pd.DataFrame
-) -> OffCpu:
+) -> Placed:
     """Place each time without a processor in its pass and operation, and cut it into the pieces of operations.
 
     `barriers` is the table. Raises TraceFormatError for a time in no compute, or in one that the main segment lacks.
@@ -51,7 +52,7 @@ def place_off_cpu(
             "duration_ns": rows["took_ns"].to_numpy(np.int64),
         },
     )
-    return OffCpu(table, _span_ns(table[~table["slept"]], spans, faults, barriers))
+    return Placed(table, _span_ns(table[~table["slept"]], spans, faults, barriers))
 
 
 def _span_ns(preempted: pd.DataFrame, spans: Spans, faults: Faults, barriers: pd.DataFrame) -> np.ndarray:
@@ -69,7 +70,7 @@ def _span_ns(preempted: pd.DataFrame, spans: Spans, faults: Faults, barriers: pd
         rows = spans.of_thread(int(whose[0] >> _THREAD_BITS), int(whose[0] & ((1 << _THREAD_BITS) - 1)))
         since = spans.begin_ns[rows]
         until = since + spans.work_ns[rows] + spans.barrier_ns[rows]
-        span_ns[rows] = _before(until, begin, end) - _before(since, begin, end)
+        span_ns[rows] = covered(begin, end, until) - covered(begin, end, since)
     np.minimum(span_ns, np.maximum(spans.work_ns - faults.span_ns, 0), out=span_ns)
     return span_ns
 
@@ -92,12 +93,3 @@ def _without(some: np.ndarray, others: np.ndarray) -> np.ndarray:
     taken = np.cumsum(np.repeat([0, 0, 1, -1], [n, n, m, m])[order])
     first = np.flatnonzero((inside > 0) & (taken == 0))
     return np.column_stack([whose[order[first]], at[order[first]], at[order[first + 1]]])
-
-
-def _before(time: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """How much of the intervals, which are in order and do not overlap, lies before each time."""
-    n_begun = np.searchsorted(begin, time, "right")
-    whole = np.concatenate([np.zeros(1, np.int64), np.cumsum(end - begin)])
-    to_come = np.concatenate([np.zeros(1, np.int64), end])[n_begun] - time  # of the last that began
-    time_before: np.ndarray = whole[n_begun] - np.where(n_begun > 0, np.maximum(to_come, 0), 0)
-    return time_before

@@ -73,8 +73,8 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
     sentences = [who]
     if paged:
         sentences.append(
-            f"Another {faults.text} of the time is page faults with no read under way: the kernel makes room or maps "
-            "pages."
+            f"Another {faults.text} of the time is page faults with no read under way: the kernel makes room, "
+            "prepares a read or maps pages."
         )
     alone = _one_pass(cost[of.index], of["duration_ns"], noun)
     sentences += [text for text, _ in alone]
