@@ -4,6 +4,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.builders import a_run, with_off_cpu
@@ -19,6 +20,7 @@ from tracegen.analysis.remedies.remedy import LEAST, narrowed
 from tracegen.contract.facts import Conditions
 from tracegen.contract.ggml_types import BLOCKS
 from tracegen.reading.notebook.loaded import load_version
+from tracegen.report.findings.computing import for_processor
 from tracegen.report.findings.remedies import caution
 
 VERSIONS = Path(__file__).parents[2] / "experiments"
@@ -120,6 +122,30 @@ def test_threads_too_many_wait_for_a_processor(short: Analyses) -> None:
     low = time.whole_ns - parts["barrier_ns"] - parts["processor_ns"] + parts["computing_ns"]
     assert remedy.low_ns * time.n_passes == pytest.approx(min(low, time.whole_ns) / FASTER)
     assert remedy.high_ns <= 2.001 * remedy.low_ns
+
+
+def test_threads_that_share_a_processor_get_one_each() -> None:
+    """Each time without a processor ends where one of the other thread starts; not where each has one already."""
+    loaded = load_version(VERSIONS / "fits/versions/1")
+    known = with_off_cpu(loaded.tables)
+    away = known["off_cpu"]
+    other = away.assign(
+        thread=1 - away["thread"], begin_ns=away["begin_ns"] + away["duration_ns"], duration_ns=1, slept=True
+    )
+    tables = {**known, "off_cpu": pd.concat([away, other], ignore_index=True)}
+    short = Analyses(loaded.measured, tables)
+    of = Analyses(with_facts(short.run, host={"cores": 2}), tables)
+    time = phase_of(of, "generate")
+    assert time is not None and time.parts["processor_ns"] > LEAST * time.whole_ns
+    assert time.shared_ns == pytest.approx(time.parts["processor_ns"]) and time.by_others < 1e-6
+    (remedy,) = threads.remedies(of, time, causes(of, "generate"))
+    assert remedy.key == "cpu-strict" and remedy.settings == ({"cpu_strict": True},)
+    assert remedy.low_ns * time.n_passes == pytest.approx((time.whole_ns - time.shared_ns) / FASTER)
+    assert "on one processor, although there are 2 for 2 threads" in for_processor(time, 0.5)
+    strict = with_facts(of.run, settings={"cpu_strict": True})
+    assert not list(threads.remedies(Analyses(strict, tables), time, causes(of, "generate")))
+    one = phase_of(Analyses(with_facts(short.run, host={"cores": 1}), tables), "generate")
+    assert one is not None and not one.shared_ns and "2 threads share 1 processor" in for_processor(one, 0.5)
 
 
 def test_an_interval_is_at_most_a_factor_of_two_wide() -> None:

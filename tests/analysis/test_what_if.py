@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from tracegen.analysis import file_order, order, read_time, what_if
 from tracegen.contract.facts import Measurement
-from tracegen.report.figures.what_if import lines_apart, not_drawn_orders
 
 AXIS = 1000  # where the second file begins on the disk axis
 
@@ -64,31 +63,6 @@ def test_parts_are_what_was_touched(rows: list[tuple[int, int, int, bool]]) -> N
     assert stretches["part"].is_unique
     inner = stretches.sort_values("begin")
     assert (inner["begin"].to_numpy()[1:] >= inner["end"].to_numpy()[:-1]).all()
-
-
-@given(touches, st.integers(0, 60))
-def test_what_never_leaves_the_cache_against_single_bytes(rows: list[tuple[int, int, int, bool]], memory: int) -> None:
-    """Learned and scored on the same passes: no choice of bytes serves more, counted byte by byte."""
-    touched = accesses(rows)
-    used = what_if.parts(a_model(), touched)
-    every = frozenset(touched["pass_id"].tolist())
-    found = what_if.kept_share(used, what_if.Scored(every, every, False), memory)
-    counts: dict[int, int] = {}
-    for begin, end in zip(touched["begin"], touched["end"], strict=True):
-        for byte in range(begin, end):
-            counts[byte] = counts.get(byte, 0) + 1
-    best = sum(sorted(counts.values(), reverse=True)[:memory])
-    assert found == pytest.approx(best / sum(counts.values()))
-
-
-def test_a_loop_over_more_than_fits_is_served_by_what_never_leaves_the_cache() -> None:
-    """Each token reads the same bytes in the same order: LRU serves nothing, half of the bytes serve half."""
-    touched = accesses([(tensor, 0, 24, tensor == 0) for _ in range(10) for tensor in (0, 1, 2, 3)])
-    used = what_if.parts(a_model(), touched)
-    passes = what_if.Scored(frozenset(range(1, 9)), frozenset({9, 10}), True)
-    room = sum(SIZES.values()) / 2
-    lru = used["distance_bytes"] + used["end"] - used["begin"]
-    assert (lru[used["pass_id"] > 1] > room).all() and what_if.kept_share(used, passes, room) == pytest.approx(0.5)
 
 
 @settings(max_examples=40)
@@ -198,13 +172,3 @@ def test_a_device_that_is_no_faster_with_small_reads() -> None:
     flat = [replace(m, bytes_per_second=m.block_bytes * 1e4) for m in measured(1, 1, [4096, 16384, 131072])]
     found = read_time.fitted(flat)
     assert found is read_time.STATED or found.ns(1, 4096) == pytest.approx(1e5, rel=0.01)
-
-
-def test_only_lines_that_can_be_told_apart_are_drawn() -> None:
-    """One of 1,000 ms is 5 ms off at most, one 20 ms, but only with memory."""
-    times = {"today": (1000.0, 500.0), "near": (1005.0, 495.0), "far": (1000.0, 480.0)}
-    rows = [(order, share, ns) for order, of in times.items() for share, ns in zip((0.0, 0.5), of, strict=True)]
-    drawn, alike = lines_apart(pd.DataFrame(rows, columns=["order", "memory_share", "time_ns"]))
-    assert drawn["order"].tolist() == ["today", "today", "far", "far"] and alike == ["near"]
-    assert not_drawn_orders(alike).endswith("1.0 % of the longest time from today’s order: “near”. ")
-    assert not_drawn_orders([]) == ""

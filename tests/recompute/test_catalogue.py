@@ -9,7 +9,6 @@ from tracegen.report.figures.figure import Explorer
 COMPARED = set(re.findall(r'published\.csv\("([\w-]+)"\)', Path(__file__).with_name("test_pages.py").read_text()))
 SAME_DATA = {  # key: the one whose data are the same
     "biggest-tensors": "tensors-use",
-    "what-if-memory": "what-if-orders",
     "experts-tokens": "experts-of-tokens",
 }
 NOT_COUNTED = {

@@ -434,7 +434,12 @@ def texts(report: Report) -> Iterator[tuple[str, str, str]]:
             yield f"version.json, {name}", f"fig-{figure['key']}", plain(figure[name])
     for key, text in report.asked.items():
         yield from (("show QUESTION", f"{kind}-{key}", plain(text)) for kind in ("fig", "tab"))
-    said = [report.shown.get("answer"), *report.shown.get("would_help", ()), report.shown.get("nothing_would")]
+    said = [
+        report.shown.get("answer"),
+        *report.shown.get("would_help", ()),
+        report.shown.get("nothing_would"),
+        report.shown.get("floor"),
+    ]
     yield from (("show --json", "answer", plain(text)) for text in said if text)
     yield from (("show", "answer", plain(str(text))) for text in report.printed.values() if text is not None)
 

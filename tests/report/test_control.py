@@ -46,19 +46,19 @@ def a_control(**more: Any) -> dict[str, Any]:
 
 
 WITHOUT = executed(125.0, peak_bytes=LIMIT + 15 * MIB, times_reached=0)
-LINE = "Untraced, under the same conditions: 12.5 tokens/s; traced 10.0."
+LINE = "Untraced, under the same conditions: 12.5 tokens/s; traced 10.0, by llama.cpp’s counters."
 MORE = "With 15.0 MiB more memory the limit would not have been reached: untraced, 160 tokens/s."
 SAID = {
     "one": (a_control(), LINE),
     "several": (
         a_control(untraced=[executed(1600.0), executed(1000.0), executed(4000.0)]),
-        "Untraced, under the same conditions: 12.5 tokens/s (median of 3 runs); traced 10.0.",
+        "Untraced, under the same conditions: 12.5 tokens/s (median of 3 runs); traced 10.0, by llama.cpp’s counters.",
     ),
     "without the limit": (a_control(without_limit=WITHOUT), f"{LINE} {MORE}"),
     "killed without the limit": (a_control(without_limit={**WITHOUT, "failure": "killed by SIGKILL"}), LINE),
     "a prompt only": (
         a_control(traced=executed(0.0), untraced=[executed(0.0, prompt_ms=100.0)]),
-        "Untraced, under the same conditions: 470 tokens/s of the prompt; traced 235.",
+        "Untraced, under the same conditions: 470 tokens/s of the prompt; traced 235, by llama.cpp’s counters.",
     ),
     "no counters": (
         a_control(traced=executed(0.0, prompt_ms=None), untraced=[executed(0.0, prompt_ms=None, seconds=2.0)]),

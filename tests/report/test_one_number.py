@@ -195,11 +195,11 @@ def answer_in(path: str) -> Callable[[Report], Report]:
 
 
 def below_a_figure(report: Report) -> Report:
-    """Another number in the first finding of the first page that stands below its operations too."""
-    path = "operations/index.html"
+    """Another number in the first finding of the first page that stands below its figure too."""
     said = [line.text for line in lines(report.files["index.html"]) if "findings" in line.ids]
     begins = [rf"({re.escape(found[0])})(?=\d)" for text in said if (found := re.match(r"\D{9,}(?=\d)", text))]
-    begin = next(begin for begin in begins if re.search(begin, report.files[path]))
+    pages = [name for name in report.files if name.endswith("/index.html")]
+    begin, path = next((begin, path) for begin in begins for path in pages if re.search(begin, report.files[path]))
     return in_file(path, begin, r"\g<1>7")(report)
 
 
@@ -286,7 +286,7 @@ PLANTED: Mapping[str, tuple[str, str, Callable[[Report], Report]]] = {
     "the answer in lists": (DISK, "version.json", in_finding),
     "the answer of show": (NEW, "show --json", shown_answer),
     "the answer to a question": (DISK, "show QUESTION", asked),
-    "a finding below another figure": (DISK, "operations/index.html", below_a_figure),
+    "a finding below another figure": (DISK, "file/index.html", below_a_figure),
     "a caption": (DISK, "version.json, caption", in_caption),
     "a caption in LaTeX": (DISK, "data/disk-tensors.tex", in_file("data/disk-tensors.tex", r"\d+\.\d+(?= \\%)", "7.7")),
     **{

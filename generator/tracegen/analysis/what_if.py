@@ -170,27 +170,6 @@ def _of_experts(tables: Tables, used: pd.DataFrame, slots: dict[int, np.ndarray]
     return shift
 
 
-def kept_share(used: pd.DataFrame, found: Scored, memory_bytes: float) -> float:
-    """Which share of the bytes that scored passes touch lies in the parts that learned passes used most often.
-
-    `used` is the result of `parts`. As many parts as `memory_bytes` has room for are kept, the last one in part, and
-    never change; a byte that several accesses touch counts for each.
-    """
-    part = used["part"].to_numpy("int64")
-    n = int(part.max(initial=-1)) + 1
-    size = np.zeros(n, dtype=np.int64)
-    size[part] = (used["end"] - used["begin"]).to_numpy("int64")
-    before, later = (
-        np.bincount(part[used["pass_id"].isin(passes).to_numpy()], minlength=n)
-        for passes in (found.learned, found.passes)
-    )
-    order = np.lexsort((np.arange(n), -before))
-    room = memory_bytes - np.concatenate(([0], np.cumsum(size[order])))[:-1]
-    kept = np.clip(room, 0, size[order])
-    touched = int((later * size).sum())
-    return float((later[order] * kept).sum()) / touched if touched else 0.0
-
-
 def simulated(used: pd.DataFrame, found: dict[str, np.ndarray], passes: frozenset[int], time: ReadTime) -> pd.DataFrame:
     """What the scored `passes` would read in each order and size of memory; a row for each.
 

@@ -20,13 +20,6 @@ INK, FFN, ATTENTION, EXPERTS, OUTPUT = (
 )
 
 POLICIES = {"Belady": (INK, PLAIN), "static": (FFN, LONG), "LRU": (ATTENTION, PLAIN)}
-ORDERS = {
-    "today": (INK, PLAIN),
-    "layer": (FFN, LONG),
-    "first-touch": (ATTENTION, PLAIN),
-    "hot": (EXPERTS, SHORT),
-    "co-activated": (OUTPUT, MIXED),
-}
 MEASURES = {"touched_bytes": "touched bytes", "n_accesses": "accesses", "work_ns": "time of operations"}
 OF_MEASURES = {"touched bytes": (ATTENTION, PLAIN), "accesses": (EXPERTS, LONG), "time of operations": (FFN, SHORT)}
 TOGETHER, NEW = "touched together", "new in the next pass"
@@ -93,16 +86,6 @@ def _named(marks: Sequence[tuple[float, float]], size: float, x: Any, y: Any, sh
         text=alt.Text("label:N")
     )
     return base.mark_point(filled=True, size=44, color=ink, opacity=1) + words
-
-
-def read_times(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
-    """The time to read by size of memory, a line for each order of the file; `rows`: order, memory_bytes, time_ns."""
-    size, unit = scaled([float(rows["memory_bytes"].max())], "bytes")
-    time, clock = scaled([float(rows["time_ns"].max())], "ns")
-    data = pd.DataFrame({"order": rows["order"], "memory": rows["memory_bytes"] / size, "time": rows["time_ns"] / time})
-    x = along("memory", f"memory for the file, {unit}", width, dict(nice=False))
-    line = _lines(data, "order", ORDERS, x, amounts("time", f"time to read, {clock}"), width, offset=30)
-    return _sized(line + _points(line), width)
 
 
 def use_shares(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:

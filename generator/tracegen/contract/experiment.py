@@ -98,6 +98,15 @@ class Experiment:
         default=2,
         flag="-t --threads",
     )
+    cpu_strict: bool = llama(
+        "Whether each thread that computes stays on a processor of its own, of those that the run may use. Without it "
+        "the kernel may put several threads on one processor, and moves them apart only some milliseconds later.",
+        default=False,
+        flag="--cpu-strict",
+        words={True: "--cpu-strict 1"},
+        recorded="if set",
+        changes="processor_wait_ns_per_token",
+    )
     context: int = llama(
         "The size of the context: how many tokens the KV cache holds.",
         "4096",

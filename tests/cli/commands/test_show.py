@@ -59,7 +59,7 @@ def test_json_names_units_of_its_numbers(tables: dict[str, pd.DataFrame], capsys
         "random_weights": True,
     }
     texts = {"run", "answer", "model", "more_models", "passes", "measures", "time_by_op_ns", "verdict", "checks"}
-    texts |= {"would_help", "remedies", "nothing_would", "generated"}
+    texts |= {"would_help", "remedies", "nothing_would", "floor", "generated"}
     assert all(isinstance(value, int | float) for key, value in figures.items() if key not in texts)
     assert all(isinstance(ns, int) for ns in figures["time_by_op_ns"].values())
     assert [check["key"] for check in figures["checks"]] == ["tracing_cost"]

@@ -1,3 +1,4 @@
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +34,16 @@ def test_settings_that_are_off_become_flags() -> None:
     command = command_for(off, Path("p"), Path("m"))
     assert {"--no-warmup", "--no-repack"} <= set(command) and command[command.index("--load-mode") + 1] == "none"
     assert command[command.index("-fa") + 1] == "off"
+
+
+def test_each_thread_has_a_processor_of_those_that_the_run_may_use() -> None:
+    strict = replace(EXPERIMENT, cpu_strict=True)
+    command = command_for(replace(strict, processors=(0, 2, 65)), Path("p"), Path("m"))
+    assert command[command.index("--cpu-mask") + 1] == "0x20000000000000005"
+    assert command[command.index("--cpu-strict") + 1] == "1"
+    command = command_for(strict, Path("p"), Path("m"))
+    assert int(command[command.index("--cpu-mask") + 1], 16) == sum(1 << number for number in os.sched_getaffinity(0))
+    assert "--cpu-mask" not in command_for(EXPERIMENT, Path("p"), Path("m"))
 
 
 def test_older_releases_say_it_otherwise() -> None:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pandas as pd
 
-from tracegen.analysis import attribution, bandwidth
+from tracegen.analysis import attribution, bandwidth, off_cpu
 from tracegen.analysis.analyses import Analyses
 
 Key = Literal[
@@ -45,7 +45,8 @@ class Phase:
     `n_threads` compute, on `n_processors` that the program may use; 0 where that is not known. `delayed_share`: how
     long threads waited for a processor, of the time of the phase, in the mean over them; None where it was not
     recorded. It is a part of the time (`is_apart`), or where only the kernel's sum is known, which has waits at
-    barriers too that delayed nobody, a share of computing and of waiting at barriers.
+    barriers too that delayed nobody, a share of computing and of waiting at barriers. `shared_ns`: of the part, where
+    threads had the processor of another one, although there are as many as threads (see `off_cpu.handed_over`).
     """
 
     name: str
@@ -56,6 +57,12 @@ class Phase:
     n_processors: int
     delayed_share: float | None
     is_apart: bool = False
+    shared_ns: float = 0.0
+
+    @property
+    def by_others(self) -> float:
+        """How long threads waited for a processor that no thread of the run had, of the time of the phase."""
+        return (self.delayed_share or 0.0) - self.shared_ns / self.whole_ns
 
     @property
     def n_said(self) -> int:
@@ -94,4 +101,14 @@ def phase_of(of: Analyses, name: str) -> Phase | None:
     delayed = bandwidth.delayed_ns(of.of_kind(of.measured, name), n_threads)
     delayed = parts["processor_ns"] if is_apart else delayed
     share = None if delayed is None else delayed / whole
-    return Phase(name, len(rows), whole, parts, n_threads, n_processors, share, is_apart)
+    shared = parts["processor_ns"] * _shared(of, name) if n_threads <= n_processors else 0.0
+    return Phase(name, len(rows), whole, parts, n_threads, n_processors, share, is_apart, shared)
+
+
+def _shared(of: Analyses, name: str) -> float:
+    """Of the time in which threads of a phase could run but had no processor, the share in which another had theirs."""
+    rows = of.of_kind(of.tables["off_cpu"], name)
+    kept = ~rows["slept"].to_numpy(bool)
+    took = rows["duration_ns"].to_numpy("int64")
+    whole = took[kept].sum()
+    return float(took[kept & off_cpu.handed_over(rows)].sum() / whole) if whole else 0.0

@@ -68,8 +68,8 @@ def _pin(of: Analyses, phase: Phase, model: Reading) -> Iterator[Remedy]:
 def _prefault(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterator[Remedy]:
     """Read the model whole at load, where passes read parts of it for the first time and nothing was evicted.
 
-    At best no waiting is left, for the disk or at barriers, and computing is faster by `CALMER`; at worst that at
-    barriers is left, and half of page faults.
+    At best no waiting is left, for the disk, at barriers or for the processor of another thread, and computing is
+    faster by `CALMER`; at worst that at barriers is left, and half of page faults.
     """
     settings, conditions = of.facts.settings, of.facts.conditions
     short = conditions.memory_limit is not None or conditions.mlock is not None
@@ -80,7 +80,7 @@ def _prefault(of: Analyses, phase: Phase, causes: Mapping[str, Cause]) -> Iterat
     left = whole - phase.waiting_ns - parts["paging_ns"]
     size = float(of.tables["files"]["size_bytes"].sum())
     calm = parts["computing_ns"] * CALMER * phase.waiting_ns / whole
-    low = (left - parts["barrier_ns"] - calm) / FASTER
+    low = (left - parts["barrier_ns"] - phase.shared_ns - calm) / FASTER
     ends = narrowed(low, left + parts["paging_ns"] / 2, fast=True)
     numbers = {"file_bytes": size, "load_ns": size / of.read_time.bytes_per_second * 1e9}
     yield remedy(phase, "prefault", ends, ({"prefault": True},), numbers)

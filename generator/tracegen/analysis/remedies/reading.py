@@ -29,9 +29,9 @@ FAULTS_LEFT = (1.0, 2.0)
 MOST = 0.8  # of the model
 # Of what is computed: page faults take the caches of processors. Without them SmolLM2 computed 8 instead of 11 ms.
 CALMER = 0.3
-# Where all is in memory, runs were faster than the low end of what their parts come to: on one machine, seven of eight,
-# by 2 to 24 % (journal, 2026-11-28).
-FASTER = 1.2
+# Where all is in memory, runs were faster than the least time that their parts come to: on one machine, nine of eleven
+# runs of a dense model, by 1.2 to 1.55 times (journal, 2026-11-28).
+FASTER = 1.35
 CLOSE, CLOSER = 1.25, 3  # a factor that is close enough, and how often a closer one is looked for
 MOST_OFF = 2.0  # factor by which a simulation may be off, that predictions rest on
 
@@ -81,7 +81,8 @@ class Reading:
 
         The least: the smaller number of bytes, half at the highest rate of the device and half in windows one after the
         other, or all as this run waited for a byte if that was shorter; waiting at barriers for computing in proportion
-        to bytes; computing faster by `CALMER`, in proportion to the bytes that are not read. The most: the larger
+        to bytes; computing faster by `CALMER`, and no processor shared (threads are woken where the read ended), in
+        proportion to the bytes that are not read. The most: the larger
         number of bytes, in windows one after the other, or as this run waited for a byte if that was longer; waiting at
         barriers half as it was, half in proportion. Page faults with no read under way: by `FAULTS_LEFT`. Where nothing
         is read, the untraced run without a memory limit may be faster still.
@@ -98,7 +99,7 @@ class Reading:
             paging * min(1.0, by * sqrt(of)) for by, of in zip(FAULTS_LEFT, (least, most), strict=True)
         )
         left = self.phase.whole_ns - self.phase.waiting_ns - paging - barrier
-        calm = parts["computing_ns"] * CALMER * (1 - least)
+        calm = (parts["computing_ns"] * CALMER + self.phase.shared_ns) * (1 - least)
         low = left - calm + few * min((fast + slow) / 2, own) + fewest + barrier * least
         if not size and self.unlimited_ns:
             low = min(low, self.unlimited_ns)

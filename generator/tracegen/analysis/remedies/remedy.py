@@ -7,7 +7,9 @@ from typing import Literal
 
 from tracegen.analysis.causes.cause import Phase
 
-Key = Literal["read-ahead", "memory", "pin", "prefault", "ubatch", "fewer-threads", "more-threads", "quantisation"]
+Key = Literal[
+    "read-ahead", "memory", "pin", "prefault", "ubatch", "fewer-threads", "more-threads", "cpu-strict", "quantisation"
+]
 LEAST = 0.05  # gain: a remedy that promises less is not offered
 WIDEST = 2.0  # times: an interval that is wider says nothing
 

@@ -1,4 +1,4 @@
-"""What another number of threads would change."""
+"""What another number of threads would change, and processors of their own."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,17 +6,19 @@ from tracegen.analysis import bandwidth
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.causes.cause import Cause, Phase
 from tracegen.analysis.remedies.reading import FASTER
-from tracegen.analysis.remedies.remedy import WIDEST, Remedy, narrowed, remedy
+from tracegen.analysis.remedies.remedy import LEAST, WIDEST, Remedy, narrowed, remedy
 
 
 def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Remedy]:
-    """As many threads as processors, where they are more or fewer.
+    """As many threads as processors, where they are more or fewer; where they share some, one for each (`_strict`).
 
     At best what threads computed is shared by as many as there are processors, without waiting for each other or for a
     processor; memory bandwidth may allow less. At worst a token takes `WIDEST` times as long, but not longer than now.
     Where it is known how long threads had no processor, the interval starts at the fast end (see `reading.FASTER`).
     """
     n_threads, n_processors = phase.n_threads, phase.n_processors
+    if phase.shared_ns >= LEAST * phase.whole_ns and not of.facts.settings.get("cpu_strict"):
+        yield _strict(phase)
     if not n_threads or not n_processors or n_threads == n_processors:
         return
     whole, computing = phase.whole_ns, phase.parts["computing_ns"]
@@ -40,3 +42,11 @@ def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Re
         ({"threads": n_processors},),
         {"n_threads": float(n_threads), "n_processors": float(n_processors)},
     )
+
+
+def _strict(phase: Phase) -> Remedy:
+    """A processor for each thread: at best no thread waits for that of another, at worst half as long as now."""
+    left = phase.whole_ns - phase.shared_ns
+    ends = narrowed(left / FASTER, left + phase.shared_ns / 2, fast=True)
+    numbers = {"n_threads": float(phase.n_threads), "shared_ns": phase.shared_ns / phase.n_said}
+    return remedy(phase, "cpu-strict", ends, ({"cpu_strict": True},), numbers)

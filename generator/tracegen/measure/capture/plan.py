@@ -1,7 +1,8 @@
-"""From the settings of an experiment to the command and environment that measure it. Pure."""
+"""From the settings of an experiment to the command and environment that measure it."""
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
 
@@ -14,13 +15,21 @@ def command_for(experiment: Experiment, program: Path, model: Path, *, has_load_
     """The command line of llama-completion.
 
     Always without llama.cpp's own fitting of settings (which loads the model a second time), and without the prompt
-    in the output. A conversation ends after one answer. Older releases have `--mmap` instead of `--load-mode`.
+    in the output. A conversation ends after one answer. Older releases have `--mmap` instead of `--load-mode`. Threads
+    that stay on processors of their own are given those that the run may use.
     """
     values = {**vars(experiment), "model": str(model)}
     words = {key: setting.given(values[key]) for key, setting in SETTINGS.items() if key in values}
     if not has_load_mode:
         words["mmap"] = ("--mmap" if experiment.mmap else "--no-mmap",)
+    if experiment.cpu_strict:
+        words["cpu_strict"] += ("--cpu-mask", _mask(experiment.processors or os.sched_getaffinity(0)))
     return (str(program), *chain.from_iterable(words.values()), *ALWAYS, *experiment.flags)
+
+
+def _mask(processors: Iterable[int]) -> str:
+    """Processors as llama.cpp takes a set of them: hexadecimal, a bit for each."""
+    return hex(sum(1 << number for number in processors))
 
 
 def environment_for(experiment: Experiment, trace: Path, **more: object) -> dict[str, str]:

@@ -80,11 +80,17 @@ def _answer(context: Context) -> dict[str, Any]:
 
     found = quick(context)
     if found is None:
-        return {"answer": None, "would_help": [], "remedies": [], "nothing_would": None}
+        return {"answer": None, "would_help": [], "remedies": [], "nothing_would": None, "floor": None}
     helps = [text.replace(THIN, " ") for text in (found.caution, *(of.text for of in found.advice)) if text]
     remedies = [{**vars(of.remedy), "gain": of.remedy.gain} for of in found.advice]
-    stop = found.stop.replace(THIN, " ") or None
-    return {"answer": found.text.replace(THIN, " "), "would_help": helps, "remedies": remedies, "nothing_would": stop}
+    stop, floor = (text.replace(THIN, " ") or None for text in (found.stop, found.floor))
+    return {
+        "answer": found.text.replace(THIN, " "),
+        "would_help": helps,
+        "remedies": remedies,
+        "nothing_would": stop,
+        "floor": floor,
+    }
 
 
 def _kinds(tables: Tables) -> dict[str, int]:

@@ -24,6 +24,7 @@ def in_words(figures: Mapping[str, Any]) -> dict[str, object]:
         **({"answer": text} if (text := figures.get("answer")) else {}),
         **{f"would help{f' ({n})' if n > 1 else ''}": text for n, text in enumerate(figures.get("would_help", ()), 1)},
         **({"would help": text} if (text := figures.get("nothing_would")) else {}),
+        **({"floor": text} if (text := figures.get("floor")) else {}),
         **({"wrote": _shortly(text)} if (text := figures.get("generated")) else {}),
         **(
             {"repetition": f"{of['number']} of {of['of']}; the first is {of['first_run']}"}

@@ -33,7 +33,7 @@ from tracegen.report.figures.timeline import TIMELINE
 from tracegen.report.figures.times import COMPONENTS, LAYERS, OP_KINDS, TOKENS
 from tracegen.report.figures.top_operations import TOP_OPERATIONS
 from tracegen.report.figures.waiting import WAITING_KINDS, WAITING_NODES
-from tracegen.report.figures.what_if import WHAT_IF_MEMORY, WHAT_IF_ORDERS
+from tracegen.report.figures.what_if import WHAT_IF_ORDERS
 
 FIGURES: tuple[Figure | Table | Explorer, ...] = (
     FILE_TOKENS,
@@ -64,7 +64,6 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     CACHE_SIZES,
     WORKING_SET,
     REUSE,
-    WHAT_IF_MEMORY,
     CONCENTRATION,
     HOT_EXPERTS,
     KEEP_TENSORS,

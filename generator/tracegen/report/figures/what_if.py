@@ -1,11 +1,7 @@
-"""What if the model file stood in another order, or more of it stayed in memory?"""
-
-from collections.abc import Sequence
+"""What if the model file stood in another order?"""
 
 import pandas as pd
 
-from tracegen.analysis import what_if
-from tracegen.charts import lines
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.document import cells
@@ -14,10 +10,9 @@ from tracegen.report.document.cells import Cell
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_access
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Content, Rows, no_rows, not_drawn
+from tracegen.report.figures.figure import Rows, no_rows
 
 HALF = 0.5  # of all bytes that were touched: the memory of the answer
-LEAST_APART = 0.01  # of the longest time: lines that are nearer to today's are not drawn
 SIMULATION = (
     "A simulation, not a prediction of speed: a program that reads only what operations touch, one read after the "
     "other, and evicts what was least recently used. A mapped file does not profit from an order by itself."
@@ -131,56 +126,4 @@ WHAT_IF_ORDERS = shared_access.order_table(
     needs=needs.FILE_USE,
     content=_what_if_orders,
     code=CODE,
-)
-
-
-def _what_if_memory(context: Context) -> Content:
-    empty = nothing(context)
-    if empty:
-        return not_drawn(empty)
-    table = context.what_if
-    today = table[(table["order"] == "today").to_numpy(bool)].set_index("memory_share")
-    (none, half), memory = today["time_ns"][[0.0, HALF]], float(today["memory_bytes"][HALF])
-    served = what_if.kept_share(context.what_if_parts, context.scored, memory)
-    apart, alike = lines_apart(table)
-    saved = max(0.0, 1 - half / none) if none else 0.0
-    return Content(
-        answer=(
-            Amount(
-                saved,
-                "share",
-                f"less read time in the scored passes with {q.size(memory)} of memory (LRU), half of what was touched "
-                "of the mapped file",
-            ),
-            Amount(served, "share", "of what is touched there served by holding the most used bytes in it"),
-        ),
-        caption=f"Mean time of a pass to read what is not in memory. {not_drawn_orders(alike)}{caption(context)}",
-        alt=f"Lines of time by size of memory for {q.counted(apart['order'].nunique(), 'order')} of the file.",
-        chart=lambda width: lines.read_times(apart, width=width),
-        data=table[["order", "memory_bytes", "reads", "read_bytes", "time_ns"]],
-        numbers=numbers(context),
-    )
-
-
-def lines_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """The rows of today's order and of those whose line lies apart from it; and the other orders."""
-    times = table.pivot(index="memory_share", columns="order", values="time_ns")
-    far = times.sub(times["today"], axis=0).abs().max() / times["today"].max()
-    alike = [str(name) for name in far.index if name != "today" and not far[name] >= LEAST_APART]
-    return table[~table["order"].isin(alike)], alike
-
-
-def not_drawn_orders(orders: Sequence[str]) -> str:
-    """A sentence about orders that have no line of their own; empty without any."""
-    if not orders:
-        return ""
-    names, least = ", ".join(f"“{name}”" for name in orders), q.percent(LEAST_APART)
-    return f"Not drawn, because nowhere {least} of the longest time from today’s order: {names}. "
-
-
-WHAT_IF_MEMORY = shared_access.cache_figure(
-    key="what-if-memory",
-    title="What if more of the file stayed in memory?",
-    content=_what_if_memory,
-    code=CODE + 'data = data[["order", "memory_bytes", "reads", "read_bytes", "time_ns"]]',
 )

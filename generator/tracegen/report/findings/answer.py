@@ -12,26 +12,31 @@ from tracegen.report.figures.context import Context
 from tracegen.report.figures.tensors import TENSOR_GROUPS
 from tracegen.report.findings import causes, found
 from tracegen.report.findings.finding import Finding
-from tracegen.report.findings.remedies import Advice, advices, caution, stop
+from tracegen.report.findings.remedies import Advice, advices, caution, floor, stop
 
 MOST = 3  # remedies
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """Why a phase takes its time, and what would help; `stop`: what is said where nothing would, or is known to."""
+    """Why a phase takes its time, and what would help; `stop`: what is said where nothing would, or is known to.
+
+    `floor`: what memory bandwidth allows.
+    """
 
     phase: Phase | None = None
     causes: tuple[Cause, ...] = ()
     advice: tuple[Advice, ...] = ()
     stop: str = ""
+    floor: str = ""
 
 
 @dataclass(frozen=True)
 class Answer:
     """What answers the question of a run: a finding, what belongs to it, why, and what would help.
 
-    `brief` is what was found, `text` with why. `care`: what times are read with; `caution`: what predictions are.
+    `brief` is what was found, `text` with why. `care`: what times are read with; `caution`: what predictions are;
+    `floor`: what memory bandwidth allows.
     """
 
     lead: Finding
@@ -41,6 +46,7 @@ class Answer:
     stop: str
     care: str
     caution: str
+    floor: str
 
     @property
     def text(self) -> str:
@@ -66,7 +72,7 @@ def answer(context: Context, findings: Sequence[Finding]) -> Answer | None:
         disturbed = causes.delayed(of.phase)
     care = found.care(context, lead, delayed=disturbed)
     warned = caution(of.phase) if of.phase is not None and of.advice else ""
-    return Answer(lead, " ".join(said), tuple(reasons), of.advice[:MOST], of.stop, care, warned)
+    return Answer(lead, " ".join(said), tuple(reasons), of.advice[:MOST], of.stop, care, warned, of.floor)
 
 
 # What is said with a finding of a kind: what a token touches, with what takes time; how much memory is enough, with
@@ -84,7 +90,8 @@ def conclusion(context: Context, phase: str) -> Conclusion:
     def concluded() -> Conclusion:
         of, words = causes_of(context, phase), advices(remedies(context, phase))
         time = phase_of(context, phase)
-        return Conclusion(time, tuple(of), words, "" if words else stop(context, time, of))
+        why = "" if words else stop(context, time, of)
+        return Conclusion(time, tuple(of), words, why, floor(context, time) if time is not None else "")
 
     return context.once(f"conclusion of {phase}", concluded)
 

@@ -91,7 +91,10 @@ def for_processor(phase: Phase, share: float) -> str:
 
 
 def too_many(phase: Phase) -> str:
-    """`: 4 threads share 2 processors`; empty where there is a processor for each."""
+    """`: 4 threads share 2 processors`; empty where there is a processor for each, and none is shared."""
+    if 2 * phase.shared_ns > phase.parts["processor_ns"]:
+        there = f"{q.count(phase.n_processors)} for {q.counted(phase.n_threads, 'thread')}"
+        return f": mostly, threads of the run were on one processor, although there are {there}"
     if not phase.n_threads > phase.n_processors > 0:
         return ""
     return f": {phase.n_threads} threads share {q.counted(phase.n_processors, 'processor')}"

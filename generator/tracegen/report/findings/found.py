@@ -22,9 +22,11 @@ KINDS: Mapping[Find, Collection[str]] = {
 }
 WAITS = 0.02  # waiting for the disk leads where it takes at least this share of the time of a phase
 MOST = 4  # findings that follow the answer
+MUCH = 0.1  # of the time: what takes less is not listed
 RULE = (
     "What answers: what the experiment asks about, if it says so; else waiting for the disk, where that takes 2 % of "
-    "the time of tokens or of the prompt; else what takes most time. Below it: the largest finding of each kind."
+    "the time of tokens or of the prompt; else what takes most time. Below it: the largest finding of each kind; "
+    "of times, what takes 10 % or more."
 )
 
 
@@ -53,10 +55,10 @@ def of_kind(context: Context, kind: str) -> list[Finding]:
 def following(findings: Sequence[Finding], said: str) -> list[Finding]:
     """Those of all findings that the first page lists below its answer, but for what it says elsewhere.
 
-    That is the answer, and what a token touches: a key figure.
+    That is the answer, and what a token touches: a key figure. What takes less than `MUCH` of the time is left out.
     """
-    left = [of for of in findings if (of.part, of.scope) != (TENSOR_GROUPS, "generation")]
-    return [finding for finding in left if finding.effect > 0 and finding.text not in said][:MOST]
+    left = [of for of in findings if (of.part, of.scope) != (TENSOR_GROUPS, "generation") and of.text not in said]
+    return [of for of in left if of.effect >= MUCH or (of.kind != "time" and of.effect > 0)][:MOST]
 
 
 def care(context: Context, answer: Finding, *, delayed: bool = False) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tracegen.analysis import measures
 from tracegen.analysis.causes.cause import Cause, Phase
 from tracegen.analysis.remedies.remedy import LEAST, Remedy
 from tracegen.contract import quantities as q
@@ -108,6 +109,13 @@ def _fewer(remedy: Remedy) -> tuple[str, str]:
     )
 
 
+def _strict(remedy: Remedy) -> tuple[str, str]:
+    return (
+        "Give each thread a processor of its own (`--cpu-strict 1` with `--cpu-mask`; here `cpu_strict = true`)",
+        "At best, no thread waits for the processor of another one; at worst, half as long as now.",
+    )
+
+
 def _more(remedy: Remedy) -> tuple[str, str]:
     n, now = (q.count(remedy.numbers[name]) for name in ("n_processors", "n_threads"))
     return (
@@ -149,13 +157,14 @@ _WORDS = {
     "ubatch": _ubatch,
     "fewer-threads": _fewer,
     "more-threads": _more,
+    "cpu-strict": _strict,
     "quantisation": _quantised,
 }
 
 
 def _disturbed(phase: Phase) -> bool:
     """Whether other programs had the processors for much of the time."""
-    return (phase.delayed_share or 0.0) >= DISTURBED and phase.n_threads <= phase.n_processors
+    return phase.by_others >= DISTURBED and phase.n_threads <= phase.n_processors
 
 
 def caution(phase: Phase) -> str:
@@ -163,8 +172,22 @@ def caution(phase: Phase) -> str:
     if not _disturbed(phase):
         return ""
     return (
-        f"Waiting for a processor takes {q.percent(phase.delayed_share)} of the time, so what is predicted holds "
-        "for a machine as busy as this one: run it again without other programs first."
+        f"Waiting for a processor that others had takes {q.percent(phase.by_others)} of the time, so what is predicted "
+        "holds for a machine as busy as this one: run it again without other programs first."
+    )
+
+
+def floor(context: Context, phase: Phase) -> str:
+    """How long the weights of a token take at memory bandwidth; empty where caches may hold much of them."""
+    machine, touched = context.machine(phase.name), measures.value("weight_bytes_per_token", context).value
+    if phase.name != "generate" or not machine.memory_rate or touched is None or machine.cache_bytes is None:
+        return ""
+    if touched < 2 * machine.cache_bytes:
+        return ""
+    least, now = 1e9 * touched / machine.memory_rate, phase.parts["computing_ns"] / phase.n_said
+    return (
+        f"With these weights, memory bandwidth sets a floor: the {q.size(touched)} of a token take {q.duration(least)} "
+        f"at {q.size(machine.memory_rate)}/s. Computing takes {q.duration(now)} of a token now."
     )
 
 
@@ -174,8 +197,8 @@ def stop(context: Context, phase: Phase | None, causes: list[Cause]) -> str:
         return "What would help is not known: when threads worked and waited was not recorded."
     if _disturbed(phase):
         return (
-            f"Waiting for a processor takes {q.percent(phase.delayed_share)} of the time, so that nothing is "
-            "predicted: run it again without other programs."
+            f"Waiting for a processor that others had takes {q.percent(phase.by_others)} of the time, so that nothing "
+            "is predicted: run it again without other programs."
         )
     waiting = [cause for cause in causes if cause.key in WAITING]
     share = sum(cause.share for cause in waiting)

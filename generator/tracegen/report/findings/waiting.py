@@ -72,10 +72,9 @@ def _of_phase(context: Context, split: pd.DataFrame, scope: Scope) -> Finding:
     paged = (faults,) if paging >= LEAST * whole else ()
     sentences = [who]
     if paged:
-        sentences.append(
-            f"Another {faults.text} of the time is page faults with no read under way: the kernel makes room, "
-            "prepares a read or maps pages."
-        )
+        first = scope == "generation" or not context.summary.n_generate_passes
+        why = ": the kernel makes room, prepares a read or maps pages" if first else ""
+        sentences.append(f"Another {faults.text} of the time is page faults with no read under way{why}.")
     alone = _one_pass(cost[of.index], of["duration_ns"], noun)
     sentences += [text for text, _ in alone]
     usual, rest = (split.loc[chosen, "duration_ns"].astype("float64") for chosen in (waits, ~waits))

@@ -11,7 +11,6 @@ from tracegen.analysis import weights
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.contract.experiment import SETTINGS
-from tracegen.contract.ggml_types import FILE_TYPES
 from tracegen.contract.model import Check, Version
 from tracegen.report.document import markdown
 from tracegen.report.document.blocks import Grid, Items, Line, Note, Words, joined
@@ -20,6 +19,7 @@ from tracegen.report.figures.context import Context
 from tracegen.report.findings import found
 from tracegen.report.findings.answer import Answer, answer
 from tracegen.report.findings.finding import Finding
+from tracegen.report.pages import ran
 from tracegen.report.pages.key_figures import key_figures
 from tracegen.report.words import control_sentences
 from tracegen.storing import resources
@@ -58,10 +58,11 @@ def _help(said: Answer | None) -> tuple[Note | Items, ...]:
     """What would help, or that nothing would; nothing for a run without findings."""
     if said is None or not (said.advice or said.stop):
         return ()
+    floor: tuple[Note, ...] = (Note(((Words(said.floor),),)),) if said.floor else ()
     if said.stop:
-        return (Note((("What would help: ", Words(said.stop)),)),)
+        return Note((("What would help: ", Words(said.stop)),)), *floor
     caution: Line = (" ", Words(said.caution)) if said.caution else ()
-    return Note((("What would help:", *caution),)), Items(tuple((Words(of.text),) for of in said.advice))
+    return Note((("What would help:", *caution),)), Items(tuple((Words(of.text),) for of in said.advice)), *floor
 
 
 def _plain(text: str, longest: int = 400) -> Line:
@@ -77,27 +78,6 @@ def _ran(context: Context) -> Line:
     ]
     random: Line = ("random weights",) if context.facts.model.random_weights else ()
     return joined((*files, random, _plain(cpu, 80) if cpu else ("CPU not recorded",), _build(context)))
-
-
-def _file_type(context: Context) -> str:
-    """The quantisation that the model file names, as `Q4_K_M`; empty when it names none."""
-    number = (context.facts.model.metadata or {}).get("general.file_type")
-    return FILE_TYPES.get(number, "") if isinstance(number, int) else ""
-
-
-def _kind(context: Context) -> str:
-    """The model as llama-bench names it: architecture, size label and quantisation."""
-    quantisation = _file_type(context) or weights.main_type(context.tables["tensors"])
-    model = context.facts.model
-    words = (model.architecture, (model.metadata or {}).get("general.size_label"))
-    return " ".join(str(word) for word in (*words, quantisation) if word)
-
-
-def _threads(context: Context) -> int | None:
-    """The threads that evaluate one token: as llama.cpp set them, or else as the settings have them."""
-    set_ = context.tables["contexts"]["n_threads"].dropna()
-    wanted = context.facts.settings.get("threads")
-    return int(set_.iloc[0]) if len(set_) else wanted if isinstance(wanted, int) else None
 
 
 def _build(context: Context) -> Line:
@@ -150,13 +130,13 @@ def _speeds(context: Context) -> tuple[Note | Grid, ...]:
         return (Note((("No prompt and no token was evaluated in a measured pass: there are no speeds.",),)),)
     size = s.file_bytes or context.facts.model.size_bytes
     backends = sorted(str(name) for name in context.tables["ops"]["backend"].dropna().unique())
-    threads = _threads(context)
+    n_threads = ran.threads(context)
     what: dict[str, str | Words] = {
-        "model": Words(_kind(context) or q.UNKNOWN, longest=60),
+        "model": Words(ran.kind(context) or q.UNKNOWN, longest=60),
         "size": q.size(size) if size else q.UNKNOWN,
         "params": q.parameters(weights.n_elements(context.tables["tensors"]) or None) or q.UNKNOWN,
         "backend": Words(", ".join(backends) or q.UNKNOWN, longest=40),
-        "threads": str(threads) if threads else q.UNKNOWN,
+        "threads": str(n_threads) if n_threads else q.UNKNOWN,
     }
     head = tuple(Head(name, number=name not in ("model", "backend")) for name in (*what, "test", "t/s"))
     rows = tuple((*what.values(), test, speed.text.removesuffix(" tokens/s")) for test, speed in tests)

@@ -29,7 +29,7 @@ def _speeds(effect: Effect) -> str:
     if effect.phase == "whole program":
         return f"{1 / effect.untraced:.3g} s{of}; traced {1 / effect.traced:.3g} s"
     what = " of the prompt" if effect.phase == "prompt" else ""
-    return f"{q.three(effect.untraced)} tokens/s{what}{of}; traced {q.three(effect.traced)}"
+    return f"{q.three(effect.untraced)} tokens/s{what}{of}; traced {q.three(effect.traced)}, by llama.cpp’s counters"
 
 
 def _lifted(control: Control) -> str:

@@ -1,0 +1,122 @@
+"""What ran, in words: the model, the machine, the settings, and what llama.cpp did."""
+
+import re
+
+import pandas as pd
+
+from tracegen.analysis import backends, weights
+from tracegen.contract import quantities as q
+from tracegen.contract.ggml_types import FILE_TYPES
+from tracegen.report.figures.context import Context
+from tracegen.report.words import sentences
+
+ATTACHED = (
+    " The tracer was attached, without hooks: the work buffer, the types of the KV cache and the sampler’s choices are "
+    "not recorded, and a warm-up is known only by what followed it."
+)
+
+
+def setup(context: Context) -> str:
+    """Model, size, threads, processor and memory limit in a line: what is recorded of them."""
+    model, s, settings = context.facts.model, context.summary, context.facts.settings
+    size, n, limit = s.file_bytes or model.size_bytes, threads(context), settings.get("memory_limit_gb")
+    named = model.name or (re.split(r"[/\\\\]", model.file)[-1] if model.file else "")
+    parts = (
+        " ".join(
+            filter(None, (q.printable(named), _file_type(context) or weights.main_type(context.tables["tensors"])))
+        ),
+        q.size(size) if size else "",
+        q.counted(n, "thread") if n else "",
+        q.printable(context.facts.host.cpu or ""),
+        f"{q.size(limit * (1 << 30))} of memory allowed" if isinstance(limit, int | float) else "",
+    )
+    return ", ".join(filter(None, parts))
+
+
+def _file_type(context: Context) -> str:
+    """The quantisation that the model file names, as `Q4_K_M`; empty when it names none."""
+    number = (context.facts.model.metadata or {}).get("general.file_type")
+    return FILE_TYPES.get(number, "") if isinstance(number, int) else ""
+
+
+def kind(context: Context) -> str:
+    """The model as llama-bench names it: architecture, size label and quantisation."""
+    quantisation = _file_type(context) or weights.main_type(context.tables["tensors"])
+    model = context.facts.model
+    words = (model.architecture, (model.metadata or {}).get("general.size_label"))
+    return " ".join(str(word) for word in (*words, quantisation) if word)
+
+
+def threads(context: Context) -> int | None:
+    """The threads that evaluate one token: as llama.cpp set them, or else as the settings have them."""
+    set_ = context.tables["contexts"]["n_threads"].dropna()
+    wanted = context.facts.settings.get("threads")
+    return int(set_.iloc[0]) if len(set_) else wanted if isinstance(wanted, int) else None
+
+
+def what_ran(context: Context) -> str:
+    """What llama.cpp did in this run, and what statistics leave out."""
+    s = context.summary
+    model = context.facts.model.name or context.facts.model.file
+    more = len(context.facts.more_models)
+    beside = f" and {q.counted(more, 'more model')}" if more else ""
+    first = f"llama.cpp ran “{q.printable(model)}”{_shape(context)}{beside}." if model else "llama.cpp ran a model."
+    if context.facts.imported and context.facts.imported.format:
+        first = sentences.imported(q.printable(model) if model else "")
+    elif not model and context.tables["contexts"].empty:
+        first = "A program ran graphs of ggml without llama.cpp; what they compute is not recorded."
+    second = " " + sentences.read_and_wrote(
+        s.prompt_tokens, s.n_prompt_passes, s.generated_tokens, s.n_generate_passes, s.n_other_passes
+    )
+    if reused := sentences.reused_prefix(s.prompt_tokens, context.reused_tokens):
+        second += f" {reused}."
+    skipped = context.facts.trace.skipped_passes
+    if context.facts.stopped:
+        second += " The program was interrupted after its trace was closed."
+    elif skipped:
+        second += (
+            f" Only a window of the run was recorded: {q.counted(skipped, 'pass')} outside it left out. Tokens are "
+            "counted from the start of the window."
+        )
+    return (
+        f"{first}{second}{_tied(context)}{_other_backends(context)}{ATTACHED if context.facts.trace.attached else ''}"
+    )
+
+
+def _tied(context: Context) -> str:
+    """That the output is the matrix of the embedding, or not; empty where that is not recorded."""
+    names = set(context.tables["tensors"]["name"].astype("object"))
+    if not any(name.startswith("token_embd.") for name in names):
+        return ""
+    if any(name.startswith("output.") for name in names):
+        return " Its output has a matrix of its own."
+    return " Its output is tied: token_embd.weight is also the matrix of the output."
+
+
+def _other_backends(context: Context) -> str:
+    """The operations that ran on other backends than the CPU and have no times of their own; empty without any."""
+    ops, splits = context.tables["ops"], context.tables["splits"]
+    by_split = ops["time_basis"].eq("split")
+    if not by_split.any():
+        return ""
+    handed = backends.submitted(splits)
+    of = sentences.of_other_backends
+    return f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {context.untimed}." + of(
+        *_number_and_time(splits[~splits["by_op"].to_numpy(bool) & ~handed]), *_number_and_time(splits[handed])
+    )
+
+
+def _number_and_time(splits: pd.DataFrame) -> tuple[int, float]:
+    """How many splits there are, and their times together, ns."""
+    return len(splits), float((splits["end_ns"] - splits["begin_ns"]).sum())
+
+
+def _shape(context: Context) -> str:
+    """The model's architecture, layers and experts as an apposition; empty if nothing is known."""
+    kind, layers = context.facts.model.architecture, context.facts.model.n_layers
+    experts, used = context.facts.model.n_experts, context.facts.model.n_experts_used
+    parts = [q.counted(layers, "layer")] if isinstance(layers, int) else []
+    if isinstance(experts, int):
+        parts.append(q.counted(experts, "expert") + (f", {used} of them per token" if isinstance(used, int) else ""))
+    named = f", a model of the {q.printable(kind)} architecture" if kind else ", a model" if parts else ""
+    return f"{named}{' with ' if parts else ''}{' and '.join(parts)}"
