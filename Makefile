@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 RUN    := $(BIN)/tracegen
 LAID    = $(wildcard templates/assets/scripts/*.js tests/js/*.mjs native/*/*.c native/*/*.h native/*/*.cpp)
 
-.PHONY: help demo sample test test-all test-quick check bench docs fuzz server llama-matrix lock clean
+.PHONY: help demo sample test test-all test-quick check bench docs fuzz server vulkan llama-matrix lock clean
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE # hundreds of tests start tracegen, which would be compiled each time
 
@@ -31,7 +31,7 @@ test: $(VENV)/ready ## everything that protects what a user relies on: native, P
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not attack and not nightly and not alone"
 	@$(BIN)/python -m pytest -m alone
 
-test-all: test ## the same, more of the trained model, and the attack: some 900 tries to break a command (twenty minutes)
+test-all: test vulkan ## the same, more of the trained model, and the attack: some 900 tries to break a command (twenty minutes)
 	@$(BIN)/python -m pytest -m nightly
 	@$(BIN)/python -m pytest -n 2 --dist load -m attack tests/attack
 
@@ -62,6 +62,10 @@ fuzz: $(VENV)/ready ## ten minutes of coverage-guided fuzzing for each reader (i
 
 server: $(VENV)/ready ## build llama-server (four minutes of processor time) and trace it with several clients
 	@TRACEGEN_SERVER=1 $(BIN)/python -m pytest tests/integration/test_server.py
+
+vulkan: $(VENV)/ready ## trace a model on a GPU in software (installs a wheel, which takes Python 3.12, and as root Mesa's driver)
+	@$(BIN)/python tests/vulkan.py
+	@$(BIN)/python -m pytest tests/integration/test_vulkan.py
 
 llama-matrix: $(VENV)/ready ## do the hooks fit each pinned llama.cpp: applied, compiled, reversed (MATRIX=--run: models and knobs too; --architectures: a model of each)
 	@$(BIN)/python -m tests.llama_matrix $(MATRIX)

@@ -5,6 +5,10 @@
 #include "attach_memory.h"
 #include "ggml_memory.h"
 #include "ggml_passes.h"
+#include "ggml_process.h"
+#include "tt_record.h"
+
+#include <stdio.h>
 
 enum { MAX_KNOWN = 1024 };
 
@@ -111,8 +115,21 @@ static void record_context(const void * context) {
     }
 }
 
+/* llama.cpp's own counters of a context, before it goes: of the last one, if there are several. It counts a call when it
+   knows it to be done, which the last one of a program may not be. */
+static void record_counters(void * context) {
+    if (tensor_trace_on && tt_api.llama_perf_context_ && tt_api.llama_synchronize_) {
+        tt_api.llama_synchronize_(context);
+        const struct tt_counters counters = tt_api.llama_perf_context_(context);
+        char                     text[64];
+        snprintf(text, sizeof text, "%d %d", counters.n_prompt, counters.n_eval);
+        tt_info(tt_process, "llama.counters", text);
+    }
+}
+
 REPLACES void llama_free(void * context) {
     THEIRS(void, llama_free, (void *) )
+    record_counters(context);
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < n_contexts; i++) {
         if (contexts[i] == context) {

@@ -16,6 +16,22 @@ static bool is_row_of_numbers(const struct ggml_tensor * tensor) {
         && ggml_backend_buffer_is_host(tensor->buffer);
 }
 
+/* The leaf of which the scheduler made this copy, `BACKEND#NAME#N`, for another backend; the tensor itself if it is none
+   or was not found. */
+static const struct ggml_tensor * original_of(const struct ggml_cgraph * graph, const struct ggml_tensor * tensor) {
+    const char *from = strchr(tensor->name, '#'), *to = strrchr(tensor->name, '#');
+    if (from && to > from) {
+        const size_t length = (size_t) (to - from - 1);
+        for (int i = 0; i < graph->n_leafs; i++) {
+            const char * name = graph->leafs[i]->name;
+            if (strncmp(name, from + 1, length) == 0 && name[length] == 0) {
+                return graph->leafs[i];
+            }
+        }
+    }
+    return tensor;
+}
+
 static struct inputs inputs_of(const struct ggml_cgraph * graph) {
     struct inputs inputs = { 0 };
     for (int i = 0; i < graph->n_leafs; i++) {
@@ -33,11 +49,12 @@ static struct inputs inputs_of(const struct ggml_cgraph * graph) {
         if (node->op != GGML_OP_GET_ROWS || (node->flags & GGML_TENSOR_FLAG_COMPUTE) == 0) {
             continue;
         }
-        if (node->src[1] == inputs.tokens) {
+        const struct ggml_tensor * rows = original_of(graph, node->src[1]);
+        if (rows == inputs.tokens) {
             tokens_used = true;
-        } else if (node->src[0]->op != GGML_OP_NONE && node->src[1]->op == GGML_OP_NONE
-                   && (node->src[1]->flags & GGML_TENSOR_FLAG_INPUT) && node->src[1]->type == GGML_TYPE_I32) {
-            inputs.outputs = node->src[1]; /* selects rows of a computed tensor: the outputs */
+        } else if (node->src[0]->op != GGML_OP_NONE && rows->op == GGML_OP_NONE
+                   && (rows->flags & GGML_TENSOR_FLAG_INPUT) && rows->type == GGML_TYPE_I32) {
+            inputs.outputs = rows; /* selects rows of a computed tensor: the outputs */
         }
     }
     /* a graph may contain both tokens and embeddings, and compute only one of them */

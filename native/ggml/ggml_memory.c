@@ -133,6 +133,7 @@ void tensor_trace_weight(const struct ggml_tensor * tensor, uint32_t split_index
         .file_offset = offset,
         .size_bytes  = ggml_nbytes(tensor),
         .address     = (uintptr_t) tensor->data,
+        .buffer      = tensor->buffer ? tt_buffer_of(tensor->buffer) : TT_NONE,
     };
     tt_record(tt_process, TT_WEIGHT, &record, sizeof record, tt_now());
     collect_faults(); /* where weights are copied the ring would be full before the end of the load */

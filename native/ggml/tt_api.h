@@ -53,6 +53,13 @@
     X(const char *, ggml_version, (void)) \
     X(const char *, ggml_commit, (void))
 
+/* llama_perf_context_data, and room for what releases to come may add at its end */
+struct tt_counters {
+    double  start_ms, load_ms, prompt_ms, eval_ms;
+    int32_t n_prompt, n_eval;
+    char    more[80];
+};
+
 /* of libllama; NULL where the process has no libllama */
 #define TT_LLAMA_OPTIONAL(X)                                    \
     X(const void *, llama_get_model, (const void *))            \
@@ -61,7 +68,9 @@
     X(uint32_t, llama_n_ctx, (const void *))                    \
     X(uint32_t, llama_n_batch, (const void *))                  \
     X(uint32_t, llama_n_ubatch, (const void *))                 \
-    X(int32_t, llama_n_threads, (const void *))
+    X(int32_t, llama_n_threads, (const void *))                 \
+    X(void, llama_synchronize, (void *))                        \
+    X(struct tt_counters, llama_perf_context, (const void *))
 
 struct tt_api {
 #define TT_MEMBER(result, name, parameters) result (*name##_) parameters;

@@ -169,7 +169,9 @@ struct tt_weight {
     uint32_t mapped; /* 1: used in the file mapping; 0: copied */
     uint64_t file_offset; /* absolute offset in that file */
     uint64_t size_bytes;
-    uint64_t address;
+    uint64_t address; /* in its buffer: other buffers may have the same, of other devices or made up */
+    uint32_t buffer; /* that holds it; TT_NONE: not known */
+    uint32_t reserved;
 };
 
 struct tt_context {
@@ -504,7 +506,7 @@ TT_ASSERT_SIZE(tt_chunk_header, 64);
 TT_ASSERT_SIZE(tt_record, 16);
 TT_ASSERT_SIZE(tt_file_map, 32);
 TT_ASSERT_SIZE(tt_load, 48);
-TT_ASSERT_SIZE(tt_weight, 40);
+TT_ASSERT_SIZE(tt_weight, 48);
 TT_ASSERT_SIZE(tt_context, 32);
 TT_ASSERT_SIZE(tt_buffer, 32);
 TT_ASSERT_SIZE(tt_graph, 24);

@@ -192,6 +192,7 @@ static void large_model(struct tt_trace * trace) {
         .file_offset = 80 * GIB,
         .size_bytes  = 5 * GIB,
         .address     = begin + 80 * GIB,
+        .buffer      = TT_NONE,
     };
     tt_record(trace, TT_LOAD_BEGIN, &load, sizeof load, tt_now());
     tt_record(trace, TT_FILE_MAP, &map, sizeof map, tt_now());

@@ -157,6 +157,7 @@ static void write_model(struct tt_trace * trace) {
             .file_offset = 4096 * stored[i],
             .size_bytes  = i == 2 ? 4 * WIDTH * WIDTH * N_EXPERTS : 4 * WIDTH,
             .address     = i == 2 ? base + 0x200000 : base + 4096 * stored[i],
+            .buffer      = i == 2 ? 1 : TT_NONE,
         };
         tt_record(trace, TT_WEIGHT, &weight, sizeof weight, tt_now());
     }

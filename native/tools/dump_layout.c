@@ -29,7 +29,8 @@ void print_layout(void) {
     FIELD(tt_load, usage); FIELD(tt_load, load); FIELD(tt_load, path);
     STRUCT(tt_weight);
     FIELD(tt_weight, load); FIELD(tt_weight, name); FIELD(tt_weight, split_index); FIELD(tt_weight, mapped);
-    FIELD(tt_weight, file_offset); FIELD(tt_weight, size_bytes); FIELD(tt_weight, address);
+    FIELD(tt_weight, file_offset); FIELD(tt_weight, size_bytes); FIELD(tt_weight, address); FIELD(tt_weight, buffer);
+    FIELD(tt_weight, reserved);
     STRUCT(tt_context);
     FIELD(tt_context, context); FIELD(tt_context, load); FIELD(tt_context, n_ctx); FIELD(tt_context, n_batch);
     FIELD(tt_context, n_ubatch); FIELD(tt_context, n_threads); FIELD(tt_context, type_k); FIELD(tt_context, type_v);

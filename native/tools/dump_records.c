@@ -135,6 +135,7 @@ static void dump_weight(struct bytes * in, size_t at) {
     printf(" split_index=%" PRIu32 " mapped=%" PRIu32 " file_offset=%" PRIu64 " size_bytes=%" PRIu64
            " address=%#" PRIx64,
            weight.split_index, weight.mapped, weight.file_offset, weight.size_bytes, weight.address);
+    print_number("buffer", weight.buffer);
 }
 
 static void dump_context(struct bytes * in, size_t at) {

@@ -16,6 +16,7 @@ from tracegen.analysis.passes import measured
 from tracegen.contract import tables as contract
 
 Tables = dict[str, pd.DataFrame]
+WAITS = ("computing_ns", "disk_ns", "behind_ns", "paging_ns", "processor_ns", "barrier_ns")
 READ = dict(device="8:0", place=0, size_bytes=4096, file_bytes=0, kind="read")
 
 
@@ -217,6 +218,34 @@ def test_a_pass_that_read_nothing_did_not_wait_for_the_disk() -> None:
 def test_page_faults_count_as_waiting_for_the_disk_where_requests_were_not_recorded(read_bytes: int | None) -> None:
     found = parts_of(two_threads([FAULT], [], read_bytes))
     assert found["disk_ns"] == found["behind_ns"] == 600 and "paging_ns" not in found
+
+
+def test_what_another_backend_computes_is_a_part_of_passes_with_operations_and_without() -> None:
+    """From the hand-over to the known end; a split that was only handed over stays outside operations."""
+    tables = case(2, seed=5)
+    expected, _ = by_hand(tables)
+    passes = measured(tables)
+    alone = int(passes["pass_id"].iloc[-1])
+    times = {row.pass_id: (row.begin_ns, row.end_ns) for row in passes.itertuples()}
+    took = {number: int(parts["outside_ns"] // 2) for number, parts in expected.items()}
+    took[alone] = int(times[alone][1] - times[alone][0]) - 7
+    proofs = ("synchronise", "blocking", "none")
+    splits = [
+        dict(pass_id=n, split=i, backend="GPU0", n_nodes=1, begin_ns=times[n][0] + i, end_ns=times[n][0] + i + ns)
+        | dict(by_op=False, proof=proofs[i])
+        for n, whole in took.items()
+        for i, ns in enumerate((whole // 3, whole - whole // 3, whole))
+    ]
+    spans = tables["spans"][(tables["spans"]["pass_id"] != alone).to_numpy(bool)]
+    faults = tables["faults"][(tables["faults"]["pass_id"] != alone).to_numpy(bool)]
+    tables = {**tables, "splits": contract.frame("splits", splits), "spans": spans, "faults": faults}
+    for row in attribution.by_pass(tables).to_dict("records"):
+        n = row["pass_id"]
+        assert row["elsewhere_ns"] == pytest.approx(took[n])
+        outside = 7 if n == alone else expected[n]["outside_ns"] - took[n]
+        assert row["outside_ns"] == pytest.approx(outside) and row["n_threads"] == (1 if n == alone else 2)
+        if n != alone:
+            assert {p: row[p] for p in WAITS} == pytest.approx({p: expected[n][p] for p in WAITS})
 
 
 def test_a_run_without_recorded_page_faults_has_no_parts() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.backends import elsewhere_ns
 from tracegen.analysis.behind import behind
 from tracegen.analysis.disk_waits import placed
 from tracegen.analysis.passes import measured
@@ -20,6 +21,7 @@ PARTS: Mapping[str, str] = {
     "paging_ns": "page faults with no read under way",
     "processor_ns": "waiting for a processor",
     "barrier_ns": "other waiting at barriers",
+    "elsewhere_ns": "other backends",
     "outside_ns": "outside operations",
 }
 WEIGHT_OPS = ("MUL_MAT", "MUL_MAT_ID", "GET_ROWS")
@@ -42,6 +44,7 @@ def attribution(tables: Tables) -> pd.DataFrame:
       for pages, or mapped some that were in memory;
     - processor_ns: a thread could have gone on but had no processor, or waited behind such a thread (see `Behind`);
     - barrier_ns: other waiting of a thread for others, inside operations and after them;
+    - elsewhere_ns: another backend computed (see `backends.elsewhere_ns`), for which this program waited;
     - outside_ns: the rest of the duration. A single thread waits for no other: what lies between its operations is
       here.
 
@@ -54,14 +57,25 @@ def attribution(tables: Tables) -> pd.DataFrame:
     spans = spans[spans["fault_ns"].notna().to_numpy(bool)]
     passes = measured(tables).dropna(subset=["duration_ns"]).set_index("pass_id")
     spans = spans[spans["pass_id"].isin(passes.index).to_numpy(bool)]
-    n_threads = spans.groupby("pass_id")["thread"].nunique()
+    elsewhere = elsewhere_ns(tables["splits"])
+    n_threads = _with_others(spans.groupby("pass_id")["thread"].nunique(), elsewhere, tables)
+    n_threads = n_threads[n_threads.index.isin(passes.index)]
     whole = passes["duration_ns"].reindex(n_threads.index).astype("int64") * n_threads
     table = pd.concat([*_faulted(tables, waits.for_fault_ns), _computed(tables, spans), *_waited(spans)])
     table = table[table["pass_id"].isin(whole.index).to_numpy(bool)]
-    left = (whole - table.groupby("pass_id")["thread_ns"].sum()).rename("thread_ns")
-    table = pd.concat([table, left.reset_index().assign(part="outside_ns")])
+    left = whole.sub(table.groupby("pass_id")["thread_ns"].sum(), fill_value=0.0).rename("thread_ns")
+    others = (elsewhere.reindex(left.index, fill_value=0) * n_threads).clip(upper=left).rename("thread_ns")
+    parts = {"elsewhere_ns": others[others > 0], "outside_ns": left - others}
+    table = pd.concat([table, *(ns.reset_index().assign(part=part) for part, ns in parts.items())])
     table = table.astype({"tensor": "Int64"}).reindex(columns=list(COLUMNS))
     return table.sort_values(["pass_id", "part"], kind="stable", ignore_index=True)
+
+
+def _with_others(n_threads: pd.Series, elsewhere: pd.Series, tables: Tables) -> pd.Series:
+    """The threads of each pass; one of those in which no operation was timed, as another backend computed them."""
+    alone = elsewhere.index.difference(pd.Index(tables["spans"]["pass_id"]))
+    every: pd.Series = pd.concat([n_threads, pd.Series(1, alone)]).sort_index().rename_axis("pass_id")
+    return every
 
 
 def by_pass(tables: Tables, rows: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -76,12 +90,12 @@ def by_pass(tables: Tables, rows: pd.DataFrame | None = None) -> pd.DataFrame:
     spans, faults = tables["spans"], tables["faults"]
     in_ops = faults[faults["node"].notna().to_numpy(bool)]
     of_spans = spans.dropna(subset=["fault_ns"]).groupby("pass_id")
-    n_threads = of_spans["thread"].nunique().reindex(sums.index)
+    n_threads = _with_others(of_spans["thread"].nunique(), elsewhere_ns(tables["splits"]), tables).reindex(sums.index)
     about = {
         "duration_ns": (sums.sum(axis=1) / n_threads).round().astype("int64"),
         "n_threads": n_threads,
         "n_faults": in_ops.groupby("pass_id").size().reindex(sums.index, fill_value=0),
-        "waited_ns": of_spans["fault_ns"].sum().reindex(sums.index).astype("int64"),
+        "waited_ns": of_spans["fault_ns"].sum().reindex(sums.index).fillna(0).astype("int64"),
     }
     table = pd.DataFrame(about).join(sums.div(n_threads, axis=0))
     return table.rename_axis("pass_id").reset_index()

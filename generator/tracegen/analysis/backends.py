@@ -1,4 +1,4 @@
-"""Of which splits the time is that of computing them, and of which it is that of the hand-over alone."""
+"""Splits of other backends: of which the time is that of computing them, and of which that of the hand-over alone."""
 
 import numpy as np
 import pandas as pd
@@ -15,3 +15,13 @@ def submitted(splits: pd.DataFrame) -> np.ndarray:
     by_op, proof = splits["by_op"].to_numpy(bool), splits["proof"]
     by_name = ~splits["backend"].isin(_SYNCHRONOUS).to_numpy(bool)
     return ~by_op & np.where(proof.isna(), by_name, proof.eq("none"))
+
+
+def elsewhere_ns(splits: pd.DataFrame) -> pd.Series:
+    """How long other backends computed in each pass, by pass_id: from the hand-over of a split to its known end, ns.
+
+    Splits that were only handed over are left out. The splits of a pass run one after the other.
+    """
+    known = splits[~splits["by_op"].to_numpy(bool) & ~submitted(splits)]
+    took: pd.Series = (known["end_ns"] - known["begin_ns"]).astype("int64").groupby(known["pass_id"]).sum()
+    return took

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.backends import elsewhere_ns
 from tracegen.analysis.passes import measured, of_kind
 from tracegen.contract.check_keys import STOOD_NS, STOOD_SHARE
 
@@ -14,7 +15,8 @@ class Disturbance:
     The first five values are of the measured passes whose run delay was recorded: `run_delay_ns` is thread time spent
     runnable without a processor, `thread_ns` all thread time (threads times the time over which the kernel counted:
     the pass and the moments just before and after it), `worst_share` their ratio in the worst pass.
-    `n_blocked` measured passes stalled (STOOD_SHARE, STOOD_NS): no thread ran or waited for a processor. In
+    `n_blocked` measured passes stalled (STOOD_SHARE, STOOD_NS): no thread ran or waited for a processor, but for the
+    time in which another backend computed. In
     `n_stopped` of them (`stopped_ns`) nothing was read and no page fault began a read: they
     did not wait for the disk.
     """
@@ -42,7 +44,8 @@ def disturbance(tables: Tables) -> Disturbance:
     known = passes[passes["run_delay_ns"].notna()]
     delay = known["run_delay_ns"].astype("int64")
     thread_ns = known["counted_ns"].astype("int64") * known["n_threads"]
-    blocked = passes["blocked_ns"].fillna(0).astype("int64")
+    others = elsewhere_ns(tables["splits"]).reindex(passes["pass_id"], fill_value=0).to_numpy()
+    blocked = (passes["blocked_ns"].fillna(0).astype("int64") - others).clip(0)
     stood = (blocked >= STOOD_NS) & (blocked >= STOOD_SHARE * passes["duration_ns"].astype("float64"))
     no_disk = (passes["major_faults"] == 0).fillna(False) & (passes["read_bytes"].fillna(0) == 0)
     stopped = stood & no_disk.to_numpy(bool)

@@ -17,6 +17,7 @@ from tracegen.analysis.pieces import bytes_in, overlaps, piece_bytes
 from tracegen.analysis.work import computed_ns
 
 DISK_NS = 100_000  # a page fault that took longer, or started a read itself, waited for the disk
+WAITS = ("disk_ns", "behind_ns", "paging_ns", "processor_ns", "elsewhere_ns")  # parts of the attribution
 JOINING = ("norm", "router", "other")  # groups of small tensors, which belong to the part beside them
 
 
@@ -113,8 +114,8 @@ def quiet(tables: Tables) -> pd.Series:
 
 def times(tables: Tables, group_of: Mapping[str, str], *, split: pd.DataFrame | None = None) -> pd.DataFrame:
     """The time of each measured pass that ended, wall time in ns: pass_id, duration_ns, a column for each group of
-    components whose operations computed, disk_ns, behind_ns, paging_ns, processor_ns, waiting_ns and rest_ns; they
-    add up to it.
+    components whose operations computed, disk_ns, behind_ns, paging_ns, processor_ns, waiting_ns,
+    elsewhere_ns and rest_ns; they add up to it.
 
     Times of threads are means over them. Waiting for the disk is 0 where page faults were not recorded. `split`: the
     result of `attribution.by_pass`, if the caller has it already.
@@ -131,11 +132,11 @@ def times(tables: Tables, group_of: Mapping[str, str], *, split: pd.DataFrame | 
     table["waiting_ns"] = waited.groupby(spans["pass_id"]).sum()
     table = table.div(n_threads, axis=0)
     split = attribution.by_pass(tables) if split is None else split
-    split = split.set_index("pass_id")[["disk_ns", "behind_ns", "paging_ns", "processor_ns", "barrier_ns"]]
+    split = split.set_index("pass_id")[[*WAITS, "barrier_ns"]]
     table = passes.drop(columns="graph").astype("int64").set_index("pass_id").join(table).join(split).fillna(0.0)
     barrier = table.pop("barrier_ns")
     table["waiting_ns"] = table["waiting_ns"].where(~table.index.isin(split.index), barrier) if groups else 0.0
-    known = [*groups, "disk_ns", "behind_ns", "paging_ns", "processor_ns", "waiting_ns"]
+    known = [*groups, *WAITS[:-1], "waiting_ns", WAITS[-1]]
     table["rest_ns"] = (table["duration_ns"] - table[known].sum(axis=1)).clip(0)
     return table[["duration_ns", *known, "rest_ns"]].reset_index()
 

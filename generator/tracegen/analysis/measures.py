@@ -158,6 +158,7 @@ _MEASURES: Mapping[tuple[Kind, str, tuple[Need, ...]], tuple[_Row, ...]] = {
         ("disk_wait_ns_per_token", "waiting for the disk per token", "ns", _token_waits("disk_ns", "behind_ns")),
         ("paging_ns_per_token", "page faults with no read under way per token", "ns", _token_waits("paging_ns")),
         ("processor_wait_ns_per_token", "waiting for a processor per token", "ns", _token_waits("processor_ns")),
+        ("elsewhere_ns_per_token", "other backends per token", "ns", _token_waits("elsewhere_ns")),
     ),
     ("counted", "prompt", ()): (
         ("prompt_tokens", "prompt tokens", "", lambda a: a.summary.prompt_tokens),

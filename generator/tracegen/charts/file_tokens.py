@@ -32,6 +32,7 @@ WAITS = {
     "paging_ns": ("page faults, no read under way", theme.INK["paging"][1]),
     "processor_ns": ("waiting for a processor", theme.INK["processor"][1]),
     "waiting_ns": ("waiting for other threads", theme.INK["inside"][1]),
+    "elsewhere_ns": ("other backends", theme.INK["elsewhere"][1]),
     "rest_ns": ("outside operations", theme.INK["outside"][1]),
 }
 

@@ -72,6 +72,7 @@ INK: Mapping[str, tuple[str, str, str]] = {
     "disk": ("--tg-disk", "#c8102e", "#ff6b7d"),
     "behind": ("--tg-behind", "#e8909c", "#a8404f"),
     "processor": ("--tg-processor", "#d9b310", "#e6cf5c"),
+    "elsewhere": ("--tg-elsewhere", "#00798c", "#4fc3d6"),
     "paging": ("--tg-paging", "#6b1a2e", "#ffd0d6"),
     "mark": ("--tg-mark", "#fff3d1", "#4a3f1e"),
     "good": ("--tg-good", "#0b6e4f", "#5ccfa5"),

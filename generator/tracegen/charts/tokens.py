@@ -24,6 +24,7 @@ OF_PARTS = {
     "paging_ns": theme.INK["paging"][1],
     "processor_ns": theme.INK["processor"][1],
     "barrier_ns": theme.INK["inside"][1],
+    "elsewhere_ns": theme.INK["elsewhere"][1],
     "outside_ns": theme.INK["outside"][1],
 }
 

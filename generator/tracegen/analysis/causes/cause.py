@@ -19,6 +19,7 @@ Key = Literal[
     "memory-bandwidth",
     "kernel",
     "barriers",
+    "elsewhere",
     "outside",
 ]
 

@@ -13,6 +13,7 @@ _FIND: tuple[Callable[[Analyses, Phase], Iterator[Cause]], ...] = (
     computing.causes,
     threads.processor,
     threads.barriers,
+    threads.elsewhere,
     threads.outside,
 )
 

@@ -1,4 +1,4 @@
-"""Threads that wait for a processor, or for each other, and time of passes outside operations."""
+"""Threads that wait for a processor, or for each other, other backends, and time of passes outside operations."""
 
 from collections.abc import Iterator
 
@@ -18,6 +18,13 @@ def barriers(of: Analyses, phase: Phase) -> Iterator[Cause]:
     ns = phase.parts["barrier_ns"]
     if ns:
         yield phase.cause("barriers", ns)
+
+
+def elsewhere(of: Analyses, phase: Phase) -> Iterator[Cause]:
+    """Time in which another backend computed."""
+    ns = phase.parts["elsewhere_ns"]
+    if ns:
+        yield phase.cause("elsewhere", ns)
 
 
 def outside(of: Analyses, phase: Phase) -> Iterator[Cause]:

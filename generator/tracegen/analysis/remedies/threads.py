@@ -34,7 +34,7 @@ def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Re
     low = whole - computing - phase.parts["barrier_ns"] - phase.parts["processor_ns"] + scaled
     ends = min(low, whole), min(WIDEST * low, whole)
     if n_threads > n_processors and phase.is_apart:
-        ends = narrowed(ends[0] / FASTER, ends[1], fast=True)
+        ends = _fast(phase, *ends)
     yield remedy(
         phase,
         "fewer-threads" if n_threads > n_processors else "more-threads",
@@ -47,6 +47,12 @@ def remedies(of: Analyses, phase: Phase, causes: Sequence[Cause]) -> Iterator[Re
 def _strict(phase: Phase) -> Remedy:
     """A processor for each thread: at best no thread waits for that of another, at worst half as long as now."""
     left = phase.whole_ns - phase.shared_ns
-    ends = narrowed(left / FASTER, left + phase.shared_ns / 2, fast=True)
+    ends = _fast(phase, left, left + phase.shared_ns / 2)
     numbers = {"n_threads": float(phase.n_threads), "shared_ns": phase.shared_ns / phase.n_said}
     return remedy(phase, "cpu-strict", ends, ({"cpu_strict": True},), numbers)
+
+
+def _fast(phase: Phase, low: float, high: float) -> tuple[float, float]:
+    """An interval from below its low end on (see `reading.FASTER`), but for what other backends compute."""
+    others = phase.parts["elsewhere_ns"]
+    return narrowed((low - others) / FASTER + others, high, fast=True)

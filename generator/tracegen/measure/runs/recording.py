@@ -90,7 +90,7 @@ def record(
             _refuse_prefault(captured, trace)
             _refuse_residency(captured, trace)
             stages.begin("check")
-            timings = _timings(raw, captured.counted)
+            timings = {**_timings(raw, captured.counted), **trace.counters}
             checks = checks_of(
                 _evidence(
                     trace, timings, document, captured.settings, captured.status, captured.stopped, captured.control
@@ -249,7 +249,7 @@ def _read(raw: Path, document: Mapping[str, Any]) -> NativeTrace:
     """The trace in `raw`, with the requests of devices where they were recorded."""
     trace = read_trace(segment_files(raw / "trace"), _model_tables(document))
     requests, facts = read_requests(raw / "requests", trace.tables["passes"], trace.tables["files"])
-    return NativeTrace({**trace.tables, "requests": requests}, {**trace.facts, **facts})
+    return replace(trace, tables={**trace.tables, "requests": requests}, facts={**trace.facts, **facts})
 
 
 def _model_tables(document: Mapping[str, Any]) -> ModelTables:

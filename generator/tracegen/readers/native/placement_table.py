@@ -3,7 +3,7 @@
 Weights that an attached tracer saw in memory have their place in the model file by their names.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -30,7 +30,8 @@ def placement_table(records: Records, files: pd.DataFrame, tensors: pd.DataFrame
 
     Its memory is `disk` when the address lies in a file mapping that was alive, `copied` when it lies in a copy of a
     weight that llama.cpp made, `buffer` for any other address, and null without an address. `file` is null when no
-    model lists the mapped file.
+    model lists the mapped file. An address says something only together with its buffer: those of other devices may be
+    made up, or of another process, and be the same in several buffers.
     """
     parts = []
     common = _common(records, files, tensors)
@@ -79,13 +80,16 @@ def _ranges(ranges: list[tuple[int, int]]) -> _Ranges:
 class _Common:
     """What is the same for all placements.
 
-    `copied` are the address ranges of copied weights. `copied_file` and `mapping_file` hold the file of each copied
-    weight or mapping (-1: a file of no model), `copied_apart` and `mapping_apart` its address minus its file offset
-    (modulo 2**64). `buffer_base` maps buffer numbers to addresses (0: not recorded), `tensors` maps files to begin,
-    end and number of their tensors, sorted by begin.
+    `copied` are the address ranges of copied weights by the number of their buffer, each with the numbers of the
+    weights; at NONE, of those whose buffer is not known: they may lie in any that `copied` does not have. `mapped` are
+    the buffers in file mappings; None: not known, it may be any. `copied_file` and `mapping_file` hold the file of each
+    copied weight or mapping (-1: a file of no model), `copied_apart` and `mapping_apart` its address minus its file
+    offset (modulo 2**64). `buffer_base` maps buffer numbers to addresses (0: not recorded), `tensors` maps files to
+    begin, end and number of their tensors, sorted by begin.
     """
 
-    copied: _Ranges
+    copied: Mapping[int, tuple[_Ranges, np.ndarray]]
+    mapped: frozenset[int] | None
     copied_file: np.ndarray
     copied_apart: np.ndarray
     mapping_file: np.ndarray
@@ -96,10 +100,12 @@ class _Common:
 
 def _common(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) -> _Common:
     copies = [weight for weight in records.weights if not weight.mapped and weight.size_bytes and weight.address]
+    mapped = {weight.buffer for weight in records.weights if weight.mapped}
     splits, numbers = _splits(files), file_numbers(records, files)
     by_offset = tensors.sort_values("offset").groupby("file")
     return _Common(
-        copied=_ranges([(w.address, w.size_bytes) for w in copies]),
+        copied={number: _copied(copies, number) for number in {weight.buffer for weight in copies}},
+        mapped=None if not mapped or NONE in mapped else frozenset(mapped),
         copied_file=np.array([splits.get((w.load, w.split_index), -1) for w in copies], np.int64),
         copied_apart=np.array([(w.address - w.file_offset) % _ADDRESSES for w in copies], np.uint64),
         mapping_file=np.array([numbers[m.path] for m in records.mappings], np.int64),
@@ -107,6 +113,11 @@ def _common(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) -> _Co
         buffer_base={number: buffer.address for number, buffer in records.buffers.items()},
         tensors={int(str(number)): _extents(group) for number, group in by_offset},
     )
+
+
+def _copied(copies: Sequence[Weight], buffer: int) -> tuple[_Ranges, np.ndarray]:
+    numbers = [i for i, weight in enumerate(copies) if weight.buffer == buffer]
+    return _ranges([(copies[i].address, copies[i].size_bytes) for i in numbers]), np.array(numbers, np.int64)
 
 
 def _extents(tensors: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -123,14 +134,21 @@ def _placement(
     memory = np.full(n, None, object)
     memory[address > 0] = "buffer"
     file, offset = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    inside, weight = common.copied.holding(address)
-    memory[inside], file[inside] = "copied", common.copied_file[weight]
-    offset[inside] = (address[inside] - common.copied_apart[weight]).astype(np.int64)
-    inside, at = mapped.holding(address)
-    mapping = live[at]
+    buffer = places["buffer"].astype(np.int64)
+    for held, (ranges, weights) in common.copied.items():
+        there = buffer == held if held != NONE else ~np.isin(buffer, [of for of in common.copied if of != NONE])
+        rows = np.flatnonzero(there)
+        inside, at = ranges.holding(address[rows])
+        inside, weight = rows[inside], weights[at]
+        memory[inside], file[inside] = "copied", common.copied_file[weight]
+        offset[inside] = (address[inside] - common.copied_apart[weight]).astype(np.int64)
+    rows = np.arange(n)
+    if common.mapped is not None:
+        rows = np.flatnonzero((buffer == NONE) | np.isin(buffer, list(common.mapped)))
+    inside, at = mapped.holding(address[rows])
+    inside, mapping = rows[inside], live[at]
     memory[inside], file[inside] = "disk", common.mapping_file[mapping]
     offset[inside] = (address[inside] - common.mapping_apart[mapping]).astype(np.int64)
-    buffer = places["buffer"].astype(np.int64)
     in_buffer = (memory != "disk") & (buffer != NONE) & (address > 0)
     base = np.zeros(n, np.uint64)
     base[in_buffer] = [common.buffer_base.get(buffer_number, 0) for buffer_number in buffer[in_buffer].tolist()]
@@ -199,9 +217,10 @@ def named_weights(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) 
             strict=True,
         )
     }
-    placed_addresses = {weight.address for weight in records.weights}
+    placed = {(weight.buffer, weight.address) for weight in records.weights}
+    somewhere = {address for buffer, address in placed if buffer == NONE}
     model_of = {row["context"]: row["model"] for row in records.contexts}
-    weights: dict[int, Weight] = {}
+    weights: dict[tuple[int, int], Weight] = {}
     for placement, model in _models_of_placements(records, model_of).items():
         graph, places, _ = records.placements[placement]
         n_nodes, raw = records.graphs[graph]
@@ -210,9 +229,10 @@ def named_weights(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) 
             split, offset, expected = known.get((model, records.text(int(raw["name"][at]))), (0, 0, -1))
             buffer = int(places["buffer"][at])
             in_weights = buffer != NONE and records.buffers[buffer].usage == _WEIGHTS
-            if expected == size and address not in placed_addresses and in_weights:
+            known_place = (buffer, address) in placed or address in somewhere
+            if expected == size and not known_place and in_weights:
                 name = records.text(int(raw["name"][at]))
-                weights[address] = Weight(model, name, split, False, offset, size, address)
+                weights[buffer, address] = Weight(model, name, split, False, offset, size, address, buffer)
     return list(weights.values())
 
 

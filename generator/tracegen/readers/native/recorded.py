@@ -70,7 +70,7 @@ class Pass:
 
 @dataclass
 class Weight:
-    """A model tensor as llama.cpp placed it."""
+    """A model tensor as llama.cpp placed it; `buffer`: the number of the buffer that holds it, NONE if not known."""
 
     load: int
     name: str
@@ -79,6 +79,7 @@ class Weight:
     file_offset: int
     size_bytes: int
     address: int
+    buffer: int
 
 
 @dataclass

@@ -137,12 +137,14 @@ def _usage(counts: Sequence[int]) -> Usage:
     return minor, major, voluntary, involuntary, read
 
 
-@_takes(7, "IIIIQQQ")
+@_takes(7, "IIIIQQQII")
 def _take_weight(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
-    load, name, split, mapped, offset, size, address = values
+    load, name, split, mapped, offset, size, address, buffer, _ = values
     _below(SIZE, file_offset=offset, size_bytes=size)
     _below(ADDRESS, end=address + size)
-    records.weights.append(recorded.Weight(load, records.text(name), split, bool(mapped), offset, size, address))
+    records.weights.append(
+        recorded.Weight(load, records.text(name), split, bool(mapped), offset, size, address, buffer)
+    )
 
 
 @_takes(8, "8I")

@@ -51,10 +51,14 @@ class ModelTables:
 
 @dataclass(frozen=True)
 class NativeTrace:
-    """A trace as tables, and further facts (by name) that checks and pages need."""
+    """A trace as tables, and further facts (by name) that checks and pages need.
+
+    `counters` are llama.cpp's own of prompt tokens and runs, by their names in facts; empty where they are not in it.
+    """
 
     tables: dict[str, pd.DataFrame]
     facts: dict[str, object]
+    counters: dict[str, int] = field(default_factory=dict)
 
 
 @contract.small_tables
@@ -108,7 +112,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
         "off_cpu_recorded": switches_watched,
         "delay_threads": {p.pass_id: p.schedule_threads for p in ordered if p.schedule_threads is not None},
     }
-    return NativeTrace(tables, facts)
+    return NativeTrace(tables, facts, _counters(records))
 
 
 def _check_end(segments: tuple[Segment, ...], records: Records) -> None:
@@ -214,6 +218,8 @@ def _tokens(ordered: list[Pass], passes: pd.DataFrame) -> pd.DataFrame:
 def _buffers(records: Records) -> pd.DataFrame:
     rows = []
     for buffer in records.buffers.values():
+        if not buffer.size_bytes:
+            continue  # to see what a backend supports, llama.cpp makes one of no size for each tensor
         row = dict(
             event="alloc",
             time_ns=buffer.begin_ns,
@@ -243,6 +249,13 @@ def _nanoseconds(info: Mapping[str, str], key: str) -> float:
         return float(text)
     except ValueError as error:
         raise TraceFormatError(f"the trace says that {key} is {text!r}, not a number; the trace was changed") from error
+
+
+def _counters(records: Records) -> dict[str, int]:
+    """llama.cpp's own counters; empty unless they are of the only context."""
+    counted = records.info.get("llama.counters", "").split()
+    known = len(counted) == 2 and all(map(str.isdecimal, counted)) and len(records.contexts) == 1
+    return dict(zip(("prompt_tokens", "eval_runs"), map(int, counted), strict=True)) if known else {}
 
 
 def _count(info: Mapping[str, str], key: str) -> int | None:

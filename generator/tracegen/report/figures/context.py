@@ -73,6 +73,14 @@ class Context(Analyses):
         return ", ".join(printable(name) for name in sorted(splits.loc[~splits["by_op"], "backend"].unique()))
 
     @cached_property
+    def copies_in(self) -> str:
+        """Where the copies of weights lie, if that is not the memory of the CPU: `Vulkan0`; else empty."""
+        placements, buffers = self.tables["placements"], self.tables["buffers"]
+        numbers = placements.loc[placements["memory"].eq("copied").to_numpy(bool), "buffer_id"].dropna().unique()
+        held = buffers.loc[buffers["buffer_id"].isin(numbers).to_numpy(bool), "backend"].dropna().unique()
+        return "" if set(held) <= {"CPU"} else " and ".join(printable(name) for name in sorted(held))
+
+    @cached_property
     def submitted(self) -> str:
         """Names of the backends of which only the hand-over of splits has times; empty without any."""
         splits = self.tables["splits"]

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from tracegen.analysis import timing, waiting
+from tracegen.analysis.backends import elsewhere_ns
 from tracegen.analysis.causes.cause import Phase, phase_of
 from tracegen.analysis.work import computed_ns
 from tracegen.contract import quantities as q
@@ -13,6 +14,7 @@ from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.disk_waits import DISK_SPLIT
 from tracegen.report.figures.figure import Figure, Table
+from tracegen.report.figures.times import COMPONENTS
 from tracegen.report.figures.waiting import WAITING_KINDS
 from tracegen.report.findings.finding import Finding, Scope
 
@@ -27,6 +29,7 @@ def findings(context: Context) -> Iterator[Finding]:
     if not n:
         return
     population = q.counted(n, "token")
+    yield from _elsewhere(context, scope, population)
     if not (context.gap_times or context.submitted):
         shares = _computing(context)
         if len(shares):
@@ -65,6 +68,28 @@ def findings(context: Context) -> Iterator[Finding]:
             population=f"{population}, {q.counted(n_threads, 'thread')}",
             effect=waited,
             part=shown_by,
+        )
+
+
+def _elsewhere(context: Context, scope: Scope, population: str) -> Iterator[Finding]:
+    """How much of the time other backends compute, each by its name."""
+    passes = context.of_kind(context.measured, context.phase).dropna(subset=["duration_ns"])
+    splits, whole = context.of_kind(context.tables["splits"], context.phase), float(passes["duration_ns"].sum())
+    names = splits.groupby(splits["backend"].astype("object"))
+    shares = {str(name): float(elsewhere_ns(rows).sum()) / whole for name, rows in names if whole}
+    known = sorted((name for name in shares if shares[name]), key=lambda name: -shares[name])
+    if known:
+        amounts = tuple(Amount(shares[name], "share") for name in known)
+        first, *others = (f"{q.printable(name)} {{}}{of.text}" for name, of in zip(known, amounts, strict=True))
+        more = "".join(f", {text.format('')}" for text in others)
+        yield Finding(
+            kind="time",
+            text=f"{first.format('computes ')} of the time of {OF[scope]}{more}.",
+            amounts=amounts,
+            scope=scope,
+            population=population,
+            effect=sum(shares.values()),
+            part=COMPONENTS,
         )
 
 

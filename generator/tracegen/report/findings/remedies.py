@@ -10,6 +10,7 @@ from tracegen.contract import quantities as q
 from tracegen.report.figures.context import Context
 
 DISTURBED = 0.2  # of the time: so much waiting for a processor makes predictions of a quiet machine false
+MOSTLY = 0.5  # of the time
 WAITING = ("unused-reads", "evicted", "first-reads", "reads", "paging")
 _SIMULATED, _AGAIN = "Rests on a simulated page cache", "Rests on the same simulation."
 STOP = {
@@ -180,9 +181,9 @@ def caution(phase: Phase) -> str:
 def floor(context: Context, phase: Phase) -> str:
     """How long the weights of a token take at memory bandwidth; empty where caches may hold much of them."""
     machine, touched = context.machine(phase.name), measures.value("weight_bytes_per_token", context).value
-    if phase.name != "generate" or not machine.memory_rate or touched is None or machine.cache_bytes is None:
+    if phase.name != "generate" or phase.parts["elsewhere_ns"]:
         return ""
-    if touched < 2 * machine.cache_bytes:
+    if not machine.memory_rate or touched is None or machine.cache_bytes is None or touched < 2 * machine.cache_bytes:
         return ""
     least, now = 1e9 * touched / machine.memory_rate, phase.parts["computing_ns"] / phase.n_said
     return (
@@ -195,6 +196,12 @@ def stop(context: Context, phase: Phase | None, causes: list[Cause]) -> str:
     """What is said where no remedy is offered: that none is needed, or why none can be predicted."""
     if phase is None or not causes:
         return "What would help is not known: when threads worked and waited was not recorded."
+    others = phase.parts["elsewhere_ns"] / phase.whole_ns
+    if others >= MOSTLY:
+        return (
+            f"What other backends compute, {q.percent(others)} of the time, has no times of single operations, so that "
+            "nothing is predicted."
+        )
     if _disturbed(phase):
         return (
             f"Waiting for a processor that others had takes {q.percent(phase.by_others)} of the time, so that nothing "

@@ -45,7 +45,7 @@ def findings(context: Context) -> Iterator[Finding]:
         in_copies, in_file = Amount(copied, "bytes"), Amount(mapped, "bytes")
         yield Finding(
             kind="bytes",
-            text=f"A token touches {in_copies.text} of weights in copies made at load, and {in_file.text} in the "
+            text=f"A token touches {in_copies.text} of weights {_place(context)}, and {in_file.text} in the "
             "mapped file.",
             amounts=(in_copies, in_file),
             scope="generation",
@@ -53,6 +53,11 @@ def findings(context: Context) -> Iterator[Finding]:
             effect=copied / (mapped + copied),
             part=HEATMAP,
         )
+
+
+def _place(context: Context) -> str:
+    """Where the copies of weights lie: `on Vulkan0`."""
+    return f"on {context.copies_in}" if context.copies_in else "in copies made at load"
 
 
 def _none_read(context: Context) -> str:

@@ -1,0 +1,110 @@
+"""A model on a GPU in software, attached, with none, some and all of its layers there: the run that the CPU makes.
+
+`make vulkan` installs what this takes.
+"""
+
+import os
+
+import pandas as pd
+import pytest
+
+from tests.vulkan import DEVICE, find
+from tracegen.analysis import attribution
+from tracegen.analysis.analyses import Analyses
+from tracegen.contract.check_keys import Key
+from tracegen.measure.runs.observe import Observation, observe
+from tracegen.measure.trained import trained_model
+from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.report.figures.context import Context
+from tracegen.report.findings.answer import quick
+from tracegen.storing.progress import Progress
+
+PROGRAM = find()
+pytestmark = [
+    pytest.mark.llama,
+    pytest.mark.nightly,
+    pytest.mark.skipif(PROGRAM is None, reason="`make vulkan` installs a llama.cpp with the Vulkan backend"),
+]
+LAYERS = (0, 20, 99)
+N_TOKENS, N_LAYERS = 4, 30
+# On a GPU in software, its threads take the processors; nothing asks for a number of tokens, or untraced runs.
+MAY_WARN = {Key.INTERFERENCE, Key.TRACING_COST, Key.EVEN_TOKENS}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[int, LoadedRun]:
+    """A run for each number of layers on the device."""
+    model = trained_model("smollm2", Progress())
+    place, found = tmp_path_factory.mktemp("vulkan"), {}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in DEVICE.items():
+            patch.setitem(os.environ, name, value)
+        for n in LAYERS:
+            told = ("generate", "-m", str(model), "-p", "The capital of France is", "-n", str(N_TOKENS), "-ngl", str(n))
+            run = observe(
+                Observation(f"vulkan-{n}", (str(PROGRAM), *told), "What computes?", attach=True, faults=True),
+                place / str(n),
+                Progress(),
+            )
+            assert run.folder is not None
+            found[n] = load_run(run.folder)
+    return found
+
+
+def weights_of_tokens(run: LoadedRun) -> list[set[tuple[int, int, int]]]:
+    """Of each generated token, the bytes of the file that operations touched, wherever they lay: tensor, begin, end."""
+    used = Analyses(run.measured, run.tables).used.dropna(subset=["tensor"])
+    kinds = run.passes.set_index("pass_id")["kind"]
+    used = used[used["pass_id"].map(kinds).eq("generate").to_numpy(bool) & (used["slot"] != "out").to_numpy(bool)]
+    rows = used[used["op"].ne("GET_ROWS").to_numpy(bool)] if "op" in used else used
+    return [set(of[["tensor", "begin", "end"]].itertuples(index=False, name=None)) for _, of in rows.groupby("pass_id")]
+
+
+@pytest.mark.parametrize("n", LAYERS)
+def test_no_check_fails_and_what_warns_is_the_machine(runs: dict[int, LoadedRun], n: int) -> None:
+    """Without layers on the device it is a run with more threads than processors, of which more may warn."""
+    states = {check.key: check.state for check in runs[n].measured.checks}
+    assert "failed" not in states.values()
+    assert states[Key.PASSES_AGREE] == states[Key.TOKENS_AGREE] == "passed"
+    assert n == 0 or {key for key, state in states.items() if state == "warning"} <= MAY_WARN
+
+
+@pytest.mark.parametrize("n", LAYERS)
+def test_passes_and_tokens_are_those_of_the_cpu(runs: dict[int, LoadedRun], n: int) -> None:
+    own, cpu = runs[n], runs[0]
+    columns = ["kind", "n_tokens", "n_sequences", "n_outputs", "position_begin"]
+    evaluated = [run.passes[run.passes["kind"].ne("load").to_numpy(bool)][columns].head(4) for run in (own, cpu)]
+    pd.testing.assert_frame_equal(*(rows.reset_index(drop=True) for rows in evaluated))
+    assert evaluated[0]["kind"].tolist()[:2] == ["prompt", "generate"]
+    prompts = [run.tables["tokens"].query("pass_id == 1")["token_id"].tolist() for run in (own, cpu)]
+    assert prompts[0] == prompts[1] and len(prompts[0]) == 5
+
+
+@pytest.mark.parametrize("n", LAYERS[1:])
+def test_a_token_touches_the_weights_that_it_touches_on_the_cpu(runs: dict[int, LoadedRun], n: int) -> None:
+    own, cpu = (Context(run.measured, run.tables).summary.weight_token_bytes for run in (runs[n], runs[0]))
+    assert own == pytest.approx(cpu, rel=1e-3)
+    held = runs[n].placements.dropna(subset=["tensor"])
+    copied = held[held["memory"].eq("copied").to_numpy(bool)]
+    backend = runs[n].buffers.drop_duplicates("buffer_id").set_index("buffer_id")["backend"]
+    assert set(copied["buffer_id"].map(backend)) == {"Vulkan0"}
+    names = runs[n].tensors.set_index("tensor")["name"]
+    layers = {int(name.split(".")[1]) for name in copied["tensor"].map(names) if name.startswith("blk.")}
+    assert layers == set(range(max(N_LAYERS + 1 - n, 0), N_LAYERS))  # the output counts as a layer
+
+
+@pytest.mark.parametrize("n", LAYERS[1:])
+def test_the_device_takes_the_time_and_the_answer_says_so(runs: dict[int, LoadedRun], n: int) -> None:
+    run = runs[n]
+    context = Context(run.measured, run.tables)
+    parts = attribution.by_pass(run.tables)
+    whole = parts[[*attribution.PARTS]].sum(axis=1)
+    assert whole.to_numpy() == pytest.approx(parts["duration_ns"].to_numpy(), rel=1e-9)
+    splits = run.splits[run.splits["backend"].eq("Vulkan0").to_numpy(bool)]
+    took = (splits["end_ns"] - splits["begin_ns"]).groupby(splits["pass_id"]).sum()
+    by_pass = parts.set_index("pass_id")["elsewhere_ns"]
+    assert by_pass.reindex(took.index).to_numpy() == pytest.approx(took.to_numpy(float), rel=1e-6)
+    assert set(splits["proof"]) == {"synchronise"}
+    said = quick(context)
+    assert said is not None and "Vulkan0 computes" in said.text and "nothing is predicted" in said.stop
+    assert context.copies_in == "Vulkan0"
