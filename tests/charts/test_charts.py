@@ -24,7 +24,7 @@ from tracegen.report.pages.parts import figure
 def figures() -> dict[str, svg.Drawing]:
     context = Context(a_moe_run(), scaled_case(6, 4, moe=True, splits=2))
     views = [figure(context, Assets(), of) for of in CHARTS.values() if of.when.holds(context)]
-    assert len(views) == 21 and {"file-tokens", "heatmap", "experts-next", "kv-cache"} < {v.key for v in views}
+    assert len(views) == 20 and {"file-tokens", "heatmap", "experts-next", "kv-cache"} < {v.key for v in views}
     return {v.key: v.drawing for v in views if v.drawing}
 
 

@@ -23,6 +23,7 @@ function timeline(state, root) {
   function put(id) {
     shown = id;
     view.lanes = lanesOf(id);
+    view.others = othersOf(byId[id]);
     kinds();
     timelineWhole(view);
     part("label").textContent = nameOf(id);

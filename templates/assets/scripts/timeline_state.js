@@ -24,6 +24,7 @@ function timelineView(about) {
   var UNKNOWN = { op: "not recorded", name: "not recorded", layer: null, component: "other" };
   return {
     lanes: [],
+    others: [],
     from: 0,
     to: 1,
     whole: 1,
@@ -34,10 +35,22 @@ function timelineView(about) {
     about: function(node) { return (about() || {})[node] || UNKNOWN; }
   };
 }
+/* The other backends of a pass, each with its splits: [backend, begin, duration, whether it was only handed over]. */
+function othersOf(pass) {
+  var others = [], last = null;
+  (pass.others || []).forEach(function(split) {
+    if (!last || last.name !== split[0]) { others.push(last = { name: split[0], splits: [] }); }
+    last.splits.push(split);
+  });
+  return others;
+}
 /* Shows the whole pass, with nothing chosen. */
 function timelineWhole(view) {
   view.whole =
     view.lanes.reduce(function(most, lane) { return Math.max(most, spanEnd(lane, lane.begin.length - 1)); }, 1);
+  view.others.forEach(function(other) {
+    other.splits.forEach(function(split) { view.whole = Math.max(view.whole, split[1] + split[2]); });
+  });
   view.from = 0;
   view.to = view.whole;
   view.chosen = view.pointed = view.area = null;

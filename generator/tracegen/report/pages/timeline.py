@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 
+from tracegen.analysis import backends
 from tracegen.analysis.passes import OUTSIDE as OUTSIDE_KINDS
 from tracegen.charts import theme
 from tracegen.contract import needs
@@ -16,7 +17,13 @@ from tracegen.report.pages.explorers.span_chunks import Carried, write_spans
 from tracegen.report.pages.token_words import pass_name
 
 WAITING = {"waiting for the disk": "--tg-disk", "waiting inside": "--tg-inside", "barrier wait": "--tg-after"}
-PARTS = (*theme.GROUPS, *WAITING)  # what the strip of all passes distinguishes: work by part of the model, and waiting
+MOST_SPLITS = 2_000  # of a pass: more are not drawn
+OTHERS = {"other backends": "--tg-elsewhere"}
+PARTS = (
+    *theme.GROUPS,
+    *WAITING,
+    *OTHERS,
+)  # what the strip of all passes distinguishes: work by part of the model, waits
 
 
 def timeline(context: Context, assets: Assets) -> dict[str, Any]:
@@ -31,11 +38,12 @@ def timeline(context: Context, assets: Assets) -> dict[str, Any]:
         "passes": [p for p in passes if p["chunk"] is not None],
         "shown": shown,
         "note": _note(context, carried),
+        "others": context.untimed,
         "state": {
             "shown": shown,
             "passes": passes,
             "groups": dict(theme.GROUP_OF),
-            "colours": {name: variable for name, (variable, _, _) in theme.GROUPS.items()} | WAITING,
+            "colours": {name: variable for name, (variable, _, _) in theme.GROUPS.items()} | WAITING | OTHERS,
             "kinds": _kinds(context),
             "parts": list(PARTS),
             "data": "../data/spans/",
@@ -47,6 +55,7 @@ def timeline(context: Context, assets: Assets) -> dict[str, Any]:
 def _passes(context: Context, carried: Carried) -> list[dict[str, Any]]:
     """Every pass but loads, for the strip: kind, duration, and the chunk of its spans if it has one."""
     every, parts = context.tables["passes"].sort_values("pass_id"), _parts(context)
+    others = _others(context)
     return [
         {
             "id": int(p["pass_id"]),
@@ -58,10 +67,26 @@ def _passes(context: Context, carried: Carried) -> list[dict[str, Any]]:
             "graph": None if pd.isna(p["graph"]) else int(p["graph"]),
             "chunk": carried.chunk.get(int(p["pass_id"])),
             "parts": parts.get(int(p["pass_id"])),
+            "others": others.get(int(p["pass_id"]), []),
         }
         for p in every.to_dict("records")
         if p["kind"] != "load"
     ]
+
+
+def _others(context: Context) -> dict[int, list[list[Any]]]:
+    """For each pass its splits on other backends: backend, begin since that of the pass, duration, both ns, and 1 where
+    only the hand-over has a time."""
+    splits = context.tables["splits"]
+    splits = splits.assign(handed=backends.submitted(splits))[~splits["by_op"].to_numpy(bool)]
+    begins = context.tables["passes"].set_index("pass_id")["begin_ns"]
+    found: dict[int, list[list[Any]]] = {}
+    for s in splits.sort_values(["backend", "begin_ns"]).to_dict("records"):
+        begin, of = int(s["begin_ns"]), found.setdefault(int(s["pass_id"]), [])
+        if len(of) < MOST_SPLITS:
+            since = begin - int(begins[s["pass_id"]])
+            of.append([q.printable(s["backend"]), since, int(s["end_ns"]) - begin, int(s["handed"])])
+    return found
 
 
 def _parts(context: Context) -> dict[int, list[int]]:
@@ -75,6 +100,8 @@ def _parts(context: Context) -> dict[int, list[int]]:
     sums = work.join(waits).reindex(columns=list(PARTS)).astype("float64").fillna(0)
     passes = context.tables["passes"].set_index("pass_id")
     threads = context.tables["spans"].groupby("pass_id")["thread"].nunique()
+    others = backends.elsewhere_ns(context.tables["splits"]).reindex(sums.index, fill_value=0)
+    sums["other backends"] = others * threads.reindex(sums.index)
     time = (passes["end_ns"] - passes["begin_ns"]).astype("float64").reindex(sums.index) * threads.reindex(sums.index)
     shares = (1000 * sums.div(time, axis=0)).round().clip(upper=1000)
     return {int(p): [int(v) for v in row] for p, *row in shares.dropna().itertuples()}
