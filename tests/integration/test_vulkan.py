@@ -94,6 +94,24 @@ def test_a_token_touches_the_weights_that_it_touches_on_the_cpu(runs: dict[int, 
 
 
 @pytest.mark.parametrize("n", LAYERS[1:])
+def test_inputs_are_copied_to_the_device_before_its_split(runs: dict[int, LoadedRun], n: int) -> None:
+    """The scheduler names its copy of a tensor `Vulkan0#NAME#0`; the graph says what there must be."""
+    run = runs[n]
+    names = set(run.graph_nodes["name"].astype(str))
+    made = {name.split("#")[1] for name in names if name.startswith("Vulkan0#")}
+    copies = run.copies.merge(
+        run.splits[["pass_id", "split", "begin_ns"]], on=["pass_id", "split"], suffixes=("", "_s")
+    )
+    assert len(copies) == len(run.copies) > 0
+    assert set(copies["tensor"]) <= made and {"inp_pos", "attn_inp_kq_mask", "out_ids"} <= set(copies["tensor"])
+    assert set(copies["source"]) == {"CPU"} and set(copies["target"]) == {"Vulkan0"}
+    assert (copies["end_ns"] <= copies["begin_ns_s"]).all() and (copies["size_bytes"] > 0).all()
+    positions = copies[copies["tensor"].eq("inp_pos").to_numpy(bool)].set_index("pass_id")["size_bytes"] // 4
+    n_tokens = run.passes.set_index("pass_id")["n_tokens"]
+    assert (positions == n_tokens.reindex(positions.index)).all()
+
+
+@pytest.mark.parametrize("n", LAYERS[1:])
 def test_the_device_takes_the_time_and_the_answer_says_so(runs: dict[int, LoadedRun], n: int) -> None:
     run = runs[n]
     context = Context(run.measured, run.tables)

@@ -3,7 +3,7 @@
 Places are in px of the drawing, as parts of the file have widths that grow with the root of their size only.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,8 +45,8 @@ class Picture:
     (text) of its longest pass, null and empty where that is not marked (no such columns: in no row); read and
     needed (texts; no such columns: not recorded). `touched`, `waited`, `unused`: row and cell (of the plan),
     `touched` also share. `times`: row and ns, a column for each of `names`, groups of components and the keys of
-    WAITS. `often`: cell and share (of the tokens); `memory`: size_bytes and share (of uses), as of `file_memory`;
-    neither where it is empty.
+    WAITS; `others`: what the other backends are called. `often`: cell and share (of the tokens); `memory`: size_bytes
+    and share (of uses), as of `file_memory`; neither where it is empty.
     """
 
     at: Plan
@@ -56,20 +56,26 @@ class Picture:
     unused: pd.DataFrame
     times: pd.DataFrame
     names: Sequence[str]
+    others: str = WAITS["elsewhere_ns"][0]
     often: pd.DataFrame = field(default_factory=pd.DataFrame)
     memory: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    @property
+    def waits(self) -> Mapping[str, tuple[str, str]]:
+        """WAITS, with the name of the other backends."""
+        return {**WAITS, "elsewhere_ns": (self.others, WAITS["elsewhere_ns"][1])}
 
 
 def chart(of: Picture) -> Any:
     """The picture as a chart."""
     at, few = of.at, len(of.rows) <= FEW
     rows = _laid(at, of.rows)
-    bars, took = _bars(at, rows, of.times, of.names)
+    bars, took = _bars(at, rows, of.times, of.names, of.waits)
     texts = [headings(at), _labels(rows, at), took, *_numbers(at, rows), *([_named(bars)] if few else [])]
     below, below_texts, bottom = file_memory.below(at, of.often, of.memory, float(rows["bottom"].max()))
     is_named = (bars["what"] == LONGEST[0]).any() and not _is_tight(at)  # else the words below its bar name it
     named = [*of.names, LONGEST[0]] if is_named else of.names
-    legend, legend_texts, height = _legend(at, named, not of.waited.empty, not of.unused.empty, bottom + 16)
+    legend, legend_texts, height = _legend(of, named, bottom + 16)
     layers = [_rects(pd.concat([_rulers(at), *_map(of, rows), bars, below, legend], ignore_index=True))]
     if not of.unused.empty:
         layers.append(_rects(_marks(at, rows, of.unused, UNUSED), outlined=True))
@@ -86,7 +92,7 @@ def chart(of: Picture) -> Any:
 def simplified(of: Picture) -> pd.DataFrame:
     """What the picture shows without its texts: left, right, top, bottom, colour."""
     rows = _laid(of.at, of.rows)
-    bars, _ = _bars(of.at, rows, of.times, of.names)
+    bars, _ = _bars(of.at, rows, of.times, of.names, of.waits)
     return pd.concat([*_map(of, rows), bars], ignore_index=True)[["left", "right", "top", "bottom", "colour"]]
 
 
@@ -175,7 +181,9 @@ def _labels(rows: pd.DataFrame, at: Plan) -> pd.DataFrame:
     return labels
 
 
-def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _bars(
+    at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str], waits: Mapping[str, tuple[str, str]]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The time of each row in parts, and how long it took; prompts have a scale of their own where one is longer."""
     if times.empty:
         return pd.DataFrame(
@@ -194,7 +202,7 @@ def _bars(at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str
     per_ns = room / np.where(longest > 0, longest, 1)
     bars, left = [], pd.Series(at.lane, index=table.index)
     for name in names:
-        label, colour = WAITS.get(name, (f"computing: {name}", theme.colour(name)))
+        label, colour = waits.get(name, (f"computing: {name}", theme.colour(name)))
         right = left + table[name] * per_ns
         shares = [
             f"{part / of:.0%}".replace("%", " %") if of else "" for part, of in zip(table[name], whole, strict=True)
@@ -279,14 +287,13 @@ def _numbers(at: Plan, rows: pd.DataFrame) -> list[pd.DataFrame]:
     return words
 
 
-def _legend(
-    at: Plan, names: Sequence[str], waited: bool, unused: bool, top: float
-) -> tuple[pd.DataFrame, pd.DataFrame, float]:
+def _legend(of: Picture, names: Sequence[str], top: float) -> tuple[pd.DataFrame, pd.DataFrame, float]:
     """What colours mean: squares, texts, and where the drawing ends."""
+    at = of.at
     of_map = [*zip([colour for _, colour in STEPS], TOUCHED, strict=True)]
-    of_map += [(DISK, WAITED)] if waited and "disk_ns" not in names else []  # else the time names this red
-    of_map += [("outline", UNUSED)] if unused else []
-    named = WAITS | {LONGEST[0]: LONGEST}
+    of_map += [(DISK, WAITED)] if len(of.waited) and "disk_ns" not in names else []  # else the time names this red
+    of_map += [("outline", UNUSED)] if len(of.unused) else []
+    named = {**of.waits, LONGEST[0]: LONGEST}
     of_time = [named[name][::-1] if name in named else (theme.colour(name), name) for name in names]
     squares, texts = [], []
     for entries, begin, end in ((of_map, 8.0, at.lane - 8), (of_time, 8.0, float(at.width) - 8)):

@@ -145,7 +145,9 @@ def _content(context: Context) -> Content:
         touched, waited, ahead = (file_tokens.shares(ranges, is_on_axis, at.cells) for ranges in (used, waits, read))
         often, times = file_tokens.touching(used, rows, at.cells), by_row.reset_index()
         unused = beside(ahead, touched)
-        return chart.Picture(at, shown, touched, waited, unused, times, names, often, _memory(context))
+        more = {"others": context.untimed} if context.untimed else {}
+        memory = _memory(context)
+        return chart.Picture(at, shown, touched, waited, unused, times, names, often=often, memory=memory, **more)
 
     rows = file_tokens.rows(tables, quiet, alike, _most_rows(theme.WIDTH))
     empty = nothing_touched(axis.length(tables), rows, of.used)

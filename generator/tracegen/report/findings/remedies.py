@@ -199,8 +199,8 @@ def stop(context: Context, phase: Phase | None, causes: list[Cause]) -> str:
     others = phase.parts["elsewhere_ns"] / phase.whole_ns
     if others >= MOSTLY:
         return (
-            f"What other backends compute, {q.percent(others)} of the time, has no times of single operations, so that "
-            "nothing is predicted."
+            f"What {context.untimed} computes, {q.percent(others)} of the time, has no times of single operations, so "
+            "that nothing is predicted."
         )
     if _disturbed(phase):
         return (
