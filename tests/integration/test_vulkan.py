@@ -10,7 +10,6 @@ import pytest
 
 from tests.vulkan import DEVICE, find
 from tracegen.analysis import attribution
-from tracegen.analysis.analyses import Analyses
 from tracegen.contract.check_keys import Key
 from tracegen.measure.runs.observe import Observation, observe
 from tracegen.measure.trained import trained_model
@@ -51,15 +50,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[int, LoadedRun]:
     return found
 
 
-def weights_of_tokens(run: LoadedRun) -> list[set[tuple[int, int, int]]]:
-    """Of each generated token, the bytes of the file that operations touched, wherever they lay: tensor, begin, end."""
-    used = Analyses(run.measured, run.tables).used.dropna(subset=["tensor"])
-    kinds = run.passes.set_index("pass_id")["kind"]
-    used = used[used["pass_id"].map(kinds).eq("generate").to_numpy(bool) & (used["slot"] != "out").to_numpy(bool)]
-    rows = used[used["op"].ne("GET_ROWS").to_numpy(bool)] if "op" in used else used
-    return [set(of[["tensor", "begin", "end"]].itertuples(index=False, name=None)) for _, of in rows.groupby("pass_id")]
-
-
 @pytest.mark.parametrize("n", LAYERS)
 def test_no_check_fails_and_what_warns_is_the_machine(runs: dict[int, LoadedRun], n: int) -> None:
     """Without layers on the device it is a run with more threads than processors, of which more may warn."""
@@ -84,11 +74,14 @@ def test_passes_and_tokens_are_those_of_the_cpu(runs: dict[int, LoadedRun], n: i
 def test_a_token_touches_the_weights_that_it_touches_on_the_cpu(runs: dict[int, LoadedRun], n: int) -> None:
     own, cpu = (Context(run.measured, run.tables).summary.weight_token_bytes for run in (runs[n], runs[0]))
     assert own == pytest.approx(cpu, rel=1e-3)
+    names = runs[n].tensors.set_index("tensor")["name"].astype(str)
+    leaves = runs[n].graph_nodes[runs[n].graph_nodes["name"].astype(str).isin(set(names)).to_numpy(bool)]
+    placed = runs[n].placements.merge(leaves[["graph", "node", "name"]], on=["graph", "node"])
+    assert (placed["tensor"].map(names) == placed["name"].astype(str)).all()
     held = runs[n].placements.dropna(subset=["tensor"])
     copied = held[held["memory"].eq("copied").to_numpy(bool)]
     backend = runs[n].buffers.drop_duplicates("buffer_id").set_index("buffer_id")["backend"]
     assert set(copied["buffer_id"].map(backend)) == {"Vulkan0"}
-    names = runs[n].tensors.set_index("tensor")["name"]
     layers = {int(name.split(".")[1]) for name in copied["tensor"].map(names) if name.startswith("blk.")}
     assert layers == set(range(max(N_LAYERS + 1 - n, 0), N_LAYERS))  # the output counts as a layer
 
