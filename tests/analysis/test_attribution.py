@@ -249,7 +249,13 @@ def test_what_another_backend_computes_is_a_part_of_passes_with_operations_and_w
 
 
 def test_a_run_without_recorded_page_faults_has_no_parts() -> None:
-    assert attribution.by_pass(scaled_case(2, 2)).empty and attribution.attribution(scaled_case(2, 2)).empty
+    tables = scaled_case(2, 2)
+    assert attribution.by_pass(tables).empty and attribution.attribution(tables).empty
+    number, begin = (int(measured(tables)[name].iloc[0]) for name in ("pass_id", "begin_ns"))
+    split = dict(pass_id=number, split=0, backend="GPU0", n_nodes=1, begin_ns=begin, end_ns=begin + 1, by_op=False)
+    spans = tables["spans"][(tables["spans"]["pass_id"] != number).to_numpy(bool)]
+    tables |= {"splits": contract.frame("splits", [split | dict(proof="blocking")]), "spans": spans}
+    assert attribution.by_pass(tables).empty
 
 
 @pytest.mark.parametrize("read_bytes", [0, 4096])

@@ -36,6 +36,7 @@ from tracegen.report.figures.expert_shares import EXPERTS_LOAD
 from tracegen.report.figures.file_tokens import FILE_TOKENS
 from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.tensors import TENSOR_GROUPS
+from tracegen.report.figures.times import COMPONENTS
 from tracegen.report.figures.waiting import WAITING_KINDS
 from tracegen.report.findings.finding import Finding, Kind, Scope
 from tracegen.report.findings.found import WAITS, answer, findings, ordered, waiting
@@ -222,6 +223,25 @@ def test_the_finding_of_waiting_for_a_processor_equals_sums_by_hand(cores: int |
     without = next(f for f in findings(Context(RUN, TABLES)) if f.part == BANDWIDTH)
     assert computed.effect < without.effect, "what has no processor computes nothing"
     assert any(f.text.endswith(", not counting waits for the disk or for a processor.") for f in findings(context))
+
+
+def test_other_backends_are_named_with_their_shares_of_the_time() -> None:
+    """The longest first; one that was only handed its splits is not named. A name is text, whatever it holds."""
+    generate = {p: passed for p, passed in PASSES.items() if passed["kind"] == "generate"}
+    shares = {"GPU{0}": ("synchronise", 0.3), "GPU%s1": ("blocking", 0.5), "RPC0": ("none", 0.9)}
+    splits = [
+        dict(pass_id=number, split=i, backend=name, n_nodes=1, begin_ns=passed["begin_ns"], by_op=False, proof=proof)
+        | dict(end_ns=passed["begin_ns"] + int(share * (passed["end_ns"] - passed["begin_ns"])))
+        for number, passed in generate.items()
+        for i, (name, (proof, share)) in enumerate(shares.items())
+    ]
+    tables = {**TABLES, "splits": frame("splits", splits)}
+    (found,) = (f for f in findings(Context(RUN, tables)) if "computes" in f.text)
+    assert found.text == "GPU%s1 computes 50.0 % of the time of generated tokens, GPU{0} 30.0 %.".replace(
+        " %", q.THIN + "%"
+    )
+    assert [of.value for of in found.amounts] == pytest.approx([0.5, 0.3], rel=1e-3)
+    assert found.effect == pytest.approx(0.8, rel=1e-3) and found.part is COMPONENTS
 
 
 @pytest.mark.parametrize("recorded", [True, False])

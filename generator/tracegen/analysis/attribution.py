@@ -72,8 +72,13 @@ def attribution(tables: Tables) -> pd.DataFrame:
 
 
 def _with_others(n_threads: pd.Series, elsewhere: pd.Series, tables: Tables) -> pd.Series:
-    """The threads of each pass; one of those in which no operation was timed, as another backend computed them."""
-    alone = elsewhere.index.difference(pd.Index(tables["spans"]["pass_id"]))
+    """The threads of each pass; one of those in which no operation was timed, as another backend computed them.
+
+    Those are left out with all others where page faults were recorded of none.
+    """
+    spans = tables["spans"]
+    unknown = len(spans) > 0 and spans["fault_ns"].isna().all()
+    alone = elsewhere.index[:0] if unknown else elsewhere.index.difference(pd.Index(spans["pass_id"]))
     every: pd.Series = pd.concat([n_threads, pd.Series(1, alone)]).sort_index().rename_axis("pass_id")
     return every
 

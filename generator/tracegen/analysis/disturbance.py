@@ -16,9 +16,8 @@ class Disturbance:
     runnable without a processor, `thread_ns` all thread time (threads times the time over which the kernel counted:
     the pass and the moments just before and after it), `worst_share` their ratio in the worst pass.
     `n_blocked` measured passes stalled (STOOD_SHARE, STOOD_NS): no thread ran or waited for a processor, but for the
-    time in which another backend computed. In
-    `n_stopped` of them (`stopped_ns`) nothing was read and no page fault began a read: they
-    did not wait for the disk.
+    time in which another backend computed. In `n_stopped` of them (`stopped_ns`) nothing was read and no page fault
+    began a read: they did not wait for the disk.
     """
 
     n_passes: int

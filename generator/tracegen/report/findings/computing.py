@@ -80,11 +80,11 @@ def _elsewhere(context: Context, scope: Scope, population: str) -> Iterator[Find
     known = sorted((name for name in shares if shares[name]), key=lambda name: -shares[name])
     if known:
         amounts = tuple(Amount(shares[name], "share") for name in known)
-        first, *others = (f"{q.printable(name)} {{}}{of.text}" for name, of in zip(known, amounts, strict=True))
-        more = "".join(f", {text.format('')}" for text in others)
+        others = zip(known[1:], amounts[1:], strict=True)
+        more = "".join(f", {q.printable(name)} {of.text}" for name, of in others)
         yield Finding(
             kind="time",
-            text=f"{first.format('computes ')} of the time of {OF[scope]}{more}.",
+            text=f"{q.printable(known[0])} computes {amounts[0].text} of the time of {OF[scope]}{more}.",
             amounts=amounts,
             scope=scope,
             population=population,
