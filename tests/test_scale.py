@@ -343,7 +343,9 @@ def test_thousands_of_placements_of_a_large_model() -> None:
     for k in range(n):
         file, offset = divmod(k, per_file)
         address = (1 << 46) + k * (1 << 36) if k % 2 else (1 << 44) + file * (1 << 36) + offset * size
-        records.weights.append(recorded.Weight(0, f"t{k}", file, not k % 2, offset * size, size, address))
+        records.weights.append(
+            recorded.Weight(0, f"t{k}", file, not k % 2, offset * size, size, address, recorded.NONE)
+        )
     raw = np.zeros(n_nodes + n, recorded.NODE)
     raw["size_bytes"] = size
     records.graphs[0] = n_nodes, raw

@@ -5,6 +5,7 @@
 #include "attach_ops.h"
 #include "ggml_passes.h"
 #include "ggml_process.h"
+#include "ggml_splits.h"
 #include "tt_record.h"
 
 #include <stdlib.h>
@@ -144,14 +145,15 @@ REPLACES enum ggml_status ggml_backend_graph_compute_async(ggml_backend_t backen
     return status;
 }
 
-/* The device in whose memory a tensor lies; a device's memory on the host's side is the CPU's. */
-static uint32_t device_of(const struct ggml_tensor * tensor) {
+/* The device in whose memory a tensor lies; NULL: the CPU's, which a device's memory on the host's side is, too. */
+static ggml_backend_dev_t device_of(const struct ggml_tensor * tensor) {
     ggml_backend_buffer_t buffer = tensor->view_src ? tensor->view_src->buffer : tensor->buffer;
-    if (!buffer || ggml_backend_buffer_is_host(buffer)) {
-        return tt_string(tt_process, "CPU");
-    }
-    ggml_backend_dev_t device = ggml_backend_buft_get_device(ggml_backend_buffer_get_type(buffer));
-    return tt_string(tt_process, device ? ggml_backend_dev_name(device) : "");
+    const bool            other  = buffer && !ggml_backend_buffer_is_host(buffer);
+    return other ? ggml_backend_buft_get_device(ggml_backend_buffer_get_type(buffer)) : NULL;
+}
+
+static uint32_t name_of(ggml_backend_dev_t device) {
+    return tt_string(tt_process, device ? ggml_backend_dev_name(device) : "CPU");
 }
 
 /* Copies that wait until they are done; those that a backend makes without waiting are not seen. */
@@ -166,9 +168,9 @@ REPLACES void ggml_backend_tensor_copy(const struct ggml_tensor * from, struct g
         copy.pass       = pass.pass;
         copy.split      = (uint32_t) tt_call.n_splits;
         copy.tensor     = tt_string(tt_process, from->name);
-        copy.from       = device_of(from);
-        copy.to         = device_of(to);
-        copy.proof      = TT_PROOF_BLOCKING;
+        copy.from       = name_of(device_of(from));
+        copy.to         = name_of(device_of(to));
+        copy.proof      = !device_of(to) || tt_waits_for_work(device_of(to)) ? TT_PROOF_BLOCKING : TT_PROOF_NONE;
         tt_record(tt_process, TT_COPY, &copy, sizeof copy, tt_now());
     }
 }

@@ -1,4 +1,5 @@
 /* Records splits (the parts of a pass that the scheduler gives to its backends) and the copies between backends. */
+#include "ggml_splits.h"
 #include "ggml_passes.h"
 #include "ggml_process.h"
 #include "tt_record.h"
@@ -33,13 +34,12 @@ static bool is_blocking(ggml_backend_t backend) {
 #endif
 }
 
-/* Whether the backend has done what it was given when a call that synchronises it, or writes to it, returns. Over RPC
-   the request has been sent by then, and no answer is awaited. A backend without a registry is made of others. */
-static bool waits_for_work(ggml_backend_t backend) {
-    const ggml_backend_dev_t device   = ggml_backend_get_device(backend);
+bool tt_waits_for_work(ggml_backend_dev_t device) {
     const ggml_backend_reg_t registry = device ? ggml_backend_dev_backend_reg(device) : NULL;
     return registry && strncmp(ggml_backend_reg_name(registry), "RPC", 3) != 0;
 }
+
+static bool waits_for_work(ggml_backend_t backend) { return tt_waits_for_work(ggml_backend_get_device(backend)); }
 
 static enum tt_proof proof_of_split(ggml_backend_t backend, bool by_op) {
     if (by_op) {

@@ -22,10 +22,11 @@ PAGES = (
     "reference/index.html",
     "notes/entry.html",
 )
-# How many characters stand in each full line of a paragraph: all of it but its last line.
+# How many characters stand in each full line of a paragraph: all of it but its last line. What ran is no prose.
 LINES = """
 () => Array.from(document.querySelectorAll(".tracegen :is(p, li, figcaption, dd), article.md-typeset > p"))
-  .filter(e => e.checkVisibility() && !e.closest("table, svg, nav") && !e.querySelector("code, strong, small, p, li"))
+  .filter(e => e.checkVisibility() && !e.closest("table, svg, nav, .tg-verdict"))
+  .filter(e => !e.querySelector("code, strong, small, p, li"))
   .map(e => {
     const range = document.createRange(), lines = [];
     const walker = document.createTreeWalker(e, NodeFilter.SHOW_TEXT);

@@ -149,7 +149,7 @@ def test_key_figures(case: Case) -> None:
         **named.of_caches(rows, case.measured),
     }
     # Their oracles are in tests/analysis: test_caches.py, test_attribution.py, test_hot_set.py.
-    waits = ("disk_wait_", "processor_", "paging_")
+    waits = ("disk_wait_", "processor_", "paging_", "elsewhere_")
     others = {name for name in values if name.endswith("_belady") or "_experts_" in name or name.startswith(waits)}
     found = {name: value for name, value in values.items() if name not in others}
     assert set(found) == set(expected)

@@ -182,7 +182,11 @@ def _labels(rows: pd.DataFrame, at: Plan) -> pd.DataFrame:
 
 
 def _bars(
-    at: Plan, rows: pd.DataFrame, times: pd.DataFrame, names: Sequence[str], waits: Mapping[str, tuple[str, str]]
+    at: Plan,
+    rows: pd.DataFrame,
+    times: pd.DataFrame,
+    names: Sequence[str],
+    waits: Mapping[str, tuple[str, str]] = WAITS,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The time of each row in parts, and how long it took; prompts have a scale of their own where one is longer."""
     if times.empty:

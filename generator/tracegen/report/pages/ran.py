@@ -15,22 +15,29 @@ ATTACHED = (
     "not recorded, and a warm-up is known only by what followed it."
 )
 
+LONGEST = 60  # characters of a name in a line
+
 
 def setup(context: Context) -> str:
     """Model, size, threads, processor and memory limit in a line: what is recorded of them."""
     model, s, settings = context.facts.model, context.summary, context.facts.settings
     size, n, limit = s.file_bytes or model.size_bytes, threads(context), settings.get("memory_limit_gb")
     named = model.name or (re.split(r"[/\\\\]", model.file)[-1] if model.file else "")
+    quantisation = _file_type(context) or weights.main_type(context.tables["tensors"])
     parts = (
-        " ".join(
-            filter(None, (q.printable(named), _file_type(context) or weights.main_type(context.tables["tensors"])))
-        ),
+        " ".join(filter(None, (_short(named), quantisation))),
         q.size(size) if size else "",
         q.counted(n, "thread") if n else "",
-        q.printable(context.facts.host.cpu or ""),
+        _short(context.facts.host.cpu or ""),
         f"{q.size(limit * (1 << 30))} of memory allowed" if isinstance(limit, int | float) else "",
     )
     return ", ".join(filter(None, parts))
+
+
+def _short(name: str) -> str:
+    """A name as it stands in a line: what is longer is cut."""
+    text = q.printable(name)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def _file_type(context: Context) -> str:

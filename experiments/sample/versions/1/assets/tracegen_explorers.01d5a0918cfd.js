@@ -3515,6 +3515,7 @@ function timelineView(about) {
 var UNKNOWN = { op: "not recorded", name: "not recorded", layer: null, component: "other" };
 return {
 lanes: [],
+others: [],
 from: 0,
 to: 1,
 whole: 1,
@@ -3525,9 +3526,20 @@ area: null,
 about: function(node) { return (about() || {})[node] || UNKNOWN; }
 };
 }
+function othersOf(pass) {
+var others = [], last = null;
+(pass.others || []).forEach(function(split) {
+if (!last || last.name !== split[0]) { others.push(last = { name: split[0], splits: [] }); }
+last.splits.push(split);
+});
+return others;
+}
 function timelineWhole(view) {
 view.whole =
 view.lanes.reduce(function(most, lane) { return Math.max(most, spanEnd(lane, lane.begin.length - 1)); }, 1);
+view.others.forEach(function(other) {
+other.splits.forEach(function(split) { view.whole = Math.max(view.whole, split[1] + split[2]); });
+});
 view.from = 0;
 view.to = view.whole;
 view.chosen = view.pointed = view.area = null;
@@ -3715,10 +3727,11 @@ function spanEnd(lane, i) { return lane.begin[i] + lane.work[i] + lane.barrier[i
 
 function lanesPlaces(canvas, view) {
 var at = { axis: 30, ruler: 20, left: 72, right: 12 };
-function pitch() { return view.lanes.length <= 12 ? 42 : view.lanes.length <= 40 ? 22 : 12; }
+function count() { return view.lanes.length + view.others.length; }
+function pitch() { return count() <= 12 ? 42 : count() <= 40 ? 22 : 12; }
 at.pitch = pitch;
 at.named = function() { return pitch() > 40; };
-at.bottom = function() { return view.lanes.length * pitch(); };
+at.bottom = function() { return count() * pitch(); };
 at.plot = function() { return Math.max(canvas.parentNode.clientWidth - at.left - at.right, 10); };
 at.top = function(number) { return number * pitch() + (at.named() ? 16 : 1); };
 at.thick = function() { return pitch() - (at.named() ? 18 : 2); };
@@ -3763,6 +3776,18 @@ on.pen.fillRect(at.left + begun / on.ratio, y, (c - begun) / on.ratio, at.thick(
 begun = c;
 }
 lanesEdges(on, at, view, lane, y);
+}
+function lanesOther(on, at, view, place) {
+var other = view.others[place], y = at.top(view.lanes.length + place), end = on.width - at.right;
+on.pen.fillStyle = view.colours.muted;
+on.pen.textAlign = "left";
+on.pen.fillText(shortened(on.pen, other.name, at.left - 4), 0, y + at.thick() / 2);
+other.splits.forEach(function(split) {
+var left = Math.max(at.x(split[1]), at.left), right = Math.min(at.x(split[1] + split[2]), end);
+if (right < at.left || left > end) { return; }
+on.pen.fillStyle = split[3] ? view.colours.band2 : view.colours.elsewhere;
+on.pen.fillRect(left, y, Math.max(right - left, 1), at.thick());
+});
 }
 function lanesEdges(on, at, view, lane, y) {
 var i = Math.max(spanAt(lane, view.from), 0), left, right, end = on.width - at.right;
@@ -3850,12 +3875,13 @@ var at = lanesPlaces(canvas, view);
 return {
 draw: function() {
 view.palette = view.variables.map(function(name) { return colourOf(canvas, name); });
-view.colours = coloursOf(canvas, ["ink", "ground", "muted", "hairline", "band", "band2"]);
+view.colours = coloursOf(canvas, ["ink", "ground", "muted", "hairline", "band", "band2", "elsewhere"]);
 var on = sharp(canvas, at.bottom() + at.ruler + at.axis), pointed = view.pointed, chosen = view.chosen;
 canvas.setAttribute("data-from", String(Math.round(view.from)));
 canvas.setAttribute("data-to", String(Math.round(view.to)));
 lanesTicks(on, at, view);
 view.lanes.forEach(function(_, number) { lanesThread(on, at, view, number); });
+view.others.forEach(function(_, number) { lanesOther(on, at, view, number); });
 lanesRuler(on, at, view);
 lanesArea(on, at, view);
 if (pointed) { lanesFrame(on, at, view.lanes[pointed.lane], pointed, view.colours.muted, 1.5); }
@@ -4063,6 +4089,7 @@ soon();
 function put(id) {
 shown = id;
 view.lanes = lanesOf(id);
+view.others = othersOf(byId[id]);
 kinds();
 timelineWhole(view);
 part("label").textContent = nameOf(id);

@@ -1,0 +1,13 @@
+/* What is known of the end of a split or a copy. */
+#ifndef GGML_SPLITS_H
+#define GGML_SPLITS_H
+
+#include "tt_ggml.h"
+
+#include <stdbool.h>
+
+/* Whether a device has done what it was given when a call that synchronises it, or writes to it, returns. Over RPC the
+   request has been sent by then, and no answer is awaited. A backend without a registry is made of others. */
+TT_HIDDEN bool tt_waits_for_work(ggml_backend_dev_t device);
+
+#endif
