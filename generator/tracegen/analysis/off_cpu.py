@@ -6,8 +6,8 @@ import pandas as pd
 from tracegen.contract.arrays import covered
 
 _KEY = ["pass_id", "thread"]
-# Where two threads had to share a processor, 80 to 99 % of their time without one ended so near to the start of such a
-# time of the other, mostly 4 µs; where each had a processor of its own, 2 to 22 % did.
+# In eight runs of two threads that shared a processor, 71 to 96 % of their time without one ended so near to the start
+# of such a time of the other, mostly 4 µs; where each had a processor of its own, 2 to 22 % did.
 HANDED_OVER_NS = 20_000
 
 

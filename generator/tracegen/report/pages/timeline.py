@@ -19,11 +19,8 @@ from tracegen.report.pages.token_words import pass_name
 WAITING = {"waiting for the disk": "--tg-disk", "waiting inside": "--tg-inside", "barrier wait": "--tg-after"}
 MOST_SPLITS = 2_000  # of a pass: more are not drawn
 OTHERS = {"other backends": "--tg-elsewhere"}
-PARTS = (
-    *theme.GROUPS,
-    *WAITING,
-    *OTHERS,
-)  # what the strip of all passes distinguishes: work by part of the model, waits
+# What the strip of all passes distinguishes: work by part of the model, waiting, other backends.
+PARTS = (*theme.GROUPS, *WAITING, *OTHERS)
 
 
 def timeline(context: Context, assets: Assets) -> dict[str, Any]:
