@@ -10,6 +10,7 @@ import pytest
 
 from tests.browser.conftest import Visit, pages_of_each_kind, visit_all
 from tests.site_project import HOSTILE, PRIVATE_ANSWER, PRIVATE_PROMPT, Project
+from tests.web import served
 from tracegen.contract.text import printable
 
 pytestmark = pytest.mark.browser
@@ -46,6 +47,19 @@ def test_every_page_opens_from_its_folder_on_a_narrow_screen(window: Any, projec
 def test_a_page_of_each_kind_opens_from_a_server_below_a_sub_path(window: Any, project: Project, web: str) -> None:
     visits = visit_all(window(viewport={"width": 1280, "height": 800}), web, pages_of_each_kind(project))
     assert faulty(visits, 1280) == {}
+
+
+@pytest.mark.parametrize("pause_at", [b'<section id="help"', b'<section id="key-figures"'])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_an_answer_that_arrives_slowly_does_not_jump(
+    window: Any, project: Project, pause_at: bytes, width: int
+) -> None:
+    """What would help stands beside the answer on a wide screen, and follows the picture in the page."""
+    path = "experiments/demo/run-002/index.html"
+    assert pause_at in (project.site / path).read_bytes()
+    with served(project.site, pause_at) as slow:
+        visits = visit_all(window(viewport={"width": width, "height": 800}), slow, [path])
+    assert faulty(visits, width) == {}
 
 
 def test_the_watch_sees_what_it_should(window: Any, tmp_path: Path) -> None:
