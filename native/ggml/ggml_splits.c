@@ -19,6 +19,8 @@ static __thread struct {
     bool           in_parts; /* size_bytes is the sum of the parts so far */
 } copy;
 
+void (*tt_read_stamps)(void);
+
 static uint32_t name_of(ggml_backend_t backend) {
     return tt_string(tt_process, backend ? ggml_backend_name(backend) : "");
 }
@@ -102,6 +104,12 @@ void tensor_trace_split_begin(struct ggml_cgraph * graph, int split, int n_split
     }
 }
 
+bool tt_split_now(uint32_t * pass, uint32_t * split) {
+    *pass  = tt_current().pass;
+    *split = current.split;
+    return current.graph;
+}
+
 /* A pass of one split on the CPU backend gets no TT_SPLIT record: its ops say everything. */
 void tensor_trace_split_end(struct ggml_backend * backend) {
     const struct tt_current    pass  = tt_current();
@@ -114,7 +122,10 @@ void tensor_trace_split_end(struct ggml_backend * backend) {
     }
     ggml_backend_synchronize(backend); /* an asynchronous backend returns before it has computed */
     TT_TIMED_HOOK;
-    const uint64_t  end    = tt_now();
+    const uint64_t end = tt_now();
+    if (tt_read_stamps) {
+        tt_read_stamps();
+    }
     const uint32_t  first  = tt_first_node(part, pass.graph);
     struct tt_split record = {
         .begin_ns   = current.begin_ns,

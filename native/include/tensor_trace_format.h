@@ -134,6 +134,7 @@ enum tt_type {
     TT_DEVICE   = 28, /* struct tt_device: what a device that holds model files did; after the end of a load or pass */
     TT_CACHE  = 29, /* struct tt_cache: pages of a model file in the kernel's cache; after the end of a load or pass */
     TT_MEMORY = 30, /* struct tt_memory: what the memory group of the program holds; after the end of a load or pass */
+    TT_DEVICE_OP = 31, /* struct tt_device_op: when the device that computes a split ran an operation; after that */
 };
 
 struct tt_record {
@@ -273,6 +274,16 @@ struct tt_copy { /* a tensor that a split reads was copied to its backend */
     uint32_t tensor; /* string: its name */
     uint32_t from, to; /* strings: names of the backend that had it and of the backend of the split */
     uint32_t proof; /* enum tt_proof; the tracer does not synchronise for a copy */
+};
+
+struct tt_device_op { /* what lay between two labels of a backend's commands, by the device's own time stamps */
+    uint64_t begin_ns, end_ns; /* on the clock of the records */
+    uint32_t pass, split;
+    uint32_t label; /* string: its operation, or those fused into one, and the name of the first's tensor */
+    uint32_t order; /* in which the labels were put into commands: within a split that of its nodes */
+    uint32_t
+        exact; /* 1: the device runs one after another; 0: others may have run meanwhile, so it took at most so long */
+    uint32_t reserved;
 };
 
 struct tt_hooks { /* time that the thread of a pass spent in the tracer between the begin and the end of the pass */
@@ -518,6 +529,7 @@ TT_ASSERT_SIZE(tt_token, 16);
 TT_ASSERT_SIZE(tt_compute, 32);
 TT_ASSERT_SIZE(tt_split, 40);
 TT_ASSERT_SIZE(tt_copy, 40);
+TT_ASSERT_SIZE(tt_device_op, 40);
 TT_ASSERT_SIZE(tt_hooks, 24);
 TT_ASSERT_SIZE(tt_schedule, 40);
 TT_ASSERT_SIZE(tt_residency, 32);

@@ -296,6 +296,14 @@ static void dump_split(struct bytes * in, size_t at) {
     print_map(map, split.n_map);
 }
 
+static void dump_device_op(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_device_op, op);
+    printf(" pass=%" PRIu32 " split=%" PRIu32 " order=%" PRIu32 " begin_ns=%" PRIu64 " end_ns=%" PRIu64
+           " exact=%" PRIu32,
+           op.pass, op.split, op.order, op.begin_ns, op.end_ns, op.exact);
+    print_string("label", op.label, at);
+}
+
 static void dump_copy(struct bytes * in, size_t at) {
     TAKE(in, struct tt_copy, copy);
     printf(" pass=%" PRIu32 " split=%" PRIu32 " begin_ns=%" PRIu64 " size_bytes=%" PRIu64, copy.pass, copy.split,
@@ -430,6 +438,7 @@ static const struct {
     [TT_WARMUP]     = { "warmup", dump_pair },
     [TT_SPLIT]      = { "split", dump_split },
     [TT_COPY]       = { "copy", dump_copy },
+    [TT_DEVICE_OP]  = { "device_op", dump_device_op },
     [TT_HOOKS]      = { "hooks", dump_hooks },
     [TT_SCHEDULE]   = { "schedule", dump_schedule },
     [TT_DEVICE]     = { "device", dump_device },

@@ -1,5 +1,6 @@
 """Builders of whole runs for tests: a small llama-shaped model, as many passes as asked for."""
 
+from tests.builders.devices import with_device_ops
 from tests.builders.faults import with_barriers, with_faults, with_off_cpu
 from tests.builders.graph import N_CTX, N_EMBD, N_EXPERTS, N_FF, N_USED, N_VOCAB
 from tests.builders.requests import with_requests
@@ -19,6 +20,7 @@ __all__ = [
     "scaled_case",
     "stored",
     "with_barriers",
+    "with_device_ops",
     "with_facts",
     "with_faults",
     "with_off_cpu",

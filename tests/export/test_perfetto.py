@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.builders import a_moe_run, scaled_case, with_barriers, with_faults, with_requests
+from tests.builders import a_moe_run, scaled_case, with_barriers, with_device_ops, with_faults, with_requests
 from tests.export.pftrace import Drawn, Slice, read
 from tests.scale_tables import repeated, stretched
 from tests.site_project import LONG, hostile_tables
@@ -452,3 +452,14 @@ def test_a_version_without_a_table_is_refused(tables: Tables, tmp_path: Path) ->
     for name in ("spans", "graph_edges", "requests"):
         with pytest.raises(SettingsError, match=f"holds no table '{name}'"):
             write(source({key: tables[key] for key in BY_NAME if key != name}), tmp_path)
+
+
+def test_operations_of_a_device_have_a_track_of_their_own(tables: Tables, tmp_path: Path) -> None:
+    whole = with_device_ops(tables)
+    rows = whole["device_ops"]
+    timeline = drawn(whole, tmp_path)
+    slices = timeline.of(track="device_ops of Vulkan0")
+    assert len(slices) == len(rows) > 0
+    first = rows.sort_values("begin_ns").iloc[0]
+    assert (slices[0].name, slices[0].begin, slices[0].end) == (first["label"], first["begin_ns"], first["end_ns"])
+    assert slices[0].args["node"] == first["node"] and slices[0].args["exact"] == 1

@@ -4,12 +4,14 @@
 """
 
 import os
+import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from tests.vulkan import DEVICE, find
-from tracegen.analysis import attribution
+from tracegen.analysis import attribution, device_ops
 from tracegen.contract.check_keys import Key
 from tracegen.measure.runs.observe import Observation, observe
 from tracegen.measure.trained import trained_model
@@ -119,3 +121,108 @@ def test_the_device_takes_the_time_and_the_answer_says_so(runs: dict[int, Loaded
     said = quick(context)
     assert said is not None and "Vulkan0 computes" in said.text and "nothing is predicted" in said.stop
     assert context.copies_in == "Vulkan0"
+
+
+# Single operations: the layer has the device stamp them
+
+
+@pytest.fixture(scope="module")
+def stamped(tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadedRun, str]:
+    """A run whose operations on the device have times, and what the backend's own logger printed in it."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**DEVICE, "GGML_VK_PERF_LOGGER": "1"}.items():
+            patch.setitem(os.environ, name, value)
+        told = (
+            "generate",
+            "-m",
+            str(trained_model("smollm2", Progress())),
+            "-p",
+            "Hi",
+            "-n",
+            str(N_TOKENS),
+            "-ngl",
+            "99",
+        )
+        run = observe(
+            Observation("stamped", (str(PROGRAM), *told), "What takes time?", attach=True, device_times="ops"),
+            tmp_path_factory.mktemp("stamped"),
+            Progress(),
+        )
+    assert run.folder is not None
+    return load_run(run.folder), (run.folder / "raw/stderr.txt").read_text()
+
+
+def test_every_operation_of_the_device_has_a_time_within_its_split(stamped: tuple[LoadedRun, str]) -> None:
+    run, _ = stamped
+    rows = run.device_ops.merge(run.splits, on=["pass_id", "split"], suffixes=("", "_split"), how="left")
+    assert set(rows["device"]) == {"Vulkan0"} and rows["exact"].all() and rows["node"].notna().all()
+    assert (rows["begin_ns"] >= rows["begin_ns_split"]).all() and (rows["end_ns"] <= rows["end_ns_split"]).all()
+    fused = rows["label"].str.partition(" ")[0].str.count(r"\+").to_numpy()
+    covered = {
+        (row.pass_id, row.node + step) for row, n in zip(rows.itertuples(), fused, strict=True) for step in range(n + 1)
+    }
+    ops = run.ops[run.ops["backend"].eq("Vulkan0").to_numpy(bool) & run.ops["state"].eq("executed").to_numpy(bool)]
+    ran = set(zip(ops["pass_id"], ops["node"], strict=True))
+    assert ran - covered == set() and len(ran) > 1_000
+
+
+def test_operations_run_one_after_another_and_fill_their_split(stamped: tuple[LoadedRun, str]) -> None:
+    """What is missing is the hand-over, and the first time that a pipeline is compiled: the passes after the first."""
+    run, _ = stamped
+    rows = run.device_ops.sort_values(["pass_id", "part"])
+    after = rows["begin_ns"].shift(-1)[rows["pass_id"].eq(rows["pass_id"].shift(-1)).to_numpy(bool)]
+    assert (after >= rows["end_ns"].reindex(after.index)).all()
+    busy = device_ops.busy_ns(run.device_ops).groupby("pass_id").sum()
+    splits = run.splits[run.splits["backend"].eq("Vulkan0").to_numpy(bool)].set_index("pass_id")
+    share = (busy / (splits["end_ns"] - splits["begin_ns"])).iloc[1:]
+    assert len(share) >= N_TOKENS - 1 and share.between(0.8, 1).all()
+
+
+def test_times_are_those_of_the_backends_own_logger(stamped: tuple[LoadedRun, str]) -> None:
+    """In the same run: it writes stamps of its own, behind each operation, and prints their sums by kind and pass."""
+    run, printed = stamped
+    passes = printed.split("Vulkan Timings:")[1:]
+    rows = run.device_ops.assign(took_ns=run.device_ops["end_ns"] - run.device_ops["begin_ns"])
+    operation = rows["label"].str.partition(" ")[0].rename("operation")
+    own = rows["took_ns"].groupby([rows["pass_id"], operation]).sum()
+    by_pass = [of for _, of in own.groupby(level="pass_id")]
+    assert len(by_pass) == len(passes) > N_TOKENS
+    for mine, text in zip(by_pass, passes, strict=True):
+        theirs: dict[str, float] = {}
+        for line in re.findall(r"^(\S+).*?: \d+ x [\d.e+]+ us = ([\d.e+]+) us", text, re.MULTILINE):
+            theirs[line[0].rstrip(":")] = theirs.get(line[0].rstrip(":"), 0.0) + 1e3 * float(line[1])
+        whole = sum(theirs.values())
+        assert mine.sum() == pytest.approx(whole, rel=0.05)
+        products = sum(ns for name, ns in theirs.items() if name.startswith("MUL_MAT"))
+        assert mine[mine.index.get_level_values("operation").str.startswith("MUL_MAT")].sum() == pytest.approx(
+            products, rel=0.05
+        )
+
+
+def test_the_answer_names_the_operation_and_the_table_the_rate(stamped: tuple[LoadedRun, str]) -> None:
+    run, _ = stamped
+    context = Context(run.measured, run.tables)
+    said = quick(context)
+    assert said is not None and "MUL_MAT takes" in said.text and "how fast it could be is not known" in said.stop
+    table = context.of_devices
+    products = table[table["operation"].str.startswith("MUL_MAT") & table["dtype"].notna()]
+    measured = run.passes[run.passes["kind"].eq("generate").to_numpy(bool)]
+    per_token = float(products["weight_bytes"].sum()) / len(measured)
+    on_device = run.tensors[~run.tensors["name"].eq("token_embd.weight") & run.tensors["dtype"].ne("F32")]
+    embedding = run.tensors.loc[run.tensors["name"].eq("token_embd.weight"), "size_bytes"].sum()  # it is the output too
+    assert per_token == pytest.approx(float(on_device["size_bytes"].sum() + embedding), rel=0.01)
+
+
+def test_a_program_without_labels_says_why_nothing_is_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in DEVICE.items():
+        monkeypatch.setenv(name, value)
+    told = ("generate", "-m", str(trained_model("smollm2", Progress())), "-p", "Hi", "-n", "1", "-ngl", "0")
+    run = observe(
+        Observation("none", (str(PROGRAM), *told), "What takes time?", attach=True, device_times="ops"),
+        tmp_path,
+        Progress(),
+    )
+    assert run.folder is not None and load_run(run.folder).device_ops.empty
+    assert "operations of a device have no times: no backend labelled any" in capsys.readouterr().err

@@ -244,7 +244,7 @@ class Trace:
 
 # Segments with right checksums and wrong contents: tt_dump must refuse them and read nothing out of bounds.
 GARBAGE: tuple[bytes, ...] = (
-    *(header() + chunk(record(kind, b"")) for kind in range(22, 30)),
+    *(header() + chunk(record(kind, b"")) for kind in range(22, 32)),
     header() + chunk(device()),
     header() + chunk(cache()),
     header() + chunk(split(n_map=NONE)),

@@ -10,7 +10,17 @@ from typing import Any
 
 import pandas as pd
 
-from tests.builders import a_moe_run, a_run, only, scaled_case, with_facts, with_faults, with_requests, without
+from tests.builders import (
+    a_moe_run,
+    a_run,
+    only,
+    scaled_case,
+    with_device_ops,
+    with_facts,
+    with_faults,
+    with_requests,
+    without,
+)
 from tests.drawn import NOTHING, empty_figures
 from tests.golden.hard_case import hard_case
 from tracegen.charts.pointing import targets
@@ -40,7 +50,7 @@ MEASURED = [
 
 def disk_case() -> tuple[Run, dict[str, pd.DataFrame]]:
     """A mixture of which everything was recorded: faults, requests, residency, the device."""
-    tables = with_requests(with_faults(scaled_case(5, 3, moe=True)))
+    tables = with_device_ops(with_requests(with_faults(scaled_case(5, 3, moe=True))))
     last = int(tables["passes"]["pass_id"].max())
     tables["residency"] = contract.frame("residency", [dict(pass_id=last, file=0, first_page=0, n_pages=2)])
     run = a_moe_run(device=dict(device="vda", measurements=MEASURED))

@@ -17,6 +17,7 @@ from tracegen.analysis import (
     caches,
     context_growth,
     coverage,
+    device_ops,
     expert_next,
     expert_transitions,
     experts,
@@ -138,6 +139,7 @@ class Analyses:
     pin_list_by_layer = _kept(lambda c: pin_list.pin_list(c.tables, c.of_kind(c.attribution, c.phase), None))
     context_growth = _kept(lambda c: context_growth.growth(c.tables, c.timed, c.accessed))
     operation_rates = _kept(lambda c: bandwidth.by_layer(c.tables, c.timed, c.used))
+    of_devices = _kept(lambda c: device_ops.by_kind(c.tables, c.ops, c.used, c.phase))
 
     # Experts of generate passes: how often each was chosen, by which rows; by layer: how unevenly, of how many, and
     # beside what chance gives; how many the token before chose, and how many the layer before tells.

@@ -75,7 +75,7 @@ def by_layer(tables: Tables, timed: pd.DataFrame, used: pd.DataFrame) -> pd.Data
     rows = rows.assign(
         working_ns=working / threads,
         waiting_ns=(work - working + inside + after) / threads,
-        dtype=_weight_types(tables, used).reindex(at).to_numpy(),
+        dtype=weight_types(tables, used).reindex(at).to_numpy(),
         n_ops=1,
     )
     keys = ["phase", "op", "dtype", "layer"]
@@ -83,7 +83,7 @@ def by_layer(tables: Tables, timed: pd.DataFrame, used: pd.DataFrame) -> pd.Data
     return rows.groupby(keys, dropna=False, sort=True)[list(SUMS)].sum().reset_index()
 
 
-def _weight_types(tables: Tables, used: pd.DataFrame) -> pd.Series:
+def weight_types(tables: Tables, used: pd.DataFrame) -> pd.Series:
     """The type of the weight of which an op touched most, by pass_id and node."""
     sized = used.assign(n_bytes=used["end"] - used["begin"]).dropna(subset=["tensor"])
     most = sized.sort_values("n_bytes", ascending=False, kind="stable").drop_duplicates(["pass_id", "node"])

@@ -317,6 +317,8 @@ class Trace(Record):
     faults_refused: str | None = None
     off_cpu_recorded: bool | None = None
     device_refused: str | None = None
+    device_ops_refused: str | None = None
+    device_ops_lost: int | None = None
     cache_refused: str | None = None
     own_page_bytes: int | None = None
     requests_recorded: bool | None = None

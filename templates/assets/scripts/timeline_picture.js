@@ -87,7 +87,9 @@ function lanesThread(on, at, view, number) {
   var kinds = columnKinds(lane, view.from, view.to, n, view.palette.length, view);
   on.pen.fillStyle = view.colours.muted;
   on.pen.textAlign = "left";
-  if (at.pitch() > 16 || number % 4 === 0) { on.pen.fillText("thread " + lane.thread, 0, y + at.thick() / 2); }
+  if (at.pitch() > 16 || number % 4 === 0) {
+    on.pen.fillText(shortened(on.pen, lane.name, at.left - 4), 0, y + at.thick() / 2);
+  }
   for (c = 1; c <= n; c += 1) {
     if (c < n && kinds[c] === kinds[begun]) { continue; }
     if (kinds[begun] >= 0) {

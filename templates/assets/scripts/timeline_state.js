@@ -6,7 +6,8 @@ window.tracegenSpans = function(list) { list.forEach(function(pass) { spansOf[pa
 /* The threads of a pass, unpacked from what pages/explorers/span_chunks.py wrote. */
 function lanesOf(id) {
   return spansOf[id].map(function(lane) {
-    var at = 0, thread = { thread: lane.thread, begin: unpack(lane.begin).map(function(gap) { return (at += gap); }) };
+    var at = 0, thread = { thread: lane.thread, device: lane.device, name: lane.device || "thread " + lane.thread };
+    thread.begin = unpack(lane.begin).map(function(gap) { return (at += gap); });
     ["node", "work", "barrier", "wait"].forEach(function(name) { thread[name] = unpack(lane[name]); });
     thread.disk = lane.disk ? unpack(lane.disk) : null;
     return thread;

@@ -24,7 +24,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         build.programs.mkdir(parents=True)
         (build.folder / "source.ok").touch()
         (build.programs / llama_cpp.TARGET).touch()
-        library = tmp_path / "tracegen" / "llama.cpp" / f"attach-{attach._key(attach.resource_folder('native'))}"
+        library = (
+            tmp_path
+            / "tracegen"
+            / "llama.cpp"
+            / f"attach-{attach._key(attach.resource_folder('native'), attach._PARTS)}"
+        )
         library.mkdir()
         (library / attach.LIBRARY).touch()
         yield tmp_path

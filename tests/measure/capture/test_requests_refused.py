@@ -61,7 +61,7 @@ def test_nothing_is_said_where_requests_can_be_recorded(tmp_path: Path, monkeypa
 
 @pytest.mark.parametrize("disk", [True, False])
 def test_it_is_said_before_a_program_is_built(disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(*_: object) -> None:
+    def stop(*_: object, **__: object) -> None:
         raise CheckError("here llama.cpp would be built")
 
     @contextmanager

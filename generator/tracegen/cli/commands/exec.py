@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tracegen.measure.runs.observe import Observation
 
 LEAST_TRACE = 1 << 20  # bytes, as of the setting max_trace_bytes
+DEVICE_TIMES = ("splits", "ops")
 QUESTION = "What does this program do to memory and disk?"
 PROGRAM = "tracegen.program"  # the key under which the context holds the words after --
 
@@ -56,6 +57,7 @@ class Exec(Verb):
 @click.option("--attach", is_flag=True)
 @click.option("--faults", is_flag=True)
 @click.option("--disk", is_flag=True)
+@click.option("--device-times", type=click.Choice(DEVICE_TIMES), default=DEVICE_TIMES[0])
 @click.option("--llama-cpp", metavar="FOLDER", type=PLACE)
 @click.pass_context
 def command(ctx: click.Context, /, name: str, llama_cpp: str | None, **given: Any) -> int:
@@ -98,6 +100,8 @@ def _check_conditions(observation: Observation) -> None:
         raise SettingsError(f"--control: is {observation.controls}; must be a whole number from 0 to {MOST_CONTROLS}")
     if observation.controls and observation.interactive:
         raise SettingsError("--control: runs the program again without a keyboard; leave --interactive out")
+    if observation.device_times == "ops" and not observation.attach:
+        raise SettingsError("--device-times ops: a layer is preloaded with the tracer; add --attach")
     for file in observation.cold:
         if not file.is_file():
             raise SettingsError(f"--cold: {file}: there is no such file")

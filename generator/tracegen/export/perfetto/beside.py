@@ -1,4 +1,4 @@
-"""What is drawn beside the threads: passes, splits, copies, requests, page faults elsewhere, and bytes of buffers."""
+"""Beside the threads: passes, splits, copies, operations of devices, requests, page faults elsewhere, bytes of buffers."""
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ class Beside:
             end = begin + integers(table["duration_ns"])
         else:
             end = integers(table["end_ns"], OPEN)
-        if name == "requests":
+        if name in ("requests", "device_ops"):
             of = table["device"]
         elif name in ("faults", "barriers"):
             of = self._operations.labels(table)

@@ -49,7 +49,7 @@ class Chunk:
     tables: dict[str, pd.DataFrame]
 
 
-_BY_PASS = ("passes", "ops", "spans", "splits", "copies", "faults", "barriers")
+_BY_PASS = ("passes", "ops", "spans", "splits", "copies", "device_ops", "faults", "barriers")
 _WEIGHED = ("ops", "spans", "faults", "barriers")  # those with most rows
 
 

@@ -15,6 +15,7 @@ _COLUMNS: Mapping[str, tuple[str, Sequence[str]]] = {
     "passes": ("pass", ("kind_basis", "pass_id", "context", "n_tokens", "n_outputs", "produced_token", "graph")),
     "splits": ("split", ("backend", "pass_id", "split", "n_nodes", "by_op", "submitted")),
     "copies": ("copy", ("pass_id", "split", "size_bytes", "source", "target")),
+    "device_ops": ("device operation", ("device", "pass_id", "split", "node", "exact")),
     "requests": ("request", ("file", "pass_id", "place", "size_bytes", "offset", "file_bytes")),
     "faults": ("page fault", ("file", "offset", "pass_id", "node")),
     "barriers": ("barrier", ("barrier", "pass_id", "node")),
@@ -34,6 +35,8 @@ class Described:
         category, columns = _COLUMNS[name]
         if name == "splits":
             table = table.assign(submitted=submitted(table).astype(np.int64))
+        if name == "device_ops":
+            table = table.assign(exact=table["exact"].astype(np.int64))
         if "file" in columns:
             table = table.assign(file=table["file"].map(self._files).astype("string"))
         fields: list[Column] = [self._names(name, table), self._words.category(category)]
@@ -61,4 +64,5 @@ class Described:
             return words.names(table["kind"].astype("string").replace("ahead", "read ahead"), "read")
         if name == "faults":
             return words.names(table["kind"].astype("string") + " page fault", "page fault")
-        return words.names(table["kind" if name == "passes" else "tensor"], _COLUMNS[name][0])
+        of = {"passes": "kind", "device_ops": "label"}.get(name, "tensor")
+        return words.names(table[of], _COLUMNS[name][0])

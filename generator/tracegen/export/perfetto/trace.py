@@ -104,7 +104,7 @@ def _parts(chunk: Chunk, operations: Operations, beside: Beside, buffers: Buffer
     tables = chunk.tables
     of_threads, left = operations.encoded(chunk)
     return [
-        *(beside.drawn(name, tables[name]) for name in ("passes", "splits", "copies")),
+        *(beside.drawn(name, tables[name]) for name in ("passes", "splits", "copies", "device_ops")),
         of_threads,
         *(beside.drawn(name, table) for name, table in left.items()),
         beside.drawn("requests", tables["requests"]),

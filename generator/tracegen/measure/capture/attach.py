@@ -1,10 +1,11 @@
 """The library that is preloaded to trace a llama.cpp without hooks; compiled once and kept in the cache."""
 
 import hashlib
+import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tracegen.contract.errors import EnvironmentFailure, SettingsError
@@ -14,9 +15,12 @@ from tracegen.storing.native import read_upstream
 from tracegen.storing.progress import Progress
 from tracegen.storing.resources import cache_folder
 from tracegen.storing.resources import folder as resource_folder
+from tracegen.storing.store import write_text
 
 LIBRARY = "libtensor-trace.so"
 _PARTS = ("include/*.h", "core/*.h", "core/*.c", "ggml/*.h", "ggml/*.c", "attach/*.h", "attach/*.c")
+_VULKAN = ("vulkan/*.h", "vulkan/*.c")  # the layer: it takes Vulkan's headers
+_LAYER = "VK_LAYER_TRACEGEN_times"
 _FLAGS = (
     "-shared",
     "-fPIC",
@@ -30,12 +34,13 @@ _FLAGS = (
 )
 
 
-def ensure_attach(progress: Progress) -> Path:
+def ensure_attach(progress: Progress, *, device_ops: bool = False) -> Path:
     """The path of the library to preload; compiles it when it is not in the cache.
 
     It is compiled against the headers of the pinned llama.cpp. In the traced process it checks that ggml's structures
-    have the layout of those headers. Raises EnvironmentFailure when the system is not Linux, when the path has a
-    character that LD_PRELOAD cannot hold, when no C compiler is found or it fails, and as `ensure_source` does.
+    have the layout of those headers. With `device_ops` it is a layer of Vulkan too (see `device_layer`). Raises
+    EnvironmentFailure when the system is not Linux, when the path has a character that LD_PRELOAD cannot hold, when no
+    C compiler or no headers of Vulkan are found or the compiler fails, and as `ensure_source` does.
     """
     if sys.platform != "linux":
         raise EnvironmentFailure("attaching works only on Linux; use a llama.cpp with the hooks instead")
@@ -45,12 +50,14 @@ def ensure_attach(progress: Progress) -> Path:
             "another folder"
         )
     native = resource_folder("native")
-    folder = cache_folder() / "llama.cpp" / f"attach-{_key(native)}"
+    parts = (*_PARTS, *_VULKAN) if device_ops else _PARTS
+    folder = cache_folder() / "llama.cpp" / f"attach-{_key(native, parts)}"
     with alone(folder, progress, (folder / LIBRARY).exists):
         if not (folder / LIBRARY).exists():
             headers = ensure_source(progress, traced=False).source / "ggml"
             folder.mkdir(exist_ok=True)
-            _compile(native, headers, folder, progress)
+            _write_manifest(folder)
+            _compile(native, parts, headers, folder, progress)
     return folder / LIBRARY
 
 
@@ -65,26 +72,53 @@ def preload(library: Path) -> dict[str, str]:
     return {"LD_PRELOAD": " ".join(filter(None, (str(library), os.environ.get("LD_PRELOAD", ""))))}
 
 
-def _sources(native: Path) -> Iterator[Path]:
-    for pattern in _PARTS:
+def device_layer(library: Path) -> dict[str, str]:
+    """The environment in which ggml's Vulkan backend labels its operations, and the library's layer stamps them."""
+    joined = {"VK_ADD_LAYER_PATH": str(library.parent), "VK_INSTANCE_LAYERS": _LAYER}
+    return {
+        "GGML_VK_DEBUG_MARKERS": "1",
+        **{name: ":".join(filter(None, (os.environ.get(name), own))) for name, own in joined.items()},
+    }
+
+
+def _write_manifest(folder: Path) -> None:
+    """What the loader of Vulkan reads of a layer: the library that is preloaded is loaded once."""
+    layer = {
+        "name": _LAYER,
+        "type": "GLOBAL",
+        "library_path": f"./{LIBRARY}",
+        "api_version": "1.3.0",
+        "implementation_version": "1",
+        "description": "time stamps of single operations",
+        "functions": {"vkNegotiateLoaderLayerInterfaceVersion": "tensor_trace_vulkan_layer"},
+    }
+    write_text(folder / "VkLayer_tracegen.json", json.dumps({"file_format_version": "1.2.0", "layer": layer}))
+
+
+def _sources(native: Path, parts: Sequence[str]) -> Iterator[Path]:
+    for pattern in parts:
         yield from sorted(native.glob(pattern))
 
 
-def _key(native: Path) -> str:
+def _key(native: Path, parts: Sequence[str]) -> str:
     digest = hashlib.sha256(" ".join((read_upstream(native).sha256, *_FLAGS)).encode())
-    for path in _sources(native):
+    for path in _sources(native, parts):
         digest.update(f"{path.relative_to(native).as_posix()}\0{path.stat().st_size}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:12]
 
 
-def _compile(native: Path, headers: Path, folder: Path, progress: Progress) -> None:
+def _compile(native: Path, parts: Sequence[str], headers: Path, folder: Path, progress: Progress) -> None:
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None:
         raise EnvironmentFailure("no C compiler found; on Debian: apt install gcc")
     part, log = folder / f"{LIBRARY}.part", folder / "build.log"
-    include_flags = [f"-I{native / name}" for name in ("include", "core", "ggml", "attach")]
+    if "vulkan/*.c" in parts:
+        probe = [compiler, "-fsyntax-only", "-include", "vulkan/vk_layer.h", "-x", "c", os.devnull]
+        if run_program(probe, stdout=log, stderr=log).status != 0:
+            raise EnvironmentFailure("the headers of Vulkan were not found; on Debian: apt install libvulkan-dev")
+    include_flags = [f"-I{native / name}" for name in ("include", "core", "ggml", "attach", "vulkan")]
     header_flags = [word for name in ("include", "src") for word in ("-isystem", str(headers / name))]
-    sources = [str(path) for path in _sources(native) if path.suffix == ".c"]
+    sources = [str(path) for path in _sources(native, parts) if path.suffix == ".c"]
     progress.step("compile the library to attach")
     ended = run_program(
         [compiler, *_FLAGS, *include_flags, *header_flags, *sources, "-o", str(part), "-ldl"], stdout=log, stderr=log

@@ -16,7 +16,7 @@ from tracegen.contract.errors import EnvironmentFailure, SettingsError, Tracegen
 from tracegen.contract.experiment import SETTINGS, Experiment
 from tracegen.contract.facts import Locked
 from tracegen.contract.model import Run
-from tracegen.measure.capture.attach import ensure_attach, preload, refuse_hooked
+from tracegen.measure.capture.attach import device_layer, ensure_attach, preload, refuse_hooked
 from tracegen.measure.capture.conditions import conditions_of
 from tracegen.measure.capture.execution import Meter
 from tracegen.measure.capture.hashing import hash_files
@@ -52,7 +52,8 @@ class Observation:
     `FIRST-LAST`. `attach`: preload the tracer, for a llama.cpp without hooks. `mlock_gb`: GiB of memory to lock.
     `faults`: record page faults on model files; `disk`: record reads of the devices that hold them. `cold`: files to
     drop from the page cache first; `memory_limit_gb`: the most memory of the program, in GiB; `controls`: how often it
-    runs again, untraced, under the same conditions.
+    runs again, untraced, under the same conditions. `device_times`: what is timed on a device, `splits` or each of its
+    operations (`ops`, which takes `attach`).
     """
 
     name: str
@@ -71,6 +72,7 @@ class Observation:
     memory_limit_gb: float | None = None
     cold: tuple[Path, ...] = ()
     controls: int = 0
+    device_times: str = "splits"
 
 
 def observe(observation: Observation, folder: Path, progress: Progress, programs: str | None = None) -> Run:
@@ -86,8 +88,11 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
     progress.done()
     if observation.disk:
         say_if_refused(progress)
-    libraries = (ensure_attach(progress),) if observation.attach else ()
+    device_ops = observation.device_times == "ops"
+    libraries = (ensure_attach(progress, device_ops=device_ops),) if observation.attach else ()
     attached = preload(*libraries) if libraries else {}
+    if device_ops:
+        attached |= device_layer(*libraries)
     command = (str(program), *observation.command[1:])
     code = (program, *libraries)
     pinned = pinned_build()

@@ -89,6 +89,7 @@ def record(
             _refuse_full_disk(trace, raw)
             _refuse_prefault(captured, trace)
             _refuse_residency(captured, trace)
+            _say_untimed(captured, trace, stages.progress)
             stages.begin("check")
             timings = {**_timings(raw, captured.counted), **trace.counters}
             checks = checks_of(
@@ -195,6 +196,20 @@ def _refuse_residency(captured: Captured, trace: NativeTrace) -> None:
             f"{refused}: you may not write it, so the kernel does not say which of its pages are in memory; make a "
             "copy of your own, or remove `residency`"
         )
+
+
+def _say_untimed(captured: Captured, trace: NativeTrace, progress: Progress) -> None:
+    """Say why no operation of a device has a time, or how many have none, where times of each were asked for."""
+    if captured.settings.get("device_times") != "ops":
+        return
+    lost = trace.facts["device_ops_lost"]
+    if len(trace.tables["device_ops"]) == 0:
+        why = trace.facts["device_ops_refused"] or (
+            "no backend labelled any, as the Vulkan backend of llama.cpp does since September 2026 (#28101)"
+        )
+        progress.say(f"operations of a device have no times: {why}")
+    elif lost:
+        progress.say(f"{lost} operations of a device have no times: too many were under way")
 
 
 def _timings(raw: Path, counted: bool) -> dict[str, float | int | None]:

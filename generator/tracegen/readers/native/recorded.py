@@ -1,7 +1,7 @@
 """The records of the main segment of a native trace, as plain Python values and arrays."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -150,6 +150,18 @@ class Split:
     nodes: np.ndarray  # as in Compute
 
 
+class DeviceOp(NamedTuple):
+    """What a device ran between two labels of its backend; `order` is that of the labels."""
+
+    pass_number: int
+    split: int
+    order: int
+    label: str
+    begin_ns: int
+    end_ns: int
+    exact: bool
+
+
 @dataclass
 class Records:
     """The whole main segment. Lists and dicts are in the order of writing."""
@@ -167,6 +179,7 @@ class Records:
     computes: dict[int, Compute] = field(default_factory=dict)
     splits: dict[tuple[int, int], Split] = field(default_factory=dict)  # by pass and split
     copies: list[tuple[int, dict[str, Any]]] = field(default_factory=list)  # pass, and its row of the table
+    device_ops: list[DeviceOp] = field(default_factory=list)
     sampled: list[int] = field(default_factory=list)
     residency: list[Residency] = field(default_factory=list)
     devices: dict[tuple[Pass, str], dict[str, int]] = field(default_factory=dict)  # rows, by pass or load, and name

@@ -342,6 +342,18 @@ def _take_copy(records: Records, time_ns: int, rest: memoryview, *values: int) -
     records.copies.append((number, row))
 
 
+@_takes(31, "QQ6I")
+def _take_device_op(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    begin_ns, end_ns, number, split, label, order, exact, _ = values
+    _require(number, records.passes, "pass")
+    _below(NUMBER, split=split, order=order)
+    _below(2, exact=exact)
+    _below(time_ns + 1, end_ns=end_ns)
+    _below(end_ns + 1, begin_ns=begin_ns)
+    text = records.text(label)
+    records.device_ops.append(recorded.DeviceOp(number, split, order, text, begin_ns, end_ns, bool(exact)))
+
+
 @_takes(18, "II")
 def _take_logits(records: Records, time_ns: int, rest: memoryview, context: int, _: int) -> None:
     """The program reads logits, which the last pass of the context's last call computed."""

@@ -18,6 +18,7 @@ from tracegen.contract.held_tokens import held_tokens
 from tracegen.readers.native import events as ev
 from tracegen.readers.native.clock import Clock, clock_of
 from tracegen.readers.native.computes import Computes
+from tracegen.readers.native.device_op_table import device_op_table
 from tracegen.readers.native.fault_records import read_fault_records
 from tracegen.readers.native.fault_table import barrier_table, place_faults
 from tracegen.readers.native.graph_tables import graph_tables
@@ -92,6 +93,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables["buffers"] = _buffers(records)
     tables["placements"] = placement_table(records, tables["files"], tables["tensors"])
     tables |= split_tables(records)
+    tables["device_ops"] = device_op_table(records)
     tables |= touch_tables(events.indexes, tables)
     tables["faults"] = faults.table
     tables["barriers"] = barrier_table(fault_records.waits, computes, clock)
@@ -316,6 +318,8 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "skipped_passes": records.end_skipped,
         "residency_refused": info.get("residency.refused"),
         "device_refused": info.get("device.refused"),
+        "device_ops_refused": info.get("vulkan.refused"),
+        "device_ops_lost": _count(info, "vulkan.lost"),
         "cache_refused": info.get("cache.refused"),
         "attached": ATTACHED in info,
         "prefault_off": info.get("load.prefault") == "off",

@@ -10,6 +10,7 @@ from tracegen.report.figures.access_order import ACCESS_ORDER, ACCESS_PATH, ACCE
 from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.buffers import BUFFER_PEAKS, BUFFERS, KV_CACHE
 from tracegen.report.figures.caches import CACHE_RATES, CACHE_SIZES, REUSE, WORKING_SET
+from tracegen.report.figures.device_ops import DEVICE_OPS
 from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_DEVICE, DISK_READ_SIZES, DISK_REQUESTS, DISK_SIZES
 from tracegen.report.figures.disk_waits import DISK_EXPERTS, DISK_MAP, DISK_SPLIT, DISK_TENSORS
@@ -44,6 +45,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     TOKENS,
     TOP_OPERATIONS,
     BANDWIDTH,
+    DEVICE_OPS,
     DISK,
     HEATMAP,
     RESIDENCY,

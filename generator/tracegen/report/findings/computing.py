@@ -12,6 +12,7 @@ from tracegen.contract import quantities as q
 from tracegen.report.document.amount import Amount
 from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.context import Context
+from tracegen.report.figures.device_ops import DEVICE_OPS
 from tracegen.report.figures.disk_waits import DISK_SPLIT
 from tracegen.report.figures.figure import Figure, Table
 from tracegen.report.figures.times import COMPONENTS
@@ -82,15 +83,28 @@ def _elsewhere(context: Context, scope: Scope, population: str) -> Iterator[Find
         amounts = tuple(Amount(shares[name], "share") for name in known)
         others = zip(known[1:], amounts[1:], strict=True)
         more = "".join(f", {q.printable(name)} {of.text}" for name, of in others)
+        text = f"{q.printable(known[0])} computes {amounts[0].text} of the time of {OF[scope]}{more}"
+        part: Figure | Table = COMPONENTS
+        if most := _of_device(context, known[0], shares[known[0]] * whole):
+            amount, operation = most
+            text += f"; {q.printable(operation)} takes {amount.text} of that"
+            amounts, part = (*amounts, amount), DEVICE_OPS
         yield Finding(
             kind="time",
-            text=f"{q.printable(known[0])} computes {amounts[0].text} of the time of {OF[scope]}{more}.",
+            text=f"{text}.",
             amounts=amounts,
             scope=scope,
             population=population,
             effect=sum(shares.values()),
-            part=COMPONENTS,
+            part=part,
         )
+
+
+def _of_device(context: Context, device: str, of_ns: float) -> tuple[Amount, str] | None:
+    """The operations of a kind that take most of a device's time, and their share; None where none are recorded."""
+    rows = context.of_devices
+    took = rows[rows["device"].eq(device).to_numpy(bool)].groupby("operation")["took_ns"].sum()
+    return (Amount(float(took.max()) / of_ns, "share"), str(took.idxmax())) if took.any() else None
 
 
 def _processor(context: Context, share: float, scope: Scope, population: str) -> Iterator[Finding]:

@@ -198,10 +198,8 @@ def stop(context: Context, phase: Phase | None, causes: list[Cause]) -> str:
         return "What would help is not known: when threads worked and waited was not recorded."
     others = phase.parts["elsewhere_ns"] / phase.whole_ns
     if others >= MOSTLY:
-        return (
-            f"What {context.untimed} computes, {q.percent(others)} of the time, has no times of single operations, so "
-            "that nothing is predicted."
-        )
+        why = "how fast it could be is not known" if len(context.of_devices) else "its single operations have no times"
+        return f"Nothing is predicted for what {context.untimed} computes, {q.percent(others)} of the time: {why}."
     if _disturbed(phase):
         return (
             f"Waiting for a processor that others had takes {q.percent(phase.by_others)} of the time, so that nothing "

@@ -73,9 +73,10 @@ def _passes(context: Context, carried: Carried) -> list[dict[str, Any]]:
 
 def _others(context: Context) -> dict[int, list[list[Any]]]:
     """For each pass its splits on other backends: backend, begin since that of the pass, duration, both ns, and 1 where
-    only the hand-over has a time."""
-    splits = context.tables["splits"]
+    only the hand-over has a time. Devices of which single operations were recorded are left out: those have lanes."""
+    splits, known = context.tables["splits"], context.tables["device_ops"]["device"]
     splits = splits.assign(handed=backends.submitted(splits))[~splits["by_op"].to_numpy(bool)]
+    splits = splits[~splits["backend"].isin(known.dropna().unique())]
     begins = context.tables["passes"].set_index("pass_id")["begin_ns"]
     found: dict[int, list[list[Any]]] = {}
     for s in splits.sort_values(["backend", "begin_ns"]).to_dict("records"):

@@ -6,15 +6,17 @@
 
 Columns are packed (packing.py), times in ns; `begin` counts from the start of the span before it on its thread, the
 first from the pass's begin. Spans stand in the order in which their thread ran them. `disk` is the part of work in page
-faults; it stands only in runs that recorded them.
+faults; it stands only in runs that recorded them. A device of which single operations were recorded stands below the
+threads, with its name as `device` and a number that no thread has; its operations only work.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis import device_ops
 from tracegen.contract import quantities as q
 from tracegen.report.document.assets import Assets
 from tracegen.report.document.packing import packed, script_json, whole
@@ -23,6 +25,8 @@ from tracegen.report.figures.context import Context
 MOST_SPANS = 400_000  # of all passes together: about 5 MB of script, loaded chunk by chunk
 SPANS_PER_CHUNK = 30_000
 SPANS = "data/spans"
+FIRST_DEVICE = 1_000_000  # no pool has so many threads
+_SPAN = ("node", "begin_ns", "work_ns", "barrier_ns", "wait_ns", "fault_ns")
 COLUMNS = {"node": "node", "work": "work_ns", "barrier": "barrier_ns", "wait": "wait_ns"}
 
 
@@ -70,7 +74,9 @@ def chosen(passes: pd.DataFrame, sizes: pd.Series, first: Iterable[int], most: i
 
 def write_spans(context: Context, assets: Assets, first: Iterable[int]) -> Carried:
     """Write `data/spans/NNN.js` (spans of passes) and `data/spans/gN.js` (nodes of graph N)."""
-    spans = context.tables["spans"]
+    devices = device_lanes(context)
+    spans = pd.concat([context.tables["spans"], devices]) if len(devices) else context.tables["spans"]
+    names = {int(number): str(name) for number, name in zip(devices["thread"], devices["device"], strict=True)}
     graphs = context.tables["passes"].dropna(subset=["graph"]).set_index("pass_id")
     spans = spans[spans["pass_id"].isin(graphs.index)]
     sizes = spans.groupby("pass_id").size()
@@ -92,7 +98,7 @@ def write_spans(context: Context, assets: Assets, first: Iterable[int]) -> Carri
         if texts and size + int(sizes[pass_id]) > SPANS_PER_CHUNK:
             assets.script(f"{SPANS}/{number:03d}.js", "tracegenSpans", f"[{','.join(texts)}]")
             texts, size, number = [], 0, number + 1
-        threads = [{"thread": thread} | {name: column[i] for name, column in columns.items()} for thread, i in lanes]
+        threads = [_lane(thread, names) | {name: column[i] for name, column in columns.items()} for thread, i in lanes]
         texts.append(script_json({"id": pass_id, "threads": threads}))
         size += int(sizes[pass_id])
         where[pass_id] = f"{number:03d}"
@@ -100,6 +106,25 @@ def write_spans(context: Context, assets: Assets, first: Iterable[int]) -> Carri
         assets.script(f"{SPANS}/{number:03d}.js", "tracegenSpans", f"[{','.join(texts)}]")
     _write_nodes(context, assets, sorted({int(graphs["graph"][p]) for p in carried}))
     return Carried(where, len(sizes), len(rows))
+
+
+def device_lanes(context: Context) -> pd.DataFrame:
+    """The operations of devices as spans, with the column `device`; its number comes after those of threads."""
+    rows = device_ops.timed(context.tables["device_ops"]).dropna(subset=["device", "node"])
+    numbers = {name: FIRST_DEVICE + i for i, name in enumerate(sorted(rows["device"].unique()))}
+    return rows.assign(
+        thread=rows["device"].map(numbers).astype("int32"),
+        node=rows["node"].astype("int32"),
+        begin_ns=rows["from_ns"],
+        work_ns=rows["took_ns"],
+        barrier_ns=0,
+        wait_ns=0,
+        fault_ns=0,
+    )[["pass_id", "thread", "device", *_SPAN]]
+
+
+def _lane(thread: int, devices: Mapping[int, str]) -> dict[str, object]:
+    return {"thread": thread} | ({"device": q.printable(devices[thread])} if thread in devices else {})
 
 
 def _edges(keys: np.ndarray) -> list[int]:

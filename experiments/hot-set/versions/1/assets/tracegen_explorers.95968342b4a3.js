@@ -3498,7 +3498,8 @@ window.tracegenSpans = function(list) { list.forEach(function(pass) { spansOf[pa
 
 function lanesOf(id) {
 return spansOf[id].map(function(lane) {
-var at = 0, thread = { thread: lane.thread, begin: unpack(lane.begin).map(function(gap) { return (at += gap); }) };
+var at = 0, thread = { thread: lane.thread, device: lane.device, name: lane.device || "thread " + lane.thread };
+thread.begin = unpack(lane.begin).map(function(gap) { return (at += gap); });
 ["node", "work", "barrier", "wait"].forEach(function(name) { thread[name] = unpack(lane[name]); });
 thread.disk = lane.disk ? unpack(lane.disk) : null;
 return thread;
@@ -3646,10 +3647,16 @@ item.appendChild(make("small", "",
 " " + took(Math.round(part.sums[kind])) + ", " + (100 * part.sums[kind] / part.all).toFixed(1) + "\u202f%"));
 box.appendChild(item);
 });
-sentence.textContent = "Times are sums over " + view.lanes.length +
-(view.lanes.length === 1 ? " thread" : " threads") + " of " + (view.area ? "the marked area" : "what is visible") +
+sentence.textContent = "Times are sums over " + lanesNamed(view.lanes) + " of " +
+(view.area ? "the marked area" : "what is visible") +
 ": " + took(from) + " to " + took(to) + " after the pass began, " + exact(part.ops) +
 (part.ops === 1 ? " operation" : " operations") + "; shares are of " + took(Math.round(part.all)) + ".";
+}
+
+function lanesNamed(lanes) {
+var devices = lanes.filter(function(lane) { return lane.device; }), n = lanes.length - devices.length;
+return [n + (n === 1 ? " thread" : " threads")].concat(devices.map(function(lane) { return lane.name; }))
+.filter(function(_, i) { return n || i; }).join(" and ");
 }
 
 function timelineFacts(view, at, link) {
@@ -3659,7 +3666,8 @@ var waits = [["waiting inside", took(lane.barrier[at.i])], [timelineAfter(view),
 return [
 ["result", link], ["operation", about.op], ["node", String(node)],
 ["layer", about.layer === null ? "none" : String(about.layer)], ["component", about.component],
-["thread", String(lane.thread)], ["begin", took(lane.begin[at.i])], ["work", took(lane.work[at.i])]
+lane.device ? ["device", lane.device] : ["thread", String(lane.thread)],
+["begin", took(lane.begin[at.i])], ["work", took(lane.work[at.i])]
 ].concat(disk, waits);
 }
 function timelineTell(box, view, hash) {
@@ -3766,7 +3774,9 @@ var lane = view.lanes[number], n = Math.round(at.plot() * on.ratio), begun = 0, 
 var kinds = columnKinds(lane, view.from, view.to, n, view.palette.length, view);
 on.pen.fillStyle = view.colours.muted;
 on.pen.textAlign = "left";
-if (at.pitch() > 16 || number % 4 === 0) { on.pen.fillText("thread " + lane.thread, 0, y + at.thick() / 2); }
+if (at.pitch() > 16 || number % 4 === 0) {
+on.pen.fillText(shortened(on.pen, lane.name, at.left - 4), 0, y + at.thick() / 2);
+}
 for (c = 1; c <= n; c += 1) {
 if (c < n && kinds[c] === kinds[begun]) { continue; }
 if (kinds[begun] >= 0) {
