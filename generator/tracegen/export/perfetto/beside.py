@@ -1,4 +1,4 @@
-"""Beside the threads: passes, splits, copies, operations of devices, requests, page faults elsewhere, bytes of buffers."""
+"""Beside the threads: passes, splits, copies, operations of devices, requests, page faults elsewhere, buffers."""
 
 import numpy as np
 import pandas as pd
