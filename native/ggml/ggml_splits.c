@@ -120,6 +120,7 @@ void tensor_trace_split_end(struct ggml_backend * backend) {
     if (!part || !pass.graph || (by_op && current.n_splits == 1)) {
         return;
     }
+    const uint64_t submitted = tt_now();
     ggml_backend_synchronize(backend); /* an asynchronous backend returns before it has computed */
     TT_TIMED_HOOK;
     const uint64_t end = tt_now();
@@ -128,15 +129,16 @@ void tensor_trace_split_end(struct ggml_backend * backend) {
     }
     const uint32_t  first  = tt_first_node(part, pass.graph);
     struct tt_split record = {
-        .begin_ns   = current.begin_ns,
-        .pass       = pass.pass,
-        .split      = current.split,
-        .backend    = name_of(backend),
-        .n_nodes    = (uint32_t) part->n_nodes,
-        .first_node = first,
-        .n_map      = first == TT_NONE ? (uint32_t) part->n_nodes : 0,
-        .by_op      = by_op,
-        .proof      = proof_of_split(backend, by_op),
+        .begin_ns     = current.begin_ns,
+        .pass         = pass.pass,
+        .split        = current.split,
+        .backend      = name_of(backend),
+        .n_nodes      = (uint32_t) part->n_nodes,
+        .first_node   = first,
+        .n_map        = first == TT_NONE ? (uint32_t) part->n_nodes : 0,
+        .by_op        = by_op,
+        .proof        = proof_of_split(backend, by_op),
+        .submitted_ns = submitted,
     };
     uint8_t * at = tt_record_begin(tt_process, TT_SPLIT, sizeof record + record.n_map * sizeof(uint32_t), end);
     if (at) {

@@ -265,6 +265,7 @@ struct tt_split { /* a part of a pass that the scheduler gave to one backend */
     uint32_t n_map; /* ... unless a map of n_nodes numbers follows */
     uint32_t by_op; /* 1: the CPU backend ran it, and threads recorded its ops */
     uint32_t proof; /* enum tt_proof. NONE: to synchronise the backend is not known to wait, as with RPC */
+    uint64_t submitted_ns; /* the backend had taken it: from then until it was done, there was nothing but waiting */
 };
 
 struct tt_copy { /* a tensor that a split reads was copied to its backend */
@@ -527,7 +528,7 @@ TT_ASSERT_SIZE(tt_place, 16);
 TT_ASSERT_SIZE(tt_pass, 72);
 TT_ASSERT_SIZE(tt_token, 16);
 TT_ASSERT_SIZE(tt_compute, 32);
-TT_ASSERT_SIZE(tt_split, 40);
+TT_ASSERT_SIZE(tt_split, 48);
 TT_ASSERT_SIZE(tt_copy, 40);
 TT_ASSERT_SIZE(tt_device_op, 40);
 TT_ASSERT_SIZE(tt_hooks, 24);

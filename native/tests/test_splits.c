@@ -108,6 +108,7 @@ static void a_backend_that_computes_later_is_waited_for(void) {
     const struct found found = found_after(one_split, &gpu);
     CHECK(found.n_splits == 1 && found.split.proof == TT_PROOF_SYNCHRONISE && n_synchronised == 1);
     CHECK(done_ns != 0 && found.split.begin_ns < done_ns && found.split_end_ns >= done_ns);
+    CHECK(found.split.begin_ns <= found.split.submitted_ns && found.split.submitted_ns + 2000000 < done_ns);
 }
 
 static void a_backend_that_only_sends_has_no_proof(void) {

@@ -289,14 +289,15 @@ static void write_pass(struct tt_trace * trace, struct tt_writer ** writers, uin
             struct tt_split head;
             uint32_t        map[2];
         } split = {
-            { .begin_ns   = tt_now(),
-              .pass       = number,
-              .split      = 1,
-              .backend    = tt_string(trace, "GPU"),
-              .n_nodes    = 2,
-              .first_node = TT_NONE,
-              .n_map      = 2,
-              .proof      = TT_PROOF_SYNCHRONISE },
+            { .begin_ns     = tt_now(),
+              .pass         = number,
+              .split        = 1,
+              .backend      = tt_string(trace, "GPU"),
+              .n_nodes      = 2,
+              .first_node   = TT_NONE,
+              .n_map        = 2,
+              .proof        = TT_PROOF_SYNCHRONISE,
+              .submitted_ns = tt_now() },
             { K_VIEW, SCALED },
         };
         tt_record(trace, TT_SPLIT, &split, sizeof split, tt_now());

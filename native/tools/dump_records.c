@@ -286,7 +286,8 @@ static void print_proof(uint32_t proof, size_t at) {
 static void dump_split(struct bytes * in, size_t at) {
     TAKE(in, struct tt_split, split);
     const uint8_t * map = take(in, split.n_map * sizeof(uint32_t));
-    printf(" pass=%" PRIu32 " split=%" PRIu32 " begin_ns=%" PRIu64, split.pass, split.split, split.begin_ns);
+    printf(" pass=%" PRIu32 " split=%" PRIu32 " begin_ns=%" PRIu64 " submitted_ns=%" PRIu64, split.pass, split.split,
+           split.begin_ns, split.submitted_ns);
     print_string("backend", split.backend, at);
     printf(" by_op=%" PRIu32, split.by_op);
     print_proof(split.proof, at);

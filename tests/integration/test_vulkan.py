@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.vulkan import DEVICE, find
-from tracegen.analysis import attribution, device_ops
+from tracegen.analysis import attribution, device_ops, device_place
 from tracegen.contract.check_keys import Key
 from tracegen.measure.runs.observe import Observation, observe
 from tracegen.measure.trained import trained_model
@@ -119,7 +119,7 @@ def test_the_device_takes_the_time_and_the_answer_says_so(runs: dict[int, Loaded
     assert by_pass.reindex(took.index).to_numpy() == pytest.approx(took.to_numpy(float), rel=1e-6)
     assert set(splits["proof"]) == {"synchronise"}
     said = quick(context)
-    assert said is not None and "Vulkan0 computes" in said.text and "nothing is predicted" in said.stop
+    assert said is not None and "Vulkan0 computes" in said.text and "single operations have no times" in said.stop
     assert context.copies_in == "Vulkan0"
 
 
@@ -226,3 +226,15 @@ def test_a_program_without_labels_says_why_nothing_is_timed(
     )
     assert run.folder is not None and load_run(run.folder).device_ops.empty
     assert "operations of a device have no times: no backend labelled any" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("n", LAYERS[1:])
+def test_a_device_holds_what_the_run_on_the_cpu_says_it_would(runs: dict[int, LoadedRun], n: int) -> None:
+    """The weights that were copied to it, held against the layers that a placement counts for `-ngl`."""
+    cpu, own = Context(runs[0].measured, runs[0].tables), runs[n]
+    timed = cpu.timed[cpu.timed["phase"].eq("generate").to_numpy(bool)]
+    made = device_place.model_of(cpu.tables, timed, cpu.of_kind(cpu.used, "generate"), {}, cpu.tokens["generate"])
+    expected = made.held[0][min(n, N_LAYERS + 1), 0]
+    weights = own.buffers[own.buffers["backend"].eq("Vulkan0") & own.buffers["usage"].eq("weights")]
+    held = weights[weights["event"].eq("alloc").to_numpy(bool)]["size_bytes"].sum()
+    assert held == pytest.approx(expected, rel=0.001)  # tensors are aligned

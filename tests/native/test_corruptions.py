@@ -140,6 +140,8 @@ RECORDS: Mapping[str, tuple[Callable[[], Trace], str]] = {
     "SPLIT_BEYOND_GRAPH": (lambda: Trace(run=[pass_begin(), split(n_nodes=2)]), "beyond the 1 nodes of its graph"),
     "SPLIT_WITHOUT_NODES": (lambda: Trace(run=[pass_begin(), split(first=NONE)]), "map of 0 nodes"),
     "SPLIT_ENDS_BEFORE": (lambda: Trace(run=[pass_begin(), split(begin_ns=6_001)]), "begin_ns is 6001"),
+    "SPLIT_TAKEN_BEFORE": (lambda: Trace(run=[pass_begin(), split(submitted_ns=4_999)]), "begin_ns is 5000"),
+    "SPLIT_TAKEN_LATER": (lambda: Trace(run=[pass_begin(), split(submitted_ns=6_001)]), "submitted_ns is 6001"),
     "SPLIT_OF_NO_BACKEND": (lambda: Trace(run=[pass_begin(), split(backend=77)]), "string 77 was not written"),
     "COPY_OF_NO_PASS": (lambda: Trace(run=[copy()]), "pass 0 was not written"),
     "COPY_HUGE": (lambda: Trace(run=[pass_begin(), copy(size=BIG)]), "size_bytes is"),

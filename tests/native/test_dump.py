@@ -87,8 +87,11 @@ def test_every_clock_and_every_reason_for_drops(tools: Path, tmp_path: Path) -> 
 
 def test_every_proof_of_splits_and_copies(tools: Path, tmp_path: Path) -> None:
     proofs = kinds("tt_proof", "TT_PROOF_")
-    last = [struct.pack("<36xI", n) for n in proofs.values()]  # of both structs
-    main = string(0, "") + b"".join(record(RECORDS[name], data) for name in ("split", "copy") for data in last)
+    last = [struct.pack("<36xI", n) for n in proofs.values()]  # of both structs, but for the time after that of a split
+    records = [
+        record(RECORDS[name], data + more) for name, more in (("split", bytes(8)), ("copy", b"")) for data in last
+    ]
+    main = string(0, "") + b"".join(records)
     text = "\n".join(dumped(tools, tmp_path, header() + chunk(main)))
     assert re.findall(r"proof=(\w+)", text) == [*proofs, *proofs]
 

@@ -120,9 +120,10 @@ def split(
     n_map: int = 0,
     by_op: int = 0,
     proof: int = 0,
+    submitted_ns: int = 5_200,
     nodes: bytes = b"",
 ) -> bytes:
-    head = struct.pack("<QIIIIIIII", begin_ns, of_pass, 0, backend, n_nodes, first, n_map, by_op, proof)
+    head = struct.pack("<QIIIIIIIIQ", begin_ns, of_pass, 0, backend, n_nodes, first, n_map, by_op, proof, submitted_ns)
     return record(24, head + nodes, 6_000)
 
 

@@ -36,7 +36,7 @@ def test_every_answer_is_of_at_most_three_amounts_and_says_its_numbers(moe: bool
     assert re.search(r"of the mapped file touched by a generated token, [\d.]+ times as much", said["access-blocks"])
     assert "touched by a generate pass" in said["working-set"]
     assert said["reuse"].startswith("1 pass between uses of an item (tensor without experts), median, 1 or") or moe
-    assert "mapped tensors" in said["concentration"] and "mapped file" in said["keep-tensors"]
+    assert "mapped tensors" in said["concentration"] and "of a token stay with the CPU" in said["device-memory"]
     assert "best order" in said["what-if-orders"]
 
 

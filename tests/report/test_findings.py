@@ -8,13 +8,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.test_attribution import by_hand
-from tests.builders import a_moe_run, a_run, scaled_case, with_faults, with_off_cpu
+from tests.builders import a_moe_run, a_run, scaled_case, with_device_ops, with_faults, with_off_cpu
 from tests.builders.runs import with_facts, with_groups
 from tests.recompute.plain import access, experts, memory, reuse
 from tests.recompute.plain.rows import Rows
@@ -30,6 +31,7 @@ from tracegen.report.document.amount import Amount
 from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.caches import CACHE_RATES, MIDDLE, TARGET, WORKING_SET
 from tracegen.report.figures.context import Context
+from tracegen.report.figures.device_ops import DEVICE_OPS
 from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_waits import DISK_SPLIT
 from tracegen.report.figures.expert_shares import EXPERTS_LOAD
@@ -226,20 +228,59 @@ def test_the_finding_of_waiting_for_a_processor_equals_sums_by_hand(cores: int |
 
 
 def test_other_backends_are_named_with_their_shares_of_the_time() -> None:
-    """The longest first; one that was only handed its splits is not named. A name is text, whatever it holds."""
+    """The longest first; one that was only handed its splits is not named. A name is text, whatever it holds.
+
+    One that was waited for computed in that time, and maybe before; where nobody knows when it had its split, at most.
+    """
     generate = {p: passed for p, passed in PASSES.items() if passed["kind"] == "generate"}
-    shares = {"GPU{0}": ("synchronise", 0.3), "GPU%s1": ("blocking", 0.5), "RPC0": ("none", 0.9)}
+    shares = {  # proof, and when it had been taken and was done, as shares of the pass
+        "GPU{0}": ("synchronise", 0.05, 0.3),
+        "GPU%s1": ("blocking", 0.5, 0.5),
+        "RPC0": ("none", 0.1, 0.9),
+        "GPU2": ("synchronise", None, 0.2),
+        "GPU3": ("synchronise", 0.001, 0.1),
+    }
     splits = [
         dict(pass_id=number, split=i, backend=name, n_nodes=1, begin_ns=passed["begin_ns"], by_op=False, proof=proof)
-        | dict(end_ns=passed["begin_ns"] + int(share * (passed["end_ns"] - passed["begin_ns"])))
+        | {
+            column: None if share is None else passed["begin_ns"] + int(share * (passed["end_ns"] - passed["begin_ns"]))
+            for column, share in (("submitted_ns", taken), ("end_ns", done))
+        }
         for number, passed in generate.items()
-        for i, (name, (proof, share)) in enumerate(shares.items())
+        for i, (name, (proof, taken, done)) in enumerate(shares.items())
     ]
     tables = {**TABLES, "splits": frame("splits", splits)}
     (found,) = (f for f in findings(Context(RUN, tables)) if "computes" in f.text)
-    assert found.text == "GPU%s1 computes 50.0 % of the time of generated tokens, GPU{0} 30.0 %."
-    assert [of.value for of in found.amounts] == pytest.approx([0.5, 0.3], rel=1e-3)
-    assert found.effect == pytest.approx(0.8, rel=1e-3) and found.part is COMPONENTS
+    assert found.text == (
+        "GPU%s1 computes 50.0 % of the time of generated tokens, GPU{0} 25.0 % to 30.0 %, GPU2 at most 20.0 %, "
+        "GPU3 10.0 %."
+    )
+    assert [of.value for of in found.amounts] == pytest.approx([0.5, 0.25, 0.3, 0.2, 0.1], rel=1e-2)
+    assert found.effect == pytest.approx(1.1, rel=1e-3) and found.part is COMPONENTS
+
+
+def test_a_device_with_times_of_operations_is_busy_as_long_as_these_take() -> None:
+    tables = with_device_ops(TABLES, "GPU0")
+    generate = [p for p, passed in PASSES.items() if passed["kind"] == "generate"]
+    ends = {p: (PASSES[p]["begin_ns"], PASSES[p]["end_ns"]) for p in generate}
+    splits = [
+        dict(pass_id=p, split=0, backend="GPU0", n_nodes=1, begin_ns=b, submitted_ns=b, end_ns=e, by_op=False)
+        | dict(proof="synchronise")
+        for p, (b, e) in ends.items()
+    ]
+    context = Context(RUN, {**tables, "splits": frame("splits", splits)})
+    (found,) = (f for f in findings(context) if "computes" in f.text)
+    busy, ops = 0, tables["ops"].dropna(subset=["begin_ns"])
+    for p, (begin, end) in ends.items():
+        line = np.zeros(end - begin, bool)
+        for row in ops[(ops["pass_id"] == p).to_numpy(bool)].itertuples():
+            line[row.begin_ns - begin : row.end_ns - begin] = True
+        busy += int(line.sum())
+    assert found.amounts[0].value == pytest.approx(busy / sum(e - b for b, e in ends.values()))
+    assert re.fullmatch(
+        r"GPU0 computes [\d.]+ % of the time of generated tokens; \w+ takes [\d.]+ % of that\.", found.text
+    )
+    assert found.part is DEVICE_OPS
 
 
 @pytest.mark.parametrize("recorded", [True, False])

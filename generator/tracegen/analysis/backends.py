@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis.device_ops import busy_ns as device_ops_busy
+
 # Where a run did not record how the end of a split is known: of other backends it is not known that they had computed.
 _SYNCHRONOUS = ("CPU", "BLAS")
 
@@ -18,10 +20,35 @@ def submitted(splits: pd.DataFrame) -> np.ndarray:
 
 
 def elsewhere_ns(splits: pd.DataFrame) -> pd.Series:
-    """How long other backends computed in each pass, by pass_id: from the hand-over of a split to its known end, ns.
+    """How long other backends computed in each pass, at most, by pass_id: from the hand-over to a known end, ns.
 
     Splits that were only handed over are left out. The splits of a pass run one after the other.
     """
-    known = splits[~splits["by_op"].to_numpy(bool) & ~submitted(splits)]
+    known = splits[_known(splits)]
     took: pd.Series = (known["end_ns"] - known["begin_ns"]).astype("int64").groupby(known["pass_id"]).sum()
     return took
+
+
+def busy_ns(splits: pd.DataFrame, device_ops: pd.DataFrame) -> pd.DataFrame:
+    """How long each other backend computed in each pass, by pass_id and backend: columns `least` and `most`, ns.
+
+    Of a device whose operations have times both are what these took together. Else a backend surely computed while the
+    program did nothing but wait for it, and no longer than from the hand-over to the known end; where it is not known
+    when it had taken a split, it surely computed no time.
+    """
+    known = splits[_known(splits)]
+    begin, end = known["begin_ns"].astype("int64"), known["end_ns"].astype("int64")
+    taken = known["submitted_ns"].fillna(known["end_ns"]).astype("int64").where(known["proof"].eq("synchronise"), begin)
+    taken = taken.where(known["submitted_ns"].notna() | known["proof"].eq("blocking"), end)
+    rows = pd.DataFrame({"least": end - taken, "most": end - begin})
+    found = rows.groupby([known["pass_id"], known["backend"].astype("object")]).sum()
+    stamped = device_ops_busy(device_ops)
+    for name in ("least", "most"):
+        found[name] = stamped.reindex(found.index).fillna(found[name]).astype("int64")
+    return found
+
+
+def _known(splits: pd.DataFrame) -> np.ndarray:
+    """Of each split, whether another backend computed it, and its end is known."""
+    known: np.ndarray = ~splits["by_op"].to_numpy(bool) & ~submitted(splits)
+    return known

@@ -144,6 +144,7 @@ class Split:
     split: int
     backend: str
     begin_ns: int
+    submitted_ns: int
     end_ns: int
     by_op: bool
     proof: str | None

@@ -308,17 +308,19 @@ def _proof(number: int) -> str | None:
     return PROOFS[number - 1] if number else None  # 0: a trace of before it was recorded
 
 
-@_takes(24, "Q8I")
+@_takes(24, "Q8IQ")
 def _take_split(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
-    begin_ns, number, split, backend, n_nodes, first, n_map, by_op, proof = values
+    begin_ns, number, split, backend, n_nodes, first, n_map, by_op, proof, submitted_ns = values
     _require(number, records.passes, "pass")
     _below(NUMBER, split=split)
     _below(time_ns + 1, begin_ns=begin_ns)
     graph = records.passes[number].graph
     if (number, split) in records.splits or graph is None:
         raise ValueError(f"split {split} of pass {number} was written before, or the pass has no graph")
+    _below(time_ns + 1, submitted_ns=submitted_ns)
+    _below(submitted_ns + 1, begin_ns=begin_ns)
     nodes = _nodes_of_part(records.graphs[graph][0], n_nodes, first, n_map, rest)
-    by = (records.text(backend), begin_ns, time_ns, bool(by_op), _proof(proof))
+    by = (records.text(backend), begin_ns, submitted_ns, time_ns, bool(by_op), _proof(proof))
     records.splits[number, split] = recorded.Split(number, split, *by, nodes)
 
 

@@ -32,6 +32,7 @@ def split_tables(records: Records) -> dict[str, pd.DataFrame]:
                     backend=s.backend,
                     n_nodes=len(s.nodes),
                     begin_ns=s.begin_ns,
+                    submitted_ns=s.submitted_ns,
                     end_ns=s.end_ns,
                     by_op=s.by_op,
                     proof=s.proof,

@@ -10,6 +10,7 @@ from tracegen.report.figures.access_order import ACCESS_ORDER, ACCESS_PATH, ACCE
 from tracegen.report.figures.bandwidth import BANDWIDTH
 from tracegen.report.figures.buffers import BUFFER_PEAKS, BUFFERS, KV_CACHE
 from tracegen.report.figures.caches import CACHE_RATES, CACHE_SIZES, REUSE, WORKING_SET
+from tracegen.report.figures.device_memory import DEVICE_MEMORY
 from tracegen.report.figures.device_ops import DEVICE_OPS
 from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_DEVICE, DISK_READ_SIZES, DISK_REQUESTS, DISK_SIZES
@@ -24,7 +25,7 @@ from tracegen.report.figures.figure import Explorer, Figure, Part, Table
 from tracegen.report.figures.file_tokens import FILE_TOKENS
 from tracegen.report.figures.generated_tokens import GENERATED_TOKENS
 from tracegen.report.figures.heatmap import HEATMAP
-from tracegen.report.figures.hot import CONCENTRATION, HOT_EXPERTS, KEEP_TENSORS
+from tracegen.report.figures.hot import CONCENTRATION, HOT_EXPERTS
 from tracegen.report.figures.memory_speed import MEMORY_SPEED
 from tracegen.report.figures.model_files import MODEL_FILES
 from tracegen.report.figures.pin_list import PIN_LIST
@@ -68,7 +69,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     REUSE,
     CONCENTRATION,
     HOT_EXPERTS,
-    KEEP_TENSORS,
+    DEVICE_MEMORY,
     DISK_DEVICE,
     DISK_REQUESTS,
     DISK_SIZES,

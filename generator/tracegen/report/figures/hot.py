@@ -1,8 +1,8 @@
-"""What to keep in memory: how concentrated use is, a hot set of experts, whole tensors."""
+"""What to keep in memory: how concentrated use is, a hot set of experts."""
 
 import pandas as pd
 
-from tracegen.analysis import concentration, hot_set, kept_tensors
+from tracegen.analysis import concentration, hot_set
 from tracegen.charts import lines
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
@@ -11,7 +11,7 @@ from tracegen.report.document.cells import between, share
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_access, shared_experts
 from tracegen.report.figures.context import Context
-from tracegen.report.figures.figure import Content, Rows, no_rows
+from tracegen.report.figures.figure import Content, Rows
 from tracegen.report.figures.shared_experts import WITH_EXPERTS
 
 
@@ -160,56 +160,4 @@ HOT_EXPERTS = shared_access.cache_table(
     code=shared_experts.CHOSEN
     + """n_experts = experts.choice(run.tables).n_experts
 data = hot_set.table(hot_set.hot_set(chosen, n_experts))""",
-)
-
-
-FILE = "data/keep-tensors.txt"
-
-
-def _keep_tensors(context: Context) -> Rows:
-    empty = shared_access.nothing(context)
-    if empty:
-        return no_rows(empty)
-    table = kept_tensors.kept(context.tables["tensors"], context.disk_accesses)
-    data = kept_tensors.chosen(table)
-    uneven = concentration.gini(concentration.curve(table, "touched_bytes"))
-    half = data[data["memory_share"] == 0.5].iloc[0]
-    return Rows(
-        answer=(
-            Amount(float(half["kept_bytes"]), "bytes", "of the hottest tensors fit into half of the tensors’ size"),
-            Amount(float(half["served_share"]), "share", "of the bytes touched in the mapped file served by them"),
-        ),
-        caption="Tensors whole, those with the most touched bytes per byte first, of those that still fit. A byte "
-        f"counts as often as it was touched; Gini coefficient of touches over bytes: {q.decimal(uneven, 2)} (0: each "
-        f"byte as often). {FILE} has, for each row, the regular expression that finds just these tensors, for "
-        f"llama.cpp’s -ot. "
-        f"n = {q.counted(context.disk_accesses['pass_id'].nunique(), 'measured pass')}."
-        f"{shared_access.left_out(context)}",
-        data=data,
-        files={FILE: _patterns(table, data)},
-    ).of(
-        data,
-        col.text("Memory", lambda r: q.percent(r["memory_share"])),
-        col.size("of the tensors’ bytes", "memory_bytes"),
-        col.count("Tensors", "n_tensors"),
-        col.size("Their size", "kept_bytes"),
-        col.share("Touched bytes served", "served_share"),
-    )
-
-
-def _patterns(table: pd.DataFrame, data: pd.DataFrame) -> str:
-    """For each size of memory a line that says what it holds, and the regular expression."""
-    lines = []
-    for row in data.to_dict("records"):
-        names = [q.printable(str(name)) for name in kept_tensors.fitting(table, int(row["memory_bytes"]))["name"]]
-        kept = f"{q.counted(len(names), 'tensor')}, {q.size(row['kept_bytes'])}"
-        lines += [f"# {kept}: {q.percent(row['served_share'])} of the touched bytes", kept_tensors.pattern(names)]
-    return "\n".join(lines) + "\n"
-
-
-KEEP_TENSORS = shared_access.cache_table(
-    key="keep-tensors",
-    title="What would keeping whole tensors in memory serve?",
-    content=_keep_tensors,
-    code=shared_access.ACCESSES + 'data = kept_tensors.chosen(kept_tensors.kept(run.tables["tensors"], touched))',
 )

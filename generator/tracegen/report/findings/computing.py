@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from tracegen.analysis import timing, waiting
-from tracegen.analysis.backends import elsewhere_ns
+from tracegen.analysis import backends, timing, waiting
 from tracegen.analysis.causes.cause import Phase, phase_of
 from tracegen.analysis.work import computed_ns
 from tracegen.contract import quantities as q
@@ -19,6 +18,7 @@ from tracegen.report.figures.times import COMPONENTS
 from tracegen.report.figures.waiting import WAITING_KINDS
 from tracegen.report.findings.finding import Finding, Scope
 
+APART = 0.02  # of the time: where the least and the most differ by more, both are said
 LEAST = 0.01  # of the time: less waiting for a processor is not said
 OF: Mapping[Scope, str] = {"generation": "generated tokens", "prompt": "the prompt"}
 
@@ -73,38 +73,44 @@ def findings(context: Context) -> Iterator[Finding]:
 
 
 def _elsewhere(context: Context, scope: Scope, population: str) -> Iterator[Finding]:
-    """How much of the time other backends compute, each by its name."""
+    """How much of the time other backends compute, each by its name: a share, or the least and the most it can be."""
     passes = context.of_kind(context.measured, context.phase).dropna(subset=["duration_ns"])
     splits, whole = context.of_kind(context.tables["splits"], context.phase), float(passes["duration_ns"].sum())
-    names = splits.groupby(splits["backend"].astype("object"))
-    shares = {str(name): float(elsewhere_ns(rows).sum()) / whole for name, rows in names if whole}
-    known = sorted((name for name in shares if shares[name]), key=lambda name: -shares[name])
-    if known:
-        amounts = tuple(Amount(shares[name], "share") for name in known)
-        others = zip(known[1:], amounts[1:], strict=True)
-        more = "".join(f", {q.printable(name)} {of.text}" for name, of in others)
-        text = f"{q.printable(known[0])} computes {amounts[0].text} of the time of {OF[scope]}{more}"
-        part: Figure | Table = COMPONENTS
-        if most := _of_device(context, known[0], shares[known[0]] * whole):
-            amount, operation = most
-            text += f"; {q.printable(operation)} takes {amount.text} of that"
-            amounts, part = (*amounts, amount), DEVICE_OPS
-        yield Finding(
-            kind="time",
-            text=f"{text}.",
-            amounts=amounts,
-            scope=scope,
-            population=population,
-            effect=sum(shares.values()),
-            part=part,
-        )
+    busy = backends.busy_ns(splits, context.tables["device_ops"]).groupby("backend").sum()
+    busy = busy[busy["most"] > 0].sort_values(["most", "least"], ascending=False)
+    if busy.empty or not whole:
+        return
+    texts, amounts = [], list[Amount]()
+    for least, most in busy.to_numpy("float64"):
+        ends = [Amount(ns / whole, "share") for ns in (least, most)]
+        apart = most - least > APART * whole
+        low = f"{ends[0].text} to" if least else "at most"
+        texts.append(f"{low} {ends[1].text}" if apart else ends[1].text)
+        amounts += ends if apart and least else ends[1:]
+    names = [q.printable(name) for name in busy.index]
+    more = "".join(f", {name} {share}" for name, share in zip(names[1:], texts[1:], strict=True))
+    text, part = f"{names[0]} computes {texts[0]} of the time of {OF[scope]}{more}", COMPONENTS
+    shown: Figure | Table = part
+    if most_of := _of_device(context, str(busy.index[0])):
+        amount, operation = most_of
+        text += f"; {q.printable(operation)} takes {amount.text} of that"
+        amounts, shown = [*amounts, amount], DEVICE_OPS
+    yield Finding(
+        kind="time",
+        text=f"{text}.",
+        amounts=tuple(amounts),
+        scope=scope,
+        population=population,
+        effect=float(busy["most"].sum()) / whole,
+        part=shown,
+    )
 
 
-def _of_device(context: Context, device: str, of_ns: float) -> tuple[Amount, str] | None:
+def _of_device(context: Context, device: str) -> tuple[Amount, str] | None:
     """The operations of a kind that take most of a device's time, and their share; None where none are recorded."""
     rows = context.of_devices
     took = rows[rows["device"].eq(device).to_numpy(bool)].groupby("operation")["took_ns"].sum()
-    return (Amount(float(took.max()) / of_ns, "share"), str(took.idxmax())) if took.any() else None
+    return (Amount(float(took.max() / took.sum()), "share"), str(took.idxmax())) if took.any() else None
 
 
 def _processor(context: Context, share: float, scope: Scope, population: str) -> Iterator[Finding]:

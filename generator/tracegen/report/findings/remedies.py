@@ -198,8 +198,9 @@ def stop(context: Context, phase: Phase | None, causes: list[Cause]) -> str:
         return "What would help is not known: when threads worked and waited was not recorded."
     others = phase.parts["elsewhere_ns"] / phase.whole_ns
     if others >= MOSTLY:
-        why = "how fast it could be is not known" if len(context.of_devices) else "its single operations have no times"
-        return f"Nothing is predicted for what {context.untimed} computes, {q.percent(others)} of the time: {why}."
+        untimed = "its single operations have no times (`--device-times ops` records those of a Vulkan device)"
+        why = "how fast it could be is not known" if len(context.of_devices) else untimed
+        return f"Nothing is predicted for what {context.untimed} computes: {why}."
     if _disturbed(phase):
         return (
             f"Waiting for a processor that others had takes {q.percent(phase.by_others)} of the time, so that nothing "
