@@ -40,7 +40,8 @@ def test_without_access_to_a_mapped_file_nothing_is_counted() -> None:
         MOE | {name: MOE[name].iloc[:0] for name in ("files", "tensors")} | {"placements": in_buffers},
     ):
         shown = contents(bare)
-        hot = shown.pop("hot-experts")
+        hot, placed = shown.pop("hot-experts"), shown.pop("device-memory")
+        assert in_place(placed) == ("" if len(bare["tensors"]) else "The trace names no model file.")
         assert in_place(hot).startswith("3 tokens: too few")
         for key, of in shown.items():
             assert "No operation" in in_place(of) or "no model file" in in_place(of).lower(), (key, in_place(of))
@@ -57,7 +58,7 @@ def test_copied_weights_are_no_access_to_the_file() -> None:
         buffer_offset=placements["buffer_offset"].mask(mapped, placements["origin_offset"]),
     ).astype(placements.dtypes.to_dict())
     for key, of in contents(MOE | {"placements": copied}).items():
-        if key not in ("hot-experts", "access-ledger"):
+        if key not in ("hot-experts", "access-ledger", "device-memory"):
             assert "copied" in in_place(of), (key, in_place(of))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from tracegen.charts.lazy import alt
 from tracegen.charts.pointing import LEGEND
 
 BUFFERS, BETWEEN = 150, 28
-LANES = {"disk": "mapped", "copied": "copied"}  # kind of memory -> its name in the figure
+MEMORIES = ("disk", "copied")
 TRACK = theme.plot(theme.NAMES) - BUFFERS - BETWEEN
 NAME, STRIP, LAYER, ROW = 17, 7, 17, 14  # px: heights of names of parts, their colours, layers, a pass
 LEAST_ROW, TALL = 4.0, (90, 140)  # px: a row is this high at least; where TALL (narrow, else) has room, up to ROW
@@ -59,12 +60,13 @@ def chart(
     axis: Axis,
     *,
     width: int = theme.WIDTH,
+    copied: str = "copied",
 ) -> Any:
     """Draw the heatmap of shares; mapped cells are solid, copied ones hatched; buffers lie below, row by row.
 
     `cells` is the result of `heatmap.joined_shares` with the texts tensor, layer and dtype for tooltips, `rows` that
     of `heatmap.display_rows`, `layers` and `components` of `heatmap.bands`. `buffers` has row, group, touched_bytes
-    (mean per pass). `width` is that of the whole drawing, px.
+    (mean per pass). `width` is that of the whole drawing, px; `copied` is what weights are that are not mapped.
     """
     room = names_room(width)
     track = track_px(width)
@@ -74,8 +76,10 @@ def chart(
     label = names.set_index("row")["label"]
     tall, bars_tall = TALL[width >= NARROW], BARS_TALL[width >= NARROW]
     lanes = _Lanes.of(names, max(LEAST_ROW, min(ROW, tall / max(len(names), 1))))
-    disk = _disk(cells.assign(label=cells["row"].map(label)), lanes.y(room), axis, track, lanes.height)
-    parts = [_legend(set(cells["memory"]), room, track)]
+    named = {"disk": "mapped", "copied": copied}
+    cells = cells.assign(label=cells["row"].map(label), memory_name=cells["memory"].astype(str).map(named))
+    disk = _disk(cells, lanes.y(room), axis, track, lanes.height)
+    parts = [_legend({m: named[m] for m in MEMORIES if m in set(cells["memory"])}, room, track)]
     parts.append(alt.vconcat(ruler(layers, components, axis, track, room), disk, spacing=6))
     if len(buffers):
         lanes = _Lanes.of(names, max(LEAST_BAR, min(BAR, bars_tall / max(len(names), 1))))
@@ -152,7 +156,7 @@ def _disk(cells: pd.DataFrame, y: Any, axis: Axis, track: int, height: int) -> A
     """The cells; what they tell of a place stands once in the data, however many rows have it."""
     size, _ = axis.unit
     data = cells.assign(colour=theme.step_colours(cells["step"], cells["memory"] == "copied"))
-    data["memory"] = [LANES[str(memory)] for memory in data["memory"]]
+    data["memory"] = data.pop("memory_name")
     data["place"] = data.groupby(PLACE, sort=False).ngroup()
     where = data.drop_duplicates("place").sort_values("begin")[["place", *PLACE]]
     where = where.assign(from_byte=where["begin"], to_byte=where["end"])
@@ -297,15 +301,15 @@ def _buffers(data: pd.DataFrame, tokens: pd.Series, y: Any, track: int, height: 
     )
 
 
-def _legend(memories: set[str], room: int, track: int) -> Any:
+def _legend(memories: Mapping[str, str], room: int, track: int) -> Any:
     """The one scale of all runs, 0 to 100 %, for each kind of memory that occurs; left of it shares of up to 1 %."""
-    lanes: list[str] = [lane for memory, lane in LANES.items() if memory in memories]
+    lanes = list(memories.values())
     swatches = pd.DataFrame(
         [
             dict(lane=lane, begin=i + (i < 0) * -APART, end=i + 1 + (i < 0) * -APART, colour=colour)
-            for lane in lanes
+            for memory, lane in memories.items()
             for i in range(-1, theme.N_STEPS)
-            for colour in theme.step_colours([i], [lane == LANES["copied"]])
+            for colour in theme.step_colours([i], [memory == "copied"])
         ],
         columns=["lane", "begin", "end", "colour"],
     )

@@ -26,6 +26,11 @@ function make(tag, className, text) {
   if (text !== undefined && text !== null) { element.textContent = text; }
   return element;
 }
+/* The name of a kind of memory; weights that were copied can be on a device. */
+function kindOfMemory(kind) {
+  var bar = document.querySelector("[data-copied]");
+  return kind === "disk" ? "mapped" : kind === "copied" && bar ? bar.dataset.copied : kind;
+}
 /* The first of 0 … n-1 for which `holds` is true, if it stays true for all after it; n if there is none. */
 function firstWhere(n, holds) {
   var low = 0, high = n, middle;

@@ -5,6 +5,14 @@ var LAYER_QUANTITIES = [
   { key: "copied", name: "copied bytes touched", bytes: true },
   { key: "buffer", name: "bytes touched in buffers", bytes: true }
 ];
+/* Puts them into a list to choose from; weights that were copied can be on a device. */
+function layerOptions(select) {
+  var where = kindOfMemory("copied");
+  LAYER_QUANTITIES.forEach(function(quantity) {
+    var there = quantity.key === "copied" && where !== "copied";
+    select.appendChild(make("option", "", there ? "bytes touched " + where : quantity.name)).value = quantity.key;
+  });
+}
 /* The unit of a table whose largest sum is `most`, in ns or bytes. */
 function layerUnit(quantity, most) {
   if (quantity.bytes) {

@@ -67,7 +67,7 @@ function memoryFacts(now) {
       passes = mark.block.n || lane.passes || lane.n;
   var facts = mark.piece ? memoryPieceFacts(book, mark.piece) :
                            [["Layer", lane.name], ["Tokens", book.rows[mark.block.row].label]];
-  facts.push([tokens ? lane.name : "Memory", sums ? (sums.copied ? "copied" : "mapped") : "not touched"]);
+  facts.push([tokens ? lane.name : "Memory", sums ? kindOfMemory(sums.copied ? "copied" : "disk") : "not touched"]);
   Object.keys(MEMORY_NAMES).forEach(function(name) {
     if (book.data.top[name] === undefined && name !== "share") { return; }
     var title = MEMORY_NAMES[name][0].toUpperCase() + MEMORY_NAMES[name].slice(1);

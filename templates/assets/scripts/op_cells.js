@@ -62,7 +62,7 @@ function operandRow(used, o, state) {
     named.textContent = "";
     named.appendChild(there);
   }
-  opCell(row, o[2] === null ? "not recorded" : o[2] === "disk" ? "mapped" : o[2]);
+  opCell(row, o[2] === null ? "not recorded" : kindOfMemory(o[2]));
   opCell(row, o[3] !== null ? state.files[o[3]] || "file " + o[3] : o[4] !== null ? "buffer " + o[4] : "—");
   [o[5], o[6], used && used.bytes !== null ? used.bytes : o[7]].forEach(
     function(value) { opCell(row, exact(value), "tg-n"); });

@@ -88,8 +88,7 @@ function tokenPanel(root, state, changed) {
   var panel = state.panel, means = layerMeans(panel), now = null, every = false, order = "";
   var usual = tensorQuantities(panel.recorded)[0].key;
   function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
-  LAYER_QUANTITIES.forEach(
-    function(quantity) { part("quantity").appendChild(make("option", "", quantity.name)).value = quantity.key; });
+  layerOptions(part("quantity"));
   function pick(changes) { choose(Object.assign({ node: null, component: null, pass: now.pass.id }, changes)); }
   function answer(quantity, sums, chosen) {
     var axes = layerAxes(sums, means, panel.order);

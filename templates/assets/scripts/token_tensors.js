@@ -87,7 +87,7 @@ function tensorTable(box, tensors, show) {
       name.textContent = tensor.name;
     }
     tensorRow(body.insertRow(), name, quantities.map(function(quantity) { return tensor[quantity.key]; }), units,
-      tensor.memory === "disk" ? "mapped" : tensor.memory);
+      kindOfMemory(tensor.memory));
   });
   tensorRow(table.createTFoot().insertRow(), make("th", "", "all " + exact(tensors.length)), sums, units, "");
   box.textContent = "";

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from functools import cached_property
 
+import pandas as pd
+
 from tracegen.analysis import backends
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.passes import OUTSIDE
@@ -67,10 +69,21 @@ class Context(Analyses):
         return "Which rows of the KV cache the attention masks let through was not recorded: all reserved rows count."
 
     @cached_property
-    def untimed(self) -> str:
-        """Names of the backends whose operations have no times of their own; empty without any."""
+    def others(self) -> str:
+        """Names of the backends whose operations have no times of threads; empty without any."""
         splits = self.tables["splits"]
-        return ", ".join(printable(name) for name in sorted(splits.loc[~splits["by_op"], "backend"].unique()))
+        return _listed(splits.loc[~splits["by_op"], "backend"])
+
+    @cached_property
+    def untimed(self) -> str:
+        """Those of them whose operations have no times at all: they wrote no stamps of their own."""
+        splits, stamped = self.tables["splits"], self.tables["device_ops"]["device"].dropna()
+        return _listed(splits.loc[~splits["by_op"] & ~splits["backend"].isin(stamped), "backend"])
+
+    @property
+    def copied(self) -> str:
+        """What weights are that were copied out of the file: `copied`, or `on Vulkan0`."""
+        return f"on {self.copies_in}" if self.copies_in else "copied"
 
     @cached_property
     def copies_in(self) -> str:
@@ -108,3 +121,8 @@ class Context(Analyses):
         of = {key for key, concerned in NOTED_IN_CAPTIONS.items() if any(need in needed for need in concerned)}
         warned = [c for c in self.run.checks if c.state == "warning" and c.key in of]
         return "".join(f" {c.title}: {c.found} (limit: {c.limit})." for c in warned)
+
+
+def _listed(names: pd.Series) -> str:
+    """Each name once, in order: `RPC0, Vulkan0`."""
+    return ", ".join(printable(name) for name in sorted(names.unique()))

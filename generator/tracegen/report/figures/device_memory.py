@@ -23,14 +23,17 @@ KEPT = (
 )
 ON_CPU = When(
     "a run that generated tokens on the CPU alone",
-    lambda context: not context.untimed and context.phase == "generate" and bool(context.tokens.get("generate")),
+    lambda context: not context.others and context.phase == "generate" and bool(context.tokens.get("generate")),
 )
 
 
 def _content(context: Context) -> Rows:
+    tensors = context.tables["tensors"]
+    if not len(tensors):
+        return no_rows("The trace names no model file.")
+    if tensors["layer"].isna().all():
+        return no_rows("No tensor of the model belongs to a layer.")
     model = _model(context)
-    if not model.n_layers:
-        return no_rows("The trace names no layers.")
     data = device_place.table(model, MOST)
     return Rows(
         answer=_half(data, model),

@@ -145,7 +145,7 @@ def _content(context: Context) -> Content:
         touched, waited, ahead = (file_tokens.shares(ranges, is_on_axis, at.cells) for ranges in (used, waits, read))
         often, times = file_tokens.touching(used, rows, at.cells), by_row.reset_index()
         unused = beside(ahead, touched)
-        more = {"others": context.untimed} if context.untimed else {}
+        more = {"others": context.others} if context.others else {}
         memory = _memory(context)
         return chart.Picture(at, shown, touched, waited, unused, times, names, often=often, memory=memory, **more)
 

@@ -66,7 +66,7 @@ def _caption(context: Context, axis: Axis) -> str:
         f"The model file{'s end to end, a seam between them' if axis.boundaries else ''} from first to last "
         "byte. The colour shows how much of the bytes at that place operations used in one pass, each byte once. A "
         "tensor, or an expert, that is wider than two pixels is one cell; elsewhere each column of a pixel is one. "
-        "Solid: mapped. Hatched: copied out of the file at load, drawn where the bytes came from. Below: bytes "
+        f"Solid: mapped. Hatched: {context.copied}, drawn where the bytes came from in the file at load. Below: bytes "
         "touched in runtime buffers in the same rows (a byte touched twice counts twice). "
         f"n = {q.counted(len(rows) - n_outside, 'measured pass')}{warmup} in "
         f"{q.counted(int(rows['row'].nunique()), 'row')}, {averaged}. "
@@ -125,7 +125,7 @@ def _content(context: Context) -> Content:
         shares = cells if columns == n_columns else heatmap.shares(tables, columns, ROWS, **known)
         joined = heatmap.joined_shares(shares, theme.N_STEPS, MOST_CELLS)
         shown = _with_texts(joined, tables["tensors"])
-        return heatmap_chart.chart(shown, rows, *bands, buffer_use, axis, width=width)
+        return heatmap_chart.chart(shown, rows, *bands, buffer_use, axis, width=width, copied=context.copied)
 
     share = context.summary.touched_weight_share if len(context.measured) else None
     size = f"{q.counted(int(rows['row'].nunique()), 'row')} of passes by the model file, {q.size(axis.total)}"

@@ -48,7 +48,7 @@ def phases(context: Context, only: str = "") -> str:
         "prompt": f"{q.counted(s.n_prompt_passes, 'prompt pass')} ({tokens})",
         "generate": q.counted(s.n_generate_passes, "generate pass"),
     }
-    without = f"; operations on {context.untimed} have no times and are left out" if context.untimed else ""
+    without = f"; operations on {context.others} have no times of threads and are left out" if context.others else ""
     return f"n = {', '.join(text for phase, text in of.items() if only in ('', phase))}{without}"
 
 

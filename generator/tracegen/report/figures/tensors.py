@@ -26,7 +26,7 @@ def _tensor_groups(context: Context) -> Rows:
         col.count("Tensors", "n_tensors"),
         col.size("Size", "size_bytes"),
         col.size("Touched, mapped", "mapped_bytes"),
-        col.size("Touched, copied", "copied_bytes"),
+        col.size(f"Touched, {context.copied}", "copied_bytes"),
         col.share("Touched at least once", "touched_bytes", "size_bytes"),
     )
     if len(rows) and context.summary.header_bytes:
@@ -67,7 +67,10 @@ def _biggest_tensors(context: Context) -> Rows:
         col.text("Type", lambda r: Cell(str(r["dtype"]) if q.known(r["dtype"]) else "unknown", code=True)),
         col.count("Offset", "offset", "bytes"),
         col.size("Size", "size_bytes"),
-        col.text("Memory", lambda r: terms.memory_name(r["memory"]) if q.known(r["memory"]) else "never touched"),
+        col.text(
+            "Memory",
+            lambda r: terms.memory_name(r["memory"], context.copied) if q.known(r["memory"]) else "never touched",
+        ),
         col.share("Touched at least once", "touched_bytes", "size_bytes"),
     )
 

@@ -200,7 +200,7 @@ def stop(context: Context, phase: Phase | None, causes: list[Cause]) -> str:
     if others >= MOSTLY:
         untimed = "its single operations have no times (`--device-times ops` records those of a Vulkan device)"
         why = "how fast it could be is not known" if len(context.of_devices) else untimed
-        return f"Nothing is predicted for what {context.untimed} computes: {why}."
+        return f"Nothing is predicted for what {context.others} computes: {why}."
     if _disturbed(phase):
         return (
             f"Waiting for a processor that others had takes {q.percent(phase.by_others)} of the time, so that nothing "

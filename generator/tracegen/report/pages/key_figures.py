@@ -106,8 +106,7 @@ def _of_weights(context: Context) -> str:
     mapped, copied = (measures.value(f"{memory}_bytes_per_token", context) for memory in ("mapped", "copied"))
     if copied.value == 0:
         return "median; all of it mapped"
-    where = f"on {context.copies_in}" if context.copies_in else "copied"
-    return f"median: {text_of(context, mapped)} mapped, {text_of(context, copied)} {where}"
+    return f"median: {text_of(context, mapped)} mapped, {text_of(context, copied)} {context.copied}"
 
 
 def _of_pass(context: Context) -> str:

@@ -84,7 +84,7 @@ def operations(context: Context, assets: Assets) -> dict[str, Any]:
         "graph": of_shown.get("graph"),
         "rows": [] if shown is None else _rows(context, shown),
         "n_rows": 0 if shown is None else int((context.ops["pass_id"] == shown).sum()),
-        "untimed": context.untimed,
+        "others": context.others,
         "submitted": context.submitted,
         "left_out": of_shown.get("left_out", ""),
         "csv": "" if shown is None else assets.csv("operations", context.ops[context.ops["pass_id"] == shown]),
@@ -192,7 +192,7 @@ def _operand(context: Context, row: Mapping[Any, Any], units: str) -> dict[str, 
         place = q.printable(files.get(int(row["file"]), f"file {row['file']}"))
     elif q.known(row["buffer_id"]):
         place = f"buffer {row['buffer_id']}"
-    memory = memory_name(row["memory"]) if q.known(row["memory"]) else q.UNKNOWN
+    memory = memory_name(row["memory"], context.copied) if q.known(row["memory"]) else q.UNKNOWN
     offset, size, touched = (
         q.count(row[c]) if q.known(row[c]) else "—" for c in ("offset", "size_bytes", "touched_bytes")
     )

@@ -108,7 +108,10 @@ def _other_backends(context: Context) -> str:
         return ""
     handed = backends.submitted(splits)
     of = sentences.of_other_backends
-    return f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {context.untimed}." + of(
+    ran = f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {context.others}"
+    if not context.untimed:
+        return f"{ran}, by whose own stamps they are timed. Times of layers and components leave them out."
+    return f"{ran}." + of(
         *_number_and_time(splits[~splits["by_op"].to_numpy(bool) & ~handed]), *_number_and_time(splits[handed])
     )
 

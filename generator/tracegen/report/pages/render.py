@@ -151,6 +151,7 @@ def render_report(
         "verdict": sentences.verdict_line(run.verdict, run.checks),
         "appendix": {name for name, parts in blocks[APPENDIX].items() if parts},
         "random_weights": context.facts.model.random_weights is True,
+        "copied": context.copied,
     }
     pages = tuple(_page(environment, *of, views[of[0]], blocks[of[0]], context.left_out) for of in outline(run))
     first = outline(run)[0]
@@ -192,6 +193,7 @@ def environment_of(name: str) -> Environment:
     environment = resources.templates("pages")
     environment.filters["script_json"] = lambda data: Markup(script_json(data))
     environment.filters["unbroken"] = unbroken
+    environment.filters["capital"] = lambda text: text[:1].upper() + text[1:]
     environment.filters["inline"] = Markup  # for SVG made here, whose text is escaped already
     environment.globals |= {"unknown": q.UNKNOWN, "alone": False, "explain": explain, "shortened": shortened}
     environment.finalize = _shown

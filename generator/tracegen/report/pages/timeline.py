@@ -35,7 +35,7 @@ def timeline(context: Context, assets: Assets) -> dict[str, Any]:
         "passes": [p for p in passes if p["chunk"] is not None],
         "shown": shown,
         "note": _note(context, carried),
-        "others": context.untimed,
+        "others": context.others,
         "state": {
             "shown": shown,
             "passes": passes,

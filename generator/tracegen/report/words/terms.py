@@ -19,6 +19,6 @@ CHECKS = _terms("Checks")
 VERDICTS = _terms("Verdicts")
 
 
-def memory_name(kind: object) -> str:
-    """The name of a kind of memory on pages: `disk` of the tables is called `mapped`."""
-    return {"disk": "mapped"}.get(str(kind), str(kind))
+def memory_name(kind: object, copied: str = "copied") -> str:
+    """The name of a kind of memory on pages: `disk` of the tables is `mapped`; `copied`: see `Context.copied`."""
+    return {"disk": "mapped", "copied": copied}.get(str(kind), str(kind))

@@ -1,6 +1,6 @@
 (function () {
 "use strict";
-const { starts, THIN, group, rounded, fixed, exact, make, firstWhere, addressWords, address, stateOf, waiting, script, scripts, pageKey, paged, LATEX, inLatex, citation, publishedAt, isAddress, titleOf, NO_ADDRESS, inBibtex, inCsl, formOf, citable, SELECTION, addressText, selected, addressPlace, putAddress, choose, whenSelected, leadTo, passName, passNamed, selectionNames, selectionText, selectionWords, selectionBar, carried, toPlace, whileGrowing, addressSeen, linkSeen, copied, colourOf, coloursOf, sharp, redrawn, three, inUnit, TIMES, BYTES, took, bytesOf, figureSpecs, figureTargets, figureTeller, figurePoints, figureChooses, figureShown, figureSpec, figureLively, figureRow, figureRows, figurePassAt, figureFrame, figureOfAll, FOLLOWING, comparedRows, reveal, begin } = window.tracegenShared;
+const { starts, THIN, group, rounded, fixed, exact, make, kindOfMemory, firstWhere, addressWords, address, stateOf, waiting, script, scripts, pageKey, paged, LATEX, inLatex, citation, publishedAt, isAddress, titleOf, NO_ADDRESS, inBibtex, inCsl, formOf, citable, SELECTION, addressText, selected, addressPlace, putAddress, choose, whenSelected, leadTo, passName, passNamed, selectionNames, selectionText, selectionWords, selectionBar, carried, toPlace, whileGrowing, addressSeen, linkSeen, copied, colourOf, coloursOf, sharp, redrawn, three, inUnit, TIMES, BYTES, took, bytesOf, figureSpecs, figureTargets, figureTeller, figurePoints, figureChooses, figureShown, figureSpec, figureLively, figureRow, figureRows, figurePassAt, figureFrame, figureOfAll, FOLLOWING, comparedRows, reveal, begin } = window.tracegenShared;
 function unpack(text) {
 var bytes = atob(text), numbers = [], value = 0, scale = 1;
 for (var i = 0; i < bytes.length; i += 1) {
@@ -438,7 +438,7 @@ there.title = "show this place in the map of the file";
 named.textContent = "";
 named.appendChild(there);
 }
-opCell(row, o[2] === null ? "not recorded" : o[2] === "disk" ? "mapped" : o[2]);
+opCell(row, o[2] === null ? "not recorded" : kindOfMemory(o[2]));
 opCell(row, o[3] !== null ? state.files[o[3]] || "file " + o[3] : o[4] !== null ? "buffer " + o[4] : "—");
 [o[5], o[6], used && used.bytes !== null ? used.bytes : o[7]].forEach(
 function(value) { opCell(row, exact(value), "tg-n"); });
@@ -806,6 +806,13 @@ var LAYER_QUANTITIES = [
 { key: "copied", name: "copied bytes touched", bytes: true },
 { key: "buffer", name: "bytes touched in buffers", bytes: true }
 ];
+function layerOptions(select) {
+var where = kindOfMemory("copied");
+LAYER_QUANTITIES.forEach(function(quantity) {
+var there = quantity.key === "copied" && where !== "copied";
+select.appendChild(make("option", "", there ? "bytes touched " + where : quantity.name)).value = quantity.key;
+});
+}
 function layerUnit(quantity, most) {
 if (quantity.bytes) {
 return most < 1e8 ? { name: "KiB", scale: 1024, digits: 1 } : { name: "MiB", scale: 1024 * 1024, digits: 3 };
@@ -992,7 +999,7 @@ name.appendChild(make("a", "", tensor.name)).href =
 name.textContent = tensor.name;
 }
 tensorRow(body.insertRow(), name, quantities.map(function(quantity) { return tensor[quantity.key]; }), units,
-tensor.memory === "disk" ? "mapped" : tensor.memory);
+kindOfMemory(tensor.memory));
 });
 tensorRow(table.createTFoot().insertRow(), make("th", "", "all " + exact(tensors.length)), sums, units, "");
 box.textContent = "";
@@ -1077,8 +1084,7 @@ function tokenPanel(root, state, changed) {
 var panel = state.panel, means = layerMeans(panel), now = null, every = false, order = "";
 var usual = tensorQuantities(panel.recorded)[0].key;
 function part(name) { return root.querySelector("[data-tg=" + name + "]"); }
-LAYER_QUANTITIES.forEach(
-function(quantity) { part("quantity").appendChild(make("option", "", quantity.name)).value = quantity.key; });
+layerOptions(part("quantity"));
 function pick(changes) { choose(Object.assign({ node: null, component: null, pass: now.pass.id }, changes)); }
 function answer(quantity, sums, chosen) {
 var axes = layerAxes(sums, means, panel.order);
@@ -2147,7 +2153,7 @@ var lane = now.layout.lanes[mark.lane], sums = mark.block.sums, n = mark.block.n
 passes = mark.block.n || lane.passes || lane.n;
 var facts = mark.piece ? memoryPieceFacts(book, mark.piece) :
 [["Layer", lane.name], ["Tokens", book.rows[mark.block.row].label]];
-facts.push([tokens ? lane.name : "Memory", sums ? (sums.copied ? "copied" : "mapped") : "not touched"]);
+facts.push([tokens ? lane.name : "Memory", sums ? kindOfMemory(sums.copied ? "copied" : "disk") : "not touched"]);
 Object.keys(MEMORY_NAMES).forEach(function(name) {
 if (book.data.top[name] === undefined && name !== "share") { return; }
 var title = MEMORY_NAMES[name][0].toUpperCase() + MEMORY_NAMES[name].slice(1);

@@ -24,6 +24,10 @@ if (className) { element.className = className; }
 if (text !== undefined && text !== null) { element.textContent = text; }
 return element;
 }
+function kindOfMemory(kind) {
+var bar = document.querySelector("[data-copied]");
+return kind === "disk" ? "mapped" : kind === "copied" && bar ? bar.dataset.copied : kind;
+}
 function firstWhere(n, holds) {
 var low = 0, high = n, middle;
 while (low < high) {
@@ -753,5 +757,5 @@ begin();
 } else {
 document.addEventListener("DOMContentLoaded", begin);
 }
-window.tracegenShared = { starts, THIN, group, rounded, fixed, exact, make, firstWhere, addressWords, address, stateOf, waiting, script, scripts, pageKey, paged, LATEX, inLatex, citation, publishedAt, isAddress, titleOf, NO_ADDRESS, inBibtex, inCsl, formOf, citable, SELECTION, addressText, selected, addressPlace, putAddress, choose, whenSelected, leadTo, passName, passNamed, selectionNames, selectionText, selectionWords, selectionBar, carried, toPlace, whileGrowing, addressSeen, linkSeen, copied, colourOf, coloursOf, sharp, redrawn, three, inUnit, TIMES, BYTES, took, bytesOf, figureSpecs, figureTargets, figureTeller, figurePoints, figureChooses, figureShown, figureSpec, figureLively, figureRow, figureRows, figurePassAt, figureFrame, figureOfAll, FOLLOWING, comparedRows, reveal, begin };
+window.tracegenShared = { starts, THIN, group, rounded, fixed, exact, make, kindOfMemory, firstWhere, addressWords, address, stateOf, waiting, script, scripts, pageKey, paged, LATEX, inLatex, citation, publishedAt, isAddress, titleOf, NO_ADDRESS, inBibtex, inCsl, formOf, citable, SELECTION, addressText, selected, addressPlace, putAddress, choose, whenSelected, leadTo, passName, passNamed, selectionNames, selectionText, selectionWords, selectionBar, carried, toPlace, whileGrowing, addressSeen, linkSeen, copied, colourOf, coloursOf, sharp, redrawn, three, inUnit, TIMES, BYTES, took, bytesOf, figureSpecs, figureTargets, figureTeller, figurePoints, figureChooses, figureShown, figureSpec, figureLively, figureRow, figureRows, figurePassAt, figureFrame, figureOfAll, FOLLOWING, comparedRows, reveal, begin };
 }());
