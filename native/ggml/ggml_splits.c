@@ -19,7 +19,7 @@ static __thread struct {
     bool           in_parts; /* size_bytes is the sum of the parts so far */
 } copy;
 
-void (*tt_read_stamps)(void);
+void (*tt_read_stamps)(uint32_t pass, uint32_t split);
 
 static uint32_t name_of(ggml_backend_t backend) {
     return tt_string(tt_process, backend ? ggml_backend_name(backend) : "");
@@ -123,9 +123,10 @@ void tensor_trace_split_end(struct ggml_backend * backend) {
     const uint64_t submitted = tt_now();
     ggml_backend_synchronize(backend); /* an asynchronous backend returns before it has computed */
     TT_TIMED_HOOK;
-    const uint64_t end = tt_now();
-    if (tt_read_stamps) {
-        tt_read_stamps();
+    const uint64_t end               = tt_now();
+    void (*read)(uint32_t, uint32_t) = __atomic_load_n(&tt_read_stamps, __ATOMIC_ACQUIRE);
+    if (read) {
+        read(pass.pass, current.split);
     }
     const uint32_t  first  = tt_first_node(part, pass.graph);
     struct tt_split record = {

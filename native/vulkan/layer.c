@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FAMILIES = 16, MAX_OPEN = 8, NODE = 2 };
+enum { MAX_FAMILIES = 16, MAX_OPEN = 64, NODE = 2 };
 
 /* The loader gives all objects of an instance, or of a device, the same first word. */
 static void * key_of(const void * object) { return *(void * const *) object; }
@@ -26,12 +26,20 @@ struct instance {
     VkInstance                handle;
     PFN_vkGetInstanceProcAddr find;
 };
+struct open { /* labels in a command buffer */
+    VkCommandBuffer commands;
+    unsigned        depth;
+    uint64_t        stamp; /* of the label of depth NODE; NOT_STAMPED: none is open */
+};
 struct device {
     struct device *                  next;
     void *                           key;
     struct stamps *                  stamps; /* NULL: not stamped */
+    pthread_mutex_t                  lock;   /* guards `open` */
+    struct open                      open[MAX_OPEN];
     PFN_vkGetDeviceProcAddr          find;
     PFN_vkDestroyDevice              DestroyDevice;
+    PFN_vkBeginCommandBuffer         BeginCommandBuffer;
     PFN_vkCmdBeginDebugUtilsLabelEXT CmdBeginDebugUtilsLabelEXT;
     PFN_vkCmdEndDebugUtilsLabelEXT   CmdEndDebugUtilsLabelEXT;
 };
@@ -61,46 +69,60 @@ static struct device * device_of(const void * object) {
 
 /* ---- labels ---- */
 
-/* The command buffers in which this thread has opened labels. */
-static __thread struct {
-    VkCommandBuffer commands;
-    unsigned        depth;
-    uint32_t        stamp; /* of the label of depth NODE; UINT32_MAX: none is open */
-} open[MAX_OPEN];
-
-static unsigned opened(VkCommandBuffer commands) {
-    unsigned unused = 0;
+/* The open labels of this command buffer, a new entry where there is none; NULL: there are too many. Under the lock of
+   the device: one thread may open a label, and another one close it. */
+static struct open * opened(struct device * device, VkCommandBuffer commands) {
+    struct open * unused = NULL;
     for (unsigned i = 0; i < MAX_OPEN; i++) {
-        if (open[i].depth && open[i].commands == commands) {
-            return i;
+        if (device->open[i].commands == commands) {
+            return &device->open[i];
         }
-        unused = open[i].depth ? unused : i;
+        unused = device->open[i].depth ? unused : &device->open[i];
     }
-    open[unused].commands = commands;
-    open[unused].depth    = 0;
-    open[unused].stamp    = UINT32_MAX;
+    if (unused) {
+        *unused = (struct open) { .commands = commands, .stamp = NOT_STAMPED };
+    }
     return unused;
 }
 
+/* Commands that are recorded again have no open labels, though the last ones were never closed. */
+static VKAPI_ATTR VkResult VKAPI_CALL begin_commands(VkCommandBuffer                  commands,
+                                                     const VkCommandBufferBeginInfo * wanted) {
+    struct device * device = device_of(commands);
+    pthread_mutex_lock(&device->lock);
+    struct open * of = opened(device, commands);
+    if (of) {
+        *of = (struct open) { .commands = commands, .stamp = NOT_STAMPED };
+    }
+    pthread_mutex_unlock(&device->lock);
+    return device->BeginCommandBuffer(commands, wanted);
+}
+
 static VKAPI_ATTR void VKAPI_CALL begin_label(VkCommandBuffer commands, const VkDebugUtilsLabelEXT * label) {
-    const struct device * device = device_of(commands);
-    const unsigned        i      = opened(commands);
+    struct device * device = device_of(commands);
     if (device->CmdBeginDebugUtilsLabelEXT) {
         device->CmdBeginDebugUtilsLabelEXT(commands, label);
     }
-    if (++open[i].depth == NODE && device->stamps && label->pLabelName) {
-        open[i].stamp = stamp_begin(device->stamps, commands, label->pLabelName);
+    pthread_mutex_lock(&device->lock);
+    struct open * of = opened(device, commands);
+    if (of && ++of->depth == NODE && device->stamps && label->pLabelName) {
+        of->stamp = stamp_begin(device->stamps, commands, label->pLabelName);
     }
+    pthread_mutex_unlock(&device->lock);
 }
 
 static VKAPI_ATTR void VKAPI_CALL end_label(VkCommandBuffer commands) {
-    const struct device * device = device_of(commands);
-    const unsigned        i      = opened(commands);
-    if (open[i].depth == NODE && open[i].stamp != UINT32_MAX) {
-        stamp_end(device->stamps, commands, open[i].stamp);
-        open[i].stamp = UINT32_MAX;
+    struct device * device = device_of(commands);
+    pthread_mutex_lock(&device->lock);
+    struct open * of = opened(device, commands);
+    if (of && of->depth == NODE && of->stamp != NOT_STAMPED) {
+        stamp_end(device->stamps, commands, of->stamp);
+        of->stamp = NOT_STAMPED;
     }
-    open[i].depth -= open[i].depth ? 1 : 0;
+    if (of && of->depth) {
+        of->depth--;
+    }
+    pthread_mutex_unlock(&device->lock);
     if (device->CmdEndDebugUtilsLabelEXT) {
         device->CmdEndDebugUtilsLabelEXT(commands);
     }
@@ -136,6 +158,23 @@ static bool supports(const struct instance * instance, VkPhysicalDevice physical
     return found;
 }
 
+/* Whether a device's clock can be compared with the one that the tracer reads. */
+static bool compares_clocks(const struct instance * instance, VkPhysicalDevice physical) {
+    const PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsEXT list =
+        (PFN_vkGetPhysicalDeviceCalibrateableTimeDomainsEXT) instance->find(
+            instance->handle, "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT");
+    VkTimeDomainEXT clocks[MAX_FAMILIES];
+    uint32_t        n = MAX_FAMILIES, found = 0;
+    if (!supports(instance, physical, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) || !list
+        || list(physical, &n, clocks) < 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        found += clocks[i] == VK_TIME_DOMAIN_DEVICE_EXT || clocks[i] == VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT;
+    }
+    return found == 2;
+}
+
 /* The bits that the stamps of every queue that computes have; 0: one of them has none. */
 static uint64_t mask_of(const struct instance * instance, VkPhysicalDevice physical) {
     const PFN_vkGetPhysicalDeviceQueueFamilyProperties list =
@@ -164,7 +203,8 @@ static VkBool32 * host_reset(const VkDeviceCreateInfo * wanted) {
     return NULL;
 }
 
-/* What the program asks for, and what stamps need; the layer's own part is left out where the driver lacks it. */
+/* What the program asks for, and what stamps need: resets of queries, which every driver of Vulkan 1.2 has, and the
+   comparison of clocks where the driver has it. */
 static VkResult create(const struct instance * instance, PFN_vkCreateDevice theirs, VkPhysicalDevice physical,
                        const VkDeviceCreateInfo * wanted, const VkAllocationCallbacks * memory, VkDevice * made) {
     VkPhysicalDeviceHostQueryResetFeatures reset = {
@@ -176,10 +216,12 @@ static VkResult create(const struct instance * instance, PFN_vkCreateDevice thei
     VkBool32 *         theirs_reset = host_reset(wanted);
     const VkBool32     before       = theirs_reset ? *theirs_reset : VK_FALSE;
     const char **      names        = calloc(wanted->enabledExtensionCount + 1, sizeof *names);
-    if (names && supports(instance, physical, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME)) {
-        for (uint32_t i = 0; i < wanted->enabledExtensionCount; i++) {
-            names[i] = wanted->ppEnabledExtensionNames[i];
-        }
+    bool               asked = !names || !supports(instance, physical, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
+    for (uint32_t i = 0; names && i < wanted->enabledExtensionCount; i++) {
+        names[i] = wanted->ppEnabledExtensionNames[i];
+        asked    = asked || strcmp(names[i], VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) == 0;
+    }
+    if (!asked) {
         names[more.enabledExtensionCount++] = VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME;
         more.ppEnabledExtensionNames        = names;
     }
@@ -196,11 +238,11 @@ static VkResult create(const struct instance * instance, PFN_vkCreateDevice thei
     return result;
 }
 
-static void read_all(void) {
+static void read_all(uint32_t pass, uint32_t split) {
     pthread_mutex_lock(&lock);
     for (struct device * at = devices; at; at = at->next) {
         if (at->stamps) {
-            stamps_read(at->stamps);
+            stamps_read(at->stamps, pass, split);
         }
     }
     pthread_mutex_unlock(&lock);
@@ -216,6 +258,7 @@ static bool know(VkDevice handle, PFN_vkGetDeviceProcAddr find, const struct ins
     if (!device) {
         return false;
     }
+    pthread_mutex_init(&device->lock, NULL);
     device->key  = key_of(handle);
     device->find = find;
     ask(physical, &is);
@@ -223,16 +266,20 @@ static bool know(VkDevice handle, PFN_vkGetDeviceProcAddr find, const struct ins
 #define FIND_STAMP(name) FIND(&call, name)
     STAMP_FUNCTIONS(FIND_STAMP)
     FIND(device, DestroyDevice)
+    FIND(device, BeginCommandBuffer)
     FIND(device, CmdBeginDebugUtilsLabelEXT)
     FIND(device, CmdEndDebugUtilsLabelEXT)
 #undef FIND_STAMP
 #undef FIND
+    if (!compares_clocks(instance, physical)) {
+        call.GetCalibratedTimestampsEXT = NULL;
+    }
     device->stamps = stamps_of(handle, &call, mask_of(instance, physical), is.limits.timestampPeriod,
                                is.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU);
     pthread_mutex_lock(&lock);
-    device->next   = devices;
-    devices        = device;
-    tt_read_stamps = read_all;
+    device->next = devices;
+    devices      = device;
+    __atomic_store_n(&tt_read_stamps, read_all, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lock);
     return true;
 }
@@ -249,16 +296,17 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, c
         (PFN_vkCreateDevice) link->u.pLayerInfo->pfnNextGetInstanceProcAddr(instance->handle, "vkCreateDevice");
     link->u.pLayerInfo    = link->u.pLayerInfo->pNext;
     const VkResult result = create(instance, theirs, physical, wanted, memory, made);
-    return result == VK_SUCCESS && !know(*made, find, instance, physical) ? VK_ERROR_OUT_OF_HOST_MEMORY : result;
+    if (result == VK_SUCCESS && !know(*made, find, instance, physical)) {
+        ((PFN_vkDestroyDevice) find(*made, "vkDestroyDevice"))(*made, memory);
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    return result;
 }
 
 static VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle, const VkAllocationCallbacks * memory) {
     struct device * device = handle ? device_of(handle) : NULL;
     if (!device) {
         return;
-    }
-    if (device->stamps) {
-        stamps_end(device->stamps);
     }
     pthread_mutex_lock(&lock);
     for (struct device ** at = &devices; *at; at = &(*at)->next) {
@@ -268,6 +316,10 @@ static VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle, const VkAlloca
         }
     }
     pthread_mutex_unlock(&lock);
+    if (device->stamps) {
+        stamps_end(device->stamps);
+    }
+    pthread_mutex_destroy(&device->lock);
     device->DestroyDevice(handle, memory);
     free(device);
 }
@@ -306,9 +358,8 @@ struct ours {
 };
 #define OURS(name, function) { "vk" #name, (PFN_vkVoidFunction) (function) }
 static const struct ours of_devices[] = {
-    OURS(GetDeviceProcAddr, in_device),
-    OURS(DestroyDevice, destroy_device),
-    OURS(CmdBeginDebugUtilsLabelEXT, begin_label),
+    OURS(GetDeviceProcAddr, in_device),        OURS(DestroyDevice, destroy_device),
+    OURS(BeginCommandBuffer, begin_commands),  OURS(CmdBeginDebugUtilsLabelEXT, begin_label),
     OURS(CmdEndDebugUtilsLabelEXT, end_label),
 };
 static const struct ours of_instances[] = {

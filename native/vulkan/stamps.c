@@ -1,5 +1,6 @@
 /* Two time stamps for each labelled operation, in a ring of queries; read when a split is known to be done. */
 #include "stamps.h"
+#include "ggml_passes.h"
 #include "ggml_process.h"
 #include "ggml_splits.h"
 #include "tt_record.h"
@@ -8,7 +9,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+static _Atomic uint64_t n_lost, n_said; /* of all devices: operations without times; said: in the trace */
+
+enum { OLD = 64 }; /* passes: of one that began so long before, nothing more is to come, though its end was not told */
 enum { RING = 1 << 14 }; /* operations between two readings; a token of a large model has some thousand */
 
 struct stamp {
@@ -30,12 +35,16 @@ struct stamps {
     bool                   exact;
     uint32_t               first, n; /* of the ring: stamps that are not read, oldest first */
     uint32_t               next_order;
-    uint64_t               n_dropped, n_said; /* said: in the trace */
     struct stamp           ring[RING];
     struct result          found[2 * RING]; /* of each query, as the driver writes it */
 };
 
-static void refuse(const char * why) { tt_info(tt_process, "vulkan.refused", why); }
+/* A program may make its device before its first call that is recorded; then the trace has not begun. */
+static void refuse(const char * why) {
+    if (tensor_trace_on) {
+        tt_info(tt_process, "vulkan.refused", why);
+    }
+}
 
 struct stamps * stamps_of(VkDevice device, const struct stamp_functions * functions, uint64_t mask, double ns_per_tick,
                           bool exact) {
@@ -44,9 +53,6 @@ struct stamps * stamps_of(VkDevice device, const struct stamp_functions * functi
         .queryType  = VK_QUERY_TYPE_TIMESTAMP,
         .queryCount = 2 * RING,
     };
-    if (!tensor_trace_on) {
-        return NULL;
-    }
     if (!mask || !functions->GetCalibratedTimestampsEXT || !functions->ResetQueryPool) {
         refuse(!mask ? "a queue of the device writes no time stamps"
                      : "the driver does not compare the clock of the device with that of the program");
@@ -74,34 +80,42 @@ void stamps_end(struct stamps * stamps) {
     free(stamps);
 }
 
-uint32_t stamp_begin(struct stamps * stamps, VkCommandBuffer commands, const char * label) {
+uint64_t stamp_begin(struct stamps * stamps, VkCommandBuffer commands, const char * label) {
+    TT_TIMED_HOOK;
     struct stamp stamp  = { 0 };
-    uint32_t     number = UINT32_MAX;
+    uint32_t     number = RING;
     if (!tensor_trace_on || !tt_split_now(&stamp.pass, &stamp.split)) {
-        return UINT32_MAX;
+        return NOT_STAMPED;
     }
     stamp.label = tt_string(tt_process, label);
     pthread_mutex_lock(&stamps->lock);
     stamp.order = stamps->next_order++;
-    if (stamps->n == RING) { /* more are under way, or the oldest were labelled and never handed over */
-        stamps->n_dropped++;
+    if (stamps->n == RING) {
+        n_lost++;
     } else {
         number               = (stamps->first + stamps->n++) % RING;
         stamps->ring[number] = stamp;
+        stamps->call.ResetQueryPool(stamps->device, stamps->pool, 2 * number, 2);
     }
     pthread_mutex_unlock(&stamps->lock);
-    if (number != UINT32_MAX) {
-        stamps->call.ResetQueryPool(stamps->device, stamps->pool, 2 * number, 2);
-        stamps->call.CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, stamps->pool, 2 * number);
+    if (number == RING) {
+        return NOT_STAMPED;
     }
-    return number;
+    stamps->call.CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, stamps->pool, 2 * number);
+    return (uint64_t) stamp.order << 32 | number;
 }
 
-void stamp_end(struct stamps * stamps, VkCommandBuffer commands, uint32_t number) {
-    stamps->call.CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, stamps->pool, 2 * number + 1);
+void stamp_end(struct stamps * stamps, VkCommandBuffer commands, uint64_t number) {
+    TT_TIMED_HOOK;
+    struct stamp * stamp = &stamps->ring[number & UINT32_MAX];
     pthread_mutex_lock(&stamps->lock);
-    stamps->ring[number].ended = true;
+    const bool open = stamp->order == number >> 32 && !stamp->read; /* else its split has ended meanwhile */
+    stamp->ended    = open || stamp->ended;
     pthread_mutex_unlock(&stamps->lock);
+    if (open) {
+        stamps->call.CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, stamps->pool,
+                                       2 * (uint32_t) number + 1);
+    }
 }
 
 /* One moment on the device's clock and on the program's. */
@@ -117,14 +131,19 @@ static bool compared(const struct stamps * stamps, uint64_t * ticks, uint64_t * 
     return result == VK_SUCCESS;
 }
 
-static void record(struct stamps * stamps, const struct stamp * stamp, const struct result found[2], uint64_t ticks,
-                   uint64_t ns) {
+static void record(const struct stamps * stamps, const struct stamp * stamp, const struct result found[2],
+                   uint64_t ticks, uint64_t ns) {
     uint64_t at[2];
-    for (unsigned i = 0; i < 2; i++) { /* stamps lie before the moment; the clock may have passed its end since */
-        at[i] = ns - (uint64_t) ((double) ((ticks - found[i].ticks) & stamps->mask) * stamps->ns_per_tick);
+    for (unsigned i = 0; i < 2; i++) { /* stamps lie before the moment; the clock may have begun again since */
+        const uint64_t since = (ticks - found[i].ticks) & stamps->mask;
+        at[i]                = ns - (uint64_t) ((double) since * stamps->ns_per_tick);
+        if (since > stamps->mask / 2 || at[i] > ns) {
+            n_lost++;
+            return;
+        }
     }
     if (at[1] < at[0]) {
-        stamps->n_dropped++;
+        n_lost++;
         return;
     }
     const struct tt_device_op op = {
@@ -139,41 +158,52 @@ static void record(struct stamps * stamps, const struct stamp * stamp, const str
     tt_record(tt_process, TT_DEVICE_OP, &op, sizeof op, tt_now());
 }
 
-/* Ask for all that are not read, by two calls at most: each takes a driver some µs. */
+/* Ask for all that are not read, by two calls at most: each takes a driver some µs. What it does not know is not written. */
 static void fetch(struct stamps * stamps) {
     for (uint32_t i = 0, n; i < stamps->n; i += n) {
-        const uint32_t number = (stamps->first + i) % RING;
-        n                     = stamps->n - i < RING - number ? stamps->n - i : RING - number;
-        stamps->call.GetQueryPoolResults(stamps->device, stamps->pool, 2 * number, 2 * n, 2 * n * sizeof *stamps->found,
-                                         &stamps->found[2 * number], sizeof *stamps->found,
-                                         VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT);
+        const uint32_t  number = (stamps->first + i) % RING;
+        struct result * found  = &stamps->found[2 * number];
+        n                      = stamps->n - i < RING - number ? stamps->n - i : RING - number;
+        const VkResult result  = stamps->call.GetQueryPoolResults(
+            stamps->device, stamps->pool, 2 * number, 2 * n, 2 * n * sizeof *found, found, sizeof *found,
+            VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WITH_AVAILABILITY_BIT);
+        if (result != VK_SUCCESS && result != VK_NOT_READY) {
+            memset(found, 0, 2 * n * sizeof *found);
+        }
     }
 }
 
-void stamps_read(struct stamps * stamps) {
+void stamps_read(struct stamps * stamps, uint32_t pass, uint32_t split) {
     uint64_t ticks = 0, ns = 0;
     pthread_mutex_lock(&stamps->lock);
-    const bool known = tensor_trace_on && stamps->n && compared(stamps, &ticks, &ns);
-    if (known) {
+    if (tensor_trace_on && stamps->n) {
         fetch(stamps);
-    }
-    for (uint32_t i = 0; known && i < stamps->n; i++) {
-        const uint32_t        number = (stamps->first + i) % RING;
-        struct stamp *        stamp  = &stamps->ring[number];
-        const struct result * found  = &stamps->found[2 * number];
-        if (stamp->ended && !stamp->read && found[0].written && found[1].written) {
-            record(stamps, stamp, found, ticks, ns);
-            stamp->read = true;
+        const bool known = compared(stamps, &ticks, &ns); /* after it: no stamp is later than this moment */
+        for (uint32_t i = 0; i < stamps->n; i++) {
+            const uint32_t        number = (stamps->first + i) % RING;
+            struct stamp *        stamp  = &stamps->ring[number];
+            const struct result * found  = &stamps->found[2 * number];
+            if (stamp->read) {
+                continue;
+            }
+            if (known && stamp->ended && found[0].written && found[1].written) {
+                record(stamps, stamp, found, ticks, ns);
+                stamp->read = true;
+            } else if ((stamp->pass == pass && stamp->split == split) || (int32_t) (pass - stamp->pass) > OLD) {
+                n_lost++;
+                stamp->read = true;
+            }
+        }
+        while (stamps->n && stamps->ring[stamps->first].read) {
+            stamps->first = (stamps->first + 1) % RING;
+            stamps->n--;
         }
     }
-    while (stamps->n && stamps->ring[stamps->first].read) {
-        stamps->first = (stamps->first + 1) % RING;
-        stamps->n--;
-    }
-    if (known && stamps->n_dropped != stamps->n_said) {
+    pthread_mutex_unlock(&stamps->lock);
+    const uint64_t lost = n_lost;
+    if (tensor_trace_on && lost != n_said) {
         char text[24];
-        snprintf(text, sizeof text, "%" PRIu64, stamps->n_said = stamps->n_dropped);
+        snprintf(text, sizeof text, "%" PRIu64, n_said = lost);
         tt_info(tt_process, "vulkan.lost", text);
     }
-    pthread_mutex_unlock(&stamps->lock);
 }

@@ -29,9 +29,11 @@ struct stamp_functions {
 TT_HIDDEN struct stamps * stamps_of(VkDevice device, const struct stamp_functions * functions, uint64_t mask,
                                     double ns_per_tick, bool exact);
 TT_HIDDEN void            stamps_end(struct stamps * stamps);
-/* The next commands of this buffer are what `label` says; a number for stamp_end, or UINT32_MAX: not stamped. */
-TT_HIDDEN uint32_t stamp_begin(struct stamps * stamps, VkCommandBuffer commands, const char * label);
-TT_HIDDEN void     stamp_end(struct stamps * stamps, VkCommandBuffer commands, uint32_t number);
-TT_HIDDEN void     stamps_read(struct stamps * stamps); /* record those that the device has written */
+/* The next commands of this buffer are what `label` says; a number for stamp_end, or NOT_STAMPED. */
+#define NOT_STAMPED UINT64_MAX
+TT_HIDDEN uint64_t stamp_begin(struct stamps * stamps, VkCommandBuffer commands, const char * label);
+TT_HIDDEN void     stamp_end(struct stamps * stamps, VkCommandBuffer commands, uint64_t number);
+/* Record those that the device has written. This split is done: what it has not written of that, it never will. */
+TT_HIDDEN void stamps_read(struct stamps * stamps, uint32_t pass, uint32_t split);
 
 #endif

@@ -72,6 +72,23 @@ def test_labels_name_the_nodes_of_their_split_in_order(labels: tuple[str, ...], 
     assert (rows["end_ns"] - rows["begin_ns"]).eq(80).all() and rows["begin_ns"].is_monotonic_increasing
 
 
+def test_each_device_counts_for_itself() -> None:
+    """Two splits on two devices, whose numbers of labels lie between one another."""
+    names = tuple(string(20 + i, text) for i, text in enumerate(("MUL_MAT", "x", "ADD", "MUL_MAT x", "ADD x")))
+    nodes = node(20, 21, computes=1) + node(22, 21, computes=1) + node(20, 21, computes=1)
+    stamps = [
+        device_op(23 + (i == 1), 100 * i + 10 + of_split, 100 * i + 50, order=i, of_split=of_split)
+        for i in range(3)
+        for of_split in (0, 1)
+    ]
+    splits = [split(backend=2, n_nodes=3), split(backend=6, n_nodes=3, number=1)]
+    before = [*names, buffer(), graph(n_nodes=3, n_leafs=0, nodes=nodes), placement(n=3)]
+    run = [pass_begin(), *stamps, *splits, pass_end()]
+    rows = read(Trace(before=before, run=run, events=[]).files()).tables["device_ops"]
+    assert rows["split"].tolist() == [0, 0, 0, 1, 1, 1] and rows["node"].tolist() == [0, 1, 2] * 2
+    assert rows["device"].tolist() == ["inp_embd"] * 3 + ["CPU"] * 3
+
+
 def test_stamps_of_a_split_that_was_not_recorded_have_no_node() -> None:
     rows = table("MUL_MAT x", with_split=False)
     assert rows["node"].isna().all() and rows["device"].isna().all()

@@ -121,9 +121,12 @@ def split(
     by_op: int = 0,
     proof: int = 0,
     submitted_ns: int = 5_200,
+    number: int = 0,
     nodes: bytes = b"",
 ) -> bytes:
-    head = struct.pack("<QIIIIIIIIQ", begin_ns, of_pass, 0, backend, n_nodes, first, n_map, by_op, proof, submitted_ns)
+    head = struct.pack(
+        "<QIIIIIIIIQ", begin_ns, of_pass, number, backend, n_nodes, first, n_map, by_op, proof, submitted_ns
+    )
     return record(24, head + nodes, 6_000)
 
 

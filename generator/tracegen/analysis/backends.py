@@ -29,23 +29,23 @@ def elsewhere_ns(splits: pd.DataFrame) -> pd.Series:
     return took
 
 
-def busy_ns(splits: pd.DataFrame, device_ops: pd.DataFrame) -> pd.DataFrame:
+def busy_ns(splits: pd.DataFrame, device_ops: pd.DataFrame, *, whole: bool = True) -> pd.DataFrame:
     """How long each other backend computed in each pass, by pass_id and backend: columns `least` and `most`, ns.
 
-    Of a device whose operations have times both are what these took together. Else a backend surely computed while the
-    program did nothing but wait for it, and no longer than from the hand-over to the known end; where it is not known
-    when it had taken a split, it surely computed no time.
+    At least while the program did nothing but wait for it, and at most from the hand-over to the known end; where it is
+    not known when it had taken a split, the least is 0. Of a device whose operations have times both are what these
+    took together; not `whole`, where some have none, the least is.
     """
     known = splits[_known(splits)]
     begin, end = known["begin_ns"].astype("int64"), known["end_ns"].astype("int64")
-    taken = known["submitted_ns"].fillna(known["end_ns"]).astype("int64").where(known["proof"].eq("synchronise"), begin)
-    taken = taken.where(known["submitted_ns"].notna() | known["proof"].eq("blocking"), end)
+    at_once = known["proof"].eq("blocking") | (known["proof"].isna() & known["backend"].isin(_SYNCHRONOUS))
+    taken = known["submitted_ns"].fillna(end).astype("int64").where(~at_once, begin)
     rows = pd.DataFrame({"least": end - taken, "most": end - begin})
     found = rows.groupby([known["pass_id"], known["backend"].astype("object")]).sum()
-    stamped = device_ops_busy(device_ops)
-    for name in ("least", "most"):
-        found[name] = stamped.reindex(found.index).fillna(found[name]).astype("int64")
-    return found
+    stamped = device_ops_busy(device_ops).reindex(found.index)
+    if whole:
+        return found.apply(lambda ns: stamped.fillna(ns).astype("int64"))
+    return found.assign(least=np.maximum(stamped.fillna(0).astype("int64"), found["least"]))
 
 
 def _known(splits: pd.DataFrame) -> np.ndarray:

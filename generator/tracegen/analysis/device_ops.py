@@ -1,7 +1,7 @@
 """What a device computes, operation by operation, by its own time stamps.
 
-The stamp at an operation's end says that all before it has ended. Where a device runs several at once, what an
-operation takes is counted from the latest end before it: at most what it took, and together what the device was busy.
+The stamp at an operation's end says that all before it has ended. Where a device runs several at once, an operation's
+time is what it added to the latest end before it: together they are the time in which the device was busy.
 """
 
 import numpy as np
@@ -42,7 +42,10 @@ def by_kind(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, phase: str) -
     passes = tables["passes"]
     of_kind = passes.loc[passes["kind"].eq(phase).to_numpy(bool), "pass_id"]
     rows = timed(tables["device_ops"])
-    rows = rows[rows["pass_id"].isin(of_kind).to_numpy(bool) & rows["node"].notna().to_numpy(bool)]
+    rows = rows[rows["pass_id"].isin(of_kind).to_numpy(bool)]
+    rows = rows.assign(
+        node=rows["node"].fillna(-1 - rows["part"])
+    )  # a label that names no node: an operation of its own
     operation = rows["label"].astype("object").map(lambda label: label.partition(" ")[0])
     n_fused = operation.map(lambda names: names.count("+")).astype("int64")
     rows = rows.astype({"node": "int64"}).assign(operation=operation, n_fused=n_fused)

@@ -16,6 +16,7 @@ import pandas as pd
 from tracegen.analysis.accesses import Tables
 
 _EXPERTS = re.compile(r"\.ffn_(?:up|down|gate|gate_up)_(?:ch)?exps\b")
+ALL = 99  # layers, as people write for all of a model that has no more
 COLUMNS = ("size_bytes", "touched_bytes", "time_ns")
 _STEPS = (1, 1.5)  # sizes of memory: these times powers of two
 _LEAST = 64 << 20
@@ -93,8 +94,8 @@ def model_of(tables: Tables, timed: pd.DataFrame, used: pd.DataFrame, sizes: dic
     """What the model of a run holds and takes.
 
     `timed` and `used` are the rows of generate passes of `timing.timed_ops` and `accesses.ranges`; `sizes` has the
-    bytes of buffers by group (`buffers.peaks`). The embedding stays with the CPU; where the output has no tensor of its
-    own, a device gets a copy of the embedding for it.
+    bytes of buffers by group (`buffers.peaks`). What inputs are looked up in stays with the CPU; where the output has
+    no tensor of its own, a device gets a copy of the embedding for it.
     """
     tensors = tables["tensors"]
     touched = (used["end"] - used["begin"]).groupby(used["tensor"]).sum() / n_tokens
@@ -103,11 +104,9 @@ def model_of(tables: Tables, timed: pd.DataFrame, used: pd.DataFrame, sizes: dic
         touched_bytes=tensors["tensor"].map(touched).fillna(0.0).to_numpy("float64"),
         experts=[find_experts(name) for name in tensors["name"].astype(str)],
     )
-    embedding = rows["name"].eq("token_embd.weight").to_numpy(bool)
-    if not rows["name"].eq("output.weight").any():
-        rows.loc[embedding, "layer"] = -1
-    else:
-        rows = rows[~embedding]
+    embedding = tensors["component"].eq("embedding").to_numpy(bool)
+    tied = rows["name"].eq("token_embd.weight").to_numpy(bool) & (not rows["name"].eq("output.weight").any())
+    rows = rows.assign(layer=np.where(embedding, -1, rows["layer"]))[~embedding | tied]
     ops = timed[timed["component"].ne("embedding").to_numpy(bool)]
     times = ops[["duration_ns"]].astype("float64").fillna(0) / n_tokens
     times = times.assign(layer=_layers(ops), experts=ops["component"].astype(str).str.startswith("expert_").to_numpy())
@@ -151,7 +150,8 @@ def placed(model: Model, memory_bytes: int) -> Placed | None:
 
 
 def _options(model: Model, layers: int, n_cpu_moe: int) -> str:
-    options = "-ngl 99" if layers > model.n_layers else f"-ngl {layers}"
+    every = layers > model.n_layers and layers <= ALL
+    options = f"-ngl {ALL if every else layers}"
     if n_cpu_moe <= model.n_layers + 1 - layers:
         return options  # those layers are the CPU's anyway
     return f"{options} --cpu-moe" if n_cpu_moe == model.n_layers else f"{options} --n-cpu-moe {n_cpu_moe}"

@@ -33,7 +33,7 @@ class Beside:
         else:
             end = integers(table["end_ns"], OPEN)
         if name in ("requests", "device_ops"):
-            of = table["device"]
+            of = table["device"].fillna("unknown device")
         elif name in ("faults", "barriers"):
             of = self._operations.labels(table)
         refuse_backwards(name, table, begin, end)

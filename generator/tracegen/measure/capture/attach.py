@@ -56,7 +56,8 @@ def ensure_attach(progress: Progress, *, device_ops: bool = False) -> Path:
         if not (folder / LIBRARY).exists():
             headers = ensure_source(progress, traced=False).source / "ggml"
             folder.mkdir(exist_ok=True)
-            _write_manifest(folder)
+            if device_ops:
+                write_text(folder / "VkLayer_tracegen.json", _manifest())
             _compile(native, parts, headers, folder, progress)
     return folder / LIBRARY
 
@@ -74,14 +75,15 @@ def preload(library: Path) -> dict[str, str]:
 
 def device_layer(library: Path) -> dict[str, str]:
     """The environment in which ggml's Vulkan backend labels its operations, and the library's layer stamps them."""
-    joined = {"VK_ADD_LAYER_PATH": str(library.parent), "VK_INSTANCE_LAYERS": _LAYER}
+    path = "VK_LAYER_PATH" if os.environ.get("VK_LAYER_PATH") else "VK_ADD_LAYER_PATH"  # the loader takes one of them
+    joined = {path: str(library.parent), "VK_INSTANCE_LAYERS": _LAYER}
     return {
         "GGML_VK_DEBUG_MARKERS": "1",
         **{name: ":".join(filter(None, (os.environ.get(name), own))) for name, own in joined.items()},
     }
 
 
-def _write_manifest(folder: Path) -> None:
+def _manifest() -> str:
     """What the loader of Vulkan reads of a layer: the library that is preloaded is loaded once."""
     layer = {
         "name": _LAYER,
@@ -92,7 +94,7 @@ def _write_manifest(folder: Path) -> None:
         "description": "time stamps of single operations",
         "functions": {"vkNegotiateLoaderLayerInterfaceVersion": "tensor_trace_vulkan_layer"},
     }
-    write_text(folder / "VkLayer_tracegen.json", json.dumps({"file_format_version": "1.2.0", "layer": layer}))
+    return json.dumps({"file_format_version": "1.2.0", "layer": layer})
 
 
 def _sources(native: Path, parts: Sequence[str]) -> Iterator[Path]:
@@ -101,7 +103,7 @@ def _sources(native: Path, parts: Sequence[str]) -> Iterator[Path]:
 
 
 def _key(native: Path, parts: Sequence[str]) -> str:
-    digest = hashlib.sha256(" ".join((read_upstream(native).sha256, *_FLAGS)).encode())
+    digest = hashlib.sha256(" ".join((read_upstream(native).sha256, *_FLAGS, _manifest())).encode())
     for path in _sources(native, parts):
         digest.update(f"{path.relative_to(native).as_posix()}\0{path.stat().st_size}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:12]

@@ -209,7 +209,9 @@ def _say_untimed(captured: Captured, trace: NativeTrace, progress: Progress) -> 
         )
         progress.say(f"operations of a device have no times: {why}")
     elif lost:
-        progress.say(f"{lost} operations of a device have no times: too many were under way")
+        progress.say(
+            f"{lost} operations of a device have no times: the device did not write them, or too many were under way"
+        )
 
 
 def _timings(raw: Path, counted: bool) -> dict[str, float | int | None]:

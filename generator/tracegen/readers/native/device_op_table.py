@@ -1,8 +1,9 @@
 """The table `device_ops`: the time stamps of a device, joined to the nodes that its backend's labels name.
 
 A label has the operations and the name of the first one's result, as in "RMS_NORM+MUL norm-0". Names repeat within a
-graph, so that labels are joined in their order: nodes of a split are given to the device one after another. A label
-that was open when the backend submitted its commands is opened again in the next ones: the node then has two parts.
+graph, so that labels are joined in their order: nodes of a split are given to the device one after another. Each device
+counts its labels for itself. A label that was open when the backend submitted its commands is opened again in the next
+ones: the node then has two parts.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ _FAMILIES = ("GLU", "UNARY")  # what a label says of an operation that the graph
 def device_op_table(records: Records) -> pd.DataFrame:
     """The table; a label that names no node of its split has none."""
     pass_ids = {number: p.pass_id for number, p in records.passes.items()}
-    ordered = sorted(records.device_ops, key=lambda op: (pass_ids[op.pass_number], op.order))
+    ordered = sorted(records.device_ops, key=lambda op: (pass_ids[op.pass_number], op.split, op.order))
     found: dict[tuple[object, ...], list[int | None]] = {}
     rows = []
     for number, of_pass in groupby(ordered, key=lambda op: op.pass_number):

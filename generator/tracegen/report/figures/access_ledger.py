@@ -59,14 +59,13 @@ ACCESS_BLOCKS = shared_access.order_table(
 )
 
 
-COPIED = "Touched, copied"
 COLUMNS = (
     ("size_bytes", "Size"),
     ("loaded_bytes", "In memory after the load"),
     ("waste_bytes", "of it never touched"),
     ("touched_bytes", "Touched, mapped"),
     ("gone_bytes", "of it evicted at the end"),
-    ("copied_bytes", COPIED),
+    ("copied_bytes", "Touched, copied"),
     ("copied_resident_bytes", "of it also in memory as file"),
     ("resident_bytes", "In memory at the end"),
 )
@@ -90,7 +89,7 @@ def _access_ledger(context: Context) -> Rows:
     ).of(
         [*data.to_dict("records"), {"group": "", **sums}] if len(data) else data,
         col.text("Group", lambda r: Cell(r["group"] or "all", dot=r["group"])),
-        *(col.size(f"Touched, {context.copied}" if label is COPIED else label, name) for name, label in COLUMNS),
+        *(col.size(f"Touched, {context.copied}" if name == "copied_bytes" else label, name) for name, label in COLUMNS),
     )
 
 

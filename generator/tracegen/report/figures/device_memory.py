@@ -21,10 +21,14 @@ KEPT = (
     "a token would take that long. A real one adds what it reads for a token divided by its memory bandwidth, and the "
     "hand-over at each change between the two."
 )
-ON_CPU = When(
-    "a run that generated tokens on the CPU alone",
-    lambda context: not context.others and context.phase == "generate" and bool(context.tokens.get("generate")),
-)
+
+
+def _on_cpu(context: Context) -> bool:
+    one_model = context.tables["files"]["model"].nunique() <= 1
+    return one_model and not context.others and context.phase == "generate" and bool(context.tokens.get("generate"))
+
+
+ON_CPU = When("a run that generated tokens on the CPU alone, with one model", _on_cpu)
 
 
 def _content(context: Context) -> Rows:
@@ -63,7 +67,7 @@ def _half(data: pd.DataFrame, model: device_place.Model) -> tuple[Amount, ...]:
     """What the smallest memory gives that is half of what all takes."""
     row = data[(data["memory_bytes"] >= model.whole_bytes / 2).to_numpy(bool)].iloc[0]
     return (
-        Amount(int(row["memory_bytes"]), "bytes", f"are best used with {row['options']}"),
+        Amount(int(row["memory_bytes"]), "bytes", f"is best used with {row['options']}"),
         Amount(float(row["touched_bytes"]), "bytes", "of what a token reads lie there"),
         Amount(float(row["kept_ns"]), "ns", f"of the {q.duration(model.token_ns)} of a token stay with the CPU"),
     )

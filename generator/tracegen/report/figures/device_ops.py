@@ -12,7 +12,7 @@ from tracegen.report.words.sentences import OUTSIDE
 MOST = 12
 OWN = (
     "Time: from the device’s own stamps, of which one is written before an operation and one when all until it has "
-    "ended. Where several run at once, an operation’s time counts from the latest end before it, so that all together "
+    "ended. Where several run at once, an operation’s time is what it added to the end before it, so that all together "
     "are the time in which the device was busy."
 )
 RATE = "Rate: the bytes of model files that operations touched, over that time."
@@ -28,7 +28,8 @@ def _content(context: Context) -> Rows:
     shown = table.head(MOST).to_dict("records")
     tokens = context.tokens.get(context.phase, 0)
     several = table["device"].nunique() > 1
-    at_most = "" if table["exact"].all() else " The device runs several at once: a time is at most so long."
+    lost = context.facts.trace.device_ops_lost
+    missing = f" {q.counted(lost, 'operation')} of the run could not be timed." if lost else ""
     longest = shown[0] if shown else {}
     return Rows(
         answer=(
@@ -38,7 +39,7 @@ def _content(context: Context) -> Rows:
         if whole
         else (),
         caption=f"The first {len(shown)} of {q.counted(len(table), 'row')}, of {context.phase} passes. {OWN} {RATE}"
-        f"{at_most} {OUTSIDE}",
+        f"{missing} {OUTSIDE}",
         data=table,
         numbers={"phase": context.phase},
         empty="" if whole else f"No operation of a device was recorded in {context.phase} passes.",
@@ -50,7 +51,7 @@ def _content(context: Context) -> Rows:
         col.Column(Head("Share", "of the device’s time", True), lambda r: share(r["took_ns"], whole)),
         col.number("A token", lambda r: q.decimal(r["took_ns"] / tokens / 1e6, 2) if tokens else "", "ms"),
         col.number("An operation", lambda r: q.decimal(r["took_ns"] / r["n_ops"] / 1e3), "µs"),
-        col.number("Rate", lambda r: "".join(q.decimal(a.value / 2**30, 1) for a in _rate(r)), "GiB/s"),
+        col.number("Rate", lambda r: "".join(q.decimal(a.value / 2**30, 2) for a in _rate(r)), "GiB/s"),
         col.count("n", "n_ops"),
     )
 

@@ -76,7 +76,8 @@ def _elsewhere(context: Context, scope: Scope, population: str) -> Iterator[Find
     """How much of the time other backends compute, each by its name: a share, or the least and the most it can be."""
     passes = context.of_kind(context.measured, context.phase).dropna(subset=["duration_ns"])
     splits, whole = context.of_kind(context.tables["splits"], context.phase), float(passes["duration_ns"].sum())
-    busy = backends.busy_ns(splits, context.tables["device_ops"]).groupby("backend").sum()
+    whole_known = not context.facts.trace.device_ops_lost
+    busy = backends.busy_ns(splits, context.tables["device_ops"], whole=whole_known).groupby("backend").sum()
     busy = busy[busy["most"] > 0].sort_values(["most", "least"], ascending=False)
     if busy.empty or not whole:
         return
@@ -93,7 +94,8 @@ def _elsewhere(context: Context, scope: Scope, population: str) -> Iterator[Find
     shown: Figure | Table = part
     if most_of := _of_device(context, str(busy.index[0])):
         amount, operation = most_of
-        text += f"; {q.printable(operation)} takes {amount.text} of that"
+        whose = "that" if len(names) == 1 else f"the time of {names[0]}"
+        text += f"; {q.printable(operation)} takes {amount.text} of {whose}"
         amounts, shown = [*amounts, amount], DEVICE_OPS
     yield Finding(
         kind="time",

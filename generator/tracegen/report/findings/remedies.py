@@ -192,15 +192,22 @@ def floor(context: Context, phase: Phase) -> str:
     )
 
 
+def _untimed(context: Context) -> str:
+    """Why nothing is predicted for what a device computes."""
+    if len(context.of_devices):
+        return "how fast it could be is not known"
+    if context.facts.settings.get("device_times") == "ops":
+        return context.facts.trace.device_ops_refused or "no backend labelled its operations, so none has a time"
+    return "its single operations have no times (`--device-times ops` records those of a Vulkan device)"
+
+
 def stop(context: Context, phase: Phase | None, causes: list[Cause]) -> str:
     """What is said where no remedy is offered: that none is needed, or why none can be predicted."""
     if phase is None or not causes:
         return "What would help is not known: when threads worked and waited was not recorded."
     others = phase.parts["elsewhere_ns"] / phase.whole_ns
     if others >= MOSTLY:
-        untimed = "its single operations have no times (`--device-times ops` records those of a Vulkan device)"
-        why = "how fast it could be is not known" if len(context.of_devices) else untimed
-        return f"Nothing is predicted for what {context.others} computes: {why}."
+        return f"Nothing is predicted for what {context.others} computes: {_untimed(context)}."
     if _disturbed(phase):
         return (
             f"Waiting for a processor that others had takes {q.percent(phase.by_others)} of the time, so that nothing "

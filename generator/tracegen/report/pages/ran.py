@@ -106,6 +106,7 @@ def _other_backends(context: Context) -> str:
     by_split = ops["time_basis"].eq("split")
     if not by_split.any():
         return ""
+    splits = splits[~splits["backend"].isin(context.tables["device_ops"]["device"].dropna())]
     handed = backends.submitted(splits)
     of = sentences.of_other_backends
     ran = f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {context.others}"

@@ -13,7 +13,7 @@ from tracegen.report.document.assets import Assets
 from tracegen.report.figures import shared_times
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.timeline import shown_pass
-from tracegen.report.pages.explorers.span_chunks import Carried, write_spans
+from tracegen.report.pages.explorers.span_chunks import Carried, device_lanes, write_spans
 from tracegen.report.pages.token_words import pass_name
 
 WAITING = {"waiting for the disk": "--tg-disk", "waiting inside": "--tg-inside", "barrier wait": "--tg-after"}
@@ -74,9 +74,10 @@ def _passes(context: Context, carried: Carried) -> list[dict[str, Any]]:
 def _others(context: Context) -> dict[int, list[list[Any]]]:
     """For each pass its splits on other backends: backend, begin since that of the pass, duration, both ns, and 1 where
     only the hand-over has a time. Devices of which single operations were recorded are left out: those have lanes."""
-    splits, known = context.tables["splits"], context.tables["device_ops"]["device"]
+    splits, known = context.tables["splits"], context.tables["device_ops"].dropna(subset=["device", "node"])
     splits = splits.assign(handed=backends.submitted(splits))[~splits["by_op"].to_numpy(bool)]
-    splits = splits[~splits["backend"].isin(known.dropna().unique())]
+    lanes = pd.MultiIndex.from_frame(known[["pass_id", "device"]])
+    splits = splits[~pd.MultiIndex.from_frame(splits[["pass_id", "backend"]]).isin(lanes)]
     begins = context.tables["passes"].set_index("pass_id")["begin_ns"]
     found: dict[int, list[list[Any]]] = {}
     for s in splits.sort_values(["backend", "begin_ns"]).to_dict("records"):
@@ -108,6 +109,9 @@ def _parts(context: Context) -> dict[int, list[int]]:
 def _kinds(context: Context) -> list[str]:
     """The kinds of operation with most work in measured passes; each gets its own colour."""
     ops = context.ops[context.ops["pass_id"].isin(context.measured["pass_id"])].dropna(subset=["work_ns"])
+    of_devices = device_lanes(context)[["pass_id", "node", "work_ns"]]
+    ops = pd.concat([ops, of_devices.merge(context.ops[["pass_id", "node", "op"]], on=["pass_id", "node"])])
+    ops = ops[ops["pass_id"].isin(context.measured["pass_id"])]
     work = ops.astype({"op": "object"}).groupby("op")["work_ns"].sum().reset_index()
     ordered = work.sort_values(["work_ns", "op"], ascending=[False, True])
     return [q.printable(op) for op in ordered["op"].head(len(theme.GROUPS) - 1)]
