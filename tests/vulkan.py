@@ -13,7 +13,7 @@ from pathlib import Path
 PLACE = Path(__file__).parents[1] / ".venv-vulkan"
 LOCK = Path(__file__).with_suffix(".lock")
 DRIVERS = (Path("/usr/share/vulkan/icd.d"), Path("/etc/vulkan/icd.d"))
-PACKAGE = "mesa-vulkan-drivers"  # of Debian
+PACKAGES = ("mesa-vulkan-drivers", "libvulkan-dev")  # of Debian
 PYTHONS = ("python3.14", "python3.13", "python3.12", sys.executable)
 # The first device, though it is no GPU; lavapipe of Debian 12 computes half precision and matrices wrongly.
 DEVICE = {"GGML_VK_VISIBLE_DEVICES": "0", "GGML_VK_DISABLE_F16": "1", "GGML_VK_DISABLE_COOPMAT": "1"}
@@ -27,6 +27,11 @@ def find() -> Path | None:
 
 def _driver() -> Path | None:
     return next((path for folder in DRIVERS for path in sorted(folder.glob("lvp_icd*.json"))), None)
+
+
+def headers() -> bool:
+    """Whether there is what times of single operations are compiled with."""
+    return Path("/usr/include/vulkan/vk_layer.h").exists()
 
 
 def _python() -> str | None:
@@ -43,12 +48,12 @@ def install() -> str:
     """Install what is missing; why that is not possible, or nothing."""
     if platform.machine() != "x86_64" or sys.platform != "linux":
         return "the wheel with the Vulkan backend is for Linux on x86_64"
-    if _driver() is None and os.geteuid() == 0 and shutil.which("apt-get"):
+    if not (_driver() and headers()) and os.geteuid() == 0 and shutil.which("apt-get"):
         quiet = {"env": {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, "stdout": subprocess.DEVNULL}
         subprocess.run(["apt-get", "update", "-qq"], check=False, **quiet)
-        subprocess.run(["apt-get", "install", "-y", "-qq", PACKAGE], check=False, **quiet)
+        subprocess.run(["apt-get", "install", "-y", "-qq", *PACKAGES], check=False, **quiet)
     if _driver() is None:
-        return f"there is no Vulkan driver in software; install {PACKAGE}"
+        return f"there is no Vulkan driver in software; install {PACKAGES[0]}"
     python = _python()
     if python is None:
         return "it takes Python 3.12 or newer"

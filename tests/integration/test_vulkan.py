@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.vulkan import DEVICE, find
+from tests.vulkan import DEVICE, PACKAGES, find, headers
 from tracegen.analysis import attribution, device_ops, device_place
 from tracegen.contract.check_keys import Key
 from tracegen.measure.runs.observe import Observation, observe
@@ -127,7 +127,14 @@ def test_the_device_takes_the_time_and_the_answer_says_so(runs: dict[int, Loaded
 
 
 @pytest.fixture(scope="module")
-def stamped(tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadedRun, str]:
+def with_headers() -> None:
+    """The layer is compiled with the headers of Vulkan."""
+    if not headers():
+        pytest.skip(f"no headers of Vulkan; on Debian: apt install {PACKAGES[1]}")
+
+
+@pytest.fixture(scope="module")
+def stamped(with_headers: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadedRun, str]:
     """A run whose operations on the device have times, and what the backend's own logger printed in it."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {**DEVICE, "GGML_VK_PERF_LOGGER": "1"}.items():
@@ -218,6 +225,7 @@ def test_the_answer_names_the_operation_and_the_table_the_rate(stamped: tuple[Lo
     assert per_token == pytest.approx(float(on_device["size_bytes"].sum() + embedding), rel=0.01)
 
 
+@pytest.mark.usefixtures("with_headers")
 def test_a_program_without_labels_says_why_nothing_is_timed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
