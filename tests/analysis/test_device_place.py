@@ -74,6 +74,13 @@ def test_options_are_those_of_llama_cpp(memory: int, options: str | None) -> Non
     assert (found and found.options) == options
 
 
+@pytest.mark.parametrize("n_layers, options", [(98, "-ngl 99"), (99, "-ngl 100"), (126, "-ngl 127")])
+def test_all_layers_of_a_deep_model_are_asked_for_by_number(n_layers: int, options: str) -> None:
+    rest = np.ones((3, n_layers + 1))
+    found = placed(Model(rest, np.zeros_like(rest), 0, 0, 400.0), 1 << 20)
+    assert found is not None and found.options == options
+
+
 def test_a_whole_layer_is_taken_where_its_experts_save_more() -> None:
     """With 111 bytes: the output and one layer whole, as its experts take 100 of 400, all without experts 40."""
     rest, experts = np.full((3, 4), 10.0), np.array([[100.0, 100, 100, 0]] * 3)
@@ -118,6 +125,6 @@ def test_a_run_is_added_up_by_layer(moe: bool) -> None:
 
 def test_experts_are_found_by_the_names_that_llama_cpp_looks_for() -> None:
     for name in ("blk.0.ffn_up_exps.weight", "blk.11.ffn_gate_up_exps.weight", "blk.2.ffn_down_chexps.weight"):
-        assert device_place.find_experts(name), name
+        assert device_place.is_of_experts(name), name
     for name in ("blk.0.ffn_up_shexp.weight", "blk.0.ffn_gate_inp.weight", "blk.0.ffn_up.weight", "output.weight"):
-        assert not device_place.find_experts(name), name
+        assert not device_place.is_of_experts(name), name

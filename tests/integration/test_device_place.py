@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from gguf import GGUFReader
 
-from tracegen.analysis.device_place import find_experts
+from tracegen.analysis.device_place import is_of_experts
 from tracegen.measure.capture.llama_cpp import TARGET, Build
 from tracegen.measure.demo.models import write_demo_model
 
@@ -20,7 +20,7 @@ def test_llama_cpp_leaves_these_experts_to_the_cpu(
 ) -> None:
     (model,) = write_demo_model("moe", tmp_path / "m.gguf")
     names = [tensor.name for tensor in GGUFReader(model).tensors]
-    chosen = {n for n in names if find_experts(n) and (layers is None or n.split(".")[1] in layers)}
+    chosen = {n for n in names if is_of_experts(n) and (layers is None or n.split(".")[1] in layers)}
     assert 2 < len(chosen) < len(names)
     command = [str(plain.programs / TARGET), "-m", str(model), "-p", "a", "-n", "1", "-no-cnv", "--fit", "off", "-v"]
     ended = subprocess.run([*command, *options], capture_output=True, stdin=subprocess.DEVNULL, timeout=120)

@@ -37,15 +37,14 @@ def by_kind(tables: Tables, ops: pd.DataFrame, used: pd.DataFrame, phase: str) -
 
     `ops` is the result of `operations.op_rows`, `used` that of `accesses.ranges`. Columns: device, operation (as the
     label of the backend has it: several joined by + are fused), dtype (null: it reads no weight), n_ops, took_ns,
-    weight_bytes (touched of model files, float64; NaN: not known), and exact (no time is only an upper bound).
+    weight_bytes (touched of model files, float64; NaN: not known), and exact (its device ran one after another).
     """
     passes = tables["passes"]
     of_kind = passes.loc[passes["kind"].eq(phase).to_numpy(bool), "pass_id"]
     rows = timed(tables["device_ops"])
     rows = rows[rows["pass_id"].isin(of_kind).to_numpy(bool)]
-    rows = rows.assign(
-        node=rows["node"].fillna(-1 - rows["part"])
-    )  # a label that names no node: an operation of its own
+    own = -1 - rows["part"]  # a label that names no node is an operation of its own
+    rows = rows.assign(node=rows["node"].fillna(own))
     operation = rows["label"].astype("object").map(lambda label: label.partition(" ")[0])
     n_fused = operation.map(lambda names: names.count("+")).astype("int64")
     rows = rows.astype({"node": "int64"}).assign(operation=operation, n_fused=n_fused)

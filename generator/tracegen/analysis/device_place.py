@@ -16,7 +16,7 @@ import pandas as pd
 from tracegen.analysis.accesses import Tables
 
 _EXPERTS = re.compile(r"\.ffn_(?:up|down|gate|gate_up)_(?:ch)?exps\b")
-ALL = 99  # layers, as people write for all of a model that has no more
+ALL = 99  # layers: how all of a model that has no more are asked for
 COLUMNS = ("size_bytes", "touched_bytes", "time_ns")
 _STEPS = (1, 1.5)  # sizes of memory: these times powers of two
 _LEAST = 64 << 20
@@ -85,7 +85,7 @@ class Placed:
     kept_ns: float
 
 
-def find_experts(name: str) -> bool:
+def is_of_experts(name: str) -> bool:
     """Whether a tensor of this name is one of experts that --n-cpu-moe leaves to the CPU."""
     return _EXPERTS.search(name) is not None
 
@@ -102,7 +102,7 @@ def model_of(tables: Tables, timed: pd.DataFrame, used: pd.DataFrame, sizes: dic
     rows = tensors[["name", "size_bytes"]].assign(
         layer=_layers(tensors),
         touched_bytes=tensors["tensor"].map(touched).fillna(0.0).to_numpy("float64"),
-        experts=[find_experts(name) for name in tensors["name"].astype(str)],
+        experts=[is_of_experts(name) for name in tensors["name"].astype(str)],
     )
     embedding = tensors["component"].eq("embedding").to_numpy(bool)
     tied = rows["name"].eq("token_embd.weight").to_numpy(bool) & (not rows["name"].eq("output.weight").any())
