@@ -3654,15 +3654,17 @@ item.appendChild(make("small", "",
 box.appendChild(item);
 });
 sentence.textContent = "Times are sums over " + lanesNamed(view.lanes) + " of " +
-(view.area ? "the marked area" : "what is visible") +
-": " + took(from) + " to " + took(to) + " after the pass began, " + exact(part.ops) +
-(part.ops === 1 ? " operation" : " operations") + "; shares are of " + took(Math.round(part.all)) + ".";
+(view.area ? "the marked area" : "what is visible") + ": " + took(from) + " to " + took(to) +
+" after the pass began, " + exact(part.ops) + (part.ops === 1 ? " operation" : " operations") + "; shares are of " +
+took(Math.round(part.all)) + ".";
 }
 
 function lanesNamed(lanes) {
 var devices = lanes.filter(function(lane) { return lane.device; }), n = lanes.length - devices.length;
-return [n + (n === 1 ? " thread" : " threads")].concat(devices.map(function(lane) { return lane.name; }))
-.filter(function(_, i) { return n || i; }).join(" and ");
+return [n + (n === 1 ? " thread" : " threads")]
+.concat(devices.map(function(lane) { return lane.name; }))
+.filter(function(_, i) { return n || i; })
+.join(" and ");
 }
 
 function timelineFacts(view, at, link) {
@@ -3672,8 +3674,8 @@ var waits = [["waiting inside", took(lane.barrier[at.i])], [timelineAfter(view),
 return [
 ["result", link], ["operation", about.op], ["node", String(node)],
 ["layer", about.layer === null ? "none" : String(about.layer)], ["component", about.component],
-lane.device ? ["device", lane.device] : ["thread", String(lane.thread)],
-["begin", took(lane.begin[at.i])], ["work", took(lane.work[at.i])]
+lane.device ? ["device", lane.device] : ["thread", String(lane.thread)], ["begin", took(lane.begin[at.i])],
+["work", took(lane.work[at.i])]
 ].concat(disk, waits);
 }
 function timelineTell(box, view, hash) {
