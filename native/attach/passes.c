@@ -6,6 +6,7 @@
 #include "ggml_passes.h"
 #include "ggml_process.h"
 #include "ggml_splits.h"
+#include "ggml_waits.h"
 #include "tt_record.h"
 
 #include <stdlib.h>

@@ -155,6 +155,7 @@ static const char * const tt_harmless[] = {
     "OMP_WAIT_POLICY",
     "TENSOR_TRACE_AFTER",
     "TENSOR_TRACE_CLOCK",
+    "TENSOR_TRACE_DEVICES",
     "TENSOR_TRACE_FAULTS",
     "TENSOR_TRACE_FAULT_PAGES",
     "TENSOR_TRACE_FOR",

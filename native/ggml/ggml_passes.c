@@ -38,11 +38,16 @@ static __thread struct { /* the pass that this thread evaluates */
     bool                  called;   /* this thread has made a call: all passes of a call are recorded, or none */
     bool                  skipping; /* the passes of this call are not recorded */
     bool                  skipped;  /* the current pass is not recorded */
+    bool                  devices_work; /* only if the tracer is passive */
+    bool                  handed_over;  /* llama.cpp has done its part of the pass, while devices work */
+    int                   status;       /* of that part */
 } current;
 static __thread struct tt_schedule_begin schedule_begin;
 static __thread struct tt_devices        devices_begin;
 static __thread uint64_t                 between_ticks; /* in hooks between the pass before and this one */
 __thread uint64_t                        tt_hook_ticks;
+
+static void end_handed_over(void); /* the pass that devices still work for, if there is one */
 
 /* ---- contexts and calls ---- */
 
@@ -93,6 +98,7 @@ static void context_event(enum tt_type type, uint32_t context, uint32_t value) {
 }
 
 void tensor_trace_call(const void * context) {
+    end_handed_over(); /* what follows is no part of the last pass */
     TT_TIMED_HOOK;
     current.called   = true;
     current.skipping = !tt_wanted();
@@ -151,6 +157,7 @@ static void skip_pass(uint32_t context) {
 }
 
 void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
+    end_handed_over();
     TT_TIMED_HOOK;
     const uint32_t context = context_number(ubatch->context);
     if (!current.called || !ubatch->context) {
@@ -234,13 +241,8 @@ static void write_pass_end(int status, const struct tt_moment * ended, const str
     tt_memory_write(tt_process, pass.pass, TT_NONE);
 }
 
-void tensor_trace_pass_end(int status) {
-    const uint64_t entered = tt_ticks();
-    if (current.skipped) {
-        current.skipped = false;
-        tt_hook_ticks   = 0;
-        return;
-    }
+static void end_pass(int status) {
+    const uint64_t         entered  = tt_ticks();
     const struct tt_moment moment   = tt_moment();
     struct tt_schedule     schedule = tt_schedule_end(tt_process, &schedule_begin);
 
@@ -255,6 +257,32 @@ void tensor_trace_pass_end(int status) {
     tt_record(tt_process, TT_HOOKS, &hooks, sizeof hooks, tt_now());
     tt_leave();
     tt_hook_ticks = tt_ticks() - moment.ticks; /* between this pass and the next */
+}
+
+static void end_handed_over(void) {
+    if (current.handed_over) {
+        current.handed_over = false;
+        end_pass(current.status);
+    }
+}
+
+void tt_devices_work(bool work) {
+    current.devices_work = work;
+    if (!work) {
+        end_handed_over();
+    }
+}
+
+void tensor_trace_pass_end(int status) {
+    if (current.skipped) {
+        current.skipped = false;
+        tt_hook_ticks   = 0;
+    } else if (current.devices_work) {
+        current.handed_over = true;
+        current.status      = status;
+    } else {
+        end_pass(status);
+    }
 }
 
 /* ---- computes: a graph, or the part of it that the CPU backend runs ---- */
@@ -299,6 +327,7 @@ void tensor_trace_compute_begin(struct ggml_cgraph * graph) {
     if (graph->n_nodes == 0) {
         return;
     }
+    end_handed_over();
     if (!current.open && !current.skipped) {
         begin_outside_pass(graph);
     }

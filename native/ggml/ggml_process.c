@@ -19,7 +19,7 @@ bool                        tensor_trace_on                                     
 __thread struct tt_writer * tensor_trace_self __attribute__((tls_model("initial-exec"))) = NULL;
 
 struct tt_trace * tt_process;
-bool              tt_verify, tt_watch_pages;
+bool              tt_verify, tt_watch_pages, tt_passive;
 void (*tt_write_late)(struct tt_writer * writer);
 static pthread_once_t              start_once = PTHREAD_ONCE_INIT;
 static pthread_key_t               writer_key; /* releases a thread's writer when the thread ends */
@@ -135,9 +135,11 @@ static void start(void) {
     char           error[256], took[32];
     const char *   number = getenv("TENSOR_TRACE_SIGNAL");
     const char *   watch  = getenv("TENSOR_TRACE_RESIDENCY");
+    const char *   device = getenv("TENSOR_TRACE_DEVICES");
 
     tt_verify      = check && strcmp(check, "1") == 0;
     tt_watch_pages = watch && strcmp(watch, "1") == 0;
+    tt_passive     = device && strcmp(device, "passive") == 0;
     /* also if nothing is recorded below: without a handler the signal would end the program */
     if (number && *number && !end_on_signal(number, error)) {
         fprintf(stderr, "tensor_trace: %s\n", error);

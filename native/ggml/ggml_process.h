@@ -8,6 +8,7 @@
 extern struct tt_trace * tt_process TT_HIDDEN; /* NULL where it is not traced */
 extern bool tt_verify               TT_HIDDEN; /* TENSOR_TRACE_VERIFY=1 */
 extern bool tt_watch_pages          TT_HIDDEN; /* TENSOR_TRACE_RESIDENCY=1 */
+extern bool tt_passive              TT_HIDDEN; /* TENSOR_TRACE_DEVICES=passive: the tracer waits for no device */
 TT_HIDDEN struct tt_usage           tt_usage_now(void);
 /* This thread's writer: acquired at the first call, released when the thread ends. NULL: none is available. */
 TT_HIDDEN struct tt_writer * tt_my_writer(void);

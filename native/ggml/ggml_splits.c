@@ -2,6 +2,7 @@
 #include "ggml_splits.h"
 #include "ggml_passes.h"
 #include "ggml_process.h"
+#include "ggml_waits.h"
 #include "tt_record.h"
 
 #include "tensor_trace.h"
@@ -36,18 +37,12 @@ static bool is_blocking(ggml_backend_t backend) {
 #endif
 }
 
-bool tt_waits_for_work(ggml_backend_dev_t device) {
-    const ggml_backend_reg_t registry = device ? ggml_backend_dev_backend_reg(device) : NULL;
-    return registry && strncmp(ggml_backend_reg_name(registry), "RPC", 3) != 0;
-}
-
-static bool waits_for_work(ggml_backend_t backend) { return tt_waits_for_work(ggml_backend_get_device(backend)); }
-
-static enum tt_proof proof_of_split(ggml_backend_t backend, bool by_op) {
-    if (by_op) {
+/* What proves that a backend has done the split that it took. Waits until it has, but for a passive tracer. */
+static enum tt_proof proof_of_split(ggml_backend_t backend) {
+    if (is_blocking(backend) && tt_waits_for_work(ggml_backend_get_device(backend))) {
         return TT_PROOF_BLOCKING;
     }
-    return !waits_for_work(backend) ? TT_PROOF_NONE : is_blocking(backend) ? TT_PROOF_BLOCKING : TT_PROOF_SYNCHRONISE;
+    return tt_passive ? TT_PROOF_NONE : tt_wait_for(backend);
 }
 
 static void end_copy(void) {
@@ -80,7 +75,7 @@ void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_back
 
 void tensor_trace_copy_blocking(void) {
     TT_TIMED_HOOK;
-    if (copy.record.begin_ns && waits_for_work(copy.to)) {
+    if (copy.record.begin_ns && tt_waits_for_work(ggml_backend_get_device(copy.to))) {
         copy.record.proof = TT_PROOF_BLOCKING;
     }
 }
@@ -120,13 +115,16 @@ void tensor_trace_split_end(struct ggml_backend * backend) {
     if (!part || !pass.graph || (by_op && current.n_splits == 1)) {
         return;
     }
-    const uint64_t submitted = tt_now();
-    ggml_backend_synchronize(backend); /* an asynchronous backend returns before it has computed */
+    const uint64_t      submitted = tt_now();
+    const enum tt_proof proof     = by_op ? TT_PROOF_BLOCKING : proof_of_split(backend);
+    const uint64_t      end       = tt_passive && proof == TT_PROOF_NONE ? submitted : tt_now();
     TT_TIMED_HOOK;
-    const uint64_t end               = tt_now();
     void (*read)(uint32_t, uint32_t) = __atomic_load_n(&tt_read_stamps, __ATOMIC_ACQUIRE);
     if (read) {
         read(pass.pass, current.split);
+    }
+    if (tt_passive && proof == TT_PROOF_NONE) {
+        tt_split_is_open(backend, pass.pass, current.split);
     }
     const uint32_t  first  = tt_first_node(part, pass.graph);
     struct tt_split record = {
@@ -138,7 +136,7 @@ void tensor_trace_split_end(struct ggml_backend * backend) {
         .first_node   = first,
         .n_map        = first == TT_NONE ? (uint32_t) part->n_nodes : 0,
         .by_op        = by_op,
-        .proof        = proof_of_split(backend, by_op),
+        .proof        = proof,
         .submitted_ns = submitted,
     };
     uint8_t * at = tt_record_begin(tt_process, TT_SPLIT, sizeof record + record.n_map * sizeof(uint32_t), end);

@@ -34,6 +34,7 @@
     X(const char *, ggml_backend_name, (ggml_backend_t))                                                        \
     X(ggml_backend_dev_t, ggml_backend_get_device, (ggml_backend_t))                                            \
     X(void, ggml_backend_synchronize, (ggml_backend_t))                                                         \
+    X(void, ggml_backend_dev_memory, (ggml_backend_dev_t, size_t *, size_t *))                                  \
     /* for the check that structures have the layout of the headers that the tracer was compiled with */        \
     X(struct ggml_context *, ggml_init, (struct ggml_init_params))                                              \
     X(void, ggml_free, (struct ggml_context *))                                                                 \
@@ -100,6 +101,7 @@ extern struct tt_api tt_api __attribute__((visibility("hidden")));
 #define ggml_backend_name             tt_api.ggml_backend_name_
 #define ggml_backend_get_device       tt_api.ggml_backend_get_device_
 #define ggml_backend_synchronize      tt_api.ggml_backend_synchronize_
+#define ggml_backend_dev_memory       tt_api.ggml_backend_dev_memory_
 #define ggml_version()                (tt_api.ggml_version_ ? tt_api.ggml_version_() : "")
 #define ggml_commit()                 (tt_api.ggml_commit_ ? tt_api.ggml_commit_() : "")
 

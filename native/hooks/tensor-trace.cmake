@@ -30,7 +30,8 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/ggml_memory.c
         ${TENSOR_TRACE_SOURCE}/ggml_passes.c
         ${TENSOR_TRACE_SOURCE}/ggml_process.c
-        ${TENSOR_TRACE_SOURCE}/ggml_splits.c)
+        ${TENSOR_TRACE_SOURCE}/ggml_splits.c
+        ${TENSOR_TRACE_SOURCE}/ggml_waits.c)
     target_include_directories(ggml-base PRIVATE ${TENSOR_TRACE_SOURCE})
     target_compile_definitions(ggml-base PRIVATE GGML_TENSOR_TRACE _GNU_SOURCE) # gettid, getrandom, MAP_POPULATE
     # which hooks, and which llama.cpp: from HOOKED, which `tracegen llama-cpp hook` wrote into this folder

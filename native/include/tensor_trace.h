@@ -28,6 +28,8 @@
  *                             of this program (core/pages.c)
  *     TENSOR_TRACE_MEMORY     memory.current (or memory.usage_in_bytes) of this program's memory group: read after
  *                             every load and pass
+ *     TENSOR_TRACE_DEVICES    passive: do not wait for a device after each split. Its end is known when llama.cpp itself
+ *                             has waited, and a pass ends then
  *     TENSOR_TRACE_VERIFY     1: hash the graph of every pass, also where llama.cpp says that it is unchanged,
  *                             and abort if it has changed
  */
@@ -128,7 +130,12 @@ void tensor_trace_copy_begin(const struct ggml_tensor * tensor, struct ggml_back
 void tensor_trace_copy_part(size_t size); /* only this part of the tensor was copied; parts add up */
 void tensor_trace_copy_blocking(void); /* the copy was made by a call that returns when it is done */
 void tensor_trace_split_begin(struct ggml_cgraph * graph, int split, int n_splits);
-void tensor_trace_split_end(struct ggml_backend * backend); /* synchronises it; not all wait then (RPC) */
+void tensor_trace_split_end(struct ggml_backend * backend); /* waits until it is done, unless the tracer is passive */
+/* llama.cpp waits: it synchronised a backend, or a tensor was fetched. asked: for a tensor, which comes later. */
+void tensor_trace_wait_begin(void);
+void tensor_trace_synchronised(struct ggml_backend * backend);
+void tensor_trace_fetched(const struct ggml_tensor * tensor);
+void tensor_trace_asked(struct ggml_backend * backend);
 
 /* The CPU backend computes a graph, or the part of a graph that is a split. Called on the thread that started it. */
 void tensor_trace_compute_begin(struct ggml_cgraph * graph);
@@ -236,6 +243,11 @@ inline void tensor_trace_context_made(const Context * context, const Params & pa
 #define TENSOR_TRACE_SPLIT_BEGIN(graph, split, n_splits) \
     TENSOR_TRACE_PROCESS(tensor_trace_split_begin(graph, split, n_splits))
 #define TENSOR_TRACE_SPLIT_END(backend)          TENSOR_TRACE_PROCESS(tensor_trace_split_end(backend))
+
+#define TENSOR_TRACE_WAIT_BEGIN()                TENSOR_TRACE_PROCESS(tensor_trace_wait_begin())
+#define TENSOR_TRACE_SYNCHRONISED(backend)       TENSOR_TRACE_PROCESS(tensor_trace_synchronised(backend))
+#define TENSOR_TRACE_FETCHED(tensor)             TENSOR_TRACE_PROCESS(tensor_trace_fetched(tensor))
+#define TENSOR_TRACE_ASKED(backend)              TENSOR_TRACE_PROCESS(tensor_trace_asked(backend))
 
 #define TENSOR_TRACE_COMPUTE_BEGIN(graph)        TENSOR_TRACE_PROCESS(tensor_trace_compute_begin(graph))
 #define TENSOR_TRACE_COMPUTE_END(graph)          TENSOR_TRACE_PROCESS(tensor_trace_compute_end(graph))

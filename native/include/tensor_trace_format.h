@@ -135,6 +135,7 @@ enum tt_type {
     TT_CACHE  = 29, /* struct tt_cache: pages of a model file in the kernel's cache; after the end of a load or pass */
     TT_MEMORY = 30, /* struct tt_memory: what the memory group of the program holds; after the end of a load or pass */
     TT_DEVICE_OP = 31, /* struct tt_device_op: when the device that computes a split ran an operation; after that */
+    TT_DONE      = 32, /* struct tt_done, then n_splits pairs of u32: pass, split; at the end of a wait of llama.cpp */
 };
 
 struct tt_record {
@@ -254,18 +255,26 @@ enum tt_proof {
     TT_PROOF_NONE        = 1, /* it is that of the hand-over: the work may have gone on */
     TT_PROOF_SYNCHRONISE = 2, /* it is: the tracer had the backend synchronised, which waits for the work */
     TT_PROOF_BLOCKING    = 3, /* it is: the call that does the work returns when the work is done */
+    TT_PROOF_REPLY = 4, /* it is: a server answered what it was asked after the work, and it does one after another */
 };
 
 struct tt_split { /* a part of a pass that the scheduler gave to one backend */
-    uint64_t begin_ns; /* its end is time_ns of the record; the tracer synchronises the backend before it reads it */
+    uint64_t
+        begin_ns; /* its end is time_ns of the record; the tracer waits for the backend first, unless it is passive */
     uint32_t pass, split;
     uint32_t backend; /* string */
     uint32_t n_nodes;
     uint32_t first_node; /* node 0 of the split is this node of the graph ... */
     uint32_t n_map; /* ... unless a map of n_nodes numbers follows */
     uint32_t by_op; /* 1: the CPU backend ran it, and threads recorded its ops */
-    uint32_t proof; /* enum tt_proof. NONE: to synchronise the backend is not known to wait, as with RPC */
-    uint64_t submitted_ns; /* the backend had taken it: from then until it was done, there was nothing but waiting */
+    uint32_t proof; /* enum tt_proof. NONE: only handed over; a TT_DONE may follow */
+    uint64_t submitted_ns; /* the backend had taken it; over RPC, the thread that sends it had */
+};
+
+struct tt_done { /* llama.cpp waited for a backend: it has done these splits */
+    uint64_t begin_ns; /* when it began to wait */
+    uint32_t proof; /* enum tt_proof */
+    uint32_t n_splits;
 };
 
 struct tt_copy { /* a tensor that a split reads was copied to its backend */
@@ -529,6 +538,7 @@ TT_ASSERT_SIZE(tt_pass, 72);
 TT_ASSERT_SIZE(tt_token, 16);
 TT_ASSERT_SIZE(tt_compute, 32);
 TT_ASSERT_SIZE(tt_split, 48);
+TT_ASSERT_SIZE(tt_done, 16);
 TT_ASSERT_SIZE(tt_copy, 40);
 TT_ASSERT_SIZE(tt_device_op, 40);
 TT_ASSERT_SIZE(tt_hooks, 24);

@@ -8,8 +8,11 @@
 
 #define TT_HIDDEN
 
+typedef struct ggml_backend_buffer * ggml_backend_buffer_t;
 struct ggml_tensor {
-    char name[64];
+    char                       name[64];
+    ggml_backend_buffer_t      buffer;
+    const struct ggml_tensor * view_src;
 };
 struct ggml_cgraph {
     int n_nodes;
@@ -17,6 +20,7 @@ struct ggml_cgraph {
 typedef struct ggml_backend_reg * ggml_backend_reg_t;
 typedef struct ggml_backend_device {
     ggml_backend_reg_t reg;
+    void (*answer)(void); /* waits for a server */
 } *                           ggml_backend_dev_t;
 typedef struct ggml_backend * ggml_backend_t;
 struct ggml_backend {
@@ -29,6 +33,10 @@ struct ggml_backend {
 struct ggml_backend_reg {
     const char * name;
 };
+struct ggml_backend_buffer {
+    ggml_backend_dev_t device; /* stands for its type, too */
+};
+typedef ggml_backend_dev_t ggml_backend_buffer_type_t;
 
 static inline const char *       ggml_backend_name(ggml_backend_t backend) { return backend->name; }
 static inline ggml_backend_dev_t ggml_backend_get_device(ggml_backend_t backend) { return backend->device; }
@@ -40,5 +48,15 @@ static inline void               ggml_backend_synchronize(ggml_backend_t backend
         backend->iface.synchronize(backend);
     }
 }
+static inline void ggml_backend_dev_memory(ggml_backend_dev_t device, size_t * free, size_t * total) {
+    *free = *total = 1;
+    if (device->answer) {
+        device->answer();
+    }
+}
+static inline ggml_backend_buffer_type_t ggml_backend_buffer_get_type(ggml_backend_buffer_t buffer) {
+    return buffer->device;
+}
+static inline ggml_backend_dev_t ggml_backend_buft_get_device(ggml_backend_buffer_type_t type) { return type; }
 
 #endif

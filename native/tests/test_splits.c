@@ -11,6 +11,7 @@
 /* ---- what the recorder of splits asks of other files: one pass of a graph is evaluated ---- */
 
 struct tt_trace *         tt_process;
+bool                      tt_passive;
 __thread uint64_t         tt_hook_ticks;
 static struct ggml_cgraph graph = { .n_nodes = 3 };
 static uint32_t           n_computes; /* of the CPU backend */
@@ -20,14 +21,16 @@ void              tt_in_split(uint32_t split) { (void) split; }
 uint32_t          tt_first_node(const struct ggml_cgraph * part, const struct ggml_cgraph * whole) {
     return part == whole ? 0 : TT_NONE;
 }
-void tt_map_nodes(const struct ggml_cgraph * part, const struct ggml_cgraph * whole, uint32_t * map) {
+static bool devices_work;
+void        tt_devices_work(bool work) { devices_work = work; }
+void        tt_map_nodes(const struct ggml_cgraph * part, const struct ggml_cgraph * whole, uint32_t * map) {
     (void) part, (void) whole, (void) map;
 }
 
 /* ---- backends ---- */
 
 static uint64_t done_ns; /* when the backend had computed; 0: it has not yet */
-static unsigned n_synchronised;
+static unsigned n_synchronised, n_answers;
 
 /* As a device that computes for a while after it was handed a split. */
 static void wait_for_work(ggml_backend_t backend) {
@@ -38,14 +41,22 @@ static void wait_for_work(ggml_backend_t backend) {
     n_synchronised++;
 }
 
+/* As a server that answers after its work, and then at once. */
+static void answer_after_work(void) {
+    if (!done_ns) {
+        wait_for_work(NULL);
+    }
+    n_answers++;
+}
+
 static void return_at_once(ggml_backend_t backend) {
     (void) backend;
     n_synchronised++;
 }
 
 static struct ggml_backend_reg cpu_registry = { "CPU" }, gpu_registry = { "Vulkan" }, rpc_registry = { "RPC[host:1]" };
-static struct ggml_backend_device cpu_device = { &cpu_registry }, gpu_device = { &gpu_registry },
-                                  rpc_device = { &rpc_registry }, made_of_others = { NULL };
+static struct ggml_backend_device cpu_device = { &cpu_registry, NULL }, gpu_device = { &gpu_registry, NULL },
+                                  rpc_device = { &rpc_registry, answer_after_work }, made_of_others = { NULL, NULL };
 static struct ggml_backend        cpu  = { .device = &cpu_device, .name = "CPU" },
                                   gpu  = { { wait_for_work }, &gpu_device, "Vulkan0" },
                                   rpc  = { { return_at_once }, &rpc_device, "RPC0[host:1]" },
@@ -58,6 +69,10 @@ struct found {
     uint64_t        split_end_ns;
     unsigned        n_splits, n_copies;
     struct tt_copy  copies[8];
+    unsigned        n_done;
+    struct tt_done  done; /* the last one, and its first split */
+    uint32_t        done_split[2];
+    uint64_t        done_end_ns;
 };
 
 static void take_records(const uint8_t * payload, size_t size, void * state) {
@@ -69,6 +84,11 @@ static void take_records(const uint8_t * payload, size_t size, void * state) {
             memcpy(&found->split, payload + at + sizeof record, sizeof found->split);
             found->split_end_ns = record.time_ns;
             found->n_splits++;
+        } else if (record.type == TT_DONE) {
+            memcpy(&found->done, payload + at + sizeof record, sizeof found->done);
+            memcpy(found->done_split, payload + at + sizeof record + sizeof found->done, sizeof found->done_split);
+            found->done_end_ns = record.time_ns;
+            found->n_done++;
         } else if (record.type == TT_COPY && found->n_copies < 8) {
             memcpy(&found->copies[found->n_copies++], payload + at + sizeof record, sizeof *found->copies);
         }
@@ -79,8 +99,8 @@ static struct found found_after(void (*run)(ggml_backend_t backend), ggml_backen
     char         folder[512], error[256];
     struct found found = { 0 };
     folder_make(folder);
-    done_ns = n_synchronised = n_computes = 0;
-    tt_process                            = tt_open(folder, UINT64_MAX, error);
+    done_ns = n_synchronised = n_answers = n_computes = 0;
+    tt_process                                        = tt_open(folder, UINT64_MAX, error);
     if (tt_process) {
         run(backend);
         tt_close(tt_process);
@@ -111,14 +131,99 @@ static void a_backend_that_computes_later_is_waited_for(void) {
     CHECK(found.split.begin_ns <= found.split.submitted_ns && found.split.submitted_ns + 2000000 < done_ns);
 }
 
-static void a_backend_that_only_sends_has_no_proof(void) {
+static void a_server_is_asked_for_an_answer(void) {
     const struct found found = found_after(one_split, &rpc);
-    CHECK(found.n_splits == 1 && found.split.proof == TT_PROOF_NONE && n_synchronised == 1);
+    CHECK(found.n_splits == 1 && found.split.proof == TT_PROOF_REPLY && n_synchronised == 2 && n_answers == 1);
+    CHECK(done_ns != 0 && found.split.begin_ns < done_ns && found.split_end_ns >= done_ns);
+    CHECK(found.split.submitted_ns <= found.split_end_ns);
 }
 
 static void a_backend_made_of_others_has_no_proof(void) {
     const struct found found = found_after(one_split, &meta);
     CHECK(found.n_splits == 1 && found.split.proof == TT_PROOF_NONE);
+}
+
+/* ---- a passive tracer ---- */
+
+static void passive(ggml_backend_t backend, void (*then)(ggml_backend_t backend)) {
+    tt_passive = true;
+    one_split(backend);
+    CHECK(n_synchronised == 0 && n_answers == 0 && devices_work);
+    tensor_trace_wait_begin();
+    then(backend);
+    tt_passive = false;
+}
+
+static void synchronises(ggml_backend_t backend) {
+    wait_for_work(backend);
+    tensor_trace_synchronised(backend);
+}
+
+static void fetches(ggml_backend_t backend) {
+    static struct ggml_backend_buffer buffer;
+    const struct ggml_tensor          tensor = { .buffer = &buffer }, view = { .view_src = &tensor };
+
+    buffer.device = &cpu_device;
+    tensor_trace_fetched(&tensor); /* of another device: proves nothing */
+    CHECK(devices_work);
+    buffer.device = backend->device;
+    wait_for_work(backend);
+    tensor_trace_fetched(&view);
+}
+
+static void asks_and_synchronises(ggml_backend_t backend) {
+    tensor_trace_synchronised(backend); /* it was sent */
+    CHECK(devices_work);
+    tensor_trace_asked(backend);
+    tensor_trace_wait_begin();
+    synchronises(backend);
+}
+
+static void passive_gpu(ggml_backend_t backend) { passive(backend, synchronises); }
+static void passive_fetch(ggml_backend_t backend) { passive(backend, fetches); }
+static void passive_answer(ggml_backend_t backend) { passive(backend, asks_and_synchronises); }
+
+static void check_done(const struct found * found, enum tt_proof proof) {
+    CHECK(found->n_splits == 1 && found->split.proof == TT_PROOF_NONE);
+    CHECK(found->split_end_ns == found->split.submitted_ns && found->split_end_ns < done_ns);
+    CHECK(found->n_done == 1 && found->done.n_splits == 1 && found->done.proof == (uint32_t) proof);
+    CHECK(found->done_split[0] == 7 && found->done_split[1] == 0);
+    CHECK(found->done.begin_ns < done_ns && found->done_end_ns >= done_ns);
+    CHECK(!devices_work);
+}
+
+static void a_passive_tracer_notes_who_synchronises(void) {
+    const struct found found = found_after(passive_gpu, &gpu);
+    check_done(&found, TT_PROOF_SYNCHRONISE);
+}
+
+static void a_fetched_tensor_proves_that_a_server_is_done(void) {
+    const struct found found = found_after(passive_fetch, &rpc);
+    check_done(&found, TT_PROOF_REPLY);
+}
+
+static void to_synchronise_a_server_proves_what_it_was_asked_for(void) {
+    const struct found found = found_after(passive_answer, &rpc);
+    check_done(&found, TT_PROOF_REPLY);
+}
+
+static void more_splits_than_are_kept(ggml_backend_t backend) {
+    tt_passive = true;
+    for (int i = 0; i < 300; i++) {
+        tensor_trace_split_begin(&graph, i, 300);
+        tensor_trace_split_end(i % 2 ? backend : &meta);
+    }
+    tensor_trace_wait_begin();
+    synchronises(backend);
+    CHECK(devices_work); /* those of the other backend */
+    tensor_trace_synchronised(&meta);
+    CHECK(devices_work); /* of a backend made of others nothing proves it */
+    tt_passive = false;
+}
+
+static void splits_of_several_backends(void) {
+    const struct found found = found_after(more_splits_than_are_kept, &gpu);
+    CHECK(found.n_splits == 300 && found.n_done == 1 && found.done.n_splits == 128 && found.done_split[1] == 1);
 }
 
 static void split_with_ops(ggml_backend_t backend) {
@@ -136,7 +241,7 @@ static void a_split_whose_ops_are_recorded(void) {
 }
 
 static void copies_of_each_kind(ggml_backend_t backend) {
-    static const struct ggml_tensor tensor = { "x" };
+    static const struct ggml_tensor tensor = { .name = "x" };
     (void) backend;
     tensor_trace_copy_blocking(); /* no copy has begun */
     tensor_trace_copy_begin(&tensor, &cpu, &gpu, 1);
@@ -167,10 +272,14 @@ int main(void) {
     const struct check checks[] = {
         TEST(a_backend_that_computes_before_it_returns),
         TEST(a_backend_that_computes_later_is_waited_for),
-        TEST(a_backend_that_only_sends_has_no_proof),
+        TEST(a_server_is_asked_for_an_answer),
         TEST(a_backend_made_of_others_has_no_proof),
         TEST(a_split_whose_ops_are_recorded),
+        TEST(a_passive_tracer_notes_who_synchronises),
+        TEST(a_fetched_tensor_proves_that_a_server_is_done),
+        TEST(to_synchronise_a_server_proves_what_it_was_asked_for),
         TEST(copies_say_whether_they_were_made_by_their_end),
+        TEST(splits_of_several_backends), /* the last: some stay open */
     };
     return RUN_CHECKS(checks);
 }

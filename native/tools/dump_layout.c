@@ -62,6 +62,8 @@ void print_layout(void) {
     FIELD(tt_split, begin_ns); FIELD(tt_split, pass); FIELD(tt_split, split); FIELD(tt_split, backend);
     FIELD(tt_split, n_nodes); FIELD(tt_split, first_node); FIELD(tt_split, n_map); FIELD(tt_split, by_op);
     FIELD(tt_split, proof); FIELD(tt_split, submitted_ns);
+    STRUCT(tt_done);
+    FIELD(tt_done, begin_ns); FIELD(tt_done, proof); FIELD(tt_done, n_splits);
     STRUCT(tt_device_op);
     FIELD(tt_device_op, begin_ns); FIELD(tt_device_op, end_ns); FIELD(tt_device_op, pass); FIELD(tt_device_op, split);
     FIELD(tt_device_op, label); FIELD(tt_device_op, order); FIELD(tt_device_op, exact); FIELD(tt_device_op, reserved);

@@ -275,10 +275,8 @@ static void dump_compute(struct bytes * in, size_t at) {
 
 static void print_proof(uint32_t proof, size_t at) {
     static const char * const names[] = {
-        [TT_PROOF_UNRECORDED]  = "unrecorded",
-        [TT_PROOF_NONE]        = "none",
-        [TT_PROOF_SYNCHRONISE] = "synchronise",
-        [TT_PROOF_BLOCKING]    = "blocking",
+        [TT_PROOF_UNRECORDED] = "unrecorded", [TT_PROOF_NONE] = "none",   [TT_PROOF_SYNCHRONISE] = "synchronise",
+        [TT_PROOF_BLOCKING] = "blocking",     [TT_PROOF_REPLY] = "reply",
     };
     printf(" proof=%s", NAME_OF(names, proof, "proof", at));
 }
@@ -295,6 +293,15 @@ static void dump_split(struct bytes * in, size_t at) {
     print_number("first_node", split.first_node);
     printf(" n_map=%" PRIu32, split.n_map);
     print_map(map, split.n_map);
+}
+
+static void dump_done(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_done, done);
+    const uint8_t * ids = take(in, done.n_splits * 2 * sizeof(uint32_t));
+    printf(" begin_ns=%" PRIu64, done.begin_ns);
+    print_proof(done.proof, at);
+    printf(" n_splits=%" PRIu32, done.n_splits);
+    print_map(ids, done.n_splits * 2);
 }
 
 static void dump_device_op(struct bytes * in, size_t at) {
@@ -440,6 +447,7 @@ static const struct {
     [TT_SPLIT]      = { "split", dump_split },
     [TT_COPY]       = { "copy", dump_copy },
     [TT_DEVICE_OP]  = { "device_op", dump_device_op },
+    [TT_DONE]       = { "done", dump_done },
     [TT_HOOKS]      = { "hooks", dump_hooks },
     [TT_SCHEDULE]   = { "schedule", dump_schedule },
     [TT_DEVICE]     = { "device", dump_device },

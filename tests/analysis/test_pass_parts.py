@@ -1,10 +1,11 @@
 """The parts of a pass, against a walk over its nanoseconds; and that they are the whole of it."""
 
 from collections import Counter
+from typing import cast
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tracegen.analysis import backends, timing
@@ -38,31 +39,62 @@ def run_of(
     return tables
 
 
+Item = tuple[int, int, int, str]  # begin, end, split, part of the pass
+
+
 @st.composite
-def timelines(draw: st.DrawFn) -> tuple[int, int, list[tuple[int, int, int]], list[tuple[int, int, int]]]:
-    """Things that follow one another in a pass of some 100 ns, each of one split and one backend."""
+def timelines(draw: st.DrawFn) -> tuple[int, int, list[Item], list[dict[str, object]]]:
+    """Things that follow one another in a pass of some 100 ns, and the splits of other backends among them.
+
+    A backend computes before it returns, or it takes a split, and llama.cpp waits later for all that it has not done.
+    """
     at = begin = draw(st.integers(0, 10))
-    ops: list[tuple[int, int, int]] = []
-    others: list[tuple[int, int, int]] = []
+    items: list[Item] = []
+    splits: list[dict[str, object]] = []
     split = 0
-    for _ in range(draw(st.integers(1, 8))):
+    for _ in range(draw(st.integers(1, 10))):
         at += draw(st.integers(0, 5))
         length = draw(st.integers(1, 9))
-        elsewhere = draw(st.booleans())
-        split += 1 if elsewhere or draw(st.booleans()) else 0
-        (others if elsewhere else ops).append((split, at, at + length))
-        split += elsewhere
+        kind = draw(st.sampled_from(("op", "copy", "blocking", "taken", "wait")))
+        opened = [s for s in splits if s["proof"] == "none"]
+        if kind == "wait" and not opened:
+            continue
+        split += 1 if kind in ("blocking", "taken") or draw(st.booleans()) else 0
+        times = dict(begin_ns=at, submitted_ns=at + length, end_ns=at + length)
+        if kind == "blocking":
+            splits.append(dict(split=split, proof="blocking", waiting_ns=at) | times)
+        elif kind == "taken":
+            splits.append(dict(split=split, proof="none", waiting_ns=None) | times)
+        elif kind == "wait":
+            for s in opened:
+                s |= dict(proof="synchronise", waiting_ns=at, end_ns=at + length)
+        of = cast(int, opened[0]["split"]) if kind == "wait" else split
+        part = dict(op="ops_ns", copy="copying_ns", taken="submitted_ns").get(kind, "elsewhere_ns")
+        items.append((at, at + length, of, part))
+        split += kind in ("blocking", "taken")
         at += length
-    return begin, at + draw(st.integers(0, 7)), ops, others
+    return begin, at + draw(st.integers(0, 7)), items, splits
 
 
-@settings(max_examples=60)
+def played(begin: int, end: int, items: list[Item], splits: list[dict[str, object]]) -> dict[str, pd.DataFrame]:
+    """The tables of such a pass."""
+    tables = run_of(begin, end, [(s, b, e) for b, e, s, part in items if part == "ops_ns"], [])
+    others = dict(pass_id=0, backend="GPU0", n_nodes=1, by_op=False)
+    tables["splits"] = frame("splits", [others | split for split in splits])
+    copies = [(b, e, s) for b, e, s, part in items if part == "copying_ns"]
+    of = dict(pass_id=0, tensor="x", source="CPU", target="GPU0", size_bytes=1)
+    rows = [of | dict(copy=i, split=s, begin_ns=b, end_ns=e) for i, (b, e, s) in enumerate(copies)]
+    tables["copies"] = frame("copies", rows)
+    return tables
+
+
+@settings(max_examples=80)
 @given(timelines())
 def test_parts_are_what_a_walk_over_the_nanoseconds_counts(
-    given: tuple[int, int, list[tuple[int, int, int]], list[tuple[int, int, int]]],
+    given: tuple[int, int, list[Item], list[dict[str, object]]],
 ) -> None:
-    begin, end, ops, others = given
-    items = sorted([(b, e, s, "ops_ns") for s, b, e in ops] + [(b, e, s, "elsewhere_ns") for s, b, e in others])
+    begin, end, items, _ = given
+    assume(items)
     counted: Counter[str] = Counter()
     for ns in range(begin, end):
         inside = next((part for b, e, _, part in items if b <= ns < e), None)
@@ -76,9 +108,34 @@ def test_parts_are_what_a_walk_over_the_nanoseconds_counts(
             counted["after_ns"] += 1
         else:
             counted["between_ns" if earlier[-1][2] == later[0][2] else "between_splits_ns"] += 1
-    parts = pass_parts(run_of(*given)).iloc[0]
+    parts = pass_parts(played(*given)).iloc[0]
     assert {part: parts[part] for part in PARTS if parts[part]} == dict(counted)
     assert parts[list(PARTS)].sum() == parts["duration_ns"] == end - begin and parts["apart_ns"] == 0
+
+
+@settings(max_examples=60)
+@given(timelines())
+def test_a_device_is_busy_at_least_while_it_is_waited_for_and_at_most_since_it_was_handed_work(
+    given: tuple[int, int, list[Item], list[dict[str, object]]],
+) -> None:
+    begin, end, _, splits = given
+    done, tables = [s for s in splits if s["proof"] != "none"], played(*given)
+    busy = backends.busy_ns(tables["splits"], tables["device_ops"])
+    for name, since in (("least", "waiting_ns"), ("most", "begin_ns")):
+        spans = [(cast(int, s[since]), cast(int, s["end_ns"])) for s in done]
+        assert busy[name].sum() == sum(any(b <= ns < e for b, e in spans) for ns in range(begin, end))
+
+
+def test_a_wait_within_a_copy_is_no_copying() -> None:
+    """As where llama.cpp synchronises a device before it copies to it."""
+    splits: list[dict[str, object]] = [
+        dict(split=i, begin_ns=b, submitted_ns=b + 5, waiting_ns=30, end_ns=50, proof="synchronise")
+        for i, b in enumerate((0, 10))
+    ]
+    items = [(0, 5, 0, "submitted_ns"), (10, 15, 1, "submitted_ns"), (20, 70, 1, "copying_ns"), (80, 90, 2, "ops_ns")]
+    parts = pass_parts(played(0, 90, items, splits)).iloc[0]
+    names = ("submitted_ns", "elsewhere_ns", "copying_ns", "ops_ns", "apart_ns")
+    assert [parts[name] for name in names] == [10, 20, 30, 10, 0]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +159,7 @@ def test_a_backend_that_may_compute_later_has_no_time_of_computing(backend: str,
     assert (parts["elsewhere_ns"], parts["submitted_ns"]) == (0, 5)
     assert parts[list(PARTS)].sum() == 100 and parts["ops_ns"] == 30
     rest = timing.outside(run_of(0, 100, ops, others, backend, proof)).set_index("part")["duration_ns"]
-    assert rest["submitting to other backends"] == 5 and "other backends" not in rest
+    assert rest["handing over to other backends"] == 5 and "waiting for other backends" not in rest
 
 
 @pytest.mark.parametrize("proof", ["synchronise", "blocking"])

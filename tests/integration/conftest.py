@@ -5,16 +5,18 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.integration import servers
 from tests.shared import shared_folder
+from tracegen.contract.errors import EnvironmentFailure
 from tracegen.contract.experiment import Experiment
-from tracegen.measure.capture.llama_cpp import Build
+from tracegen.measure.capture.llama_cpp import TARGET, Build, alone, compile_targets, configure
 from tracegen.measure.demo.models import write_demo_model
 from tracegen.measure.runs.measure import measure
 from tracegen.reading.notebook.loaded import LoadedRun, load_run
@@ -120,6 +122,23 @@ class Measured:
         """One entry per ubatch: warm-up, prompt, generate."""
         sampled = self.loaded.run.facts.text.token_ids
         return self.oracle(self.experiment, sampled[:-1])
+
+
+@pytest.fixture(scope="session")
+def blas(hooked: Build) -> Path:
+    """The hooked source built with BLAS and RPC, beside the other build: the compiler cache knows the paths."""
+    options = ("-DGGML_BLAS=ON", "-DGGML_BLAS_VENDOR=OpenBLAS", "-DGGML_RPC=ON")
+    build = replace(hooked, subfolder="build-blas", options=options)
+    with alone(hooked.folder, Progress()):
+        if not (build.programs / servers.PROGRAM).exists():
+            try:
+                configure(build, Progress())
+            except EnvironmentFailure as error:
+                if "BLAS" in str(error):
+                    pytest.skip("no BLAS to build with; on Debian: apt install libopenblas-dev")
+                raise
+            compile_targets(build, (TARGET, servers.PROGRAM), Progress())
+    return build.programs
 
 
 @pytest.fixture(scope="session")

@@ -1,55 +1,26 @@
-"""More than one backend: what was in each split, who ran it, when, where it lay, and what is not known.
-
-BLAS beside the CPU, and another process over RPC, whose buffers have addresses of their own.
-"""
+"""More than one backend, BLAS beside the CPU: what was in each split, who ran it, when, and what is not known."""
 
 import os
 import re
-import socket
 import subprocess
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from tests.report.rendered import Undrawn
-from tracegen.analysis import attribution, measures
-from tracegen.contract.errors import EnvironmentFailure
 from tracegen.contract.experiment import Experiment
-from tracegen.measure.capture.llama_cpp import TARGET, Build, alone, compile_targets, configure
+from tracegen.measure.capture.llama_cpp import TARGET
 from tracegen.measure.capture.plan import command_for
 from tracegen.measure.demo.models import write_demo_model
 from tracegen.measure.runs.measure import measure
 from tracegen.reading.notebook.loaded import LoadedRun, load_run
-from tracegen.report.figures.context import Context
 from tracegen.report.pages.render import render_report
 from tracegen.storing.progress import Progress
 
 pytestmark = pytest.mark.llama
 
-SERVER = "ggml-rpc-server"
 PROMPT = "The page of the memory is read from the disk by the expert. " * 6  # BLAS takes batches of 32 and more
-
-
-@pytest.fixture(scope="module")
-def blas(hooked: Build) -> Path:
-    """The hooked source built with BLAS and RPC, beside the other build: the compiler cache knows the paths."""
-    options = ("-DGGML_BLAS=ON", "-DGGML_BLAS_VENDOR=OpenBLAS", "-DGGML_RPC=ON")
-    build = replace(hooked, subfolder="build-blas", options=options)
-    with alone(hooked.folder, Progress()):
-        if not (build.programs / SERVER).exists():
-            try:
-                configure(build, Progress())
-            except EnvironmentFailure as error:
-                if "BLAS" in str(error):
-                    pytest.skip("no BLAS to build with; on Debian: apt install libopenblas-dev")
-                raise
-            compile_targets(build, (TARGET, SERVER), Progress())
-    return build.programs
 
 
 @pytest.fixture(scope="module")
@@ -138,54 +109,3 @@ def test_the_overview_says_what_has_no_time(loaded: LoadedRun) -> None:
 def test_passes_of_the_cpu_alone_have_no_splits(loaded: LoadedRun) -> None:
     generate = loaded.passes.loc[loaded.passes["kind"] == "generate", "pass_id"]
     assert len(generate) == 2 and pd.Series(loaded.splits["pass_id"]).isin(generate).sum() == 0
-
-
-@contextmanager
-def served(program: Path) -> Iterator[str]:
-    """The address of a server that computes for others, on this machine."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = subprocess.Popen([program, "-H", "127.0.0.1", "-p", str(port), "-t", "1"], stdout=subprocess.DEVNULL)
-    try:
-        for _ in range(100):
-            with socket.socket() as trial:
-                if trial.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
-        yield f"127.0.0.1:{port}"
-    finally:
-        server.kill()
-        server.wait()
-
-
-@pytest.fixture(scope="module")
-def remote(experiment: Experiment, blas: Path, tmp_path_factory: pytest.TempPathFactory) -> LoadedRun:
-    """The model with all its layers on a server, and a prompt too short for BLAS."""
-    with served(blas / SERVER) as address:
-        flags = ("--rpc", address, "-ngl", "99")
-        asked = replace(experiment, name="rpc", prompt="The page", flags=flags, control=False)
-        run = measure(asked, tmp_path_factory.mktemp("rpc"), Progress(), str(blas))
-    assert run.folder is not None
-    return load_run(run.folder)
-
-
-def test_a_tensor_on_a_server_is_the_one_of_its_name(remote: LoadedRun) -> None:
-    """Addresses there say nothing of this process: each leaf with the name of a weight lies where that weight is."""
-    assert not [check for check in remote.run.checks if check.state == "failed"]
-    names = remote.tensors.set_index("tensor")["name"].astype(str)
-    leaves = remote.graph_nodes[remote.graph_nodes["name"].astype(str).isin(set(names)).to_numpy(bool)]
-    placed = remote.placements.merge(leaves[["graph", "node", "name"]], on=["graph", "node"])
-    assert len(placed) > 10 and (placed["tensor"].map(names) == placed["name"].astype(str)).all()
-    others = remote.placements.merge(remote.graph_nodes[["graph", "node", "op"]], on=["graph", "node"])
-    computed = others[others["op"].astype(str).isin(["MUL_MAT", "ADD", "ROPE"]).to_numpy(bool)]
-    assert len(computed) and set(computed["memory"].dropna().astype(str)) == {"buffer"}
-
-
-def test_a_server_was_only_handed_its_splits(remote: LoadedRun) -> None:
-    theirs = remote.splits[~remote.splits["by_op"].to_numpy(bool)]
-    assert len(theirs) and set(theirs["proof"]) == {"none"} and all(n.startswith("RPC") for n in theirs["backend"])
-    context = Context(remote.run, remote.tables)
-    assert context.copies_in.startswith("RPC") and not attribution.by_pass(remote.tables)["elsewhere_ns"].any()
-    on_cpu = measures.value("weight_bytes_per_token", context).value
-    assert on_cpu and on_cpu > 0.5 * remote.run.facts.model.size_bytes

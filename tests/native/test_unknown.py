@@ -5,7 +5,20 @@ import struct
 import pandas as pd
 import pytest
 
-from tests.native.trace_bytes import NONE, Trace, compute, copy, info, pass_begin, pass_end, read, record, split, string
+from tests.native.trace_bytes import (
+    NONE,
+    Trace,
+    compute,
+    copy,
+    done,
+    info,
+    pass_begin,
+    pass_end,
+    read,
+    record,
+    split,
+    string,
+)
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.trace import NativeTrace
 
@@ -72,7 +85,7 @@ def test_the_cpus_own_split_leaves_its_ops_as_they_are() -> None:
     assert tables["splits"]["by_op"].tolist() == [True]
 
 
-@pytest.mark.parametrize("number, proof", [(0, None), (1, "none"), (2, "synchronise"), (3, "blocking")])
+@pytest.mark.parametrize("number, proof", [(0, None), (1, "none"), (2, "synchronise"), (3, "blocking"), (4, "reply")])
 def test_how_the_end_of_a_split_and_of_a_copy_is_known(number: int, proof: str | None) -> None:
     """A trace of before it was recorded holds 0, which is null."""
     tables = trace(pass_begin(), split(proof=number), copy(proof=number), pass_end()).tables
@@ -80,10 +93,25 @@ def test_how_the_end_of_a_split_and_of_a_copy_is_known(number: int, proof: str |
         assert tables[name]["proof"].astype(object).where(tables[name]["proof"].notna(), None).tolist() == [proof]
 
 
-@pytest.mark.parametrize("damaged", [split(proof=4), copy(proof=4)])
+@pytest.mark.parametrize("damaged", [split(proof=5), copy(proof=5)])
 def test_a_proof_that_the_format_does_not_have(damaged: bytes) -> None:
-    with pytest.raises(TraceFormatError, match="proof is 4, but must be below 4"):
+    with pytest.raises(TraceFormatError, match="proof is 5, but must be below 5"):
         trace(pass_begin(), damaged, pass_end())
+
+
+def test_a_wait_of_llama_cpp_says_when_splits_were_done() -> None:
+    """Of a passive tracer: a split ends when it was waited for, and the waiting begins when it had been taken."""
+    run = (pass_begin(), split(proof=1), split(proof=1, number=1), done((0, 0), (0, 1)), pass_end())
+    splits = trace(*run).tables["splits"]
+    assert splits["proof"].tolist() == ["synchronise"] * 2
+    assert splits[["submitted_ns", "waiting_ns", "end_ns"]].to_numpy().tolist() == [[5_200, 6_100, 7_000]] * 2
+    early = trace(pass_begin(), split(proof=1), done((0, 0), begin_ns=5_100, proof=4), pass_end()).tables["splits"]
+    assert early["proof"].tolist() == ["reply"] and early["waiting_ns"].tolist() == [5_200]
+
+
+def test_a_split_that_nobody_waited_for_has_no_end() -> None:
+    splits = trace(pass_begin(), split(proof=1), pass_end()).tables["splits"]
+    assert splits["proof"].tolist() == ["none"] and splits["waiting_ns"].isna().all()
 
 
 def test_what_tracing_took_in_a_pass_and_before_it() -> None:

@@ -130,6 +130,11 @@ def split(
     return record(24, head + nodes, 6_000)
 
 
+def done(*splits: tuple[int, int], begin_ns: int = 6_100, proof: int = 2, n: int | None = None) -> bytes:
+    ids = b"".join(struct.pack("<II", *split) for split in splits)
+    return record(32, struct.pack("<QII", begin_ns, proof, len(splits) if n is None else n) + ids, 7_000)
+
+
 def copy(*, of_pass: int = 0, size: int = 64, begin_ns: int = 5_000, proof: int = 0) -> bytes:
     return record(25, struct.pack("<QQIIIIII", begin_ns, size, of_pass, 0, 2, 6, 6, proof), 6_000)
 
@@ -248,10 +253,11 @@ class Trace:
 
 # Segments with right checksums and wrong contents: tt_dump must refuse them and read nothing out of bounds.
 GARBAGE: tuple[bytes, ...] = (
-    *(header() + chunk(record(kind, b"")) for kind in range(22, 32)),
+    *(header() + chunk(record(kind, b"")) for kind in range(22, 33)),
     header() + chunk(device()),
     header() + chunk(cache()),
     header() + chunk(split(n_map=NONE)),
+    header() + chunk(done((0, 0), n=NONE)),
     header() + chunk(residency(n=NONE - 1)),
     header() + chunk(record(21, b"")),
     header() + chunk(struct.pack("<IIQ", 1, 8, 1)),

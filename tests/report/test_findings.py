@@ -230,12 +230,12 @@ def test_the_finding_of_waiting_for_a_processor_equals_sums_by_hand(cores: int |
 def test_other_backends_are_named_with_their_shares_of_the_time() -> None:
     """The longest first; one that was only handed its splits is not named. A name is text, whatever it holds.
 
-    One that was waited for computed in that time, and maybe before; where nobody knows when it had its split, at most.
+    One that was waited for computed in that time, and maybe before; where it is not known when that was, at most.
     """
     generate = {p: passed for p, passed in PASSES.items() if passed["kind"] == "generate"}
-    shares = {  # proof, and when it had been taken and was done, as shares of the pass
+    shares = {  # proof, and when the program waited for it and it was done, as shares of the pass
         "GPU{0}": ("synchronise", 0.05, 0.3),
-        "GPU%s1": ("blocking", 0.5, 0.5),
+        "GPU%s1": ("blocking", 0.0, 0.5),
         "RPC0": ("none", 0.1, 0.9),
         "GPU2": ("synchronise", None, 0.2),
         "GPU3": ("synchronise", 0.001, 0.1),
@@ -244,10 +244,10 @@ def test_other_backends_are_named_with_their_shares_of_the_time() -> None:
         dict(pass_id=number, split=i, backend=name, n_nodes=1, begin_ns=passed["begin_ns"], by_op=False, proof=proof)
         | {
             column: None if share is None else passed["begin_ns"] + int(share * (passed["end_ns"] - passed["begin_ns"]))
-            for column, share in (("submitted_ns", taken), ("end_ns", done))
+            for column, share in (("waiting_ns", waited), ("end_ns", done))
         }
         for number, passed in generate.items()
-        for i, (name, (proof, taken, done)) in enumerate(shares.items())
+        for i, (name, (proof, waited, done)) in enumerate(shares.items())
     ]
     tables = {**TABLES, "splits": frame("splits", splits)}
     (found,) = (f for f in findings(Context(RUN, tables)) if "computes" in f.text)

@@ -19,33 +19,67 @@ def submitted(splits: pd.DataFrame) -> np.ndarray:
     return ~by_op & np.where(proof.isna(), by_name, proof.eq("none"))
 
 
-def elsewhere_ns(splits: pd.DataFrame) -> pd.Series:
-    """How long other backends computed in each pass, at most, by pass_id: from the hand-over to a known end, ns.
+def on_program(splits: pd.DataFrame) -> pd.DataFrame:
+    """When the thread that runs passes handed splits to other backends, and when it waited for them.
 
-    Splits that were only handed over are left out. The splits of a pass run one after the other.
+    Columns: pass_id, split (the first that a wait was for), begin_ns, end_ns, and waiting (or else handing over). The
+    intervals of a pass do not overlap. One wait may be for several splits. Where the moments in between were not
+    recorded, all until the known end is waiting.
+    """
+    others = splits[~splits["by_op"].to_numpy(bool)]
+    known = ~submitted(others)
+    begin, end = others["begin_ns"].astype("int64"), others["end_ns"].astype("int64")
+    unrecorded = begin.where(known, end)
+    taken = others["submitted_ns"].where(others["waiting_ns"].notna() | ~known, unrecorded).fillna(unrecorded)
+    waits_from = others["waiting_ns"].where(known, end).fillna(begin)
+    rows = pd.DataFrame({"pass_id": others["pass_id"], "split": others["split"], "begin_ns": begin, "end_ns": end})
+    handed = rows.assign(end_ns=np.minimum(taken, waits_from).astype("int64"), waiting=False)
+    waited = rows.assign(begin_ns=waits_from.astype("int64"), waiting=True)
+    waited = waited.sort_values(["end_ns", "begin_ns"]).drop_duplicates(["pass_id", "end_ns"])
+    every = pd.concat([handed, waited])
+    return every[every["end_ns"] > every["begin_ns"]].sort_values(["pass_id", "begin_ns"], ignore_index=True)
+
+
+def elsewhere_ns(splits: pd.DataFrame) -> pd.Series:
+    """How long the program handed over to other backends, and waited for them, in each pass, by pass_id: ns.
+
+    Splits whose end is not known are left out.
     """
     known = splits[_known(splits)]
-    took: pd.Series = (known["end_ns"] - known["begin_ns"]).astype("int64").groupby(known["pass_id"]).sum()
-    return took
+    rows = on_program(known)
+    took: pd.Series = (rows["end_ns"] - rows["begin_ns"]).groupby(rows["pass_id"]).sum()
+    return took.reindex(sorted(known["pass_id"].unique()), fill_value=0).rename_axis("pass_id")
 
 
 def busy_ns(splits: pd.DataFrame, device_ops: pd.DataFrame, *, whole: bool = True) -> pd.DataFrame:
     """How long each other backend computed in each pass, by pass_id and backend: columns `least` and `most`, ns.
 
-    At least while the program did nothing but wait for it, and at most from the hand-over to the known end; where it is
-    not known when it had taken a split, the least is 0. Of a device whose operations have times both are what these
+    At least while the program did nothing but wait for it, and at most from each hand-over to the known end. Where it
+    is not known when the program waited, and where it waited for the answer of a server, which comes over a network,
+    the least is 0. Of a device whose operations have times both are what these
     took together; not `whole`, where some have none, the least is.
     """
     known = splits[_known(splits)]
-    begin, end = known["begin_ns"].astype("int64"), known["end_ns"].astype("int64")
-    at_once = known["proof"].eq("blocking") | (known["proof"].isna() & known["backend"].isin(_SYNCHRONOUS))
-    taken = known["submitted_ns"].fillna(end).astype("int64").where(~at_once, begin)
-    rows = pd.DataFrame({"least": end - taken, "most": end - begin})
-    found = rows.groupby([known["pass_id"], known["backend"].astype("object")]).sum()
+    of = [known["pass_id"].astype("int64"), known["backend"].astype("object")]
+    end = known["end_ns"].astype("int64")
+    surely = known["waiting_ns"].mask(known["proof"].eq("reply").to_numpy(bool)).fillna(end)
+    ends = {"least": surely.astype("int64"), "most": known["begin_ns"].astype("int64")}
+    rows = pd.DataFrame({"pass_id": of[0], "backend": of[1], "end": end, **ends})
+    found = pd.DataFrame({name: _union(rows, name) for name in ends})
     stamped = device_ops_busy(device_ops).reindex(found.index)
     if whole:
         return found.apply(lambda ns: stamped.fillna(ns).astype("int64"))
     return found.assign(least=np.maximum(stamped.fillna(0).astype("int64"), found["least"]))
+
+
+def _union(rows: pd.DataFrame, begin: str) -> pd.Series:
+    """How long at least one of the intervals from the column `begin` to `end` goes on, ns, by pass_id and backend."""
+    key = ["pass_id", "backend"]
+    rows = rows.sort_values([*key, begin, "end"])
+    before = rows.groupby(key)["end"].cummax().groupby([rows[name] for name in key]).shift(fill_value=0)
+    new = (rows["end"] - np.maximum(rows[begin], before)).clip(lower=0)
+    total: pd.Series = new.groupby([rows[name] for name in key]).sum()
+    return total
 
 
 def _known(splits: pd.DataFrame) -> np.ndarray:

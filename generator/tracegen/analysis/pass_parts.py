@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
-from tracegen.analysis.backends import submitted
+from tracegen.analysis.backends import on_program
 from tracegen.analysis.passes import with_duration
 
 # Part of a pass outside its operations -> what pages call it.
@@ -13,10 +13,12 @@ OUTSIDE_OPS = {
     "between_ns": "between operations",
     "between_splits_ns": "between splits",
     "after_ns": "after operations",
-    "elsewhere_ns": "other backends",
-    "submitted_ns": "submitting to other backends",
+    "elsewhere_ns": "waiting for other backends",
+    "submitted_ns": "handing over to other backends",
+    "copying_ns": "copying between backends",
 }
 PARTS = ("ops_ns", *OUTSIDE_OPS)
+_ITEMS = ("ops_ns", "elsewhere_ns", "submitted_ns", "copying_ns")
 
 
 def pass_parts(tables: Tables) -> pd.DataFrame:
@@ -26,10 +28,11 @@ def pass_parts(tables: Tables) -> pd.DataFrame:
     its last thread), before_ns (until the first operation or split begins: llama.cpp prepares the graph, threads
     wake), between_ns (from the end of an operation to the start of the next: the barrier, and nodes without
     elements), between_splits_ns (the same, where the next operation belongs to another split), after_ns (from the end
-    of the last operation to the end of the pass), elsewhere_ns (splits that other backends ran, from hand-over to
-    finish), submitted_ns (the same of backends that may return before they have computed: only the hand-over is known,
-    and what they compute lies in the parts after it), apart_ns (time in which operations overlap or lie outside the
-    pass; where it is 0 the parts add up to the duration), and longest_apart_ns (the longest such time in one place).
+    of the last operation to the end of the pass), elsewhere_ns (waiting for what other backends compute),
+    submitted_ns (handing splits over to them; where it is not known when they are done, what they compute lies in the
+    parts after it), copying_ns (copying tensors from one backend to another), apart_ns (time in which operations
+    overlap or lie outside the pass; where it is 0 the parts add up to the duration), and longest_apart_ns (the longest
+    such time in one place).
     """
     passes = with_duration(tables).dropna(subset=["graph", "duration_ns"])
     items = _items(tables, passes["pass_id"])
@@ -39,13 +42,10 @@ def pass_parts(tables: Tables) -> pd.DataFrame:
     before = np.roll(end, 1)
     gap = np.where(opens, 0, begin - before)
     other_split = ~opens & (items["split"].to_numpy() != np.roll(items["split"].to_numpy(), 1))
-    elsewhere, handed = items["elsewhere"].to_numpy(bool), items["submitted"].to_numpy(bool)
     sums = pd.DataFrame(
         {
             "pass_id": place,
-            "ops_ns": np.where(elsewhere, 0, end - begin),
-            "elsewhere_ns": np.where(elsewhere & ~handed, end - begin, 0),
-            "submitted_ns": np.where(handed, end - begin, 0),
+            **{part: np.where(items["part"].eq(part), end - begin, 0) for part in _ITEMS},
             "between_ns": np.where(other_split, 0, gap).clip(0),
             "between_splits_ns": np.where(other_split, gap, 0).clip(0),
             "overlap_ns": (-gap).clip(0),
@@ -65,20 +65,38 @@ def pass_parts(tables: Tables) -> pd.DataFrame:
 
 
 def _items(tables: Tables, pass_ids: pd.Series) -> pd.DataFrame:
-    """Executed operations with times, and splits of other backends, in order of time.
+    """Executed operations with times, and what the thread that runs passes did for other backends, in order of time.
 
-    Columns: pass_id, split, begin_ns, end_ns, elsewhere, submitted (see `backends.submitted`).
+    Columns: pass_id, split, begin_ns, end_ns, and part (one of _ITEMS).
     """
     ops = tables["ops"]
-    known = (ops["state"] == "executed") & (ops["time_basis"] == "measured") & ops["pass_id"].isin(pass_ids)
-    ops = ops.loc[known.fillna(False).to_numpy(bool), ["pass_id", "split", "begin_ns", "end_ns"]]
-    splits = tables["splits"]
-    others = splits.loc[~splits["by_op"].to_numpy(bool) & splits["pass_id"].isin(pass_ids).to_numpy(bool)]
+    known = (ops["state"] == "executed") & (ops["time_basis"] == "measured")
     columns = {"pass_id": "int64", "split": "int64", "begin_ns": "int64", "end_ns": "int64"}
+    ops = ops.loc[known.fillna(False).to_numpy(bool), list(columns)].fillna({"split": 0})
+    others = on_program(tables["splits"])
+    waits = others.pop("waiting").to_numpy(bool)
+    copies = tables["copies"][list(columns)].astype(columns)
     parts = [
-        ops.assign(split=ops["split"].fillna(0)).astype(columns).assign(elsewhere=False, submitted=False),
-        others[list(columns)].astype(columns).assign(elsewhere=True, submitted=submitted(others)),
+        ops.astype(columns).assign(part="ops_ns"),
+        others.astype(columns).assign(part=np.where(waits, "elsewhere_ns", "submitted_ns")),
+        _without(copies, others[waits]).assign(part="copying_ns"),
     ]
-    if others.empty:
-        parts.pop()
-    return pd.concat(parts, ignore_index=True).sort_values(["pass_id", "begin_ns", "end_ns"], ignore_index=True)
+    rows = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+    rows = rows[rows["pass_id"].isin(pass_ids).to_numpy(bool)]
+    return rows.sort_values(["pass_id", "begin_ns", "end_ns"], ignore_index=True)
+
+
+def _without(copies: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
+    """Copies without the time that lies in a wait for a backend, as pieces."""
+    at_wait = np.searchsorted(np.sort(waits["end_ns"]), copies["begin_ns"], "right")
+    before = np.searchsorted(np.sort(waits["begin_ns"]), copies["end_ns"], "left")
+    pieces = []
+    for row in copies[at_wait < before].to_dict("records"):
+        inside = waits[(waits["end_ns"] > row["begin_ns"]) & (waits["begin_ns"] < row["end_ns"])].sort_values(
+            "begin_ns"
+        )
+        begins = [row["begin_ns"], *inside["end_ns"]]
+        ends = [*inside["begin_ns"], row["end_ns"]]
+        pieces += [{**row, "begin_ns": b, "end_ns": e} for b, e in zip(begins, ends, strict=True) if b < e]
+    whole = copies[at_wait >= before]
+    return pd.concat([whole, pd.DataFrame(pieces)]) if pieces else whole

@@ -208,6 +208,14 @@ class Experiment:
         "else the run goes on without, and says so.",
         default=False,
     )
+    device_times: Literal["splits", "passive"] = under(
+        "How the tracer learns when a device has computed what it was given: it waits after each split (splits), so "
+        "that each has a time of its own but llama.cpp cannot hand over the next one meanwhile, or it only notes when "
+        "llama.cpp itself waits (passive).",
+        '"passive"',
+        s.word("splits", "passive"),
+        default="splits",
+    )
     processors: tuple[int, ...] = under(
         "The processors that the run may use. Without it, the run may use those that tracegen itself may use.",
         "[0, 1]",

@@ -30,7 +30,7 @@ PASS_KINDS = ("load", "warmup", "prompt", "generate", "encode", "draft", "verify
 OP_STATES = ("executed", "fused", "empty", "noop", "off")
 MEMORY_KINDS = ("disk", "copied", "buffer")
 UNITS = ("row", "column", "expert")
-PROOFS = ("none", "synchronise", "blocking")  # in the order of enum tt_proof, which begins with "not recorded"
+PROOFS = ("none", "synchronise", "blocking", "reply")  # in the order of enum tt_proof, which begins with "not recorded"
 COMPONENTS = (
     "embedding",
     "attention_q",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tracegen.measure.runs.observe import Observation
 
 LEAST_TRACE = 1 << 20  # bytes, as of the setting max_trace_bytes
-DEVICE_TIMES = ("splits", "ops")
+DEVICE_TIMES = ("splits", "ops", "passive")
 QUESTION = "What does this program do to memory and disk?"
 PROGRAM = "tracegen.program"  # the key under which the context holds the words after --
 
@@ -58,6 +58,7 @@ class Exec(Verb):
 @click.option("--faults", is_flag=True)
 @click.option("--disk", is_flag=True)
 @click.option("--device-times", type=click.Choice(DEVICE_TIMES), default=DEVICE_TIMES[0])
+@click.option("--server", "servers", metavar="FOLDER", type=PATH, multiple=True)
 @click.option("--llama-cpp", metavar="FOLDER", type=PLACE)
 @click.pass_context
 def command(ctx: click.Context, /, name: str, llama_cpp: str | None, **given: Any) -> int:
@@ -102,6 +103,11 @@ def _check_conditions(observation: Observation) -> None:
         raise SettingsError("--control: runs the program again without a keyboard; leave --interactive out")
     if observation.device_times == "ops" and not observation.attach:
         raise SettingsError("--device-times ops: a layer is preloaded with the tracer; add --attach")
+    for folder in observation.servers:
+        if not any(folder.glob("*.main.tt")):
+            raise SettingsError(
+                f"--server: {folder}: holds no trace; start the server with TENSOR_TRACE_DIR set to this folder"
+            )
     for file in observation.cold:
         if not file.is_file():
             raise SettingsError(f"--cold: {file}: there is no such file")

@@ -40,6 +40,7 @@ def environment_for(experiment: Experiment, trace: Path, **more: object) -> dict
         experiment.faults,
         PREFAULT=int(experiment.prefault),
         RESIDENCY=int(experiment.residency),
+        DEVICES=experiment.device_times,
         **more,
     )
 

@@ -30,7 +30,7 @@ from tracegen.measure.capture.requests import Requests, recorded_requests, say_i
 from tracegen.measure.capture.trace_pages import trace_pages
 from tracegen.measure.runs.control import Control
 from tracegen.measure.runs.facts import Captured
-from tracegen.measure.runs.recording import Stages, record, refuse_nothing, refuse_several
+from tracegen.measure.runs.recording import SERVERS, Stages, record, refuse_nothing, refuse_several
 from tracegen.readers.gguf.file import Model, read_model
 from tracegen.readers.native.recorded import Records
 from tracegen.readers.native.records import read_records
@@ -41,7 +41,7 @@ from tracegen.storing.progress import Progress
 from tracegen.storing.signals import Interrupts, noticed_interrupts
 
 PATIENCE_S = 10.0  # how long closing the trace may take, and then the end of the program
-_NO_SETTINGS = ("name", "command", "interactive", "cold", "controls")  # of an observation
+_NO_SETTINGS = ("name", "command", "interactive", "cold", "controls", "servers")  # of an observation
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class Observation:
     `faults`: record page faults on model files; `disk`: record reads of the devices that hold them. `cold`: files to
     drop from the page cache first; `memory_limit_gb`: the most memory of the program, in GiB; `controls`: how often it
     runs again, untraced, under the same conditions. `device_times`: what is timed on a device, `splits` or each of its
-    operations (`ops`, which takes `attach`).
+    operations (`ops`, which takes `attach`), or when llama.cpp itself waited for it (`passive`).
+    `servers`: folders in which servers that the program uses over RPC write their traces.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Observation:
     cold: tuple[Path, ...] = ()
     controls: int = 0
     device_times: str = "splits"
+    servers: tuple[Path, ...] = ()
 
 
 def observe(observation: Observation, folder: Path, progress: Progress, programs: str | None = None) -> Run:
@@ -134,6 +136,8 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
             _refuse_failure(Path(command[0]).name, raw, ended)
         refuse_nothing(Path(command[0]).name, raw, attached=observation.attach)
         refuse_several(Path(command[0]).name, raw)
+        for i, server in enumerate(observation.servers):
+            shutil.copytree(server, raw / SERVERS / str(i), ignore=_no_segment)
         stages.begin("hash model")
         models, loads = _models(raw / "trace", progress)
         files = [path for model in models for path in model.paths]
@@ -155,6 +159,11 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
         )
 
     return record(observation.name, folder, stages, capture, withheld.secret_values(command, os.environ))
+
+
+def _no_segment(_: str, names: list[str]) -> list[str]:
+    """What else lies in the folder of a trace."""
+    return [name for name in names if not name.endswith(".tt")]
 
 
 def _refuse_failure(program: str, raw: Path, ended: Completed) -> None:
@@ -260,7 +269,15 @@ def _untraced(command: Sequence[str], pressure: Pressure, log: Path) -> Complete
 def _environment(observation: Observation, trace: Path, more: Mapping[str, object]) -> dict[str, str]:
     window = {"AFTER": observation.after_s, "FOR": observation.for_s, "PASSES": observation.passes}
     texts = {name: "" if value is None else value for name, value in window.items()}
-    return tracer_environment(trace, observation.max_trace_bytes, observation.faults, SIGNAL="USR2", **texts, **more)
+    return tracer_environment(
+        trace,
+        observation.max_trace_bytes,
+        observation.faults,
+        SIGNAL="USR2",
+        DEVICES=observation.device_times,
+        **texts,
+        **more,
+    )
 
 
 def _settings(observation: Observation) -> Mapping[str, object]:

@@ -24,12 +24,14 @@ from tracegen.measure.runs.facts import Captured, facts_of, model_document
 from tracegen.measure.runs.placing import FAILED, KEPT, RUNS, keep_failed, now, place, update
 from tracegen.readers.gguf.header import alignment_in
 from tracegen.readers.native.segments import NO_SPACE, WHY_DROPPED, segment_files
+from tracegen.readers.native.server_ops import server_ops
 from tracegen.readers.native.trace import VERSION, ModelTables, NativeTrace, read_trace
 from tracegen.readers.requests.table import read_requests
 from tracegen.storing import store
 from tracegen.storing.execute import last_lines
 from tracegen.storing.progress import Progress
 
+SERVERS = "servers"  # folder in raw/ with a folder of traces for each server
 _LEAST_ROOM = 64 << 10  # bytes that the tracer's first files need; with less, the program's output is lost too
 _MODELS: Mapping[str, Any] = {
     shapes.NEEDED: ("models", "loads", "data_begin", "alignment", "files", "tensors"),
@@ -98,7 +100,7 @@ def record(
                 )
             )
             stages.begin("store")
-            for evidence in sorted([*(raw / "trace").glob("*.tt"), *(raw / "requests").glob("*.ring")]):
+            for evidence in sorted([*raw.glob("*/*.tt"), *raw.glob("*/*/*.tt"), *(raw / "requests").glob("*.ring")]):
                 store.compress(evidence)
             store.write_tables(part / "tables", trace.tables, VERSION)
             facts = withheld.facts(facts_of(captured, trace, timings), secrets)
@@ -200,7 +202,7 @@ def _refuse_residency(captured: Captured, trace: NativeTrace) -> None:
 
 def _say_untimed(captured: Captured, trace: NativeTrace, progress: Progress) -> None:
     """Say why no operation of a device has a time, or how many have none, where times of each were asked for."""
-    if captured.settings.get("device_times") != "ops":
+    if captured.settings.get("device_times") != "ops" and not trace.facts["device_ops_refused"]:
         return
     lost = trace.facts["device_ops_lost"]
     if len(trace.tables["device_ops"]) == 0:
@@ -263,10 +265,22 @@ def _alignment(document: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def _read(raw: Path, document: Mapping[str, Any]) -> NativeTrace:
-    """The trace in `raw`, with the requests of devices where they were recorded."""
-    trace = read_trace(segment_files(raw / "trace"), _model_tables(document))
+    """The trace in `raw`, with the requests of devices, and what servers computed, where they were recorded."""
+    trace = _with_servers(read_trace(segment_files(raw / "trace"), _model_tables(document)), raw / SERVERS)
     requests, facts = read_requests(raw / "requests", trace.tables["passes"], trace.tables["files"])
     return replace(trace, tables={**trace.tables, "requests": requests}, facts={**trace.facts, **facts})
+
+
+def _with_servers(trace: NativeTrace, folder: Path) -> NativeTrace:
+    """The trace with the operations that servers recorded, whose traces are in folders of `folder`; none: as it is."""
+    servers = sorted(folder.iterdir()) if folder.is_dir() else []
+    if not servers:
+        return trace
+    ops = server_ops(trace.tables, [read_trace(segment_files(server)).tables for server in servers])
+    none = "no graph of the server's trace lies within a split of this run: was it another server, or another machine?"
+    refused = trace.facts["device_ops_refused"] if len(ops) else none
+    facts = {**trace.facts, "device_ops_refused": refused}
+    return replace(trace, tables={**trace.tables, "device_ops": ops}, facts=facts)
 
 
 def _model_tables(document: Mapping[str, Any]) -> ModelTables:

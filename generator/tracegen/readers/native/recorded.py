@@ -137,7 +137,7 @@ class Compute:
 class Split:
     """What the scheduler gave to one backend in a pass; `by_op`: its ops were recorded one by one (CPU).
 
-    `proof` is as in the table; None: not recorded.
+    `proof` and `waiting_ns` are as in the table. A later record may say that it was done by its `end_ns`.
     """
 
     pass_number: int
@@ -145,6 +145,7 @@ class Split:
     backend: str
     begin_ns: int
     submitted_ns: int
+    waiting_ns: int | None
     end_ns: int
     by_op: bool
     proof: str | None

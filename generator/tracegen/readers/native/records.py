@@ -320,8 +320,28 @@ def _take_split(records: Records, time_ns: int, rest: memoryview, *values: int) 
     _below(time_ns + 1, submitted_ns=submitted_ns)
     _below(submitted_ns + 1, begin_ns=begin_ns)
     nodes = _nodes_of_part(records.graphs[graph][0], n_nodes, first, n_map, rest)
-    by = (records.text(backend), begin_ns, submitted_ns, time_ns, bool(by_op), _proof(proof))
+    how = _proof(proof)
+    waiting_ns = {"synchronise": submitted_ns, "reply": submitted_ns, "blocking": begin_ns}.get(how or "")
+    by = (records.text(backend), begin_ns, submitted_ns, waiting_ns, time_ns, bool(by_op), how)
     records.splits[number, split] = recorded.Split(number, split, *by, nodes)
+
+
+@_takes(32, "QII")
+def _take_done(records: Records, time_ns: int, rest: memoryview, begin_ns: int, proof: int, n_splits: int) -> None:
+    """llama.cpp waited, which proves that splits that were handed over before are done."""
+    _below(time_ns + 1, begin_ns=begin_ns)
+    if len(rest) < 8 * n_splits:
+        raise ValueError(f"{n_splits} splits that are done, {len(rest)} bytes are left")
+    how = _proof(proof)
+    if how not in ("synchronise", "reply"):
+        raise ValueError(f"proof is {proof}, which does not prove that a split is done")
+    for number, split in np.frombuffer(rest, "<u4", 2 * n_splits).reshape(-1, 2).tolist():
+        done = records.splits.get((number, split))
+        if done is None or done.proof != "none":
+            raise ValueError(
+                f"split {split} of pass {number} is done, but was not handed over before, or was done then"
+            )
+        done.waiting_ns, done.end_ns, done.proof = max(begin_ns, done.submitted_ns), time_ns, how
 
 
 @_takes(25, "QQ6I")

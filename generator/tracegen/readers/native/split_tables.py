@@ -1,7 +1,7 @@
 """The tables `splits` and `copies`: what the scheduler gave to each backend.
 
-Only the CPU backend is timed by op; on other backends a whole split is timed, until the tracer had synchronised it:
-those that do not wait for their work then were only handed it (`proof` is `none`).
+Only the CPU backend is timed by op; on other backends a whole split is timed, until it is known to be done: because the
+tracer waited for it, or, where the tracer is passive, because llama.cpp did. `proof` says how; `none`: it is not known.
 """
 
 from collections.abc import Sequence
@@ -33,6 +33,7 @@ def split_tables(records: Records) -> dict[str, pd.DataFrame]:
                     n_nodes=len(s.nodes),
                     begin_ns=s.begin_ns,
                     submitted_ns=s.submitted_ns,
+                    waiting_ns=s.waiting_ns,
                     end_ns=s.end_ns,
                     by_op=s.by_op,
                     proof=s.proof,

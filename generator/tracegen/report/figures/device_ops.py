@@ -11,13 +11,13 @@ from tracegen.report.words.sentences import OUTSIDE
 
 MOST = 12
 OWN = (
-    "Time: from the device’s own stamps, of which one is written before an operation and one when all until it has "
-    "ended. Where several run at once, an operation’s time is what it added to the end before it, so that all together "
+    "Time: as the device, or the server, recorded it itself: when an operation began, and when all until it had ended. "
+    "Where several run at once, an operation’s time is what it added to the end before it, so that all together "
     "are the time in which the device was busy."
 )
 RATE = "Rate: the bytes of model files that operations touched, over that time."
 RECORDED = When(
-    "a run that recorded the operations of a device (--device-times ops)",
+    "a run that recorded the operations of a device (--device-times ops, or --server)",
     lambda context: len(context.tables["device_ops"]) > 0,
 )
 
