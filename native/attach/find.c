@@ -11,8 +11,9 @@
 
 struct tt_api tt_api;
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static void *         first_theirs; /* the first original that was called: an address in their library */
+static pthread_once_t  once = PTHREAD_ONCE_INIT;
+static void *          first_theirs; /* the first original that was called: an address in their library */
+static _Atomic(void *) last_theirs; /* the last original that was found */
 
 /* A handle of the library that contains an address, or NULL; the caller closes it. Looking up a name by it searches the
    libraries that it depends on too. */
@@ -21,12 +22,18 @@ static void * library_of(void * address) {
     return dladdr(address, &info) && info.dli_fname ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
 
+static bool is_ours(void * address) {
+    Dl_info info, ours;
+    return dladdr(address, &info) && dladdr((void *) &tt_api, &ours) && info.dli_fbase == ours.dli_fbase;
+}
+
 void * tt_theirs(const char * name, void * caller) {
     void * function = tt_opened(name);
 
     function = function ? function : tt_find(RTLD_NEXT, name);
     if (!function) { /* the default search leaves out libraries that Python or ggml itself has loaded */
-        void * library = library_of(caller);
+        /* the last call of their function returns to whoever called that: to us, if it was a replaced one */
+        void * library = library_of(is_ours(caller) ? last_theirs : caller);
         if (library) {
             function = tt_find(library, name);
             dlclose(library);
@@ -39,6 +46,7 @@ void * tt_theirs(const char * name, void * caller) {
             name);
         abort();
     }
+    last_theirs = function;
     return function;
 }
 

@@ -20,8 +20,6 @@ static __thread struct {
     bool           in_parts; /* size_bytes is the sum of the parts so far */
 } copy;
 
-void (*tt_read_stamps)(uint32_t pass, uint32_t split);
-
 static uint32_t name_of(ggml_backend_t backend) {
     return tt_string(tt_process, backend ? ggml_backend_name(backend) : "");
 }
@@ -119,12 +117,10 @@ void tensor_trace_split_end(struct ggml_backend * backend) {
     const enum tt_proof proof     = by_op ? TT_PROOF_BLOCKING : proof_of_split(backend);
     const uint64_t      end       = tt_passive && proof == TT_PROOF_NONE ? submitted : tt_now();
     TT_TIMED_HOOK;
-    void (*read)(uint32_t, uint32_t) = __atomic_load_n(&tt_read_stamps, __ATOMIC_ACQUIRE);
-    if (read) {
-        read(pass.pass, current.split);
-    }
     if (tt_passive && proof == TT_PROOF_NONE) {
         tt_split_is_open(backend, pass.pass, current.split);
+    } else {
+        tt_split_is_done(pass.pass, current.split);
     }
     const uint32_t  first  = tt_first_node(part, pass.graph);
     struct tt_split record = {

@@ -16,6 +16,8 @@ struct open_split {
     uint32_t       pass, split;
 };
 
+void (*tt_read_stamps)(uint32_t pass, uint32_t split);
+
 static __thread struct {
     struct open_split open[MAX_OPEN];
     unsigned          n_open;
@@ -46,6 +48,13 @@ enum tt_proof tt_wait_for(ggml_backend_t backend) {
         return TT_PROOF_REPLY;
     }
     return tt_waits_for_work(device) ? TT_PROOF_SYNCHRONISE : TT_PROOF_NONE;
+}
+
+void tt_split_is_done(uint32_t pass, uint32_t split) {
+    void (*read)(uint32_t, uint32_t) = __atomic_load_n(&tt_read_stamps, __ATOMIC_ACQUIRE);
+    if (read) {
+        read(pass, split);
+    }
 }
 
 /* ---- llama.cpp waits ---- */
@@ -79,6 +88,9 @@ static void record_done(bool (*is_done)(const struct open_split * split, const v
     if (record.head.n_splits) {
         const size_t size = sizeof record.head + record.head.n_splits * sizeof *record.ids;
         tt_record(tt_process, TT_DONE, &record, size, tt_now());
+        for (unsigned i = 0; i < record.head.n_splits; i++) {
+            tt_split_is_done(record.ids[i][0], record.ids[i][1]);
+        }
     }
     if (n_left == 0) {
         tt_devices_work(false);

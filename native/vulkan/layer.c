@@ -7,7 +7,7 @@
  */
 #include "stamps.h"
 #include "attach.h"
-#include "ggml_splits.h"
+#include "ggml_waits.h"
 
 #include <vulkan/vk_layer.h>
 

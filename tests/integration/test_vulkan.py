@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.vulkan import DEVICE, PACKAGES, find, headers
-from tracegen.analysis import attribution, device_ops, device_place
+from tracegen.analysis import attribution, backends, device_ops, device_place
 from tracegen.contract.check_keys import Key
 from tracegen.measure.runs.observe import Observation, observe
 from tracegen.measure.trained import trained_model
@@ -121,6 +121,27 @@ def test_the_device_takes_the_time_and_the_answer_says_so(runs: dict[int, Loaded
     said = quick(context)
     assert said is not None and "Vulkan0 computes" in said.text and "single operations have no times" in said.stop
     assert context.copies_in == "Vulkan0"
+
+
+def test_a_passive_tracer_learns_from_llama_cpp_when_a_pass_is_done(tmp_path: Path) -> None:
+    """Nothing waits after a split, and yet each has an end, with which its pass ends."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in DEVICE.items():
+            patch.setitem(os.environ, name, value)
+        told = ("generate", "-m", str(trained_model("smollm2", Progress())), "-p", "Hi", "-n", "3", "-ngl", "20")
+        run = observe(
+            Observation("passive", (str(PROGRAM), *told), "?", attach=True, device_times="passive"),
+            tmp_path,
+            Progress(),
+        )
+    assert run.folder is not None and not [check for check in run.checks if check.state == "failed"]
+    loaded = load_run(run.folder)
+    splits = loaded.splits[loaded.splits["backend"].eq("Vulkan0").to_numpy(bool)]
+    ends = loaded.passes.set_index("pass_id")["end_ns"].reindex(splits["pass_id"]).to_numpy()
+    assert set(splits["proof"]) == {"synchronise"} and len(splits) >= 4
+    assert (ends >= splits["end_ns"]).all() and (ends - splits["end_ns"] < 1_000_000).all()
+    busy = backends.busy_ns(splits, loaded.tables["device_ops"])
+    assert (busy["least"] > 0.5 * busy["most"]).all()
 
 
 # Single operations: the layer has the device stamp them

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tracegen.measure.runs.observe import Observation
 
 LEAST_TRACE = 1 << 20  # bytes, as of the setting max_trace_bytes
-DEVICE_TIMES = ("splits", "ops", "passive")
+DEVICE_TIMES = ("splits", "passive", "ops")
 QUESTION = "What does this program do to memory and disk?"
 PROGRAM = "tracegen.program"  # the key under which the context holds the words after --
 

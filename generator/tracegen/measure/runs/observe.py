@@ -52,8 +52,8 @@ class Observation:
     `FIRST-LAST`. `attach`: preload the tracer, for a llama.cpp without hooks. `mlock_gb`: GiB of memory to lock.
     `faults`: record page faults on model files; `disk`: record reads of the devices that hold them. `cold`: files to
     drop from the page cache first; `memory_limit_gb`: the most memory of the program, in GiB; `controls`: how often it
-    runs again, untraced, under the same conditions. `device_times`: what is timed on a device, `splits` or each of its
-    operations (`ops`, which takes `attach`), or when llama.cpp itself waited for it (`passive`).
+    runs again, untraced, under the same conditions. `device_times`: what is timed on a device: `splits`, for which the
+    tracer waits; only when llama.cpp itself waited (`passive`); or so, and each operation (`ops`, with `attach`).
     `servers`: folders in which servers that the program uses over RPC write their traces.
     """
 
@@ -274,7 +274,7 @@ def _environment(observation: Observation, trace: Path, more: Mapping[str, objec
         observation.max_trace_bytes,
         observation.faults,
         SIGNAL="USR2",
-        DEVICES=observation.device_times,
+        DEVICES="splits" if observation.device_times == "splits" else "passive",
         **texts,
         **more,
     )
