@@ -1,12 +1,12 @@
 /* Records passes: what libllama calls in ggml's scheduler. The tokens of a ubatch are read from the graph's inputs. */
 #include "attach.h"
 #include "attach_calls.h"
+#include "attach_copies.h"
 #include "attach_find.h"
 #include "attach_ops.h"
 #include "ggml_passes.h"
 #include "ggml_process.h"
 #include "ggml_splits.h"
-#include "ggml_waits.h"
 #include "tt_record.h"
 
 #include <stdlib.h>
@@ -140,40 +140,11 @@ REPLACES enum ggml_status ggml_backend_graph_compute_async(ggml_backend_t backen
     if (!tensor_trace_on) {
         return theirs(backend, graph);
     }
+    tt_copies_end();
     tensor_trace_split_begin(graph, tt_call.n_splits++, 1);
     const enum ggml_status status = theirs(backend, graph);
     tensor_trace_split_end(backend);
     return status;
-}
-
-/* The device in whose memory a tensor lies; NULL: the CPU's, which a device's memory on the host's side is, too. */
-static ggml_backend_dev_t device_of(const struct ggml_tensor * tensor) {
-    ggml_backend_buffer_t buffer = tensor->view_src ? tensor->view_src->buffer : tensor->buffer;
-    const bool            other  = buffer && !ggml_backend_buffer_is_host(buffer);
-    return other ? ggml_backend_buft_get_device(ggml_backend_buffer_get_type(buffer)) : NULL;
-}
-
-static uint32_t name_of(ggml_backend_dev_t device) {
-    return tt_string(tt_process, device ? ggml_backend_dev_name(device) : "CPU");
-}
-
-/* Copies that wait until they are done; those that a backend makes without waiting are not seen. */
-REPLACES void ggml_backend_tensor_copy(const struct ggml_tensor * from, struct ggml_tensor * to) {
-    THEIRS(void, ggml_backend_tensor_copy, (const struct ggml_tensor *, struct ggml_tensor *) )
-    const struct tt_current pass  = tt_current();
-    const bool              known = tensor_trace_on && pass.graph && tt_call.context;
-    struct tt_copy          copy  = { .begin_ns = known ? tt_now() : 0 };
-    theirs(from, to);
-    if (known) {
-        copy.size_bytes = ggml_nbytes(from);
-        copy.pass       = pass.pass;
-        copy.split      = (uint32_t) tt_call.n_splits;
-        copy.tensor     = tt_string(tt_process, from->name);
-        copy.from       = name_of(device_of(from));
-        copy.to         = name_of(device_of(to));
-        copy.proof      = !device_of(to) || tt_waits_for_work(device_of(to)) ? TT_PROOF_BLOCKING : TT_PROOF_NONE;
-        tt_record(tt_process, TT_COPY, &copy, sizeof copy, tt_now());
-    }
 }
 
 REPLACES bool ggml_backend_sched_alloc_graph(ggml_backend_sched_t scheduler, struct ggml_cgraph * graph) {

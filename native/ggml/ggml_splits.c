@@ -78,7 +78,7 @@ void tensor_trace_copy_blocking(void) {
     }
 }
 
-void tensor_trace_copy_part(size_t size) {
+void tensor_trace_copy_part(size_t size) { /* of a copy that has begun; else it is none that a split needs */
     copy.record.size_bytes = (copy.in_parts ? copy.record.size_bytes : 0) + size;
     copy.in_parts          = true;
 }
