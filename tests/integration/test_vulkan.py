@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 from tests.vulkan import DEVICE, PACKAGES, find, headers
-from tracegen.analysis import attribution, backends, device_ops, device_place
+from tracegen.analysis import attribution, backends, copies, device_ops, device_place
 from tracegen.contract.check_keys import Key
+from tracegen.measure.demo.models import write_demo_model
 from tracegen.measure.runs.observe import Observation, observe
 from tracegen.measure.trained import trained_model
 from tracegen.reading.notebook.loaded import LoadedRun, load_run
@@ -142,6 +143,30 @@ def test_a_passive_tracer_learns_from_llama_cpp_when_a_pass_is_done(tmp_path: Pa
     assert (ends >= splits["end_ns"]).all() and (ends - splits["end_ns"] < 1_000_000).all()
     busy = backends.busy_ns(splits, loaded.tables["device_ops"])
     assert (busy["least"] > 0.5 * busy["most"]).all()
+
+
+def test_a_prompt_copies_the_experts_that_it_uses_to_the_device(tmp_path: Path) -> None:
+    """From 32 tokens on, the device computes layers that lie with the CPU; of experts used ones are copied, whole."""
+    model = write_demo_model("moe", tmp_path / "moe.gguf")[0]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in DEVICE.items():
+            patch.setitem(os.environ, name, value)
+        prompt = "The page of the memory is read from the disk by the expert. " * 8
+        told = ("generate", "-m", str(model), "-p", prompt, "-n", "2", "-ngl", "0")
+        run = observe(Observation("experts", (str(PROGRAM), *told), "?", attach=True), tmp_path, Progress())
+    assert run.folder is not None
+    loaded = load_run(run.folder)
+    tensors = loaded.tensors.set_index("name")
+    copied = loaded.copies[loaded.copies["tensor"].isin(tensors.index)]
+    experts = copied[copied["tensor"].map(tensors["n_experts"]).notna().to_numpy(bool)]
+    assert len(experts) and set(experts["proof"]) == {"none"} and set(experts["target"]) == {"Vulkan0"}
+    for row in experts.to_dict("records"):
+        size = int(tensors.loc[row["tensor"], "size_bytes"])
+        one = size // int(tensors.loc[row["tensor"], "n_experts"])
+        used, padding = divmod(int(row["size_bytes"]), one)
+        assert 0 < row["size_bytes"] <= size and used > 0 and padding <= 512 * used
+    (found,) = (of for of in copies.weights(loaded.tables, "prompt") if of.target == "Vulkan0")
+    assert found.expert_bytes == experts["size_bytes"].sum() and found.n_bytes == copied["size_bytes"].sum()
 
 
 # Single operations: the layer has the device stamp them

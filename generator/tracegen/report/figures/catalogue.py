@@ -16,6 +16,7 @@ from tracegen.report.figures.disk import DISK
 from tracegen.report.figures.disk_reads import DISK_DEVICE, DISK_READ_SIZES, DISK_REQUESTS, DISK_SIZES
 from tracegen.report.figures.disk_waits import DISK_EXPERTS, DISK_MAP, DISK_SPLIT, DISK_TENSORS
 from tracegen.report.figures.downloads import DOWNLOADS
+from tracegen.report.figures.expert_cache import EXPERT_CACHE
 from tracegen.report.figures.expert_chance import EXPERTS_NEXT, EXPERTS_STICKY
 from tracegen.report.figures.expert_choices import EXPERTS, EXPERTS_OF_TOKENS, EXPERTS_TOKENS, EXPERTS_USED
 from tracegen.report.figures.expert_shares import EXPERTS_BALANCE, EXPERTS_COVER, EXPERTS_LOAD
@@ -98,6 +99,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     EXPERTS_NEXT,
     EXPERTS_USED,
     EXPERTS_WEIGHTS,
+    EXPERT_CACHE,
     MODEL_FILES,
     GENERATED_TOKENS,
     CHECKS,

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
+from tracegen.analysis import copies
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.document.amount import Amount
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.tensors import TENSOR_GROUPS
-from tracegen.report.findings.finding import Finding
+from tracegen.report.findings.finding import Finding, Scope
 
 
 def findings(context: Context) -> Iterator[Finding]:
@@ -53,6 +54,33 @@ def findings(context: Context) -> Iterator[Finding]:
             effect=copied / (mapped + copied),
             part=HEATMAP,
         )
+    yield from _to_devices(context)
+
+
+def _to_devices(context: Context) -> Iterator[Finding]:
+    """Which weights passes copy to another backend, because it computes with them and they lie with the CPU."""
+    scopes: tuple[tuple[str, Scope, str], ...] = (
+        ("prompt", "prompt", "For the prompt"),
+        ("generate", "generation", "For generated tokens"),
+    )
+    for phase, scope, lead in scopes:
+        passes = context.of_kind(context.measured, phase).dropna(subset=["duration_ns"])
+        time = float(passes["duration_ns"].sum())
+        for of in copies.weights(context.tables, phase)[:1] if time else ():
+            size, took = Amount(of.n_bytes, "bytes"), Amount(of.took_ns / time, "share")
+            experts = f", {q.percent(of.expert_bytes / of.n_bytes)} of them experts" if of.expert_bytes else ""
+            layers = f" of layers {of.layers[0]} to {of.layers[-1]}" if len(of.layers) > 1 else ""
+            how = "which takes" if of.whole else "whose hand-over alone takes"
+            yield Finding(
+                kind="bytes",
+                text=f"{lead}, {size.text} of weights{layers} are copied to {q.printable(of.target)}{experts}, {how} "
+                f"{took.text} of the time.",
+                amounts=(size, took),
+                scope=scope,
+                population=q.counted(len(passes), "pass"),
+                effect=took.value,
+                part=TENSOR_GROUPS,
+            )
 
 
 def _place(context: Context) -> str:
