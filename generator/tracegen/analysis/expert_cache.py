@@ -1,8 +1,9 @@
 """llama.cpp's cache of experts on a device (--moe-cache-mib, #29887): how often a chosen expert would lie in it.
 
 Layers whose experts have equal types and shapes form a group, which has a share of the memory by its bytes. Its slots,
-of one expert of one layer each, are given to those used last, whatever their layer. A ubatch of more than 32 tokens
-goes past the cache, as does one that chooses more experts in a layer than the group has slots.
+of one expert of one layer each, are given to those used last, whatever their layer. A layer
+that computes more than 32 tokens of a ubatch goes past the cache, as does one of which more experts are chosen than the
+group has slots.
 """
 
 from collections import OrderedDict
@@ -15,7 +16,7 @@ import pandas as pd
 
 from tracegen.analysis.accesses import Tables
 
-MOST_TOKENS = 32  # of a ubatch that uses the cache
+MOST_TOKENS = 32  # of a ubatch in a layer that uses the cache
 _COMPONENTS = ("expert_gate", "expert_up", "expert_down")
 _ALIGNMENT = 128  # bytes: of a bank of slots, as CUDA and most Vulkan devices have it
 _STEPS = (1, 1.5)  # sizes of memory: these times powers of two
@@ -105,13 +106,12 @@ def _used(tables: Tables) -> Used:
     """The experts that each pass chose in a layer, once each, in the order in which they are computed."""
     passes = tables["passes"]
     generates = set(passes.loc[passes["kind"].eq("generate").to_numpy(bool), "pass_id"])
-    past = set(passes.loc[(passes["n_tokens"].fillna(0) > MOST_TOKENS).to_numpy(bool), "pass_id"])
-    routing = tables["routing"].sort_values(["pass_id", "layer", "row", "rank"])
-    routing = routing.drop_duplicates(["pass_id", "layer", "expert"])
+    routing = tables["routing"].sort_values(["pass_id", "layer", "row", "rank"]).astype({"expert": "int64"})
     found: Used = []
-    for key, of in routing.astype({"expert": "int64"}).groupby(["pass_id", "layer"], sort=True)["expert"]:
+    for key, of in routing.groupby(["pass_id", "layer"], sort=True):
         pass_id, layer = cast(tuple[int, int], key)
-        found.append((int(layer), pass_id in generates, pass_id in past, of.tolist()))
+        past = of["row"].nunique() > MOST_TOKENS  # in the last layer of a prompt there is only the row of its output
+        found.append((int(layer), pass_id in generates, past, of["expert"].drop_duplicates().tolist()))
     return found
 
 
