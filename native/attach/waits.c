@@ -20,7 +20,7 @@ REPLACES void ggml_backend_tensor_get_async(ggml_backend_t backend, const struct
     THEIRS(void, ggml_backend_tensor_get_async, (ggml_backend_t, const struct ggml_tensor *, void *, size_t, size_t) )
     theirs(backend, tensor, data, offset, size);
     if (tensor_trace_on) {
-        tensor_trace_asked(backend);
+        tensor_trace_asked(backend, tensor, data, offset, size);
     }
 }
 
@@ -32,5 +32,5 @@ REPLACES void ggml_backend_tensor_get(const struct ggml_tensor * tensor, void * 
     }
     tensor_trace_wait_begin();
     theirs(tensor, data, offset, size);
-    tensor_trace_fetched(tensor);
+    tensor_trace_fetched(tensor, data, offset, size);
 }

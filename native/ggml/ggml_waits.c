@@ -1,5 +1,6 @@
 /* Waits for backends, and records the waits of llama.cpp that prove that splits are done. */
 #include "ggml_waits.h"
+#include "ggml_chosen.h"
 #include "ggml_passes.h"
 #include "ggml_process.h"
 #include "tt_record.h"
@@ -113,6 +114,7 @@ void tensor_trace_wait_begin(void) {
 }
 
 void tensor_trace_synchronised(struct ggml_backend * backend) {
+    tt_chosen_arrived(backend);
     if (waits.n_open) {
         TT_TIMED_HOOK;
         record_done(is_of_backend, backend,
@@ -120,7 +122,8 @@ void tensor_trace_synchronised(struct ggml_backend * backend) {
     }
 }
 
-void tensor_trace_fetched(const struct ggml_tensor * tensor) {
+void tensor_trace_fetched(const struct ggml_tensor * tensor, const void * data, size_t offset, size_t size) {
+    tt_chosen_fetched(tensor, data, offset, size);
     if (waits.n_open) {
         TT_TIMED_HOOK;
         ggml_backend_buffer_t buffer = tensor->view_src ? tensor->view_src->buffer : tensor->buffer;
@@ -128,7 +131,9 @@ void tensor_trace_fetched(const struct ggml_tensor * tensor) {
     }
 }
 
-void tensor_trace_asked(struct ggml_backend * backend) {
+void tensor_trace_asked(struct ggml_backend * backend, const struct ggml_tensor * tensor, const void * data,
+                        size_t offset, size_t size) {
+    tt_chosen_asked(backend, tensor, data, offset, size);
     for (unsigned i = 0; i < waits.n_open; i++) {
         waits.open[i].asked |= waits.open[i].backend == backend;
     }

@@ -31,6 +31,7 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/ggml_passes.c
         ${TENSOR_TRACE_SOURCE}/ggml_process.c
         ${TENSOR_TRACE_SOURCE}/ggml_splits.c
+        ${TENSOR_TRACE_SOURCE}/ggml_chosen.c
         ${TENSOR_TRACE_SOURCE}/ggml_waits.c)
     target_include_directories(ggml-base PRIVATE ${TENSOR_TRACE_SOURCE})
     target_compile_definitions(ggml-base PRIVATE GGML_TENSOR_TRACE _GNU_SOURCE) # gettid, getrandom, MAP_POPULATE

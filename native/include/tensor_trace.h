@@ -131,11 +131,13 @@ void tensor_trace_copy_part(size_t size); /* only this part of the tensor was co
 void tensor_trace_copy_blocking(void); /* the copy was made by a call that returns when it is done */
 void tensor_trace_split_begin(struct ggml_cgraph * graph, int split, int n_splits);
 void tensor_trace_split_end(struct ggml_backend * backend); /* waits until it is done, unless the tracer is passive */
-/* llama.cpp waits: it synchronised a backend, or a tensor was fetched. asked: for a tensor, which comes later. */
+/* llama.cpp waits: it synchronised a backend, or `size` bytes of a tensor were fetched into `data`, from its begin if
+   `offset` is 0. asked: they come later, when the backend is synchronised. */
 void tensor_trace_wait_begin(void);
 void tensor_trace_synchronised(struct ggml_backend * backend);
-void tensor_trace_fetched(const struct ggml_tensor * tensor);
-void tensor_trace_asked(struct ggml_backend * backend);
+void tensor_trace_fetched(const struct ggml_tensor * tensor, const void * data, size_t offset, size_t size);
+void tensor_trace_asked(struct ggml_backend * backend, const struct ggml_tensor * tensor, const void * data,
+                        size_t offset, size_t size);
 
 /* The CPU backend computes a graph, or the part of a graph that is a split. Called on the thread that started it. */
 void tensor_trace_compute_begin(struct ggml_cgraph * graph);
@@ -246,8 +248,10 @@ inline void tensor_trace_context_made(const Context * context, const Params & pa
 
 #define TENSOR_TRACE_WAIT_BEGIN()                TENSOR_TRACE_PROCESS(tensor_trace_wait_begin())
 #define TENSOR_TRACE_SYNCHRONISED(backend)       TENSOR_TRACE_PROCESS(tensor_trace_synchronised(backend))
-#define TENSOR_TRACE_FETCHED(tensor)             TENSOR_TRACE_PROCESS(tensor_trace_fetched(tensor))
-#define TENSOR_TRACE_ASKED(backend)              TENSOR_TRACE_PROCESS(tensor_trace_asked(backend))
+#define TENSOR_TRACE_FETCHED(tensor, data, offset, size) \
+    TENSOR_TRACE_PROCESS(tensor_trace_fetched(tensor, data, offset, size))
+#define TENSOR_TRACE_ASKED(backend, tensor, data, offset, size) \
+    TENSOR_TRACE_PROCESS(tensor_trace_asked(backend, tensor, data, offset, size))
 
 #define TENSOR_TRACE_COMPUTE_BEGIN(graph)        TENSOR_TRACE_PROCESS(tensor_trace_compute_begin(graph))
 #define TENSOR_TRACE_COMPUTE_END(graph)          TENSOR_TRACE_PROCESS(tensor_trace_compute_end(graph))

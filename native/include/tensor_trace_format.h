@@ -136,6 +136,7 @@ enum tt_type {
     TT_MEMORY = 30, /* struct tt_memory: what the memory group of the program holds; after the end of a load or pass */
     TT_DEVICE_OP = 31, /* struct tt_device_op: when the device that computes a split ran an operation; after that */
     TT_DONE      = 32, /* struct tt_done, then n_splits pairs of u32: pass, split; at the end of a wait of llama.cpp */
+    TT_CHOSEN    = 33, /* struct tt_chosen, then n_rows * n_chosen i32: experts that llama.cpp fetched from a device */
 };
 
 struct tt_record {
@@ -275,6 +276,12 @@ struct tt_done { /* llama.cpp waited for a backend: it has done these splits */
     uint64_t begin_ns; /* when it began to wait */
     uint32_t proof; /* enum tt_proof */
     uint32_t n_splits;
+};
+
+struct tt_chosen { /* the experts of each row in a layer, to copy them to the device that computes with them */
+    uint32_t pass;
+    uint32_t tensor; /* string: the name of the tensor of expert numbers, which ends with the layer */
+    uint32_t n_rows, n_chosen;
 };
 
 struct tt_copy { /* a tensor that a split reads was copied to its backend */
@@ -539,6 +546,7 @@ TT_ASSERT_SIZE(tt_token, 16);
 TT_ASSERT_SIZE(tt_compute, 32);
 TT_ASSERT_SIZE(tt_split, 48);
 TT_ASSERT_SIZE(tt_done, 16);
+TT_ASSERT_SIZE(tt_chosen, 16);
 TT_ASSERT_SIZE(tt_copy, 40);
 TT_ASSERT_SIZE(tt_device_op, 40);
 TT_ASSERT_SIZE(tt_hooks, 24);

@@ -9,8 +9,12 @@
 #define TT_HIDDEN
 
 typedef struct ggml_backend_buffer * ggml_backend_buffer_t;
+enum ggml_type { GGML_TYPE_F32 = 0, GGML_TYPE_I32 = 26 };
 struct ggml_tensor {
     char                       name[64];
+    enum ggml_type             type;
+    int64_t                    ne[4];
+    size_t                     nb[4];
     ggml_backend_buffer_t      buffer;
     const struct ggml_tensor * view_src;
 };

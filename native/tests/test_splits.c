@@ -65,14 +65,17 @@ static struct ggml_backend        cpu  = { .device = &cpu_device, .name = "CPU" 
 /* ---- reading what was written ---- */
 
 struct found {
-    struct tt_split split;
-    uint64_t        split_end_ns;
-    unsigned        n_splits, n_copies;
-    struct tt_copy  copies[8];
-    unsigned        n_done;
-    struct tt_done  done; /* the last one, and its first split */
-    uint32_t        done_split[2];
-    uint64_t        done_end_ns;
+    struct tt_split  split;
+    uint64_t         split_end_ns;
+    unsigned         n_splits, n_copies;
+    struct tt_copy   copies[8];
+    unsigned         n_done;
+    struct tt_done   done; /* the last one, and its first split */
+    uint32_t         done_split[2];
+    uint64_t         done_end_ns;
+    unsigned         n_chosen;
+    struct tt_chosen chosen; /* the last one, with its first numbers */
+    int32_t          experts[4];
 };
 
 static void take_records(const uint8_t * payload, size_t size, void * state) {
@@ -89,6 +92,10 @@ static void take_records(const uint8_t * payload, size_t size, void * state) {
             memcpy(found->done_split, payload + at + sizeof record + sizeof found->done, sizeof found->done_split);
             found->done_end_ns = record.time_ns;
             found->n_done++;
+        } else if (record.type == TT_CHOSEN) {
+            memcpy(&found->chosen, payload + at + sizeof record, sizeof found->chosen);
+            memcpy(found->experts, payload + at + sizeof record + sizeof found->chosen, sizeof found->experts);
+            found->n_chosen++;
         } else if (record.type == TT_COPY && found->n_copies < 8) {
             memcpy(&found->copies[found->n_copies++], payload + at + sizeof record, sizeof *found->copies);
         }
@@ -164,17 +171,18 @@ static void fetches(ggml_backend_t backend) {
     const struct ggml_tensor          tensor = { .buffer = &buffer }, view = { .view_src = &tensor };
 
     buffer.device = &cpu_device;
-    tensor_trace_fetched(&tensor); /* of another device: proves nothing */
+    tensor_trace_fetched(&tensor, NULL, 0, 0); /* of another device: proves nothing */
     CHECK(devices_work);
     buffer.device = backend->device;
     wait_for_work(backend);
-    tensor_trace_fetched(&view);
+    tensor_trace_fetched(&view, NULL, 0, 0);
 }
 
 static void asks_and_synchronises(ggml_backend_t backend) {
     tensor_trace_synchronised(backend); /* it was sent */
     CHECK(devices_work);
-    tensor_trace_asked(backend);
+    static const struct ggml_tensor logits = { .name = "result_output" };
+    tensor_trace_asked(backend, &logits, NULL, 0, 4);
     tensor_trace_wait_begin();
     synchronises(backend);
 }
@@ -268,6 +276,35 @@ static void copies_say_whether_they_were_made_by_their_end(void) {
     CHECK(found.copies[2].size_bytes == 11);
 }
 
+/* ---- experts ---- */
+
+/* Two of four are chosen, of a row of four that are sorted. */
+static int32_t            ids[]  = { 3, 1, 0, 2, 2, 0, 1, 3 };
+static struct ggml_tensor chosen = {
+    .name = "ffn_moe_topk-5", .type = GGML_TYPE_I32, .ne = { 2, 2, 1, 1 }, .nb = { 4, 16 }
+};
+
+static void fetch_experts(ggml_backend_t backend) {
+    struct ggml_tensor other = chosen;
+    tensor_trace_asked(backend, &chosen, ids, 0, 23); /* one byte is missing */
+    tensor_trace_asked(backend, &chosen, ids, 4, 24); /* not from the begin */
+    strcpy(other.name, "ffn_moe_weights-5");
+    tensor_trace_asked(backend, &other, ids, 0, sizeof ids);
+    tensor_trace_synchronised(backend);
+    tensor_trace_asked(backend, &chosen, ids, 0, 24);
+    tensor_trace_synchronised(&cpu); /* another one */
+    tensor_trace_synchronised(backend);
+    tensor_trace_synchronised(backend); /* nothing is awaited now */
+    tensor_trace_fetched(&chosen, ids, 0, sizeof ids);
+}
+
+static void experts_are_recorded_when_they_have_come(void) {
+    static const int32_t expected[] = { 3, 1, 2, 0 };
+    const struct found   found      = found_after(fetch_experts, &gpu);
+    CHECK(found.n_chosen == 2 && found.chosen.pass == 7 && found.chosen.n_rows == 2 && found.chosen.n_chosen == 2);
+    CHECK(memcmp(found.experts, expected, sizeof expected) == 0);
+}
+
 int main(void) {
     const struct check checks[] = {
         TEST(a_backend_that_computes_before_it_returns),
@@ -279,6 +316,7 @@ int main(void) {
         TEST(a_fetched_tensor_proves_that_a_server_is_done),
         TEST(to_synchronise_a_server_proves_what_it_was_asked_for),
         TEST(copies_say_whether_they_were_made_by_their_end),
+        TEST(experts_are_recorded_when_they_have_come),
         TEST(splits_of_several_backends), /* the last: some stay open */
     };
     return RUN_CHECKS(checks);

@@ -64,6 +64,8 @@ void print_layout(void) {
     FIELD(tt_split, proof); FIELD(tt_split, submitted_ns);
     STRUCT(tt_done);
     FIELD(tt_done, begin_ns); FIELD(tt_done, proof); FIELD(tt_done, n_splits);
+    STRUCT(tt_chosen);
+    FIELD(tt_chosen, pass); FIELD(tt_chosen, tensor); FIELD(tt_chosen, n_rows); FIELD(tt_chosen, n_chosen);
     STRUCT(tt_device_op);
     FIELD(tt_device_op, begin_ns); FIELD(tt_device_op, end_ns); FIELD(tt_device_op, pass); FIELD(tt_device_op, split);
     FIELD(tt_device_op, label); FIELD(tt_device_op, order); FIELD(tt_device_op, exact); FIELD(tt_device_op, reserved);

@@ -304,6 +304,16 @@ static void dump_done(struct bytes * in, size_t at) {
     print_map(ids, done.n_splits * 2);
 }
 
+static void dump_chosen(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_chosen, chosen);
+    const uint64_t  n       = (uint64_t) chosen.n_rows * chosen.n_chosen;
+    const uint8_t * numbers = take(in, n > UINT32_MAX / 4 ? SIZE_MAX : n * sizeof(uint32_t));
+    printf(" pass=%" PRIu32, chosen.pass);
+    print_string("tensor", chosen.tensor, at);
+    printf(" n_rows=%" PRIu32 " n_chosen=%" PRIu32, chosen.n_rows, chosen.n_chosen);
+    print_map(numbers, (uint32_t) n);
+}
+
 static void dump_device_op(struct bytes * in, size_t at) {
     TAKE(in, struct tt_device_op, op);
     printf(" pass=%" PRIu32 " split=%" PRIu32 " order=%" PRIu32 " begin_ns=%" PRIu64 " end_ns=%" PRIu64
@@ -448,6 +458,7 @@ static const struct {
     [TT_COPY]       = { "copy", dump_copy },
     [TT_DEVICE_OP]  = { "device_op", dump_device_op },
     [TT_DONE]       = { "done", dump_done },
+    [TT_CHOSEN]     = { "chosen", dump_chosen },
     [TT_HOOKS]      = { "hooks", dump_hooks },
     [TT_SCHEDULE]   = { "schedule", dump_schedule },
     [TT_DEVICE]     = { "device", dump_device },

@@ -42,12 +42,12 @@ def played(passes: list[tuple[str, int, list[list[int]]]], n_slots: int, *, shar
     """Hits and misses of generate passes. `shared`: both layers have one list, the oldest first."""
     lists: list[list[tuple[int, int]]] = [[], []]
     hits = misses = 0
-    for kind, n_tokens, chosen in passes:
+    for kind, _, chosen in passes:
         for layer, experts in enumerate(chosen):
             held = lists[0 if shared else layer]
             unique = [(layer, e) for e in dict.fromkeys(experts)]
             found = [e for e in unique if e in held]
-            if n_tokens > 32 or len(unique) > n_slots:
+            if (len(experts) + 1) // 2 > 32 or len(unique) > n_slots:
                 found = []
             else:
                 for e in found:
@@ -63,11 +63,12 @@ def played(passes: list[tuple[str, int, list[list[int]]]], n_slots: int, *, shar
 
 
 CHOSEN = st.lists(st.permutations(range(N_EXPERTS)).map(lambda order: order[:2]), min_size=2, max_size=2)
-LARGE = st.lists(st.lists(st.integers(0, N_EXPERTS - 1), min_size=2, max_size=9), min_size=2, max_size=2)
+ROWS = st.one_of(*(st.lists(st.integers(0, N_EXPERTS - 1), min_size=n, max_size=n) for n in (2, 3, 9, 64, 66)))
+LARGE = st.lists(ROWS, min_size=2, max_size=2)  # of so many numbers, two for each row
 PASSES = st.lists(
     st.one_of(
         st.tuples(st.just("generate"), st.just(1), CHOSEN),
-        st.tuples(st.just("prompt"), st.sampled_from((2, 32, 33)), LARGE),
+        st.tuples(st.just("prompt"), st.just(33), LARGE),
     ),
     min_size=1,
     max_size=12,
@@ -113,3 +114,20 @@ def test_a_whole_cache_misses_each_expert_once(moe: bool) -> None:
     last = found.iloc[-1]
     assert last["held_share"] == 1 and 0 < last["n_misses"] <= last["n_slots"]
     assert found["hit_rate"].is_monotonic_increasing
+
+
+def test_what_was_copied_into_slots_had_not_been_held() -> None:
+    """Six choices of generated tokens, of which two experts were copied: in a whole and in parts of banks."""
+    of = tables([("prompt", 40, [[0, 1], [2, 3]]), ("generate", 1, [[0, 1], [2, 3]]), ("generate", 1, [[0], [1]])])
+    sizes = {"moe_cache.0.blk.0.expert_gate": 2 * MIB // 2, "moe_cache.0.blk.0.expert_up": 2 * MIB // 4}
+    sizes["moe_cache.0.blk.0.expert_down"] = 2 * MIB // 4
+    rows = [
+        dict(pass_id=pass_id, copy=i, split=0, tensor=name, source="CPU", target="GPU0", size_bytes=size)
+        | dict(begin_ns=0, end_ns=1, proof="none")
+        for pass_id in (0, 2)
+        for i, (name, size) in enumerate({**sizes, "moe_cache.slot_map-0": 64}.items())
+    ]
+    assert expert_cache.held_share({**of, "copies": frame("copies", rows)}) == pytest.approx(4 / 6)
+    assert expert_cache.held_share({**of, "copies": frame("copies")}) is None
+    other = [row | {"tensor": "moe_cache.7.blk.0.expert_up"} for row in rows if row["pass_id"] == 2]
+    assert expert_cache.held_share({**of, "copies": frame("copies", other[:1])}) is None

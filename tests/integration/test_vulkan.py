@@ -11,13 +11,14 @@ import pandas as pd
 import pytest
 
 from tests.vulkan import DEVICE, PACKAGES, find, headers
-from tracegen.analysis import attribution, backends, copies, device_ops, device_place
+from tracegen.analysis import attribution, backends, copies, device_ops, device_place, expert_cache
 from tracegen.contract.check_keys import Key
 from tracegen.measure.demo.models import write_demo_model
 from tracegen.measure.runs.observe import Observation, observe
 from tracegen.measure.trained import trained_model
 from tracegen.reading.notebook.loaded import LoadedRun, load_run
 from tracegen.report.figures.context import Context
+from tracegen.report.findings import weights
 from tracegen.report.findings.answer import quick
 from tracegen.storing.progress import Progress
 
@@ -167,6 +168,48 @@ def test_a_prompt_copies_the_experts_that_it_uses_to_the_device(tmp_path: Path) 
         assert 0 < row["size_bytes"] <= size and used > 0 and padding <= 512 * used
     (found,) = (of for of in copies.weights(loaded.tables, "prompt") if of.target == "Vulkan0")
     assert found.expert_bytes == experts["size_bytes"].sum() and found.n_bytes == copied["size_bytes"].sum()
+
+
+CACHE_BYTES = (1 << 20, 2 << 20, 4 << 20)
+STORY = (
+    "Once upon a time there was a little dog who lived in a big house near the sea and every day he went to the beach"
+)
+
+
+@pytest.mark.parametrize("cache_bytes", CACHE_BYTES)
+def test_experts_in_a_cache_on_the_device_are_those_that_tokens_chose(tmp_path: Path, cache_bytes: int) -> None:
+    """llama.cpp prints at the end how many lay in its cache, how many did not, and what was copied (#29887).
+
+    The product on the device has slots, not experts: who chose which is in what llama.cpp fetched for its cache.
+    """
+    folder = Path(__file__).parents[2] / "models/tiny-mixture/tiny-mixture.gguf"
+    script = Path(__file__).with_name("cached_experts.py")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in DEVICE.items():
+            patch.setitem(os.environ, name, value)
+        told = (str(PROGRAM.with_name("python")), str(script), str(folder), STORY, "16", str(cache_bytes))
+        observation = Observation("cached", told, "?", attach=True, device_times="passive")
+        run = observe(observation, tmp_path, Progress())
+    assert run.folder is not None and not [check for check in run.checks if check.state == "failed"]
+    printed = (run.folder / "raw/stderr.txt").read_text()
+    found = re.search(r"ubatch <= 8: hits = (\d+), misses = (\d+), .*uploaded = ([\d.]+) MiB", printed)
+    assert found is not None
+    loaded = load_run(run.folder)
+    passes, routing = loaded.passes, loaded.tables["routing"]
+    rows = routing.groupby(["pass_id", "layer"])["row"].transform("nunique")
+    few = routing[(rows <= 8).to_numpy(bool)]  # of the prompt the last layer, which computes the row of its output
+    assert len(few.drop_duplicates(["pass_id", "layer", "expert"])) == int(found[1]) + int(found[2])
+    as_one = {**loaded.tables, "routing": few, "passes": passes.assign(kind="generate", n_tokens=1)}
+    of = expert_cache.groups(loaded.tables)
+    slots = [group.slots(cache_bytes, 2) for group in of]
+    row = expert_cache.table(as_one, most=100).set_index("memory_bytes").loc[cache_bytes]
+    assert (row["n_slots"], row["n_hits"], row["n_misses"]) == (sum(slots), int(found[1]), int(found[2]))
+    copied = loaded.copies[loaded.copies["tensor"].str.match(expert_cache.SLOTS).to_numpy(bool)]
+    assert copied["size_bytes"].sum() / (1 << 20) == pytest.approx(float(found[3]), abs=0.006)
+    share = expert_cache.held_share(loaded.tables)
+    assert share is not None and share == pytest.approx(int(found[1]) / (int(found[1]) + int(found[2])), abs=0.02)
+    (finding,) = (f for f in weights.findings(Context(run, loaded.tables)) if "its cache held" in f.text)
+    assert "of experts are copied to Vulkan0" in finding.text
 
 
 # Single operations: the layer has the device stamp them

@@ -94,9 +94,10 @@ def pass_begin(
     placement: int = 0,
     n_tokens: int = 1,
     minor_faults: int = 1,
+    context: int = NONE,
     time_ns: int = 3_000,
 ) -> bytes:
-    head = struct.pack("<5Q5IiII", minor_faults, 2, 3, 4, 512, number, NONE, graph, placement, 0, 0, n_tokens, 1)
+    head = struct.pack("<5Q5IiII", minor_faults, 2, 3, 4, 512, number, context, graph, placement, 0, 0, n_tokens, 1)
     return record(15, head + struct.pack("<iiiI", 7, 0, 0, 1), time_ns)
 
 
@@ -133,6 +134,11 @@ def split(
 def done(*splits: tuple[int, int], begin_ns: int = 6_100, proof: int = 2, n: int | None = None) -> bytes:
     ids = b"".join(struct.pack("<II", *split) for split in splits)
     return record(32, struct.pack("<QII", begin_ns, proof, len(splits) if n is None else n) + ids, 7_000)
+
+
+def chosen(*experts: int, tensor: int = 6, n_rows: int = 1, of_pass: int = 0, n: int | None = None) -> bytes:
+    head = struct.pack("<4I", of_pass, tensor, n_rows, len(experts) // n_rows if n is None else n)
+    return record(33, head + struct.pack(f"<{len(experts)}i", *experts), 6_500)
 
 
 def copy(*, of_pass: int = 0, size: int = 64, begin_ns: int = 5_000, proof: int = 0) -> bytes:
@@ -253,11 +259,12 @@ class Trace:
 
 # Segments with right checksums and wrong contents: tt_dump must refuse them and read nothing out of bounds.
 GARBAGE: tuple[bytes, ...] = (
-    *(header() + chunk(record(kind, b"")) for kind in range(22, 33)),
+    *(header() + chunk(record(kind, b"")) for kind in range(22, 34)),
     header() + chunk(device()),
     header() + chunk(cache()),
     header() + chunk(split(n_map=NONE)),
     header() + chunk(done((0, 0), n=NONE)),
+    header() + chunk(chosen(1, n_rows=NONE, n=NONE)),
     header() + chunk(residency(n=NONE - 1)),
     header() + chunk(record(21, b"")),
     header() + chunk(struct.pack("<IIQ", 1, 8, 1)),

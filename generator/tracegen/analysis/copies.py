@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.expert_cache import SLOTS
 from tracegen.analysis.passes import measured, of_kind
 
 
@@ -26,7 +27,9 @@ def weights(tables: Tables, phase: str) -> list[CopiedWeights]:
     passes = of_kind(measured(tables), phase)["pass_id"]
     tensors = tables["tensors"][["name", "layer", "n_experts"]].astype({"name": "object"}).drop_duplicates("name")
     rows = tables["copies"][tables["copies"]["pass_id"].isin(passes).to_numpy(bool)].astype({"tensor": "object"})
-    rows = rows.merge(tensors, left_on="tensor", right_on="name")
+    name = rows["tensor"].str.replace(SLOTS, "", regex=True)
+    rows = rows.assign(in_slots=name.ne(rows["tensor"]), tensor=name).merge(tensors, left_on="tensor", right_on="name")
+    rows["layer"] = rows["layer"].mask(rows["in_slots"].to_numpy(bool))  # a slot holds an expert of any layer
     rows = rows.assign(took_ns=rows["end_ns"] - rows["begin_ns"])
     found = [
         CopiedWeights(

@@ -15,8 +15,10 @@ import numpy as np
 import pandas as pd
 
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.passes import of_kind
 
 MOST_TOKENS = 32  # of a ubatch in a layer that uses the cache
+SLOTS = r"^moe_cache\.(\d+)\."  # before the name of a tensor: the slots of a group of layers, by its number
 _COMPONENTS = ("expert_gate", "expert_up", "expert_down")
 _ALIGNMENT = 128  # bytes: of a bank of slots, as CUDA and most Vulkan devices have it
 _STEPS = (1, 1.5)  # sizes of memory: these times powers of two
@@ -88,6 +90,23 @@ def table(tables: Tables, most: int = 8) -> pd.DataFrame:
     return pd.DataFrame(rows[-most:], columns=list(COLUMNS))
 
 
+def held_share(tables: Tables) -> float | None:
+    """Of the experts that generate passes chose in a layer, the share that a cache on the device held in this run.
+
+    All others were copied into its slots. None: the run had no such cache, or what tokens chose is not known.
+    """
+    generates = of_kind(tables["passes"], "generate")["pass_id"]
+    copies = tables["copies"][tables["copies"]["pass_id"].isin(generates).to_numpy(bool)]
+    number = copies["tensor"].astype("object").str.extract(SLOTS)[0].dropna().astype("int64")
+    of = groups(tables)
+    n_chosen = sum(len(experts) for _, generating, _, experts in _used(tables) if generating)
+    if not len(number) or not n_chosen or number.max() >= len(of):
+        return None
+    n_bytes = copies.loc[number.index, "size_bytes"].groupby(number).sum()
+    n_copied = sum(float(n_bytes.get(i, 0)) / group.expert_bytes for i, group in enumerate(of))
+    return 1 - n_copied / n_chosen
+
+
 def _sizes(needed: int) -> list[int]:
     """Sizes of memory up to the first that holds `needed`, bytes."""
     found, size = list[int](), _LEAST
@@ -104,8 +123,7 @@ Used = list[tuple[int, bool, bool, list[int]]]  # layer, generates, past the cac
 
 def _used(tables: Tables) -> Used:
     """The experts that each pass chose in a layer, once each, in the order in which they are computed."""
-    passes = tables["passes"]
-    generates = set(passes.loc[passes["kind"].eq("generate").to_numpy(bool), "pass_id"])
+    generates = set(of_kind(tables["passes"], "generate")["pass_id"])
     routing = tables["routing"].sort_values(["pass_id", "layer", "row", "rank"]).astype({"expert": "int64"})
     found: Used = []
     for key, of in routing.groupby(["pass_id", "layer"], sort=True):

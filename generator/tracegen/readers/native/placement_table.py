@@ -3,6 +3,7 @@
 Weights that an attached tracer saw in memory have their place in the model file by their names.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -48,6 +49,10 @@ def placement_table(records: Records, files: pd.DataFrame, tensors: pd.DataFrame
         parts.append(_placement(number, graph, places, sizes, np.array(live, np.int64), live_at[live], common))
     if not parts:
         return contract.frame("placements")
+    models = _models_of_placements(records, {row["context"]: row["model"] for row in records.contexts})
+    for part in parts:
+        if (model := models.get(int(part["placement"][0]) if len(part["placement"]) else -1)) is not None:
+            _name_copies(part, records, tensors[tensors["file"].isin(files.loc[files["model"] == model, "file"])])
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return contract.frame("placements", columns | {name: nullable(columns[name], of) for name, of in _NULLABLE.items()})
 
@@ -166,6 +171,33 @@ def _placement(
         "address": address,
         "size_bytes": sizes.astype(np.int64),
     }
+
+
+def _name_copies(part: dict[str, np.ndarray], records: Records, tensors: pd.DataFrame) -> None:
+    """Say of copies that llama.cpp made of weights after the load which tensor they are of, by their names.
+
+    The scheduler names a copy for another backend `BACKEND#NAME#N`, and the cache of experts names the view of its
+    slots that stands for a tensor `moe_cache.NAME`; any of its experts may lie there, whatever the number of slots.
+    """
+    raw = records.graphs[int(part["graph"][0])][1]["name"]
+    in_buffer = np.flatnonzero((part["memory"] == "buffer") & (part["tensor"] < 0))
+    names = {i: copied_name(records.text(int(raw[i]))) for i in in_buffer.tolist()}
+    known = tensors.set_index("name")[["tensor", "file", "offset", "size_bytes"]]
+    for i, name in names.items():
+        if name is not None and name in known.index:
+            part["memory"][i] = "copied"
+            columns = ("tensor", "file", "origin_offset", "size_bytes")
+            for column, value in zip(columns, known.loc[name], strict=True):
+                part[column][i] = value
+
+
+_COPY = re.compile(r"(?:[^#]+#([^#]+)#\d+|moe_cache\.(?!\d+\.)(.+))")
+
+
+def copied_name(name: str) -> str | None:
+    """The name of the tensor of which a tensor with this name is a copy; None: it is none."""
+    found = _COPY.fullmatch(name)
+    return found and (found[1] or found[2])
 
 
 def file_numbers(records: Records, files: pd.DataFrame) -> dict[str, int]:

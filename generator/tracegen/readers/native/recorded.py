@@ -152,6 +152,14 @@ class Split:
     nodes: np.ndarray  # as in Compute
 
 
+class Chosen(NamedTuple):
+    """The experts that rows chose in a layer, row by row (int32), as llama.cpp fetched them from a device."""
+
+    pass_number: int
+    layer: int
+    experts: np.ndarray
+
+
 class DeviceOp(NamedTuple):
     """What a device ran between two labels of its backend; `order` is that of the labels."""
 
@@ -182,6 +190,7 @@ class Records:
     splits: dict[tuple[int, int], Split] = field(default_factory=dict)  # by pass and split
     copies: list[tuple[int, dict[str, Any]]] = field(default_factory=list)  # pass, and its row of the table
     device_ops: list[DeviceOp] = field(default_factory=list)
+    chosen: list[Chosen] = field(default_factory=list)
     sampled: list[int] = field(default_factory=list)
     residency: list[Residency] = field(default_factory=list)
     devices: dict[tuple[Pass, str], dict[str, int]] = field(default_factory=dict)  # rows, by pass or load, and name

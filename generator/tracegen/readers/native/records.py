@@ -1,5 +1,6 @@
 """Reads the main segment of a native trace, one record after another."""
 
+import re
 import struct
 from collections.abc import Callable, Container, Sequence
 
@@ -374,6 +375,23 @@ def _take_device_op(records: Records, time_ns: int, rest: memoryview, *values: i
     _below(end_ns + 1, begin_ns=begin_ns)
     text = records.text(label)
     records.device_ops.append(recorded.DeviceOp(number, split, order, text, begin_ns, end_ns, bool(exact)))
+
+
+@_takes(33, "4I")
+def _take_chosen(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    number, tensor, n_rows, n_chosen = values
+    _require(number, records.passes, "pass")
+    n = n_rows * n_chosen
+    if len(rest) < 4 * n or not n:
+        raise ValueError(f"{n} experts were chosen, {len(rest)} bytes are left")
+    name = records.text(tensor)
+    layer = re.search(r"-([0-9]{1,9})(?: |$)", name)
+    if layer is None:
+        raise ValueError(f"experts were chosen in {name!r}, which names no layer")
+    experts = np.frombuffer(rest, "<i4", n)
+    if (experts < 0).any():
+        raise ValueError(f"expert {experts.min()} was chosen in {name!r}; numbers count from 0")
+    records.chosen.append(recorded.Chosen(number, int(layer[1]), experts))
 
 
 @_takes(18, "II")

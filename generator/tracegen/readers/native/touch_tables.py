@@ -1,6 +1,6 @@
 """The tables `touches` and `routing`, from the row numbers, expert numbers and weights that the tracer copied."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,6 +9,7 @@ from tracegen.contract import tables as contract
 from tracegen.contract.arrays import repeated
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.events import Indexes
+from tracegen.readers.native.recorded import Records
 from tracegen.readers.native.records import NUMBER
 from tracegen.readers.native.units import CELLS, COLUMNS, EXPERTS, MASK, ROWS, WEIGHTS
 
@@ -19,6 +20,56 @@ _SLOT, _UNIT = (
     for i, places in enumerate((contract.SLOTS, contract.UNITS))
 )
 _UNIT[MASK] = contract.UNITS.index("row")
+
+
+def with_chosen(indexes: Indexes, records: Records, tables: Mapping[str, pd.DataFrame]) -> Indexes:
+    """The copies, and the experts that llama.cpp fetched from a device, as copies at the op that would have made them.
+
+    Those of a layer are left out where the graph of the pass multiplies by none there or by another number of them, and
+    where they are known.
+    """
+    if not records.chosen:
+        return indexes
+    pass_ids = {number: p.pass_id for number, p in records.passes.items()}
+    graph_of = tables["passes"].set_index("pass_id")["graph"]
+    keepers = _keepers(tables)
+    known = set(zip(indexes.pass_id.tolist(), indexes.node.tolist(), strict=True))
+    found: dict[tuple[int, int], tuple[int, np.ndarray]] = {}
+    for number, layer, experts in records.chosen:
+        pass_id = pass_ids[number]
+        graph = graph_of[pass_id]
+        node, n_chosen, n = (-1, 0, 0) if pd.isna(graph) else keepers.get((int(graph), layer), (-1, 0, 0))
+        if n == len(experts) and (pass_id, node) not in known:
+            found.setdefault((pass_id, node), (n_chosen, experts))
+    lengths = np.array([len(experts) for _, experts in found.values()], np.int64)
+    more: dict[str, Sequence[int] | np.ndarray] = {
+        "pass_id": [pass_id for pass_id, _ in found],
+        "node": [node for _, node in found],
+        "what": [EXPERTS] * len(found),
+        "ne0": [n_chosen for n_chosen, _ in found.values()],
+        "n": lengths,
+        "took": [0] * len(found),
+        "first": len(indexes.values) + np.cumsum(lengths) - lengths,
+        "values": np.concatenate([experts for _, experts in found.values()]) if found else [],
+    }
+    joined = {name: np.append(getattr(indexes, name), np.asarray(values)) for name, values in more.items()}
+    return Indexes(**{name: joined[name].astype(getattr(indexes, name).dtype) for name in more})
+
+
+def _keepers(tables: Mapping[str, pd.DataFrame]) -> dict[tuple[int, int], tuple[int, int, int]]:
+    """Graph and layer -> the op at which its expert numbers are copied, how many a row has, and how many there are."""
+    nodes = tables["graph_nodes"]
+    edges = tables["graph_edges"]
+    ids = edges[edges["slot"] == "src2"].merge(nodes, left_on=["graph", "source"], right_on=["graph", "node"])
+    ids["n"] = ids["ne0"] * ids["ne1"]
+    keepers = _sharing_ids(tables)[["graph", "keeper"]].drop_duplicates()
+    keepers = keepers.merge(nodes[["graph", "node", "layer"]], left_on=["graph", "keeper"], right_on=["graph", "node"])
+    rows = keepers.merge(
+        ids[["graph", "target", "ne0", "n"]], left_on=["graph", "keeper"], right_on=["graph", "target"]
+    )
+    rows = rows.dropna(subset=["layer", "ne0", "n"]).sort_values(["graph", "keeper"])
+    rows = rows.drop_duplicates(["graph", "layer"])[["graph", "layer", "keeper", "ne0", "n"]].astype("int64")
+    return {(graph, layer): (node, ne0, n) for graph, layer, node, ne0, n in rows.itertuples(index=False, name=None)}
 
 
 def touch_tables(indexes: Indexes, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:

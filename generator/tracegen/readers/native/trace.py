@@ -31,7 +31,7 @@ from tracegen.readers.native.records import read_records
 from tracegen.readers.native.segments import CLOCKS, FAULTS, THREAD, WHY_DROPPED, Bytes, Segment, read_segments
 from tracegen.readers.native.split_tables import split_tables
 from tracegen.readers.native.storage_tables import cache_table, device_table, memory_table, residency_table
-from tracegen.readers.native.touch_tables import touch_tables
+from tracegen.readers.native.touch_tables import touch_tables, with_chosen
 
 VERSION = "native-2"
 ATTACHED = "attached"  # key of the info record that a preloaded tracer writes, when llama.cpp has no hooks
@@ -94,7 +94,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables["placements"] = placement_table(records, tables["files"], tables["tensors"])
     tables |= split_tables(records)
     tables["device_ops"] = device_op_table(records)
-    tables |= touch_tables(events.indexes, tables)
+    tables |= touch_tables(with_chosen(events.indexes, records, tables), tables)
     tables["faults"] = faults.table
     tables["barriers"] = barrier_table(fault_records.waits, computes, clock)
     off_cpu = place_off_cpu(fault_records.off_cpu, computes, events.spans, faults, tables["barriers"])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tracegen.analysis import copies
+from tracegen.analysis import copies, expert_cache
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.document.amount import Amount
@@ -59,28 +59,34 @@ def findings(context: Context) -> Iterator[Finding]:
 
 def _to_devices(context: Context) -> Iterator[Finding]:
     """Which weights passes copy to another backend, because it computes with them and they lie with the CPU."""
-    scopes: tuple[tuple[str, Scope, str], ...] = (
-        ("prompt", "prompt", "For the prompt"),
-        ("generate", "generation", "For generated tokens"),
-    )
-    for phase, scope, lead in scopes:
+    scopes: tuple[tuple[str, Scope], ...] = (("prompt", "prompt"), ("generate", "generation"))
+    for phase, scope in scopes:
         passes = context.of_kind(context.measured, phase).dropna(subset=["duration_ns"])
-        time = float(passes["duration_ns"].sum())
+        time, n = float(passes["duration_ns"].sum()), len(passes) if phase == "generate" else 1
         for of in copies.weights(context.tables, phase)[:1] if time else ():
-            size, took = Amount(of.n_bytes, "bytes"), Amount(of.took_ns / time, "share")
-            experts = f", {q.percent(of.expert_bytes / of.n_bytes)} of them experts" if of.expert_bytes else ""
+            size, took = Amount(of.n_bytes / n, "bytes"), Amount(of.took_ns / time, "share")
+            of_experts = of.expert_bytes / of.n_bytes
+            what = "experts" if of_experts == 1 else "weights"
+            experts = f", {q.percent(of_experts)} of them experts" if 0 < of_experts < 1 else ""
             layers = f" of layers {of.layers[0]} to {of.layers[-1]}" if len(of.layers) > 1 else ""
+            lead = "For a token" if phase == "generate" else "For the prompt"
             how = "which takes" if of.whole else "whose hand-over alone takes"
             yield Finding(
                 kind="bytes",
-                text=f"{lead}, {size.text} of weights{layers} are copied to {q.printable(of.target)}{experts}, {how} "
-                f"{took.text} of the time.",
+                text=f"{lead}, {size.text} of {what}{layers} are copied to {q.printable(of.target)}{experts}, {how} "
+                f"{took.text} of the time{_held(context) if phase == 'generate' else ''}.",
                 amounts=(size, took),
                 scope=scope,
                 population=q.counted(len(passes), "pass"),
                 effect=took.value,
                 part=TENSOR_GROUPS,
             )
+
+
+def _held(context: Context) -> str:
+    """What a cache of experts on the device held already, in a run that had one."""
+    share = expert_cache.held_share(context.tables)
+    return "" if share is None else f"; its cache held {q.percent(share)} of the experts that tokens chose"
 
 
 def _place(context: Context) -> str:
