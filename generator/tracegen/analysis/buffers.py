@@ -58,6 +58,31 @@ def peaks(tables: Tables) -> pd.DataFrame:
     return table.sort_values(["peak_bytes", "group"], ascending=[False, True], ignore_index=True)
 
 
+def peaks_by_place(tables: Tables) -> pd.DataFrame:
+    """The same as `peaks`, per group and place: the device that has the memory, or `CPU`.
+
+    What a device's backend keeps in the memory of the CPU, for copies to and from it, is `CPU, pinned`.
+    """
+    buffers = tables["buffers"]
+    named = buffers.assign(place=_places(buffers))
+    places: list[str] = sorted(named["place"].unique())
+    parts = []
+    for place in places:
+        here = {**tables, "buffers": named[named["place"].eq(place).to_numpy(bool)].drop(columns="place")}
+        parts.append(peaks(here).assign(place=place))
+    table = pd.concat(parts, ignore_index=True) if parts else peaks(tables).assign(place="")
+    order = ["peak_bytes", "group", "place"]
+    table = table.sort_values(order, ascending=[False, True, True], ignore_index=True)
+    return table[["group", "place", "peak_bytes", "n_buffers"]]
+
+
+def _places(buffers: pd.DataFrame) -> pd.Series:
+    """Where each buffer has its memory, by its backend and the name of its type."""
+    backend = buffers["backend"].astype("object").fillna("CPU")
+    pinned = backend.ne("CPU") & buffers["name"].astype("object").fillna("").str.endswith("_Host")
+    return backend.mask(pinned, "CPU, pinned")
+
+
 def total_peak(tables: Tables) -> int | None:
     """The most bytes of all buffers together; None when no buffer was recorded."""
     level = occupancy(tables)

@@ -178,7 +178,8 @@ def buffer_peaks(rows: Rows) -> list[Row]:
         most[level["group"]] = max(most[level["group"]], level["size_bytes"])
     for row in buffer_events(rows):
         n[kinds[row["buffer_id"]]] += row["event"] == "alloc"
-    return [{"group": group, "peak_bytes": peak, "n_buffers": n[group]} for group, peak in most.items()]
+    known = {"place": "CPU"}  # these runs have no device
+    return [{"group": group, **known, "peak_bytes": peak, "n_buffers": n[group]} for group, peak in most.items()]
 
 
 def kv_cache(rows: Rows, found: Iterable[Access]) -> list[Row]:

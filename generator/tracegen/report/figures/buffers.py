@@ -105,15 +105,20 @@ data = tokens[["pass_id", "produced_token"]].merge(used[["pass_id", "touched_byt
 )
 
 
+PLACES = " and memory. Pinned memory of the CPU is where data waits that is copied to a device or comes from it"
+
+
 def _buffer_peaks(context: Context) -> Rows:
-    peaks = buffers.peaks(context.tables)
+    peaks = buffers.peaks_by_place(context.tables)
+    elsewhere = set(peaks["place"]) - {"CPU"}
     return Rows(
-        caption="Peak of the bytes allocated at one time, per group.",
+        caption=f"Peak of the bytes allocated at one time, per group{PLACES if elsewhere else ''}.",
         data=peaks,
         empty="The trace holds no allocation.",
     ).of(
         peaks,
         col.text("Group", lambda r: str(r["group"])),
+        *((col.text("Memory of", lambda r: q.printable(r["place"])),) if elsewhere else ()),
         col.count("Allocations", "n_buffers"),
         col.size("Peak", "peak_bytes"),
     )
@@ -125,5 +130,5 @@ BUFFER_PEAKS = Table(
     title="How much did each kind of buffer hold at most?",
     needs=(needs.EVIDENCE, needs.BALANCE, needs.ALL_BUFFERS, needs.WHOLE),
     content=_buffer_peaks,
-    code="data = buffers.peaks(run.tables)",
+    code="data = buffers.peaks_by_place(run.tables)",
 )
