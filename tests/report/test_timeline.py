@@ -14,6 +14,7 @@ from tests.builders import a_moe_run, a_run, scaled_case, with_facts, with_fault
 from tests.recompute.published import handed_over
 from tests.report.rendered import CASES, body, rendered, words
 from tests.unpacking import unpacked
+from tracegen.contract import tables as contract
 from tracegen.publishing import privacy
 from tracegen.report.document.amount import Amount
 from tracegen.report.document.page import OUTLINE, Report, outline
@@ -22,6 +23,7 @@ from tracegen.report.figures.timeline import TIMELINE
 from tracegen.report.figures.waiting import WAITING_KINDS
 from tracegen.report.pages.explorers import span_chunks
 from tracegen.report.pages.explorers.span_chunks import chosen
+from tracegen.report.pages.timeline import others_of
 
 CASE = scaled_case(4, 2, moe=True, threads=3)
 WITH_FAULTS = with_facts(a_moe_run(), trace=dict(faults_recorded=True))
@@ -64,6 +66,24 @@ def test_chunks_hold_the_waiting_for_the_disk_where_it_was_recorded(report: Repo
     assert sum(waited.values()) > 0
     without = called(report, r"data/spans/\d+\.js", "tracegenSpans")
     assert all("disk" not in lane for chunk in without for one in chunk for lane in one["threads"])
+
+
+def test_splits_that_end_with_one_wait_are_one_bar() -> None:
+    """Of a passive tracer; those of another device, and those that were only handed over, keep their own."""
+    tables = scaled_case(1, 1)
+    number, begin = (int(tables["passes"][name].iloc[-1]) for name in ("pass_id", "begin_ns"))
+    rows = (("A", 0, 50, "synchronise"), ("A", 10, 50, "synchronise"), ("B", 5, 50, "synchronise"))
+    rows = (*rows, ("A", 60, 70, "synchronise"), ("B", 40, 45, "none"))
+    splits = [
+        dict(
+            pass_id=number, split=i, backend=name, n_nodes=1, begin_ns=begin + since, end_ns=begin + until, by_op=False
+        )
+        | dict(proof=proof)
+        for i, (name, since, until, proof) in enumerate(rows)
+    ]
+    context = Context(a_run(), {**tables, "splits": contract.frame("splits", splits)})
+    bars = [["A", 0, 50, 0], ["A", 60, 10, 0], ["B", 5, 45, 0], ["B", 40, 5, 1]]
+    assert others_of(context) == {number: bars}
 
 
 def test_chunks_hold_every_span_of_the_table(report: Report) -> None:

@@ -2,8 +2,6 @@
 
 import re
 
-import pandas as pd
-
 from tracegen.analysis import backends, weights
 from tracegen.contract import quantities as q
 from tracegen.contract.ggml_types import FILE_TYPES
@@ -112,14 +110,11 @@ def _other_backends(context: Context) -> str:
     ran = f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {context.others}"
     if not context.untimed:
         return f"{ran}, by whose own stamps they are timed. Times of layers and components leave them out."
+    timed, submitted = splits[~splits["by_op"].to_numpy(bool) & ~handed], splits[handed]
+    busy_ns = float(backends.busy_ns(timed, context.tables["device_ops"][:0])["most"].sum())
     return f"{ran}." + of(
-        *_number_and_time(splits[~splits["by_op"].to_numpy(bool) & ~handed]), *_number_and_time(splits[handed])
+        len(timed), busy_ns, len(submitted), float((submitted["end_ns"] - submitted["begin_ns"]).sum())
     )
-
-
-def _number_and_time(splits: pd.DataFrame) -> tuple[int, float]:
-    """How many splits there are, and their times together, ns."""
-    return len(splits), float((splits["end_ns"] - splits["begin_ns"]).sum())
 
 
 def _shape(context: Context) -> str:

@@ -52,7 +52,7 @@ def timeline(context: Context, assets: Assets) -> dict[str, Any]:
 def _passes(context: Context, carried: Carried) -> list[dict[str, Any]]:
     """Every pass but loads, for the strip: kind, duration, and the chunk of its spans if it has one."""
     every, parts = context.tables["passes"].sort_values("pass_id"), _parts(context)
-    others = _others(context)
+    others = others_of(context)
     return [
         {
             "id": int(p["pass_id"]),
@@ -71,9 +71,10 @@ def _passes(context: Context, carried: Carried) -> list[dict[str, Any]]:
     ]
 
 
-def _others(context: Context) -> dict[int, list[list[Any]]]:
+def others_of(context: Context) -> dict[int, list[list[Any]]]:
     """For each pass its splits on other backends: backend, begin since that of the pass, duration, both ns, and 1 where
-    only the hand-over has a time. Devices of which single operations were recorded are left out: those have lanes."""
+    only the hand-over has a time. Splits of a backend that end with one wait are one. Devices of which single
+    operations were recorded are left out: those have lanes."""
     splits, known = context.tables["splits"], context.tables["device_ops"].dropna(subset=["device", "node"])
     splits = splits.assign(handed=backends.submitted(splits))[~splits["by_op"].to_numpy(bool)]
     lanes = pd.MultiIndex.from_frame(known[["pass_id", "device"]])
@@ -81,10 +82,12 @@ def _others(context: Context) -> dict[int, list[list[Any]]]:
     begins = context.tables["passes"].set_index("pass_id")["begin_ns"]
     found: dict[int, list[list[Any]]] = {}
     for s in splits.sort_values(["backend", "begin_ns"]).to_dict("records"):
-        begin, of = int(s["begin_ns"]), found.setdefault(int(s["pass_id"]), [])
-        if len(of) < MOST_SPLITS:
-            since = begin - int(begins[s["pass_id"]])
-            of.append([q.printable(s["backend"]), since, int(s["end_ns"]) - begin, int(s["handed"])])
+        of, name, handed = found.setdefault(int(s["pass_id"]), []), q.printable(s["backend"]), int(s["handed"])
+        since, until = (int(s[moment]) - int(begins[s["pass_id"]]) for moment in ("begin_ns", "end_ns"))
+        if of and of[-1][0] == name and of[-1][3] == handed and since < of[-1][1] + of[-1][2]:
+            of[-1][2] = max(of[-1][2], until - of[-1][1])
+        elif len(of) < MOST_SPLITS:
+            of.append([name, since, until - since, handed])
     return found
 
 
