@@ -201,6 +201,15 @@ def test_a_trace_of_another_server_gives_no_times_and_says_so(
     assert run.folder is not None and load_run(run.folder).tables["device_ops"].empty
 
 
-def test_a_folder_without_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["exec", "rpc", "--server", str(tmp_path), "--", "true"]) == SettingsError.exit_code
-    assert "holds no trace; start the server with TENSOR_TRACE_DIR set" in capsys.readouterr().err
+def test_a_server_that_is_not_traced(blas: Path, demo: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").mkdir()
+    with served(blas, tmp_path / "server") as server:
+        observation = Observation("rpc", command(demo, server.address), "?", servers=(tmp_path / "empty",))
+        run = observe(observation, tmp_path / "run", Progress(), str(blas))
+    assert "the server wrote no trace: start one that is built with the hooks" in "".join(capfd.readouterr())
+    assert run.folder is not None and set(load_run(run.folder).splits["proof"]) == {"blocking", "reply"}
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["exec", "rpc", "--server", str(tmp_path / "x"), "--", "true"]) == SettingsError.exit_code
+    assert "there is no such folder; start the server with TENSOR_TRACE_DIR set" in capsys.readouterr().err

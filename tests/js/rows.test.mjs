@@ -164,4 +164,6 @@ test("a text is cut to the room that it has, and says so", () => {
   const page = load(), pen = { measureText: (text) => ({ width: text.length }) };
   assert.deepEqual([9, 8, 4, 1].map((room) => page.shortened(pen, "MUL_MAT_", room)),
     ["MUL_MAT_", "MUL_MAT_", "MUL…", "…"]);
+  assert.deepEqual([16, 7, 1].map((room) => page.shortened(pen, "RPC0[host:50061]", room, true)),
+    ["RPC0[host:50061]", "50061]".padStart(7, "…"), "…"]);
 });

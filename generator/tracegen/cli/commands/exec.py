@@ -104,9 +104,9 @@ def _check_conditions(observation: Observation) -> None:
     if observation.device_times == "ops" and not observation.attach:
         raise SettingsError("--device-times ops: a layer is preloaded with the tracer; add --attach")
     for folder in observation.servers:
-        if not any(folder.glob("*.main.tt")):
+        if not folder.is_dir():
             raise SettingsError(
-                f"--server: {folder}: holds no trace; start the server with TENSOR_TRACE_DIR set to this folder"
+                f"--server: {folder}: there is no such folder; start the server with TENSOR_TRACE_DIR set to it"
             )
     for file in observation.cold:
         if not file.is_file():

@@ -276,8 +276,11 @@ def _with_servers(trace: NativeTrace, folder: Path) -> NativeTrace:
     servers = sorted(folder.iterdir()) if folder.is_dir() else []
     if not servers:
         return trace
-    ops = server_ops(trace.tables, [read_trace(segment_files(server)).tables for server in servers])
+    traced = [server for server in servers if any(server.iterdir())]
+    ops = server_ops(trace.tables, [read_trace(segment_files(server)).tables for server in traced])
     none = "no graph of the server's trace lies within a split of this run: was it another server, or another machine?"
+    if not traced:
+        none = "the server wrote no trace: start one that is built with the hooks, with TENSOR_TRACE_DIR set"
     refused = trace.facts["device_ops_refused"] if len(ops) else none
     facts = {**trace.facts, "device_ops_refused": refused}
     return replace(trace, tables={**trace.tables, "device_ops": ops}, facts=facts)

@@ -124,5 +124,6 @@ class Context(Analyses):
 
 
 def _listed(names: pd.Series) -> str:
-    """Each name once, in order: `RPC0, Vulkan0`."""
-    return ", ".join(printable(name) for name in sorted(names.unique()))
+    """Each name once, in order: `RPC0, RPC1 and Vulkan0`."""
+    *first, last = [printable(name) for name in sorted(names.unique())] or [""]
+    return f"{', '.join(first)} and {last}" if first else last

@@ -195,7 +195,7 @@ def floor(context: Context, phase: Phase) -> str:
 def _untimed(context: Context) -> str:
     """Why nothing is predicted for what a device computes."""
     if len(context.of_devices):
-        return "how fast it could be is not known"
+        return f"how fast {'they' if ' and ' in context.others else 'it'} could be is not known"
     if context.facts.settings.get("device_times") == "ops":
         return context.facts.trace.device_ops_refused or "no backend labelled its operations, so none has a time"
     return "its single operations have no times (`--device-times ops` records those of a Vulkan device)"
@@ -207,7 +207,8 @@ def stop(context: Context, phase: Phase | None, causes: list[Cause]) -> str:
         return "What would help is not known: when threads worked and waited was not recorded."
     others = phase.parts["elsewhere_ns"] / phase.whole_ns
     if others >= MOSTLY:
-        return f"Nothing is predicted for what {context.others} computes: {_untimed(context)}."
+        computes = "compute" if " and " in context.others else "computes"
+        return f"Nothing is predicted for what {context.others} {computes}: {_untimed(context)}."
     if _disturbed(phase):
         return (
             f"Waiting for a processor that others had takes {q.percent(phase.by_others)} of the time, so that nothing "

@@ -109,7 +109,7 @@ def _other_backends(context: Context) -> str:
     of = sentences.of_other_backends
     ran = f" {q.counted(int(by_split.sum()), 'operation')} of all passes ran on {context.others}"
     if not context.untimed:
-        return f"{ran}, by whose own stamps they are timed. Times of layers and components leave them out."
+        return f"{ran}, by whose own record they are timed. Times of layers and components leave them out."
     timed, submitted = splits[~splits["by_op"].to_numpy(bool) & ~handed], splits[handed]
     busy_ns = float(backends.busy_ns(timed, context.tables["device_ops"][:0])["most"].sum())
     return f"{ran}." + of(
