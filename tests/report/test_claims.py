@@ -116,6 +116,7 @@ def test_operations_of_another_backend_are_said_to_have_no_times(backend: str, p
         f"1 operation of all passes ran on {backend}. Only the 1 split that holds them was timed" in overview
         and "2.00 ms" in overview
     )
+    assert ("until the tracer had waited for it" in overview) == (proof == "synchronise")
     assert f"operations on {backend} have no times of threads and are left out" in words(body(report, "operations"))
     assert f"nor has an operation that ran on {backend}" in words(body(report, "operations"))
     assert not any(re.search("submitted(?!_ns)", words(page.body)) for page in report.pages)  # but for the column

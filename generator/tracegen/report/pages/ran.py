@@ -112,9 +112,11 @@ def _other_backends(context: Context) -> str:
         return f"{ran}, by whose own record they are timed. Times of layers and components leave them out."
     timed, submitted = splits[~splits["by_op"].to_numpy(bool) & ~handed], splits[handed]
     busy_ns = float(backends.busy_ns(timed, context.tables["device_ops"][:0])["most"].sum())
-    return f"{ran}." + of(
-        len(timed), busy_ns, len(submitted), float((submitted["end_ns"] - submitted["begin_ns"]).sum())
-    )
+    handed_ns = float((submitted["end_ns"] - submitted["begin_ns"]).sum())
+    tracer_waits = context.facts.settings.get("device_times") in (None, "splits")
+    waits = timed["proof"].isin(["synchronise", "reply"]).any()
+    waited = "" if not waits else "the tracer" if tracer_waits else "llama.cpp itself"
+    return f"{ran}." + of(len(timed), busy_ns, len(submitted), handed_ns, waited)
 
 
 def _shape(context: Context) -> str:

@@ -46,12 +46,16 @@ def verdict_line(verdict: str, checks: Sequence[Check]) -> str:
     return f"{verdict}: {'; '.join(named + more)}" if named else verdict
 
 
-def of_other_backends(n_timed: int, timed_ns: float, n_submitted: int, submitted_ns: float) -> str:
-    """What is known of the time of splits on other backends: those that were computed, and those handed over."""
+def of_other_backends(n_timed: int, timed_ns: float, n_submitted: int, submitted_ns: float, waited: str = "") -> str:
+    """What is known of the time of splits on other backends: those that were computed, and those handed over.
+
+    `waited`: who waited for them, `the tracer` or `llama.cpp`; empty where nobody had to.
+    """
     text = ""
     if n_timed:
         those = "that holds them was" if n_timed == 1 else "that hold them were"
-        text += f" Only the {q.counted(n_timed, 'split')} {those} timed ({q.duration(timed_ns)} in all)."
+        until = f", until {waited} had waited for {'it' if n_timed == 1 else 'each'}" if waited else ""
+        text += f" Only the {q.counted(n_timed, 'split')} {those} timed ({q.duration(timed_ns)} in all{until})."
     if n_submitted:
         text += (
             f" {q.counted(n_submitted, 'split')} {'was' if n_submitted == 1 else 'were'} submitted "
