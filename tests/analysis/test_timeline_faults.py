@@ -5,9 +5,10 @@ import random
 import pandas as pd
 import pytest
 
-from tests.builders import with_barriers, with_faults
+from tests.builders import scaled_case, with_barriers, with_device_ops, with_faults
 from tests.golden.hard_case import hard_case
 from tracegen.analysis import timeline
+from tracegen.charts import timeline as charts
 from tracegen.contract import tables as contract
 
 Rows = list[dict[str, int]]
@@ -93,3 +94,21 @@ def test_the_device_is_busy_where_a_request_is_under_way(seed: int) -> None:
         assert ((busy["begin_ns"] <= moment) & (moment < busy["end_ns"])).sum() == expected
     without = drawn[drawn["thread"].notna()].reset_index(drop=True)
     pd.testing.assert_frame_equal(without, timeline.segments(tables, pass_id)[0], check_dtype=False)
+
+
+def test_what_devices_compute_follows_without_a_thread() -> None:
+    """Lanes of their own, from the table of their operations; in bins, too."""
+    tables = with_device_ops(scaled_case(2, 2), "GPU0")
+    pass_id = int(tables["passes"].loc[tables["passes"]["kind"].eq("generate").to_numpy(bool), "pass_id"].iloc[0])
+    begin = int(tables["passes"].set_index("pass_id").loc[pass_id, "begin_ns"])
+    rows, _ = timeline.segments(tables, pass_id)
+    drawn = rows[rows["device"].notna().to_numpy(bool)]
+    ops = tables["device_ops"][tables["device_ops"]["pass_id"].eq(pass_id).to_numpy(bool)]
+    assert len(drawn) == len(ops) > 5 and drawn["thread"].isna().all() and set(drawn["device"]) == {"GPU0"}
+    assert (drawn["begin_ns"].to_numpy() + begin).tolist() == ops["begin_ns"].tolist()
+    assert drawn["node"].tolist() == ops["node"].tolist() and set(drawn["state"]) == {"work"}
+    binned, width = timeline.segments(tables, pass_id, n_bins=50, max_segments=5)
+    busy = binned[binned["device"].notna().to_numpy(bool)]
+    apart = (busy["end_ns"] - busy["begin_ns"]).sum() - (ops["end_ns"] - ops["begin_ns"]).sum()
+    assert width and abs(apart) <= width * (len(busy) + 1)
+    assert charts.chart(rows).to_dict()["encoding"]["y"]["sort"][-1] == "GPU0"

@@ -320,7 +320,7 @@ def test_operations_of_every_pass(case: Case) -> None:
 
 def test_threads_of_the_shown_pass(case: Case) -> None:
     one = times.shown_pass(case.rows)
-    expected = times.segments(case.rows, one)
+    expected = [{"device": None, **row} for row in times.segments(case.rows, one)]
     assert_published(case.published.csv("timeline"), expected, ("thread", "begin_ns", "state"))
 
 

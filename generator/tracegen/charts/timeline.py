@@ -8,6 +8,14 @@ from tracegen.charts import theme
 from tracegen.charts.channels import along, names
 from tracegen.charts.lazy import alt
 
+MOST_LETTERS = 16  # of a device's name beside its lane
+DISK = "device"  # the lane of the device that holds the model
+
+
+def _short(name: str) -> str:
+    """A name with its end, in which those of servers differ."""
+    return name if len(name) <= MOST_LETTERS else f"…{name[1 - MOST_LETTERS :]}"
+
 
 def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     """One lane per thread, time since the pass began; `rows` is the result of `timeline.segments`."""
@@ -17,10 +25,14 @@ def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
         theme.group(component) if state == "work" else state
         for state, component in zip(rows["state"], rows["component"], strict=True)
     ]
-    threads = sorted(rows["thread"].dropna().unique())
+    threads, devices = sorted(rows["thread"].dropna().unique()), sorted(map(_short, rows["device"].dropna().unique()))
+    disk = bool((rows["thread"].isna() & rows["device"].isna()).any())
     data = pd.DataFrame(
         {
-            "thread": ["device" if pd.isna(t) else f"thread {t}" for t in rows["thread"]],
+            "thread": [
+                DISK if pd.isna(t) and pd.isna(d) else _short(d) if pd.isna(t) else f"thread {t}"
+                for t, d in zip(rows["thread"], rows["device"], strict=True)
+            ],
             "begin": rows["begin_ns"].astype(float) / scale,
             "end": rows["end_ns"].astype(float) / scale,
             "kind": kind,
@@ -29,7 +41,7 @@ def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
     palette = {name: light for name, (_, light, _) in theme.GROUPS.items()} | theme.STATE_COLOURS
     palette["device busy"] = theme.INK["bar"][1]
     shown = [name for name in palette if name in set(kind)]
-    lanes = [f"thread {t}" for t in threads] + ["device"] * (len(threads) > 0 and bool(rows["thread"].isna().any()))
+    lanes = [*(f"thread {t}" for t in threads), *devices, *([DISK] if disk and threads else [])]
     room = theme.names(width, max(map(len, lanes), default=1))
     colours = dict(domain=shown, range=[palette[n] for n in shown])
     x = along("begin", f"{unit} since the pass began", width, dict(domain=[0, longest / scale], nice=False), many=12)

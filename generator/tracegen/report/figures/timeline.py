@@ -75,6 +75,7 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
         return not_drawn(no_times(context) if pass_id is None else asked)
     rows, width = timeline.segments(context.tables, drawn)
     label, n = context.labels[drawn], int(rows["thread"].nunique())
+    devices = "".join(f", {q.printable(name)}" for name in sorted(rows["device"].dropna().unique()))
     duration_ns = context.measured.set_index("pass_id")["duration_ns"].get(drawn)
     work, inside, after = _shares(spans[spans["pass_id"] == drawn], duration_ns, n)
     disk = set(rows["state"]) & {timeline.DISK, timeline.DEVICE}
@@ -87,8 +88,8 @@ def _content(context: Context, pass_id: int | None = None) -> Content:
             Amount(inside, "share", "waiting inside operations"),
             Amount(after, "share", timeline.ALONE if n == 1 else "barrier wait"),
         ),
-        caption=f"Pass {drawn}, {q.counted(n, 'thread')}, {q.duration(duration_ns)}; {_chosen(context, pass_id)}"
-        f"Time since the pass began. Colour: work by component group, or waiting; blank: "
+        caption=f"Pass {drawn}, {q.counted(n, 'thread')}{devices}, {q.duration(duration_ns)}; "
+        f"{_chosen(context, pass_id)}Time since the pass began. Colour: work by component group, or waiting; blank: "
         f"outside operations. {_about_disk(context, drawn, drawn=bool(disk))}Work and waiting include "
         f"time without a processor. {'' if placed else UNPLACED}{binned}",
         alt=f"Timeline of {q.counted(n, 'thread')} during {label}.",
