@@ -259,6 +259,23 @@ def test_other_backends_are_named_with_their_shares_of_the_time() -> None:
     assert found.effect == pytest.approx(1.1, rel=1e-3) and found.part is COMPONENTS
 
 
+def test_of_many_backends_the_first_are_named_and_the_others_summed() -> None:
+    shares = (0.4, 0.2, 0.1, 0.04, 0.03, 0.03)
+    generate = {p: of for p, of in PASSES.items() if of["kind"] == "generate"}
+    rows = [
+        dict(pass_id=p, split=i, backend=f"RPC{i}", n_nodes=1, begin_ns=of["begin_ns"], by_op=False, proof="blocking")
+        | dict(waiting_ns=of["begin_ns"], end_ns=of["begin_ns"] + int(share * (of["end_ns"] - of["begin_ns"])))
+        for p, of in generate.items()
+        for i, share in enumerate(shares)
+    ]
+    context = Context(RUN, {**TABLES, "splits": frame("splits", rows)})
+    (found,) = (f for f in findings(context) if "computes" in f.text)
+    assert found.text == (
+        "RPC0 computes 40.0 % of the time of generated tokens, RPC1 20.0 %, RPC2 10.0 %, 3 others together 10.0 %."
+    )
+    assert context.others == "RPC0, RPC1, RPC2 and 3 others"
+
+
 def test_a_device_with_times_of_operations_is_busy_as_long_as_these_take() -> None:
     tables = with_device_ops(TABLES, "GPU0")
     generate = [p for p, passed in PASSES.items() if passed["kind"] == "generate"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +12,15 @@ import click
 
 from tracegen.cli.arguments import NUMBER, PATH, PLACE, WHOLE, Verb, experiment_names
 from tracegen.cli.commands.run import print_stored
-from tracegen.contract.errors import EnvironmentFailure, SettingsError
+from tracegen.contract.errors import CheckError, EnvironmentFailure, SettingsError
 from tracegen.reading.folders import EXPERIMENTS
-from tracegen.storing.execute import ending
+from tracegen.storing.execute import ending, last_lines
 
 if TYPE_CHECKING:
     from tracegen.measure.runs.observe import Observation
 
 LEAST_TRACE = 1 << 20  # bytes, as of the setting max_trace_bytes
+WORDS = 6  # lines of a program that failed
 DEVICE_TIMES = ("splits", "passive", "ops")
 QUESTION = "What does this program do to memory and disk?"
 PROGRAM = "tracegen.program"  # the key under which the context holds the words after --
@@ -84,10 +86,14 @@ def command(ctx: click.Context, /, name: str, llama_cpp: str | None, **given: An
     if (EXPERIMENTS / observation.name / "experiment.toml").is_file():
         print(f"{EXPERIMENTS / observation.name} has an experiment.toml; this run is stored beside the runs of it")
     run = observe(observation, EXPERIMENTS / name, Progress(), llama_cpp)
-    code, status = print_stored(run), run.facts.exit_status
-    if status and not run.facts.stopped:
-        raise EnvironmentFailure(f"{program[0]}: {ending(status)}; its run is stored, see its output")
-    return code
+    status = 0 if run.facts.stopped else run.facts.exit_status
+    if not status:
+        return print_stored(run)
+    with suppress(CheckError):  # what failed is the program
+        print_stored(run)
+    assert run.folder is not None
+    words = last_lines(run.folder / "raw" / "stderr.txt", WORDS)
+    raise EnvironmentFailure(f"{program[0]}: {ending(status)}; its run is stored. Its last lines:\n{words}")
 
 
 def _check_conditions(observation: Observation) -> None:

@@ -10,8 +10,10 @@ from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.passes import OUTSIDE
 from tracegen.contract.model import Check
 from tracegen.contract.needs import NOTED_ABOVE_TIMES, NOTED_IN_CAPTIONS, Need
-from tracegen.contract.quantities import printable
+from tracegen.contract.quantities import counted, printable
 from tracegen.report.words import sentences
+
+MOST_NAMED = 4  # backends, where all are named
 
 
 class Context(Analyses):
@@ -124,6 +126,9 @@ class Context(Analyses):
 
 
 def _listed(names: pd.Series) -> str:
-    """Each name once, in order: `RPC0, RPC1 and Vulkan0`."""
-    *first, last = [printable(name) for name in sorted(names.unique())] or [""]
+    """Each name once, in order: `RPC0, RPC1 and Vulkan0`; of many the first ones."""
+    every = [printable(name) for name in sorted(names.unique())] or [""]
+    if len(every) > MOST_NAMED:
+        every[MOST_NAMED - 1 :] = [counted(len(every) - MOST_NAMED + 1, "other", "others")]
+    *first, last = every
     return f"{', '.join(first)} and {last}" if first else last

@@ -10,7 +10,7 @@ from tracegen.analysis.work import computed_ns
 from tracegen.contract import quantities as q
 from tracegen.report.document.amount import Amount
 from tracegen.report.figures.bandwidth import BANDWIDTH
-from tracegen.report.figures.context import Context
+from tracegen.report.figures.context import MOST_NAMED, Context
 from tracegen.report.figures.device_ops import DEVICE_OPS
 from tracegen.report.figures.disk_waits import DISK_SPLIT
 from tracegen.report.figures.figure import Figure, Table
@@ -81,6 +81,10 @@ def _elsewhere(context: Context, scope: Scope, population: str) -> Iterator[Find
     busy = busy[busy["most"] > 0].sort_values(["most", "least"], ascending=False)
     if busy.empty or not whole:
         return
+    if len(busy) > MOST_NAMED:
+        others = busy[MOST_NAMED - 1 :]
+        together = others.sum().to_frame(f"{q.counted(len(others), 'other', 'others')} together").T
+        busy = pd.concat([busy[: MOST_NAMED - 1], together])
     texts, amounts = [], list[Amount]()
     for least, most in busy.to_numpy("float64"):
         ends = [Amount(ns / whole, "share") for ns in (least, most)]
