@@ -75,7 +75,8 @@ REPLACES void ggml_backend_tensor_set_async(ggml_backend_t backend, struct ggml_
                                             size_t offset, size_t size) {
     THEIRS(void, ggml_backend_tensor_set_async, (ggml_backend_t, struct ggml_tensor *, const void *, size_t, size_t) )
     struct tt_current pass;
-    if (is_in_pass(&pass)) {
+    const bool        known = is_in_pass(&pass);
+    if (known) {
         if (parts.to != tensor) {
             tt_copies_end();
             parts.to     = tensor;
@@ -92,5 +93,7 @@ REPLACES void ggml_backend_tensor_set_async(ggml_backend_t backend, struct ggml_
         parts.record.size_bytes += size;
     }
     theirs(backend, tensor, data, offset, size);
-    parts.end_ns = parts.to ? tt_now() : 0;
+    if (known) {
+        parts.end_ns = tt_now();
+    }
 }

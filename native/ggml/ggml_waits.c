@@ -12,9 +12,10 @@
 enum { MAX_OPEN = 256 }; /* splits of a thread; that more are done is not known */
 
 struct open_split {
-    ggml_backend_t backend;
-    bool           asked; /* for a tensor since then: once it has come, the split is done */
-    uint32_t       pass, split;
+    ggml_backend_t     backend; /* it may be gone since; its device is not */
+    ggml_backend_dev_t device;
+    bool               asked; /* for a tensor since then: once it has come, the split is done */
+    uint32_t           pass, split;
 };
 
 void (*tt_read_stamps)(uint32_t pass, uint32_t split);
@@ -42,8 +43,8 @@ enum tt_proof tt_wait_for(ggml_backend_t backend) {
     const ggml_backend_dev_t device = ggml_backend_get_device(backend);
 
     ggml_backend_synchronize(backend); /* an asynchronous backend returns before it has computed */
-    if (is_remote(
-            device)) { /* a server does one request after another: once it answers this one, all before are done */
+    if (is_remote(device)) {
+        /* a server does one request after another: once it answers this one, all before are done */
         size_t free, total;
         ggml_backend_dev_memory(device, &free, &total);
         return TT_PROOF_REPLY;
@@ -61,8 +62,10 @@ void tt_split_is_done(uint32_t pass, uint32_t split) {
 /* ---- llama.cpp waits ---- */
 
 void tt_split_is_open(ggml_backend_t backend, uint32_t pass, uint32_t split) {
-    if (waits.n_open < MAX_OPEN) {
-        waits.open[waits.n_open++] = (struct open_split) { .backend = backend, .pass = pass, .split = split };
+    const ggml_backend_dev_t device = ggml_backend_get_device(backend);
+    if (waits.n_open < MAX_OPEN && registry_of(device)) { /* of a backend that is made of others nothing proves it */
+        waits.open[waits.n_open++] =
+            (struct open_split) { .backend = backend, .device = device, .pass = pass, .split = split };
         tt_devices_work(true);
     }
 }
@@ -99,12 +102,11 @@ static void record_done(bool (*is_done)(const struct open_split * split, const v
 }
 
 static bool is_of_backend(const struct open_split * split, const void * backend) {
-    return split->backend == backend && (tt_waits_for_work(ggml_backend_get_device(split->backend)) || split->asked);
+    return split->backend == backend && (!is_remote(split->device) || split->asked);
 }
 
 static bool is_on_server(const struct open_split * split, const void * device) {
-    const ggml_backend_dev_t its = ggml_backend_get_device(split->backend);
-    return its == device && is_remote(its);
+    return split->device == device && is_remote(split->device);
 }
 
 void tensor_trace_wait_begin(void) {
