@@ -1,9 +1,8 @@
 """llama.cpp's cache of experts on a device (--moe-cache-mib, #29887): how often a chosen expert would lie in it.
 
 Layers whose experts have equal types and shapes form a group, which has a share of the memory by its bytes. Its slots,
-of one expert of one layer each, are given to those used last, whatever their layer. A layer
-that computes more than 32 tokens of a ubatch goes past the cache, as does one of which more experts are chosen than the
-group has slots.
+of one expert of one layer each, are given to those used last, whatever their layer. A layer that computes more than 32
+tokens of a ubatch goes past the cache, as does one of which more experts are chosen than the group has slots.
 """
 
 from collections import OrderedDict
