@@ -1,11 +1,12 @@
 """Splits that servers compute over RPC: when they are known to be done, and what the servers themselves recorded."""
 
+import re
 import socket
 import struct
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -208,6 +209,23 @@ def test_a_server_that_is_not_traced(blas: Path, demo: Path, tmp_path: Path, cap
         run = observe(observation, tmp_path / "run", Progress(), str(blas))
     assert "the server wrote no trace: start one that is built with the hooks" in "".join(capfd.readouterr())
     assert run.folder is not None and set(load_run(run.folder).splits["proof"]) == {"blocking", "reply"}
+
+
+def test_a_broken_trace_of_a_server_leaves_the_run(
+    blas: Path, demo: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "1.main.tt").write_bytes(b"no trace")
+    with served(blas, tmp_path / "server") as server:
+        observation = Observation("rpc", command(demo, server.address), "?", servers=(broken, server.trace))
+        whole = observe(observation, tmp_path / "run", Progress(), str(blas))
+        alone = observe(replace(observation, servers=(broken,)), tmp_path / "run", Progress(), str(blas))
+    assert whole.folder is not None and len(load_run(whole.folder).tables["device_ops"]) > 100
+    assert alone.folder is not None and load_run(alone.folder).tables["device_ops"].empty
+    assert re.search(
+        r"no graph of the server's trace lies within a split of this run: 1\.main\.tt", capfd.readouterr().err
+    )
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

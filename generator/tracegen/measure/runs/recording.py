@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tracegen.contract import shapes, withheld
-from tracegen.contract.errors import EnvironmentFailure, SettingsError, StoreError, TracegenError
+from tracegen.contract.errors import EnvironmentFailure, SettingsError, StoreError, TraceFormatError, TracegenError
 from tracegen.contract.facts import Control, Stage
 from tracegen.contract.model import Run
 from tracegen.contract.records import encode
@@ -276,13 +276,17 @@ def _with_servers(trace: NativeTrace, folder: Path) -> NativeTrace:
     servers = sorted(folder.iterdir()) if folder.is_dir() else []
     if not servers:
         return trace
-    traced = [server for server in servers if any(server.iterdir())]
-    ops = server_ops(trace.tables, [read_trace(segment_files(server)).tables for server in traced])
-    none = "no graph of the server's trace lies within a split of this run: was it another server, or another machine?"
-    if not traced:
-        none = "the server wrote no trace: start one that is built with the hooks, with TENSOR_TRACE_DIR set"
-    refused = trace.facts["device_ops_refused"] if len(ops) else none
-    facts = {**trace.facts, "device_ops_refused": refused}
+    traces, why = list[NativeTrace](), "was it another server, or another machine?"
+    for server in servers:
+        try:
+            traces += [read_trace(segment_files(server))] if any(server.iterdir()) else []
+        except TraceFormatError as error:
+            why = f"{error}"
+    ops = server_ops(trace.tables, [of.tables for of in traces])
+    refused = f"no graph of the server's trace lies within a split of this run: {why}"
+    if not any(any(server.iterdir()) for server in servers):
+        refused = "the server wrote no trace: start one that is built with the hooks, with TENSOR_TRACE_DIR set"
+    facts = {**trace.facts, "device_ops_refused": trace.facts["device_ops_refused"] if len(ops) else refused}
     return replace(trace, tables={**trace.tables, "device_ops": ops}, facts=facts)
 
 
