@@ -36,6 +36,14 @@ def test_neighbours_and_the_spread_of_tokens_are_noise() -> None:
     assert effect.noise == pytest.approx(0.04 + 2 * math.sqrt(2) * 10 / math.sqrt(3) / 100)
 
 
+@pytest.mark.parametrize("shares, noise", [((0.45, 0.44, 0.46), 0.01), ((0.45, 0.1, 0.45), 0.35), ((0.45, 0.45), 0.9)])
+def test_what_others_take_in_several_executions_alike_is_no_noise(shares: tuple[float, ...], noise: float) -> None:
+    """As a server that computes for the program, on the same machine; of two executions that is not known."""
+    others = [execution(others_share=share) for share in shares]
+    (effect,) = effects(control(execution(1020.0, others_share=0.45), *others), [])
+    assert effect.noise == pytest.approx(noise) and effect.slower == pytest.approx(0.02)
+
+
 def test_several_controls_say_how_far_one_more_may_lie_from_them() -> None:
     times = [1000.0, 1040.0, 980.0]
     (effect,) = effects(control(execution(1000.0), *map(execution, times)), [])

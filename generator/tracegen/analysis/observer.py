@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tracegen.contract.facts import Control, Execution
 
+SEVERAL = 3  # untraced executions, whose times say what others did to them
 # Student's t: 97.5 % lie below it, by degrees of freedom from 1; beyond the last one it falls to 1.96
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 _PHASES: Mapping[str, Callable[[Execution], tuple[float | None, int | None]]] = {  # ms, tokens
@@ -84,13 +85,16 @@ def _spread(untraced: Sequence[float]) -> float:
 
 
 def _known_noise(control: Control, untraced: Sequence[Execution], token_ns: Sequence[float]) -> float:
-    """What is known of the noise without a second execution, as a share: neighbours, and how tokens differ.
+    """What is known of the noise without what executions themselves differ by, as a share: neighbours, and tokens.
 
-    Neighbours: the share of the processors that others had, in the traced and in the untraced execution. Tokens: twice
-    the standard error of the mean time of a token, for the difference of two such means.
+    Neighbours: the share of the processors that others had, in the traced and in the untraced execution. What they had
+    in all of several executions alike, as a server does that computes for them, slows all alike: then the difference.
+    Tokens: twice the standard error of the mean time of a token, for the difference of two such means.
     """
-    taken = [execution.others_share or 0.0 for execution in untraced]
-    neighbours = (control.traced.others_share or 0.0) + statistics.median(taken)
+    taken, traced = [execution.others_share or 0.0 for execution in untraced], control.traced.others_share or 0.0
+    neighbours = traced + statistics.median(taken)
+    if len(taken) >= SEVERAL:
+        neighbours = max(abs(traced - share) for share in taken)
     if len(token_ns) < 2:
         return neighbours
     error = statistics.stdev(token_ns) / math.sqrt(len(token_ns)) / statistics.fmean(token_ns)

@@ -198,6 +198,8 @@ def _untimed(context: Context) -> str:
         return f"how fast {'they' if ' and ' in context.others else 'it'} could be is not known"
     if context.facts.settings.get("device_times") == "ops":
         return context.facts.trace.device_ops_refused or "no backend labelled its operations, so none has a time"
+    if context.others.startswith("RPC"):
+        return "its single operations have no times (`--server` takes them from the server’s own trace)"
     return "its single operations have no times (`--device-times ops` records those of a Vulkan device)"
 
 
