@@ -3734,10 +3734,10 @@ return best;
 function spanAt(lane, time) {
 return firstWhere(lane.begin.length, function(i) { return lane.begin[i] > time; }) - 1;
 }
-function shortened(pen, text, room) {
+function shortened(pen, text, room, keepEnd) {
 if (pen.measureText(text).width <= room) { return text; }
-while (text && pen.measureText(text + "…").width > room) { text = text.slice(0, -1); }
-return text + "…";
+while (text && pen.measureText(text + "…").width > room) { text = keepEnd ? text.slice(1) : text.slice(0, -1); }
+return keepEnd ? "…" + text : text + "…";
 }
 function spanEnd(lane, i) { return lane.begin[i] + lane.work[i] + lane.barrier[i] + lane.wait[i]; }
 
@@ -3783,7 +3783,7 @@ var kinds = columnKinds(lane, view.from, view.to, n, view.palette.length, view);
 on.pen.fillStyle = view.colours.muted;
 on.pen.textAlign = "left";
 if (at.pitch() > 16 || number % 4 === 0) {
-on.pen.fillText(shortened(on.pen, lane.name, at.left - 4), 0, y + at.thick() / 2);
+on.pen.fillText(shortened(on.pen, lane.name, at.left - 4, true), 0, y + at.thick() / 2);
 }
 for (c = 1; c <= n; c += 1) {
 if (c < n && kinds[c] === kinds[begun]) { continue; }
@@ -3799,7 +3799,7 @@ function lanesOther(on, at, view, place) {
 var other = view.others[place], y = at.top(view.lanes.length + place), end = on.width - at.right;
 on.pen.fillStyle = view.colours.muted;
 on.pen.textAlign = "left";
-on.pen.fillText(shortened(on.pen, other.name, at.left - 4), 0, y + at.thick() / 2);
+on.pen.fillText(shortened(on.pen, other.name, at.left - 4, true), 0, y + at.thick() / 2);
 other.splits.forEach(function(split) {
 var left = Math.max(at.x(split[1]), at.left), right = Math.min(at.x(split[1] + split[2]), end);
 if (right < at.left || left > end) { return; }
