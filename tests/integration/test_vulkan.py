@@ -170,7 +170,7 @@ def test_a_prompt_copies_the_experts_that_it_uses_to_the_device(tmp_path: Path) 
     assert found.expert_bytes == experts["size_bytes"].sum() and found.n_bytes == copied["size_bytes"].sum()
 
 
-CACHE_BYTES = (1 << 20, 2 << 20, 4 << 20)
+CACHE_BYTES = (2 << 20, 4 << 20, 6 << 20)
 STORY = (
     "Once upon a time there was a little dog who lived in a big house near the sea and every day he went to the beach"
 )

@@ -21,7 +21,7 @@ SLOTS = r"^moe_cache\.(\d+)\."  # before the name of a tensor: the slots of a gr
 _COMPONENTS = ("expert_gate", "expert_up", "expert_down")
 _ALIGNMENT = 128  # bytes: of a bank of slots, as CUDA and most Vulkan devices have it
 _STEPS = (1, 1.5)  # sizes of memory: these times powers of two
-_LEAST = 1 << 20
+_LEAST = 2 << 20
 COLUMNS = ("memory_bytes", "n_slots", "held_share", "n_hits", "n_misses", "hit_rate", "uploaded_bytes")
 
 

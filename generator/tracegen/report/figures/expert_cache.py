@@ -3,7 +3,7 @@
 from tracegen.analysis import expert_cache
 from tracegen.contract import quantities as q
 from tracegen.report.document.amount import Amount
-from tracegen.report.document.cells import Cell, share
+from tracegen.report.document.cells import share
 from tracegen.report.figures import columns as col
 from tracegen.report.figures import shared_experts
 from tracegen.report.figures.context import Context
@@ -36,7 +36,7 @@ def _content(context: Context) -> Rows:
         empty=empty or ("" if known else "No expert of a layer is known by its tensors."),
     ).of(
         data if known else [],
-        col.text("Option", lambda r: Cell(f"--moe-cache-mib {r['memory_bytes'] >> 20}", code=True)),
+        col.number("--moe-cache-mib", lambda r: q.count(r["memory_bytes"] >> 20)),
         col.count("Slots", "n_slots"),
         col.number("Share of experts", lambda r: share(r["held_share"], 1)),
         col.number("Hit rate", lambda r: share(r["hit_rate"], 1)),
