@@ -16,9 +16,10 @@ static __thread struct {
 
 /* Whether these are the numbers of all experts of a tensor. Its rows may lie apart, as those of a view. */
 static bool is_all(const struct ggml_tensor * tensor, size_t offset, size_t size) {
-    return strncmp(tensor->name, name_of_chosen, sizeof name_of_chosen - 1) == 0 && tensor->type == GGML_TYPE_I32
-        && tensor->ne[2] == 1 && tensor->ne[3] == 1 && tensor->ne[0] > 0 && tensor->ne[1] > 0
-        && tensor->nb[0] == sizeof(int32_t) && offset == 0
+    const char layer = tensor->name[sizeof name_of_chosen - 1];
+    return strncmp(tensor->name, name_of_chosen, sizeof name_of_chosen - 1) == 0 && layer >= '0' && layer <= '9'
+        && tensor->type == GGML_TYPE_I32 && tensor->ne[2] == 1 && tensor->ne[3] == 1 && tensor->ne[0] > 0
+        && tensor->ne[1] > 0 && tensor->nb[0] == sizeof(int32_t) && offset == 0
         && size >= (size_t) (tensor->ne[1] - 1) * tensor->nb[1] + (size_t) tensor->ne[0] * sizeof(int32_t);
 }
 
@@ -34,7 +35,16 @@ static void record(const struct ggml_tensor * tensor, const char * data) {
         .n_chosen = (uint32_t) tensor->ne[0],
     };
     const size_t row = head.n_chosen * sizeof(int32_t);
-    uint8_t *    at  = tt_record_begin(tt_process, TT_CHOSEN, sizeof head + head.n_rows * row, tt_now());
+    for (uint32_t i = 0; i < head.n_rows; i++) {
+        for (uint32_t k = 0; k < head.n_chosen; k++) {
+            int32_t expert;
+            memcpy(&expert, data + i * tensor->nb[1] + k * sizeof expert, sizeof expert);
+            if (expert < 0) { /* it is none: this is not what it seems to be */
+                return;
+            }
+        }
+    }
+    uint8_t * at = tt_record_begin(tt_process, TT_CHOSEN, sizeof head + head.n_rows * row, tt_now());
     if (at) {
         memcpy(at, &head, sizeof head);
         at += sizeof head;

@@ -31,6 +31,13 @@ static struct live_context contexts[MAX_CONTEXTS];
 static uint32_t            n_contexts;
 static struct live_compute computes[MAX_COMPUTES];
 
+/* The end of a pass: when, and what the threads had counted by then. */
+struct ended {
+    int                status;
+    uint64_t           entered; /* the hook that notes it, ticks */
+    struct tt_moment   moment;
+    struct tt_schedule schedule;
+};
 static __thread struct { /* the pass that this thread evaluates */
     uint32_t              pass, split, n_computes, n_tokens;
     struct tt_known_graph graph;
@@ -40,14 +47,14 @@ static __thread struct { /* the pass that this thread evaluates */
     bool                  skipped;  /* the current pass is not recorded */
     bool                  devices_work; /* only if the tracer is passive */
     bool                  handed_over;  /* llama.cpp has done its part of the pass, while devices work */
-    int                   status;       /* of that part */
+    struct ended          handed;       /* when that was */
 } current;
 static __thread struct tt_schedule_begin schedule_begin;
 static __thread struct tt_devices        devices_begin;
 static __thread uint64_t                 between_ticks; /* in hooks between the pass before and this one */
 __thread uint64_t                        tt_hook_ticks;
 
-static void end_handed_over(void); /* the pass that devices still work for, if there is one */
+static void end_handed_over(void); /* of the pass that devices still work for, the part of llama.cpp, if there is one */
 
 /* ---- contexts and calls ---- */
 
@@ -241,35 +248,48 @@ static void write_pass_end(int status, const struct tt_moment * ended, const str
     tt_memory_write(tt_process, pass.pass, TT_NONE);
 }
 
-static void end_pass(int status) {
-    const uint64_t         entered  = tt_ticks();
-    const struct tt_moment moment   = tt_moment();
-    struct tt_schedule     schedule = tt_schedule_end(tt_process, &schedule_begin);
+static struct ended ended_now(int status) {
+    struct ended ended = { .status = status, .entered = tt_ticks(), .moment = tt_moment() };
 
-    schedule.pass         = current.pass;
-    struct tt_hooks hooks = {
-        .ticks   = tt_hook_ticks + moment.ticks - entered,
+    ended.schedule      = tt_schedule_end(tt_process, &schedule_begin);
+    ended.schedule.pass = current.pass;
+    return ended;
+}
+
+static void end_pass(const struct ended * ended) {
+    const struct tt_hooks hooks = {
+        .ticks   = tt_hook_ticks + ended->moment.ticks - ended->entered,
         .pass    = current.pass,
         .inside  = 1,
         .between = between_ticks,
     };
-    write_pass_end(status, &moment, &schedule);
+    write_pass_end(ended->status, &ended->moment, &ended->schedule);
     tt_record(tt_process, TT_HOOKS, &hooks, sizeof hooks, tt_now());
     tt_leave();
-    tt_hook_ticks = tt_ticks() - moment.ticks; /* between this pass and the next */
+    tt_hook_ticks = tt_ticks() - ended->moment.ticks; /* between this pass and the next */
+}
+
+/* Ends the pass that llama.cpp has handed over; nothing is written if the trace has ended meanwhile. */
+static void end_handed_over_at(const struct ended * ended) {
+    current.handed_over = current.devices_work = false;
+    if (tt_enter()) {
+        end_pass(ended);
+    } else {
+        current.open = false;
+    }
 }
 
 static void end_handed_over(void) {
     if (current.handed_over) {
-        current.handed_over = false;
-        end_pass(current.status);
+        end_handed_over_at(&current.handed);
     }
 }
 
 void tt_devices_work(bool work) {
     current.devices_work = work;
-    if (!work) {
-        end_handed_over();
+    if (!work && current.handed_over) {
+        const struct ended ended = ended_now(current.handed.status);
+        end_handed_over_at(&ended);
     }
 }
 
@@ -277,11 +297,15 @@ void tensor_trace_pass_end(int status) {
     if (current.skipped) {
         current.skipped = false;
         tt_hook_ticks   = 0;
-    } else if (current.devices_work) {
+        return;
+    }
+    const struct ended ended = ended_now(status);
+    if (current.devices_work) {
         current.handed_over = true;
-        current.status      = status;
+        current.handed      = ended;
+        tt_leave(); /* the trace may end before somebody waits */
     } else {
-        end_pass(status);
+        end_pass(&ended);
     }
 }
 

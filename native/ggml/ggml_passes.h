@@ -18,8 +18,8 @@ TT_HIDDEN uint32_t tt_first_node(const struct ggml_cgraph * part, const struct g
 TT_HIDDEN void     tt_map_nodes(const struct ggml_cgraph * part, const struct ggml_cgraph * whole, uint32_t * map);
 /* The running compute of a graph; false: there is none. */
 TT_HIDDEN bool tt_compute_of(const struct ggml_cgraph * graph, struct tt_compute_work * work);
-/* Whether devices have something to do that this thread gave them, and that nobody has waited for. A pass does not end
-   before it is false, or something else begins. */
+/* Whether devices have something to do for this thread's pass that nobody has waited for. The pass ends when it is false;
+   if something else begins before, it ended when llama.cpp had handed over its last split. */
 TT_HIDDEN void tt_devices_work(bool work);
 TT_HIDDEN void tt_was_warmup(const void * context); /* its passes so far were a warm-up (attached tracing) */
 

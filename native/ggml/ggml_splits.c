@@ -25,11 +25,12 @@ static uint32_t name_of(ggml_backend_t backend) {
 }
 
 /* Whether a backend has nothing to synchronise, because it computes before it returns. Where its interface says so
-   differs between releases: attached tracing does not look, and synchronises it for nothing. */
+   differs between releases: attached tracing goes by the name of its library. */
 static bool is_blocking(ggml_backend_t backend) {
 #ifdef TT_ATTACH
-    (void) backend;
-    return false;
+    const ggml_backend_dev_t device   = ggml_backend_get_device(backend);
+    const ggml_backend_reg_t registry = device ? ggml_backend_dev_backend_reg(device) : NULL;
+    return registry && strcmp(ggml_backend_reg_name(registry), "BLAS") == 0;
 #else
     return !backend->iface.synchronize;
 #endif

@@ -254,7 +254,7 @@ struct tt_compute {
 enum tt_proof {
     TT_PROOF_UNRECORDED  = 0, /* in older traces */
     TT_PROOF_NONE        = 1, /* it is that of the hand-over: the work may have gone on */
-    TT_PROOF_SYNCHRONISE = 2, /* it is: the tracer had the backend synchronised, which waits for the work */
+    TT_PROOF_SYNCHRONISE = 2, /* it is: the backend was synchronised, which waits for the work */
     TT_PROOF_BLOCKING    = 3, /* it is: the call that does the work returns when the work is done */
     TT_PROOF_REPLY = 4, /* it is: a server answered what it was asked after the work, and it does one after another */
 };

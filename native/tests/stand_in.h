@@ -25,6 +25,7 @@ typedef struct ggml_backend_reg * ggml_backend_reg_t;
 typedef struct ggml_backend_device {
     ggml_backend_reg_t reg;
     void (*answer)(void); /* waits for a server */
+    const char * name; /* of its type of buffer */
 } *                           ggml_backend_dev_t;
 typedef struct ggml_backend * ggml_backend_t;
 struct ggml_backend {
@@ -61,6 +62,7 @@ static inline void ggml_backend_dev_memory(ggml_backend_dev_t device, size_t * f
 static inline ggml_backend_buffer_type_t ggml_backend_buffer_get_type(ggml_backend_buffer_t buffer) {
     return buffer->device;
 }
+static inline const char *       ggml_backend_buft_name(ggml_backend_buffer_type_t type) { return type->name; }
 static inline ggml_backend_dev_t ggml_backend_buft_get_device(ggml_backend_buffer_type_t type) { return type; }
 
 #endif

@@ -3,6 +3,7 @@
 #include "folder.h"
 #include "ggml_passes.h"
 #include "ggml_process.h"
+#include "ggml_waits.h"
 #include "tt_record.h"
 #include "tt_trace.h"
 
@@ -16,7 +17,9 @@ __thread uint64_t         tt_hook_ticks;
 static struct ggml_cgraph graph = { .n_nodes = 3 };
 static uint32_t           n_computes; /* of the CPU backend */
 
-struct tt_current tt_current(void) { return (struct tt_current) { &graph, 7, n_computes }; }
+static uint32_t now_pass = 7; /* the pass of this thread */
+
+struct tt_current tt_current(void) { return (struct tt_current) { &graph, now_pass, n_computes }; }
 void              tt_in_split(uint32_t split) { (void) split; }
 uint32_t          tt_first_node(const struct ggml_cgraph * part, const struct ggml_cgraph * whole) {
     return part == whole ? 0 : TT_NONE;
@@ -55,12 +58,17 @@ static void return_at_once(ggml_backend_t backend) {
 }
 
 static struct ggml_backend_reg cpu_registry = { "CPU" }, gpu_registry = { "Vulkan" }, rpc_registry = { "RPC[host:1]" };
-static struct ggml_backend_device cpu_device = { &cpu_registry, NULL }, gpu_device = { &gpu_registry, NULL },
-                                  rpc_device = { &rpc_registry, answer_after_work }, made_of_others = { NULL, NULL };
-static struct ggml_backend        cpu  = { .device = &cpu_device, .name = "CPU" },
-                                  gpu  = { { wait_for_work }, &gpu_device, "Vulkan0" },
-                                  rpc  = { { return_at_once }, &rpc_device, "RPC0[host:1]" },
-                                  meta = { { wait_for_work }, &made_of_others, "Meta" };
+static struct ggml_backend_device cpu_device = { .reg = &cpu_registry }, gpu_device = { .reg = &gpu_registry },
+                                  rpc_device     = { &rpc_registry, answer_after_work, "RPC0[host:1]" },
+                                  rpc_second     = { &rpc_registry, answer_after_work, "RPC1[host:1]" },
+                                  rpc_other      = { &rpc_registry, answer_after_work, "RPC0[host:2]" },
+                                  made_of_others = { .reg = NULL };
+static struct ggml_backend        cpu            = { .device = &cpu_device, .name = "CPU" },
+                                  gpu            = { { wait_for_work }, &gpu_device, "Vulkan0" },
+                                  rpc            = { { return_at_once }, &rpc_device, "RPC0[host:1]" },
+                                  second         = { { return_at_once }, &rpc_second, "RPC1[host:1]" },
+                                  far            = { { return_at_once }, &rpc_other, "RPC0[host:2]" },
+                                  meta           = { { wait_for_work }, &made_of_others, "Meta" };
 
 /* ---- reading what was written ---- */
 
@@ -107,6 +115,7 @@ static struct found found_after(void (*run)(ggml_backend_t backend), ggml_backen
     struct found found = { 0 };
     folder_make(folder);
     done_ns = n_synchronised = n_answers = n_computes = 0;
+    now_pass                                          = 7;
     tt_process                                        = tt_open(folder, UINT64_MAX, error);
     if (tt_process) {
         run(backend);
@@ -234,6 +243,68 @@ static void splits_of_several_backends(void) {
     CHECK(found.n_splits == 600 && found.n_done == 1 && found.done.n_splits == 256 && found.done_split[1] == 1);
 }
 
+/* Of two devices of a server only the last one is asked for something; it does one request after another. */
+static void two_devices_of_a_server(ggml_backend_t backend) {
+    static struct ggml_backend_buffer buffer = { &rpc_other };
+    const struct ggml_tensor          there  = { .buffer = &buffer };
+    tt_passive                               = true;
+    one_split(backend);
+    one_split(&second);
+    tensor_trace_fetched(&there, NULL, 0, 4); /* of another server */
+    CHECK(devices_work);
+    tensor_trace_asked(&second, &there, NULL, 0, 4);
+    wait_for_work(NULL);
+    tensor_trace_synchronised(&far);
+    CHECK(devices_work);
+    tensor_trace_synchronised(&second);
+    CHECK(!devices_work);
+    tt_passive = false;
+}
+
+static void an_answer_proves_what_all_devices_of_a_server_had(void) {
+    const struct found found = found_after(two_devices_of_a_server, &rpc);
+    CHECK(found.n_splits == 2 && found.n_done == 1 && found.done.n_splits == 2 && found.done.proof == TT_PROOF_REPLY);
+}
+
+static unsigned n_read; /* times that stamps were read */
+static void     count_reads(uint32_t pass, uint32_t split) { (void) split, n_read += pass == 7; }
+
+/* The next ubatch begins before anybody has waited for the one before. */
+static void waited_for_in_the_next_pass(ggml_backend_t backend) {
+    tt_passive     = true;
+    tt_read_stamps = count_reads;
+    n_read         = 0;
+    one_split(backend);
+    now_pass++;
+    one_split(backend);
+    tensor_trace_wait_begin();
+    synchronises(backend);
+    CHECK(!devices_work && n_read == 1);
+    tt_read_stamps = NULL;
+    tt_passive     = false;
+}
+
+static void a_split_that_is_waited_for_after_its_pass_has_no_end(void) {
+    const struct found found = found_after(waited_for_in_the_next_pass, &gpu);
+    CHECK(found.n_splits == 2 && found.n_done == 1 && found.done.n_splits == 1 && found.done_split[0] == 8);
+}
+
+static void nobody_waits(ggml_backend_t backend) {
+    tt_passive = true;
+    for (int i = 0; i < 300; i++, now_pass++) { /* more than are kept: those of passes before make room */
+        one_split(backend);
+    }
+    now_pass--;
+    tensor_trace_wait_begin();
+    synchronises(backend);
+    tt_passive = false;
+}
+
+static void splits_of_passes_before_make_room(void) {
+    const struct found found = found_after(nobody_waits, &gpu);
+    CHECK(found.n_splits == 300 && found.done.n_splits == 1 && found.done_split[0] == 7 + 299 && !devices_work);
+}
+
 static void split_with_ops(ggml_backend_t backend) {
     tensor_trace_split_begin(&graph, 0, 2);
     n_computes++;
@@ -317,6 +388,9 @@ int main(void) {
         TEST(to_synchronise_a_server_proves_what_it_was_asked_for),
         TEST(copies_say_whether_they_were_made_by_their_end),
         TEST(experts_are_recorded_when_they_have_come),
+        TEST(an_answer_proves_what_all_devices_of_a_server_had),
+        TEST(a_split_that_is_waited_for_after_its_pass_has_no_end),
+        TEST(splits_of_passes_before_make_room),
         TEST(splits_of_several_backends),
     };
     return RUN_CHECKS(checks);

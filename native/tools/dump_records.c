@@ -297,7 +297,7 @@ static void dump_split(struct bytes * in, size_t at) {
 
 static void dump_done(struct bytes * in, size_t at) {
     TAKE(in, struct tt_done, done);
-    const uint8_t * ids = take(in, done.n_splits * 2 * sizeof(uint32_t));
+    const uint8_t * ids = take(in, (size_t) done.n_splits * 2 * sizeof(uint32_t));
     printf(" begin_ns=%" PRIu64, done.begin_ns);
     print_proof(done.proof, at);
     printf(" n_splits=%" PRIu32, done.n_splits);
