@@ -47,3 +47,16 @@ def test_the_table_names_the_memory_only_where_there_is_more_than_one() -> None:
     assert "Memory of" not in [head.label for head in alone.head] and "pinned" not in alone.caption.lower()
     both = BUFFER_PEAKS.content(Context(a_run(), {**scaled_case(1, 1), "buffers": tables()["buffers"]}))
     assert "Memory of" in [head.label for head in both.head] and "Pinned memory" in both.caption
+
+
+def test_a_buffer_in_which_a_pass_computes_stays_one_where_weights_are_copied_into_it() -> None:
+    """As the scheduler does for a device that computes layers of the CPU."""
+    tables = scaled_case(1, 1)
+    rows = tables["placements"].copy()
+    compute = tables["buffers"].loc[tables["buffers"]["usage"].eq("compute").to_numpy(bool), "buffer_id"].iloc[0]
+    rows.loc[rows["buffer_id"].eq(compute).fillna(False).to_numpy(bool), "memory"] = "copied"
+    groups = buffers.buffer_groups({**tables, "placements": rows})
+    assert groups[int(compute)] == "compute" == buffers.buffer_groups(tables)[int(compute)]
+    moved = tables["buffers"].assign(backend="CPU")
+    moved.loc[moved["buffer_id"].eq(compute).to_numpy(bool), "backend"] = "Vulkan0"
+    assert not Context(a_run(), {**tables, "placements": rows, "buffers": moved}).copies_in

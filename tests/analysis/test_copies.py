@@ -45,7 +45,10 @@ def test_nothing_is_copied_by_passes_of_another_kind_or_on_the_cpu_alone() -> No
 
 
 def test_the_finding_says_what_is_copied_and_whether_its_time_is_whole() -> None:
-    for proofs, how in ((("none",), "whose hand-over alone takes"), (("blocking",), "which takes")):
+    for proofs, how in (
+        (("none",), "whose hand-over alone takes"),
+        (("blocking",), "which takes, with waiting for both,"),
+    ):
         tables = copied(proofs)
         (found,) = (f for f in of_kind(Context(a_moe_run(), tables), "bytes") if "are copied to" in f.text)
         assert found.text.startswith(

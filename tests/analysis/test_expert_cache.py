@@ -131,3 +131,12 @@ def test_what_was_copied_into_slots_had_not_been_held() -> None:
     assert expert_cache.held_share({**of, "copies": frame("copies")}) is None
     other = [row | {"tensor": "moe_cache.7.blk.0.expert_up"} for row in rows if row["pass_id"] == 2]
     assert expert_cache.held_share({**of, "copies": frame("copies", other[:1])}) is None
+
+
+def test_only_layers_whose_choice_is_known_have_slots() -> None:
+    """Where some layers lie on a device for good, what they choose is not recorded, and no cache holds them."""
+    passes: list[tuple[str, int, list[list[int]]]] = [("generate", 1, [[0, 1], [2, 3]])] * 3
+    both = tables(passes)
+    one = {**both, "routing": both["routing"][both["routing"]["layer"].eq(0).to_numpy(bool)]}
+    assert [of.layers for of in expert_cache.groups(one)] == [(0,)]
+    assert expert_cache.table(one)["n_slots"].iloc[-1] == N_EXPERTS

@@ -69,7 +69,7 @@ def timelines(draw: st.DrawFn) -> tuple[int, int, list[Item], list[dict[str, obj
             for s in opened:
                 s |= dict(proof="synchronise", waiting_ns=at, end_ns=at + length)
         of = cast(int, opened[0]["split"]) if kind == "wait" else split
-        part = dict(op="ops_ns", copy="copying_ns", taken="submitted_ns").get(kind, "elsewhere_ns")
+        part = dict(op="ops_ns", copy="copying_ns", taken="submitted_ns").get(kind, "awaited_ns")
         items.append((at, at + length, of, part))
         split += kind in ("blocking", "taken")
         at += length
@@ -134,7 +134,7 @@ def test_a_wait_within_a_copy_is_no_copying() -> None:
     ]
     items = [(0, 5, 0, "submitted_ns"), (10, 15, 1, "submitted_ns"), (20, 70, 1, "copying_ns"), (80, 90, 2, "ops_ns")]
     parts = pass_parts(played(0, 90, items, splits)).iloc[0]
-    names = ("submitted_ns", "elsewhere_ns", "copying_ns", "ops_ns", "apart_ns")
+    names = ("submitted_ns", "awaited_ns", "copying_ns", "ops_ns", "apart_ns")
     assert [parts[name] for name in names] == [10, 20, 30, 10, 0]
 
 
@@ -155,8 +155,8 @@ def test_a_backend_that_may_compute_later_has_no_time_of_computing(backend: str,
     ops, others = [(0, 10, 30), (2, 90, 100)], [(1, 40, 45)]
     known = pass_parts(run_of(0, 100, ops, others)).iloc[0]
     parts = pass_parts(run_of(0, 100, ops, others, backend, proof)).iloc[0]
-    assert (known["elsewhere_ns"], known["submitted_ns"]) == (5, 0)
-    assert (parts["elsewhere_ns"], parts["submitted_ns"]) == (0, 5)
+    assert (known["awaited_ns"], known["submitted_ns"]) == (5, 0)
+    assert (parts["awaited_ns"], parts["submitted_ns"]) == (0, 5)
     assert parts[list(PARTS)].sum() == 100 and parts["ops_ns"] == 30
     rest = timing.outside(run_of(0, 100, ops, others, backend, proof)).set_index("part")["duration_ns"]
     assert rest["handing over to other backends"] == 5 and "waiting for other backends" not in rest
@@ -165,7 +165,7 @@ def test_a_backend_that_may_compute_later_has_no_time_of_computing(backend: str,
 @pytest.mark.parametrize("proof", ["synchronise", "blocking"])
 def test_a_backend_that_was_waited_for_has_a_time_of_computing_whatever_its_name(proof: str) -> None:
     parts = pass_parts(run_of(0, 100, [(0, 10, 30)], [(1, 40, 45)], "Vulkan0", proof)).iloc[0]
-    assert (parts["elsewhere_ns"], parts["submitted_ns"]) == (5, 0)
+    assert (parts["awaited_ns"], parts["submitted_ns"]) == (5, 0)
 
 
 def test_the_proof_decides_and_the_name_only_where_there_is_none() -> None:
@@ -201,3 +201,26 @@ def test_passes_without_an_end_or_timed_operations_have_no_parts() -> None:
     tables = run_of(0, 100, [(0, 10, 20)], [])
     open_pass = {**tables, "passes": tables["passes"].assign(end_ns=pd.array([None], dtype="Int64"))}
     assert pass_parts(open_pass).empty and pass_parts({**tables, "ops": tables["ops"][:0]}).empty
+
+
+@pytest.mark.parametrize(
+    "backend, proof, submitted, least",
+    [
+        ("BLAS", None, None, 30),
+        ("BLAS", "blocking", None, 30),
+        ("GPU0", "synchronise", 15, 25),
+        ("GPU0", "synchronise", None, 0),
+        ("RPC0", "reply", 15, 0),
+    ],
+)
+def test_runs_of_before_waiting_was_recorded_keep_what_they_know(
+    backend: str, proof: str | None, submitted: int | None, least: int
+) -> None:
+    tables = run_of(0, 100, [], [(0, 10, 40)], backend, proof)
+    splits = tables["splits"].assign(submitted_ns=pd.array([submitted], "Int64"))
+    busy = backends.busy_ns(splits, tables["device_ops"]).iloc[0]
+    assert (busy["least"], busy["most"]) == (least, 30)
+    taken = 0 if least in (0, 30) else 30 - least
+    rows = backends.on_program(splits).groupby("waiting")
+    spans = {waits: int((of["end_ns"] - of["begin_ns"]).sum()) for waits, of in rows}
+    assert sum(spans.values()) == 30 and spans.get(False, 0) in (taken, 5 if proof == "reply" else taken)

@@ -144,6 +144,26 @@ def test_a_tensor_on_a_server_is_the_one_of_its_name(case: Case) -> None:
     assert context.copies_in.startswith("RPC") and touched and touched > 0.5 * loaded.run.facts.model.size_bytes
 
 
+def test_the_ubatches_of_a_prompt_are_handed_over_one_after_another(blas: Path, demo: Path, tmp_path: Path) -> None:
+    """llama.cpp waits for none of them before the next: each ends when it was handed over, the last when it is done."""
+    with served(blas, tmp_path / "server") as server:
+        told = (*command(demo, server.address), "-ub", "8")
+        told = tuple("The page of the memory " * 12 if word == "The page of the memory" else word for word in told)
+        observation = Observation("rpc", told, "?", device_times="passive")
+        run = observe(observation, tmp_path / "run", Progress(), str(blas))
+    assert run.folder is not None and not [check for check in run.checks if check.state == "failed"]
+    loaded = load_run(run.folder)
+    passes = loaded.passes[loaded.passes["kind"].eq("prompt").to_numpy(bool)].set_index("pass_id")
+    splits = loaded.splits[~loaded.splits["by_op"].to_numpy(bool)]
+    of_prompt = splits[splits["pass_id"].isin(passes.index)]
+    assert len(passes) > 3 and of_prompt["proof"].iloc[-1] == "reply"
+    ends = splits["pass_id"].map(loaded.passes.set_index("pass_id")["end_ns"])
+    assert (splits["end_ns"] <= ends).all()
+    busy = backends.busy_ns(splits, loaded.tables["device_ops"])["most"].groupby("pass_id").sum()
+    length = loaded.passes.set_index("pass_id")["end_ns"] - loaded.passes.set_index("pass_id")["begin_ns"]
+    assert (busy <= length.reindex(busy.index)).all()
+
+
 # ---- what goes wrong ----
 
 
@@ -207,7 +227,7 @@ def test_a_server_that_is_not_traced(blas: Path, demo: Path, tmp_path: Path, cap
     with served(blas, tmp_path / "server") as server:
         observation = Observation("rpc", command(demo, server.address), "?", servers=(tmp_path / "empty",))
         run = observe(observation, tmp_path / "run", Progress(), str(blas))
-    assert "the server wrote no trace: start one that is built with the hooks" in "".join(capfd.readouterr())
+    assert "the server wrote no trace: start one that computes on its CPU" in "".join(capfd.readouterr())
     assert run.folder is not None and set(load_run(run.folder).splits["proof"]) == {"blocking", "reply"}
 
 

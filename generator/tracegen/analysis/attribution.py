@@ -44,7 +44,7 @@ def attribution(tables: Tables) -> pd.DataFrame:
       for pages, or mapped some that were in memory;
     - processor_ns: a thread could have gone on but had no processor, or waited behind such a thread (see `Behind`);
     - barrier_ns: other waiting of a thread for others, inside operations and after them;
-    - elsewhere_ns: another backend computed (see `backends.elsewhere_ns`), for which this program waited;
+    - elsewhere_ns: this program handed splits over to another backend, or waited for it (`backends.elsewhere_ns`);
     - outside_ns: the rest of the duration. A single thread waits for no other: what lies between its operations is
       here.
 

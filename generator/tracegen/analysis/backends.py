@@ -19,19 +19,32 @@ def submitted(splits: pd.DataFrame) -> np.ndarray:
     return ~by_op & np.where(proof.isna(), by_name, proof.eq("none"))
 
 
+def _waiting(splits: pd.DataFrame) -> pd.Series:
+    """From when on the program only waited, Float64; null where that is not known.
+
+    In runs of before it was recorded: from when the backend had taken what it was synchronised for, and all the time of
+    a backend that computes before it returns.
+    """
+    proof = splits["proof"].astype("object")
+    at_once = proof.eq("blocking") | (proof.isna() & splits["backend"].isin(_SYNCHRONOUS))
+    before = splits["submitted_ns"].where(proof.eq("synchronise").to_numpy(bool))
+    before = before.mask(at_once.to_numpy(bool), splits["begin_ns"].astype("Int64"))
+    return splits["waiting_ns"].fillna(before)
+
+
 def on_program(splits: pd.DataFrame) -> pd.DataFrame:
     """When the thread that runs passes handed splits to other backends, and when it waited for them.
 
     Columns: pass_id, split (the first that a wait was for), begin_ns, end_ns, and waiting (or else handing over). The
-    intervals of a pass do not overlap. One wait may be for several splits. Where the moments in between were not
-    recorded, all until the known end is waiting.
+    intervals of a pass do not overlap. One wait may be for several splits. Where it is not known when the program only
+    waited, all until the known end is waiting.
     """
     others = splits[~splits["by_op"].to_numpy(bool)]
-    known = ~submitted(others)
+    known, waiting = ~submitted(others), _waiting(others)
     begin, end = others["begin_ns"].astype("int64"), others["end_ns"].astype("int64")
     unrecorded = begin.where(known, end)
-    taken = others["submitted_ns"].where(others["waiting_ns"].notna() | ~known, unrecorded).fillna(unrecorded)
-    waits_from = others["waiting_ns"].where(known, end).fillna(begin)
+    taken = others["submitted_ns"].where(waiting.notna() | ~known, unrecorded).fillna(unrecorded)
+    waits_from = waiting.where(known, end).fillna(begin)
     rows = pd.DataFrame({"pass_id": others["pass_id"], "split": others["split"], "begin_ns": begin, "end_ns": end})
     handed = rows.assign(end_ns=np.minimum(taken, waits_from).astype("int64"), waiting=False)
     waited = rows.assign(begin_ns=waits_from.astype("int64"), waiting=True)
@@ -62,7 +75,7 @@ def busy_ns(splits: pd.DataFrame, device_ops: pd.DataFrame, *, whole: bool = Tru
     known = splits[_known(splits)]
     of = [known["pass_id"].astype("int64"), known["backend"].astype("object")]
     end = known["end_ns"].astype("int64")
-    surely = known["waiting_ns"].mask(known["proof"].eq("reply").to_numpy(bool)).fillna(end)
+    surely = _waiting(known).mask(known["proof"].eq("reply").to_numpy(bool)).fillna(end)
     ends = {"least": surely.astype("int64"), "most": known["begin_ns"].astype("int64")}
     rows = pd.DataFrame({"pass_id": of[0], "backend": of[1], "end": end, **ends})
     found = pd.DataFrame({name: _union(rows, name) for name in ends})

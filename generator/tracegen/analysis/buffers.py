@@ -16,7 +16,8 @@ def allocations(tables: Tables) -> pd.DataFrame:
 def buffer_groups(tables: Tables) -> dict[int, str]:
     """What each buffer holds: KV cache, compute, copied weights, weights, work, other.
 
-    A buffer with copied bytes of the file is copied weights; one with a tensor named cache_k… or cache_v… is KV
+    A buffer with copied bytes of the file is copied weights, but for those that a pass computes in, to which it copies
+    weights for itself; one with a tensor named cache_k… or cache_v… is KV
     cache; else its recorded usage decides. Returns buffer_id -> group.
     """
     place = tables["placements"].dropna(subset=["buffer_id"])
@@ -27,7 +28,7 @@ def buffer_groups(tables: Tables) -> dict[int, str]:
     usage = tables["buffers"].drop_duplicates("buffer_id").set_index("buffer_id")["usage"].astype("object")
     groups = usage.where(usage.isin(["compute", "weights", "work"]), "other")
     groups[groups.index.isin(cache)] = "KV cache"
-    groups[groups.index.isin(copied)] = "copied weights"
+    groups[groups.index.isin(copied) & groups.ne("compute").to_numpy(bool)] = "copied weights"
     return dict(zip(groups.index.astype(int).tolist(), groups.tolist(), strict=True))
 
 

@@ -57,8 +57,9 @@ class Group:
 
 
 def groups(tables: Tables) -> list[Group]:
-    """The groups of a model, by their first layer."""
+    """The groups of those layers of a model whose choice is known, by their first layer."""
     tensors = tables["tensors"].dropna(subset=["n_experts", "layer"])
+    tensors = tensors[tensors["layer"].isin(tables["routing"]["layer"].unique()).to_numpy(bool)]
     tensors = tensors[tensors["component"].isin(_COMPONENTS).to_numpy(bool)].sort_values(["layer", "component"])
     layouts: dict[tuple[object, ...], Group] = {}
     for layer, of in tensors.groupby("layer"):
@@ -81,12 +82,13 @@ def table(tables: Tables, most: int = 8) -> pd.DataFrame:
     of = groups(tables)
     whole = sum(group.whole_bytes for group in of)
     n_chosen = int(tables["routing"]["rank"].max()) + 1 if len(tables["routing"]) else 0
-    rows = []
-    for memory_bytes in _sizes(sum(group.allocated(group.n_experts * len(group.layers)) for group in of)):
+    rows: list[dict[str, object]] = []
+    for memory_bytes in reversed(_sizes(sum(group.allocated(group.n_experts * len(group.layers)) for group in of))):
         slots = [group.slots(memory_bytes * group.whole_bytes // max(whole, 1), n_chosen) for group in of]
-        if any(slots):
-            rows.append(_row(memory_bytes, of, slots, used))
-    return pd.DataFrame(rows[-most:], columns=list(COLUMNS))
+        if not any(slots) or len(rows) == most:
+            break
+        rows.append(_row(memory_bytes, of, slots, used))
+    return pd.DataFrame(rows[::-1], columns=list(COLUMNS))
 
 
 def held_share(tables: Tables) -> float | None:
@@ -140,10 +142,11 @@ def _row(memory_bytes: int, of: Sequence[Group], slots: Sequence[int], used: Use
     for layer, generates, past, experts in used:
         n_passes += generates and layer == first
         i = group_of.get(layer)
-        n_hits = 0 if i is None or past else _looked_up(held[i], slots[i], layer, experts)
+        cached = i is not None and not past and len(experts) <= slots[i]
+        n_hits = _looked_up(held[i], slots[i], layer, experts) if i is not None and cached else 0
         if generates and i is not None:
             hits, misses = hits + n_hits, misses + len(experts) - n_hits
-            uploaded += (len(experts) - n_hits) * of[i].expert_bytes
+            uploaded += (len(experts) - n_hits) * of[i].expert_bytes * cached
     n_experts = sum(group.n_experts * len(group.layers) for group in of)
     return {
         "memory_bytes": memory_bytes,
@@ -157,9 +160,7 @@ def _row(memory_bytes: int, of: Sequence[Group], slots: Sequence[int], used: Use
 
 
 def _looked_up(held: OrderedDict[tuple[int, int], None], n_slots: int, layer: int, experts: list[int]) -> int:
-    """How many of these a group holds; all are in it afterwards, unless there are too many for its slots."""
-    if len(experts) > n_slots:
-        return 0
+    """How many of these a group holds; all are in it afterwards."""
     missing = [expert for expert in experts if (layer, expert) not in held]
     for expert in experts:  # those that it holds first, so that none of them makes room for another
         if (layer, expert) in held:

@@ -13,12 +13,12 @@ OUTSIDE_OPS = {
     "between_ns": "between operations",
     "between_splits_ns": "between splits",
     "after_ns": "after operations",
-    "elsewhere_ns": "waiting for other backends",
+    "awaited_ns": "waiting for other backends",
     "submitted_ns": "handing over to other backends",
     "copying_ns": "copying between backends",
 }
 PARTS = ("ops_ns", *OUTSIDE_OPS)
-_ITEMS = ("ops_ns", "elsewhere_ns", "submitted_ns", "copying_ns")
+_ITEMS = ("ops_ns", "awaited_ns", "submitted_ns", "copying_ns")
 
 
 def pass_parts(tables: Tables) -> pd.DataFrame:
@@ -28,7 +28,7 @@ def pass_parts(tables: Tables) -> pd.DataFrame:
     its last thread), before_ns (until the first operation or split begins: llama.cpp prepares the graph, threads
     wake), between_ns (from the end of an operation to the start of the next: the barrier, and nodes without
     elements), between_splits_ns (the same, where the next operation belongs to another split), after_ns (from the end
-    of the last operation to the end of the pass), elsewhere_ns (waiting for what other backends compute),
+    of the last operation to the end of the pass), awaited_ns (waiting for what other backends compute),
     submitted_ns (handing splits over to them; where it is not known when they are done, what they compute lies in the
     parts after it), copying_ns (copying tensors from one backend to another), apart_ns (time in which operations
     overlap or lie outside the pass; where it is 0 the parts add up to the duration), and longest_apart_ns (the longest
@@ -78,7 +78,7 @@ def _items(tables: Tables, pass_ids: pd.Series) -> pd.DataFrame:
     copies = tables["copies"][list(columns)].astype(columns)
     parts = [
         ops.astype(columns).assign(part="ops_ns"),
-        others.astype(columns).assign(part=np.where(waits, "elsewhere_ns", "submitted_ns")),
+        others.astype(columns).assign(part=np.where(waits, "awaited_ns", "submitted_ns")),
         _without(copies, others[waits]).assign(part="copying_ns"),
     ]
     rows = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
@@ -88,15 +88,14 @@ def _items(tables: Tables, pass_ids: pd.Series) -> pd.DataFrame:
 
 def _without(copies: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
     """Copies without the time that lies in a wait for a backend, as pieces."""
-    at_wait = np.searchsorted(np.sort(waits["end_ns"]), copies["begin_ns"], "right")
-    before = np.searchsorted(np.sort(waits["begin_ns"]), copies["end_ns"], "left")
+    waits = waits.sort_values("begin_ns")
+    begins, ends = (waits[name].to_numpy("int64") for name in ("begin_ns", "end_ns"))
+    first = np.searchsorted(ends, copies["begin_ns"], "right")
+    last = np.searchsorted(begins, copies["end_ns"], "left")
     pieces = []
-    for row in copies[at_wait < before].to_dict("records"):
-        inside = waits[(waits["end_ns"] > row["begin_ns"]) & (waits["begin_ns"] < row["end_ns"])].sort_values(
-            "begin_ns"
-        )
-        begins = [row["begin_ns"], *inside["end_ns"]]
-        ends = [*inside["begin_ns"], row["end_ns"]]
-        pieces += [{**row, "begin_ns": b, "end_ns": e} for b, e in zip(begins, ends, strict=True) if b < e]
-    whole = copies[at_wait >= before]
+    for row, i, j in zip(copies.to_dict("records"), first, last, strict=True):
+        if i < j:
+            edges = zip([row["begin_ns"], *ends[i:j]], [*begins[i:j], row["end_ns"]], strict=True)
+            pieces += [{**row, "begin_ns": begin, "end_ns": end} for begin, end in edges if begin < end]
+    whole = copies[first >= last]
     return pd.concat([whole, pd.DataFrame(pieces)]) if pieces else whole

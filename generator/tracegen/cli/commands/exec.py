@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tracegen.measure.runs.observe import Observation
 
 LEAST_TRACE = 1 << 20  # bytes, as of the setting max_trace_bytes
-WORDS = 6  # lines of a program that failed
+LAST = 6  # lines of a program that failed
 DEVICE_TIMES = ("splits", "passive", "ops")
 QUESTION = "What does this program do to memory and disk?"
 PROGRAM = "tracegen.program"  # the key under which the context holds the words after --
@@ -92,7 +92,7 @@ def command(ctx: click.Context, /, name: str, llama_cpp: str | None, **given: An
     with suppress(CheckError):  # what failed is the program
         print_stored(run)
     assert run.folder is not None
-    words = last_lines(run.folder / "raw" / "stderr.txt", WORDS)
+    words = last_lines(run.folder / "raw" / "stderr.txt", LAST)
     raise EnvironmentFailure(f"{program[0]}: {ending(status)}; its run is stored. Its last lines:\n{words}")
 
 

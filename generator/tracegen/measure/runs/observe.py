@@ -137,7 +137,7 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
         refuse_nothing(Path(command[0]).name, raw, attached=observation.attach)
         refuse_several(Path(command[0]).name, raw)
         for i, server in enumerate(observation.servers):
-            shutil.copytree(server, raw / SERVERS / str(i), ignore=_no_segment)
+            _copy_segments(server, raw / SERVERS / str(i), progress)
         stages.begin("hash model")
         models, loads = _models(raw / "trace", progress)
         files = [path for model in models for path in model.paths]
@@ -161,9 +161,15 @@ def observe(observation: Observation, folder: Path, progress: Progress, programs
     return record(observation.name, folder, stages, capture, withheld.secret_values(command, os.environ))
 
 
-def _no_segment(_: str, names: list[str]) -> list[str]:
-    """What else lies in the folder of a trace."""
-    return [name for name in names if not name.endswith(".tt")]
+def _copy_segments(source: Path, target: Path, progress: Progress) -> None:
+    """Copy the trace of a server; what cannot be read is said, and left out."""
+    target.mkdir(parents=True)
+    for path in sorted(path for path in source.glob("*.tt") if path.is_file()):
+        try:
+            shutil.copyfile(path, target / path.name)
+        except OSError as error:
+            (target / path.name).unlink(missing_ok=True)
+            progress.say(f"{path}: {error.strerror}; what this server computed has no times")
 
 
 def _refuse_failure(program: str, raw: Path, ended: Completed) -> None:

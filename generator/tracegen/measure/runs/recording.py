@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tracegen.contract import shapes, withheld
 from tracegen.contract.errors import EnvironmentFailure, SettingsError, StoreError, TraceFormatError, TracegenError
@@ -280,13 +280,17 @@ def _with_servers(trace: NativeTrace, folder: Path) -> NativeTrace:
     for server in servers:
         try:
             traces += [read_trace(segment_files(server))] if any(server.iterdir()) else []
-        except TraceFormatError as error:
+        except (TraceFormatError, EnvironmentFailure) as error:
             why = f"{error}"
-    ops = server_ops(trace.tables, [of.tables for of in traces])
-    refused = f"no graph of the server's trace lies within a split of this run: {why}"
-    if not any(any(server.iterdir()) for server in servers):
-        refused = "the server wrote no trace: start one that is built with the hooks, with TENSOR_TRACE_DIR set"
-    facts = {**trace.facts, "device_ops_refused": trace.facts["device_ops_refused"] if len(ops) else refused}
+    ops, lost = server_ops(trace.tables, [of.tables for of in traces])
+    facts = {**trace.facts, "device_ops_lost": cast(int, trace.facts["device_ops_lost"] or 0) + lost}
+    if len(ops) == len(trace.tables["device_ops"]):
+        facts["device_ops_refused"] = f"no graph of the server's trace lies within a split of this run: {why}"
+        if not any(any(server.iterdir()) for server in servers):
+            facts["device_ops_refused"] = (
+                "the server wrote no trace: start one that computes on its CPU and is built with the hooks, with "
+                "TENSOR_TRACE_DIR set"
+            )
     return replace(trace, tables={**trace.tables, "device_ops": ops}, facts=facts)
 
 

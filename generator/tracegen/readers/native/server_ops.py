@@ -5,107 +5,87 @@ they share: a graph that began and ended within a split, and computes the nodes 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
 
 from tracegen.contract import tables as contract
 
 Tables = Mapping[str, pd.DataFrame]
 COMPUTED = ("executed", "fused")
+_NEAR = 64  # splits that may go on at once
 
 
-def server_ops(tables: Tables, servers: Sequence[Tables]) -> pd.DataFrame:
-    """The table for splits of a run, `tables`, by those of the traces of its servers."""
-    splits = _splits(tables)
-    for server in servers:
-        for begin_ns, end_ns, nodes in _graphs(server):
-            within = (s for s in splits if s.begin_ns <= begin_ns and end_ns <= s.end_ns and not s.ran)
-            of = next((s for s in within if s.names() == _names(nodes)), None)
-            if of:
-                of.ran = nodes
-    rows, parts = [], dict[int, int]()
-    for split in sorted(splits, key=lambda s: (s.pass_id, s.split)):
-        for row in split.rows():
-            parts[split.pass_id] = part = parts.get(split.pass_id, -1) + 1
-            rows.append({**row, "part": part})
-    return contract.frame("device_ops", rows)
+def server_ops(tables: Tables, servers: Sequence[Tables]) -> tuple[pd.DataFrame, int]:
+    """The table with what servers computed, by the tables of their traces; and of how many operations no time is known.
 
-
-@dataclass
-class _Node:
-    """A node of a graph that was computed; `end_ns` None: it was fused into one before, or its times are not known."""
-
-    node: int
-    op: str
-    name: str
-    fused: bool
-    begin_ns: int | None
-    end_ns: int | None
-
-
-@dataclass
-class _Split:
-    """A split of the run with its nodes, and the nodes that a server computed for it, if that is known."""
-
-    pass_id: int
-    split: int
-    backend: str
-    begin_ns: int
-    end_ns: int
-    nodes: Sequence[_Node]
-    ran: Sequence[_Node] = field(default_factory=list)
-
-    def names(self) -> list[tuple[str, str]]:
-        return _names(self.nodes)
-
-    def rows(self) -> list[dict[str, object]]:
-        """What the server ran, as rows of the table but for `part`: a row is one kernel."""
-        rows: list[dict[str, object]] = []
-        label = ""
-        of = dict(pass_id=self.pass_id, split=self.split, device=self.backend, exact=True)
-        for own, ran in zip(self.nodes, self.ran, strict=False):
-            if ran.fused and rows:
-                ops, _, name = label.partition(" ")
-                rows[-1]["label"] = label = f"{ops}+{ran.op} {name}"
-            elif ran.end_ns is not None:
-                label = f"{ran.op} {ran.name}"
-                rows.append({**of, "node": own.node, "label": label, "begin_ns": ran.begin_ns, "end_ns": ran.end_ns})
-        return rows
-
-
-def _names(nodes: Sequence[_Node]) -> list[tuple[str, str]]:
-    return [(node.op, node.name) for node in nodes]
-
-
-def _splits(tables: Tables) -> list[_Split]:
-    """The splits that other backends took, in order of time."""
+    What is in the table already is kept.
+    """
     splits = tables["splits"]
-    splits = splits[~splits["by_op"].to_numpy(bool)].sort_values("begin_ns")
-    nodes = _nodes(tables, ["pass_id", "split"])
-    key = ["pass_id", "split", "backend", "begin_ns", "end_ns"]
-    return [
-        _Split(int(pass_id), int(split), str(backend), int(begin), int(end), nodes.get((pass_id, split), []))
-        for pass_id, split, backend, begin, end in splits[key].itertuples(index=False, name=None)
-    ]
+    splits = splits[splits["proof"].eq("reply").to_numpy(bool)].sort_values("begin_ns", ignore_index=True)
+    own = _computed(tables).merge(splits[["pass_id", "split"]].reset_index(names="at"), on=["pass_id", "split"])
+    own["place"] = own.groupby("at").cumcount()
+    names = _signatures(own, "at").reindex(splits.index)
+    ran = [of for server in servers if len(of := _ran(server, splits, names))]
+    known = pd.concat(ran).drop_duplicates(["at", "place"]) if ran else pd.DataFrame(columns=["at", "place", *_RAN])
+    both = own[["at", "place", "node", "pass_id", "split"]].merge(known, on=["at", "place"], how="left")
+    both = both.sort_values(["at", "place"], ignore_index=True)
+    fused = both["state"].eq("fused").to_numpy(bool)
+    kernel = pd.Series((~fused).cumsum(), both.index)
+    heads = both.assign(kernel=kernel)[~fused]
+    lost = int(heads["end_ns"].isna().sum())
+    heads = heads.dropna(subset=["end_ns"])
+    labels = both.dropna(subset=["op"]).groupby(kernel)["op"].agg("+".join).astype("object")
+    label = heads["kernel"].map(labels).astype("object") + " " + heads["name"].astype("object")
+    rows = heads.assign(label=label, device=lambda r: r["at"].map(splits["backend"]), exact=True)
+    return _joined(tables["device_ops"], rows), lost
 
 
-def _graphs(server: Tables) -> list[tuple[int, int, list[_Node]]]:
-    """The begin, the end and the computed nodes of each graph that a server evaluated, in order of time."""
-    passes = server["passes"].dropna(subset=["graph", "end_ns"]).sort_values("begin_ns")
-    nodes = _nodes(server, ["pass_id"])
-    rows = passes[["pass_id", "begin_ns", "end_ns"]].itertuples(index=False, name=None)
-    return [(int(begin_ns), int(end_ns), nodes.get((pass_id,), [])) for pass_id, begin_ns, end_ns in rows]
+_RAN = ("op", "name", "state", "begin_ns", "end_ns")
 
 
-def _nodes(tables: Tables, key: list[str]) -> dict[tuple[int, ...], list[_Node]]:
-    """The nodes that were computed, in order, by these columns."""
-    ops = tables["ops"][tables["ops"]["state"].isin(COMPUTED).to_numpy(bool)].dropna(subset=key)
-    ops = ops.merge(tables["passes"][["pass_id", "graph"]], on="pass_id")
-    ops = ops.merge(tables["graph_nodes"][["graph", "node", "op", "name"]], on=["graph", "node"])
-    found: dict[tuple[int, ...], list[_Node]] = {}
-    for row in ops.sort_values(["pass_id", "node"]).to_dict("records"):
-        begin, end = (None if pd.isna(row[name]) else int(row[name]) for name in ("begin_ns", "end_ns"))
-        node = _Node(int(row["node"]), str(row["op"]), str(row["name"]), row["state"] == "fused", begin, end)
-        found.setdefault(tuple(int(row[name]) for name in key), []).append(node)
-    return found
+def _computed(tables: Tables) -> pd.DataFrame:
+    """The operations that were computed, in order, with names and a number that stands for them."""
+    named = tables["graph_nodes"][["graph", "node", "op", "name"]].astype({"op": "object", "name": "object"})
+    named = named.assign(hashed=pd.util.hash_array((named["op"] + " " + named["name"]).to_numpy(object)))
+    ops = tables["ops"][tables["ops"]["state"].isin(COMPUTED).to_numpy(bool)]
+    ops = ops[["pass_id", "split", "node", "state", "begin_ns", "end_ns"]].astype({"state": "object"})
+    ops = ops.merge(tables["passes"][["pass_id", "graph"]], on="pass_id").merge(named, on=["graph", "node"])
+    return ops.sort_values(["pass_id", "node"], ignore_index=True)
+
+
+def _signatures(ops: pd.DataFrame, key: str) -> pd.DataFrame:
+    """By `key`, how many operations it has, and a number that stands for all of them in their order."""
+    weighted = ops["hashed"].to_numpy(np.uint64) * (2 * ops["place"].to_numpy(np.uint64) + np.uint64(1))
+    of = pd.DataFrame({key: ops[key], "signature": weighted, "n": 1}).groupby(key)
+    return of.sum()
+
+
+def _ran(server: Tables, splits: pd.DataFrame, names: pd.DataFrame) -> pd.DataFrame:
+    """What a server ran for splits: at (which one), place (of the operation in it), and _RAN."""
+    ops = _computed(server)
+    ops["place"] = ops.groupby("pass_id").cumcount()
+    graphs = server["passes"].dropna(subset=["graph", "end_ns"]).sort_values("begin_ns").set_index("pass_id")
+    graphs = graphs[["begin_ns", "end_ns"]].astype("int64").join(_signatures(ops, "pass_id"), how="inner")
+    begin, end = (splits[name].to_numpy("int64") for name in ("begin_ns", "end_ns"))
+    signature, n = names["signature"].to_numpy(), names["n"].to_numpy()
+    taken: dict[int, int] = {}
+    for pass_id, first, last, number, length in graphs.itertuples(name=None):
+        until = int(np.searchsorted(begin, first, "right"))
+        for at in range(max(0, until - _NEAR), until):
+            if at not in taken and last <= end[at] and (signature[at], n[at]) == (number, length):
+                taken[at] = pass_id
+                break
+    which = {pass_id: at for at, pass_id in taken.items()}
+    ops = ops[ops["pass_id"].isin(which).to_numpy(bool)]
+    return ops.assign(at=ops["pass_id"].map(which))[["at", "place", *_RAN]]
+
+
+def _joined(before: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """The table with these rows behind those of each pass that it has."""
+    columns = ["pass_id", "split", "device", "node", "label", "begin_ns", "end_ns", "exact"]
+    first = before.groupby("pass_id")["part"].max() + 1
+    part = rows.groupby("pass_id").cumcount() + rows["pass_id"].map(first).fillna(0).astype("int64")
+    both = [before.astype("object"), rows[columns].assign(part=part).astype("object")]
+    every = pd.concat(both, ignore_index=True).sort_values(["pass_id", "part"], ignore_index=True)
+    return contract.frame("device_ops", {str(name): every[name].tolist() for name in every})

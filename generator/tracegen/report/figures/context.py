@@ -92,7 +92,7 @@ class Context(Analyses):
         """Where the copies of weights lie, if that is not the memory of the CPU: `Vulkan0`; else empty."""
         placements, buffers = self.tables["placements"], self.tables["buffers"]
         numbers = placements.loc[placements["memory"].eq("copied").to_numpy(bool), "buffer_id"].dropna().unique()
-        holds = buffers["buffer_id"].isin(numbers).to_numpy(bool)
+        holds = buffers["buffer_id"].isin(numbers).to_numpy(bool) & buffers["usage"].ne("compute").to_numpy(bool)
         pinned = buffers["name"].astype("object").fillna("").str.endswith("_Host").to_numpy(bool)  # the CPU's memory
         held = buffers.loc[holds & ~pinned, "backend"].dropna().unique()
         return "" if set(held) <= {"CPU"} else " and ".join(printable(name) for name in sorted(held))

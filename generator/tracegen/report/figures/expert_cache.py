@@ -31,7 +31,8 @@ def _content(context: Context) -> Rows:
                 Amount(float(r["uploaded_bytes"]), "bytes", "a token would be copied to the device"),
             )
         ),
-        caption=f"{RULE} n = {q.counted(context.choice.n_rows, 'generated token')}.",
+        caption=f"{RULE} n = {q.counted(context.choice.n_rows, 'generated token')}, "
+        f"{q.counted(context.choice.counts['layer'].nunique(), 'layer')} whose choice is known.",
         data=data,
         empty=empty or ("" if known else "No expert of a layer is known by its tensors."),
     ).of(

@@ -68,9 +68,11 @@ def _to_devices(context: Context) -> Iterator[Finding]:
             of_experts = of.expert_bytes / of.n_bytes
             what = "experts" if of_experts == 1 else "weights"
             experts = f", {q.percent(of_experts)} of them experts" if 0 < of_experts < 1 else ""
+            gaps = of.layers and of.layers[-1] - of.layers[0] >= len(of.layers)
             layers = f" of layers {of.layers[0]} to {of.layers[-1]}" if len(of.layers) > 1 else ""
+            layers = f" of {q.counted(len(of.layers), 'layer')}" if gaps else layers
             lead = "For a token" if phase == "generate" else "For the prompt"
-            how = "which takes" if of.whole else "whose hand-over alone takes"
+            how = "which takes, with waiting for both," if of.whole else "whose hand-over alone takes"
             yield Finding(
                 kind="bytes",
                 text=f"{lead}, {size.text} of {what}{layers} are copied to {q.printable(of.target)}{experts}, {how} "

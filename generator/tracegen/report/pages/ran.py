@@ -113,7 +113,7 @@ def _other_backends(context: Context) -> str:
     timed, submitted = splits[~splits["by_op"].to_numpy(bool) & ~handed], splits[handed]
     busy_ns = float(backends.busy_ns(timed, context.tables["device_ops"][:0])["most"].sum())
     handed_ns = float((submitted["end_ns"] - submitted["begin_ns"]).sum())
-    tracer_waits = context.facts.settings.get("device_times") in (None, "splits")
+    tracer_waits = context.facts.settings.get("device_times") in (None, "splits") or timed["waiting_ns"].isna().all()
     waits = timed["proof"].isin(["synchronise", "reply"]).any()
     waited = "" if not waits else "the tracer" if tracer_waits else "llama.cpp itself"
     return f"{ran}." + of(len(timed), busy_ns, len(submitted), handed_ns, waited)
