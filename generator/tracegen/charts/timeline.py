@@ -13,8 +13,8 @@ DISK = "device"  # the lane of the device that holds the model
 
 
 def _short(name: str) -> str:
-    """A name with its end, in which those of servers differ."""
-    return name if len(name) <= MOST_LETTERS else f"…{name[1 - MOST_LETTERS :]}"
+    """A name with its begin and its end: devices of a server differ in the one, servers in the other."""
+    return name if len(name) <= MOST_LETTERS else f"{name[:4]}…{name[5 - MOST_LETTERS :]}"
 
 
 def chart(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
