@@ -58,6 +58,7 @@ def test_many_threads_have_more_spans_than_altair_takes_by_itself() -> None:
     rows = pd.DataFrame(
         {
             "thread": [i % 400 for i in range(n)],
+            "device": [None] * n,
             "begin_ns": range(0, 10 * n, 10),
             "end_ns": range(7, 10 * n + 7, 10),
             "state": ["work"] * n,
