@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis.coverage import union
 from tracegen.analysis.device_ops import busy_ns as device_ops_busy
 
 # Where a run did not record how the end of a split is known: of other backends it is not known that they had computed.
@@ -69,8 +70,8 @@ def busy_ns(splits: pd.DataFrame, device_ops: pd.DataFrame, *, whole: bool = Tru
 
     At least while the program did nothing but wait for it, and at most from each hand-over to the known end. Where it
     is not known when the program waited, and where it waited for the answer of a server, which comes over a network,
-    the least is 0. Of a device whose operations have times both are what these
-    took together; not `whole`, where some have none, the least is.
+    the least is 0. Of a device whose operations have times both are what these took together; not `whole`, where some
+    have none, the least is.
     """
     known = splits[_known(splits)]
     of = [known["pass_id"].astype("int64"), known["backend"].astype("object")]
@@ -87,12 +88,13 @@ def busy_ns(splits: pd.DataFrame, device_ops: pd.DataFrame, *, whole: bool = Tru
 
 def _union(rows: pd.DataFrame, begin: str) -> pd.Series:
     """How long at least one of the intervals from the column `begin` to `end` goes on, ns, by pass_id and backend."""
-    key = ["pass_id", "backend"]
-    rows = rows.sort_values([*key, begin, "end"])
-    before = rows.groupby(key)["end"].cummax().groupby([rows[name] for name in key]).shift(fill_value=0)
-    new = (rows["end"] - np.maximum(rows[begin], before)).clip(lower=0)
-    total: pd.Series = new.groupby([rows[name] for name in key]).sum()
-    return total
+    groups = rows.groupby(["pass_id", "backend"])
+    since = rows[begin].min() if len(rows) else 0  # times of the run, not of the machine
+    intervals = pd.DataFrame({"group": groups.ngroup(), "begin": rows[begin] - since, "end": rows["end"] - since})
+    apart = union(intervals, "group")
+    total = (apart["end"] - apart["begin"]).groupby(apart["group"]).sum()
+    index = groups.size().index
+    return pd.Series(total.reindex(range(len(index)), fill_value=0).to_numpy("int64"), index)
 
 
 def _known(splits: pd.DataFrame) -> np.ndarray:

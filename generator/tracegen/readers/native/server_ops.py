@@ -14,6 +14,7 @@ from tracegen.contract import tables as contract
 Tables = Mapping[str, pd.DataFrame]
 COMPUTED = ("executed", "fused")
 _NEAR = 64  # splits that may go on at once
+_RAN = ("op", "name", "state", "begin_ns", "end_ns")
 
 
 def server_ops(tables: Tables, servers: Sequence[Tables]) -> tuple[pd.DataFrame, int]:
@@ -39,9 +40,6 @@ def server_ops(tables: Tables, servers: Sequence[Tables]) -> tuple[pd.DataFrame,
     label = heads["kernel"].map(labels).astype("object") + " " + heads["name"].astype("object")
     rows = heads.assign(label=label, device=lambda r: r["at"].map(splits["backend"]), exact=True)
     return _joined(tables["device_ops"], rows), lost
-
-
-_RAN = ("op", "name", "state", "begin_ns", "end_ns")
 
 
 def _computed(tables: Tables) -> pd.DataFrame:

@@ -26,7 +26,7 @@ def _content(context: Context) -> Rows:
             amount
             for r in half
             for amount in (
-                Amount(int(r["memory_bytes"]), "bytes", "hold half of the experts"),
+                Amount(int(r["memory_bytes"]), "bytes", f"hold {q.percent(r['held_share'])} of the experts"),
                 Amount(float(r["hit_rate"]), "share", "of the experts that a token chooses would lie there"),
                 Amount(float(r["uploaded_bytes"]), "bytes", "a token would be copied to the device"),
             )
