@@ -180,6 +180,22 @@ static uint32_t remove_buffer(const void * key) {
     return number;
 }
 
+/* What the memory of a device has free, and all of it, as its driver says; the last that is written counts. */
+static void tell_memory(ggml_backend_dev_t device) {
+    const ggml_backend_reg_t registry = ggml_backend_dev_backend_reg(device);
+    char                     key[128], text[64];
+    size_t                   free_bytes = 0, total_bytes = 0;
+    if (!registry || strcmp(ggml_backend_reg_name(registry), "CPU") == 0) {
+        return;
+    }
+    ggml_backend_dev_memory(device, &free_bytes, &total_bytes);
+    const int length = snprintf(key, sizeof key, "device_memory.%s", ggml_backend_dev_name(device));
+    if (length > 0 && (size_t) length < sizeof key) {
+        snprintf(text, sizeof text, "%zu %zu", free_bytes, total_bytes);
+        tt_info(tt_process, key, text);
+    }
+}
+
 static void describe(uint32_t number, struct ggml_backend_buffer * buffer, enum tt_type type) {
     ggml_backend_buffer_type_t kind   = ggml_backend_buffer_get_type(buffer);
     const size_t               size   = ggml_backend_buffer_get_size(buffer);
@@ -193,6 +209,9 @@ static void describe(uint32_t number, struct ggml_backend_buffer * buffer, enum 
         .backend    = tt_string(tt_process, device ? ggml_backend_dev_name(device) : ""),
     };
     tt_record(tt_process, type, &record, sizeof record, tt_now());
+    if (device && type == TT_BUFFER_IS) {
+        tell_memory(device);
+    }
 }
 
 void tensor_trace_buffer_begin(struct ggml_backend_buffer * buffer) {

@@ -144,6 +144,14 @@ def test_a_tensor_on_a_server_is_the_one_of_its_name(case: Case) -> None:
     assert context.copies_in.startswith("RPC") and touched and touched > 0.5 * loaded.run.facts.model.size_bytes
 
 
+def test_the_memory_of_a_server_is_that_of_its_machine(case: Case) -> None:
+    """It computes on the processors of this machine; what is free changes."""
+    (said,) = (line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal"))
+    memory = case.loaded.run.facts.trace.device_memory
+    assert memory and {of.total_bytes for of in memory.values()} == {int(said.split()[1]) * 1024}
+    assert len(memory) == len(case.graphs) and all(0 < of.free_bytes <= of.total_bytes for of in memory.values())
+
+
 def test_the_ubatches_of_a_prompt_are_handed_over_one_after_another(blas: Path, demo: Path, tmp_path: Path) -> None:
     """llama.cpp waits for none of them before the next: each ends when it was handed over, the last when it is done."""
     with served(blas, tmp_path / "server") as server:
@@ -171,7 +179,8 @@ def test_a_server_that_was_killed_leaves_a_run_of_what_was_before(blas: Path, de
     with served(blas, tmp_path / "server") as server:
         killer = threading.Timer(1.5, server.process.kill)
         killer.start()
-        observation = Observation("rpc", command(demo, server.address, 100_000), "?", servers=(server.trace,))
+        told = (*command(demo, server.address, 100_000), "-c", "65536")  # a full context would end it before
+        observation = Observation("rpc", told, "?", servers=(server.trace,))
         run = observe(observation, tmp_path, Progress(), str(blas))
     assert run.facts.exit_status == -6 and run.verdict == "not usable" and run.folder is not None
     loaded = load_run(run.folder)

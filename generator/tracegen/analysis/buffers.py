@@ -59,6 +59,12 @@ def peaks(tables: Tables) -> pd.DataFrame:
     return table.sort_values(["peak_bytes", "group"], ascending=[False, True], ignore_index=True)
 
 
+def peak_sizes(tables: Tables) -> dict[str, int]:
+    """The most bytes allocated at once, by group."""
+    of = peaks(tables)
+    return {str(group): int(size) for group, size in zip(of["group"], of["peak_bytes"], strict=True)}
+
+
 def peaks_by_place(tables: Tables) -> pd.DataFrame:
     """The same as `peaks`, per group and place: the device that has the memory, or `CPU`.
 

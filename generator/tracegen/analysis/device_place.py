@@ -45,17 +45,7 @@ class Model:
     @cached_property
     def held(self) -> np.ndarray:
         """Sums of COLUMNS over what a device holds, by `-ngl` and `--n-cpu-moe`; with `-ngl 0` it holds nothing."""
-        rest, experts = (self._from(of)[:, ::-1] for of in (self.rest, self.experts))  # [i]: of the last i layers
-        n_gpu_layers, left = np.arange(self.n_layers + 2), np.arange(self.n_layers + 1)
-        with_experts = np.minimum(n_gpu_layers[:, None], self.n_layers + 1 - left[None, :])
-        both: np.ndarray = rest[:, :, None] + experts[:, with_experts]
-        return both
-
-    @staticmethod
-    def _from(values: np.ndarray) -> np.ndarray:
-        """Sums over each layer and all after it; 0 after the last one."""
-        sums = np.cumsum(values[:, ::-1], axis=1)[:, ::-1]
-        return np.concatenate([sums, np.zeros((len(sums), 1))], axis=1)
+        return sums_of(self.rest, self.experts)
 
     @cached_property
     def needed(self) -> np.ndarray:
@@ -70,6 +60,17 @@ class Model:
         """The memory that a device needs for all of it."""
         needed: np.ndarray = self.needed
         return int(needed[-1, 0])
+
+
+def sums_of(rest: np.ndarray, experts: np.ndarray) -> np.ndarray:
+    """Sums over what a device holds, by `-ngl` and `--n-cpu-moe`, of rows that have a value for each layer."""
+    n_layers = rest.shape[1] - 1
+    of_rest, of_experts = (np.cumsum(of[:, ::-1], axis=1) for of in (rest, experts))  # [i]: of the last i + 1 layers
+    of_rest, of_experts = (np.concatenate([np.zeros((len(of), 1)), of], axis=1) for of in (of_rest, of_experts))
+    n_gpu_layers, left = np.arange(n_layers + 2), np.arange(n_layers + 1)
+    with_experts = np.minimum(n_gpu_layers[:, None], n_layers + 1 - left[None, :])
+    both: np.ndarray = of_rest[:, :, None] + of_experts[:, with_experts]
+    return both
 
 
 @dataclass(frozen=True)
@@ -142,14 +143,15 @@ def placed(model: Model, memory_bytes: int) -> Placed | None:
         memory_bytes=memory_bytes,
         n_gpu_layers=layers,
         n_cpu_moe=n_cpu_moe,
-        options=_options(model, layers, n_cpu_moe),
+        options=options_of(model, layers, n_cpu_moe),
         needed_bytes=int(model.needed[layers, n_cpu_moe]),
         touched_bytes=float(model.held[1][layers, n_cpu_moe]),
         kept_ns=model.token_ns - float(model.held[2][layers, n_cpu_moe]),
     )
 
 
-def _options(model: Model, layers: int, n_cpu_moe: int) -> str:
+def options_of(model: Model, layers: int, n_cpu_moe: int) -> str:
+    """The options of llama.cpp's programs: `-ngl 99`, `-ngl 12 --n-cpu-moe 20`."""
     every = layers > model.n_layers and layers <= ALL
     options = f"-ngl {ALL if every else layers}"
     if n_cpu_moe <= model.n_layers + 1 - layers:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tracegen.analysis import attribution, axis, disk_waits
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.backends import elsewhere_ns
 from tracegen.analysis.coverage import union
 from tracegen.analysis.passes import measured
 from tracegen.analysis.pieces import bytes_in, overlaps, piece_bytes
@@ -135,7 +136,10 @@ def times(tables: Tables, group_of: Mapping[str, str], *, split: pd.DataFrame | 
     split = split.set_index("pass_id")[[*WAITS, "barrier_ns"]]
     table = passes.drop(columns="graph").astype("int64").set_index("pass_id").join(table).join(split).fillna(0.0)
     barrier = table.pop("barrier_ns")
-    table["waiting_ns"] = table["waiting_ns"].where(~table.index.isin(split.index), barrier) if groups else 0.0
+    apart = table.index.isin(split.index)  # its page faults were recorded
+    table["waiting_ns"] = table["waiting_ns"].where(~apart, barrier) if groups else 0.0
+    others = elsewhere_ns(tables["splits"]).reindex(table.index, fill_value=0)
+    table["elsewhere_ns"] = table["elsewhere_ns"].where(apart, others)
     known = [*groups, *WAITS[:-1], "waiting_ns", WAITS[-1]]
     table["rest_ns"] = (table["duration_ns"] - table[known].sum(axis=1)).clip(0)
     return table[["duration_ns", *known, "rest_ns"]].reset_index()

@@ -291,6 +291,14 @@ class Host(Record):
 
 
 @dataclass(frozen=True, eq=False)
+class DeviceMemory(Record):
+    """The memory of a device as its driver said when the last buffer of the run had been allocated there."""
+
+    free_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, eq=False)
 class Trace(Record):
     """The trace, what it lacks and why, and what it cost; shares are those of the passes' time."""
 
@@ -319,6 +327,7 @@ class Trace(Record):
     device_refused: str | None = None
     device_ops_refused: str | None = None
     device_ops_lost: int | None = None
+    device_memory: Mapping[str, DeviceMemory] | None = None
     cache_refused: str | None = None
     own_page_bytes: int | None = None
     requests_recorded: bool | None = None

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.causes.cause import Cause, Phase
+from tracegen.analysis.pass_parts import OUTSIDE_OPS
 
 
 def processor(of: Analyses, phase: Phase) -> Iterator[Cause]:
@@ -28,7 +29,9 @@ def elsewhere(of: Analyses, phase: Phase) -> Iterator[Cause]:
 
 
 def outside(of: Analyses, phase: Phase) -> Iterator[Cause]:
-    """Time outside operations."""
+    """Time outside operations; copying_ns of it: copying between backends."""
     ns = phase.parts["outside_ns"]
     if ns:
-        yield phase.cause("outside", ns)
+        rows = of.outside_ops[of.outside_ops["phase"].eq(phase.name).to_numpy(bool)]
+        copied = float(rows[rows["part"].eq(OUTSIDE_OPS["copying_ns"]).to_numpy(bool)]["duration_ns"].sum())
+        yield phase.cause("outside", ns, {"copying_ns": min(copied, ns)} if copied else None)

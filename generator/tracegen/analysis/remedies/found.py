@@ -3,7 +3,7 @@
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.causes.cause import Cause, phase_of
 from tracegen.analysis.causes.found import causes
-from tracegen.analysis.remedies import disk, prompt, threads, weights
+from tracegen.analysis.remedies import device, disk, prompt, threads, weights
 from tracegen.analysis.remedies.remedy import LEAST, Remedy
 
 
@@ -19,5 +19,6 @@ def remedies(of: Analyses, phase: str) -> list[Remedy]:
         *prompt.remedies(of, time, found),
         *threads.remedies(of, time, found),
         *weights.remedies(of, time, found),
+        *device.remedies(of, time),
     ]
     return sorted((remedy for remedy in every if remedy.likely >= 1 + LEAST), key=lambda remedy: -remedy.likely)

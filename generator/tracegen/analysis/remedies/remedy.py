@@ -8,7 +8,16 @@ from typing import Literal
 from tracegen.analysis.causes.cause import Phase
 
 Key = Literal[
-    "read-ahead", "memory", "pin", "prefault", "ubatch", "fewer-threads", "more-threads", "cpu-strict", "quantisation"
+    "read-ahead",
+    "memory",
+    "pin",
+    "prefault",
+    "ubatch",
+    "fewer-threads",
+    "more-threads",
+    "cpu-strict",
+    "quantisation",
+    "device-layers",
 ]
 LEAST = 0.05  # gain: a remedy that promises less is not offered
 WIDEST = 2.0  # times: an interval that is wider says nothing

@@ -34,6 +34,7 @@ from tracegen.readers.native.storage_tables import cache_table, device_table, me
 from tracegen.readers.native.touch_tables import touch_tables, with_chosen
 
 VERSION = "native-2"
+_MEMORY = "device_memory."  # key of the info records that say how much memory a device has
 ATTACHED = "attached"  # key of the info record that a preloaded tracer writes, when llama.cpp has no hooks
 
 
@@ -260,6 +261,18 @@ def _counters(records: Records) -> dict[str, int]:
     return dict(zip(("prompt_tokens", "eval_runs"), map(int, counted), strict=True)) if known else {}
 
 
+def _device_memory(info: Mapping[str, str]) -> dict[str, dict[str, int]]:
+    """What devices had free, and in all, by their names; without those whose driver says nothing of the kind."""
+    found = {}
+    for key in sorted(info):
+        if key.startswith(_MEMORY):
+            free, _, total = info[key].partition(" ")
+            counted = free.isdecimal() and total.isdecimal() and len(free) < 20 and len(total) < 20
+            if counted and 0 < int(total) < 1 << 63 and int(free) <= int(total):
+                found[key.removeprefix(_MEMORY)] = {"free_bytes": int(free), "total_bytes": int(total)}
+    return found
+
+
 def _count(info: Mapping[str, str], key: str) -> int | None:
     text = info.get(key)
     if text is not None and not text.isdecimal():
@@ -320,6 +333,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "device_refused": info.get("device.refused"),
         "device_ops_refused": info.get("vulkan.refused"),
         "device_ops_lost": _count(info, "vulkan.lost"),
+        "device_memory": _device_memory(info),
         "cache_refused": info.get("cache.refused"),
         "attached": ATTACHED in info,
         "prefault_off": info.get("load.prefault") == "off",

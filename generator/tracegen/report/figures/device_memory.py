@@ -1,8 +1,8 @@
-"""What a device with so much memory should hold: options of llama.cpp, and the time that the CPU keeps."""
+"""What a device with so much memory should hold: options of llama.cpp, and what a token takes then."""
 
 import pandas as pd
 
-from tracegen.analysis import buffers, device_place
+from tracegen.analysis import buffers, device_place, device_speed
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.document.amount import Amount
@@ -23,12 +23,30 @@ KEPT = (
 )
 
 
+PREDICTED = (
+    "A layer that moves takes as long for a byte of its weights that a token touches as what the other side has here: "
+    "the device from the least to the most that it can have computed, the CPU from its fastest to its slowest layer."
+)
+
+
+_CHOICE = (
+    col.number("Memory", lambda r: q.size(r["memory_bytes"])),
+    col.text("Options", lambda r: Cell(r["options"], code=True)),
+    col.size("Needed", "needed_bytes"),
+    col.size("A token reads there", "touched_bytes"),
+)
+
+
 def _on_cpu(context: Context) -> bool:
     one_model = context.tables["files"]["model"].nunique() <= 1
     return one_model and not context.others and context.phase == "generate" and bool(context.tokens.get("generate"))
 
 
-ON_CPU = When("a run that generated tokens on the CPU alone, with one model", _on_cpu)
+def _known(context: Context) -> bool:
+    return _on_cpu(context) or device_speed.of(context) is not None
+
+
+KNOWN = When("a run that generated tokens with one model on the CPU, or on the CPU and one device", _known)
 
 
 def _content(context: Context) -> Rows:
@@ -37,6 +55,8 @@ def _content(context: Context) -> Rows:
         return no_rows("The trace names no model file.")
     if tensors["layer"].isna().all():
         return no_rows("No tensor of the model belongs to a layer.")
+    if (mixed := device_speed.of(context)) is not None:
+        return _predicted(context, mixed)
     model = _model(context)
     data = device_place.table(model, MOST)
     return Rows(
@@ -46,20 +66,43 @@ def _content(context: Context) -> Rows:
         data=data,
     ).of(
         data,
-        col.number("Memory", lambda r: q.size(r["memory_bytes"])),
-        col.text("Options", lambda r: Cell(r["options"], code=True)),
-        col.size("Needed", "needed_bytes"),
-        col.size("A token reads there", "touched_bytes"),
+        *_CHOICE,
         col.number("The CPU keeps", lambda r: q.decimal(r["kept_ns"] / 1e6, 2), "ms a token"),
         col.number("Speed at most", lambda r: q.decimal(1e9 / r["kept_ns"], 2) if r["kept_ns"] > 0 else "", "tokens/s"),
     )
 
 
+def _predicted(context: Context, mixed: device_speed.Mixed) -> Rows:
+    """The same for a run in which a device computed, too: with the speed that is predicted."""
+    data = device_speed.table(mixed, MOST)
+    if data.empty:
+        return no_rows("Of no choice is it known from this run how long a token would take.")
+    best = data.iloc[data["high_ns"].argmin()]
+    device, population = q.printable(mixed.backend), q.counted(context.tokens["generate"], "generated token")
+    return Rows(
+        answer=(
+            Amount(float(best["low_ns"]), "ns", f"at least is predicted for a token with {best['options']}"),
+            Amount(float(best["high_ns"]), "ns", f"at most; it takes {q.duration(mixed.model.token_ns)} here"),
+        ),
+        caption=f"For each size of the memory of {device}, the choice with which a token is predicted to be fastest; "
+        f"sizes that change nothing are left out. {PREDICTED} n = {population}.",
+        data=data,
+    ).of(
+        data,
+        *_CHOICE,
+        col.number("A token takes", lambda r: _between(r["low_ns"] / 1e6, r["high_ns"] / 1e6), "ms"),
+        col.number("Speed", lambda r: _between(1e9 / r["high_ns"], 1e9 / r["low_ns"]), "tokens/s"),
+    )
+
+
+def _between(low: float, high: float) -> str:
+    return f"{q.decimal(low, 2)} to {q.decimal(high, 2)}"
+
+
 def _model(context: Context) -> device_place.Model:
     timed = context.timed[context.timed["phase"].eq("generate").to_numpy(bool)]
     used = context.of_kind(context.used, "generate")
-    peaks = buffers.peaks(context.tables)
-    sizes = {str(group): int(size) for group, size in zip(peaks["group"], peaks["peak_bytes"], strict=True)}
+    sizes = buffers.peak_sizes(context.tables)
     return device_place.model_of(context.tables, timed, used, sizes, context.tokens["generate"])
 
 
@@ -78,8 +121,8 @@ DEVICE_MEMORY = Table(
     section="cache",
     title="What belongs on a device with so much memory?",
     needs=(*needs.TIMES, *needs.BYTES, needs.LAYERS),
-    when=ON_CPU,
+    when=KNOWN,
     content=_content,
-    words={"rule": RULE, "kept": KEPT},
+    words={"rule": RULE, "kept": KEPT, "predicted": PREDICTED},
     made_by="tracegen.analysis.device_place.table",
 )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from tracegen.analysis.causes.cause import Cause, Phase
+from tracegen.analysis.fallen import fallen
 from tracegen.analysis.measures import value
 from tracegen.contract import quantities as q
 from tracegen.report.figures.context import Context
@@ -14,7 +15,7 @@ BOUND = "memory bandwidth bounds it: fewer bytes would help, more threads would 
 COMPUTING = f"computing bounds it, not memory bandwidth: {ALONE}"
 GROWN = 0.1  # of the time of a token: less growth is not said
 NEARLY = 0.9  # of what all passes touch: tokens read the file in circles
-HALF = 0.5  # of memory bandwidth: less does not bound
+HALF = 0.5  # of memory bandwidth: less does not bound; of the time outside operations: less copying is not said
 DELAYED = 0.05  # of the time: less waiting for a processor is not said
 OF: Mapping[str, str] = {"generate": "generation", "prompt": "the prompt"}
 
@@ -23,7 +24,7 @@ def sentences(context: Context, phase: Phase, causes: Sequence[Cause]) -> list[s
     """Why, of the causes of one phase that take at least `NAMED` of its time, the most expensive first."""
     named = [cause for cause in causes if cause.share >= NAMED]
     by_key: dict[str, Cause] = {cause.key: cause for cause in reversed(named)}
-    computing = [*_computing(context, named), *_growth(context, phase)]
+    computing = [*_fallen(context, phase), *_computing(context, named), *_growth(context, phase)]
     return [*_reading(context, phase, by_key), *computing, *_threads(phase, by_key)]
 
 
@@ -105,6 +106,19 @@ def _computing(context: Context, causes: Sequence[Cause]) -> Iterator[str]:
         yield f"{name} takes its bytes at {share} of memory bandwidth."
 
 
+def _fallen(context: Context, phase: Phase) -> Iterator[str]:
+    """The operation that costs most of those that the CPU computes in layers of a device."""
+    if not phase.parts["elsewhere_ns"]:
+        return
+    rows = fallen(context.tables, context.timed[context.timed["phase"].eq(phase.name).to_numpy(bool)])
+    for row in rows.head(1).to_dict("records"):
+        types = ", ".join(q.printable(str(name)) for name in row["types"])
+        more = f", and {q.counted(len(rows) - 1, 'other operation', 'others')}" if len(rows) > 1 else ""
+        of_layers = f"in {q.counted(row['n_layers'], 'layer')} that lie on {context.others}"
+        yield f"The CPU computes {q.printable(row['op'])} ({types}){more} {of_layers}."
+        yield "llama.cpp does so where a backend does not support an operation’s types or shape."
+
+
 def _growth(context: Context, phase: Phase) -> Iterator[str]:
     """How much longer attention makes each token, and what that comes to at the end of the context."""
     found = context.context_growth if phase.name == "generate" else None
@@ -131,4 +145,6 @@ def _threads(phase: Phase, named: Mapping[str, Cause]) -> Iterator[str]:
     elif delayed(phase):
         yield for_processor(phase, phase.delayed_share or 0.0)
     if "outside" in named:
-        yield f"{q.percent(named['outside'].share)} of the time is outside operations."
+        share, copied = named["outside"].share, named["outside"].numbers.get("copying_ns", 0.0) / phase.whole_ns
+        copying = f", {q.percent(copied)} for copying between backends" if copied >= HALF * share else ""
+        yield f"{q.percent(share)} of the time is outside operations{copying}."

@@ -1,9 +1,9 @@
 """What would help, in sentences; and when to stop."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tracegen.analysis import measures
+from tracegen.analysis import device_speed, measures
 from tracegen.analysis.causes.cause import Cause, Phase
 from tracegen.analysis.remedies.remedy import LEAST, Remedy
 from tracegen.contract import quantities as q
@@ -150,6 +150,31 @@ def _ubatch(remedy: Remedy) -> tuple[str, str]:
     return f"Compute the prompt in one pass of {tokens} tokens instead of {n} passes (`ubatch`)", basis
 
 
+def _device_layers(remedy: Remedy) -> tuple[str, str]:
+    numbers, device = remedy.numbers, q.printable(remedy.names["device"])
+    layers, held, n_cpu_moe = (int(numbers[name]) for name in ("n_layers", "n_gpu_layers", "n_cpu_moe"))
+    what = "all layers" if held > layers else "only the output" if held == 1 else f"{held - 1} of {layers} layers"
+    first = layers + 1 - held  # what lies before it is the CPU's anyway
+    but = f" without the experts of {q.counted(n_cpu_moe - first, 'layer')}" if n_cpu_moe > first else ""
+    do = f"Place {what} on {device}{but}" if held else "Let the CPU compute all layers"
+    ends = dict.fromkeys(q.size(numbers[name]) for name in ("device_low", "device_high") if name in numbers)
+    least = "" if "device_high" in numbers else "at least "
+    rests = (
+        f"Rests on what each computes of the weights of a token: here the CPU {q.size(numbers['cpu'])}/s, {device} "
+        f"{least}{' to '.join(ends)}/s."
+    )
+    return f"{do} (`{remedy.names['options']}`)", f"{rests}{_room(numbers, device)}"
+
+
+def _room(numbers: Mapping[str, float], device: str) -> str:
+    """What a device needs beyond what it has now, and whether that is known to fit."""
+    more, free = numbers["more_bytes"], numbers.get("free_bytes")
+    if more <= 0:
+        return ""
+    known = f"of which {q.size(free)} was free" if free is not None else "whether it has that was not recorded"
+    return f" That takes {q.size(more)} more of the memory of {device}, {known}."
+
+
 _WORDS = {
     "read-ahead": _read_ahead,
     "memory": _memory,
@@ -160,6 +185,7 @@ _WORDS = {
     "more-threads": _more,
     "cpu-strict": _strict,
     "quantisation": _quantised,
+    "device-layers": _device_layers,
 }
 
 
@@ -208,6 +234,8 @@ def stop(context: Context, phase: Phase | None, causes: list[Cause]) -> str:
     if phase is None or not causes:
         return "What would help is not known: when threads worked and waited was not recorded."
     others = phase.parts["elsewhere_ns"] / phase.whole_ns
+    if others >= MOSTLY and phase.name == device_speed.PHASE and device_speed.of(context) is not None:
+        return f"No other placement of layers on {context.others} and the CPU is expected to make tokens faster."
     if others >= MOSTLY:
         computes = "compute" if " and " in context.others else "computes"
         return f"Nothing is predicted for what {context.others} {computes}: {_untimed(context)}."
