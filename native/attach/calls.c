@@ -127,6 +127,27 @@ static void record_counters(void * context) {
     }
 }
 
+#define STATE(pointer, to_context) \
+    if (!tensor_trace_on) { \
+        return theirs(context, pointer, size, sequence, flags); \
+    } \
+    tensor_trace_state_begin(); \
+    const size_t                    n     = theirs(context, pointer, size, sequence, flags); \
+    const struct tensor_trace_state state = { context, pointer, size, sequence, flags, to_context }; \
+    tensor_trace_state_end(&state); \
+    return n;
+
+REPLACES size_t llama_state_seq_get_data_ext(void * context, uint8_t * target, size_t size, int32_t sequence,
+                                             uint32_t flags) {
+    THEIRS(size_t, llama_state_seq_get_data_ext, (void *, uint8_t *, size_t, int32_t, uint32_t) ) STATE(target, false)
+}
+
+REPLACES size_t
+    llama_state_seq_set_data_ext(void * context, const uint8_t * source, size_t size, int32_t sequence,
+                                 uint32_t flags) { THEIRS(size_t, llama_state_seq_set_data_ext,
+                                                          (void *, const uint8_t *, size_t, int32_t, uint32_t) )
+                                                       STATE(source, true) }
+
 REPLACES void llama_free(void * context) {
     THEIRS(void, llama_free, (void *) )
     record_counters(context);

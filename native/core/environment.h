@@ -158,6 +158,7 @@ static const char * const tt_harmless[] = {
     "TENSOR_TRACE_DEVICES",
     "TENSOR_TRACE_FAULTS",
     "TENSOR_TRACE_FAULT_PAGES",
+    "TENSOR_TRACE_FOOTPRINT",
     "TENSOR_TRACE_FOR",
     "TENSOR_TRACE_MAX_BYTES",
     "TENSOR_TRACE_PASSES",

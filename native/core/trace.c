@@ -1,5 +1,6 @@
 /* The trace as a whole: its run id, how it begins and ends. */
 #include "tt_trace.h"
+#include "tt_footprint.h"
 #include "tt_memory.h"
 #include "tt_pages.h"
 #include "tt_record.h"
@@ -26,6 +27,7 @@ struct tt_trace * tt_open(const char * folder, uint64_t max_bytes, char error[25
     trace->budget.outside = true;
     tt_pages_open();
     tt_memory_open();
+    tt_footprint_open();
     trace->main.fd = -1;
     trace->clock   = tt_clock_choose();
     trace->folder  = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

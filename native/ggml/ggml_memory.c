@@ -1,6 +1,7 @@
 /* Records what is in memory: loads, file mappings, weights, and buffers from allocation to free. */
 #include "ggml_memory.h"
 #include "ggml_process.h"
+#include "tt_footprint.h"
 #include "tt_memory.h"
 #include "tt_record.h"
 #include "tt_residency.h"
@@ -33,6 +34,7 @@ void tensor_trace_load_begin(const char * path) {
     pthread_mutex_lock(&lock);
     const uint32_t load = next_load++;
     pthread_mutex_unlock(&lock);
+    tt_footprint_write(tt_process, TT_OCCASION_LOAD, TT_NONE, TT_NONE);
     tt_devices_begin_load(tt_process, path, &devices_begin);
     const struct tt_load record = { .usage = tt_usage_now(), .load = load, .path = tt_string(tt_process, path) };
     if (tt_process->faults) {
@@ -66,6 +68,7 @@ void tensor_trace_load_end(void) {
     }
     tt_cache_write(tt_process, TT_NONE, record.load);
     tt_memory_write(tt_process, TT_NONE, record.load);
+    tt_footprint_write(tt_process, TT_OCCASION_LOAD, TT_NONE, record.load);
 }
 
 /* mincore tells which pages of a file are in memory only to those who may write it; for others it reports all pages. */
@@ -180,14 +183,15 @@ static uint32_t remove_buffer(const void * key) {
     return number;
 }
 
+static bool is_cpu(ggml_backend_dev_t device) {
+    const ggml_backend_reg_t registry = device ? ggml_backend_dev_backend_reg(device) : NULL;
+    return !registry || strcmp(ggml_backend_reg_name(registry), "CPU") == 0;
+}
+
 /* What the memory of a device has free, and all of it, as its driver says; the last that is written counts. */
 static void tell_memory(ggml_backend_dev_t device) {
-    const ggml_backend_reg_t registry = ggml_backend_dev_backend_reg(device);
-    char                     key[128], text[64];
-    size_t                   free_bytes = 0, total_bytes = 0;
-    if (!registry || strcmp(ggml_backend_reg_name(registry), "CPU") == 0) {
-        return;
-    }
+    char   key[128], text[64];
+    size_t free_bytes = 0, total_bytes = 0;
     ggml_backend_dev_memory(device, &free_bytes, &total_bytes);
     const int length = snprintf(key, sizeof key, "device_memory.%s", ggml_backend_dev_name(device));
     if (length > 0 && (size_t) length < sizeof key) {
@@ -209,8 +213,11 @@ static void describe(uint32_t number, struct ggml_backend_buffer * buffer, enum 
         .backend    = tt_string(tt_process, device ? ggml_backend_dev_name(device) : ""),
     };
     tt_record(tt_process, type, &record, sizeof record, tt_now());
-    if (device && type == TT_BUFFER_IS) {
+    if (type == TT_BUFFER_IS && !is_cpu(device)) {
         tell_memory(device);
+    }
+    if (type == TT_BUFFER_IS && (is_cpu(device) || ggml_backend_buffer_is_host(buffer))) {
+        tt_footprint_add(TT_PART_BUFFER, number, (const void *) (uintptr_t) record.address, size);
     }
 }
 
@@ -236,6 +243,7 @@ void tensor_trace_buffer_is(struct ggml_backend_buffer * buffer) {
 void tensor_trace_buffer_end(struct ggml_backend_buffer * buffer) {
     const uint32_t number = buffer ? remove_buffer(buffer) : TT_NONE;
     if (number != TT_NONE) {
+        tt_footprint_remove(TT_PART_BUFFER, number);
         describe(number, buffer, TT_BUFFER_END);
     }
 }
@@ -250,11 +258,13 @@ void tensor_trace_work_begin(const void * address, size_t size) {
         .backend    = tt_string(tt_process, "CPU"),
     };
     tt_record(tt_process, TT_BUFFER, &record, sizeof record, tt_now());
+    tt_footprint_add(TT_PART_BUFFER, record.buffer, address, size);
 }
 
 void tensor_trace_work_end(const void * address) {
     const struct tt_buffer record = { .buffer = address ? remove_buffer(address) : TT_NONE, .usage = 3 };
     if (record.buffer != TT_NONE) {
+        tt_footprint_remove(TT_PART_BUFFER, record.buffer);
         tt_record(tt_process, TT_BUFFER_END, &record, sizeof record, tt_now());
     }
 }

@@ -3,6 +3,7 @@
 #include "ggml_graphs.h"
 #include "ggml_memory.h"
 #include "ggml_process.h"
+#include "tt_footprint.h"
 #include "tt_memory.h"
 #include "tt_record.h"
 #include "tt_residency.h"
@@ -58,7 +59,7 @@ static void end_handed_over(void); /* of the pass that devices still work for, t
 
 /* ---- contexts and calls ---- */
 
-static uint32_t context_number(const void * key) {
+uint32_t tt_context_number(const void * key) {
     pthread_mutex_lock(&lock);
     uint32_t number = n_contexts;
     for (uint32_t i = 0; i < n_contexts; i++) { /* the newest context at this address */
@@ -110,14 +111,14 @@ void tensor_trace_call(const void * context) {
     current.called   = true;
     current.skipping = !tt_wanted();
     if (!current.skipping) {
-        context_event(TT_CALL, context_number(context), 0);
+        context_event(TT_CALL, tt_context_number(context), 0);
     }
 }
 
 void tensor_trace_logits(const void * context) {
     TT_TIMED_HOOK;
     if (!current.skipping) {
-        context_event(TT_LOGITS, context_number(context), 0);
+        context_event(TT_LOGITS, tt_context_number(context), 0);
     }
 }
 
@@ -130,7 +131,7 @@ void tensor_trace_sampled(int32_t token) {
 
 void tt_was_warmup(const void * context) {
     if (!current.skipping) {
-        context_event(TT_WARMUP, context_number(context), 0);
+        context_event(TT_WARMUP, tt_context_number(context), 0);
     }
 }
 
@@ -166,7 +167,7 @@ static void skip_pass(uint32_t context) {
 void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch) {
     end_handed_over();
     TT_TIMED_HOOK;
-    const uint32_t context = context_number(ubatch->context);
+    const uint32_t context = tt_context_number(ubatch->context);
     if (!current.called || !ubatch->context) {
         current.skipping = !tt_wanted();
     }
@@ -246,6 +247,7 @@ static void write_pass_end(int status, const struct tt_moment * ended, const str
     }
     tt_cache_write(tt_process, pass.pass, TT_NONE);
     tt_memory_write(tt_process, pass.pass, TT_NONE);
+    tt_footprint_write(tt_process, TT_OCCASION_PASS, pass.pass, TT_NONE);
 }
 
 static struct ended ended_now(int status) {

@@ -20,8 +20,9 @@ TT_HIDDEN void     tt_map_nodes(const struct ggml_cgraph * part, const struct gg
 TT_HIDDEN bool tt_compute_of(const struct ggml_cgraph * graph, struct tt_compute_work * work);
 /* Whether devices have something to do for this thread's pass that nobody has waited for. The pass ends when it is false;
    if something else begins before, it ended when llama.cpp had handed over its last split. */
-TT_HIDDEN void tt_devices_work(bool work);
-TT_HIDDEN void tt_was_warmup(const void * context); /* its passes so far were a warm-up (attached tracing) */
+TT_HIDDEN void     tt_devices_work(bool work);
+TT_HIDDEN uint32_t tt_context_number(const void * context); /* TT_NONE: it was not recorded */
+TT_HIDDEN void     tt_was_warmup(const void * context); /* its passes so far were a warm-up (attached tracing) */
 
 /* Ticks that this thread spent in hooks during its pass, without the hooks of ops. TT_TIMED_HOOK must be the first
    statement of a hook. */

@@ -1,5 +1,6 @@
 /* The trace of this process: the first hook begins it, exit or a signal ends it; a forked child is not recorded. */
 #include "ggml_process.h"
+#include "tt_footprint.h"
 #include "tt_facts.h"
 #include "tt_record.h"
 #include "tt_trace.h"
@@ -46,6 +47,7 @@ static void finish(void) {
             tt_write_late(NULL);
         }
         note_own_bytes();
+        tt_footprint_write(tt_process, TT_OCCASION_END, TT_NONE, TT_NONE);
         tt_seal(tt_process);
         switch_to(false);
     }

@@ -10,6 +10,7 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/crc32.c
         ${TENSOR_TRACE_SOURCE}/facts.c
         ${TENSOR_TRACE_SOURCE}/faults.c
+        ${TENSOR_TRACE_SOURCE}/footprint.c
         ${TENSOR_TRACE_SOURCE}/graphs.c
         ${TENSOR_TRACE_SOURCE}/map.c
         ${TENSOR_TRACE_SOURCE}/mapped.c
@@ -32,6 +33,7 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/ggml_process.c
         ${TENSOR_TRACE_SOURCE}/ggml_splits.c
         ${TENSOR_TRACE_SOURCE}/ggml_chosen.c
+        ${TENSOR_TRACE_SOURCE}/ggml_saved.c
         ${TENSOR_TRACE_SOURCE}/ggml_waits.c)
     target_include_directories(ggml-base PRIVATE ${TENSOR_TRACE_SOURCE})
     target_compile_definitions(ggml-base PRIVATE GGML_TENSOR_TRACE _GNU_SOURCE) # gettid, getrandom, MAP_POPULATE

@@ -28,6 +28,7 @@
  *                             of this program (core/pages.c)
  *     TENSOR_TRACE_MEMORY     memory.current (or memory.usage_in_bytes) of this program's memory group: read after
  *                             every load and pass
+ *     TENSOR_TRACE_FOOTPRINT  0: do not record what the resident memory of the process is made of
  *     TENSOR_TRACE_DEVICES    passive: do not wait for a device after each split. Its end is known when llama.cpp itself
  *                             has waited, and a pass ends then
  *     TENSOR_TRACE_VERIFY     1: hash the graph of every pass, also where llama.cpp says that it is unchanged,
@@ -73,6 +74,7 @@ struct tt_writer;
  *               thread_begin  thread_end           on each of its threads
  *                 op_begin [barrier_begin  barrier_end …]  op_end           a node
  *       logits  sampled                            after the pass that gave them
+ *       state_begin  state_end                     a state of a sequence is saved or restored
  */
 
 /* A hook calls only if this process is traced (tensor_trace_on) or this thread runs a compute (tensor_trace_self). */
@@ -122,6 +124,17 @@ void tensor_trace_graph_built(void);          /* the graph of this thread's next
 void tensor_trace_pass_begin(const struct tensor_trace_ubatch * ubatch); /* its graph is about to be computed */
 void tensor_trace_pass_end(int status);            /* the pass has ended; status 0: success */
 void tensor_trace_logits(const void * context);    /* logits of the context's last pass are read */
+/* The state of a sequence is copied out of a context into memory, or restored from there; flags as llama.cpp's. */
+struct tensor_trace_state {
+    const void * context;
+    const void * address;
+    size_t       size_bytes;
+    int32_t      sequence;
+    uint32_t     flags;
+    bool         restored;
+};
+void tensor_trace_state_begin(void);
+void tensor_trace_state_end(const struct tensor_trace_state * state);
 void tensor_trace_sampled(int32_t token);          /* a token was chosen from the logits that this thread read last */
 
 /* The splits of a pass, and the tensors that are copied for them. A copy ends when the next copy or split begins. */
@@ -155,6 +168,26 @@ void tensor_trace_barrier_end(struct tt_writer * self);
 
 #ifdef __cplusplus
 }
+
+/* From here to the end of the block the state of a sequence is copied. */
+class tensor_trace_copied_state {
+  public:
+    explicit tensor_trace_copied_state(const tensor_trace_state & state) : state_(state) {
+        if (tensor_trace_on) {
+            tensor_trace_state_begin();
+        }
+    }
+    ~tensor_trace_copied_state() {
+        if (tensor_trace_on) {
+            tensor_trace_state_end(&state_);
+        }
+    }
+    tensor_trace_copied_state(const tensor_trace_copied_state &)             = delete;
+    tensor_trace_copied_state & operator=(const tensor_trace_copied_state &) = delete;
+
+  private:
+    const tensor_trace_state state_;
+};
 
 /* llama.cpp's ubatch and parameters as plain fields; templates, because their types are internal. */
 template <typename Context, typename Ubatch, typename Params>
@@ -237,6 +270,14 @@ inline void tensor_trace_context_made(const Context * context, const Params & pa
 #define TENSOR_TRACE_PASS_END(status)            TENSOR_TRACE_PROCESS(tensor_trace_pass_end((int) (status)))
 #define TENSOR_TRACE_LOGITS(context)             TENSOR_TRACE_PROCESS(tensor_trace_logits(context))
 #define TENSOR_TRACE_SAMPLED(token)              TENSOR_TRACE_PROCESS(tensor_trace_sampled(token))
+
+#if TENSOR_TRACE_ENABLED
+#define TENSOR_TRACE_STATE(context, address, size, sequence, flags, restored) \
+    const tensor_trace_copied_state tensor_trace_copied({ context, address, size, sequence, flags, restored })
+#else
+#define TENSOR_TRACE_STATE(context, address, size, sequence, flags, restored) \
+    do { } while (0)
+#endif
 
 #define TENSOR_TRACE_COPY_BEGIN(tensor, from, to, split) \
     TENSOR_TRACE_PROCESS(tensor_trace_copy_begin(tensor, from, to, split))

@@ -136,6 +136,8 @@ enum tt_type {
     TT_MEMORY = 30, /* struct tt_memory: what the memory group of the program holds; after the end of a load or pass */
     TT_DEVICE_OP = 31, /* struct tt_device_op: when the device that computes a split ran an operation; after that */
     TT_DONE      = 32, /* struct tt_done, then n_splits pairs of u32: pass, split; at the end of a wait of llama.cpp */
+    TT_FOOTPRINT = 34, /* struct tt_footprint, then n_parts struct tt_footprint_part: what resident memory is made of */
+    TT_SAVED     = 35, /* struct tt_saved: the state of a sequence was copied out of a context, or into it */
     TT_CHOSEN    = 33, /* struct tt_chosen, then n_rows * n_chosen i32: experts that llama.cpp fetched from a device */
 };
 
@@ -366,6 +368,51 @@ struct tt_memory { /* TT_UNKNOWN: the kernel does not say so */
     uint32_t load; /* ... and then the load that ended */
 };
 
+/* When a sample was taken. */
+enum tt_occasion {
+    TT_OCCASION_LOAD  = 0, /* a load is about to begin, or has ended */
+    TT_OCCASION_PASS  = 1, /* a pass has ended */
+    TT_OCCASION_SAVED = 2, /* the state of a sequence was saved or restored */
+    TT_OCCASION_END   = 3, /* the trace ends */
+};
+/* The first kinds are mappings, whose bytes add up to the process's; the rest lie within TT_PART_ANONYMOUS. */
+enum tt_part {
+    TT_PART_MODEL     = 0, /* mapped model files */
+    TT_PART_FILES     = 1, /* other files: programs and libraries */
+    TT_PART_STACKS    = 2,
+    TT_PART_ANONYMOUS = 3, /* memory of no file */
+    TT_PART_TRACER    = 4, /* the trace's own files and rings */
+    TT_PART_DEVICES   = 5, /* mapped from a driver */
+    TT_PART_OTHER     = 6,
+    TT_PARTS          = 7, /* how many of mappings there are */
+    TT_PART_BUFFER    = 7, /* of the TT_BUFFER of this number */
+    TT_PART_SAVED     = 8, /* of the TT_SAVED of this number: what still is resident where it was written to */
+};
+struct tt_footprint { /* read from begin_ns until the record's time */
+    uint64_t begin_ns;
+    uint64_t resident_bytes; /* as the kernel counts it for the process; TT_UNKNOWN: it does not say so */
+    uint32_t pass; /* that ended, or TT_NONE */
+    uint32_t load; /* that ended, or TT_NONE */
+    uint32_t occasion; /* enum tt_occasion */
+    uint32_t n_parts;
+};
+struct tt_footprint_part {
+    uint64_t bytes; /* resident */
+    uint32_t kind; /* enum tt_part */
+    uint32_t number; /* of a buffer or a saved state */
+};
+
+struct tt_saved { /* at the record's time it has ended */
+    uint64_t begin_ns;
+    uint64_t address, size_bytes; /* in memory; 0 bytes: it failed */
+    uint32_t context;
+    uint32_t saved; /* its number, from 0 */
+    int32_t  sequence;
+    uint32_t flags; /* of llama.cpp: 1: only what changes with each token (a checkpoint), 2: it stays on the device */
+    uint32_t restored; /* 1: into the context, else out of it */
+    uint32_t reserved;
+};
+
 struct tt_end {
     uint64_t wall_ns; /* CLOCK_REALTIME at time_ns of the record */
     uint64_t n_passes;
@@ -557,6 +604,9 @@ TT_ASSERT_SIZE(tt_device, 136);
 TT_ASSERT_SIZE(tt_cache, 56);
 TT_ASSERT_SIZE(tt_memory, 24);
 TT_ASSERT_SIZE(tt_page_request, 64);
+TT_ASSERT_SIZE(tt_footprint, 32);
+TT_ASSERT_SIZE(tt_footprint_part, 16);
+TT_ASSERT_SIZE(tt_saved, 48);
 TT_ASSERT_SIZE(tt_end, 32);
 TT_ASSERT_SIZE(tt_op, TT_UNIT);
 TT_ASSERT_SIZE(tt_long_op, 2 * TT_UNIT);

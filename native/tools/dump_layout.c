@@ -92,6 +92,15 @@ void print_layout(void) {
     FIELD(tt_cache, cached); FIELD(tt_cache, dirty); FIELD(tt_cache, writeback); FIELD(tt_cache, evicted);
     FIELD(tt_cache, recently_evicted); FIELD(tt_cache, path); FIELD(tt_cache, pass); FIELD(tt_cache, load);
     FIELD(tt_cache, page_bytes);
+    STRUCT(tt_footprint);
+    FIELD(tt_footprint, begin_ns); FIELD(tt_footprint, resident_bytes); FIELD(tt_footprint, pass);
+    FIELD(tt_footprint, load); FIELD(tt_footprint, occasion); FIELD(tt_footprint, n_parts);
+    STRUCT(tt_footprint_part);
+    FIELD(tt_footprint_part, bytes); FIELD(tt_footprint_part, kind); FIELD(tt_footprint_part, number);
+    STRUCT(tt_saved);
+    FIELD(tt_saved, begin_ns); FIELD(tt_saved, address); FIELD(tt_saved, size_bytes); FIELD(tt_saved, context);
+    FIELD(tt_saved, saved); FIELD(tt_saved, sequence); FIELD(tt_saved, flags); FIELD(tt_saved, restored);
+    FIELD(tt_saved, reserved);
     STRUCT(tt_memory);
     FIELD(tt_memory, anon_bytes); FIELD(tt_memory, group_bytes); FIELD(tt_memory, pass); FIELD(tt_memory, load);
     STRUCT(tt_page_request);

@@ -414,6 +414,29 @@ static void dump_memory(struct bytes * in, size_t at) {
     printf(" anon_bytes=%" PRIu64 " group_bytes=%" PRIu64, memory.anon_bytes, memory.group_bytes);
 }
 
+static void dump_footprint(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, struct tt_footprint, sample);
+    printf(" begin_ns=%" PRIu64 " resident_bytes=%" PRIu64, sample.begin_ns, sample.resident_bytes);
+    print_number("pass", sample.pass);
+    print_number("load", sample.load);
+    printf(" occasion=%" PRIu32 " n_parts=%" PRIu32, sample.occasion, sample.n_parts);
+    for (uint32_t i = 0; i < sample.n_parts; i++) {
+        TAKE(in, struct tt_footprint_part, part);
+        printf(" %" PRIu32 ".%" PRIu32 "=%" PRIu64, part.kind, part.number, part.bytes);
+    }
+}
+
+static void dump_saved(struct bytes * in, size_t at) {
+    (void) at;
+    TAKE(in, struct tt_saved, saved);
+    printf(" saved=%" PRIu32 " begin_ns=%" PRIu64 " address=0x%" PRIx64 " size_bytes=%" PRIu64, saved.saved,
+           saved.begin_ns, saved.address, saved.size_bytes);
+    print_number("context", saved.context);
+    printf(" sequence=%" PRIi32 " partial=%" PRIu32 " on_device=%" PRIu32 " restored=%" PRIu32, saved.sequence,
+           saved.flags & 1, saved.flags >> 1 & 1, saved.restored);
+}
+
 static void dump_end(struct bytes * in, size_t at) {
     (void) at;
     TAKE(in, struct tt_end, end);
@@ -464,6 +487,8 @@ static const struct {
     [TT_DEVICE]     = { "device", dump_device },
     [TT_CACHE]      = { "cache", dump_cache },
     [TT_MEMORY]     = { "memory", dump_memory },
+    [TT_FOOTPRINT]  = { "footprint", dump_footprint },
+    [TT_SAVED]      = { "saved", dump_saved },
 };
 
 void dump_records(struct bytes chunk) {

@@ -23,9 +23,13 @@ import pandas as pd
 import pytest
 
 from tests.integration.test_models import assert_no_false_alarm
+from tracegen.analysis import footprint
 from tracegen.measure.capture.llama_cpp import Build, ensure_build
 from tracegen.measure.demo.models import write_demo_model
+from tracegen.measure.trained import trained_model
 from tracegen.reading.notebook.loaded import LoadedRun, load_run
+from tracegen.report.figures.context import Context
+from tracegen.report.findings.answer import quick
 from tracegen.report.pages.render import render_report
 from tracegen.storing.progress import Progress
 
@@ -60,8 +64,8 @@ def ask(port: int, path: str, **body: Any) -> Any:
         return json.load(answer)
 
 
-def complete(port: int, prompt: list[int], n: int) -> list[int]:
-    """The tokens that a request got."""
+def complete(port: int, prompt: list[int], n: int, *, keep: bool = False) -> list[int]:
+    """The tokens that a request got; `keep`: the server may keep its state, and use it again."""
     answer = ask(
         port,
         "completion",
@@ -70,7 +74,7 @@ def complete(port: int, prompt: list[int], n: int) -> list[int]:
         ignore_eos=True,
         temperature=0,
         return_tokens=True,
-        cache_prompt=False,
+        cache_prompt=keep,
     )
     assert answer["tokens_evaluated"] == len(prompt) and answer["tokens_predicted"] == n
     return list(answer["tokens"])
@@ -83,7 +87,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(project: Path, programs: Path, model: Path, port: int) -> Iterator[subprocess.Popen[str]]:
+def serving(project: Path, programs: Path, model: Path, port: int, slots: int = 2) -> Iterator[subprocess.Popen[str]]:
     """`tracegen exec` with the server behind it, once it answers."""
     command = [
         sys.executable,
@@ -95,7 +99,7 @@ def serving(project: Path, programs: Path, model: Path, port: int) -> Iterator[s
         str(programs),
         "--",
         TARGET,
-        *("-m", str(model), "--host", "127.0.0.1", "--port", str(port), "-np", "2", "-c", "2048", "-t", "2"),
+        *("-m", str(model), "--host", "127.0.0.1", "--port", str(port), "-np", str(slots), "-c", "2048", "-t", "2"),
         *("--fit", "off"),
     ]
     with (project / "said.txt").open("w") as output:
@@ -190,3 +194,53 @@ def test_the_pages_of_such_a_run(served: Served) -> None:
     report = render_report(loaded.run, loaded.tables, citable=None)
     overview = next(page.body for page in report.pages if page.key == "overview")
     assert "wrote tokens of unknown number" in overview
+
+
+# ---- what the server keeps ----
+
+N_REQUESTS, N_ASKED, N_TOKENS = 24, 110, 8
+
+
+@pytest.fixture(scope="module")
+def kept(hooked: Build, tmp_path_factory: pytest.TempPathFactory) -> LoadedRun:
+    """Requests one after another on one slot, each of other tokens: the server saves the state of the one before."""
+    ensure_build(Progress(), target=TARGET)
+    project, port = tmp_path_factory.mktemp("kept"), free_port()
+    model = trained_model("smollm2", Progress())
+    with serving(project, hooked.programs, model, port, slots=1) as child:
+        for i in range(N_REQUESTS):
+            complete(port, [300 + (131 * i + 7 * j) % 4000 for j in range(N_ASKED)], N_TOKENS, keep=True)
+        child.send_signal(signal.SIGINT)
+        child.wait(PATIENCE_S)
+    assert child.returncode == 0, (project / "said.txt").read_text()
+    return load_run(project / "experiments" / "case" / "runs" / "001")
+
+
+def test_each_finished_request_is_a_state_of_its_tokens(kept: LoadedRun) -> None:
+    """All but the last, which is in its slot still; a token that was generated last was never computed."""
+    states = kept.tables["saved_states"]
+    assert len(states) == N_REQUESTS - 1 and set(states["event"]) == {"saved"} and not states["partial"].any()
+    n_tokens = footprint._n_tokens(kept.tables, states.set_index("saved"))
+    assert set(n_tokens) == {N_ASKED + N_TOKENS - 1}
+    layers, heads, size = 30, 3 * 64, 2  # of SmolLM2: keys and values of half precision
+    assert (states["size_bytes"] / (2 * layers * heads * size * (N_ASKED + N_TOKENS - 1))).between(1, 1.01).all()
+
+
+def test_the_answer_says_what_grows_by_how_much_and_what_bounds_it(kept: LoadedRun) -> None:
+    said = quick(Context(kept.run, kept.tables))
+    assert said is not None and said.text.startswith("Memory grows by 2.57 MiB with each finished request")
+    assert f"llama-server keeps the KV state of {N_ASKED + N_TOKENS - 1} tokens" in said.text
+    assert "`--cache-ram N` bounds them" in said.text
+
+
+def test_what_memory_is_made_of_adds_up(kept: LoadedRun) -> None:
+    (check,) = (check for check in kept.run.checks if check.key == "footprint")
+    assert check.state == "passed"
+    rows = footprint.footprint(kept.tables)
+    last = rows[rows["occasion"].isin(footprint.WHILE)].groupby("group")["resident_bytes"].last()
+    states = kept.tables["saved_states"]["size_bytes"]
+    assert 0.5 * states.sum() < last["saved states"] <= states.sum()
+    took = kept.tables["footprint"].groupby("sample")[["took_ns", "occasion"]].first()
+    spent = took[took["occasion"].isin(footprint.WHILE)]["took_ns"].sum()
+    whole = kept.passes["end_ns"].max() - kept.passes["begin_ns"].min()
+    assert spent <= 0.005 * whole + 25_000_000  # some ms at first, and one sample more than the budget

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.builders import with_footprint
 from tests.golden.hard_case import hard_case
 from tracegen.analysis.tracing_cost import FAULT_NS, between_share, by_phase, elapsed, overhead_share, pass_costs
 from tracegen.contract.check_keys import CHECKED
@@ -116,8 +117,14 @@ def test_the_hard_case_passes_what_it_can() -> None:
     assert found.pop("tracing_cost") == "warning"
     assert found.pop("even_tokens") == "not checked"  # it generates nothing
     assert found.pop("observer") == "not checked"  # nothing ran untraced
+    assert found.pop("footprint") == "not checked"  # its memory was not sampled
     assert not found.keys() & set(FAULTS)  # nobody asked for page faults
     assert set(found.values()) == {"passed"}, found
+
+
+def lacking(kind: str) -> Evidence:
+    tables = with_footprint(hard_case())
+    return evidence(tables={**tables, "footprint": tables["footprint"].query("kind != @kind")})
 
 
 LAST = hard_case()["passes"].index[-1]
@@ -152,6 +159,10 @@ BROKEN: dict[str, tuple[str, Evidence, str]] = {
     "where tensors begin is unknown": ("tensors_tile_file", evidence(data_begin=()), "not checked"),
     "a buffer was never freed": ("buffers_balance", NEVER_FREED, "warning"),
     "the trace was closed while it held some": ("buffers_balance", replace(NEVER_FREED, stopped=True), "not checked"),
+    "memory adds up": ("footprint", evidence(tables=with_footprint(hard_case())), "passed"),
+    "a mapping is missing": ("footprint", lacking("model"), "failed"),
+    "buffers hold more than there is": ("footprint", lacking("anonymous"), "failed"),
+    "the kernel does not say what the process holds": ("footprint", lacking("process"), "not checked"),
     "it freed twice before it was closed": ("buffers_balance", replace(FREED_ALONE, stopped=True), "failed"),
 }
 

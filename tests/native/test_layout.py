@@ -32,6 +32,7 @@ ARRAYS: dict[str, np.dtype[np.void]] = {
     "tt_thread_begin": units.BEGIN_UNITS,
     "tt_thread_end": units.END_UNIT,
     "tt_index": units.INDEX_UNITS,
+    "tt_footprint_part": np.dtype([("bytes", "<u8"), ("kind", "<u4"), ("number", "<u4")]),
     "tt_fault": fault_records.FAULT,
     "tt_faults_elsewhere": fault_records.FAULTS_ELSEWHERE,
     "tt_faults_lost": fault_records.FAULTS_LOST,

@@ -141,6 +141,20 @@ def chosen(*experts: int, tensor: int = 6, n_rows: int = 1, of_pass: int = 0, n:
     return record(33, head + struct.pack(f"<{len(experts)}i", *experts), 6_500)
 
 
+def footprint(
+    *parts: tuple[int, int, int], of_pass: int = 0, load: int = 0xFFFFFFFF, n: int | None = None, occasion: int = 1
+) -> bytes:
+    """Parts: bytes, kind, number; the process holds the sum of its mappings."""
+    whole = sum(size for size, kind, _ in parts if kind < 7)
+    head = struct.pack("<QQ4I", 8_000, whole, of_pass, load, occasion, len(parts) if n is None else n)
+    return record(34, head + b"".join(struct.pack("<QII", *part) for part in parts), 9_000)
+
+
+def saved(number: int = 0, *, size: int = 4096, flags: int = 0, restored: int = 0, begin_ns: int = 6_000) -> bytes:
+    head = (begin_ns, 1 << 20, size, 0, number, 3, flags, restored, 0)
+    return record(35, struct.pack("<QQQIIiIII", *head), 7_000)
+
+
 def copy(*, of_pass: int = 0, size: int = 64, begin_ns: int = 5_000, proof: int = 0) -> bytes:
     return record(25, struct.pack("<QQIIIIII", begin_ns, size, of_pass, 0, 2, 6, 6, proof), 6_000)
 
@@ -259,7 +273,7 @@ class Trace:
 
 # Segments with right checksums and wrong contents: tt_dump must refuse them and read nothing out of bounds.
 GARBAGE: tuple[bytes, ...] = (
-    *(header() + chunk(record(kind, b"")) for kind in range(22, 34)),
+    *(header() + chunk(record(kind, b"")) for kind in range(22, 36)),
     header() + chunk(device()),
     header() + chunk(cache()),
     header() + chunk(split(n_map=NONE)),

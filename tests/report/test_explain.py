@@ -12,7 +12,16 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
-from tests.builders import a_moe_run, a_run, scaled_case, with_device_ops, with_faults, with_requests, without
+from tests.builders import (
+    a_moe_run,
+    a_run,
+    scaled_case,
+    with_device_ops,
+    with_faults,
+    with_footprint,
+    with_requests,
+    without,
+)
 from tests.golden.hard_case import hard_case
 from tests.report.rendered import undrawn
 from tests.site_project import stored
@@ -43,7 +52,7 @@ CASES: Mapping[str, Mapping[str, pd.DataFrame]] = {
     "no experts chosen": scaled_case(0, 1, moe=True),
     "hard case": hard_case(),
     "residency": with_residency(),
-    "device": with_device_ops(scaled_case(2, 2)),
+    "device": with_device_ops(with_footprint(scaled_case(2, 2))),
     "page faults": with_faults(scaled_case(3, 2, moe=True, threads=2)),
     "requests": with_requests(scaled_case(3, 2, moe=True, splits=2)),
     "unseen rows": without(scaled_case(2, 2), "touches"),

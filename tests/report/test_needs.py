@@ -12,7 +12,15 @@ from functools import cache
 import pandas as pd
 import pytest
 
-from tests.builders import a_moe_run, scaled_case, with_device_ops, with_facts, with_faults, with_requests
+from tests.builders import (
+    a_moe_run,
+    scaled_case,
+    with_device_ops,
+    with_facts,
+    with_faults,
+    with_footprint,
+    with_requests,
+)
 from tests.report.rendered import same_analyses, undrawn
 from tracegen.analysis.measures import BY_KEY
 from tracegen.contract import needs
@@ -40,7 +48,7 @@ HOW = {"failed": "failed", "warning": "warned"}
 
 @cache
 def tables() -> dict[str, pd.DataFrame]:
-    case = with_device_ops(with_requests(with_faults(scaled_case(2, 2, moe=True))))
+    case = with_footprint(with_device_ops(with_requests(with_faults(scaled_case(2, 2, moe=True)))))
     last = int(case["passes"]["pass_id"].max())
     case["residency"] = frame("residency", [dict(pass_id=last, file=0, first_page=0, n_pages=2)])
     return case

@@ -1,5 +1,6 @@
-"""Runtime buffers over the life of the process."""
+"""Runtime buffers, and all of the memory, over the life of the process."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,32 @@ COLOURS = {
 }
 
 
-def chart(rows: pd.DataFrame, end_ns: int, begins: pd.Series, *, width: int = theme.WIDTHS[-1]) -> Any:
+# What the process holds: what it computes with below, the file that the kernel can drop on top.
+HELD = {
+    **{name: colour for name, colour in COLOURS.items() if name != "other"},
+    "other buffers": COLOURS["other"],
+    **{name: theme.HELD[name][1] for name in ("saved states", "other memory", "stacks", "programs and libraries")},
+    **{name: theme.HELD[name][1] for name in ("memory of drivers", "tracer")},
+    **dict.fromkeys(("other mappings", "other"), COLOURS["other"]),
+    "model file": theme.HELD["model file"][1],
+}
+
+
+def chart(
+    rows: pd.DataFrame,
+    end_ns: int,
+    begins: pd.Series,
+    *,
+    width: int = theme.WIDTHS[-1],
+    colours: Mapping[str, str] = COLOURS,
+    what: str = "allocated",
+) -> Any:
     """Stacked areas, one step per event; `rows`: `buffers.occupancy` with times from the run's begin.
 
     `begins`: those of passes. Each pass is as wide as any other, so that loading does not take all of the width.
+    `colours`: those of the groups, from the lowest on; `what` the bytes are.
     """
-    order = [name for name in COLOURS if name in set(rows["group"])]
+    order = [name for name in colours if name in set(rows["group"])]
     wide = rows.pivot_table(index="time_ns", columns="group", values="size_bytes", fill_value=0)[order]
     wide.loc[max(end_ns, int(wide.index.max()) + 1)] = wide.iloc[-1]
     top = float(wide.sum(axis=1).max())
@@ -44,9 +65,9 @@ def chart(rows: pd.DataFrame, end_ns: int, begins: pd.Series, *, width: int = th
     colour = alt.Color(
         "group:N",
         title=None,
-        scale=dict(domain=order, range=[COLOURS[n] for n in order]),
+        scale=dict(domain=order, range=[colours[n] for n in order]),
         legend=theme.legend(order, width, offset=26),
     )
-    y, top_y = amounts("low", f"{unit} allocated"), alt.Y2("high:Q")
+    y, top_y = amounts("low", f"{unit} {what}"), alt.Y2("high:Q")
     drawn = alt.Chart(data).mark_rect().encode(x=x, x2=alt.X2("end:Q"), y=y, y2=top_y, color=colour)
     return drawn.properties(width=theme.plot(theme.NUMBERS, width), height=160)

@@ -48,6 +48,17 @@ BUFFERS: Mapping[str, tuple[str, str, str]] = {
     "other": GROUPS["other"],
 }
 
+# What a process holds beside these -> CSS variable, light, dark.
+HELD: Mapping[str, tuple[str, str, str]] = {
+    "saved states": ("--tg-saved", "#a3365f", "#ef8fb0"),
+    "other memory": ("--tg-heap", "#8c6d1f", "#d3b155"),
+    "stacks": ("--tg-stacks", "#4d7d3a", "#93c47d"),
+    "programs and libraries": ("--tg-libraries", "#6a6f7a", "#9aa3b0"),
+    "memory of drivers": ("--tg-drivers", "#2a7f7a", "#5fc0ba"),
+    "tracer": ("--tg-tracer", "#7a7568", "#b3ad9c"),
+    "model file": ("--tg-model", "#2f7d93", "#3f9fb8"),
+}
+
 SEQUENTIAL_LIGHT = ("#bfe8cd", "#90d9b1", "#60ceac", "#3aaeac", "#2e7c9a", "#37659d", "#40457f", "#332547")
 SEQUENTIAL_DARK = ("#46325f", "#3f3b78", "#3a5697", "#336a98", "#3491a8", "#43b2ab", "#84d8b4", "#def5e5")
 LITTLE = ("--tg-small", "#efdf8a", "#57371a")  # a share of at most 1 %, step -1: CSS variable, light, dark
@@ -101,7 +112,7 @@ def group(component: object) -> str:
 
 def variables() -> tuple[dict[str, str], dict[str, str]]:
     """CSS variables and their values, for light and for dark ground."""
-    named = list(dict.fromkeys([*GROUPS.values(), *BUFFERS.values(), *INK.values(), LITTLE]))
+    named = list(dict.fromkeys([*GROUPS.values(), *BUFFERS.values(), *HELD.values(), *INK.values(), LITTLE]))
     steps = [(f"--tg-s{i}", a, b) for i, (a, b) in enumerate(zip(SEQUENTIAL_LIGHT, SEQUENTIAL_DARK, strict=True))]
     every = [*named, *steps]
     return {name: light for name, light, _ in every}, {name: dark for name, _, dark in every}

@@ -15,6 +15,7 @@ PREEMPTIONS_SLACK = (
 PREEMPTIONS_SLACK_OF_THREAD_NS = 1_000_000  # of each pass
 REQUESTS_SLACK = 0.01  # of the bytes that the device counts
 REQUESTS_SLACK_OF_PASS = 2 << 20  # bytes: requests under way when the counters of a pass were read
+FOOTPRINT_SLACK, FOOTPRINT_SLACK_BYTES = 0.01, 1 << 20  # of the process: other threads allocate while it is read
 WARN_COST, FAIL_COST = 0.01, 0.10  # of the undisturbed time of the passes
 WARN_SLOWER, FAIL_SLOWER = 0.02, 0.10  # than untraced
 WARN_DELAY = 0.02  # of thread time
@@ -74,6 +75,11 @@ class Key(StrEnum):
     )
     NEVER_TOUCHED = "never_touched", "Tensors that no token touched are listed", "a list"
     BUFFERS_BALANCE = "buffers_balance", "Allocations and frees balance", "equal, none freed that was not allocated"
+    FOOTPRINT = (
+        "footprint",
+        "What memory is made of adds up to what the process holds",
+        "1 MiB or 1 %, whichever is more, at each sample",
+    )
     FAULTS_RECORDED = (
         "faults_recorded",
         "Every page fault of the model files was recorded",

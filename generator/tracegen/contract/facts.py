@@ -329,6 +329,7 @@ class Trace(Record):
     device_ops_lost: int | None = None
     device_memory: Mapping[str, DeviceMemory] | None = None
     cache_refused: str | None = None
+    footprint_refused: str | None = None
     own_page_bytes: int | None = None
     requests_recorded: bool | None = None
     requests_refused: str | None = None

@@ -31,6 +31,11 @@ OP_STATES = ("executed", "fused", "empty", "noop", "off")
 MEMORY_KINDS = ("disk", "copied", "buffer")
 UNITS = ("row", "column", "expert")
 PROOFS = ("none", "synchronise", "blocking", "reply")  # in the order of enum tt_proof, which begins with "not recorded"
+# The first ones in the order of enum tt_part; process: all of the first seven.
+FOOTPRINT_KINDS = (
+    *("model", "files", "stacks", "anonymous", "tracer", "devices", "other"),
+    *("buffer", "saved", "process"),
+)
 COMPONENTS = (
     "embedding",
     "attention_q",
@@ -87,6 +92,7 @@ _LISTS: Mapping[str, tuple[str, ...]] = {
     "MEMORY_KINDS": MEMORY_KINDS,
     "UNITS": UNITS,
     "PROOFS": PROOFS,
+    "FOOTPRINT_KINDS": FOOTPRINT_KINDS,
     "COMPONENTS": COMPONENTS,
     "SLOTS": SLOTS,
     "OPERANDS": SLOTS[1:],

@@ -8,10 +8,11 @@ import pandas as pd
 
 from tracegen.analysis.coverage import tensors_read
 from tracegen.analysis.passes import measured
-from tracegen.contract.check_keys import PADDING, Key
+from tracegen.contract.check_keys import FOOTPRINT_SLACK, FOOTPRINT_SLACK_BYTES, PADDING, Key
 from tracegen.contract.model import Check, CheckState
-from tracegen.contract.quantities import count
-from tracegen.contract.tables import small_tables
+from tracegen.contract.quantities import count, counted
+from tracegen.contract.quantities import size as quantity
+from tracegen.contract.tables import FOOTPRINT_KINDS, small_tables
 from tracegen.measure.checks import disk, requests, times
 from tracegen.measure.checks.evidence import Evidence, check
 
@@ -261,6 +262,25 @@ def _buffers(e: Evidence) -> Check:
     return check(Key.BUFFERS_BALANCE, "passed" if n_allocated == n_freed else "warning", finding)
 
 
+def _footprint(e: Evidence) -> Check:
+    """The kernel's counter of the process beside the sum of its mappings, and what lies within memory of no file."""
+    rows = e.tables["footprint"]
+    if rows.empty:
+        return check(Key.FOOTPRINT, "not checked", "the memory of the process was not sampled")
+    size = rows.groupby(["sample", rows["kind"].astype("object")])["resident_bytes"].sum().unstack()
+    size = size.reindex(columns=list(FOOTPRINT_KINDS), fill_value=0).fillna(0)
+    whole, within = size.pop("process"), size.pop("buffer") + size.pop("saved")
+    compared = whole > 0  # else the kernel did not say it
+    if not compared.any():
+        return check(Key.FOOTPRINT, "not checked", "the kernel does not say what the process holds")
+    apart = (size.sum(axis=1) - whole).abs()[compared]
+    allowed = np.maximum(FOOTPRINT_SLACK * whole[compared], FOOTPRINT_SLACK_BYTES)
+    more = (within - size["anonymous"]).clip(lower=0)[compared]
+    holds = bool((apart <= allowed).all() and (more <= allowed).all())
+    finding = f"{quantity(max(apart.max(), more.max()))} apart at most, in {counted(len(apart), 'sample')}"
+    return check(Key.FOOTPRINT, holds, finding)
+
+
 def _one_run(e: Evidence) -> Check:
     """All headers and file names carry one run id; the reader compares the headers, so names are compared here."""
     misnamed = int(e.trace["n_misnamed"])
@@ -309,6 +329,7 @@ _CHECKS = (
     _tiles,
     _untouched,
     _buffers,
+    _footprint,
     *disk.CHECKS,
     *requests.CHECKS,
     times.parts,

@@ -172,6 +172,16 @@ class DeviceOp(NamedTuple):
     exact: bool
 
 
+class Footprint(NamedTuple):
+    """What the resident memory was made of; `of`: the pass or load that had ended. Parts: kind, number, bytes."""
+
+    of: Pass | None
+    occasion: str
+    begin_ns: int
+    end_ns: int
+    parts: tuple[tuple[str, int, int], ...]
+
+
 @dataclass
 class Records:
     """The whole main segment. Lists and dicts are in the order of writing."""
@@ -196,6 +206,8 @@ class Records:
     devices: dict[tuple[Pass, str], dict[str, int]] = field(default_factory=dict)  # rows, by pass or load, and name
     caches: list[tuple[Pass, str, dict[str, int]]] = field(default_factory=list)  # pass or load, path, and the row
     memory: dict[tuple[Pass, str], int] = field(default_factory=dict)  # bytes, by pass or load, and kind of memory
+    footprints: list[Footprint] = field(default_factory=list)
+    saved: dict[int, dict[str, Any]] = field(default_factory=dict)  # rows of the table, by number
     last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping
     moments: list[tuple[int, int]] = field(default_factory=list)  # the events' clock: ticks, ns
     hook_ticks: dict[int, int] = field(default_factory=dict)  # by pass: time in the tracer's hooks without op events

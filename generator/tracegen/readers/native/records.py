@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Sequence
 import numpy as np
 
 from tracegen.contract.errors import TraceFormatError
-from tracegen.contract.tables import PROOFS
+from tracegen.contract.tables import FOOTPRINT_KINDS, PROOFS
 from tracegen.readers.native import recorded
 from tracegen.readers.native.recorded import NONE, Pass, Records, Usage
 
@@ -533,3 +533,49 @@ def _take_memory(records: Records, time_ns: int, rest: memoryview, *values: int)
         if (of, kind) in records.memory:
             raise ValueError(f"{kind} memory of this pass or load was written before")
         records.memory[of, kind] = size
+
+
+_OCCASIONS = ("load", "pass", "saved", "end")  # of enum tt_occasion
+_PART = struct.Struct("<QII")
+
+
+@_takes(34, "QQ4I")
+def _take_footprint(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    begin_ns, resident, number, load, occasion, n = values
+    _below(time_ns + 1, begin_ns=begin_ns)
+    _below(len(_OCCASIONS), occasion=occasion)
+    if len(rest) < n * _PART.size:
+        raise ValueError(f"a sample of {n} parts, {len(rest)} bytes are left")
+    parts = [] if resident == recorded.UNKNOWN else [("process", 0, resident)]
+    for size, kind, of in _PART.iter_unpack(rest[: n * _PART.size]):
+        _below(len(FOOTPRINT_KINDS) - 1, kind=kind)
+        parts.append((FOOTPRINT_KINDS[kind], of, size))
+        if FOOTPRINT_KINDS[kind] == "buffer":
+            _require(of, records.buffers, "buffer")
+        elif FOOTPRINT_KINDS[kind] == "saved":
+            _require(of, records.saved, "saved state")
+    _below(SIZE, resident_bytes=max((size for *_, size in parts), default=0))
+    of_pass = None if number == load == NONE else _pass_or_load(records, number, load)
+    sample = recorded.Footprint(of_pass, _OCCASIONS[occasion], begin_ns, time_ns, tuple(parts))
+    records.footprints.append(sample)
+
+
+@_takes(35, "QQQIIiIII")
+def _take_saved(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    begin_ns, address, size, context, number, sequence, flags, restored, _ = values
+    _refuse_again(number, records.saved, "saved state")
+    _below(time_ns + 1, begin_ns=begin_ns)
+    _below(SIZE, size_bytes=size)
+    _below(ADDRESS, end=address + size)
+    _below(2, restored=restored)
+    records.saved[number] = dict(
+        saved=number,
+        begin_ns=begin_ns,
+        end_ns=time_ns,
+        context=None if context == NONE else context,
+        sequence=sequence,
+        event="restored" if restored else "saved",
+        partial=bool(flags & 1),
+        on_device=bool(flags & 2),
+        size_bytes=size,
+    )

@@ -42,6 +42,27 @@ def memory_table(records: Records) -> pd.DataFrame:
     return contract.frame("memory", [dict(pass_id=of, kind=kind, resident_bytes=size) for of, kind, size in held])
 
 
+def footprint_table(records: Records) -> pd.DataFrame:
+    """One row per sample of the process's memory and part of it."""
+    rows = [
+        dict(
+            sample=n,
+            part=part,
+            time_ns=of.end_ns,
+            took_ns=of.end_ns - of.begin_ns,
+            occasion=of.occasion,
+            pass_id=None if of.of is None else of.of.pass_id,
+            kind=kind,
+            buffer_id=number if kind == "buffer" else None,
+            saved=number if kind == "saved" else None,
+            resident_bytes=size,
+        )
+        for n, of in enumerate(records.footprints)
+        for part, (kind, number, size) in enumerate(of.parts)
+    ]
+    return contract.frame("footprint", rows)
+
+
 def residency_table(records: Records, files: pd.DataFrame) -> pd.DataFrame:
     """One row per run of pages in memory; adjacent runs of one file are joined across its mappings.
 

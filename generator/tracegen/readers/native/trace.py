@@ -30,7 +30,13 @@ from tracegen.readers.native.recorded import BUFFER_USAGES, NONE, OUTSIDE, Buffe
 from tracegen.readers.native.records import read_records
 from tracegen.readers.native.segments import CLOCKS, FAULTS, THREAD, WHY_DROPPED, Bytes, Segment, read_segments
 from tracegen.readers.native.split_tables import split_tables
-from tracegen.readers.native.storage_tables import cache_table, device_table, memory_table, residency_table
+from tracegen.readers.native.storage_tables import (
+    cache_table,
+    device_table,
+    footprint_table,
+    memory_table,
+    residency_table,
+)
 from tracegen.readers.native.touch_tables import touch_tables, with_chosen
 
 VERSION = "native-2"
@@ -108,6 +114,8 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables["device"] = device_table(records)
     tables["cache"] = cache_table(records, tables["files"])
     tables["memory"] = memory_table(records)
+    tables["footprint"] = footprint_table(records)
+    tables["saved_states"] = contract.frame("saved_states", [of for _, of in sorted(records.saved.items())])
     facts = _facts(segments, records, events) | _clock_facts(records, clock) | {"n_ops_short_of_threads": n_short}
     facts |= _cost_of_passes(records, events, clock)
     facts |= {"faults_recorded": watched, "faults_refused": records.info.get("faults.refused")} | faults.facts
@@ -335,6 +343,7 @@ def _facts(segments: tuple[Segment, ...], records: Records, events: ev.Events) -
         "device_ops_lost": _count(info, "vulkan.lost"),
         "device_memory": _device_memory(info),
         "cache_refused": info.get("cache.refused"),
+        "footprint_refused": info.get("footprint.refused"),
         "attached": ATTACHED in info,
         "prefault_off": info.get("load.prefault") == "off",
         "ended": ended,

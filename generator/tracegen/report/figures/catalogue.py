@@ -24,6 +24,7 @@ from tracegen.report.figures.expert_weights import EXPERTS_WEIGHTS
 from tracegen.report.figures.explorers import CHECKS, GRAPH, GRAPH_BLOCK, LAYER, OPERATIONS, THREADS, TOKEN
 from tracegen.report.figures.figure import Explorer, Figure, Part, Table
 from tracegen.report.figures.file_tokens import FILE_TOKENS
+from tracegen.report.figures.footprint import FOOTPRINT
 from tracegen.report.figures.generated_tokens import GENERATED_TOKENS
 from tracegen.report.figures.heatmap import HEATMAP
 from tracegen.report.figures.hot import CONCENTRATION, HOT_EXPERTS
@@ -56,6 +57,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     BIGGEST_TENSORS,
     NEVER_TOUCHED,
     BUFFERS,
+    FOOTPRINT,
     KV_CACHE,
     BUFFER_PEAKS,
     ACCESS_PATH,

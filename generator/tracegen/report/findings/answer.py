@@ -10,7 +10,7 @@ from tracegen.contract import needs
 from tracegen.report.figures.caches import CACHE_RATES
 from tracegen.report.figures.context import Context
 from tracegen.report.figures.tensors import TENSOR_GROUPS
-from tracegen.report.findings import causes, found
+from tracegen.report.findings import causes, found, growth
 from tracegen.report.findings.finding import Finding
 from tracegen.report.findings.remedies import Advice, advices, caution, floor, stop
 
@@ -65,6 +65,7 @@ def answer(context: Context, findings: Sequence[Finding]) -> Answer | None:
             said.insert(0, other.text)
         if (other.part.key, other.scope) == AFTER.get(lead.kind):
             said.append(other.text)
+    said = [*(one.text for one in growth.findings(context) if one.text not in said), *said]
     of = conclusion(context, "prompt" if lead.scope == "prompt" else context.phase)
     reasons, disturbed = [lead.otherwise] if lead.otherwise and not of.advice else [], False
     if of.phase is not None and lead.kind in ("waiting", "time"):

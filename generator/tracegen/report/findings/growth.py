@@ -1,0 +1,58 @@
+"""What of the process's memory grows while it computes, and which setting bounds it."""
+
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from tracegen.analysis import footprint
+from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.footprint import FOOTPRINT
+from tracegen.report.findings.finding import Finding
+
+SERVER = "llama-server"
+MOSTLY = 0.5  # of what grew: so much is due to saved states
+SLOW = 0.05  # s: saving a state that takes longer is said
+BOUND = "`--cache-ram N` bounds them, in MiB; with 0 none is saved."
+
+
+def findings(context: Context) -> Iterator[Finding]:
+    """The memory that grows from the first generated token to the last sample; nothing where little does."""
+    found = context.once("growth", lambda: footprint.growth(context.tables))
+    if found is None or context.refusal(FOOTPRINT.needs):
+        return
+    size = Amount(found.group_bytes, "bytes")
+    states = found.states
+    if states is not None and found.group == "saved states" and found.group_bytes >= MOSTLY * found.grown_bytes:
+        each, together = Amount(states.each_bytes, "bytes"), Amount(states.all_bytes, "bytes")
+        text, amounts = _of_states(context, states, each, together), (each, together)
+    else:
+        whole = Amount(found.end_bytes, "bytes")
+        text = (
+            f"Memory outside of ggml’s buffers grows by {size.text} in {q.counted(found.n_passes, 'pass')}, to "
+            f"{whole.text} without the model file. What allocates it was not recorded."
+        )
+        amounts = (size, whole)
+    yield Finding(
+        kind="memory",
+        text=text,
+        amounts=amounts,
+        scope="measured passes",
+        population=f"{q.counted(found.n_passes, 'pass')}, {q.counted(found.n_samples, 'sample')}",
+        effect=min(found.grown_bytes / found.end_bytes, 1.0),
+        part=FOOTPRINT,
+    )
+
+
+def _of_states(context: Context, states: footprint.States, each: Amount, together: Amount) -> str:
+    """`Memory grows by 2.57 MiB with each finished request: llama-server keeps the KV state of its 117 tokens. …`"""
+    server = PurePath(next(iter(context.facts.command or ()), "")).name == SERVER
+    who, when = (SERVER, "finished request") if server else ("the program", "saved state")
+    size = each.text if states.alike else f"{each.text} (median)"
+    tokens = "" if states.n_tokens is None else f" of {q.counted(states.n_tokens, 'token')}"
+    slow = f" Saving one takes {q.duration(states.save_ns)}." if states.save_ns >= SLOW * 1e9 else ""
+    bound = f" {BOUND}" if server else ""
+    return (
+        f"Memory grows by {size} with each {when}: {who} keeps the KV state{tokens}. "
+        f"{q.counted(states.n, 'state')} take {together.text}.{slow}{bound}"
+    )
