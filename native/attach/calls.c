@@ -49,6 +49,7 @@ static void load_begins(const char * path) {
 }
 
 static void load_ends(const void * model) {
+    tt_reads_written();
     tensor_trace_load_end();
     tt_loading(false);
     pthread_mutex_lock(&lock);

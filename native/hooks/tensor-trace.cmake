@@ -33,6 +33,7 @@ if (GGML_TENSOR_TRACE)
         ${TENSOR_TRACE_SOURCE}/ggml_process.c
         ${TENSOR_TRACE_SOURCE}/ggml_splits.c
         ${TENSOR_TRACE_SOURCE}/ggml_chosen.c
+        ${TENSOR_TRACE_SOURCE}/ggml_reads.c
         ${TENSOR_TRACE_SOURCE}/ggml_saved.c
         ${TENSOR_TRACE_SOURCE}/ggml_waits.c)
     target_include_directories(ggml-base PRIVATE ${TENSOR_TRACE_SOURCE})

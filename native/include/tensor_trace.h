@@ -49,6 +49,7 @@
 #include <stdlib.h>
 
 #ifdef __cplusplus
+#include <exception>
 extern "C" {
 #endif
 
@@ -64,7 +65,7 @@ struct tt_writer;
  * report what is missing.
  *
  *     start                                        once, by the hook that comes first
- *     load_begin  file_mapped …  weight …  buffer_is …  load_end             a model
+ *     load_begin  file_mapped …  read …  weight …  buffer_is …  load_end     a model
  *     buffer_begin  buffer_end                     any allocation, at any time
  *     context                                      of a model that is loaded
  *       call                                       llama_decode or llama_encode of a context
@@ -89,7 +90,19 @@ void tensor_trace_load_end(void);
 /* `size` bytes of the file `fd` are mapped at `address`; unmapped: these bytes are mapped no longer. */
 void tensor_trace_file_mapped(const void * address, size_t size, int fd);
 void tensor_trace_file_unmapped(const void * address, size_t size);
-bool tensor_trace_prefault_off(void); /* whether TENSOR_TRACE_PREFAULT is 0; notes it in the trace */
+/* A part of a file was read into memory, or (WILLNEED, ...) asked for; recorded if it is a model's. */
+struct tensor_trace_read {
+    uint64_t     begin_ns; /* tensor_trace_now() before it */
+    uint64_t     offset, size_bytes, got_bytes;
+    const void * address;
+    int          fd, call; /* enum tt_read_call */
+    bool         direct;
+    uint32_t     n_calls;
+    uint64_t     end_ns; /* 0: now */
+};
+uint64_t tensor_trace_now(void);
+void     tensor_trace_read(const struct tensor_trace_read * read);
+bool     tensor_trace_prefault_off(void); /* whether TENSOR_TRACE_PREFAULT is 0; notes it in the trace */
 /* A weight comes from this file of the model (split_index) at this offset; mapped: it is used in place, not copied. */
 void tensor_trace_weight(const struct ggml_tensor * tensor, uint32_t split_index, size_t offset, bool mapped);
 
@@ -168,6 +181,28 @@ void tensor_trace_barrier_end(struct tt_writer * self);
 
 #ifdef __cplusplus
 }
+
+/* From here to the end of the block a file is read; an exception says that it failed. */
+class tensor_trace_file_read {
+  public:
+    tensor_trace_file_read(int fd, uint64_t offset, const void * address, uint64_t size, bool direct)
+        : read_ {
+              tensor_trace_on ? tensor_trace_now() : 0, offset, size, 0, address, fd, direct ? 0 : 2, direct, 1, 0
+          },
+          exceptions_(std::uncaught_exceptions()) {}
+    ~tensor_trace_file_read() {
+        if (tensor_trace_on) {
+            read_.got_bytes = std::uncaught_exceptions() == exceptions_ ? read_.size_bytes : 0;
+            tensor_trace_read(&read_);
+        }
+    }
+    tensor_trace_file_read(const tensor_trace_file_read &)             = delete;
+    tensor_trace_file_read & operator=(const tensor_trace_file_read &) = delete;
+
+  private:
+    struct tensor_trace_read read_;
+    const int                exceptions_;
+};
 
 /* From here to the end of the block the state of a sequence is copied. */
 class tensor_trace_copied_state {
@@ -271,6 +306,14 @@ inline void tensor_trace_context_made(const Context * context, const Params & pa
 #define TENSOR_TRACE_LOGITS(context)             TENSOR_TRACE_PROCESS(tensor_trace_logits(context))
 #define TENSOR_TRACE_SAMPLED(token)              TENSOR_TRACE_PROCESS(tensor_trace_sampled(token))
 
+/* `offset` is asked for only in a traced process */
+#if TENSOR_TRACE_ENABLED
+#define TENSOR_TRACE_READ(fd, offset, address, size, direct) \
+    const tensor_trace_file_read tensor_trace_reads(fd, tensor_trace_on ? offset : 0, address, size, direct)
+#else
+#define TENSOR_TRACE_READ(fd, offset, address, size, direct) \
+    do { } while (0)
+#endif
 #if TENSOR_TRACE_ENABLED
 #define TENSOR_TRACE_STATE(context, address, size, sequence, flags, restored) \
     const tensor_trace_copied_state tensor_trace_copied({ context, address, size, sequence, flags, restored })

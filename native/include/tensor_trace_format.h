@@ -137,8 +137,9 @@ enum tt_type {
     TT_DEVICE_OP = 31, /* struct tt_device_op: when the device that computes a split ran an operation; after that */
     TT_DONE      = 32, /* struct tt_done, then n_splits pairs of u32: pass, split; at the end of a wait of llama.cpp */
     TT_FOOTPRINT = 34, /* struct tt_footprint, then n_parts struct tt_footprint_part: what resident memory is made of */
-    TT_SAVED     = 35, /* struct tt_saved: the state of a sequence was copied out of a context, or into it */
-    TT_CHOSEN    = 33, /* struct tt_chosen, then n_rows * n_chosen i32: experts that llama.cpp fetched from a device */
+    TT_READ   = 36, /* struct tt_read: a part of a model file was read, or asked for, by a call; when it has returned */
+    TT_SAVED  = 35, /* struct tt_saved: the state of a sequence was copied out of a context, or into it */
+    TT_CHOSEN = 33, /* struct tt_chosen, then n_rows * n_chosen i32: experts that llama.cpp fetched from a device */
 };
 
 struct tt_record {
@@ -402,6 +403,29 @@ struct tt_footprint_part {
     uint32_t number; /* of a buffer or a saved state */
 };
 
+/* How a part of a file was read; from TT_CALL_WILLNEED on the kernel was asked to read it ahead. */
+enum tt_read_call {
+    TT_CALL_READ      = 0,
+    TT_CALL_PREAD     = 1,
+    TT_CALL_FREAD     = 2, /* through a buffer of the C library */
+    TT_CALL_WILLNEED  = 3, /* madvise of a mapping */
+    TT_CALL_FADVISE   = 4,
+    TT_CALL_READAHEAD = 5,
+    TT_CALLS          = 6,
+};
+struct tt_read { /* at the record's time it has returned */
+    uint64_t begin_ns;
+    uint64_t offset, size_bytes; /* in the file */
+    uint64_t got_bytes; /* that were read; 0: it failed, or asked only */
+    uint64_t address; /* where the bytes went */
+    uint32_t path; /* string: the file, as in its TT_FILE_MAP */
+    uint32_t thread; /* as the kernel numbers it */
+    uint32_t call; /* enum tt_read_call */
+    uint32_t direct; /* 1: past the page cache (O_DIRECT) */
+    uint32_t n_calls; /* small reads that followed each other in the file are one record */
+    uint32_t reserved;
+};
+
 struct tt_saved { /* at the record's time it has ended */
     uint64_t begin_ns;
     uint64_t address, size_bytes; /* in memory; 0 bytes: it failed */
@@ -607,6 +631,7 @@ TT_ASSERT_SIZE(tt_page_request, 64);
 TT_ASSERT_SIZE(tt_footprint, 32);
 TT_ASSERT_SIZE(tt_footprint_part, 16);
 TT_ASSERT_SIZE(tt_saved, 48);
+TT_ASSERT_SIZE(tt_read, 64);
 TT_ASSERT_SIZE(tt_end, 32);
 TT_ASSERT_SIZE(tt_op, TT_UNIT);
 TT_ASSERT_SIZE(tt_long_op, 2 * TT_UNIT);

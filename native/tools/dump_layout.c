@@ -101,6 +101,10 @@ void print_layout(void) {
     FIELD(tt_saved, begin_ns); FIELD(tt_saved, address); FIELD(tt_saved, size_bytes); FIELD(tt_saved, context);
     FIELD(tt_saved, saved); FIELD(tt_saved, sequence); FIELD(tt_saved, flags); FIELD(tt_saved, restored);
     FIELD(tt_saved, reserved);
+    STRUCT(tt_read);
+    FIELD(tt_read, begin_ns); FIELD(tt_read, offset); FIELD(tt_read, size_bytes); FIELD(tt_read, got_bytes);
+    FIELD(tt_read, address); FIELD(tt_read, path); FIELD(tt_read, thread); FIELD(tt_read, call);
+    FIELD(tt_read, direct); FIELD(tt_read, n_calls); FIELD(tt_read, reserved);
     STRUCT(tt_memory);
     FIELD(tt_memory, anon_bytes); FIELD(tt_memory, group_bytes); FIELD(tt_memory, pass); FIELD(tt_memory, load);
     STRUCT(tt_page_request);

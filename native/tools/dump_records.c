@@ -437,6 +437,15 @@ static void dump_saved(struct bytes * in, size_t at) {
            saved.flags & 1, saved.flags >> 1 & 1, saved.restored);
 }
 
+static void dump_read(struct bytes * in, size_t at) {
+    TAKE(in, struct tt_read, read);
+    print_string("path", read.path, at);
+    printf(" begin_ns=%" PRIu64 " offset=%" PRIu64 " size_bytes=%" PRIu64 " got_bytes=%" PRIu64 " address=0x%" PRIx64
+           " thread=%" PRIu32 " call=%" PRIu32 " direct=%" PRIu32 " n_calls=%" PRIu32,
+           read.begin_ns, read.offset, read.size_bytes, read.got_bytes, read.address, read.thread, read.call,
+           read.direct, read.n_calls);
+}
+
 static void dump_end(struct bytes * in, size_t at) {
     (void) at;
     TAKE(in, struct tt_end, end);
@@ -489,6 +498,7 @@ static const struct {
     [TT_MEMORY]     = { "memory", dump_memory },
     [TT_FOOTPRINT]  = { "footprint", dump_footprint },
     [TT_SAVED]      = { "saved", dump_saved },
+    [TT_READ]       = { "read", dump_read },
 };
 
 void dump_records(struct bytes chunk) {

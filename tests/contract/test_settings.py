@@ -26,6 +26,14 @@ def test_residency_needs_a_mapping_and_the_page_cache_does_not(tmp_path: Path) -
     assert experiment_from("a", LEAST | {"page_cache": "cold", "mmap": False}, tmp_path).page_cache == "cold"
 
 
+@pytest.mark.parametrize(
+    ("mode", "mapped"), [("none", False), ("mmap", True), ("mlock", False), ("mmap+mlock", True), ("dio", False)]
+)
+def test_a_way_to_load_says_whether_the_model_is_mapped(mode: str, mapped: bool, tmp_path: Path) -> None:
+    assert experiment_from("a", LEAST | {"load_mode": mode}, tmp_path).mmap is mapped
+    assert experiment_from("a", LEAST | {"load_mode": mode, "mmap": mapped}, tmp_path).load_mode == mode
+
+
 def test_a_limit_to_memory_counts_a_model_that_is_read(tmp_path: Path) -> None:
     """Without mmap the model's bytes are memory of the program, and so they count towards the limit."""
     experiment = experiment_from("a", LEAST | {"memory_limit_gb": 4, "mmap": False}, tmp_path)
@@ -97,6 +105,10 @@ def test_a_prompt_file_is_kept_to_the_byte(tmp_path: Path) -> None:
         ({"question": ""}, "question: is ''"),
         ({"model": 3}, "model: is 3"),
         ({"residency": True, "mmap": False}, "residency: needs mmap"),
+        ({"residency": True, "load_mode": "dio"}, 'load_mode = "dio" does not map the model'),
+        ({"load_mode": "direct"}, "load_mode: is 'direct'"),
+        ({"load_mode": "none", "mmap": True}, "mmap, load_mode: say different things"),
+        ({"lazy_mode": "yes"}, "lazy_mode: is 'yes'"),
     ],
 )
 def test_a_wrong_setting_is_named_with_what_is_allowed(tmp_path: Path, change: dict[str, object], message: str) -> None:

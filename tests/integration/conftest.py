@@ -60,6 +60,7 @@ CASES = (
     Case("ubatches", prompt=LONG, settings=dict(ubatch=8)),
     Case("no-flash-attention", prompt=LONG, settings=dict(ubatch=8, flash_attention="off")),
     Case("no-mmap", weights_in=frozenset({"copied"}), settings=dict(mmap=False)),
+    Case("direct", split=True, weights_in=frozenset({"copied"}), settings=dict(load_mode="dio", mmap=False)),
     Case("no-warmup", "moe", settings=dict(warmup=False)),
     Case("one-token", settings=dict(tokens=1, threads=1)),
     Case("hundred-tokens", settings=dict(tokens=100)),

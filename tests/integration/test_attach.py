@@ -74,6 +74,25 @@ def test_both_see_the_same_passes_and_tokens(measured: Measured, attached: Loade
     pd.testing.assert_frame_equal(attached.tokens, measured.loaded.tokens)
 
 
+def test_both_see_the_same_reads_of_weights(measured: Measured, attached: LoadedRun) -> None:
+    """Without hooks also those of the header, which ggml reads."""
+    columns = ["pass_id", "file", "offset", "size_bytes", "got_bytes", "tensor", "call", "direct", "n_calls"]
+    hooked, both = measured.loaded.tables["reads"], attached.tables["reads"]
+    of_weights = both[both["tensor"].notna() & (both["size_bytes"] > 4096) | both["direct"]]
+    assert bool(len(hooked)) == (not measured.experiment.mmap)
+    if len(hooked):
+        large = hooked[(hooked["size_bytes"] > 4096) | hooked["direct"]]
+        assert len(large) > 2
+        pd.testing.assert_frame_equal(
+            of_weights[columns].reset_index(drop=True), large[columns].reset_index(drop=True), check_dtype=False
+        )
+        header = both[both["tensor"].isna() & both["file"].notna()]
+        assert len(header) and header["n_calls"].max() > 100
+        for loaded in (measured.loaded, attached):
+            (check,) = (check for check in loaded.run.checks if check.key == "reads")
+            assert check.state == "passed", check.found
+
+
 def test_both_see_the_same_places_rows_and_experts(measured: Measured, attached: LoadedRun) -> None:
     pd.testing.assert_frame_equal(placed(attached), placed(measured.loaded))
     pd.testing.assert_frame_equal(attached.touches, measured.loaded.touches)

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.builders import with_footprint
+from tests.builders import with_footprint, with_reads
 from tests.golden.hard_case import hard_case
 from tracegen.analysis.tracing_cost import FAULT_NS, between_share, by_phase, elapsed, overhead_share, pass_costs
 from tracegen.contract.check_keys import CHECKED
@@ -117,9 +117,19 @@ def test_the_hard_case_passes_what_it_can() -> None:
     assert found.pop("tracing_cost") == "warning"
     assert found.pop("even_tokens") == "not checked"  # it generates nothing
     assert found.pop("observer") == "not checked"  # nothing ran untraced
-    assert found.pop("footprint") == "not checked"  # its memory was not sampled
+    assert found.pop("footprint") == found.pop("reads") == "not checked"  # neither was recorded
     assert not found.keys() & set(FAULTS)  # nobody asked for page faults
     assert set(found.values()) == {"passed"}, found
+
+
+def read_by_it(kept: slice = slice(None), **changed: object) -> Evidence:
+    """A program that copied all weights into memory, and its reads of them, or some of these, or others."""
+    tables = with_reads(hard_case())
+    place, reads = tables["placements"].copy(), tables["reads"][kept].copy()
+    place["memory"] = place["memory"].astype("object").mask(place["tensor"].notna(), "copied").astype("category")
+    for column, value in changed.items():
+        reads[column] = pd.array([value] * len(reads), reads[column].dtype)
+    return evidence(tables={**tables, "placements": place, "reads": reads})
 
 
 def lacking(kind: str) -> Evidence:
@@ -159,6 +169,10 @@ BROKEN: dict[str, tuple[str, Evidence, str]] = {
     "where tensors begin is unknown": ("tensors_tile_file", evidence(data_begin=()), "not checked"),
     "a buffer was never freed": ("buffers_balance", NEVER_FREED, "warning"),
     "the trace was closed while it held some": ("buffers_balance", replace(NEVER_FREED, stopped=True), "not checked"),
+    "the program read all that it copied": ("reads", read_by_it(), "passed"),
+    "a read of copied weights is missing": ("reads", read_by_it(slice(1, None)), "failed"),
+    "a read failed": ("reads", read_by_it(got_bytes=0), "failed"),
+    "which file was read is not known": ("reads", read_by_it(file=pd.NA), "not checked"),
     "memory adds up": ("footprint", evidence(tables=with_footprint(hard_case())), "passed"),
     "a mapping is missing": ("footprint", lacking("model"), "failed"),
     "buffers hold more than there is": ("footprint", lacking("anonymous"), "failed"),

@@ -155,6 +155,22 @@ def saved(number: int = 0, *, size: int = 4096, flags: int = 0, restored: int = 
     return record(35, struct.pack("<QQQIIiIII", *head), 7_000)
 
 
+def file_read(
+    offset: int = 4096,
+    size: int = 64,
+    *,
+    got: int | None = None,
+    path: int = 2,
+    call: int = 2,
+    direct: int = 0,
+    begin_ns: int = 5_500,
+    n_calls: int = 1,
+) -> bytes:
+    got = size if got is None else got
+    head = (begin_ns, offset, size, got, 1 << 20, path, 77, call, direct, n_calls, 0)
+    return record(36, struct.pack("<5Q6I", *head), 6_500)
+
+
 def copy(*, of_pass: int = 0, size: int = 64, begin_ns: int = 5_000, proof: int = 0) -> bytes:
     return record(25, struct.pack("<QQIIIIII", begin_ns, size, of_pass, 0, 2, 6, 6, proof), 6_000)
 
@@ -273,7 +289,7 @@ class Trace:
 
 # Segments with right checksums and wrong contents: tt_dump must refuse them and read nothing out of bounds.
 GARBAGE: tuple[bytes, ...] = (
-    *(header() + chunk(record(kind, b"")) for kind in range(22, 36)),
+    *(header() + chunk(record(kind, b"")) for kind in range(22, 37)),
     header() + chunk(device()),
     header() + chunk(cache()),
     header() + chunk(split(n_map=NONE)),

@@ -27,6 +27,7 @@ NOT_COUNTED = {
     "access-ledger": "of runs that looked for pages in memory: tests/analysis/test_ledger.py looks at each byte",
     "experts-next": "of runs with 100 tokens: tests/analysis/test_expert_next.py learns and scores by itself",
     "hot-experts": "of runs with 200 tokens: tests/analysis/test_hot_set.py learns and scores by itself",
+    "explicit-reads": "of runs that read the file themselves: tests/analysis/test_explicit_reads.py marks each byte",
     "footprint": "of runs whose memory was sampled: tests/analysis/test_footprint.py adds up each sample by itself",
     "expert-cache": "tests/analysis/test_expert_cache.py plays llama.cpp's rule with lists",
     "device-memory": "tests/analysis/test_device_place.py tries every pair of options by itself",

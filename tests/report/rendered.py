@@ -19,6 +19,7 @@ from tests.builders import (
     with_facts,
     with_faults,
     with_footprint,
+    with_reads,
     with_requests,
     without,
 )
@@ -51,7 +52,9 @@ MEASURED = [
 
 def disk_case() -> tuple[Run, dict[str, pd.DataFrame]]:
     """A mixture of which everything was recorded: faults, requests, residency, the device."""
-    tables = with_footprint(with_device_ops(with_requests(with_faults(scaled_case(5, 3, moe=True)))), state_bytes=0)
+    tables = with_reads(
+        with_footprint(with_device_ops(with_requests(with_faults(scaled_case(5, 3, moe=True)))), state_bytes=0)
+    )
     last = int(tables["passes"]["pass_id"].max())
     tables["residency"] = contract.frame("residency", [dict(pass_id=last, file=0, first_page=0, n_pages=2)])
     run = a_moe_run(device=dict(device="vda", measurements=MEASURED))

@@ -19,6 +19,7 @@ from tests.builders import (
     with_device_ops,
     with_faults,
     with_footprint,
+    with_reads,
     with_requests,
     without,
 )
@@ -52,7 +53,7 @@ CASES: Mapping[str, Mapping[str, pd.DataFrame]] = {
     "no experts chosen": scaled_case(0, 1, moe=True),
     "hard case": hard_case(),
     "residency": with_residency(),
-    "device": with_device_ops(with_footprint(scaled_case(2, 2))),
+    "device": with_device_ops(with_footprint(with_reads(scaled_case(2, 2)))),
     "page faults": with_faults(scaled_case(3, 2, moe=True, threads=2)),
     "requests": with_requests(scaled_case(3, 2, moe=True, splits=2)),
     "unseen rows": without(scaled_case(2, 2), "touches"),

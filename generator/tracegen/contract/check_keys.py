@@ -75,6 +75,7 @@ class Key(StrEnum):
     )
     NEVER_TOUCHED = "never_touched", "Tensors that no token touched are listed", "a list"
     BUFFERS_BALANCE = "buffers_balance", "Allocations and frees balance", "equal, none freed that was not allocated"
+    READS = "reads", "Reads of the program brought all weights that were copied", "0 bytes missing, none failed"
     FOOTPRINT = (
         "footprint",
         "What memory is made of adds up to what the process holds",

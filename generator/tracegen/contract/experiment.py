@@ -125,13 +125,33 @@ class Experiment:
         "Whether the model file is mapped. Without it weights are read into memory when the model is loaded, except "
         "the tables that llama.cpp reads lazily: these stay mapped, and passes read their rows from the file.",
         default=True,
-        flag="--load-mode -lm --mmap --no-mmap",
+        flag="--mmap --no-mmap",
         words={True: "--load-mode mmap", False: "--load-mode none"},
         reads=(
             "Memory mapping",
             "Weights lie in the mapped model file and are read when touched.",
             "Weights were read into memory at load; no operation reads the file.",
         ),
+    )
+    load_mode: Literal["none", "mmap", "mlock", "mmap+mlock", "dio"] | None = llama(
+        "How llama.cpp loads the model, by its own words: mapped (mmap), read into memory (none), either of them with "
+        "all pages locked (mmap+mlock, mlock), or read past the page cache (dio, O_DIRECT). It stands for `mmap`.",
+        '"dio"',
+        s.word("none", "mmap", "mlock", "mmap+mlock", "dio"),
+        default=None,
+        without="as `mmap` says",
+        flag="--load-mode -lm",
+        recorded="if set",
+    )
+    lazy_mode: Literal["off", "auto", "on"] | None = llama(
+        "Whether large tables of which a token needs a few rows stay mapped and are read row by row, whatever "
+        "`load_mode` says (on), or only those that the architecture marks (auto).",
+        '"on"',
+        s.word("off", "auto", "on"),
+        default=None,
+        without="llama.cpp’s own choice, `auto`",
+        flag="--lazy-mode -lzm",
+        recorded="if set",
     )
     prefault: bool = under(
         "Whether a mapped model is read whole when it is loaded. Without it, a page is read when an operation first "
@@ -336,6 +356,7 @@ class Experiment:
         return int(short or cold) if self.control == "auto" else int(self.control)
 
 
+MAPPED = ("mmap", "mmap+mlock")  # values of load_mode with which the file is mapped
 SETTINGS: Mapping[str, s.Setting] = {
     key: of.metadata["setting"] for key, of in Experiment.__dataclass_fields__.items() if of.metadata
 }

@@ -16,7 +16,7 @@ from typing import Any
 from tracegen.contract import documents
 from tracegen.contract.address import name_problem
 from tracegen.contract.errors import SettingsError, os_errors
-from tracegen.contract.experiment import KEYS, LIMITS, REQUIRED, SETTINGS, Experiment
+from tracegen.contract.experiment import KEYS, LIMITS, MAPPED, REQUIRED, SETTINGS, Experiment
 from tracegen.contract.llama_flags import name_of, refusal
 from tracegen.contract.model import NAMED_MODELS
 from tracegen.contract.prose import lists
@@ -71,6 +71,7 @@ def experiment_from(name: str, mapping: Mapping[str, object], folder: Path) -> E
     raise_problems(problems)
     model = str(mapping["model"])
     values: dict[str, Any] = {
+        **({"mmap": mapping["load_mode"] in MAPPED} if "load_mode" in mapping else {}),
         **{key: tuple(v) if isinstance(v, list) else v for key, v in mapping.items() if key in SETTINGS},
         "model": model if model in NAMED_MODELS else str(folder / model),
         "prompt": prompt,
@@ -120,14 +121,18 @@ def _flag_problems(flags: object) -> list[str]:
 
 def _contradictions(mapping: Mapping[str, object]) -> list[str]:
     """The problems of settings that are allowed alone, but not together."""
-    problems = []
-    if mapping.get("residency") is True and mapping.get("mmap") is False:
-        problems.append("residency: needs mmap, as only pages of a mapped model can be observed; remove `mmap = false`")
-    if mapping.get("faults") is True and mapping.get("mmap") is False:
-        problems.append("faults: needs mmap, as only a mapped model has page faults; remove `mmap = false`")
-    if mapping.get("pin") and mapping.get("mmap") is False:
-        problems.append("pin: needs mmap, as weights that are read into memory stay there; remove `mmap = false`")
-    if "memory_limit_gb" in mapping and mapping.get("mmap") is not False and mapping.get("page_cache") != "cold":
+    problems, mode = [], mapping.get("load_mode")
+    mapped = mapping.get("mmap") is not False if mode is None else mode in MAPPED
+    instead = "remove `mmap = false`" if mode is None else f'load_mode = "{mode}" does not map the model'
+    if mode is not None and "mmap" in mapping and mapping["mmap"] is not mapped:
+        problems.append("mmap, load_mode: say different things; keep one")
+    if mapping.get("residency") is True and not mapped:
+        problems.append(f"residency: needs mmap, as only pages of a mapped model can be observed; {instead}")
+    if mapping.get("faults") is True and not mapped:
+        problems.append(f"faults: needs mmap, as only a mapped model has page faults; {instead}")
+    if mapping.get("pin") and not mapped:
+        problems.append(f"pin: needs mmap, as weights that are read into memory stay there; {instead}")
+    if "memory_limit_gb" in mapping and mapped and mapping.get("page_cache") != "cold":
         problems.append(
             'memory_limit_gb: needs page_cache = "cold", because pages that are in memory before the run do not count '
             "towards the limit"

@@ -36,6 +36,7 @@ FOOTPRINT_KINDS = (
     *("model", "files", "stacks", "anonymous", "tracer", "devices", "other"),
     *("buffer", "saved", "process"),
 )
+READ_CALLS = ("read", "pread", "fread", "madvise", "fadvise", "readahead")  # in the order of enum tt_read_call
 COMPONENTS = (
     "embedding",
     "attention_q",
@@ -93,6 +94,7 @@ _LISTS: Mapping[str, tuple[str, ...]] = {
     "UNITS": UNITS,
     "PROOFS": PROOFS,
     "FOOTPRINT_KINDS": FOOTPRINT_KINDS,
+    "READ_CALLS": READ_CALLS,
     "COMPONENTS": COMPONENTS,
     "SLOTS": SLOTS,
     "OPERANDS": SLOTS[1:],

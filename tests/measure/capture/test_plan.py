@@ -2,6 +2,9 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from tracegen.contract.errors import SettingsError
 from tracegen.contract.experiment import Experiment
 from tracegen.contract.settings import OWN_FLAGS
 from tracegen.measure.capture.plan import command_for, settings_of, timings_in
@@ -52,6 +55,16 @@ def test_older_releases_say_it_otherwise() -> None:
     for experiment, option in ((EXPERIMENT, "--mmap"), (off, "--no-mmap")):
         command = command_for(experiment, Path("p"), Path("m"), has_load_mode=False)
         assert option in command and "--load-mode" not in command
+
+
+@pytest.mark.parametrize("mode", ["none", "mmap", "mlock", "mmap+mlock", "dio"])
+def test_a_way_to_load_is_given_once_in_the_words_of_llama_cpp(mode: str) -> None:
+    experiment = replace(EXPERIMENT, load_mode=mode, lazy_mode="off", mmap=mode.startswith("mmap"))
+    command = command_for(experiment, Path("p"), Path("m"))
+    assert command.count("--load-mode") == 1 and command[command.index("--load-mode") + 1] == mode
+    assert command[command.index("--lazy-mode") + 1] == "off"
+    with pytest.raises(SettingsError, match="has no --load-mode"):
+        command_for(experiment, Path("p"), Path("m"), has_load_mode=False)
 
 
 def test_what_tracegen_sets_nobody_else_may() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
 
+from tracegen.contract.errors import SettingsError
 from tracegen.contract.experiment import SETTINGS, Experiment
 
 ALWAYS = ("--fit", "off", "--log-colors", "off", "--no-escape", "--no-display-prompt")
@@ -16,12 +17,17 @@ def command_for(experiment: Experiment, program: Path, model: Path, *, has_load_
 
     Always without llama.cpp's own fitting of settings (which loads the model a second time), and without the prompt
     in the output. A conversation ends after one answer. Older releases have `--mmap` instead of `--load-mode`. Threads
-    that stay on processors of their own are given those that the run may use.
+    that stay on processors of their own are given those that the run may use. Raises SettingsError for a way to load
+    that an older release does not have.
     """
     values = {**vars(experiment), "model": str(model)}
     words = {key: setting.given(values[key]) for key, setting in SETTINGS.items() if key in values}
-    if not has_load_mode:
+    if experiment.load_mode:
+        words["mmap"] = ()
+    elif not has_load_mode:
         words["mmap"] = ("--mmap" if experiment.mmap else "--no-mmap",)
+    if not has_load_mode and (experiment.load_mode or experiment.lazy_mode):
+        raise SettingsError("load_mode, lazy_mode: this llama.cpp has no --load-mode; set `mmap`, or take a newer one")
     if experiment.cpu_strict:
         words["cpu_strict"] += ("--cpu-mask", _mask(experiment.processors or os.sched_getaffinity(0)))
     return (str(program), *chain.from_iterable(words.values()), *ALWAYS, *experiment.flags)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis import explicit_reads
 from tracegen.analysis.coverage import tensors_read
 from tracegen.analysis.passes import measured
 from tracegen.contract.check_keys import FOOTPRINT_SLACK, FOOTPRINT_SLACK_BYTES, PADDING, Key
@@ -262,6 +263,21 @@ def _buffers(e: Evidence) -> Check:
     return check(Key.BUFFERS_BALANCE, "passed" if n_allocated == n_freed else "warning", finding)
 
 
+def _reads(e: Evidence) -> Check:
+    """Where the program read weights into memory itself, its recorded reads have each byte of them, and none failed."""
+    reads = e.tables["reads"]
+    if reads.empty:
+        return check(Key.READS, "not checked", "the program read no weights itself, or its reads were not recorded")
+    missing = explicit_reads.missing(e.tables)
+    if missing is None:
+        return check(Key.READS, "not checked", "which file was read is not known")
+    ends = reads["file"].map(e.tables["files"].set_index("file")["size_bytes"])
+    wanted = ~reads["call"].isin(explicit_reads.ASKED_ONLY) & (reads["size_bytes"] > 0) & (reads["offset"] < ends)
+    failed = int((wanted & (reads["got_bytes"] == 0)).sum())  # behind the end of the file nothing is read
+    finding = f"{quantity(missing)} missing, {counted(failed, 'call')} of {count(len(reads))} failed"
+    return check(Key.READS, not missing and not failed, finding)
+
+
 def _footprint(e: Evidence) -> Check:
     """The kernel's counter of the process beside the sum of its mappings, and what lies within memory of no file."""
     rows = e.tables["footprint"]
@@ -329,6 +345,7 @@ _CHECKS = (
     _tiles,
     _untouched,
     _buffers,
+    _reads,
     _footprint,
     *disk.CHECKS,
     *requests.CHECKS,

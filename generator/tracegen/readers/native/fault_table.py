@@ -78,10 +78,10 @@ def place_faults(
 def _pass_ids(recorded: StructRecords, time: str, computes: Computes, ordered: Sequence[Pass]) -> np.ndarray:
     """pass_id of each record: of its compute, or where it is of none the one that was open at its time; else -1."""
     pass_id = computes.pass_ids("page faults are told", recorded.compute)
-    return np.where(recorded.thread < 0, _pass_at(recorded.rows[time].astype(np.int64), ordered), pass_id)
+    return np.where(recorded.thread < 0, pass_at(recorded.rows[time].astype(np.int64), ordered), pass_id)
 
 
-def _pass_at(time_ns: np.ndarray, ordered: Sequence[Pass]) -> np.ndarray:
+def pass_at(time_ns: np.ndarray, ordered: Sequence[Pass]) -> np.ndarray:
     """The pass or load that was open at each time; -1 where there was none, or more than one."""
     if not ordered:
         return np.full(len(time_ns), -1, np.int64)

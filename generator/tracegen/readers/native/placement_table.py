@@ -57,6 +57,9 @@ def placement_table(records: Records, files: pd.DataFrame, tensors: pd.DataFrame
     return contract.frame("placements", columns | {name: nullable(columns[name], of) for name, of in _NULLABLE.items()})
 
 
+Extents = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
 @dataclass(frozen=True)
 class _Ranges:
     """Address ranges that do not overlap, sorted by begin; `order` holds the index of each in the list it came from."""
@@ -100,14 +103,13 @@ class _Common:
     mapping_file: np.ndarray
     mapping_apart: np.ndarray
     buffer_base: Mapping[int, int]
-    tensors: Mapping[int, tuple[np.ndarray, np.ndarray, np.ndarray]]
+    tensors: Mapping[int, Extents]
 
 
 def _common(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) -> _Common:
     copies = [weight for weight in records.weights if not weight.mapped and weight.size_bytes and weight.address]
     mapped = {weight.buffer for weight in records.weights if weight.mapped}
-    splits, numbers = _splits(files), file_numbers(records, files)
-    by_offset = tensors.sort_values("offset").groupby("file")
+    splits, numbers = split_numbers(files), file_numbers(records, files)
     return _Common(
         copied={number: _copied(copies, number) for number in {weight.buffer for weight in copies}},
         mapped=None if not mapped or NONE in mapped else frozenset(mapped),
@@ -116,7 +118,7 @@ def _common(records: Records, files: pd.DataFrame, tensors: pd.DataFrame) -> _Co
         mapping_file=np.array([numbers[m.path] for m in records.mappings], np.int64),
         mapping_apart=np.array([(m.address - m.file_offset) % _ADDRESSES for m in records.mappings], np.uint64),
         buffer_base={number: buffer.address for number, buffer in records.buffers.items()},
-        tensors={int(str(number)): _extents(group) for number, group in by_offset},
+        tensors=tensor_extents(tensors),
     )
 
 
@@ -125,7 +127,13 @@ def _copied(copies: Sequence[Weight], buffer: int) -> tuple[_Ranges, np.ndarray]
     return _ranges([(copies[i].address, copies[i].size_bytes) for i in numbers]), np.array(numbers, np.int64)
 
 
-def _extents(tensors: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def tensor_extents(tensors: pd.DataFrame) -> dict[int, Extents]:
+    """Begin, end and number of the tensors of each file, in order of their begin."""
+    by_offset = tensors.sort_values("offset").groupby("file")
+    return {int(str(number)): _extents(group) for number, group in by_offset}
+
+
+def _extents(tensors: pd.DataFrame) -> Extents:
     begin, size, number = (tensors[name].to_numpy(np.int64) for name in ("offset", "size_bytes", "tensor"))
     return begin, begin + size, number
 
@@ -162,7 +170,7 @@ def _placement(
         "placement": np.full(n, number),
         "graph": np.full(n, graph),
         "node": np.arange(n),
-        "tensor": _tensor_of(file, offset, common),
+        "tensor": tensor_of(file, offset, common.tensors),
         "memory": memory,
         "file": file,
         "origin_offset": np.where(file >= 0, offset, -1),
@@ -208,7 +216,7 @@ def file_numbers(records: Records, files: pd.DataFrame) -> dict[str, int]:
     """
     names = dict(zip(files["path"], files["file"].astype(int), strict=True))
     numbers = {mapping.path: names.get(PurePosixPath(mapping.path).name, -1) for mapping in records.mappings}
-    mapped, splits = [weight for weight in records.weights if weight.mapped], _splits(files)
+    mapped, splits = [weight for weight in records.weights if weight.mapped], split_numbers(files)
     for mapping in records.mappings:
         base = mapping.address - mapping.file_offset
         end = mapping.address + mapping.size_bytes
@@ -218,16 +226,16 @@ def file_numbers(records: Records, files: pd.DataFrame) -> dict[str, int]:
     return numbers
 
 
-def _splits(files: pd.DataFrame) -> dict[tuple[int, int], int]:
+def split_numbers(files: pd.DataFrame) -> dict[tuple[int, int], int]:
     """(Model, split_index) -> number of the file."""
     keys = zip(files["model"].tolist(), files["split_index"].tolist(), strict=True)
     return dict(zip(keys, files["file"].tolist(), strict=True))
 
 
-def _tensor_of(file: np.ndarray, offset: np.ndarray, common: _Common) -> np.ndarray:
-    """The number of the model tensor that holds each (file, offset), or -1."""
+def tensor_of(file: np.ndarray, offset: np.ndarray, extents: Mapping[int, Extents]) -> np.ndarray:
+    """The number of the model tensor that holds each (file, offset), or -1; `extents`: see `tensor_extents`."""
     tensors = np.full(len(file), -1, np.int64)
-    for number, (begin, end, tensor) in common.tensors.items():
+    for number, (begin, end, tensor) in extents.items():
         mine = np.flatnonzero(file == number)
         at = np.searchsorted(begin, offset[mine], side="right") - 1
         ok = (at >= 0) & (offset[mine] < end[np.maximum(at, 0)])

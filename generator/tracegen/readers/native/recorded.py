@@ -172,6 +172,21 @@ class DeviceOp(NamedTuple):
     exact: bool
 
 
+class Read(NamedTuple):
+    """A call that read a part of a file, or asked for it; `call` as in the table."""
+
+    path: str
+    offset: int
+    size_bytes: int
+    got_bytes: int
+    thread: int
+    begin_ns: int
+    end_ns: int
+    call: str
+    direct: bool
+    n_calls: int
+
+
 class Footprint(NamedTuple):
     """What the resident memory was made of; `of`: the pass or load that had ended. Parts: kind, number, bytes."""
 
@@ -206,6 +221,7 @@ class Records:
     devices: dict[tuple[Pass, str], dict[str, int]] = field(default_factory=dict)  # rows, by pass or load, and name
     caches: list[tuple[Pass, str, dict[str, int]]] = field(default_factory=list)  # pass or load, path, and the row
     memory: dict[tuple[Pass, str], int] = field(default_factory=dict)  # bytes, by pass or load, and kind of memory
+    reads: list[Read] = field(default_factory=list)
     footprints: list[Footprint] = field(default_factory=list)
     saved: dict[int, dict[str, Any]] = field(default_factory=dict)  # rows of the table, by number
     last_runs: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # by address and size of the mapping

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Sequence
 import numpy as np
 
 from tracegen.contract.errors import TraceFormatError
-from tracegen.contract.tables import FOOTPRINT_KINDS, PROOFS
+from tracegen.contract.tables import FOOTPRINT_KINDS, PROOFS, READ_CALLS
 from tracegen.readers.native import recorded
 from tracegen.readers.native.recorded import NONE, Pass, Records, Usage
 
@@ -579,3 +579,16 @@ def _take_saved(records: Records, time_ns: int, rest: memoryview, *values: int) 
         on_device=bool(flags & 2),
         size_bytes=size,
     )
+
+
+@_takes(36, "5Q6I")
+def _take_read(records: Records, time_ns: int, rest: memoryview, *values: int) -> None:
+    begin_ns, offset, size, got, _, path, thread, call, direct, n_calls, _ = values
+    _below(time_ns + 1, begin_ns=begin_ns)
+    _below(SIZE, offset=offset, size_bytes=size, end=offset + size)
+    _below(size + 1, got_bytes=got)
+    _below(NUMBER, thread=thread, n_calls=n_calls)
+    _below(len(READ_CALLS), call=call)
+    _below(2, direct=direct)
+    read = (records.text(path), offset, size, got, thread, begin_ns, time_ns, READ_CALLS[call], bool(direct), n_calls)
+    records.reads.append(recorded.Read(*read))

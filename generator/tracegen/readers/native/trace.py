@@ -26,6 +26,7 @@ from tracegen.readers.native.off_cpu_table import place_off_cpu
 from tracegen.readers.native.op_tables import op_table, span_table
 from tracegen.readers.native.pass_kinds import kinds_of
 from tracegen.readers.native.placement_table import named_weights, placement_table
+from tracegen.readers.native.read_table import read_table
 from tracegen.readers.native.recorded import BUFFER_USAGES, NONE, OUTSIDE, Buffer, Pass, Records
 from tracegen.readers.native.records import read_records
 from tracegen.readers.native.segments import CLOCKS, FAULTS, THREAD, WHY_DROPPED, Bytes, Segment, read_segments
@@ -114,6 +115,7 @@ def read_trace(files: Mapping[str, Bytes], model: ModelTables | None = None) -> 
     tables["device"] = device_table(records)
     tables["cache"] = cache_table(records, tables["files"])
     tables["memory"] = memory_table(records)
+    tables["reads"] = read_table(records, ordered, tables["files"], tables["tensors"])
     tables["footprint"] = footprint_table(records)
     tables["saved_states"] = contract.frame("saved_states", [of for _, of in sorted(records.saved.items())])
     facts = _facts(segments, records, events) | _clock_facts(records, clock) | {"n_ops_short_of_threads": n_short}

@@ -21,6 +21,7 @@ from tracegen.report.figures.expert_chance import EXPERTS_NEXT, EXPERTS_STICKY
 from tracegen.report.figures.expert_choices import EXPERTS, EXPERTS_OF_TOKENS, EXPERTS_TOKENS, EXPERTS_USED
 from tracegen.report.figures.expert_shares import EXPERTS_BALANCE, EXPERTS_COVER, EXPERTS_LOAD
 from tracegen.report.figures.expert_weights import EXPERTS_WEIGHTS
+from tracegen.report.figures.explicit_reads import EXPLICIT_READS
 from tracegen.report.figures.explorers import CHECKS, GRAPH, GRAPH_BLOCK, LAYER, OPERATIONS, THREADS, TOKEN
 from tracegen.report.figures.figure import Explorer, Figure, Part, Table
 from tracegen.report.figures.file_tokens import FILE_TOKENS
@@ -73,6 +74,7 @@ FIGURES: tuple[Figure | Table | Explorer, ...] = (
     CONCENTRATION,
     HOT_EXPERTS,
     DEVICE_MEMORY,
+    EXPLICIT_READS,
     DISK_DEVICE,
     DISK_REQUESTS,
     DISK_SIZES,

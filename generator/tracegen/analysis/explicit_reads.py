@@ -1,0 +1,68 @@
+"""Reads of model files that the program made itself: how much, by which call, and what of it more than once."""
+
+import pandas as pd
+
+from tracegen.analysis.accesses import Tables
+from tracegen.analysis.coverage import union
+
+ASKED_ONLY = ("madvise", "fadvise", "readahead")  # calls that return before anything is read
+COLUMNS = ("kind", "call", "direct", "n_calls", "asked_bytes", "got_bytes", "file_bytes", "took_ns")
+
+
+def by_call(tables: Tables) -> pd.DataFrame:
+    """A row for each kind of pass and call: load first, then in the order in which they began.
+
+    Columns: kind (of the pass; null: between passes), call, direct (past the page cache), n_calls, asked_bytes,
+    got_bytes, file_bytes (different bytes of the file among them), took_ns (at least one of these calls ran).
+    """
+    kinds = tables["passes"].set_index("pass_id")["kind"].astype("object")
+    rows = tables["reads"].astype({"call": "object"})
+    rows = rows.assign(kind=rows["pass_id"].map(kinds.to_dict()).astype("object"))
+    found = []
+    for (kind, call, direct), of in rows.groupby(["kind", "call", "direct"], dropna=False, sort=False):
+        file, ran = union(_ranges(of), "file"), union(_times(of), "file")
+        found.append(
+            dict(
+                kind=kind if isinstance(kind, str) else None,
+                call=call,
+                direct=bool(direct),
+                n_calls=int(of["n_calls"].sum()),
+                asked_bytes=int(of["size_bytes"].sum()),
+                got_bytes=int(of["got_bytes"].sum()),
+                file_bytes=int((file["end"] - file["begin"]).sum()),
+                took_ns=int((ran["end"] - ran["begin"]).sum()),
+            )
+        )
+    return pd.DataFrame(found, columns=list(COLUMNS))
+
+
+def _ranges(reads: pd.DataFrame) -> pd.DataFrame:
+    """What was read of each file (-1: not known): file, begin, end, in bytes."""
+    begin = reads["offset"]
+    return pd.DataFrame({"file": reads["file"].fillna(-1), "begin": begin, "end": begin + reads["got_bytes"]})
+
+
+def _times(reads: pd.DataFrame) -> pd.DataFrame:
+    """When calls ran, as ranges of one file, from the first call on: ns."""
+    begin = reads["begin_ns"].min()
+    return pd.DataFrame({"file": 0, "begin": reads["begin_ns"] - begin, "end": reads["end_ns"] - begin})
+
+
+def missing(tables: Tables) -> int | None:
+    """Bytes of copied weights that no read of the program brought; None where it cannot be said.
+
+    That is where the program read nothing itself, as it copied from a mapping, or where a file is not known.
+    """
+    reads = tables["reads"][~tables["reads"]["call"].isin(ASKED_ONLY).to_numpy(bool)]
+    if reads.empty or reads["file"].isna().any():
+        return None
+    place = tables["placements"]
+    copied = place.loc[place["memory"].eq("copied").to_numpy(bool), "tensor"].dropna().unique()
+    weights = tables["tensors"][tables["tensors"]["tensor"].isin(copied).to_numpy(bool)]
+    brought, left = union(_ranges(reads), "file"), 0
+    for of in weights.to_dict("records"):
+        begin, end = int(of["offset"]), int(of["offset"] + of["size_bytes"])
+        mine = brought[brought["file"].eq(of["file"]).to_numpy(bool)]
+        inside = mine["end"].clip(upper=end) - mine["begin"].clip(lower=begin)
+        left += end - begin - int(inside.clip(lower=0).sum())
+    return left

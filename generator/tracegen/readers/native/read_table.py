@@ -1,0 +1,63 @@
+"""Reads of model files that the program made itself, and what it asked the kernel to read ahead."""
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+import numpy as np
+import pandas as pd
+
+from tracegen.contract import tables as contract
+from tracegen.readers.native.fault_table import pass_at
+from tracegen.readers.native.placement_table import split_numbers, tensor_extents, tensor_of
+from tracegen.readers.native.recorded import Pass, Read, Records
+
+
+def read_table(records: Records, ordered: Sequence[Pass], files: pd.DataFrame, tensors: pd.DataFrame) -> pd.DataFrame:
+    """One row per call, in the order in which they began; `ordered`: passes and loads by pass_id."""
+    reads = sorted(records.reads, key=lambda read: read.begin_ns)
+    numbers = _files(records, reads, files)
+    file = np.array([numbers[read.path] for read in reads], np.int64)
+    offset = np.array([read.offset for read in reads], np.int64)
+    size = np.array([read.size_bytes for read in reads], np.int64)
+    tensor = tensor_of(file, offset + size // 2, tensor_extents(tensors))  # direct reads begin and end at whole blocks
+    of_pass = pass_at(np.array([read.begin_ns for read in reads], np.int64), ordered)
+    rows = [
+        dict(
+            read=n,
+            pass_id=int(of_pass[n]) if of_pass[n] >= 0 else None,
+            thread=read.thread,
+            file=int(file[n]) if file[n] >= 0 else None,
+            offset=read.offset,
+            size_bytes=read.size_bytes,
+            got_bytes=read.got_bytes,
+            tensor=int(tensor[n]) if tensor[n] >= 0 else None,
+            begin_ns=read.begin_ns,
+            end_ns=read.end_ns,
+            call=read.call,
+            direct=read.direct,
+            n_calls=read.n_calls,
+        )
+        for n, read in enumerate(reads)
+    ]
+    return contract.frame("reads", rows)
+
+
+def _files(records: Records, reads: Sequence[Read], files: pd.DataFrame) -> dict[str, int]:
+    """Path of a file that was read -> number of the model file, or -1.
+
+    The process sees the target of a symbolic link, while the model may be named by the link: then the file is the one
+    most of whose tensors begin where it was read.
+    """
+    names = dict(zip(files["path"], files["file"].astype(int), strict=True))
+    found = {path: names.get(PurePosixPath(path).name, -1) for path in {read.path for read in reads}}
+    begins: dict[int, set[int]] = {}
+    splits = split_numbers(files)
+    for weight in records.weights:
+        number = splits.get((weight.load, weight.split_index), -1)
+        begins.setdefault(number, set()).add(weight.file_offset)
+    for path in [path for path, number in found.items() if number < 0]:
+        read_at = {read.offset for read in reads if read.path == path}
+        hits = {number: len(offsets & read_at) for number, offsets in begins.items() if number >= 0}
+        if any(hits.values()):
+            found[path] = max(hits, key=lambda number: hits[number])
+    return found

@@ -1,0 +1,49 @@
+"""Which reads of the model file the program made itself."""
+
+from tracegen.analysis import explicit_reads
+from tracegen.contract import needs
+from tracegen.contract import quantities as q
+from tracegen.report.document.amount import Amount
+from tracegen.report.figures import columns as col
+from tracegen.report.figures.context import Context
+from tracegen.report.figures.figure import Rows, Table, When
+
+READ = When("a run whose program read a model file itself", lambda context: len(context.tables["reads"]) > 0)
+
+
+def _content(context: Context) -> Rows:
+    table = explicit_reads.by_call(context.tables)
+    size = int(context.tables["files"]["size_bytes"].sum())
+    read = table[~table["call"].isin(explicit_reads.ASKED_ONLY).to_numpy(bool)]
+    got, distinct = int(read["got_bytes"].sum()), int(read["file_bytes"].sum())
+    again = (Amount(got - distinct, "bytes", "of them more than once"),) if got > distinct else ()
+    return Rows(
+        answer=(
+            Amount(got, "bytes", f"were read in {q.counted(int(read['n_calls'].sum()), 'call')}"),
+            *again,
+        ),
+        caption=f"Calls of the program on the model file, which has {q.size(size)}. Direct reads begin and end at "
+        "whole blocks of the file and leave nothing in the page cache; others may find it there. Time is that in which "
+        "at least one of the calls ran.",
+        data=table,
+    ).of(
+        table,
+        col.text("During", lambda r: q.printable(r["kind"]) if isinstance(r["kind"], str) else "between passes"),
+        col.text("Call", lambda r: f"{r['call']}, direct" if r["direct"] else str(r["call"])),
+        col.count("Calls", "n_calls"),
+        col.size("Read", "got_bytes"),
+        col.size("Bytes of the file", "file_bytes"),
+        col.decimal("Time", "took_ns", 2, "ms", 1e6),
+        col.number("Rate", lambda r: q.size(1e9 * r["got_bytes"] / r["took_ns"]) if r["took_ns"] else "", "per second"),
+    )
+
+
+EXPLICIT_READS = Table(
+    key="explicit-reads",
+    section="disk",
+    title="What did the program read itself?",
+    needs=(needs.EVIDENCE, needs.KINDS, needs.WHOLE, needs.READS),
+    when=READ,
+    content=_content,
+    code="data = explicit_reads.by_call(run.tables)",
+)

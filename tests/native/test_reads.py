@@ -1,0 +1,58 @@
+"""Reads of model files as rows of their table, placed by name or by the tensors that begin there."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.native.trace_bytes import Trace, file_read, pass_begin, pass_end, string
+from tracegen.contract.errors import TraceFormatError
+from tracegen.readers.native.trace import ModelTables, read_trace
+
+FILES = {"file": [0], "model": [0], "split_index": [0], "path": ["model.gguf"], "size_bytes": [10_000]}
+
+
+def model() -> ModelTables:
+    tensors = {"tensor": [0, 1], "file": [0, 0], "offset": [4096, 5000], "size_bytes": [900, 1000]}
+    more = dict(name=["a", "b"], model=[0, 0], layer=[None, None], dtype=["F32", "F32"], component=["other", "other"])
+    frames = pd.DataFrame({**tensors, **more}), pd.DataFrame(FILES)
+    return ModelTables(frames[1], frames[0])
+
+
+def rows(*run: bytes, name: str = "/there/model.gguf") -> pd.DataFrame:
+    strings = [*Trace().strings, string(40, name)]
+    trace = Trace(strings=strings, run=[pass_begin(), *run, pass_end()], events=[])
+    files = {name: np.frombuffer(data, np.uint8) for name, data in trace.files().items()}
+    return read_trace(files, model()).tables["reads"]
+
+
+def test_a_read_says_what_of_which_tensor_it_brought() -> None:
+    found = rows(file_read(4096, 800, path=40), file_read(4864, 1136, path=40, call=0, direct=1, got=512))
+    assert found["file"].tolist() == [0, 0] and found["tensor"].tolist() == [0, 1]
+    assert found["call"].tolist() == ["fread", "read"] and found["direct"].tolist() == [False, True]
+    assert found["got_bytes"].tolist() == [800, 512] and set(found["thread"]) == {77}
+    assert found["pass_id"].notna().all() and (found["end_ns"] - found["begin_ns"]).eq(1_000).all()
+
+
+def test_a_file_that_no_model_has_is_not_one() -> None:
+    found = rows(file_read(path=40), name="/elsewhere/other.gguf")
+    assert found["file"].isna().all() and found["tensor"].isna().all()
+
+
+def test_a_read_between_passes_is_of_none() -> None:
+    assert rows(file_read(path=40, begin_ns=1))["pass_id"].isna().all()
+
+
+BROKEN = {
+    "more than was asked for": file_read(size=10, got=11),
+    "no such call": file_read(call=6),
+    "neither direct nor not": file_read(direct=2),
+    "a string that was not written": file_read(path=99),
+    "it ended before it began": file_read(begin_ns=7_000),
+    "beyond every file": file_read(offset=(1 << 63) - 1),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+def test_what_cannot_be_is_refused(broken: bytes) -> None:
+    with pytest.raises(TraceFormatError):
+        rows(broken)
