@@ -114,7 +114,7 @@ def without_unknown(tables: Tables) -> Tables:
 
 def under_way_ns(tables: Tables, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
     """How long, between each `begin` and `end`, at least one read of the model's devices was under way: int64, ns."""
-    requests = tables["requests"].dropna(subset=["duration_ns"]).sort_values("issue_ns")
+    requests = tables["requests"].dropna(subset=["duration_ns"]).sort_values("issue_ns", kind="stable")
     first = requests["issue_ns"].to_numpy("int64")
     if not len(first):
         return np.zeros(len(begin), np.int64)

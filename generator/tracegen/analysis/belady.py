@@ -42,7 +42,7 @@ def stays(uses: np.ndarray, length: np.ndarray, *, most: int = MOST_STAYS) -> St
     """
     previous = previous_use(uses)
     end = np.flatnonzero(previous >= 0)
-    end = end[np.argsort(previous[end])]
+    end = end[np.argsort(previous[end], kind="stable")]
     begin, amount = previous[end], length[uses[end]]
     n_again, group = int(amount.sum()), 1
     while len(begin) > most:

@@ -40,7 +40,7 @@ def fold(tables: Tables, graph: int) -> tuple[Block, ...]:
     A graph in which no node names a layer is one block of kind `graph`.
     """
     nodes = tables["graph_nodes"]
-    nodes = nodes[(nodes["graph"] == graph).to_numpy()].sort_values("node")
+    nodes = nodes[(nodes["graph"] == graph).to_numpy()].sort_values("node", kind="stable")
     sources = sources_of(tables, graph)
     place = _places(nodes, sources)
     members: dict[int | str, list[int]] = {}

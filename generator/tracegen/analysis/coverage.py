@@ -42,7 +42,7 @@ def tensor_use(tables: Tables, used: pd.DataFrame, unseen: pd.DataFrame) -> pd.D
     uses = pd.concat([rows[["tensor", "pass_id", "memory"]].astype({"memory": "object"}) for rows in (used, unseen)])
     distinct = uses[["tensor", "pass_id"]].drop_duplicates().groupby("tensor").size()
     kinds = uses[["tensor", "memory"]].dropna().drop_duplicates()
-    memory = kinds.sort_values("memory").groupby("tensor")["memory"].agg(" + ".join)
+    memory = kinds.sort_values("memory", kind="stable").groupby("tensor")["memory"].agg(" + ".join)
     return tensors.assign(
         **{name: _of_each(number, rows).mask(unknown) for name, rows in in_memory.items()},
         n_passes=number.map(distinct).fillna(0).astype("int64"),

@@ -114,7 +114,7 @@ def _tensor_at(tensors: pd.DataFrame, file: np.ndarray, offset: np.ndarray) -> p
     """The tensor that holds each byte of a file; null where none does."""
     found = np.full(len(file), -1, np.int32)
     for number, part in tensors.groupby("file"):
-        part = part.sort_values("offset")
+        part = part.sort_values("offset", kind="stable")
         begin, size = part["offset"].to_numpy("int64"), part["size_bytes"].to_numpy("int64")
         rows = np.flatnonzero(file == number)
         at = axis.holding(begin, begin + size, offset[rows])

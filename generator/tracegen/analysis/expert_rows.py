@@ -48,7 +48,11 @@ def groups(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> list[SameRows]:
     rows = chosen.assign(who=chosen["sequence"].astype("Int64").fillna(-1).astype("int64"))
     rows = rows[[*key, "layer", "expert"]].astype("int64")
     number = rows.groupby(key, sort=True).ngroup().to_numpy()
-    every = rows.assign(number=number).drop_duplicates("number").sort_values("number", ignore_index=True)[key]
+    every = (
+        rows.assign(number=number)
+        .drop_duplicates("number")
+        .sort_values("number", ignore_index=True, kind="stable")[key]
+    )
     layers, experts = rows["layer"].to_numpy(), rows["expert"].to_numpy()
     found: dict[bytes, tuple[pd.DataFrame, list[Layer]]] = {}
     for layer in np.unique(layers).tolist():

@@ -43,7 +43,7 @@ def stickiness(chosen: pd.DataFrame, sizes: Mapping[int, int]) -> pd.DataFrame:
     by_group = [part for part in map(_group, groups(chosen, sizes)) if len(part)]
     if not by_group:
         return pd.DataFrame(columns=COLUMNS).astype(_TYPES)
-    layers = pd.concat([part.iloc[1:] for part in by_group], ignore_index=True).sort_values("layer")
+    layers = pd.concat([part.iloc[1:] for part in by_group], ignore_index=True).sort_values("layer", kind="stable")
     layers["p_adjusted"] = chance.adjusted(layers["p"].to_numpy("float64"))
     overall = by_group[0].iloc[:1]
     return pd.concat([overall.assign(p_adjusted=overall["p"]), layers], ignore_index=True)[COLUMNS].astype(_TYPES)
@@ -126,7 +126,9 @@ def _shuffled_sums(layers: list[np.ndarray], who: np.ndarray) -> np.ndarray:
     n = len(who)
     random = np.random.default_rng(0)
     place = np.unique(who, return_inverse=True)[1]
-    orders = np.array([np.argsort(place + random.random(n)) for _ in range(chance.DRAWS)], dtype=np.int32)
+    orders = np.array(
+        [np.argsort(place + random.random(n), kind="stable") for _ in range(chance.DRAWS)], dtype=np.int32
+    )
     follows = place[1:] == place[:-1]
     pairs = orders[:, :-1][:, follows].astype(np.int64) * n + orders[:, 1:][:, follows]
     sums = np.empty((chance.DRAWS, len(layers)))

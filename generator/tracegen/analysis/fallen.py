@@ -25,7 +25,7 @@ def fallen(tables: Tables, timed: pd.DataFrame) -> pd.DataFrame:
         layers=("layer", lambda of: tuple(sorted(set(map(int, of))))), duration_ns=("duration_ns", "sum")
     )
     found = found.reset_index().assign(n_layers=[len(of) for of in found["layers"]])
-    return found[list(COLUMNS)].sort_values("duration_ns", ascending=False, ignore_index=True)
+    return found[list(COLUMNS)].sort_values("duration_ns", ascending=False, ignore_index=True, kind="stable")
 
 
 def _layers_of_devices(tables: Tables) -> set[int]:

@@ -38,7 +38,7 @@ def parts(tables: Tables, group_of: Mapping[str, str], most: int) -> pd.DataFram
             "end": begin + tensors["size_bytes"],
             "group": tensors["component"].astype("object").map(group_of),
         }
-    ).sort_values("begin", ignore_index=True)
+    ).sort_values("begin", ignore_index=True, kind="stable")
     place = _changes(rows[["file", "layer"]].astype("Float64").fillna(-1)).cumsum()
     own = rows["group"].mask(rows["group"].isin(JOINING))
     rows["group"] = own.groupby(place).ffill().fillna(own.groupby(place).bfill()).fillna(rows["group"])
@@ -184,7 +184,7 @@ def touched_alike(tables: Tables, used: pd.DataFrame, cut: pd.DataFrame) -> pd.S
     found = piece_bytes(tables, used, cut)
     size = (cut["end"] - cut["begin"]).to_numpy("int64")[found["piece"]]
     most = found[(2 * found["used_bytes"] >= size).to_numpy(bool)]
-    each = most.sort_values("piece").groupby("pass_id")["piece"].agg(tuple)
+    each = most.sort_values("piece", kind="stable").groupby("pass_id")["piece"].agg(tuple)
     return pd.Series(pd.factorize(each)[0], each.index)
 
 

@@ -51,6 +51,13 @@ def footprint(tables: Tables) -> pd.DataFrame:
     return found.sort_values(["sample", "group"], ignore_index=True)
 
 
+def peak(tables: Tables) -> int | None:
+    """The most that the process held at a sample while it computed, bytes; None where none was taken then."""
+    rows = tables["footprint"]
+    of = rows[rows["kind"].eq("process").to_numpy(bool) & rows["occasion"].isin(WHILE).to_numpy(bool)]
+    return int(of["resident_bytes"].max()) if len(of) else None
+
+
 @dataclass(frozen=True)
 class States:
     """States of sequences that were saved until a sample: how many lie in memory still, bytes of each, and of all.

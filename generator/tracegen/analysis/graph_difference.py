@@ -41,7 +41,7 @@ def nodes_of(tables: Tables, graph: int) -> pd.DataFrame:
         n: _NUMBER.sub("unnamed", name) for n, name in zip(every["node"].tolist(), every["name"].tolist(), strict=True)
     }
     sources = sources_of(tables, graph)
-    rows = every[(every["kind"] == "op").to_numpy(bool)].sort_values("node")
+    rows = every[(every["kind"] == "op").to_numpy(bool)].sort_values("node", kind="stable")
     shape = rows[[f"ne{i}" for i in range(4)]].astype("string").fillna("?").agg(" × ".join, axis=1)
     table = rows[["node", "op", "layer", "component", "dtype", "op_params"]].assign(
         name=[label[n] for n in rows["node"]],

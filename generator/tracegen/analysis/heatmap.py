@@ -163,7 +163,7 @@ def display_rows(tables: Tables, max_rows: int = 60) -> pd.DataFrame:
     row. Every pass has a row for itself if there are few; else neighbouring generate passes share rows, equally many in
     each.
     """
-    passes = tables["passes"].dropna(subset=["graph"]).sort_values("pass_id", ignore_index=True)
+    passes = tables["passes"].dropna(subset=["graph"]).sort_values("pass_id", ignore_index=True, kind="stable")
     name = labels(tables)
     alone = (passes["kind"] != "generate").to_numpy()
     room = max(1, max_rows - int(alone.sum()))
@@ -196,7 +196,9 @@ def bands(tables: Tables, key: str) -> pd.DataFrame:
     Columns: `key` (null where tensors have none), begin, end (bytes on the axis), n_tensors.
     """
     tensors, begin = tables["tensors"], axis.tensor_begins(tables)
-    rows = tensors.assign(begin=begin, end=begin + tensors["size_bytes"]).sort_values("begin", ignore_index=True)
+    rows = tensors.assign(begin=begin, end=begin + tensors["size_bytes"]).sort_values(
+        "begin", ignore_index=True, kind="stable"
+    )
     value = rows[key].astype("object").where(rows[key].notna(), None)
     shown = value.map(str)
     change = (shown != shown.shift()) | (rows["file"] != rows["file"].shift())

@@ -24,11 +24,11 @@ def last_given(tables: Tables) -> int | None:
     None where nothing was generated, or a later pass of the context may hold it.
     """
     passes = tables["passes"]
-    passes = passes[of_sequences(passes)].sort_values("pass_id")
+    passes = passes[of_sequences(passes)].sort_values("pass_id", kind="stable")
     gave = passes.dropna(subset=["produced_token"])
     if gave.empty:
         return None
-    last = gave.sort_values("produced_token").iloc[-1]
+    last = gave.sort_values("produced_token", kind="stable").iloc[-1]
     mine = passes["context"].fillna(-1) == (-1 if pd.isna(last["context"]) else last["context"])
     later = mine & (passes["pass_id"] > last["pass_id"])
     return None if later.any() else int(last["produced_token"])

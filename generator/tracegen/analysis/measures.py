@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from tracegen.analysis import footprint
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.hot_set import HotSet
 from tracegen.analysis.measure_families import BY, FAMILIES, Kind
@@ -200,6 +201,9 @@ _MEASURES: Mapping[tuple[Kind, str, tuple[Need, ...]], tuple[_Row, ...]] = {
     ),
     ("counted", "", (needs.EVIDENCE, needs.BALANCE, needs.ALL_BUFFERS, needs.WHOLE)): (
         ("peak_buffer_bytes", "peak buffer memory", "bytes", lambda a: a.peak_buffer_bytes),
+    ),
+    ("timed", "", (needs.EVIDENCE, needs.WHOLE, needs.FOOTPRINT)): (
+        ("peak_resident_bytes", "most resident memory of a sample", "bytes", lambda a: footprint.peak(a.tables)),
     ),
     ("counted", "generate", needs.CHOICES): (
         ("hot_experts_share", "share of the experts in the hot set", "share", _hot(lambda h: h.n_held / h.n_experts)),

@@ -80,8 +80,12 @@ class PageCache:
             return
         held = np.flatnonzero((self._last > 0) & (self._last < _PINNED))
         n = min(len(held), over + self.room // _SPARE)
-        oldest = held[np.argpartition(self._last[held], n - 1)[:n]]
-        self._last[oldest] = 0
+        moments = self._last[held]
+        newest = np.partition(moments, n - 1)[n - 1]  # of those that go; of equal ones the first pages go, everywhere
+        older = moments < newest
+        last_to_go = np.flatnonzero(moments == newest)[: n - int(np.count_nonzero(older))]
+        self._last[held[older]] = 0
+        self._last[held[last_to_go]] = 0
         self._n_held -= n
 
 

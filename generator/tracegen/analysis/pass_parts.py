@@ -88,7 +88,7 @@ def _items(tables: Tables, pass_ids: pd.Series) -> pd.DataFrame:
 
 def _without(copies: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
     """Copies without the time that lies in a wait for a backend, as pieces."""
-    waits = waits.sort_values("begin_ns")
+    waits = waits.sort_values("begin_ns", kind="stable")
     begins, ends = (waits[name].to_numpy("int64") for name in ("begin_ns", "end_ns"))
     first = np.searchsorted(ends, copies["begin_ns"], "right")
     last = np.searchsorted(begins, copies["end_ns"], "left")

@@ -19,7 +19,7 @@ def with_duration(tables: Tables) -> pd.DataFrame:
 def measured(tables: Tables) -> pd.DataFrame:
     """The passes that statistics count: all but load and warm-up, in order, with `duration_ns`."""
     passes = with_duration(tables)
-    order = np.argsort(passes["pass_id"].to_numpy("int64"))
+    order = np.argsort(passes["pass_id"].to_numpy("int64"), kind="stable")
     inside = ~passes["kind"].isin(OUTSIDE).to_numpy(bool)
     return passes.take(order[inside[order]]).reset_index(drop=True)
 

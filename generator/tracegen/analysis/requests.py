@@ -124,7 +124,7 @@ def use_by_pass(tables: Tables, page_bytes: int, *, used: pd.DataFrame | None = 
     of `accesses.ranges`, if the caller has it already.
     """
     first_page, n_pages = first_pages(tables, page_bytes)
-    passes = tables["passes"].dropna(subset=["graph"]).sort_values("begin_ns")
+    passes = tables["passes"].dropna(subset=["graph"]).sort_values("begin_ns", kind="stable")
     order = {int(number): place for place, number in enumerate(passes["pass_id"])}
     requests = tables["requests"].dropna(subset=["file"])
     requests = requests[(requests["file_bytes"] > 0).to_numpy(bool)]
@@ -154,7 +154,9 @@ def touched_by_pass(
     A list of (pass_id, pages), pages as (first, behind the last) over all files. `used`: of `accesses.ranges`.
     """
     first_page, n_pages = first_pages(tables, page_bytes)
-    order = tables["passes"].dropna(subset=["graph"]).sort_values("begin_ns")["pass_id"].astype(int).tolist()
+    order = (
+        tables["passes"].dropna(subset=["graph"]).sort_values("begin_ns", kind="stable")["pass_id"].astype(int).tolist()
+    )
     rows = used[used["file"].isin(first_page).to_numpy(bool)]
     rows = rows.sort_values(["pass_id", "node", "slot", "begin"], kind="stable")
     return list(_touched(rows, order, first_page, page_bytes).items()), n_pages

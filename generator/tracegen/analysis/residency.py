@@ -22,7 +22,7 @@ def resident_rows(tables: Tables) -> pd.DataFrame:
     name = labels(tables)
     shared = display_rows(tables)[["pass_id", "row", "label"]]
     load_rows = loads.assign(row=-1, label=[name[p] for p in loads["pass_id"]])
-    table = pd.concat([load_rows, shared]).sort_values("pass_id", ignore_index=True)
+    table = pd.concat([load_rows, shared]).sort_values("pass_id", ignore_index=True, kind="stable")
     new = (table["row"] != table["row"].shift()) | (table["row"] == -1)
     table["row"] = new.cumsum() - 1
     table["n_passes"] = table.groupby("row")["pass_id"].transform("size")

@@ -25,7 +25,7 @@ def resident_tensors(tables: Tables, page_bytes: int) -> pd.DataFrame:
     placed = placed.sort_values("begin", kind="stable")
     found = bytes_in(axis.resident(tables, page_bytes), placed)
     found["tensor"] = placed["tensor"].to_numpy()[found["place"]]
-    ended = tables["passes"].loc[tables["passes"]["end_ns"].notna(), "pass_id"].sort_values()
+    ended = tables["passes"].loc[tables["passes"]["end_ns"].notna(), "pass_id"].sort_values(kind="stable")
     every = pd.MultiIndex.from_product([ended.astype("int64"), tensors["tensor"].astype("int64")])
     resident = found.set_index(["pass_id", "tensor"])["bytes"].reindex(every, fill_value=0)
     table = resident.rename("resident_bytes").rename_axis(["pass_id", "tensor"]).reset_index()

@@ -66,7 +66,7 @@ def _cut_out(rows: pd.DataFrame, events: pd.DataFrame, begin_ns: int, state: str
     if events.empty:
         return rows
     cut = []
-    for thread, of_thread in events.sort_values("begin_ns").groupby("thread"):
+    for thread, of_thread in events.sort_values("begin_ns", kind="stable").groupby("thread"):
         begin = of_thread["begin_ns"].to_numpy("int64") - begin_ns
         edges = np.unique(np.concatenate([begin, begin + of_thread["duration_ns"].to_numpy("int64")]))
         lane = rows[(rows["thread"] == thread).to_numpy(bool)]

@@ -83,7 +83,7 @@ def against_chance(rows: pd.DataFrame, title: str, even: str, *, width: int = th
     ticks = base.mark_tick(color=theme.INK["ink"][1], thickness=2, size=min(1.2 * WIDEST, 0.95 * step))
     ticks = ticks.encode(y=alt.Y("even:Q"))
     points = base.mark_point(filled=True, size=60, opacity=1, color=theme.INK["bar"][1]).encode(y=alt.Y("value:Q"))
-    last = data.sort_values("layer").tail(1).assign(text=f"tick: {even}" if narrow else even)
+    last = data.sort_values("layer", kind="stable").tail(1).assign(text=f"tick: {even}" if narrow else even)
     return (band + ticks + points + at_right(last, "even", narrow=narrow)).properties(width=plot, height=200)
 
 

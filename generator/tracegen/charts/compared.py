@@ -84,7 +84,7 @@ def curves(rows: pd.DataFrame, *, width: int = theme.WIDTHS[-1]) -> Any:
 
 def pairs(rows: pd.DataFrame, unit: str, *, width: int = theme.WIDTHS[-1]) -> Any:
     """Two bars for each item, the longest first. `rows`: item, side (A or B), value (in `unit`)."""
-    longest = rows.groupby("item")["value"].max().sort_values(ascending=False)
+    longest = rows.groupby("item")["value"].max().sort_values(ascending=False, kind="stable")
     order = [printable(item) for item in longest.index[:MOST]]
     data = rows.assign(item=[printable(item) for item in rows["item"]], text=[three(v) for v in rows["value"]])
     data = data[data["item"].isin(order)]

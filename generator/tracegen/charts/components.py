@@ -18,7 +18,7 @@ WORDS = 130  # px: room for the label of a bar
 def chart(rows: pd.DataFrame, key: str = "component", *, width: int = theme.WIDTHS[-1]) -> Any:
     """Bars of `timing.by(…, key, …)`, longest first: one panel per phase, all on one scale; stacked if narrow."""
     rows = rows.dropna(subset=["ns_per_token"])
-    longest = rows.groupby(key, observed=True)["ns_per_token"].max().sort_values(ascending=False)
+    longest = rows.groupby(key, observed=True)["ns_per_token"].max().sort_values(ascending=False, kind="stable")
     most = MOST_STACKED if theme.narrow(width) else MOST
     order = [printable(name) for name in longest.index[:most]]
     top = float(longest.max()) if len(longest) else 1.0

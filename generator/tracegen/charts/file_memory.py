@@ -56,7 +56,7 @@ def _line(left: float, right: float, top: float) -> pd.DataFrame:
 
 def _marks(memory: pd.DataFrame, place: pd.Series) -> pd.DataFrame:
     """The names of marks, of neighbours together: share (`50, 80, 90 %`), size (`92.1 MiB`), place (px)."""
-    rows = memory.assign(place=place).sort_values("size_bytes")
+    rows = memory.assign(place=place).sort_values("size_bytes", kind="stable")
     apart = (rows["place"].diff() > NAME).cumsum()
     named = []
     for _, some in rows.groupby(apart):

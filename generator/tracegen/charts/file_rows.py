@@ -75,7 +75,7 @@ def _file_rows(
     `cells`: row, step (of colour), begin, end, and waited, where tooltips tell it. `rows`: row and label; `bars`: row
     and what `length` shows.
     """
-    named_rows = rows.drop_duplicates("row").sort_values("row")
+    named_rows = rows.drop_duplicates("row").sort_values("row", kind="stable")
     order, label = list(named_rows["label"]), named_rows.set_index("row")["label"]
     tall = TALL // 4 if theme.narrow(width) else TALL
     step = max(1.0 if theme.narrow(width) else 2.0, min(float(ROW), tall / max(len(order), 1)))

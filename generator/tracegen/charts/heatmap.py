@@ -70,7 +70,7 @@ def chart(
     """
     room = names_room(width)
     track = track_px(width)
-    names = rows.drop_duplicates("row").sort_values("row")
+    names = rows.drop_duplicates("row").sort_values("row", kind="stable")
     if width < NARROW:
         names = names.assign(label=names["label"].str.replace(SHORT, " → ", regex=False))
     label = names.set_index("row")["label"]
@@ -158,7 +158,7 @@ def _disk(cells: pd.DataFrame, y: Any, axis: Axis, track: int, height: int) -> A
     data = cells.assign(colour=theme.step_colours(cells["step"], cells["memory"] == "copied"))
     data["memory"] = data.pop("memory_name")
     data["place"] = data.groupby(PLACE, sort=False).ngroup()
-    where = data.drop_duplicates("place").sort_values("begin")[["place", *PLACE]]
+    where = data.drop_duplicates("place").sort_values("begin", kind="stable")[["place", *PLACE]]
     where = where.assign(from_byte=where["begin"], to_byte=where["end"])
     where = where.assign(begin=where["begin"] / size, end=where["end"] / size)
     data = data.sort_values(["memory", "row", "begin"], ascending=[False, True, True])

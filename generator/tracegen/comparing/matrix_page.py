@@ -32,7 +32,10 @@ from tracegen.report.document.page import Page, Report
 SUMMARY = "Every cell of the matrix on one scale, and what each factor changes."
 SPEED = "tokens_per_second_generate"
 # Measures of the table of cells.
-SHOWN = (SPEED, "tokens_per_second_prompt", "ttft_ns", "disk_read_bytes", "mapped_bytes_per_token", "peak_buffer_bytes")
+SHOWN = (
+    *(SPEED, "tokens_per_second_prompt", "ttft_ns", "disk_read_bytes", "mapped_bytes_per_token"),
+    *("peak_buffer_bytes", "peak_resident_bytes"),
+)
 
 
 @small_tables

@@ -57,7 +57,7 @@ def picture(a: Context, b: Context) -> tuple[pd.DataFrame, Callable[[int], Any]]
         median_passes(one.times.merge(_rows(context, number), on="pass_id")).reset_index()
         for number, (context, one) in enumerate(zip(contexts, both, strict=True))
     ]
-    table = pd.concat(typical).sort_values("row", ignore_index=True)
+    table = pd.concat(typical).sort_values("row", ignore_index=True, kind="stable")
     named = ["label", "n_passes", "is_prompt"]
     by_row = table.drop(columns=["pass_id", *named]).set_index("row").fillna(0.0)
     rows = table[["row", *named]].assign(pass_id=table["row"], short=table["label"], is_folded=False)

@@ -36,7 +36,7 @@ def held_tokens(passes: pd.DataFrame, tokens: pd.DataFrame) -> pd.DataFrame:
     Columns: pass_id, row, generated_token (Int32; null: a token of the prompt, or unknown), in the order of `tokens`.
     """
     first = tokens.groupby("pass_id").agg(n_rows=("row", "size"), sequence=("sequence", "first"))
-    rows = passes[of_sequences(passes)].sort_values("pass_id").join(first, on="pass_id")
+    rows = passes[of_sequences(passes)].sort_values("pass_id", kind="stable").join(first, on="pass_id")
     rows = rows.assign(since=(~rows["kind"].isin(_KNOWN)).groupby(rows["context"], dropna=False).cumsum())
     before = rows.groupby(["context", "since", "sequence"], dropna=False)["produced_token"].shift()
     of_pass = before.where((rows["kind"] == "generate") & (rows["n_rows"] == 1)).set_axis(rows["pass_id"])

@@ -111,7 +111,7 @@ class _Graph:
 
     def __init__(self, source: Source, graph: int) -> None:
         nodes, edges = source.table("graph_nodes"), source.table("graph_edges")
-        rows = records(nodes[(nodes["graph"] == graph).to_numpy(bool)].sort_values("node"))
+        rows = records(nodes[(nodes["graph"] == graph).to_numpy(bool)].sort_values("node", kind="stable"))
         operands = records(edges[(edges["graph"] == graph).to_numpy(bool)].sort_values(["target", "slot"]))
         self._nodes = {row["node"]: row for row in rows}
         self._operands: dict[int, list[int]] = {}

@@ -51,7 +51,7 @@ def _table(events: VizEvents, begins: np.ndarray, ends: np.ndarray) -> pd.DataFr
 
     A pointer tells buffers apart, but not where the bytes lie: of a tensor it is the address of its description.
     """
-    order = np.argsort(begins)
+    order = np.argsort(begins, kind="stable")
     begins, ends = begins[order], ends[order]
     number = np.arange(len(begins), dtype=np.int32)
     freed = np.flatnonzero(ends >= 0)

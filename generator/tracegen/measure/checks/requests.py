@@ -31,7 +31,7 @@ def agree(e: Evidence) -> Check:
         return check(Key.REQUESTS_AGREE, "not checked", NOT_RECORDED)
     requests = e.tables["requests"].dropna(subset=["duration_ns"])
     end = (requests["issue_ns"] + requests["duration_ns"]).to_numpy("int64")
-    order = end.argsort()
+    order = end.argsort(kind="stable")
     sums = requests["size_bytes"].to_numpy()[order].cumsum()
     until = [
         (lambda n: int(sums[n - 1]) if n else 0)(int(end[order].searchsorted(moment)))

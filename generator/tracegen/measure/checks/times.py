@@ -24,7 +24,7 @@ def parts(e: Evidence) -> Check:
     rows = pass_parts(e.tables)
     if rows.empty:
         return check(Key.TIME_ACCOUNTED, "not checked", "no pass with timed operations", limit=limit)
-    apart, worst = int(rows["apart_ns"].sum()), rows.sort_values("longest_apart_ns").iloc[-1]
+    apart, worst = int(rows["apart_ns"].sum()), rows.sort_values("longest_apart_ns", kind="stable").iloc[-1]
     longest = int(worst["longest_apart_ns"])
     finding = f"{counted(len(rows), 'pass', 'passes')}, {count(longest)} ns apart"
     detail = (

@@ -32,7 +32,7 @@ def restored(
     bytes of each token. Nothing is restored where rows belong to several contexts or sequences, or where it is unknown
     what they hold, as of drafts: a text put together from them might never have been one.
     """
-    of = passes[of_sequences(passes)].sort_values("pass_id")
+    of = passes[of_sequences(passes)].sort_values("pass_id", kind="stable")
     rows = tokens[tokens["pass_id"].isin(of["pass_id"])].sort_values(["pass_id", "row"])
     rows = rows.assign(kind=rows["pass_id"].map(of.set_index("pass_id")["kind"].astype(object)))
     if why := _unknown(of, rows):

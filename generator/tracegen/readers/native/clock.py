@@ -67,7 +67,9 @@ class Clock:
         if self.ticks is None or self.ns is None or len(self.ticks) < 2:
             return 0
         ticks, ns = np.diff(self.ticks).astype(float), np.diff(self.ns).astype(float)
-        order = np.argsort(ns / ticks)  # median rate, weighted by time: the rate of a short stretch is imprecise
+        order = np.argsort(
+            ns / ticks, kind="stable"
+        )  # median rate, weighted by time: the rate of a short stretch is imprecise
         usual = (ns / ticks)[order][np.searchsorted(np.cumsum(ns[order]), ns.sum() / 2)]
         apart = abs(ns - ticks * usual)
         return int(apart[apart > np.maximum(_UNEVEN_NS, ns / 100)].sum())

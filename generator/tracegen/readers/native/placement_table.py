@@ -129,7 +129,7 @@ def _copied(copies: Sequence[Weight], buffer: int) -> tuple[_Ranges, np.ndarray]
 
 def tensor_extents(tensors: pd.DataFrame) -> dict[int, Extents]:
     """Begin, end and number of the tensors of each file, in order of their begin."""
-    by_offset = tensors.sort_values("offset").groupby("file")
+    by_offset = tensors.sort_values("offset", kind="stable").groupby("file")
     return {int(str(number)): _extents(group) for number, group in by_offset}
 
 

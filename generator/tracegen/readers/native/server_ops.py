@@ -23,7 +23,9 @@ def server_ops(tables: Tables, servers: Sequence[Tables]) -> tuple[pd.DataFrame,
     What is in the table already is kept.
     """
     splits = tables["splits"]
-    splits = splits[splits["proof"].eq("reply").to_numpy(bool)].sort_values("begin_ns", ignore_index=True)
+    splits = splits[splits["proof"].eq("reply").to_numpy(bool)].sort_values(
+        "begin_ns", ignore_index=True, kind="stable"
+    )
     own = _computed(tables).merge(splits[["pass_id", "split"]].reset_index(names="at"), on=["pass_id", "split"])
     own["place"] = own.groupby("at").cumcount()
     names = _signatures(own, "at").reindex(splits.index)
@@ -63,7 +65,9 @@ def _ran(server: Tables, splits: pd.DataFrame, names: pd.DataFrame) -> pd.DataFr
     """What a server ran for splits: at (which one), place (of the operation in it), and _RAN."""
     ops = _computed(server)
     ops["place"] = ops.groupby("pass_id").cumcount()
-    graphs = server["passes"].dropna(subset=["graph", "end_ns"]).sort_values("begin_ns").set_index("pass_id")
+    graphs = (
+        server["passes"].dropna(subset=["graph", "end_ns"]).sort_values("begin_ns", kind="stable").set_index("pass_id")
+    )
     graphs = graphs[["begin_ns", "end_ns"]].astype("int64").join(_signatures(ops, "pass_id"), how="inner")
     begin, end = (splits[name].to_numpy("int64") for name in ("begin_ns", "end_ns"))
     signature, n = names["signature"].to_numpy(), names["n"].to_numpy()

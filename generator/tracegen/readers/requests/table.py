@@ -100,7 +100,7 @@ def _sizes(placed: Sequence[Mapping[str, Any]], files: pd.DataFrame) -> list[int
         raise TraceFormatError(
             f"requests/{STATE}: has places of {len(placed)} files, the run {len(files)}; the file was changed"
         )
-    return [int(size) for size in files.sort_values("file")["size_bytes"]]
+    return [int(size) for size in files.sort_values("file", kind="stable")["size_bytes"]]
 
 
 def _reads(folder: Path) -> tuple[pd.DataFrame, int]:
@@ -250,6 +250,6 @@ def _pass_at(time_ns: np.ndarray, passes: pd.DataFrame) -> pd.Series:
 
 def _until(time_ns: np.ndarray, edge: np.ndarray, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How many of the edges lie at or before each time, and the sum of their numbers."""
-    order = np.argsort(edge)
+    order = np.argsort(edge, kind="stable")
     n = np.searchsorted(edge[order], time_ns, side="right")
     return n, np.concatenate([[0], np.cumsum(number[order])])[n]

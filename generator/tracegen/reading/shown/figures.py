@@ -103,5 +103,5 @@ def _time_by_op(context: Context) -> dict[str, int]:
     """Wall time of measured passes by op kind, largest first."""
     ops = context.ops
     known = ops[ops["pass_id"].isin(context.measured["pass_id"]) & ops["duration_ns"].notna()]
-    sums = known.groupby("op", observed=True)["duration_ns"].sum().sort_values(ascending=False)
+    sums = known.groupby("op", observed=True)["duration_ns"].sum().sort_values(ascending=False, kind="stable")
     return {str(op): int(ns) for op, ns in sums.items()}

@@ -77,7 +77,7 @@ def _labels(context: Context, rows: pd.DataFrame) -> list[str]:
     All are different: tokens of one pass are numbered.
     """
     given = shared_experts.given(context)
-    lines = rows.drop_duplicates("line").sort_values("line")
+    lines = rows.drop_duplicates("line").sort_values("line", kind="stable")
     ends = [(int(first), int(last)) for first, last in lines[["first_pass", "last_pass"]].itertuples(index=False)]
     names = pd.Series([_line_name(given, *of_line) for of_line in ends], dtype="object")
     number = names.groupby(names).cumcount()

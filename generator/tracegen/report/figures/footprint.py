@@ -31,7 +31,7 @@ def _content(context: Context) -> Content:
     little = level.columns[(level.max() < LITTLE * level.sum(axis=1).max()).to_numpy(bool)]
     drawn = level.drop(columns=little).assign(other=level[little].sum(axis=1))
     rows = drawn.reset_index().melt("time_ns", var_name="group", value_name="size_bytes")
-    most = level.iloc[int(level.sum(axis=1).to_numpy().argmax())].sort_values(ascending=False)
+    most = level.iloc[int(level.sum(axis=1).to_numpy().argmax())].sort_values(ascending=False, kind="stable")
     n = q.counted(table["sample"].nunique(), "sample")
     return Content(
         answer=(

@@ -58,7 +58,7 @@ def _answer(context: Context, kinds: pd.DataFrame) -> tuple[Amount, ...]:
     """The kind that is waited for longest, and the least memory that holds half of the waiting."""
     if kinds.empty:
         return ()
-    longest = kinds.sort_values("waiting_ns").iloc[-1]
+    longest = kinds.sort_values("waiting_ns", kind="stable").iloc[-1]
     half = kinds[(kinds["saved_ns"] >= HALF * kinds["saved_ns"].max()).to_numpy(bool)].iloc[0]
     return (
         Amount(

@@ -41,7 +41,7 @@ def graphs(context: Context, assets: Assets) -> dict[str, Any]:
         topologies.append(
             _topology(context, assets, len(topologies), str(topology), [int(g) for g in part["graph"]], several)
         )
-    evaluated = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
+    evaluated = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id", kind="stable")
     drawn = [t for t in topologies if t.overview.drawing is not None]
     cost_of = [costs(context.tables, context.ops, t.graphs) for t in drawn]
     room = IN_PAGE_BYTES // max(len(drawn), 1)
@@ -62,7 +62,7 @@ def _topology(
     context: Context, assets: Assets, number: int, topology: str, members: list[int], several: bool
 ) -> Topology:
     passes = context.tables["passes"]
-    users = passes[passes["graph"].isin(members).to_numpy(bool)].sort_values("pass_id")
+    users = passes[passes["graph"].isin(members).to_numpy(bool)].sort_values("pass_id", kind="stable")
     counted = users[users["pass_id"].isin(context.measured["pass_id"])]
     link = counted if len(counted) else users
     pass_id = int(link["pass_id"].iloc[0]) if len(link) else None

@@ -48,7 +48,7 @@ NO_OPS = "The trace holds no operation of the graphs that this run evaluated."
 
 def operations(context: Context, assets: Assets) -> dict[str, Any]:
     """Everything the template of the operations page prints; writes the chunks."""
-    evaluated = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
+    evaluated = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id", kind="stable")
     refused = context.refusal(OPERATIONS.needs)
     passes = evaluated[evaluated["pass_id"].isin(context.ops["pass_id"]) & (not refused)]
     shown = _opened(context, passes)

@@ -51,7 +51,7 @@ def timeline(context: Context, assets: Assets) -> dict[str, Any]:
 
 def _passes(context: Context, carried: Carried) -> list[dict[str, Any]]:
     """Every pass but loads, for the strip: kind, duration, and the chunk of its spans if it has one."""
-    every, parts = context.tables["passes"].sort_values("pass_id"), _parts(context)
+    every, parts = context.tables["passes"].sort_values("pass_id", kind="stable"), _parts(context)
     others = others_of(context)
     return [
         {

@@ -74,7 +74,7 @@ def _population(counted: Population) -> dict[str, Any]:
 def _columns(context: Context, graphs: Sequence[int], cost: Costs) -> dict[str, Any]:
     """The nodes of the drawn graph as columns, in order of their numbers; null: not recorded."""
     nodes = context.tables["graph_nodes"]
-    rows = nodes[(nodes["graph"] == graphs[0]).to_numpy()].sort_values("node", ignore_index=True)
+    rows = nodes[(nodes["graph"] == graphs[0]).to_numpy()].sort_values("node", ignore_index=True, kind="stable")
     means = cost.means.set_index("node").reindex(rows["node"])
     for name, column in (("time", "duration_ns"), ("bytes", "touched_bytes")):
         if context.refusal(NEEDED[name]):

@@ -32,7 +32,7 @@ def write_memory(context: Context, assets: Assets) -> bool:
     if cut.empty or use.empty or rows.empty or context.refusal(HEATMAP.needs):
         return False
     disk = pass_disk(context)[["pass_id", "piece", *(name for name, has in recorded(context).items() if has)]]
-    written, files = written_ops(context, assets), tables["files"].sort_values("axis_begin")
+    written, files = written_ops(context, assets), tables["files"].sort_values("axis_begin", kind="stable")
     graph = dict(zip(tables["passes"]["pass_id"], tables["passes"]["graph"], strict=True))
     end = np.array([len(cut)])
     data = {
@@ -94,7 +94,7 @@ def _rows(
         sums[name] = sums[name].mask(sums.duplicated(["row", "piece"]), 0)
     touched = context.buffer_use.merge(rows[["pass_id", "row"]], on="pass_id")
     of_buffers = touched.groupby(["row", "group"])["touched_bytes"].sum().reset_index()
-    each = rows.drop_duplicates("row").sort_values("row")
+    each = rows.drop_duplicates("row").sort_values("row", kind="stable")
     ends = np.searchsorted(sums["row"].to_numpy(), each["row"].to_numpy(), "right")
     begins = np.concatenate([[0], ends[:-1]])
     gap = np.diff(sums["piece"].to_numpy(), prepend=0)

@@ -55,7 +55,7 @@ def written_ops(context: Context, assets: Assets) -> Written:
 
 
 def _write_chunks(context: Context, assets: Assets) -> Written:
-    passes = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id")
+    passes = context.tables["passes"].dropna(subset=["graph"]).sort_values("pass_id", kind="stable")
     ops = context.ops[context.ops["pass_id"].isin(passes["pass_id"])].reset_index(drop=True)
     keys = passes[["pass_id", "graph", "placement"]]
     static = keys.groupby(["graph", "placement"], dropna=False, sort=False).ngroup()
@@ -142,7 +142,7 @@ def _differing(
     `begins` -> row in the pass -> note.
     """
     keys = typical["static"].to_numpy() * (1 << 32) + typical["node"].to_numpy()
-    order = np.argsort(keys)
+    order = np.argsort(keys, kind="stable")
     wanted = ops["static"].to_numpy() * (1 << 32) + ops["node"].to_numpy()
     at = np.minimum(np.searchsorted(keys[order], wanted), max(len(keys) - 1, 0))
     known = keys[order][at] == wanted if len(keys) else np.zeros(len(ops), bool)
