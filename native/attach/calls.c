@@ -134,7 +134,7 @@ static void record_counters(void * context) {
     } \
     tensor_trace_state_begin(); \
     const size_t                    n     = theirs(context, pointer, size, sequence, flags); \
-    const struct tensor_trace_state state = { context, pointer, size, sequence, flags, to_context }; \
+    const struct tensor_trace_state state = { context, pointer, n, sequence, flags, to_context }; \
     tensor_trace_state_end(&state); \
     return n;
 

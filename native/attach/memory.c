@@ -2,6 +2,7 @@
 #include "attach_memory.h"
 #include "attach.h"
 #include "attach_find.h"
+#include "ggml_reads.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,6 +19,7 @@ struct mapping { /* a mapped model file, or a part of it that is still mapped */
     uintptr_t begin, end;
     uintptr_t base;  /* address of the first byte of the file */
     uint32_t  split; /* which file of its model: they are mapped in order */
+    uint32_t  path;  /* string */
 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables below */
 static struct mapping  mappings[MAX_MAPPINGS];
@@ -33,17 +35,14 @@ void tt_loading(bool begins) {
 
 bool tt_is_loading(void) { return loading; }
 
-static bool is_gguf(int fd) {
-    char begin[4];
-    return pread(fd, begin, sizeof begin, 0) == (ssize_t) sizeof begin && memcmp(begin, "GGUF", 4) == 0;
-}
-
 static void note_mapping(const void * address, size_t size, int fd) {
+    const uint32_t path = tt_model_path(fd, true);
     pthread_mutex_lock(&lock);
     const unsigned n = atomic_load(&n_mappings);
     if (n < MAX_MAPPINGS) {
         const uintptr_t begin = (uintptr_t) address;
-        mappings[n] = (struct mapping) { .begin = begin, .end = begin + size, .base = begin, .split = n_files };
+        mappings[n] =
+            (struct mapping) { .begin = begin, .end = begin + size, .base = begin, .split = n_files, .path = path };
         atomic_store(&n_mappings, n + 1);
     }
     pthread_mutex_unlock(&lock);
@@ -77,7 +76,7 @@ static bool remove_mapping(const void * address, size_t size) {
         }
         found                       = true;
         const struct mapping behind = {
-            .begin = end, .end = mapping->end, .base = mapping->base, .split = mapping->split
+            .begin = end, .end = mapping->end, .base = mapping->base, .split = mapping->split, .path = mapping->path
         };
         if (begin > mapping->begin && end < mapping->end
             && atomic_load(&n_mappings) < MAX_MAPPINGS) { /* a hole in the middle: a second mapping behind it */
@@ -96,7 +95,7 @@ static bool remove_mapping(const void * address, size_t size) {
 /* ---- files; by system calls, because these functions are called before libc's own can be found ---- */
 
 static void * map_file(void * address, size_t size, int protection, int flags, int fd, off_t offset) {
-    const bool is_model = loading && fd >= 0 && offset == 0 && tensor_trace_on && is_gguf(fd);
+    const bool is_model = loading && fd >= 0 && offset == 0 && tensor_trace_on && tt_is_gguf(fd);
     if (is_model && tensor_trace_prefault_off()) {
         flags &= ~MAP_POPULATE;
     }
@@ -123,6 +122,22 @@ REPLACES int munmap(void * address, size_t size) {
     return (int) syscall(SYS_munmap, address, size);
 }
 
+/* Records that the kernel was asked to read a part of a mapped model. */
+static void note_advice(const void * address, size_t size, bool will_need) {
+    struct mapping mapping;
+    if (will_need && tensor_trace_on && find_mapping(address, &mapping) && mapping.path != UINT32_MAX) {
+        tt_willneed(mapping.path, (uintptr_t) address - mapping.base, size);
+    }
+}
+
+REPLACES int madvise(void * address, size_t size, int advice) {
+    const int result = (int) syscall(SYS_madvise, address, size, advice);
+    const int error  = errno;
+    note_advice(address, size, advice == MADV_WILLNEED);
+    errno = error;
+    return result;
+}
+
 REPLACES int posix_madvise(void * address, size_t size, int advice) {
     THEIRS(int, posix_madvise, (void *, size_t, int) )
     struct mapping mapping;
@@ -130,7 +145,9 @@ REPLACES int posix_madvise(void * address, size_t size, int advice) {
         && tensor_trace_prefault_off()) {
         return 0;
     }
-    return theirs(address, size, advice);
+    const int error = theirs(address, size, advice);
+    note_advice(address, size, advice == POSIX_MADV_WILLNEED);
+    return error;
 }
 
 /* ---- weights ---- */

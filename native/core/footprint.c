@@ -5,7 +5,8 @@
  *     /proc/self/pagemap   which pages of a range are present: of ggml's buffers and of saved states of contexts
  *
  * The kernel walks the page tables for it, which takes milliseconds for gigabytes. So between passes a sample is written
- * where memory has changed, and only while all of them took less than a 200th of the time, and some ms at first.
+ * where memory has changed, and only while all of them took less than a 200th of the time, and some ms at first. It is
+ * read by system calls: read and pread may be those that an attached tracer records.
  */
 #include "tt_footprint.h"
 #include "tt_mapped.h"
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -176,7 +178,7 @@ static bool read_mappings(uint64_t sums[TT_PARTS]) {
     size_t           kept     = 0;
     ssize_t          got      = -1;
     n_spans                   = 0;
-    while (text && fd >= 0 && (got = read(fd, text + kept, TEXT - kept)) > 0) {
+    while (text && fd >= 0 && (got = syscall(SYS_read, fd, text + kept, TEXT - kept)) > 0) {
         char * line = text;
         kept += (size_t) got;
         text[kept] = 0;
@@ -205,7 +207,7 @@ static uint64_t present(int fd, uintptr_t begin, uintptr_t end) {
     const size_t    last = end / page;
     while (at < last) {
         const size_t  want = last - at < PAGES ? last - at : PAGES;
-        const ssize_t got  = pread(fd, entries, want * sizeof *entries, (off_t) (at * sizeof *entries));
+        const ssize_t got  = syscall(SYS_pread64, fd, entries, want * sizeof *entries, (off_t) (at * sizeof *entries));
         if (got < (ssize_t) sizeof *entries) {
             break;
         }
@@ -243,7 +245,7 @@ static uint64_t present_in_spans(int fd, const struct range * range) {
 static uint64_t resident_bytes(void) {
     char               text[96];
     unsigned long long size, resident;
-    const ssize_t      n = own_file < 0 ? -1 : pread(own_file, text, sizeof text - 1, 0);
+    const ssize_t      n = own_file < 0 ? -1 : syscall(SYS_pread64, own_file, text, sizeof text - 1, (off_t) 0);
     text[n > 0 ? n : 0]  = 0;
     return sscanf(text, "%llu %llu", &size, &resident) == 2 ? resident * (uint64_t) sysconf(_SC_PAGESIZE) : TT_UNKNOWN;
 }

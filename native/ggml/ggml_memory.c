@@ -27,6 +27,7 @@ static size_t               n_buffers, buffers_size;
 static uint32_t             next_buffer, next_load;
 
 static __thread struct tt_devices devices_begin; /* before the load that this thread has begun */
+static __thread bool              in_load;
 
 /* ---- loads ---- */
 
@@ -40,8 +41,11 @@ void tensor_trace_load_begin(const char * path) {
     if (tt_process->faults) {
         (void) tt_my_writer(); /* from now on the page faults of this thread are recorded */
     }
+    in_load = true;
     tt_record(tt_process, TT_LOAD_BEGIN, &record, sizeof record, tt_now());
 }
+
+bool tt_in_load(void) { return in_load; }
 
 uint32_t tt_last_load(void) {
     pthread_mutex_lock(&lock);
@@ -60,6 +64,7 @@ static void collect_faults(void) {
 void tensor_trace_load_end(void) {
     const uint64_t       time   = tt_now();
     const struct tt_load record = { .usage = tt_usage_now(), .load = tt_last_load() };
+    in_load                     = false;
     tt_record(tt_process, TT_LOAD_END, &record, sizeof record, time);
     tt_devices_end(tt_process, &devices_begin, TT_NONE, record.load);
     collect_faults();

@@ -1,50 +1,75 @@
 /* Records reads of model files that a program makes itself, and what it asks the kernel to read ahead. */
+#include "ggml_reads.h"
+#include "ggml_memory.h"
 #include "ggml_process.h"
 #include "tt_record.h"
 
 #include "tensor_trace.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { MOST_FILES = 256 };
+static const uint64_t MOST_BYTES = (uint64_t) 1 << 60;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for adding; readers look at the first n_files */
 static struct {
     dev_t    device;
     ino_t    inode;
     uint32_t path; /* string */
 } files[MOST_FILES];
-static size_t n_files;
+static atomic_uint n_files;
 
 static __thread uint32_t thread;
 
-/* The string of the path of an open file; TT_NONE: it is no regular file, or there are too many. */
-static uint32_t path_of(int fd) {
-    struct stat status;
-    uint32_t    path = TT_NONE;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-        return TT_NONE;
-    }
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < n_files && path == TT_NONE; i++) {
-        if (files[i].device == status.st_dev && files[i].inode == status.st_ino) {
-            path = files[i].path;
+bool tt_is_gguf(int fd) {
+    char begin[4]; /* by a system call: pread may be the one that records */
+    return syscall(SYS_pread64, fd, begin, sizeof begin, (off_t) 0) == (long) sizeof begin
+        && memcmp(begin, "GGUF", sizeof begin) == 0;
+}
+
+static uint32_t known_path(const struct stat * status) {
+    for (unsigned i = 0, n = atomic_load_explicit(&n_files, memory_order_acquire); i < n; i++) {
+        if (files[i].device == status->st_dev && files[i].inode == status->st_ino) {
+            return files[i].path;
         }
     }
-    if (path == TT_NONE && n_files < MOST_FILES) {
-        char link[64], text[4096];
-        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-        const ssize_t length          = readlink(link, text, sizeof text - 1);
-        text[length > 0 ? length : 0] = 0;
-        path                          = tt_string(tt_process, text);
-        files[n_files].device         = status.st_dev;
-        files[n_files].inode          = status.st_ino;
-        files[n_files++].path         = path;
+    return TT_NONE;
+}
+
+static uint32_t add_path(int fd, const struct stat * status) {
+    char link[64], text[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t length          = readlink(link, text, sizeof text - 1);
+    text[length > 0 ? length : 0] = 0;
+    pthread_mutex_lock(&lock);
+    uint32_t       path = known_path(status);
+    const unsigned n    = atomic_load(&n_files);
+    if (path == TT_NONE && n < MOST_FILES) {
+        path            = tt_string(tt_process, text);
+        files[n].device = status->st_dev;
+        files[n].inode  = status->st_ino;
+        files[n].path   = path;
+        atomic_store_explicit(&n_files, n + 1, memory_order_release);
     }
     pthread_mutex_unlock(&lock);
     return path;
+}
+
+uint32_t tt_model_path(int fd, bool surely) {
+    struct stat status;
+    const bool  loads = tt_in_load();
+    if (!loads && !atomic_load_explicit(&n_files, memory_order_relaxed)) {
+        return TT_NONE;
+    }
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || !status.st_size) { /* files of /proc have no size */
+        return TT_NONE;
+    }
+    const uint32_t path = known_path(&status);
+    return path == TT_NONE && loads && (surely || tt_is_gguf(fd)) ? add_path(fd, &status) : path;
 }
 
 uint64_t tensor_trace_now(void) { return tt_now(); }
@@ -54,7 +79,7 @@ void tensor_trace_read(const struct tensor_trace_read * read) {
     if (!tt_enter()) {
         return;
     }
-    const uint32_t path = path_of(read->fd);
+    const uint32_t path = read->path ? read->path : tt_model_path(read->fd, true);
     if (path == TT_NONE) {
         tt_leave();
         return;
@@ -65,7 +90,7 @@ void tensor_trace_read(const struct tensor_trace_read * read) {
     const struct tt_read record = {
         .begin_ns   = read->begin_ns,
         .offset     = read->offset,
-        .size_bytes = read->size_bytes,
+        .size_bytes = read->size_bytes < MOST_BYTES ? read->size_bytes : MOST_BYTES, /* -1 asks for all there is */
         .got_bytes  = read->got_bytes,
         .address    = (uintptr_t) read->address,
         .path       = path,

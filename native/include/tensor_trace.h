@@ -98,6 +98,7 @@ struct tensor_trace_read {
     int          fd, call; /* enum tt_read_call */
     bool         direct;
     uint32_t     n_calls;
+    uint32_t     path; /* string; 0: that of `fd` */
     uint64_t     end_ns; /* 0: now */
 };
 uint64_t tensor_trace_now(void);
@@ -187,7 +188,7 @@ class tensor_trace_file_read {
   public:
     tensor_trace_file_read(int fd, uint64_t offset, const void * address, uint64_t size, bool direct)
         : read_ {
-              tensor_trace_on ? tensor_trace_now() : 0, offset, size, 0, address, fd, direct ? 0 : 2, direct, 1, 0
+              tensor_trace_on ? tensor_trace_now() : 0, offset, size, 0, address, fd, direct ? 0 : 2, direct, 1, 0, 0
           },
           exceptions_(std::uncaught_exceptions()) {}
     ~tensor_trace_file_read() {

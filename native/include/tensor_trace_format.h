@@ -428,7 +428,7 @@ struct tt_read { /* at the record's time it has returned */
 
 struct tt_saved { /* at the record's time it has ended */
     uint64_t begin_ns;
-    uint64_t address, size_bytes; /* in memory; 0 bytes: it failed */
+    uint64_t address, size_bytes; /* in memory; with hooks the room that there was, attached what was copied */
     uint32_t context;
     uint32_t saved; /* its number, from 0 */
     int32_t  sequence;

@@ -58,9 +58,8 @@ def by_hand(of: Mixed, n_gpu_layers: int, n_cpu_moe: int) -> tuple[float, float]
 
 
 def widened(low: float, high: float) -> tuple[float, float]:
-    """What is said: equal runs differ, and an interval that is too wide is cut at its slow end."""
-    low = max(low / SPREAD, 1)
-    return low, min(max(high * SPREAD, 1), WIDEST * low)
+    """What is said: equal runs differ."""
+    return max(low / SPREAD, 1), max(high * SPREAD, 1)
 
 
 def needed(of: Mixed, n_gpu_layers: int, n_cpu_moe: int) -> float:
@@ -96,6 +95,18 @@ def test_what_a_run_has_takes_what_it_took(held: int, n_cpu_moe: int) -> None:
     of = mixed(7, held, n_cpu_moe=n_cpu_moe)
     assert of._times[:, held, n_cpu_moe] == pytest.approx([of.model.token_ns] * 2)
     assert of.held_bytes == needed(of, held, n_cpu_moe)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_device_without_experts_may_get_some_and_how_long_they_take_is_cut(seed: int) -> None:
+    of = mixed(seed, N_LAYERS + 1, n_cpu_moe=N_LAYERS)
+    assert not of.on_device[1].any()
+    found = of.with_experts(None)
+    lows = {c: by_hand(of, *c) for c in product(range(N_LAYERS + 2), range(N_LAYERS + 1))}
+    least = min(widened(*ends)[0] for ends in lows.values() if ends)
+    assert found is not None and found.low_ns == pytest.approx(least) and found.high_ns <= WIDEST * found.low_ns
+    assert mixed(seed, N_LAYERS + 1).with_experts(None) is None
+    assert mixed(seed, N_LAYERS + 1, n_cpu_moe=N_LAYERS, experts=False).with_experts(None) is None
 
 
 def test_a_fast_device_gets_all_and_a_slow_one_nothing() -> None:

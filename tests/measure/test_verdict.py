@@ -122,10 +122,10 @@ def test_the_hard_case_passes_what_it_can() -> None:
     assert set(found.values()) == {"passed"}, found
 
 
-def read_by_it(kept: slice = slice(None), **changed: object) -> Evidence:
-    """A program that copied all weights into memory, and its reads of them, or some of these, or others."""
+def read_by_it(**changed: object) -> Evidence:
+    """A program that copied all weights into memory, and its reads of them, or others."""
     tables = with_reads(hard_case())
-    place, reads = tables["placements"].copy(), tables["reads"][kept].copy()
+    place, reads = tables["placements"].copy(), tables["reads"].copy()
     place["memory"] = place["memory"].astype("object").mask(place["tensor"].notna(), "copied").astype("category")
     for column, value in changed.items():
         reads[column] = pd.array([value] * len(reads), reads[column].dtype)
@@ -170,12 +170,12 @@ BROKEN: dict[str, tuple[str, Evidence, str]] = {
     "a buffer was never freed": ("buffers_balance", NEVER_FREED, "warning"),
     "the trace was closed while it held some": ("buffers_balance", replace(NEVER_FREED, stopped=True), "not checked"),
     "the program read all that it copied": ("reads", read_by_it(), "passed"),
-    "a read of copied weights is missing": ("reads", read_by_it(slice(1, None)), "failed"),
+    "a read of copied weights is missing": ("reads", read_by_it(got_bytes=1), "failed"),
     "a read failed": ("reads", read_by_it(got_bytes=0), "failed"),
     "which file was read is not known": ("reads", read_by_it(file=pd.NA), "not checked"),
     "memory adds up": ("footprint", evidence(tables=with_footprint(hard_case())), "passed"),
-    "a mapping is missing": ("footprint", lacking("model"), "failed"),
-    "buffers hold more than there is": ("footprint", lacking("anonymous"), "failed"),
+    "a mapping is missing": ("footprint", lacking("model"), "warning"),
+    "buffers hold more than there is": ("footprint", lacking("anonymous"), "warning"),
     "the kernel does not say what the process holds": ("footprint", lacking("process"), "not checked"),
     "it freed twice before it was closed": ("buffers_balance", replace(FREED_ALONE, stopped=True), "failed"),
 }

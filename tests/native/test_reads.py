@@ -1,10 +1,12 @@
 """Reads of model files as rows of their table, placed by name or by the tensors that begin there."""
 
+import struct
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.native.trace_bytes import Trace, file_read, pass_begin, pass_end, string
+from tests.native.trace_bytes import Trace, file_read, pass_begin, pass_end, record, string
 from tracegen.contract.errors import TraceFormatError
 from tracegen.readers.native.trace import ModelTables, read_trace
 
@@ -38,8 +40,21 @@ def test_a_file_that_no_model_has_is_not_one() -> None:
     assert found["file"].isna().all() and found["tensor"].isna().all()
 
 
+def test_a_link_is_the_file_whose_tensors_begin_in_its_reads() -> None:
+    """Direct reads begin at whole blocks, before the tensors."""
+    weights = [weight(offset, size) for offset, size in ((4096, 900), (5000, 1000))]
+    direct = [file_read(offset, 1024, path=40, call=0, direct=1) for offset in (4096, 4608)]
+    assert rows(*weights, *direct, name="/blobs/6f2a")["file"].tolist() == [0, 0]
+    assert rows(*weights, file_read(4096, 64, path=40), name="/blobs/6f2a")["file"].isna().all()  # one of two is chance
+
+
 def test_a_read_between_passes_is_of_none() -> None:
     assert rows(file_read(path=40, begin_ns=1))["pass_id"].isna().all()
+
+
+def weight(offset: int, size: int) -> bytes:
+    """A weight of the first file of the first load, copied."""
+    return record(7, struct.pack("<IIIIQQQII", 0, 2, 0, 0, offset, size, 1 << 21, 0xFFFFFFFF, 0), 5_000)
 
 
 BROKEN = {

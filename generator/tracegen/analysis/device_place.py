@@ -13,7 +13,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from tracegen.analysis import buffers
 from tracegen.analysis.accesses import Tables
+from tracegen.analysis.analyses import Analyses
 
 _EXPERTS = re.compile(r"\.ffn_(?:up|down|gate|gate_up)_(?:ch)?exps\b")
 ALL = 99  # layers: how all of a model that has no more are asked for
@@ -123,6 +125,13 @@ def model_of(tables: Tables, timed: pd.DataFrame, used: pd.DataFrame, sizes: dic
     passes = tables["passes"][tables["passes"]["pass_id"].isin(timed["pass_id"])]
     token_ns = float((passes["end_ns"] - passes["begin_ns"]).sum()) / n_tokens
     return Model(arrays[0], arrays[1], sizes.get("KV cache", 0) // max(n_layers, 1), sizes.get("compute", 0), token_ns)
+
+
+def of_run(of: Analyses) -> Model:
+    """The model of a run that generated tokens."""
+    timed = of.timed[of.timed["phase"].eq("generate").to_numpy(bool)]
+    used, sizes = of.of_kind(of.used, "generate"), buffers.peak_sizes(of.tables)
+    return model_of(of.tables, timed, used, sizes, of.tokens["generate"])
 
 
 def _layers(rows: pd.DataFrame) -> np.ndarray:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis import backends, buffers
+from tracegen.analysis import backends, buffers, device_place
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.device_ops import timed
@@ -98,15 +98,34 @@ class Mixed:
         layers = int(self.on_device[0, : self.model.n_layers].sum())
         return int((sizes * self.on_device).sum()) + self.model.kv_bytes * layers + self.model.compute_bytes
 
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """`_times` with what equal runs differ by."""
+        ends: np.ndarray = np.maximum(self._times * [[[1 / SPREAD]], [[SPREAD]]], 1.0)
+        return ends
+
     def fastest(self, memory_bytes: int | None) -> Speed | None:
         """The choice with which a token takes least at most, of those that need no more memory (None: of all)."""
-        low, high = np.maximum(self._times * [[[1 / SPREAD]], [[SPREAD]]], 1.0)
-        high = np.minimum(high, WIDEST * low)
-        slowest = high if memory_bytes is None else np.where(self.model.needed <= memory_bytes, high, np.inf)
-        best = slowest.min()
+        low, high = self._ends
+        return self._best(high, low, high, memory_bytes)
+
+    def with_experts(self, memory_bytes: int | None) -> Speed | None:
+        """The choice with which a token takes least at least, where the device has no experts and could have some.
+
+        How long it takes for them is not known: the time is then at most `WIDEST` times the least.
+        """
+        if self.on_device[1].any() or not self.model.experts[0].any():
+            return None
+        low, high = self._ends
+        return self._best(low, low, np.minimum(high, WIDEST * low), memory_bytes)
+
+    def _best(self, by: np.ndarray, low: np.ndarray, high: np.ndarray, memory_bytes: int | None) -> Speed | None:
+        """The choice that is least `by` this; of equal ones what needs least memory. None: nothing is known."""
+        by = by if memory_bytes is None else np.where(self.model.needed <= memory_bytes, by, np.inf)
+        best = by.min()
         if not np.isfinite(best):
             return None
-        near = slowest <= best * (1 + 1e-9)
+        near = by <= best * (1 + 1e-9)
         layers, n_cpu_moe = np.argwhere(near & (self.model.needed == self.model.needed[near].min()))[0]
         needed = int(self.model.needed[layers, n_cpu_moe])
         return Speed(
@@ -130,6 +149,12 @@ def table(of: Mixed, most: int) -> pd.DataFrame:
     rows = [{"memory_bytes": size, **vars(speed)} for size in sizes if (speed := of.fastest(size))]
     found = pd.DataFrame(rows, columns=["memory_bytes", *Speed.__dataclass_fields__])
     return found.drop_duplicates("options", ignore_index=True)
+
+
+def choices(of: Analyses, most: int) -> pd.DataFrame:
+    """The table of a run: `table` where a device computed, too; else `device_place.table`, what stays with the CPU."""
+    found = mixed(of)
+    return device_place.table(device_place.of_run(of), most) if found is None else table(found, most)
 
 
 def of(run: Analyses) -> Mixed | None:

@@ -51,14 +51,17 @@ def _times(reads: pd.DataFrame) -> pd.DataFrame:
 def missing(tables: Tables) -> int | None:
     """Bytes of copied weights that no read of the program brought; None where it cannot be said.
 
-    That is where the program read nothing itself, as it copied from a mapping, or where a file is not known.
+    That is where the program read no weights itself, as it copied them from a mapping, or where a file is not known. Of
+    a file of which it read no weight, nothing is missing.
     """
     reads = tables["reads"][~tables["reads"]["call"].isin(ASKED_ONLY).to_numpy(bool)]
-    if reads.empty or reads["file"].isna().any():
+    if reads["tensor"].isna().all() or reads["file"].isna().any():
         return None
     place = tables["placements"]
     copied = place.loc[place["memory"].eq("copied").to_numpy(bool), "tensor"].dropna().unique()
-    weights = tables["tensors"][tables["tensors"]["tensor"].isin(copied).to_numpy(bool)]
+    of_files = reads.loc[reads["tensor"].notna(), "file"].unique()
+    weights = tables["tensors"]
+    weights = weights[(weights["tensor"].isin(copied) & weights["file"].isin(of_files)).to_numpy(bool)]
     brought, left = union(_ranges(reads), "file"), 0
     for of in weights.to_dict("records"):
         begin, end = int(of["offset"]), int(of["offset"] + of["size_bytes"])

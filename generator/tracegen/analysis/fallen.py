@@ -5,7 +5,8 @@ import pandas as pd
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.device_speed import holders
 
-_CACHE = ("cache_k", "cache_v")  # and no copies of them for a split, whose names begin with that of its backend
+# The KV cache and recurrent states, and no copies of them for a split, whose names begin with that of its backend.
+_CACHE = ("cache_k", "cache_v", "cache_r", "cache_s")
 COLUMNS = ("op", "types", "layers", "n_layers", "duration_ns")
 
 

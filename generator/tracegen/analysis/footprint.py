@@ -62,8 +62,9 @@ def peak(tables: Tables) -> int | None:
 class States:
     """States of sequences that were saved until a sample: how many lie in memory still, bytes of each, and of all.
 
-    `n_tokens`: of each, null where that is not known; `save_ns`: how long saving one took. All three are medians;
-    `alike`: all have the same size.
+    `n_tokens`: of each, None where that is not known; `save_ns`: how long saving one took. These are medians; of
+    several contexts, as of a model and one that drafts for it, the sum. `alike`: all have the same size. `partial`:
+    checkpoints, of what cannot be cut back to fewer tokens; whole states else.
     """
 
     n: int
@@ -72,6 +73,7 @@ class States:
     n_tokens: int | None
     save_ns: int
     alike: bool
+    partial: bool
 
 
 @dataclass(frozen=True)
@@ -129,16 +131,22 @@ def _states(tables: Tables, sample: int, time_ns: int) -> States | None:
     rows = tables["footprint"]
     held = rows[rows["sample"].eq(sample).to_numpy(bool) & rows["kind"].eq("saved").to_numpy(bool)]
     saved = tables["saved_states"].set_index("saved").loc[held["saved"].astype("int64")]
+    saved = saved.assign(held_bytes=held.set_index("saved")["resident_bytes"])
     if saved.empty:
         return None
-    sizes, tokens = saved["size_bytes"], _n_tokens(tables, saved).dropna()
+    partial = bool(saved.groupby("partial")["held_bytes"].sum().idxmax())
+    saved = saved[saved["partial"].eq(partial).to_numpy(bool)]
+    by_context = saved.groupby(saved["context"].fillna(-1))
+    sizes, tokens = by_context["size_bytes"], _n_tokens(tables, saved).dropna()
+    took = (saved["end_ns"] - saved["begin_ns"]).groupby(saved["context"].fillna(-1))
     return States(
-        n=len(saved),
-        each_bytes=int(sizes.median()),
-        all_bytes=int(held["resident_bytes"].sum()),
+        n=int(by_context.size().max()),
+        each_bytes=int(sizes.median().sum()),
+        all_bytes=int(saved["held_bytes"].sum()),
         n_tokens=int(tokens.median()) if len(tokens) else None,
-        save_ns=int((saved["end_ns"] - saved["begin_ns"]).median()),
-        alike=bool(sizes.max() <= 1.1 * sizes.min()),
+        save_ns=int(took.median().sum()),
+        alike=bool((sizes.max() <= 1.1 * sizes.min()).all()),
+        partial=partial,
     )
 
 

@@ -58,7 +58,7 @@ CHOSEN = Need(
 ALL_BUFFERS = Need("buffers are missing from the log, so that no sum is that of the run", (), (Key.BUFFERS_WHOLE,))
 ALL_OPS = Need("a graph of some operations is not the graph that ran", (Key.GRAPHS_JOINED,))
 READS = Need("reads of the program are missing", (Key.READS,))
-FOOTPRINT = Need("what memory is made of is not all that the process holds", (Key.FOOTPRINT,))
+FOOTPRINT = Need("what memory is made of is not all that the process holds", (), (Key.FOOTPRINT,))
 BALANCE = Need("more was freed than allocated, so the sizes are wrong", (Key.BUFFERS_BALANCE,))
 
 TIMES = (EVIDENCE, NODES, CLOCK, COST, KINDS)

@@ -16,20 +16,27 @@ _PLACING = {**dict.fromkeys(_WITH, 1), "-cmoe": 0, "--cpu-moe": 0}
 def remedies(of: Analyses, phase: Phase) -> Iterator[Remedy]:
     """The `-ngl` and `--n-cpu-moe` that are predicted to be fastest, of those that fit into what the device has free.
 
-    Where that is not known, of all. Numbers: n_gpu_layers, n_cpu_moe, n_layers, more_bytes (negative: fewer),
-    free_bytes, and the rates of `Mixed.rates`.
+    Where that is not known, of what all of its memory takes. None where a token may take longer. Numbers: n_gpu_layers,
+    n_cpu_moe, n_layers, more_bytes (negative: fewer), free_bytes, unknown_experts (1: the device had none, and gets
+    some), and the rates of `Mixed.rates`.
     """
     model = device_speed.of(of) if phase.name == PHASE else None
     if model is None:
         return
-    memory = (of.facts.trace.device_memory or {}).get(model.device)
-    speed = model.fastest(None if memory is None else model.held_bytes + memory.free_bytes)
+    memory, room = (of.facts.trace.device_memory or {}).get(model.device), None
+    free = None if memory is None or memory.free_bytes == memory.total_bytes else memory.free_bytes
+    if memory is not None:  # a driver that says that all is free, where something lies, does not know
+        room = memory.total_bytes if free is None else min(model.held_bytes + free, memory.total_bytes)
+    known, guess = model.fastest(room), model.with_experts(room)
+    speed = next((of for of in (known, guess) if of and of.high_ns <= model.model.token_ns), None)
     if speed is None:
         return
     numbers = {name: float(getattr(speed, name)) for name in ("n_gpu_layers", "n_cpu_moe", "more_bytes")}
     numbers |= {"n_layers": float(model.model.n_layers), **model.rates}
-    if memory is not None:
-        numbers["free_bytes"] = float(memory.free_bytes)
+    if free is not None:
+        numbers["free_bytes"] = float(free)
+    if speed is guess:
+        numbers["unknown_experts"] = 1.0
     ends = (speed.low_ns * phase.n_passes, speed.high_ns * phase.n_passes)
     names = {"device": model.backend, "options": speed.options}
     yield remedy(phase, "device-layers", ends, _settings(of, speed), numbers, names)

@@ -46,18 +46,21 @@ def _files(records: Records, reads: Sequence[Read], files: pd.DataFrame) -> dict
     """Path of a file that was read -> number of the model file, or -1.
 
     The process sees the target of a symbolic link, while the model may be named by the link: then the file is the one
-    most of whose tensors begin where it was read.
+    most of whose tensors begin inside of what was read of it.
     """
     names = dict(zip(files["path"], files["file"].astype(int), strict=True))
     found = {path: names.get(PurePosixPath(path).name, -1) for path in {read.path for read in reads}}
-    begins: dict[int, set[int]] = {}
+    begins: dict[int, list[int]] = {}
     splits = split_numbers(files)
     for weight in records.weights:
         number = splits.get((weight.load, weight.split_index), -1)
-        begins.setdefault(number, set()).add(weight.file_offset)
+        begins.setdefault(number, []).append(weight.file_offset)
     for path in [path for path, number in found.items() if number < 0]:
-        read_at = {read.offset for read in reads if read.path == path}
-        hits = {number: len(offsets & read_at) for number, offsets in begins.items() if number >= 0}
-        if any(hits.values()):
-            found[path] = max(hits, key=lambda number: hits[number])
+        mine = sorted((read.offset, read.offset + read.size_bytes) for read in reads if read.path == path)
+        begin, end = np.array(mine, np.int64).T
+        for number, offsets in begins.items():
+            at = np.searchsorted(begin, offsets, "right") - 1
+            inside = int(((at >= 0) & (np.array(offsets) < end[at])).sum())
+            if number >= 0 and 2 * inside > len(offsets):
+                found[path] = number
     return found

@@ -568,6 +568,8 @@ def _take_saved(records: Records, time_ns: int, rest: memoryview, *values: int) 
     _below(SIZE, size_bytes=size)
     _below(ADDRESS, end=address + size)
     _below(2, restored=restored)
+    if context != NONE:
+        _below(NUMBER, context=context)
     records.saved[number] = dict(
         saved=number,
         begin_ns=begin_ns,

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from tracegen.analysis import buffers, device_place, device_speed
+from tracegen.analysis import device_place, device_speed
 from tracegen.contract import needs
 from tracegen.contract import quantities as q
 from tracegen.report.document.amount import Amount
@@ -57,7 +57,7 @@ def _content(context: Context) -> Rows:
         return no_rows("No tensor of the model belongs to a layer.")
     if (mixed := device_speed.of(context)) is not None:
         return _predicted(context, mixed)
-    model = _model(context)
+    model = device_place.of_run(context)
     data = device_place.table(model, MOST)
     return Rows(
         answer=_half(data, model),
@@ -99,13 +99,6 @@ def _between(low: float, high: float) -> str:
     return f"{q.decimal(low, 2)} to {q.decimal(high, 2)}"
 
 
-def _model(context: Context) -> device_place.Model:
-    timed = context.timed[context.timed["phase"].eq("generate").to_numpy(bool)]
-    used = context.of_kind(context.used, "generate")
-    sizes = buffers.peak_sizes(context.tables)
-    return device_place.model_of(context.tables, timed, used, sizes, context.tokens["generate"])
-
-
 def _half(data: pd.DataFrame, model: device_place.Model) -> tuple[Amount, ...]:
     """What the smallest memory gives that is half of what all takes."""
     row = data[(data["memory_bytes"] >= model.whole_bytes / 2).to_numpy(bool)].iloc[0]
@@ -124,5 +117,5 @@ DEVICE_MEMORY = Table(
     when=KNOWN,
     content=_content,
     words={"rule": RULE, "kept": KEPT, "predicted": PREDICTED},
-    made_by="tracegen.analysis.device_place.table",
+    made_by="tracegen.analysis.device_speed.choices",
 )

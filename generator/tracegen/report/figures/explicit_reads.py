@@ -28,7 +28,7 @@ def _content(context: Context) -> Rows:
         data=table,
     ).of(
         table,
-        col.text("During", lambda r: q.printable(r["kind"]) if isinstance(r["kind"], str) else "between passes"),
+        col.text("During", lambda r: q.printable(r["kind"]) if isinstance(r["kind"], str) else "none, or several"),
         col.text("Call", lambda r: f"{r['call']}, direct" if r["direct"] else str(r["call"])),
         col.count("Calls", "n_calls"),
         col.size("Read", "got_bytes"),

@@ -113,9 +113,10 @@ def _fallen(context: Context, phase: Phase) -> Iterator[str]:
     rows = fallen(context.tables, context.timed[context.timed["phase"].eq(phase.name).to_numpy(bool)])
     for row in rows.head(1).to_dict("records"):
         types = ", ".join(q.printable(str(name)) for name in row["types"])
-        more = f", and {q.counted(len(rows) - 1, 'other operation', 'others')}" if len(rows) > 1 else ""
-        of_layers = f"in {q.counted(row['n_layers'], 'layer')} that lie on {context.others}"
-        yield f"The CPU computes {q.printable(row['op'])} ({types}){more} {of_layers}."
+        lie = "lies" if row["n_layers"] == 1 else "lie"
+        of_layers = f"in {q.counted(row['n_layers'], 'layer')} that {lie} on {context.others}"
+        more = f", and {q.counted(len(rows) - 1, 'other operation')}" if len(rows) > 1 else ""
+        yield f"The CPU computes {q.printable(row['op'])} ({types}) {of_layers}{more}."
         yield "llama.cpp does so where a backend does not support an operation’s types or shape."
 
 

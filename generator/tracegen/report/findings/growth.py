@@ -14,6 +14,7 @@ SERVER = "llama-server"
 MOSTLY = 0.5  # of what grew: so much is due to saved states
 SLOW = 0.05  # s: saving a state that takes longer is said
 BOUND = "`--cache-ram N` bounds them, in MiB; with 0 none is saved."
+CHECKPOINTS = "`--ctx-checkpoints N` bounds how many it keeps for each slot."
 
 
 def findings(context: Context) -> Iterator[Finding]:
@@ -29,8 +30,8 @@ def findings(context: Context) -> Iterator[Finding]:
     else:
         whole = Amount(found.end_bytes, "bytes")
         text = (
-            f"Memory outside of ggml’s buffers grows by {size.text} in {q.counted(found.n_passes, 'pass')}, to "
-            f"{whole.text} without the model file. What allocates it was not recorded."
+            f"Memory outside of ggml’s buffers grows by {size.text} in {q.counted(found.n_passes, 'pass')}; without "
+            f"the model file the process then holds {whole.text}. What allocates it was not recorded."
         )
         amounts = (size, whole)
     yield Finding(
@@ -45,14 +46,18 @@ def findings(context: Context) -> Iterator[Finding]:
 
 
 def _of_states(context: Context, states: footprint.States, each: Amount, together: Amount) -> str:
-    """`Memory grows by 2.57 MiB with each finished request: llama-server keeps the KV state of its 117 tokens. …`"""
+    """`Memory grows by 2.57 MiB with each finished request: llama-server keeps the KV state of 117 tokens. …`"""
     server = PurePath(next(iter(context.facts.command or ()), "")).name == SERVER
     who, when = (SERVER, "finished request") if server else ("the program", "saved state")
     size = each.text if states.alike else f"{each.text} (median)"
     tokens = "" if states.n_tokens is None else f" of {q.counted(states.n_tokens, 'token')}"
+    kept, name, bound = f"the KV state{tokens}", "state", BOUND
+    if states.partial:
+        when, name, bound = "checkpoint", "checkpoint", CHECKPOINTS
+        kept = "what cannot be cut back to fewer tokens"
     slow = f" Saving one takes {q.duration(states.save_ns)}." if states.save_ns >= SLOW * 1e9 else ""
-    bound = f" {BOUND}" if server else ""
+    take = "takes" if states.n == 1 else "take"
     return (
-        f"Memory grows by {size} with each {when}: {who} keeps the KV state{tokens}. "
-        f"{q.counted(states.n, 'state')} take {together.text}.{slow}{bound}"
+        f"Memory grows by {size} with each {when}: {who} keeps {kept}. "
+        f"{q.counted(states.n, name)} {take} {together.text}.{slow}{f' {bound}' if server else ''}"
     )

@@ -163,7 +163,8 @@ def _device_layers(remedy: Remedy) -> tuple[str, str]:
         f"Rests on what each computes of the weights of a token: here the CPU {q.size(numbers['cpu'])}/s, {device} "
         f"{least}{' to '.join(ends)}/s."
     )
-    return f"{do} (`{remedy.names['options']}`)", f"{rests}{_room(numbers, device)}"
+    guess = f" How long {device} takes for experts is not known from this run." if "unknown_experts" in numbers else ""
+    return f"{do} (`{remedy.names['options']}`)", f"{rests}{guess}{_room(numbers, device)}"
 
 
 def _room(numbers: Mapping[str, float], device: str) -> str:
