@@ -96,7 +96,7 @@ def test_the_true_time_of_a_server_lies_in_the_interval_and_is_most_of_it(case: 
         took = int((own[:, 1] - own[:, 0]).sum())
         assert row["least"] == 0 < took <= row["most"]
         true += took
-    assert true > 0.2 * busy["most"].sum()  # this model takes a fraction of a ms, as the network does
+    assert true > 0.1 * busy["most"].sum()  # this model takes a fraction of a ms, as the network does
 
 
 def test_every_operation_of_a_server_has_a_time_in_its_graph(case: Case) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import tracegen
-from tests.builders import a_moe_run, a_run, scaled_case
+from tests.builders import a_moe_run, a_run, scaled_case, with_footprint
 from tests.charts.expanded import expanded
 from tests.drawn import empty_figures
 from tests.report.rendered import Undrawn, render
@@ -26,7 +26,7 @@ from tracegen.reading.notebook.loaded import LoadedRun, LoadedTables, LoadedVers
 from tracegen.report.document.page import Report
 from tracegen.report.figures.catalogue import CHARTS
 
-MOE = scaled_case(2, 2, moe=True)
+MOE = with_footprint(scaled_case(2, 2, moe=True))
 HOST = dict(memory_bytes=8 << 30, page_bytes=PAGE)
 RUN, MOE_RUN = a_run(host=HOST), a_moe_run(host=HOST)
 

@@ -22,9 +22,10 @@ from tracegen.measure.checks.evidence import Evidence, check
 def checks_of(evidence: Evidence) -> tuple[Check, ...]:
     """All checks, in this order: evidence, accounting, agreement, model, page faults, requests, time.
 
-    Those of page faults and of requests are left out when nobody asked for these.
+    Those of page faults and of requests are left out when nobody asked for these, that of reads where the program read
+    no weights into memory itself.
     """
-    left_out = set()
+    left_out = {_reads} if explicit_reads.missing(evidence.tables) is None else set()
     for name, checks in (("faults", disk.CHECKS), ("requests", requests.CHECKS)):
         if not evidence.trace.get(f"{name}_recorded") and not evidence.trace.get(f"{name}_refused"):
             left_out |= set(checks)
@@ -265,12 +266,7 @@ def _buffers(e: Evidence) -> Check:
 
 def _reads(e: Evidence) -> Check:
     """Where the program read weights into memory itself, its recorded reads have each byte of them, and none failed."""
-    reads = e.tables["reads"]
-    if reads.empty:
-        return check(Key.READS, "not checked", "the program read no weights itself, or its reads were not recorded")
-    missing = explicit_reads.missing(e.tables)
-    if missing is None:
-        return check(Key.READS, "not checked", "it read no weights itself, or which file it read is not known")
+    reads, missing = e.tables["reads"], explicit_reads.missing(e.tables) or 0
     ends = reads["file"].map(e.tables["files"].set_index("file")["size_bytes"])
     wanted = ~reads["call"].isin(explicit_reads.ASKED_ONLY) & (reads["size_bytes"] > 0) & (reads["offset"] < ends)
     failed = int((wanted & (reads["got_bytes"] == 0)).sum())  # behind the end of the file nothing is read
