@@ -1,7 +1,8 @@
 /* Records mappings of model files, weights and buffers, as far as calls between libraries show them. */
-#include "attach_memory.h"
 #include "attach.h"
 #include "attach_find.h"
+#include "attach_loading.h"
+#include "attach_reads.h"
 #include "ggml_reads.h"
 
 #include <dlfcn.h>
@@ -25,28 +26,17 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the variables
 static struct mapping  mappings[MAX_MAPPINGS];
 static atomic_uint     n_mappings;
 
-static __thread bool     loading __attribute__((tls_model("initial-exec")));
-static __thread uint32_t n_files __attribute__((tls_model("initial-exec"))); /* of this load, mapped so far */
-
-void tt_loading(bool begins) {
-    loading = begins;
-    n_files = 0;
-}
-
-bool tt_is_loading(void) { return loading; }
-
 static void note_mapping(const void * address, size_t size, int fd) {
-    const uint32_t path = tt_model_path(fd, true);
+    const uint32_t path = tt_model_path(fd, true), split = tt_next_split();
     pthread_mutex_lock(&lock);
     const unsigned n = atomic_load(&n_mappings);
     if (n < MAX_MAPPINGS) {
         const uintptr_t begin = (uintptr_t) address;
         mappings[n] =
-            (struct mapping) { .begin = begin, .end = begin + size, .base = begin, .split = n_files, .path = path };
+            (struct mapping) { .begin = begin, .end = begin + size, .base = begin, .split = split, .path = path };
         atomic_store(&n_mappings, n + 1);
     }
     pthread_mutex_unlock(&lock);
-    n_files++;
     tensor_trace_file_mapped(address, size, fd);
 }
 
@@ -95,7 +85,7 @@ static bool remove_mapping(const void * address, size_t size) {
 /* ---- files; by system calls, because these functions are called before libc's own can be found ---- */
 
 static void * map_file(void * address, size_t size, int protection, int flags, int fd, off_t offset) {
-    const bool is_model = loading && fd >= 0 && offset == 0 && tensor_trace_on && tt_is_gguf(fd);
+    const bool is_model = tt_is_loading() && fd >= 0 && offset == 0 && tensor_trace_on && tt_is_gguf(fd);
     if (is_model && tensor_trace_prefault_off()) {
         flags &= ~MAP_POPULATE;
     }
@@ -141,7 +131,7 @@ REPLACES int madvise(void * address, size_t size, int advice) {
 REPLACES int posix_madvise(void * address, size_t size, int advice) {
     THEIRS(int, posix_madvise, (void *, size_t, int) )
     struct mapping mapping;
-    if (advice == POSIX_MADV_WILLNEED && loading && tensor_trace_on && find_mapping(address, &mapping)
+    if (advice == POSIX_MADV_WILLNEED && tt_is_loading() && tensor_trace_on && find_mapping(address, &mapping)
         && tensor_trace_prefault_off()) {
         return 0;
     }
@@ -154,7 +144,7 @@ REPLACES int posix_madvise(void * address, size_t size, int advice) {
 
 static void note_weight(const struct ggml_tensor * tensor, const void * bytes, bool in_place) {
     struct mapping file;
-    if (loading && tensor_trace_on && find_mapping(bytes, &file)) {
+    if (tt_is_loading() && tensor_trace_on && find_mapping(bytes, &file)) {
         tensor_trace_weight(tensor, file.split, (uintptr_t) bytes - file.base, in_place);
     }
 }

@@ -1,7 +1,8 @@
 /* Records reads of model files, and requests to read them ahead, by calls of the C library. */
+#include "attach_reads.h"
 #include "attach.h"
 #include "attach_find.h"
-#include "attach_memory.h"
+#include "attach_loading.h"
 #include "attach_opened.h"
 #include "ggml_reads.h"
 #include "tt_clock.h"

@@ -141,6 +141,7 @@ def test_key_figures(case: Case) -> None:
         "touched_share_mapped": memory.touched_bytes(case.measured, "disk") / rows.disk_bytes,
         "n_tensors_never_touched": sum(not row["n_passes"] for row in memory.tensors_use(rows, case.measured)),
         "peak_buffer_bytes": memory.peak(rows),
+        "peak_resident_bytes": memory.peak_resident(rows),
         "ops_per_token": times.ops_per_token(rows),
         **named.of_components(rows),
         **named.of_layers(rows),

@@ -201,3 +201,13 @@ def peak(rows: Rows) -> int:
     for level in buffer_levels(rows):
         together[level["time_ns"]] += level["size_bytes"]
     return max(together.values())
+
+
+def peak_resident(rows: Rows) -> int | None:
+    """The most that the process held in memory at a sample of the computation; None where none was taken."""
+    found = [
+        row["resident_bytes"]
+        for row in rows["footprint"]
+        if row["kind"] == "process" and row["occasion"] in ("pass", "saved")
+    ]
+    return max(found, default=None)
