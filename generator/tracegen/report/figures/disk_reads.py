@@ -33,11 +33,14 @@ def _disk_device(context: Context) -> Rows:
         "The last two columns are shares of the model files after the pass: what was in the page cache, and what had "
         "been there and was dropped. "
     )
+    caption = (
+        f"The first {min(len(table), MOST)} of {q.counted(len(table), 'measured pass')}. Reads, bytes "
+        "and busy time are the kernel’s counters of the whole device, with what other programs asked of it. Waiting is "
+        f"the mean over threads. {last if looked else ''}The CSV has all passes."
+    )
     return Rows(
         answer=_busy(table, context),
-        caption=f"The first {min(len(table), MOST)} of {q.counted(len(table), 'measured pass')}. Reads, bytes "
-        "and busy time are the kernel’s counters of the whole device, with what other programs asked of it. Waiting is "
-        f"the mean over threads. {last if looked else ''}The CSV has all passes.",
+        caption=caption if len(table) else "",
         data=table,
         empty="" if len(table) else "The device was not counted over any measured pass.",
         numbers={"page_bytes": page},

@@ -215,11 +215,14 @@ def _disk_experts(context: Context) -> Rows:
     half = int((table["waited_ns"].cumsum() < waited / 2).sum()) + 1 if waited else 0
     share = Amount(float(table["share"].sum()), "share", "of the waiting in measured passes is for experts")
     most = Amount(half, "", f"of {q.count(len(table))} experts for half of that")
+    caption = (
+        f"The {min(len(table), MOST_EXPERTS)} of {q.counted(len(table), 'expert')} whose bytes threads waited "
+        "for longest; each with all its tensors in its layer; time is summed over threads and measured passes. Passes: "
+        "in how many an expert was waited for. The CSV has all of them."
+    )
     return Rows(
         answer=() if not share.value else (share, most) if len(table) > 1 else (share,),
-        caption=f"The {min(len(table), MOST_EXPERTS)} of {q.counted(len(table), 'expert')} whose bytes threads waited "
-        "for longest; each with all its tensors in its layer; time is summed over threads and measured passes. Passes: "
-        "in how many an expert was waited for. The CSV has all of them.",
+        caption=caption if len(table) else "",
         data=table,
         empty="" if len(table) else "No measured pass had a page fault on bytes of an expert.",
     ).of(
