@@ -11,11 +11,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from tracegen.analysis import backends, buffers, device_place
+from tracegen.analysis import backends, device_place
 from tracegen.analysis.accesses import Tables
 from tracegen.analysis.analyses import Analyses
 from tracegen.analysis.device_ops import timed
-from tracegen.analysis.device_place import COLUMNS, Model, is_of_experts, model_of, options_of, sizes_of, sums_of
+from tracegen.analysis.device_place import COLUMNS, Model, is_of_experts, options_of, sizes_of, sums_of
 from tracegen.analysis.remedies.remedy import WIDEST
 
 PHASE = "generate"
@@ -151,10 +151,10 @@ def table(of: Mixed, most: int) -> pd.DataFrame:
     return found.drop_duplicates("options", ignore_index=True)
 
 
-def choices(of: Analyses, most: int) -> pd.DataFrame:
+def choices(run: Analyses, most: int) -> pd.DataFrame:
     """The table of a run: `table` where a device computed, too; else `device_place.table`, what stays with the CPU."""
-    found = mixed(of)
-    return device_place.table(device_place.of_run(of), most) if found is None else table(found, most)
+    found = of(run)
+    return device_place.table(device_place.of_run(run), most) if found is None else table(found, most)
 
 
 def of(run: Analyses) -> Mixed | None:
@@ -176,8 +176,7 @@ def mixed(of: Analyses) -> Mixed | None:
         return None
     if elsewhere["backend"].nunique() != 1 or len({name for name in holds if name}) != 1:
         return None
-    ops = of.timed[of.timed["phase"].eq(PHASE).to_numpy(bool)]
-    model = model_of(tables, ops, of.of_kind(of.used, PHASE), buffers.peak_sizes(tables), n_tokens)
+    model = device_place.of_run(of)
     on_device = _on_device(tables, holds, model)
     touched, took = (np.stack([of[i] for of in (model.rest, model.experts)]) for i in (1, 2))
     busy = backends.busy_ns(elsewhere, tables["device_ops"], whole=not of.facts.trace.device_ops_lost).sum()
